@@ -12,7 +12,7 @@ from tildone.core.plan import Plan
 from tildone.core.reduce import Outcome, Step, reduce
 from tildone.dialects.arguments import read_arguments
 from tildone.dialects.base import CompletedCall, Reply
-from tildone.errors import UnknownEvent
+from tildone.errors import StoreError, UnknownEvent
 from tildone.log import codec
 from tildone.log.events import Actor, Author, Call, Directive, DirectiveSet, Labelled, Nudged, PlanChanged, Tripped
 from tildone.log.state import State, latest_state
@@ -56,7 +56,8 @@ class Verdict:
 class Session:
     """One agent's plan and its history, in one dialect. Other processes may use the same session at the same time.
 
-    `author` returns the author of an event of an actor. It is called only when an event is written.
+    `author` returns the author of an event of an actor. It is called only when an event is written. `reader` is the
+    name under which the store records which head the model has seen; if it is empty, only this object remembers it.
     """
 
     def __init__(  # noqa: PLR0913  all dependencies are passed by name
@@ -70,12 +71,14 @@ class Session:
         patience: Patience = Patience(),  # noqa: B008  frozen
         completions: Completions | None = None,
         author: Callable[[Actor], Author] = lambda _: Author(),
+        reader: str = "",
     ) -> None:
         self.store = store
         self.name = name
         self.dialect = dialect
         self.patience = patience
         self.completions = completions
+        self.reader = reader
         self._now = now
         self.author_of = author
         self._writer = SessionWriter(store, name, now, new_id, author)
@@ -110,24 +113,44 @@ class Session:
     def execute(self, tool: Tool, params: Mapping[str, Any]) -> Reply:
         """Execute a call whose arguments have been validated."""
         started = self._now()
+        known_head, known = self._load_seen()
         steps = tool.steps(params)
-        if tool.whole_list and callable(steps) and self._seen[1] is not None:
-            steps = _keep_unseen(steps, self._seen[1])
+        if tool.whole_list and callable(steps) and known is not None:
+            steps = _keep_unseen(steps, known)
         call = Call(tool.name, codec.dump(params)) if steps else None
-        outcome = self._apply(steps, Actor.AGENT, call)
-        done = CompletedCall(params, outcome, self.store.durable, elapsed_ms=self._now() - started, known=self._seen[1])
+        outcome = self._apply(steps, Actor.AGENT, call, seen_by=self.reader)
+        done = CompletedCall(params, outcome, self.store.durable, elapsed_ms=self._now() - started, known=known)
         self._seen = self._writer.last_state.head, outcome.after
+        if not outcome.changed and self._seen[0] != known_head:
+            # A change recorded it with the event.
+            self._store_seen()
         return tool.reply(self._logged(done))
 
     @property
     def seen_head(self) -> str | None:
         """The head at which the model last saw the plan; None if it never saw it or its context was lost."""
-        return self._seen[0]
+        return self.store.seen(self.name, self.reader) if self.reader else self._seen[0]
 
     def set_seen_head(self, head: str | None) -> None:
         """Record that the model last saw the plan at `head`; None means that it knows nothing of the plan."""
         if head != self.seen_head:
             self._seen = head, self.plan_at(head)
+            self._store_seen()
+
+    def _load_seen(self) -> tuple[str | None, Plan | None]:
+        """Return the head that the model has seen, which another process may have recorded, and the plan there."""
+        head = self.seen_head
+        if head != self._seen[0]:
+            self._seen = head, self.plan_at(head)
+        return self._seen
+
+    def _store_seen(self) -> None:
+        """Record the seen head in the store. Failure is harmless: the model is told of the same changes once more."""
+        if self.reader:
+            try:
+                self.store.set_seen(self.name, self.reader, self._seen[0])
+            except StoreError:
+                return
 
     def plan_at(self, event_id: str | None) -> Plan | None:
         """Return the plan as it was at an event; None if there is no such event."""
@@ -223,8 +246,10 @@ class Session:
         target = next(self.store.history(self.name, event_id)).id
         self._writer.record(Actor.USER, lambda _: (None, Labelled(target, name)))
 
-    def _apply(self, steps: Steps, actor: Actor, call: Call | None, rules: Rules | None = None) -> Outcome:
-        """Apply steps to the plan, and record the change if there is one."""
+    def _apply(
+        self, steps: Steps, actor: Actor, call: Call | None, rules: Rules | None = None, seen_by: str = ""
+    ) -> Outcome:
+        """Apply steps to the plan. If that changes it, record the change, and that the reader `seen_by` has seen it."""
         if not steps:
             plan = self.plan
             return Outcome(plan, plan)
@@ -236,7 +261,7 @@ class Session:
             outcome = Outcome(reduced.before, after, reduced.faults)
             return outcome, _fact(state, outcome, call) if outcome.changed else None
 
-        return self._writer.record(actor, choose_fact)
+        return self._writer.record(actor, choose_fact, seen_by)
 
     def _is_person(self, actor: Actor) -> bool:
         """Whether a person acts: an import by an agent's process restores a plan of the agent."""

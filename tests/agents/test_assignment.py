@@ -13,7 +13,7 @@ from tildone.value import replace
 def test_the_first_agent_gets_the_project_session_and_keeps_it(agents: AgentRegistry) -> None:
     first = assign_session(agents, CLAUDE_A, HERE, NOW)
 
-    assert first == Agent(CLAUDE_A, PROJECT, None, HERE, NOW, start_time(HERE))
+    assert first == Agent(CLAUDE_A, PROJECT, f"claude:a@{NOW}", HERE, NOW, start_time(HERE))
     assert assign_session(agents, CLAUDE_A, HERE, NOW + 1) == first
 
 
@@ -40,13 +40,12 @@ def test_an_mcp_server_and_a_hook_of_one_process_serve_one_agent(agents: AgentRe
     """The server knows only the process; the hook knows the conversation."""
     assign_session(agents, AgentId("claude", "other"), PARENT, NOW)
     server = assign_session(agents, AgentId("gemini", pid=HERE), HERE, NOW)
-    agents.save(replace(server, seen_head="e1"))
 
     hook = assign_session(agents, AgentId("gemini", "s1"), HERE, NOW)
     again = assign_session(agents, AgentId(pid=HERE), HERE, NOW)
 
-    assert (hook.session, hook.seen_head) == (server.session, "e1")
-    assert (again.session, again.seen_head) == (server.session, "e1")
+    assert (hook.session, hook.reader) == (server.session, server.reader)
+    assert (again.session, again.reader) == (server.session, server.reader)
     assert {str(agent.id) for agent in agents.all()} == {"claude:other", f"pid:{HERE}"}
 
 
@@ -60,11 +59,11 @@ def test_two_conversations_in_one_process_are_two_agents(agents: AgentRegistry) 
 
 def test_a_successor_continues_the_session_without_having_seen_it(agents: AgentRegistry) -> None:
     first = assign_session(agents, CLAUDE_A, HERE, NOW)
-    agents.save(replace(first, seen_head="e1"))
 
     successor = assign_session(agents, CLAUDE_B, HERE, NOW + 1, successor=True)
 
-    assert (successor.session, successor.seen_head) == (PROJECT, None)
+    assert (first.session, successor.session) == (PROJECT, PROJECT)
+    assert successor.reader != first.reader
     assert agents.get(CLAUDE_A) is None
     another = assign_session(agents, CODEX_A, HERE, NOW, successor=True)
     assert another.session == f"{PROJECT}#codex:a"

@@ -22,7 +22,7 @@ from tildone.errors import StoreError
         Agent,
         st.builds(agent_id, st.sampled_from(("claude", "codex")), st.text(max_size=30), st.integers(0, 2**31)),
         st.text(max_size=30),
-        st.none() | st.text(max_size=30),
+        st.text(max_size=30),
         st.integers(0, 2**31),
         st.integers(0, 2**50),
         st.integers(0, 2**50),
@@ -39,12 +39,12 @@ def test_a_record_is_read_back_exactly(tmp_path_factory: pytest.TempPathFactory,
 
 def test_the_format_of_a_record_is_fixed(agents: AgentRegistry, tmp_path: Path) -> None:
     """Other versions of tildone may run beside this one."""
-    agents.save(Agent(CLAUDE_A, PROJECT, "e1", 7, NOW, 9))
+    agents.save(Agent(CLAUDE_A, PROJECT, "claude:a@1", 7, NOW, 9))
 
     file = tmp_path / digest(PROJECT) / f"{digest('claude:a')}.json"
 
     assert file.read_text(encoding="utf-8") == (
-        f'{{"key":"claude:a","session":"{PROJECT}","seen":"e1","pid":7,"at":{NOW},"born":9}}'
+        f'{{"key":"claude:a","session":"{PROJECT}","reader":"claude:a@1","pid":7,"at":{NOW},"born":9}}'
     )
 
 
@@ -52,9 +52,9 @@ def test_an_agent_that_has_ended_is_not_active(agents: AgentRegistry) -> None:
     """Its process has ended, or its record is an hour old and its process unknown, or its record is a week old."""
     ended = subprocess.Popen([sys.executable, "-c", ""])
     ended.wait()
-    agents.save(Agent(AgentId("claude", "a"), PROJECT, None, ended.pid, NOW))
-    agents.save(Agent(AgentId("claude", "b"), PROJECT, None, 0, NOW - FRESH_FOR_MS))
-    agents.save(Agent(AgentId("claude", "c"), PROJECT, None, HERE, NOW - ACTIVE_FOR_MS))
+    agents.save(Agent(AgentId("claude", "a"), PROJECT, "", ended.pid, NOW))
+    agents.save(Agent(AgentId("claude", "b"), PROJECT, "", 0, NOW - FRESH_FOR_MS))
+    agents.save(Agent(AgentId("claude", "c"), PROJECT, "", HERE, NOW - ACTIVE_FOR_MS))
 
     assert list(agents.active(NOW)) == []
     assert assign_session(agents, AgentId("claude", "d"), HERE, NOW).session == PROJECT
@@ -62,7 +62,7 @@ def test_an_agent_that_has_ended_is_not_active(agents: AgentRegistry) -> None:
 
 def test_a_later_process_with_the_same_id_is_not_the_agent(agents: AgentRegistry) -> None:
     """Process ids are reused, at the latest after a reboot."""
-    agents.save(Agent(CLAUDE_A, PROJECT, None, HERE, NOW, start_time(HERE) + 1))
+    agents.save(Agent(CLAUDE_A, PROJECT, "", HERE, NOW, start_time(HERE) + 1))
 
     assert list(agents.active(NOW)) == ([] if start_time(HERE) else list(agents.all()))
 
@@ -84,9 +84,10 @@ def test_agents_of_another_project_are_not_found(tmp_path: Path) -> None:
         "[]",
         "7",
         '{"key": "a"}',
-        '{"key":1,"session":"s","seen":null,"pid":1,"at":1}',
-        '{"key":"claude:a","session":1,"seen":null,"pid":1,"at":1}',
-        '{"key":"claude:","session":"s","seen":null,"pid":1,"at":1}',
+        '{"key":1,"session":"s","reader":"r","pid":1,"at":1}',
+        '{"key":"claude:a","session":1,"reader":"r","pid":1,"at":1}',
+        '{"key":"claude:a","session":"s","reader":null,"pid":1,"at":1}',
+        '{"key":"claude:","session":"s","reader":"r","pid":1,"at":1}',
         "\udcff",
     ],
 )
@@ -99,13 +100,13 @@ def test_an_unreadable_record_counts_as_absent(agents: AgentRegistry, tmp_path: 
     assert assign_session(agents, CLAUDE_A, HERE, NOW).session == PROJECT
 
 
-def test_a_record_without_a_start_time_is_read(agents: AgentRegistry, tmp_path: Path) -> None:
-    """Early versions did not write it."""
+def test_a_record_of_an_earlier_version_is_read(agents: AgentRegistry, tmp_path: Path) -> None:
+    """It has no start time, and a seen head in place of a reader."""
     assign_session(agents, CLAUDE_A, HERE, NOW)
     file = tmp_path / digest(PROJECT) / f"{digest('claude:a')}.json"
-    file.write_text('{"key":"claude:a","session":"s","seen":null,"pid":1,"at":2}', encoding="utf-8")
+    file.write_text('{"key":"claude:a","session":"s","seen":"e1","pid":1,"at":2}', encoding="utf-8")
 
-    assert agents.get(CLAUDE_A) == Agent(CLAUDE_A, "s", None, 1, 2)
+    assert agents.get(CLAUDE_A) == Agent(CLAUDE_A, "s", "claude:a", 1, 2)
 
 
 def test_notes_are_removed_with_their_agent(agents: AgentRegistry) -> None:
@@ -121,8 +122,8 @@ def test_notes_are_removed_with_their_agent(agents: AgentRegistry) -> None:
 
 def test_records_that_were_not_written_for_a_month_are_removed(agents: AgentRegistry, tmp_path: Path) -> None:
     old, new = AgentId("claude", "old"), AgentId("claude", "new")
-    agents.save(Agent(old, f"{PROJECT}#claude:old", None, 0, NOW - REMOVED_AFTER_MS))
-    agents.save(Agent(new, f"{PROJECT}#claude:new", None, 0, NOW))
+    agents.save(Agent(old, f"{PROJECT}#claude:old", "", 0, NOW - REMOVED_AFTER_MS))
+    agents.save(Agent(new, f"{PROJECT}#claude:new", "", 0, NOW))
     folder = tmp_path / digest(PROJECT)
     long_ago = (NOW - REMOVED_AFTER_MS - 1) / 1000
     for name, at in (("old", long_ago), ("new", NOW / 1000)):

@@ -166,10 +166,10 @@ async def test_a_busy_store_is_an_internal_error(tmp_path: Path) -> None:
     class HeldStore(MemoryStore):
         held = False
 
-        def append(self, session: str, event: Event) -> None:
+        def append(self, session: str, event: Event, seen_by: str = "") -> None:
             if self.held:
                 raise StoreBusy("held by somebody else")
-            super().append(session, event)
+            super().append(session, event, seen_by)
 
     store = HeldStore()
     stage = await on_stage(tmp_path, BEGUN, WORDS, FINISHED, store=store)

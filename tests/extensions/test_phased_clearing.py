@@ -27,11 +27,11 @@ class BusyStore(MemoryStore):
 
     refusals = 0
 
-    def append(self, session: str, event: Event) -> None:
+    def append(self, session: str, event: Event, seen_by: str = "") -> None:
         if self.refusals:
             self.refusals -= 1
             raise StoreBusy("held by somebody else")
-        super().append(session, event)
+        super().append(session, event, seen_by)
 
 
 class WatchedStore(MemoryStore):

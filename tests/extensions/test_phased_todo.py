@@ -26,11 +26,11 @@ class OvertakenStore(MemoryStore):
 
     faster: Callable[[], object] | None = None
 
-    def append(self, session: str, event: Event) -> None:
+    def append(self, session: str, event: Event, seen_by: str = "") -> None:
         faster, self.faster = self.faster, None
         if faster:
             faster()
-        super().append(session, event)
+        super().append(session, event, seen_by)
 
 
 def overtake(stage: Stage, step: Step) -> None:

@@ -105,6 +105,13 @@ class HookedAgent:
     def record(self) -> Agent | None:
         return self.workspace.agents.get(AgentId.parse(self.key))
 
+    @property
+    def seen_head(self) -> str | None:
+        """The head that its model has seen of its session."""
+        record = self.record
+        assert record is not None
+        return self.workspace.session.store.seen(record.session, record.reader)
+
     def event(self, point: HookPoint) -> str:
         """Return the agent's own name for an event at that point."""
         return next(event for event, other in hooks_of(self.integration).points.items() if other == point)

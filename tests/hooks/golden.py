@@ -21,7 +21,6 @@ from tildone.agents.identity import AgentId
 from tildone.ids import now
 from tildone.integrations.record import Integration
 from tildone.log.events import Directive
-from tildone.value import replace
 
 FOLDER = Path(__file__).parent / "golden"
 FILES = sorted(FOLDER.glob("*/*.json"))
@@ -67,7 +66,8 @@ class Golden:
                 f"{self.integration.name}:{case['stdin'][hooks_of(self.integration).fields['conversation'].split()[0]]}"
             )
             agent = assign_session(workspace.agents, AgentId.parse(key), os.getpid(), now())
-            workspace.agents.save(replace(agent, seen_head=workspace.session.state.head))
+            session = workspace.session
+            session.store.set_seen(agent.session, agent.reader, session.state.head)
         workspace.plan(*map(tuple, case.get("plan", case.get("seen", []))))
         workspace.session.set_directive(Directive(case.get("course", "go")))
 

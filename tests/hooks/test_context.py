@@ -81,9 +81,7 @@ def test_a_change_that_was_undone_is_not_reported(agent: HookedAgent) -> None:
     agent.stops()
 
     assert context(agent, HookPoint.PROMPT, prompt="Go on") == ""
-    record = agent.record
-    assert record is not None
-    assert record.seen_head == agent.workspace.session.state.head
+    assert agent.seen_head == agent.workspace.session.state.head
 
 
 def test_many_changes_are_summarized(agent: HookedAgent) -> None:
@@ -114,10 +112,8 @@ def test_a_model_gets_the_plan_again_after_compaction(workspace: Workspace) -> N
     still = context(agent, HookPoint.PROMPT, prompt="Go on")
     agent.report(HookPoint.COMPACTION, trigger="manual")
 
-    record = agent.record
     assert still == ""
-    assert record is not None
-    assert record.seen_head is None
+    assert agent.seen_head is None
     assert "Write the parser" in context(agent, HookPoint.PROMPT, prompt="Go on")
 
 
@@ -130,10 +126,8 @@ def test_context_that_the_agent_does_not_accept_does_not_count_as_seen(
 
     answer = agent.report(HookPoint.PROMPT, prompt="Go on")
 
-    record = agent.record
     assert (answer.out, answer.err) == ("", "")
-    assert record is not None
-    assert record.seen_head is None
+    assert agent.seen_head is None
 
 
 def test_task_text_can_not_imitate_the_text_around_it(agent: HookedAgent) -> None:

@@ -102,10 +102,7 @@ def test_a_finished_native_list_lets_the_agent_stop(agent: HookedAgent) -> None:
 def test_a_list_that_the_model_wrote_counts_as_seen(agent: HookedAgent) -> None:
     wrote(agent, *TASKS)
 
-    record = agent.record
-
-    assert record is not None
-    assert record.seen_head == agent.workspace.session.state.head
+    assert agent.seen_head == agent.workspace.session.state.head
 
 
 def test_changes_by_people_survive_the_next_native_list(agent: HookedAgent) -> None:

@@ -7,6 +7,7 @@ from tildone.core.ops import Append
 from tildone.core.plan import Plan, Task
 from tildone.dialects.base import CompletedCall, Dialect, Reply, Tool
 from tildone.dialects.indexed import DIALECT as INDEXED
+from tildone.errors import StoreError
 from tildone.session import Session
 from tildone.stores.memory import MemoryStore
 from tildone.value import replace
@@ -81,3 +82,75 @@ def test_a_plan_can_be_looked_up_at_any_event() -> None:
         None,
         None,
     ]
+
+
+def test_a_store_records_what_its_reader_has_seen() -> None:
+    """With the event of a change, and after a call that only reads; another process finds it."""
+    store = MemoryStore()
+    knew: list[Plan | None] = []
+    session = recording_session(store, knew)
+    session.reader = "claude"
+
+    session.call("write_todos", ADD)
+    after_change = store.seen("s", "claude")
+    session.change([Append((Task("by hand"),))])
+    after_edit = store.seen("s", "claude")
+    session.call("list_todos", {})
+    other = recording_session(store, knew, prefix="o")
+    other.reader = "claude"
+    other.call("list_todos", {})
+
+    assert (after_change, after_edit, store.seen("s", "claude")) == ("e0", "e0", "e1")
+    assert knew == [None, plan_of("a"), plan_of("a", "by hand")]
+
+
+class CountedStore(MemoryStore):
+    """A store that counts how often a seen head is recorded outside an append, which fails."""
+
+    writes = 0
+
+    def set_seen(self, session: str, reader: str, head: str | None) -> None:  # noqa: ARG002  the signature of a store
+        self.writes += 1
+        raise StoreError("the disk is full")
+
+
+def test_a_seen_head_is_written_only_if_it_changes() -> None:
+    """A change writes it in its own transaction."""
+    store = CountedStore()
+    session = session_on(store)
+    session.reader = "claude"
+
+    session.call("write_todos", ADD)
+    session.call("list_todos", {})
+    session.set_seen_head(session.seen_head)
+
+    assert store.writes == 0
+
+
+def test_a_seen_head_that_cannot_be_recorded_does_not_fail_the_call() -> None:
+    """The model is told of the same change once more."""
+    store = CountedStore()
+    knew: list[Plan | None] = []
+    session = recording_session(store, knew)
+    session.reader = "claude"
+    session.call("write_todos", ADD)
+    session.change([Append((Task("by hand"),))])
+
+    replies = [session.call("list_todos", {}) for _ in range(2)]
+
+    assert [reply.is_error for reply in replies] == [False, False]
+    assert (store.writes, knew) == (2, [None, plan_of("a"), plan_of("a")])
+
+
+def test_a_new_reader_has_seen_nothing() -> None:
+    """As after a compaction of the model's context."""
+    store = MemoryStore()
+    knew: list[Plan | None] = []
+    session = recording_session(store, knew)
+    session.reader = "claude@1"
+    session.call("write_todos", ADD)
+
+    session.reader = "claude@2"
+    session.call("list_todos", {})
+
+    assert knew == [None, None]

@@ -141,14 +141,14 @@ class Contended(MemoryStore):
         self.times = times
         self.theirs = itertools.count()
 
-    def append(self, session: str, event: Event) -> None:
+    def append(self, session: str, event: Event, seen_by: str = "") -> None:
         if self.times:
             self.times -= 1
             current = self.session_head(session)
             fact = PlanChanged(flat(*(Task(f"theirs {i}") for i in range(self.times + 1))))
             super().append(session, Event(f"x{next(self.theirs)}", current.head, 0, Actor.USER, fact))
             raise HeadMoved(session)
-        super().append(session, event)
+        super().append(session, event, seen_by)
 
     def move_head(self, session: str, to: Any, *, expected: str | None) -> None:
         if self.times:

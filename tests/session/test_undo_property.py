@@ -209,8 +209,8 @@ def test_events_that_do_not_change_the_plan_keep_the_redo_stack(step: Callable[[
 class Overtaken(MemoryStore):
     """A store in which another writer changes the plan right after an event was labelled."""
 
-    def append(self, session: str, event: Event) -> None:
-        super().append(session, event)
+    def append(self, session: str, event: Event, seen_by: str = "") -> None:
+        super().append(session, event, seen_by)
         if isinstance(event.fact, Labelled):
             super().append(session, Event("theirs", event.id, 1, Actor.AGENT, PlanChanged(plan_of("new"))))
 

@@ -12,6 +12,7 @@ from tildone.core.plan import Task, flat
 from tildone.errors import HeadMoved, StoreError, UnknownEvent
 from tildone.log.events import Actor, Author, Bound, Call, Event, Fact, Labelled, Nudged, PlanChanged, Tripped
 from tildone.log.findings import Severity
+from tildone.log.seen import MAX_READERS
 from tildone.log.store import Store
 from tildone.log.tree import SessionHead, SessionInfo, labels
 
@@ -319,6 +320,88 @@ class StoreContract:
         store.delete("never written", expected=None)
 
         assert list(store.events("s")) == written
+
+    def test_an_append_records_who_has_seen_it(self, store: Store, open_store: Opener) -> None:
+        """Other readers have seen what they had seen before."""
+        store.append("s", planned("a", None, "one"), "claude")
+        store.append("s", planned("b", "a", "two"), "codex")
+        store.append("s", planned("c", "b", "three"))
+
+        assert [open_store().seen("s", reader) for reader in ("claude", "codex", "")] == ["a", "b", None]
+
+    def test_a_refused_append_is_not_seen(self, store: Store) -> None:
+        chain(store, "s", "a")
+
+        with pytest.raises(HeadMoved):
+            store.append("s", planned("b", None, "two"), "claude")
+
+        assert store.seen("s", "claude") is None
+
+    def test_a_seen_head_is_recorded_and_removed(self, store: Store, open_store: Opener) -> None:
+        """For one session and one reader."""
+        chain(store, "s", "a", "b")
+        chain(store, "other", "a")
+
+        for head in ("a", "b", "b", "a"):
+            store.set_seen("s", "claude", head)
+
+        assert open_store().seen("s", "claude") == "a"
+        assert (store.seen("s", "codex"), store.seen("other", "claude")) == (None, None)
+        store.set_seen("s", "claude", None)
+        store.set_seen("s", "claude", None)
+        assert open_store().seen("s", "claude") is None
+
+    def test_readers_and_heads_may_have_any_text(self, store: Store) -> None:
+        """Like names of sessions and ids of events."""
+        readers = [*WILD[1:], "long " * 1000]
+        for number, reader in enumerate(readers):
+            store.append(reader, planned(f"{number} {reader}", None, "one"), reader)
+
+        assert [store.seen(reader, reader) for reader in readers] == [
+            f"{number} {reader}" for number, reader in enumerate(readers)
+        ]
+
+    def test_seen_heads_are_removed_with_their_session(self, store: Store) -> None:
+        """A session that does not exist has none, so a new one of that name begins without."""
+        store.append("s", planned("a", None, "one"), "claude")
+
+        store.delete("s", expected="a")
+        store.set_seen("s", "codex", "a")
+        chain(store, "s", "a")
+
+        assert [store.seen("s", reader) for reader in ("claude", "codex")] == [None, None]
+
+    def test_a_session_keeps_the_newest_seen_heads_only(self, store: Store) -> None:
+        """Agents come and go; one that is active is not displaced."""
+        store.append("s", planned("0", None, "one"), "active")
+        for number in range(1, MAX_READERS + 1):
+            store.append("s", planned(str(number), str(number - 1), "one"), f"agent {number}")
+            if number == MAX_READERS // 2:
+                store.set_seen("s", "active", str(number))
+
+        assert store.seen("s", "active") == str(MAX_READERS // 2)
+        assert store.seen("s", f"agent {MAX_READERS}") == str(MAX_READERS)
+        assert [number for number in range(1, MAX_READERS + 1) if store.seen("s", f"agent {number}") is None] == [1]
+
+    def test_seen_heads_do_not_travel_with_events(self, store: Store) -> None:
+        """Agents are at work on one store. An import leaves its records as they are."""
+        events = [planned("a", None, "one"), planned("b", "a", "two")]
+        store.append("s", events[0], "claude")
+
+        store.import_events("s", events, SessionHead("b"))
+
+        assert store.seen("s", "claude") == "a"
+
+    def test_recording_a_seen_head_does_not_wake_followers(self, store: Store) -> None:
+        """Nor does it change the order of sessions: it is not an event."""
+        chain(store, "s", "a")
+        chain(store, "newer", "a")
+
+        store.set_seen("s", "claude", "a")
+
+        assert not store.wait("s", "a", 0.05)
+        assert [info.name for info in store.sessions()] == ["newer", "s"]
+        assert not [finding for finding in store.check() if finding.severity is Severity.ERROR]
 
     def test_the_check_of_a_healthy_store_finds_no_error(self, store: Store) -> None:
         """After every kind of change."""

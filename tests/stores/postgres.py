@@ -21,7 +21,7 @@ TEMPLATE = "plans"
 OTHERS = "FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()"
 EMPTIED = (
     f"SELECT pg_terminate_backend(pid, 5000) {OTHERS}",
-    "TRUNCATE tildone.sessions, tildone.events",
+    "TRUNCATE tildone.sessions, tildone.events, tildone.seen",
 )
 TOO_LONG = 60.0
 

@@ -141,7 +141,7 @@ def test_opening_an_older_store_read_only_changes_nothing(path: Path) -> None:
 
     assert said[:2] == [
         f"SQLite {apsw.sqlite_lib_version()}, schema 1",
-        "the store has not been migrated to schema 2",
+        f"the store has not been migrated to schema {SCHEMA_VERSION}",
     ]
     assert path.read_bytes() == before
     assert os.listdir(path.parent) == ["plans.db"]
@@ -181,8 +181,23 @@ def test_an_older_store_is_read_without_being_migrated(path: Path) -> None:
     assert ids(store.history("s")) == ["b", "a"]
     assert [info.name for info in store.sessions()] == ["s"]
     assert ids(store.events("s")) == ["a", "b"]
+    assert store.seen("s", "claude") is None
     store.close()
     assert path.read_bytes() == before
+
+
+def test_a_store_without_seen_heads_is_read_without_being_migrated(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The second schema lacks nothing else."""
+    with monkeypatch.context() as earlier:
+        earlier.setattr(schema, "SCHEMA_VERSION", 2)
+        chain(SqliteStore(path), "s", "a")
+
+    store = SqliteStore(path, read_only=True)
+
+    assert (ids(store.history("s")), store.seen("s", "claude")) == (["a"], None)
+    with pytest.raises(StoreError):
+        store.set_seen("s", "claude", "a")
+    assert apsw.Connection(str(path)).pragma("user_version") == 2
 
 
 def test_an_empty_file_is_no_store_to_a_reader(path: Path) -> None:

@@ -13,7 +13,7 @@ is looked up by process: an anonymous record gets the identity that is known now
 from __future__ import annotations
 
 from tildone.agents.processes import start_time
-from tildone.agents.registry import Agent
+from tildone.agents.registry import Agent, new_reader
 from tildone.files.lock import FolderLock
 from tildone.typing import TYPE_CHECKING
 from tildone.value import replace
@@ -47,12 +47,12 @@ def assign_session(
     with FolderLock(agents.folder, LOCK_TIMEOUT_SECONDS):
         earlier = agent or _earlier(agents, agent_id, pid, successor=successor)
         if earlier is not None and named_session in (None, earlier.session):
-            seen = None if successor and agent is None else earlier.seen_head
-            agent = _renewed(replace(earlier, id=agent_id, seen_head=seen), pid or earlier.pid, now)
+            reader = new_reader(agent_id, now) if successor and agent is None else earlier.reader
+            agent = _renewed(replace(earlier, id=agent_id, reader=reader), pid or earlier.pid, now)
         else:
             agents.remove_expired(now)
             session = named_session or _free_session(agents, agent_id, now)
-            agent = _renewed(Agent(agent_id, session), pid, now)
+            agent = _renewed(Agent(agent_id, session, new_reader(agent_id, now)), pid, now)
         agents.save(agent)
         if earlier is not None and earlier.id != agent_id:
             agents.remove(earlier.id)

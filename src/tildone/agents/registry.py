@@ -39,20 +39,22 @@ MODEL_NOTE = "model"
 """Name of a note: the agent's model, which many agents report in some of their events only."""
 
 _RECORD = ".json"
-_FIELD_TYPES = (str, str | None, int, int, int)
+_FIELD_TYPES = (str, str, int, int, int)
 
 
 @value
 class Agent:
     """An agent and its session: the plan it works on.
 
-    `seen_head` is the head at which its model last saw the plan. `last_active` is in milliseconds since 1970. `started`
-    is the start time of its process, which distinguishes it from a later process with the same id; 0 if unknown.
+    `reader` is the name under which the store records which head of the session its model has seen. The agent keeps it
+    under another identity, and gets a new one when its model loses its context. `last_active` is in milliseconds since
+    1970. `started` is the start time of its process, which distinguishes it from a later process with the same id; 0 if
+    unknown.
     """
 
     id: AgentId
     session: str
-    seen_head: str | None = None
+    reader: str = ""
     pid: int = 0
     last_active: int = 0
     started: int = 0
@@ -68,6 +70,11 @@ class Agent:
         if now - self.last_active >= ACTIVE_FOR_MS or (self.started and start_time(self.pid) != self.started):
             return False
         return is_running(self.pid)
+
+
+def new_reader(agent_id: AgentId, now: int) -> str:
+    """Return the name of a reader that has seen nothing: of a new agent, or of one whose model lost its context."""
+    return f"{agent_id}@{now}"
 
 
 class AgentRegistry:
@@ -164,9 +171,8 @@ class AgentRegistry:
 
 
 def _encode(agent: Agent) -> str:
-    seen = "null" if agent.seen_head is None else quoted(agent.seen_head)
     return (
-        f'{{"key":{quoted(str(agent.id))},"session":{quoted(agent.session)},"seen":{seen},'
+        f'{{"key":{quoted(str(agent.id))},"session":{quoted(agent.session)},"reader":{quoted(agent.reader)},'
         f'"pid":{agent.pid},"at":{agent.last_active},"born":{agent.started}}}'
     )
 
@@ -175,7 +181,9 @@ def _load(path: str) -> Agent | None:
     try:
         with open(path, encoding="utf-8") as file:
             record = parse(file.read())
-        fields = (record["session"], record["seen"], record["pid"], record["at"], record.get("born", 0))
+        # Records of earlier versions have no reader.
+        reader = record.get("reader", record["key"])
+        fields = (record["session"], reader, record["pid"], record["at"], record.get("born", 0))
         agent = Agent(AgentId.parse(record["key"]), *fields)
     except (OSError, ValueError, TypeError, KeyError, AttributeError):
         return None

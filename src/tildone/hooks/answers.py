@@ -44,6 +44,11 @@ class HookContext:
     agent: Agent
     session: Session
 
+    @property
+    def seen_head(self) -> str | None:
+        """The head of the session that the model has seen."""
+        return self.session.seen_head
+
 
 def answer(event: HookEvent, settings: Settings, pid: int) -> str:
     """Return the text to print: a reply in the agent's own format, or an empty string."""
@@ -71,7 +76,7 @@ def _admit(event: HookEvent, settings: Settings, pid: int) -> HookContext:
     agent = assign_session(agents, event.agent_id(pid), pid, now(), settings.named_session, successor=successor)
     own = replace(settings, session=agent.session)
     store = open_store(own, timeout=STORE_TIMEOUT_SECONDS)
-    session = open_session(own, NATIVE, store, lambda: author_of(event, agents, agent))
+    session = open_session(own, NATIVE, store, lambda: author_of(event, agents, agent), agent.reader)
     if not is_mirrored(session):
         dialect = dialect_of_session(own, store)
         session.dialect = dialect_named(DEFAULT_DIALECT) if dialect is BY_HAND else dialect
@@ -144,7 +149,8 @@ def _prompted(context: HookContext) -> HookReply | None:
     state = context.session.state
     if state.tripped and state.directive is Directive.GO and context.event.from_person:
         context.session.set_directive(Directive.GO)
-    seen = context.session.plan_at(context.agent.seen_head)
+    seen_head = context.seen_head
+    seen = context.session.plan_at(seen_head)
     if seen is None:
         return _remind(context)
     if seen == context.session.plan:
@@ -158,7 +164,7 @@ def _prompted(context: HookContext) -> HookReply | None:
     if not can_reply(context.event, ReplyKind.ADD_CONTEXT):
         return None
     _set_seen(context, context.session.state.head)
-    return HookReply(ReplyKind.ADD_CONTEXT, describe_changes(sentences, _others(context)))
+    return HookReply(ReplyKind.ADD_CONTEXT, describe_changes(sentences, _others(context, seen_head)))
 
 
 def _with_origins(text: str, session: Session) -> str:
@@ -167,13 +173,13 @@ def _with_origins(text: str, session: Session) -> str:
     return with_origins(text, session)
 
 
-def _others(context: HookContext) -> list[str]:
-    """Return who changed the plan since the agent's model last saw it, in the words that the model reads."""
+def _others(context: HookContext, seen_head: str | None) -> list[str]:
+    """Return who changed the plan since the agent's model saw it, in the words that the model reads."""
     from tildone.history.authors import others_since  # noqa: PLC0415  see _reply
 
     session = context.session
     own = session.author_of(Actor.AGENT)
-    return others_since(session.store.history(session.name), context.agent.seen_head, own)
+    return others_since(session.store.history(session.name), seen_head, own)
 
 
 def _mirror(context: HookContext) -> None:
@@ -200,12 +206,9 @@ def _call_tool(context: HookContext) -> str:
     from tildone.hooks.tools import call_tool  # noqa: PLC0415  see _reply
 
     author = author_of(context.event, context.agents, context.agent)
-    result, seen = call_tool(context.event, context.settings, context.session.store, context.agent.seen_head, author)
-    _set_seen(context, seen)
-    return result
+    return call_tool(context.event, context.settings, context.session.store, context.agent.reader, author)
 
 
 def _set_seen(context: HookContext, head: str | None) -> None:
     """Record the head of the session that the model has seen."""
-    if head != context.agent.seen_head:
-        context.agents.save(replace(context.agent, seen_head=head))
+    context.session.set_seen_head(head)

@@ -12,7 +12,7 @@ import os
 from time import time_ns
 
 from tildone.agents.identity import AgentId
-from tildone.agents.registry import CALLER_NOTE, MODEL_NOTE, AgentRegistry
+from tildone.agents.registry import CALLER_NOTE, MODEL_NOTE, Agent, AgentRegistry, new_reader
 from tildone.integrations.record import HookPoint
 from tildone.log.summary import GO, STOP, SessionSummary
 from tildone.typing import TYPE_CHECKING
@@ -56,13 +56,13 @@ def try_fast_path(event: HookEvent, settings: Settings, pid: int) -> bool:
     if event.hooks.shares_process and event.point is HookPoint.BEFORE_TOOL and OUR_TOOLS in event.text("tool"):
         # The MCP server sees only the process; this tells it which conversation calls next.
         agents.set_note(AgentId(event.integration.name, pid=pid), CALLER_NOTE, str(agent_id))
-    session = _session(agents, agent_id, pid, settings)
-    if session is None:
+    agent = _agent(agents, agent_id, pid, settings)
+    if agent is None:
         return False
     if event.point is HookPoint.STATUS_LINE or (settings.store.scheme and not is_missing):
         return is_missing
-    summary = SessionSummary() if is_missing else _summary(settings, session)
-    return summary is not None and _is_silent(event, summary, agents, agent_id)
+    summary = SessionSummary() if is_missing else _summary(settings, agent)
+    return summary is not None and _is_silent(event, summary)
 
 
 def note_model(event: HookEvent, agents: AgentRegistry, agent_id: AgentId) -> None:
@@ -71,38 +71,36 @@ def note_model(event: HookEvent, agents: AgentRegistry, agent_id: AgentId) -> No
         agents.set_note(agent_id, MODEL_NOTE, event.model)
 
 
-def _session(agents: AgentRegistry, agent_id: AgentId, pid: int, settings: Settings) -> str | None:
-    """Return the session that the agent works on; None if one has to be assigned to it first."""
+def _agent(agents: AgentRegistry, agent_id: AgentId, pid: int, settings: Settings) -> Agent | None:
+    """Return the agent, with the session that it works on; None if one has to be assigned to it first."""
     agent = agents.get(agent_id)
     if agent is not None:
-        fresh = agent.is_fresh(pid, time_ns() // 1_000_000)
-        return agent.session if fresh and settings.named_session in (None, agent.session) else None
-    return settings.session if next(agents.all(), None) is None else None
+        fresh = agent.is_fresh(pid, _now())
+        return agent if fresh and settings.named_session in (None, agent.session) else None
+    return Agent(agent_id, settings.session) if next(agents.all(), None) is None else None
 
 
-def _summary(settings: Settings, session: str) -> SessionSummary | None:
-    """Return the summary of the session; None if the store has to be loaded."""
+def _summary(settings: Settings, agent: Agent) -> SessionSummary | None:
+    """Return the summary of the agent's session; None if the store has to be loaded."""
     # Imported late, because there may be no file to read.
     from tildone.stores.sqlite_summary import read_summary  # noqa: PLC0415  see above
 
-    summary = read_summary(settings.store.location, session)
-    if summary is None or summary.head is not None or session == settings.session:
+    summary = read_summary(settings.store.location, agent.session, agent.reader)
+    if summary is None or summary.head is not None or agent.session == settings.session:
         return summary
     # The agent's own session is still empty, so the project's directive applies to it.
     project = read_summary(settings.store.location, settings.session)
     return None if project is None or project.directive != GO else summary
 
 
-def _is_silent(event: HookEvent, summary: SessionSummary, agents: AgentRegistry, agent_id: AgentId) -> bool:
+def _is_silent(event: HookEvent, summary: SessionSummary) -> bool:
     match event.point:
         case HookPoint.STOP:
             return not summary.workable or summary.directive != GO
         case HookPoint.SESSION_START:
             return not (summary.workable or summary.blocked)
         case HookPoint.PROMPT:
-            agent = agents.get(agent_id)
-            seen = None if agent is None else agent.seen_head
-            news = seen != summary.head if seen else summary.workable or summary.blocked
+            news = summary.seen != summary.head if summary.seen else summary.workable or summary.blocked
             return not news and not summary.tripped
         case HookPoint.BEFORE_TOOL:
             return summary.directive != STOP
@@ -118,10 +116,10 @@ def _writes_native_list(event: HookEvent) -> bool:
 
 
 def _compact(event: HookEvent, agents: AgentRegistry, agent_id: AgentId) -> None:
-    """Mark the plan as unseen: compaction removes it from the model's context."""
+    """Record that the model has seen nothing: compaction removes the plan from its context."""
     agent = agents.get(agent_id)
     if agent is not None and event.hooks.compaction_trigger in ("", event.text("trigger")):
-        agents.save(replace(agent, seen_head=None))
+        agents.save(replace(agent, reader=new_reader(agent_id, _now())))
 
 
 def _end(event: HookEvent, agents: AgentRegistry, agent_id: AgentId, pid: int) -> None:
@@ -131,7 +129,12 @@ def _end(event: HookEvent, agents: AgentRegistry, agent_id: AgentId, pid: int) -
         agents.remove(agent_id)
         return
     if event.text("reason") in CONTINUING:
-        agents.save(replace(agent, id=AgentId(event.integration.name, pid=pid), seen_head=None))
+        anonymous = AgentId(event.integration.name, pid=pid)
+        agents.save(replace(agent, id=anonymous, reader=new_reader(anonymous, _now())))
         agents.remove(agent_id)
     else:
         agents.release(agent)
+
+
+def _now() -> int:
+    return time_ns() // 1_000_000

@@ -33,12 +33,8 @@ def offered_tools(dialect: str) -> str:
     return f"{codec.dump({'tools': tools})}\n"
 
 
-def call_tool(
-    event: HookEvent, settings: Settings, store: Store, seen: str | None, author: Author
-) -> tuple[str, str | None]:
-    """Carry out a tool call of a model that has last seen the head `seen`, as a change by `author`.
-
-    Return the result to print, and the head that the model has seen with it.
+def call_tool(event: HookEvent, settings: Settings, store: Store, reader: str, author: Author) -> str:
+    """Carry out a tool call of the model `reader`, as a change by `author`. Return the result to print.
 
     Raises:
         UsageError: there is no such tool.
@@ -47,8 +43,7 @@ def call_tool(
     dialect = dialect_of_tool(tool)
     if dialect is None:
         raise UsageError(f"there is no tool {tool!r}")
-    session = open_session(settings, dialect_named(dialect), store, lambda: author)
-    session.set_seen_head(seen)
+    session = open_session(settings, dialect_named(dialect), store, lambda: author, reader)
     reply = session.call(tool, arguments(event.get("tool_input")))
     result = {"text": reply.text, "failed": reply.failed, "line": status_line(session.state)}
-    return f"{codec.dump(result)}\n", session.seen_head
+    return f"{codec.dump(result)}\n"

@@ -43,8 +43,10 @@ class Store(Protocol):
     def events(self, session: str) -> Iterator[Event]:
         """Return the events of all branches, in the order they were written."""
 
-    def append(self, session: str, event: Event) -> None:
+    def append(self, session: str, event: Event, seen_by: str = "") -> None:
         """Append `event` to the head, make it the head, and clear the redo stack. It is durable when this returns.
+
+        If `seen_by` names a reader, the event becomes the head that this reader has seen, in the same transaction.
 
         Raises:
             HeadMoved: `event.parent` is no longer the head.
@@ -68,8 +70,21 @@ class Store(Protocol):
             StoreError: the session has a different event with the same id.
         """
 
+    def seen(self, session: str, reader: str) -> str | None:
+        """Return the head that a reader has seen; None if nothing is recorded.
+
+        A reader is the model of an agent, under the name that `Agent.reader` gives it. What readers have seen belongs
+        to this store: it is not copied with events.
+        """
+
+    def set_seen(self, session: str, reader: str, head: str | None) -> None:
+        """Record the head that a reader has seen; None removes the record.
+
+        A session keeps the newest MAX_READERS records (`tildone.log.seen`). One that does not exist keeps none.
+        """
+
     def delete(self, session: str, *, expected: str | None) -> None:
-        """Remove the session and all its events.
+        """Remove the session, all its events, and what readers have seen of it.
 
         Raises:
             HeadMoved: the head is no longer `expected`, so the session is in use.

@@ -33,7 +33,8 @@ MAX_EVENTS = 200
 class SessionSummary:
     """A session at its head: whether a task can be worked on, whether one is blocked, and the person's directive.
 
-    `tripped` means that a bound ended the chain of nudges, and that neither a directive nor a change followed.
+    `tripped` means that a bound ended the chain of nudges, and that neither a directive nor a change followed. `seen`
+    is the head that the agent's model has seen.
     """
 
     head: str | None = None
@@ -41,9 +42,10 @@ class SessionSummary:
     blocked: bool = False
     directive: str = GO
     tripped: bool = False
+    seen: str | None = None
 
 
-def summarize(head: str, newest_first: Iterable[str]) -> SessionSummary | None:
+def summarize(head: str, newest_first: Iterable[str], seen: str | None = None) -> SessionSummary | None:
     """Summarize a session from the JSON texts of its events, from `head` to the root.
 
     Only as many texts are read as necessary. The result is None if none of the first MAX_EVENTS has a plan.
@@ -57,5 +59,5 @@ def summarize(head: str, newest_first: Iterable[str]) -> SessionSummary | None:
             directive = event.partition(DIRECTIVE)[2].partition('"')[0] or GO
         if PLAN_CHANGED in event:
             workable = PENDING in event or IN_PROGRESS in event
-            return SessionSummary(head, workable, BLOCKED in event, directive, tripped)
-    return SessionSummary(head, directive=directive or GO, tripped=tripped)
+            return SessionSummary(head, workable, BLOCKED in event, directive, tripped, seen)
+    return SessionSummary(head, directive=directive or GO, tripped=tripped, seen=seen)

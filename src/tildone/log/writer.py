@@ -61,10 +61,11 @@ class SessionWriter:
             self.last_state = latest_state(self.store.history(self.name, head)) if head else State()
         return self.last_state
 
-    def record(self, actor: Actor, decide: Callable[[State], tuple[R, Fact | None]]) -> R:
+    def record(self, actor: Actor, decide: Callable[[State], tuple[R, Fact | None]], seen_by: str = "") -> R:
         """Append the fact that `decide` returns for the current state, if any. Return the other result of `decide`.
 
-        `decide` is called again, with the new state, whenever another writer was faster.
+        `decide` is called again, with the new state, whenever another writer was faster. `seen_by` is the reader that
+        sees the new event, if any.
         """
         state = self.last_state if self.last_state.head else self.state
         while True:
@@ -72,7 +73,7 @@ class SessionWriter:
             if fact is None:
                 if self.state is state:
                     return result
-            elif self._append(state, actor, fact):
+            elif self._append(state, actor, fact, seen_by):
                 return result
             state = self.state
 
@@ -86,7 +87,7 @@ class SessionWriter:
                 continue
             return
 
-    def _append(self, state: State, actor: Actor, fact: Fact) -> bool:
+    def _append(self, state: State, actor: Actor, fact: Fact, seen_by: str) -> bool:
         """Append a fact to the head of `state`. Return False if the head has moved since `state` was read.
 
         Only a change of the plan clears the redo stack.
@@ -94,7 +95,7 @@ class SessionWriter:
         before = SessionHead() if isinstance(fact, PlanChanged) else self.store.session_head(self.name)
         event = Event(self._new_id(), state.head, self._now(), actor, fact, self._author(actor))
         try:
-            self.store.append(self.name, event)
+            self.store.append(self.name, event, seen_by)
         except HeadMoved:
             return False
         self.last_state = apply_event(state, event)

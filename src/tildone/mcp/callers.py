@@ -40,7 +40,7 @@ HTTP_CALLER = AgentId(conversation="http")
 class Retention(Enum):
     """For how long the server remembers which head of the session a caller's model has seen."""
 
-    REGISTRY = "in the agent registry, where hooks read and change it"
+    STORE = "in the store, where hooks read and change it"
     CONNECTION = "as long as the connection lasts"
     NONE = "not at all: the next request may come from another model"
 
@@ -57,7 +57,7 @@ class Caller:
     id: AgentId
     pid: int = 0
     named_session: str | None = None
-    retention: Retention = Retention.REGISTRY
+    retention: Retention = Retention.STORE
     certain: bool = False
     mcp_session: str = ""
     client: str = ""

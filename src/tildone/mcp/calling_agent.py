@@ -1,12 +1,11 @@
-"""The registry record of the agent behind a connection: the session it works on, and the head its model has seen.
+"""The registry record of the agent behind a connection: the session it works on, and the name of its reader.
 
 Theory of operation. An agent's hooks and its MCP server are different processes that share the agent's record. The
 hooks may learn the conversation id after the server has registered the agent by its process, or learn a new one
 when the person clears the conversation. So the record is read again for every request, and the server adopts the
-identity that the hooks have recorded. The server writes one field only: the head that the model has seen. It does so
-after the reply is sent, because the field is not needed before the model has read the reply; the next request, or
-closing the connection, waits for the write. A registry that cannot be written does not stop the agent: the error is
-logged, and the agent works on the session that it named, or else on the project's.
+identity that the hooks have recorded. Which head the model has seen is in the store, under the name of the agent's
+reader. A registry that cannot be written does not stop the agent: the error is logged, and the agent works on the
+session that it named, or else on the project's; without a reader, only the connection knows what its model has seen.
 """
 
 from __future__ import annotations
@@ -28,14 +27,12 @@ class CallingAgent:
         self._caller = caller
         self._agents = agents
         self._id = caller.id
-        self._unsaved: Agent | None = None
 
-    def current(self, *, known_head: str | None) -> Agent:
-        """Return the agent's current record. If the registry fails, `known_head` is the head that counts as seen."""
-        self.save()
+    def current(self) -> Agent:
+        """Return the agent's current record, without a reader if the store is not to record what its model has seen."""
         noted, session = self._noted_by_hooks(), self._caller.named_session
         agent_id = noted or self._id
-        if self._caller.retention is not Retention.REGISTRY and session:
+        if self._caller.retention is not Retention.STORE and session:
             return Agent(agent_id, session)
         record = self._agents.get(agent_id)
         if record is None or not self._is_current(record):
@@ -45,26 +42,9 @@ class CallingAgent:
                 record = assign_session(self._agents, known_id, pid, now(), session)
             except StoreError as error:
                 log_error(error)
-                return Agent(agent_id, session or self._agents.project, known_head)
+                return Agent(agent_id, session or self._agents.project)
         self._id = record.id
-        return record if self._caller.retention is Retention.REGISTRY else replace(record, seen_head=None)
-
-    def set_seen_head(self, agent: Agent, head: str | None) -> bool:
-        """Set the head that the model has seen, without writing it; return whether `save` has to be called."""
-        if self._caller.retention is not Retention.REGISTRY or head == agent.seen_head:
-            return False
-        self._unsaved = replace(agent, seen_head=head)
-        return True
-
-    def save(self) -> None:
-        """Write the head that was set, if any."""
-        agent, self._unsaved = self._unsaved, None
-        if agent is None:
-            return
-        try:
-            self._agents.save(agent)
-        except StoreError as error:
-            log_error(error)
+        return record if self._caller.retention is Retention.STORE else replace(record, reader="")
 
     def release(self) -> None:
         """Remove the record of an agent that only this server knows, so that its session becomes available.
@@ -74,7 +54,6 @@ class CallingAgent:
         """
         if self._id != AgentId(pid=self._caller.pid):
             return
-        self.save()
         try:
             self._agents.remove(self._id)
         except StoreError as error:

@@ -100,34 +100,27 @@ class Connection:
 
     def _call(self, tool: str, arguments: dict[str, object]) -> Reply:
         try:
-            agent = self._current_agent()
-            session = self._open_session(agent)
-            reply = session.call(tool, arguments)
-            if self._agent.set_seen_head(agent, session.seen_head):
-                # Queued, so that the reply is sent first.
-                self._executor.submit(self._agent.save)
-            return reply
+            session = self._open_session(self._agent.current())
+            return session.call(tool, arguments)
         except Exception as error:  # noqa: BLE001  the outermost function of a call: reported to model and person
             return self._error_reply(tool, arguments, error)
 
     def _snapshot(self, name: str | None, events: int) -> SessionSnapshot:
-        name = name or self._current_agent().session
+        name = name or self._agent.current().session
         newest_first = list(_to_plan(self._store.history(name)))
         changed = next((event for event in newest_first if isinstance(event.fact, PlanChanged)), None)
         recent = tuple(newest_events(self._store.history(name), events)) if events else ()
         return SessionSnapshot(name, latest_state(newest_first), changed, recent)
 
-    def _current_agent(self) -> Agent:
-        return self._agent.current(known_head=self._session.seen_head if self._session else None)
-
     def _open_session(self, agent: Agent) -> Session:
-        """Return the agent's session, with the head that its model has seen and the author of its events."""
+        """Return the agent's session, with the reader and the author of its events."""
         self._author = Author(agent=self._caller.author_of(agent.id), model=self._agents.note(agent.id, MODEL_NOTE))
         if self._session is None or self._session.name != agent.session:
             own = replace(self._settings, session=agent.session)
             self._session = open_session(own, self._dialect, self._store, lambda: self._author)
-        if self._caller.retention is not Retention.CONNECTION:
-            self._session.set_seen_head(agent.seen_head)
+        self._session.reader = agent.reader
+        if self._caller.retention is Retention.NONE:
+            self._session.set_seen_head(None)
         return self._session
 
     def _error_reply(self, tool: str, arguments: dict[str, object], error: Exception) -> Reply:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from threading import Condition
 
 from tildone.errors import HeadMoved, StoreError, UnknownEvent
+from tildone.log.seen import with_seen
 from tildone.log.tree import SessionHead, SessionInfo, leaves
 from tildone.typing import TYPE_CHECKING
 
@@ -27,6 +28,7 @@ class MemoryStore:
         self._events: dict[str, dict[str, Event]] = {}
         self._heads: dict[str, SessionHead] = {}
         self._by_last_write: dict[str, None] = {}
+        self._seen: dict[str, dict[str, str]] = {}
 
     def session_head(self, session: str) -> SessionHead:
         """Return the head of the session and its redo list."""
@@ -48,7 +50,7 @@ class MemoryStore:
         """Return every event of every branch, in the order they were written."""
         return iter(tuple(self._events.get(session, {}).values()))
 
-    def append(self, session: str, event: Event) -> None:
+    def append(self, session: str, event: Event, seen_by: str = "") -> None:
         """Append `event` after the head and make it the head.
 
         Raises:
@@ -62,6 +64,8 @@ class MemoryStore:
                 raise StoreError(f"{session!r} has an event {event.id!r} already")
             events[event.id] = event
             self._written(session, SessionHead(event.id))
+            if seen_by:
+                self._set_seen(session, seen_by, event.id)
 
     def move_head(self, session: str, to: SessionHead, *, expected: str | None) -> None:
         """Make another event the head.
@@ -105,8 +109,17 @@ class MemoryStore:
                 self._changed.notify_all()
             return len(new)
 
+    def seen(self, session: str, reader: str) -> str | None:
+        """Return the head that a reader has seen."""
+        return self._seen.get(session, {}).get(reader)
+
+    def set_seen(self, session: str, reader: str, head: str | None) -> None:
+        """Record the head that a reader has seen; None removes the record."""
+        with self._changed:
+            self._set_seen(session, reader, head)
+
     def delete(self, session: str, *, expected: str | None) -> None:
-        """Delete the session and all its events.
+        """Delete the session, all its events, and what readers have seen of it.
 
         Raises:
             HeadMoved: the head is not `expected`: another writer is using the session.
@@ -114,7 +127,7 @@ class MemoryStore:
         with self._changed:
             if self.session_head(session).head != expected:
                 raise HeadMoved(session)
-            for table in (self._events, self._heads, self._by_last_write):
+            for table in (self._events, self._heads, self._by_last_write, self._seen):
                 table.pop(session, None)
             self._changed.notify_all()
 
@@ -141,6 +154,10 @@ class MemoryStore:
 
     def close(self) -> None:
         """Do nothing: there is nothing to close."""
+
+    def _set_seen(self, session: str, reader: str, head: str | None) -> None:
+        if session in self._events:
+            self._seen[session] = with_seen(self._seen.get(session, {}), reader, head)
 
     def _written(self, session: str, to: SessionHead) -> None:
         self._heads[session] = to

@@ -17,17 +17,24 @@ if TYPE_CHECKING:
 
 LOCK_TIMEOUT_MS = 250
 
-_SELECT_HEAD = "SELECT head FROM sessions WHERE name = ?"
+_SELECT_HEADS = """
+SELECT head, (SELECT head FROM seen WHERE session = sessions.name AND reader = ?) FROM sessions WHERE name = ?
+"""
 _SELECT_EVENT = "SELECT body, parent FROM events WHERE session = ? AND id = ?"
 
 
-def read_summary(path: str, session: str) -> SessionSummary | None:
-    """Return the summary of a session in the SQLite file at `path`; None if the store has to be opened instead."""
+def read_summary(path: str, session: str, reader: str = "") -> SessionSummary | None:
+    """Return the summary of a session in the SQLite file at `path`, with the head that `reader` has seen.
+
+    The result is None if the store has to be opened instead: it cannot be read, or its schema is older.
+    """
     try:
         connection = apsw.Connection(path, flags=apsw.SQLITE_OPEN_READONLY)
         connection.set_busy_timeout(LOCK_TIMEOUT_MS)
-        head = connection.execute(_SELECT_HEAD, (session,)).get
-        return SessionSummary() if head is None else summarize(head, _newest_first(connection, session, head))
+        head, seen = connection.execute(_SELECT_HEADS, (reader, session)).get or (None, None)
+        if head is None:
+            return SessionSummary(seen=seen)
+        return summarize(head, _newest_first(connection, session, head), seen)
     except (apsw.Error, UnicodeEncodeError, TypeError):
         return None
 

@@ -72,11 +72,16 @@ def session_in(
 
 
 def open_session(
-    settings: Settings, dialect: Dialect, store: Store | None = None, agent: Callable[[], Author] = Author
+    settings: Settings,
+    dialect: Dialect,
+    store: Store | None = None,
+    agent: Callable[[], Author] = Author,
+    reader: str = "",
 ) -> Session:
     """Return the session that the settings name, in a dialect.
 
-    `agent` returns the agent that this process works for, and its model, as far as they are known.
+    `agent` returns the agent that this process works for, and its model, as far as they are known. `reader` is the name
+    under which the store records what the model has seen.
     """
     opened = store or open_store(settings)
     return Session(
@@ -88,6 +93,7 @@ def open_session(
         patience=_patience(settings),
         completions=_completions(settings.project) if dialect.completion else None,
         author=_author(settings, opened, agent),
+        reader=reader,
     )
 
 

@@ -9,6 +9,7 @@ Each module imports only modules above it in this list:
     history.py       the events among the entries: the plan's own tree
     drafts.py        lines to append: new events, moves of the head
     folder.py        finding the file of a session, naming new files
+    seen.py          what readers have seen of a session
     listing.py       the sessions of a folder, cached
     examination.py   the integrity check
     interchange.py   reading and writing one file, for import and export

@@ -31,6 +31,7 @@ from tildone.stores.pi.folder import Folder, working_folder
 from tildone.stores.pi.history import History
 from tildone.stores.pi.listing import Listing
 from tildone.stores.pi.outline import FileReplaced
+from tildone.stores.pi.seen import read_seen, remove_seen, write_seen
 from tildone.stores.pi.session_file import VERSION, format_line, header, upgrade_file
 from tildone.typing import TYPE_CHECKING
 
@@ -101,7 +102,7 @@ class JsonlStore:
         """Return every event of every branch, in the order they were written."""
         return self._in_order(session, self._read(session, History.names) or [])
 
-    def append(self, session: str, event: Event) -> None:
+    def append(self, session: str, event: Event, seen_by: str = "") -> None:
         """Append `event` after the head and make it the head; on disk when this returns.
 
         Raises:
@@ -116,6 +117,8 @@ class JsonlStore:
                 raise StoreError(f"{session!r} has an event {event.id!r} already")
             draft.add(event)
             self._write(session, history, draft, lock.next_mtime(self._clock()))
+            if seen_by:
+                self._note_seen(session, seen_by, event.id)
 
         self._change(session, add)
 
@@ -157,8 +160,22 @@ class JsonlStore:
 
         return self._change(session, insert)
 
+    def seen(self, session: str, reader: str) -> str | None:
+        """Return the head that a reader has seen."""
+        return read_seen(self._folder.path, session).get(reader)
+
+    def set_seen(self, session: str, reader: str, head: str | None) -> None:
+        """Record the head that a reader has seen; None removes the record."""
+
+        def record(history: History | None, _lock: FolderLock) -> None:
+            if history is not None and history.has_events():
+                write_seen(self._folder.path, session, reader, head)
+
+        if head != self.seen(session, reader):
+            self._change(session, record)
+
     def delete(self, session: str, *, expected: str | None) -> None:
-        """Delete the session and all its events. Entries of other programs stay in its file.
+        """Delete the session, all its events, and what readers have seen. Entries of other programs stay in its file.
 
         Raises:
             HeadMoved: the head is not `expected`: another writer is using the session.
@@ -175,6 +192,7 @@ class JsonlStore:
             else:
                 draft.delete_plan(self._clock() // 1_000_000)
                 self._write(session, history, draft)
+            remove_seen(self._folder.path, session)
 
         self._change(session, remove)
 
@@ -264,6 +282,13 @@ class JsonlStore:
             if history.outline.version < VERSION:
                 upgrade_file(path, self._folder.draft_path)
             durable.append(path, draft.text, written if mtime is None else mtime)
+
+    def _note_seen(self, session: str, reader: str, head: str) -> None:
+        """Record what a reader has seen. Failure is harmless: the event is on disk, and the reader is told it again."""
+        try:
+            write_seen(self._folder.path, session, reader, head)
+        except StoreError:
+            return
 
     def _path(self, session: str, head: str, limit: int) -> list[Event]:
         """Return up to `limit` events from `head` towards the root."""

@@ -87,9 +87,16 @@ ORDER BY e.number
 SELECT coalesce(long_name, name), events, created, updated FROM tildone.sessions ORDER BY newest DESC
 
 -- name: append
-SELECT tildone.append(
-    %(session)s, %(long_name)s, %(id)s, %(parent)s, %(at)s, %(snapshot)s, %(body)s
+SELECT tildone.append_seen(
+    %(session)s, %(long_name)s, %(id)s, %(parent)s, %(at)s, %(snapshot)s, %(body)s, %(reader)s, %(seen)s
 )
+
+-- name: seen
+SELECT n.head FROM tildone.seen n JOIN tildone.sessions s ON n.session = s.id
+WHERE s.name = %(session)s AND n.reader = %(reader)s
+
+-- name: set_seen
+SELECT tildone.see(%(session)s, %(reader)s, %(seen)s)
 
 -- name: move_head
 SELECT tildone.move(%(session)s, %(expected)s, %(head)s, %(ahead)s)

@@ -38,6 +38,11 @@ def row_of(event: Event) -> Row:
     }
 
 
+def seen_row(reader: str, head: str | None) -> Row:
+    """Return the parameters of what a reader has seen."""
+    return {"reader": key(reader), "seen": None if head is None else to_sql(head)}
+
+
 def batches(events: Iterable[Event], batch_bytes: int) -> Iterator[tuple[list[Event], Row]]:
     """Split events into batches of about `batch_bytes`; return each with its rows as one array per column."""
     batch: list[Event] = []

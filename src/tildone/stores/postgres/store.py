@@ -31,7 +31,7 @@ from tildone.stores.postgres.health import findings
 from tildone.stores.postgres.listener import Listener
 from tildone.stores.postgres.names import from_sql, key
 from tildone.stores.postgres.queries import query
-from tildone.stores.postgres.rows import batches, event_id, head_row, key_or_none, row_of, session_row
+from tildone.stores.postgres.rows import batches, event_id, head_row, key_or_none, row_of, seen_row, session_row
 from tildone.typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -104,13 +104,13 @@ class PostgresStore:
             return self._in_order(session, number, count)
         return iter(())
 
-    def append(self, session: str, event: Event) -> None:
+    def append(self, session: str, event: Event, seen_by: str = "") -> None:
         """Append `event` after the head and make it the head; on disk when this returns.
 
         Raises:
             HeadMoved: `event.parent` is no longer the head.
         """
-        row = session_row(session) | row_of(event)
+        row = session_row(session) | row_of(event) | seen_row(seen_by, event.id)
 
         def write(connection: Connection, attempts: int) -> str:
             """Append; after an unacknowledged attempt, the event may already be in the database."""
@@ -165,8 +165,26 @@ class PostgresStore:
         # After an attempt that committed without an acknowledgement, the next one inserts nothing.
         return max(counts)
 
+    def seen(self, session: str, reader: str) -> str | None:
+        """Return the head that a reader has seen."""
+        row = {"session": key(session)} | seen_row(reader, None)
+
+        def read(connection: Connection, _attempts: int) -> str | None:
+            try:
+                found = connection.execute(query("seen"), row).fetchone()
+            except errors.UndefinedTable:
+                # A database of an older schema that may only be read.
+                return None
+            return from_sql(found[0]) if found else None
+
+        return self._connections.run(read)
+
+    def set_seen(self, session: str, reader: str, head: str | None) -> None:
+        """Record the head that a reader has seen; None removes the record."""
+        self._rows("set_seen", session=key(session), **seen_row(reader, head))
+
     def delete(self, session: str, *, expected: str | None) -> None:
-        """Delete the session and all its events.
+        """Delete the session, all its events, and what readers have seen of it.
 
         Raises:
             HeadMoved: the head is not `expected`: another writer is using the session.

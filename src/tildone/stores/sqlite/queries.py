@@ -22,7 +22,18 @@ ORDER BY seq
 
 APPEND = "INSERT INTO events (session, id, parent, at, body, crc) VALUES (?, ?, ?, ?, ?, ?)"
 MOVE_HEAD = "UPDATE sessions SET head = ?, ahead = ? WHERE name = ?"
-DELETE_SESSION = ("DELETE FROM events WHERE session = ?", "DELETE FROM sessions WHERE name = ?")
+DELETE_SESSION = (
+    "DELETE FROM events WHERE session = ?",
+    "DELETE FROM seen WHERE session = ?",
+    "DELETE FROM sessions WHERE name = ?",
+)
+
+SEEN = "SELECT head FROM seen WHERE session = ? AND reader = ?"
+DELETE_SEEN = "DELETE FROM seen WHERE session = ? AND reader = ?"
+SET_SEEN = """
+INSERT INTO seen (session, reader, head) SELECT name, :reader, :head FROM sessions WHERE name = :session
+ON CONFLICT (session, reader) DO UPDATE SET head = excluded.head WHERE seen.head IS NOT excluded.head
+"""
 
 STAMP = "SELECT size, written FROM mark"
 RECORD_STAMP = "UPDATE mark SET size = :size, written = :written WHERE size != :size OR written != :written"
@@ -39,8 +50,11 @@ SELECT session, id, parent FROM events AS child WHERE parent IS NOT NULL AND NOT
 """
 EVENTS_WITHOUT_SESSION = "SELECT DISTINCT session FROM events WHERE session NOT IN (SELECT name FROM sessions)"
 
-# The tables of the first schema with what later ones added, for a connection that must not migrate the file.
-READ_FIRST_SCHEMA = """
+# What each schema added to the one before, for a connection that must not migrate the file.
+READ_OLDER_SCHEMAS = {
+    1: """
 CREATE TEMP VIEW events AS SELECT *, NULL AS crc FROM main.events;
 CREATE TEMP VIEW mark AS SELECT 0 AS size, 0 AS written
-"""
+""",
+    2: "CREATE TEMP VIEW seen AS SELECT NULL AS session, NULL AS reader, NULL AS head",
+}

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     Stamp = tuple[int, int, int, int]
 
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 FIRST_VERSION_WITH_MARK = 2
 APPLICATION_ID = 0x746C646E  # "tldn"
 HEAD_MOVED = "the head moved"  # the message of a trigger in the schema
@@ -104,8 +104,8 @@ def prepare_reading(connection: apsw.Connection, path: str) -> None:
     """
     if _version_and_application(connection) == (0, 0) and _is_empty(connection):
         raise NotFound(f"there is no store at {path} yet")
-    if schema_version(connection, path) < FIRST_VERSION_WITH_MARK:
-        connection.execute(queries.READ_FIRST_SCHEMA)
+    for version in range(schema_version(connection, path), SCHEMA_VERSION):
+        connection.execute(queries.READ_OLDER_SCHEMAS[version])
     connection.execute("PRAGMA query_only = 1")
 
 

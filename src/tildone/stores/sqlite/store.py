@@ -4,7 +4,7 @@ Theory of operation. Concurrency is optimistic: an event names its parent, and a
 the session's head. Append is a single INSERT. A BEFORE trigger compares the parent with the head and aborts if they
 differ; an AFTER trigger moves the head, so no writer of any program can bypass the check. A single statement
 takes the write lock before it reads, as BEGIN IMMEDIATE would, so nothing happens between check and move. Changes of
-several statements run in such a transaction.
+several statements, such as an append that also records who has seen the event, run in such a transaction.
 
 Readers never wait for writers: the file is in WAL mode. An event is immutable, so a history may be read row by row
 without a transaction, while the head moves on. Every event has a CRC, which detects changed bytes.
@@ -88,7 +88,7 @@ class SqliteStore:
             numbers = array("q", (seq for (seq,) in connection.execute(queries.EVENT_NUMBERS, (to_sql(session),))))
         return self._events_numbered(session, numbers)
 
-    def append(self, session: str, event: Event) -> None:
+    def append(self, session: str, event: Event, seen_by: str = "") -> None:
         """Append `event` after the head and make it the head; on disk when this returns.
 
         Raises:
@@ -99,7 +99,12 @@ class SqliteStore:
         with self._file as connection:
             self._file.record_stamp_once()
             try:
-                connection.execute(queries.APPEND, row)
+                if seen_by:
+                    with Transaction(connection):
+                        connection.execute(queries.APPEND, row)
+                        _set_seen(connection, row[0], to_sql(seen_by), row[1])
+                else:
+                    connection.execute(queries.APPEND, row)
             except apsw.ConstraintError as error:
                 if str(error) == HEAD_MOVED:
                     raise HeadMoved(session) from error
@@ -138,8 +143,20 @@ class SqliteStore:
             self._file.changed.notify_all()
         return new
 
+    def seen(self, session: str, reader: str) -> str | None:
+        """Return the head that a reader has seen."""
+        with self._file as connection:
+            head = connection.execute(queries.SEEN, (to_sql(session), to_sql(reader))).get
+        return None if head is None else from_sql(head)
+
+    def set_seen(self, session: str, reader: str, head: str | None) -> None:
+        """Record the head that a reader has seen; None removes the record."""
+        with self._file as connection:
+            self._file.record_stamp_once()
+            _set_seen(connection, to_sql(session), to_sql(reader), to_sql(head))
+
     def delete(self, session: str, *, expected: str | None) -> None:
-        """Delete the session and all its events.
+        """Delete the session, all its events, and what readers have seen of it.
 
         Raises:
             HeadMoved: the head is not `expected`: another writer is using the session.
@@ -267,6 +284,15 @@ def _set_head(connection: apsw.Connection, name: str | bytes | None, to: Session
     if to.head is not None and connection.execute(queries.EVENT_EXISTS, (name, head)).get is None:
         raise UnknownEvent(to.head)
     connection.execute(queries.MOVE_HEAD, (head, codec.dump(to.redo), name))
+
+
+def _set_seen(
+    connection: apsw.Connection, name: str | bytes | None, reader: str | bytes | None, head: str | bytes | None
+) -> None:
+    if head is None:
+        connection.execute(queries.DELETE_SEEN, (name, reader))
+    else:
+        connection.execute(queries.SET_SEEN, {"session": name, "reader": reader, "head": head})
 
 
 def _insert_unknown(connection: apsw.Connection, name: str | bytes | None, events: Iterable[Event]) -> int:

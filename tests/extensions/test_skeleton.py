@@ -100,7 +100,7 @@ async def test_the_plan_is_added_to_the_context_at_the_start_of_a_turn() -> None
     await stage.says("go")
 
     [context] = [entry for entry in stage.entries if entry.get("customType") == PLAN_CONTEXT]
-    assert (context["content"], context["display"]) == ("Your plan (todo tool):\n1 one", False)
+    assert (context["content"], context["display"]) == ("Your plan:\n1 one", False)
     assert stage.told()[-1] == "ok"
 
 

@@ -9,11 +9,13 @@ from tests.hooks.agent import HookedAgent, Workspace
 
 @pytest.fixture
 def workspace(tmp_path: Path) -> Workspace:
-    """A project with an empty `.git` folder, and an empty home."""
+    """A project with an empty `.git` folder, and a home without plans, where every agent has our tools."""
     project, home = tmp_path / "project", tmp_path / "home"
     (project / ".git").mkdir(parents=True)
     home.mkdir()
-    return Workspace(project, home)
+    workspace = Workspace(project, home)
+    workspace.provide_tools()
+    return workspace
 
 
 @pytest.fixture

@@ -83,7 +83,9 @@ def rewrite(path: Path) -> None:
         project, home = Path(folder) / "project", Path(folder) / "home"
         (project / ".git").mkdir(parents=True)
         home.mkdir()
-        out, _, after = each.run(Workspace(project, home))
+        workspace = Workspace(project, home)
+        workspace.provide_tools()
+        out, _, after = each.run(workspace)
     case = {**each.case, "stdout": out}
     if "after" in case:
         case["after"] = after

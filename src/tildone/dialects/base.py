@@ -119,6 +119,8 @@ class Dialect:
     `recover` reads the plan from the entries of a conversation. The default is for dialects whose details do not
     contain the plan: hosts add it to the results (see `tildone.dialects.snapshot`).
 
+    `names_tools` means that `context` tells the model to call the dialect's tools.
+
     A dialect that is `numbered` names tasks by their numbers towards its model. One that `marks_origins` says in its
     texts which open tasks a person added; others have the exact texts of the tools they come from, and hooks add it.
 
@@ -138,6 +140,7 @@ class Dialect:
     completion: Callable[[CompletedCall, int, str], str] | None = None
     numbered: bool = False
     marks_origins: bool = False
+    names_tools: bool = True
 
     def tool(self, name: str) -> Tool | None:
         """Return the tool of that name, or None."""

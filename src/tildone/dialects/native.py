@@ -106,4 +106,5 @@ NATIVE = Dialect(
     context=context,
     carry_on=carry_on,
     marks_origins=True,
+    names_tools=False,
 )

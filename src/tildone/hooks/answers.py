@@ -53,8 +53,12 @@ class HookContext:
 def answer(event: HookEvent, settings: Settings, pid: int) -> str:
     """Return the text to print: a reply in the agent's own format, or an empty string."""
     if event.point is HookPoint.OFFER_TOOLS:
+        from tildone.agents.servers import ProvidedTools  # noqa: PLC0415  see _reply
         from tildone.hooks.tools import offered_tools  # noqa: PLC0415  see _reply
 
+        if pid:
+            # The agent has them from now on, until its process ends.
+            ProvidedTools(settings.agents_dir, pid, pid).announce()
         return offered_tools(settings.dialect or DEFAULT_DIALECT)
     context = _admit(event, settings, pid)
     if event.point is HookPoint.STATUS_LINE:
@@ -97,7 +101,7 @@ def _reply(context: HookContext) -> HookReply | None:
         case HookPoint.STOP:
             from tildone.hooks.gate import agent_stopped  # noqa: PLC0415  see above
 
-            return agent_stopped(context.event, context.session, context.agents, context.agent.id, context.settings)
+            return agent_stopped(context.event, context.session, context.agents, context.agent, context.settings)
         case HookPoint.SESSION_START:
             return _remind(context)
         case HookPoint.PROMPT:
@@ -133,7 +137,7 @@ def _remind(context: HookContext) -> HookReply | None:
     If the agent accepts no context at this event, the plan is marked as unseen, and the next prompt adds it.
     """
     plan = context.session.plan
-    own = context.session.context()
+    own = context.session.context() if _knows_tools(context) else None
     text = plan_context(plan) if own is None else _with_origins(own, context.session)
     if text is None:
         return None
@@ -142,6 +146,15 @@ def _remind(context: HookContext) -> HookReply | None:
         return None
     _set_seen(context, context.session.state.head)
     return HookReply(ReplyKind.ADD_CONTEXT, text if len(text) <= MAX_CONTEXT_LENGTH else plan_context(plan) or "")
+
+
+def _knows_tools(context: HookContext) -> bool:
+    """Return whether the texts of the session's dialect fit the model: they name no tool, or it has that tool."""
+    if not context.session.dialect.names_tools:
+        return True
+    from tildone.hooks.tool_access import can_use_tools  # noqa: PLC0415  see _reply
+
+    return can_use_tools(context.event, context.agent, context.settings)
 
 
 def _prompted(context: HookContext) -> HookReply | None:

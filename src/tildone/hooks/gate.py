@@ -13,6 +13,7 @@ from tildone.core.query import open_tasks, progress
 from tildone.dialects.native import user_tasks
 from tildone.hooks.fast_path import COST_NOTE
 from tildone.hooks.reply import HookReply
+from tildone.hooks.tool_access import can_use_tools, hold_by_command, missing_tools
 from tildone.ids import now
 from tildone.integrations.record import ReplyKind
 from tildone.log.events import StopFingerprint
@@ -24,7 +25,7 @@ from tildone.views.bounds import describe_bound
 
 if TYPE_CHECKING:
     from tildone.agents.identity import AgentId
-    from tildone.agents.registry import AgentRegistry
+    from tildone.agents.registry import Agent, AgentRegistry
     from tildone.config import Settings
     from tildone.core.plan import Plan
     from tildone.hooks.event import HookEvent
@@ -40,21 +41,24 @@ QUESTION = "asked"
 
 
 def agent_stopped(
-    event: HookEvent, session: Session, agents: AgentRegistry, agent_id: AgentId, settings: Settings
+    event: HookEvent, session: Session, agents: AgentRegistry, agent: Agent, settings: Settings
 ) -> HookReply | None:
     """Return the reply to a stop: to continue, or a notice to the person, once, that a bound was reached.
 
     The fingerprint of the files is taken only if the decision depends on it, because nothing else here takes as long.
     """
-    turn, before = _turn(event, agents, agent_id), session.state
+    turn, before = _turn(event, agents, agent.id), session.state
     if isinstance(decide(before, session.patience, replace(turn, at=now())), Rest):
         return None
     ignored = (settings.store.location, settings.agents_dir, settings.session_dir)
     with_files = replace(turn.fingerprint, files=fingerprint(settings.project, ignored))
+    by_command = not can_use_tools(event, agent, settings) and hold_by_command(session, settings)
     verdict = session.turn_ended(replace(turn, fingerprint=with_files))
     match verdict.decision:
         case GoOn():
             return HookReply(ReplyKind.CONTINUE, with_origins(verdict.prompt or "", session))
+        case GiveUp() if by_command and not before.tripped:
+            return HookReply(ReplyKind.NOTIFY, f"{missing_tools(event)}. {_work_left(session.plan)}")
         case GiveUp(bound, limit) if not before.tripped:
             notice = f"tildone lets the agent go: {describe_bound(bound, limit)}. {_work_left(session.plan)}"
             return HookReply(ReplyKind.NOTIFY, notice)

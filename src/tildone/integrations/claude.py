@@ -117,6 +117,7 @@ INTEGRATION = Integration(
         # With END_TURN alone, the pending tool call would still be carried out.
         halt_replies={HookPoint.BEFORE_TOOL: {**END_TURN, **DENY}, HookPoint.AFTER_TOOL: END_TURN},
         notice_reply=MESSAGE,
+        starts_servers=True,
         conversation_variable=CONVERSATION_VARIABLE,
         project_variable="CLAUDE_PROJECT_DIR",
     ),

@@ -109,6 +109,7 @@ INTEGRATION = Integration(
         # Before a tool call Codex reports `continue: false` as an error of the hook.
         halt_replies={HookPoint.BEFORE_TOOL: DENY, HookPoint.AFTER_TOOL: END_TURN},
         notice_reply=MESSAGE,
+        starts_servers=True,
         time_limits={"SessionEnd": SESSION_END_SECONDS},
     ),
     mcp=McpClient(names=("codex",), conversation_meta=("sessionId", "threadId"), text_only=True),

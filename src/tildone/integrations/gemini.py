@@ -98,6 +98,7 @@ INTEGRATION = Integration(
         context_replies={HookPoint.PROMPT: CONTEXT},
         halt_replies={HookPoint.BEFORE_TOOL: END_TURN, HookPoint.AFTER_TOOL: END_TURN},
         notice_reply=MESSAGE,
+        starts_servers=True,
         conversation_variable="GEMINI_SESSION_ID",
         project_variable="GEMINI_PROJECT_DIR",
         compaction_trigger=MANUAL,

@@ -83,6 +83,7 @@ INTEGRATION = Integration(
         context_replies={HookPoint.SESSION_START: SHIM_CONTEXT, HookPoint.PROMPT: SHIM_CONTEXT},
         halt_replies={HookPoint.BEFORE_TOOL: SHIM_HALT, HookPoint.AFTER_TOOL: SHIM_HALT},
         notice_reply=SHIM_NOTICE,
+        starts_servers=True,
         shares_process=True,
     ),
     mcp=McpClient(names=("opencode",), process_variable="OPENCODE_PID"),

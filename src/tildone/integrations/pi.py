@@ -71,6 +71,7 @@ INTEGRATION = Integration(
         context_replies={HookPoint.SESSION_START: SHIM_CONTEXT, HookPoint.PROMPT: SHIM_CONTEXT},
         halt_replies={HookPoint.BEFORE_TOOL: SHIM_HALT},
         notice_reply=SHIM_NOTICE,
+        starts_servers=True,
     ),
     notes={"tools": "Provided by an extension: pi does not support MCP.", "gate": "Since pi 0.87."},
 )

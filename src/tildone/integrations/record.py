@@ -111,7 +111,9 @@ class Hooks:
     Quirks: `compaction_trigger` is the only trigger at which the agent really compacts, if it announces others;
     `cumulative_messages` means that its last message repeats all messages since the person's prompt;
     `shares_process` means that one process runs several conversations. `time_limits` are the seconds after which the
-    agent kills a hook, for the events at which that is less than elsewhere.
+    agent kills a hook, for the events at which that is less than elsewhere. `starts_servers` means that the process
+    that runs its hooks also starts its MCP servers (or has our tools itself), and that its models may run commands: a
+    hook can tell whether the tools are there, and name a command if they are not.
     """
 
     points: Mapping[str, HookPoint]
@@ -126,6 +128,7 @@ class Hooks:
     cumulative_messages: bool = False
     shares_process: bool = False
     time_limits: Mapping[str, float] = {}
+    starts_servers: bool = False
 
 
 @value

@@ -5,14 +5,14 @@ from __future__ import annotations
 from tildone.log.events import Bound
 
 _WORDS = {
-    Bound.NUDGES: "told to go on {} times, and nothing changed",
-    Bound.DRIFT: "told to go on {} times, and no task was closed or added",
-    Bound.SAME: "stopped {} times more with the same words and nothing done",
-    Bound.TIME: "no task was closed or added in {} minutes",
-    Bound.COST: "the session has cost ${}",
+    Bound.NUDGES: "told to go on {times}, and nothing changed",
+    Bound.DRIFT: "told to go on {times}, and no task was closed or added",
+    Bound.SAME: "stopped {times} more with the same words and nothing done",
+    Bound.TIME: "no task was closed or added in {limit} minutes",
+    Bound.COST: "the session has cost ${limit}",
 }
 
 
 def describe_bound(bound: Bound, limit: int) -> str:
     """Describe the bound that was reached."""
-    return _WORDS[bound].format(limit)
+    return _WORDS[bound].format(limit=limit, times="once" if limit == 1 else f"{limit} times")

@@ -197,7 +197,7 @@ def test_tasks_that_a_person_added_are_marked() -> None:
     mixed = "1 a\n2 * from the user\n3* b\n4*! c\n(* from the user)"
 
     assert session.call("todo", {}).text == mixed
-    assert session.context() == f"Your plan (todo tool):\n{mixed}"
+    assert session.context() == f"Your plan:\n{mixed}"
     assert carry_on(session.plan).startswith(
         "Your plan is not done:\n1 a\n2 * from the user\n3* b\n(* from the user)\nGo on."
     )
@@ -225,7 +225,7 @@ def test_a_finished_plan_is_not_added_to_the_context() -> None:
     told = session.context()
     session.call("todo", {"done": [1, 2], "drop": 3})
 
-    assert told == "Your plan (todo tool):\n1 a\n2 b\n3 c"
+    assert told == "Your plan:\n1 a\n2 b\n3 c"
     assert session.context() is None
 
 

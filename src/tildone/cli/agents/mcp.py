@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from tildone.agents.processes import agent_process
+from tildone.agents.servers import ANY_AGENT, ProvidedTools
 from tildone.cli.opening import settings_for
 from tildone.cli.parsing.table import ParsedArgs
 from tildone.errors import UsageError
@@ -41,7 +43,8 @@ def _serve_stdio(args: ParsedArgs, settings: Settings) -> int:
     # Optional extra: imported only to serve.
     from tildone.mcp import stdio_server  # noqa: PLC0415  see above
 
-    return stdio_server.run(settings)
+    with ProvidedTools(settings.agents_dir, agent_process()):
+        return stdio_server.run(settings)
 
 
 def _serve_http(args: ParsedArgs, settings: Settings) -> int:
@@ -52,7 +55,8 @@ def _serve_http(args: ParsedArgs, settings: Settings) -> int:
     from tildone.mcp import http_server  # noqa: PLC0415  see above
 
     token_file, guarded = args.options.get("token-file"), not args.has("no-token")
-    return http_server.run(settings, host, port, token_file=token_file, guarded=guarded)
+    with ProvidedTools(settings.agents_dir, ANY_AGENT):
+        return http_server.run(settings, host, port, token_file=token_file, guarded=guarded)
 
 
 def _port(args: ParsedArgs) -> int:

@@ -35,4 +35,5 @@ DIALECT = Dialect(
     phrasing=PHRASING,
     numbered=True,
     marks_origins=True,
+    names_tools=False,
 )

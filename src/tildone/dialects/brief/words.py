@@ -70,7 +70,7 @@ def listing(plan: Plan) -> str:
 
 def context(plan: Plan) -> str | None:
     """Return the plan for the start of a model's context, or None if no task is open."""
-    return f"Your plan (todo tool):\n{listing(plan)}" if any(task.status.is_open for task in plan.tasks) else None
+    return f"Your plan:\n{listing(plan)}" if any(task.status.is_open for task in plan.tasks) else None
 
 
 def carry_on(plan: Plan) -> str:

@@ -1,0 +1,58 @@
+"""Whether an agent's model has our tools, and how the agent is held to its plan if it has none.
+
+A model without our tools cannot close a task by a tool call, but it can run a command. It is told the command once; if
+the plan is unchanged when the agent next stops, the person is told instead, because the agent may not run commands
+either. A plan that follows the agent's native list needs no tool of ours.
+"""
+
+from __future__ import annotations
+
+import os
+
+from tildone.agents.servers import has_tools
+from tildone.config import load_valid
+from tildone.dialects.by_command import by_command
+from tildone.dialects.native import NATIVE
+from tildone.distribution import program, quoted
+from tildone.typing import TYPE_CHECKING
+from tildone.value import replace
+
+if TYPE_CHECKING:
+    from tildone.agents.registry import Agent
+    from tildone.config import Settings
+    from tildone.hooks.event import HookEvent
+    from tildone.session import Session
+
+MAX_NUDGES = 1
+"""How often a model without our tools is told the command before the plan changes."""
+
+
+def can_use_tools(event: HookEvent, agent: Agent, settings: Settings) -> bool:
+    """Return whether the agent's model has our tools, as far as that can be determined."""
+    return not event.hooks.starts_servers or has_tools(settings.agents_dir, agent.pid)
+
+
+def hold_by_command(session: Session, settings: Settings) -> bool:
+    """Make the session nudge with a command instead of a tool; return False if the nudge names no tool anyway."""
+    if session.dialect is NATIVE:
+        return False
+    session.dialect = by_command(f"{program()} todo", _options(settings))
+    session.patience = replace(session.patience, nudges=min(session.patience.nudges, MAX_NUDGES))
+    return True
+
+
+def missing_tools(event: HookEvent) -> str:
+    """Return why the agent is let go and what the person can do, as two sentences."""
+    title, name = event.integration.title, event.integration.name
+    return (
+        f"tildone lets the agent go: its model has no todo tool, because {title} runs no MCP server of tildone. "
+        f"To find the cause: {program()} doctor {name}"
+    )
+
+
+def _options(settings: Settings) -> str:
+    """The options without which the command would edit another plan."""
+    default, _ = load_valid({}, os.environ, settings.project)
+    options = [f" --session {quoted(settings.session)}"] if settings.session != default.session else []
+    options += [f" --store {quoted(str(settings.store))}"] if settings.store != default.store else []
+    return "".join(options)

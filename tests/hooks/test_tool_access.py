@@ -106,7 +106,7 @@ def test_an_agent_whose_servers_start_elsewhere_counts_as_having_tools(agent: Ho
 
 
 def test_pi_has_the_tools_that_it_was_offered(agent: HookedAgent) -> None:
-    """pi has no MCP client: its extension asks for the tools."""
+    """Through its extension, because it has no MCP client."""
     pi = HookedAgent(agent.workspace, PI, id="p1")
     pi.report(HookPoint.OFFER_TOOLS)
 

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from itertools import islice
 
-from tildone.core.arrange import with_unseen
 from tildone.core.numbers import same_content
-from tildone.core.ops import Write
 from tildone.core.origins import keep_origins
 from tildone.core.plan import Plan
 from tildone.core.reduce import Outcome, Step, reduce
 from tildone.dialects.arguments import read_arguments
 from tildone.dialects.base import CompletedCall, Reply
-from tildone.errors import StoreError, UnknownEvent
+from tildone.errors import UnknownEvent
 from tildone.log import codec
 from tildone.log.events import Actor, Author, Call, Directive, DirectiveSet, Labelled, Nudged, PlanChanged, Tripped
 from tildone.log.state import State, latest_state
@@ -116,14 +114,17 @@ class Session:
         known_head, known = self._load_seen()
         steps = tool.steps(params)
         if tool.whole_list and callable(steps) and known is not None:
-            steps = _keep_unseen(steps, known)
+            # Late, because hooks make no such call.
+            from tildone.core.arrange import keep_unseen  # noqa: PLC0415  see above
+
+            steps = keep_unseen(steps, known)
         call = Call(tool.name, codec.dump(params)) if steps else None
         outcome = self._apply(steps, Actor.AGENT, call, seen_by=self.reader)
         done = CompletedCall(params, outcome, self.store.durable, elapsed_ms=self._now() - started, known=known)
         self._seen = self._writer.last_state.head, outcome.after
         if not outcome.changed and self._seen[0] != known_head:
             # A change recorded it with the event.
-            self._store_seen()
+            self._writer.set_seen(self.reader, self._seen[0])
         return tool.reply(self._logged(done))
 
     @property
@@ -135,7 +136,7 @@ class Session:
         """Record that the model last saw the plan at `head`; None means that it knows nothing of the plan."""
         if head != self.seen_head:
             self._seen = head, self.plan_at(head)
-            self._store_seen()
+            self._writer.set_seen(self.reader, head)
 
     def _load_seen(self) -> tuple[str | None, Plan | None]:
         """Return the head that the model has seen, which another process may have recorded, and the plan there."""
@@ -143,14 +144,6 @@ class Session:
         if head != self._seen[0]:
             self._seen = head, self.plan_at(head)
         return self._seen
-
-    def _store_seen(self) -> None:
-        """Record the seen head in the store. Failure is harmless: the model is told of the same changes once more."""
-        if self.reader:
-            try:
-                self.store.set_seen(self.name, self.reader, self._seen[0])
-            except StoreError:
-                return
 
     def plan_at(self, event_id: str | None) -> Plan | None:
         """Return the plan as it was at an event; None if there is no such event."""
@@ -295,18 +288,6 @@ class Session:
         if self.completions is None or entry is None or not self.dialect.completes(done):
             return done
         return replace(done, saved_to=self.completions.add(lambda number, stamp: entry(done, number, stamp)))
-
-
-def _keep_unseen(steps: Callable[[Plan], Sequence[Step]], known: Plan) -> Callable[[Plan], Sequence[Step]]:
-    """Return the steps of a tool that replaces the plan, with the tasks that others added since `known`."""
-
-    def keep(plan: Plan) -> Sequence[Step]:
-        return [
-            Write(with_unseen(plan, known, Plan(step.phases)).phases) if isinstance(step, Write) else step
-            for step in steps(plan)
-        ]
-
-    return keep
 
 
 def _fact(state: State, outcome: Outcome, call: Call | None) -> PlanChanged:

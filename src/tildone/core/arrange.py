@@ -1,15 +1,17 @@
-"""Arranges a flat list, as a tool without phases writes it, into the phases of an existing plan."""
+"""Lists that replace a plan: a flat one is arranged into phases, and tasks that its author did not know are kept."""
 
 from __future__ import annotations
 
+from tildone.core.ops import Write
 from tildone.core.plan import Phase, Plan
 from tildone.typing import TYPE_CHECKING
 from tildone.value import replace
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from tildone.core.plan import Task
+    from tildone.core.reduce import Step
 
 
 def arrange(plan: Plan, tasks: Sequence[Task]) -> Plan:
@@ -53,3 +55,15 @@ def with_unseen(plan: Plan, known: Plan, wanted: Plan) -> Plan:
         else:
             phases[index] = Phase(phase.name, phases[index].tasks + unseen)
     return Plan(tuple(phases))
+
+
+def keep_unseen(steps: Callable[[Plan], Sequence[Step]], known: Plan) -> Callable[[Plan], Sequence[Step]]:
+    """Return the steps of a tool that replaces the plan, with the tasks that others added since `known`."""
+
+    def keep(plan: Plan) -> Sequence[Step]:
+        return [
+            Write(with_unseen(plan, known, Plan(step.phases)).phases) if isinstance(step, Write) else step
+            for step in steps(plan)
+        ]
+
+    return keep

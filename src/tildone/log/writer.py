@@ -15,7 +15,7 @@ to write nothing is confirmed against the store before it counts.
 
 from __future__ import annotations
 
-from tildone.errors import HeadMoved
+from tildone.errors import HeadMoved, StoreError
 from tildone.log.events import Event, PlanChanged
 from tildone.log.state import State, apply_event, latest_state
 from tildone.log.tree import SessionHead
@@ -86,6 +86,17 @@ class SessionWriter:
             except HeadMoved:
                 continue
             return
+
+    def set_seen(self, reader: str, head: str | None) -> None:
+        """Record the head that a reader has seen; without a name, nothing is recorded.
+
+        Failure is harmless: the reader is told of the same changes once more.
+        """
+        if reader:
+            try:
+                self.store.set_seen(self.name, reader, head)
+            except StoreError:
+                return
 
     def _append(self, state: State, actor: Actor, fact: Fact, seen_by: str) -> bool:
         """Append a fact to the head of `state`. Return False if the head has moved since `state` was read.

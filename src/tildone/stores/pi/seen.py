@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 
+from tildone.errors import StoreError
 from tildone.files.atomic import remove_if_there, replace_file
 from tildone.files.durable import store_error
 from tildone.log import codec
@@ -48,6 +49,14 @@ def write_seen(folder: str, session: str, reader: str, head: str | None) -> None
         replace_file(path, text.encode(), mode=0o600, durable=False)
     except OSError as error:
         raise store_error(path, error) from error
+
+
+def note_seen(folder: str, session: str, reader: str, head: str) -> None:
+    """Record that a reader has seen an event that was just appended. Failure is harmless: the event is on disk."""
+    try:
+        write_seen(folder, session, reader, head)
+    except StoreError:
+        return
 
 
 def remove_seen(folder: str, session: str) -> None:

@@ -19,7 +19,7 @@ from __future__ import annotations
 import os
 from functools import partial
 from threading import Condition
-from time import monotonic, time_ns
+from time import time_ns
 
 from tildone.errors import HeadMoved, StoreError, UnknownEvent
 from tildone.files import durable
@@ -31,7 +31,7 @@ from tildone.stores.pi.folder import Folder, working_folder
 from tildone.stores.pi.history import History
 from tildone.stores.pi.listing import Listing
 from tildone.stores.pi.outline import FileReplaced
-from tildone.stores.pi.seen import read_seen, remove_seen, write_seen
+from tildone.stores.pi.seen import note_seen, read_seen, remove_seen, write_seen
 from tildone.stores.pi.session_file import VERSION, format_line, header, upgrade_file
 from tildone.typing import TYPE_CHECKING
 
@@ -45,9 +45,6 @@ if TYPE_CHECKING:
     from tildone.stores.pi.entries import PlanInEntry
 
     T = TypeVar("T")
-
-FIRST_POLL_SECONDS = 0.005
-MAX_POLL_SECONDS = 0.05
 
 _MAX_BATCH_EVENTS = 64
 _MAX_CACHED_FILES = 32
@@ -118,7 +115,7 @@ class JsonlStore:
             draft.add(event)
             self._write(session, history, draft, lock.next_mtime(self._clock()))
             if seen_by:
-                self._note_seen(session, seen_by, event.id)
+                note_seen(self._folder.path, session, seen_by, event.id)
 
         self._change(session, add)
 
@@ -206,21 +203,11 @@ class JsonlStore:
             return self._listing.infos()
 
     def wait(self, session: str, head: str | None, timeout: float) -> bool:
-        """Wait until the head is not `head`; return False if `timeout` seconds pass first.
+        """Wait until the head is not `head`; return False if `timeout` seconds pass first."""
+        # Late, because few callers wait.
+        from tildone.stores.polling import wait_until  # noqa: PLC0415  see above
 
-        A change made through this object is noticed at once, one made elsewhere by polling, within a twentieth of a
-        second.
-        """
-        until = monotonic() + timeout
-        pause = FIRST_POLL_SECONDS
-        with self._changed:
-            while self.session_head(session).head == head:
-                left = until - monotonic()
-                if left <= 0:
-                    return False
-                self._changed.wait(min(pause, left))
-                pause = min(pause * 1.5, MAX_POLL_SECONDS)
-        return True
+        return wait_until(self._changed, lambda: self.session_head(session).head != head, timeout)
 
     def check(self, _progress: ProgressCallback | None = None) -> Iterator[Finding]:
         """Check the integrity of the folder and its files, file by file."""
@@ -282,13 +269,6 @@ class JsonlStore:
             if history.outline.version < VERSION:
                 upgrade_file(path, self._folder.draft_path)
             durable.append(path, draft.text, written if mtime is None else mtime)
-
-    def _note_seen(self, session: str, reader: str, head: str) -> None:
-        """Record what a reader has seen. Failure is harmless: the event is on disk, and the reader is told it again."""
-        try:
-            write_seen(self._folder.path, session, reader, head)
-        except StoreError:
-            return
 
     def _path(self, session: str, head: str, limit: int) -> list[Event]:
         """Return up to `limit` events from `head` towards the root."""

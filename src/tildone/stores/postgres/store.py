@@ -32,6 +32,7 @@ from tildone.stores.postgres.listener import Listener
 from tildone.stores.postgres.names import from_sql, key
 from tildone.stores.postgres.queries import query
 from tildone.stores.postgres.rows import batches, event_id, head_row, key_or_none, row_of, seen_row, session_row
+from tildone.stores.postgres.verdicts import insert_unknown, raise_verdict, scalar
 from tildone.typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -115,9 +116,9 @@ class PostgresStore:
         def write(connection: Connection, attempts: int) -> str:
             """Append; after an unacknowledged attempt, the event may already be in the database."""
             try:
-                verdict = _scalar(connection, "append", row)
+                verdict = scalar(connection, "append", row)
             except errors.UniqueViolation as error:
-                if attempts and _scalar(connection, "body", row) == row["body"]:
+                if attempts and scalar(connection, "body", row) == row["body"]:
                     return "done"
                 raise StoreError(f"{session!r} has an event {event.id!r} already") from error
             return "done" if attempts and verdict == "there" else verdict
@@ -136,13 +137,13 @@ class PostgresStore:
 
         def move(connection: Connection, attempts: int) -> str:
             """Move the head; after an unacknowledged attempt, it may already be the new one."""
-            verdict = _scalar(connection, "move_head", row)
+            verdict = scalar(connection, "move_head", row)
             if attempts and verdict == "overtaken":
                 current = connection.execute(query("session_head"), row).fetchone()
                 return "done" if current and current[:2] == (row["head"], row["ahead"]) else verdict
             return verdict
 
-        _raise_verdict(self._connections.run(move), session, to)
+        raise_verdict(self._connections.run(move), session, to)
 
     def import_events(self, session: str, events: Iterable[Event], to: SessionHead) -> int:
         """Insert events of another store, whatever the current head, then set the head: all of it or nothing.
@@ -157,9 +158,9 @@ class PostgresStore:
         def insert(connection: Connection, _attempts: int) -> None:
             with connection.transaction():
                 counts.append(
-                    sum(_insert_unknown(connection, session, *batch) for batch in batches(imported, BATCH_BYTES))
+                    sum(insert_unknown(connection, session, *batch) for batch in batches(imported, BATCH_BYTES))
                 )
-                _raise_verdict(_scalar(connection, "set_head", {"session": key(session)} | head_row(to)), session, to)
+                raise_verdict(scalar(connection, "set_head", {"session": key(session)} | head_row(to)), session, to)
 
         self._connections.run(insert)
         # After an attempt that committed without an acknowledgement, the next one inserts nothing.
@@ -193,10 +194,10 @@ class PostgresStore:
 
         def remove(connection: Connection, attempts: int) -> str:
             """Delete; after an unacknowledged attempt, the session may already be deleted."""
-            verdict = _scalar(connection, "delete_session", row)
+            verdict = scalar(connection, "delete_session", row)
             return "done" if attempts and connection.execute(query("session"), row).fetchone() is None else verdict
 
-        _raise_verdict(self._connections.run(remove), session, SessionHead())
+        raise_verdict(self._connections.run(remove), session, SessionHead())
 
     def leaves(self, session: str) -> list[str]:
         """Return the newest event of each branch, in the order they were written."""
@@ -278,31 +279,6 @@ class PostgresStore:
             return codec.decode(body)
         except codec.UndecodableEvent as error:
             raise StoreDamaged(f"{self._connections.where} is damaged: {error}") from error
-
-
-def _scalar(connection: Connection, name: str, row: dict[str, Any]) -> str:
-    """Return the single value that a query returns; empty if it returns no row."""
-    result = connection.execute(query(name), row).fetchone()
-    return str(result[0]) if result else ""
-
-
-def _raise_verdict(verdict: str, session: str, to: SessionHead) -> None:
-    """Raise the error for a verdict of the server, unless it is `done`."""
-    if verdict == "overtaken":
-        raise HeadMoved(session)
-    if verdict == "unknown":
-        raise UnknownEvent(to.head)
-
-
-def _insert_unknown(connection: Connection, session: str, events: list[Event], columns: dict[str, Any]) -> int:
-    """Insert the events that are not in the database yet and return how many."""
-    result = connection.execute(query("import_events"), session_row(session) | columns).fetchone()
-    new, orphan, other = result or (0, None, None)
-    if orphan:
-        raise UnknownEvent(events[orphan - 1].parent)
-    if other:
-        raise StoreError(f"{session!r} has a different event {events[other - 1].id!r}")
-    return int(new)
 
 
 def _close(connections: ConnectionPool, listener: Listener, process: int) -> None:

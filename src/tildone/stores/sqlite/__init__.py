@@ -7,6 +7,7 @@
     failures.py driver errors as store errors
     health.py   the integrity check
     backup.py   stores as single plain files
+    importing.py events of another store
 
 Hooks read a summary of a session without importing this package: `tildone.stores.sqlite_summary`.
 """

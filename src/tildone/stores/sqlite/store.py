@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import os
 from binascii import crc32
-from time import monotonic
 
 import apsw
 
@@ -34,9 +33,6 @@ if TYPE_CHECKING:
     from tildone.log.events import Event
     from tildone.log.findings import Finding
     from tildone.log.store import ProgressCallback
-
-FIRST_POLL_SECONDS = 0.005
-MAX_POLL_SECONDS = 0.05
 
 COMPACT_FROM_FRACTION = 10
 """The file is compacted when at least one in this many pages is unused."""
@@ -134,11 +130,14 @@ class SqliteStore:
             UnknownEvent: the parent of an event, or the new head, is neither in this session nor among `events`.
             StoreError: this session has a different event with the same id.
         """
+        # Late, because few callers import.
+        from tildone.stores.sqlite.importing import insert_unknown  # noqa: PLC0415  see above
+
         name = to_sql(session)
         with self._file as connection:
             self._file.record_stamp_once()
             with Transaction(connection):
-                new = _insert_unknown(connection, name, events)
+                new = insert_unknown(connection, name, events)
                 _set_head(connection, name, to)
             self._file.changed.notify_all()
         return new
@@ -182,21 +181,11 @@ class SqliteStore:
             return [SessionInfo(from_sql(name), *rest) for name, *rest in connection.execute(queries.SESSIONS)]
 
     def wait(self, session: str, head: str | None, timeout: float) -> bool:
-        """Wait until the head is not `head`; return False if `timeout` seconds pass first.
+        """Wait until the head is not `head`; return False if `timeout` seconds pass first."""
+        # Late, because few callers wait.
+        from tildone.stores.polling import wait_until  # noqa: PLC0415  see above
 
-        A change made through this object is noticed at once, one made elsewhere by polling, within a twentieth of a
-        second.
-        """
-        until = monotonic() + timeout
-        pause = FIRST_POLL_SECONDS
-        with self._file.changed:
-            while self.session_head(session).head == head:
-                left = until - monotonic()
-                if left <= 0:
-                    return False
-                self._file.changed.wait(min(pause, left))
-                pause = min(pause * 1.5, MAX_POLL_SECONDS)
-        return True
+        return wait_until(self._file.changed, lambda: self.session_head(session).head != head, timeout)
 
     def check(self, progress: ProgressCallback | None = None) -> Iterator[Finding]:
         """Check the integrity of one snapshot of the file, on a separate connection that blocks nobody."""
@@ -293,29 +282,3 @@ def _set_seen(
         connection.execute(queries.DELETE_SEEN, (name, reader))
     else:
         connection.execute(queries.SET_SEEN, {"session": name, "reader": reader, "head": head})
-
-
-def _insert_unknown(connection: apsw.Connection, name: str | bytes | None, events: Iterable[Event]) -> int:
-    """Insert the new events and return how many. The head is moved to each parent first, as the trigger requires."""
-    new = 0
-    head: str | bytes | None = None
-    for event in events:
-        event_id, parent, body = to_sql(event.id), to_sql(event.parent), codec.encode(event)
-        row = connection.execute(queries.EVENT, (name, event_id)).get
-        if row is not None:
-            _check_same(row[0], body, event)
-            continue
-        if parent is None or parent != head:
-            if parent is not None and connection.execute(queries.EVENT_EXISTS, (name, parent)).get is None:
-                raise UnknownEvent(event.parent)
-            connection.execute(queries.MOVE_HEAD, (parent, "[]", name))
-        connection.execute(queries.APPEND, (name, event_id, parent, event.at, body, crc32(body.encode())))
-        head = event_id
-        new += 1
-    return new
-
-
-def _check_same(stored: str, body: str, event: Event) -> None:
-    """Compare the stored event with an imported one; an older tildone may have encoded the same event differently."""
-    if stored != body and codec.decode(stored) != event:
-        raise StoreError(f"the store has a different event {event.id!r}")

@@ -1,0 +1,32 @@
+"""Waiting for a change of a store that other processes write to without telling."""
+
+from __future__ import annotations
+
+from time import monotonic
+
+from tildone.typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from threading import Condition
+
+FIRST_POLL_SECONDS = 0.005
+MAX_POLL_SECONDS = 0.05
+
+
+def wait_until(changed: Condition, is_reached: Callable[[], bool], timeout: float) -> bool:
+    """Wait until `is_reached` returns True; return False if `timeout` seconds pass first.
+
+    A change made in this process notifies `changed` and is noticed at once, one made elsewhere by polling, within a
+    twentieth of a second.
+    """
+    until = monotonic() + timeout
+    pause = FIRST_POLL_SECONDS
+    with changed:
+        while not is_reached():
+            left = until - monotonic()
+            if left <= 0:
+                return False
+            changed.wait(min(pause, left))
+            pause = min(pause * 1.5, MAX_POLL_SECONDS)
+    return True

@@ -3,16 +3,13 @@
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from tests import plans
-from tests.hooks.agent import HookedAgent, Workspace, hooks_of, plan_of, tasks_of
+from tests.hooks.agent import HookedAgent, Workspace, hooks_of, tasks_of
 from tildone.core.ops import Append, Mark, Named, Note, Remove
-from tildone.core.plan import Phase, Plan, Status, Task, flat
+from tildone.core.plan import Status, Task
 from tildone.dialects.brief import DIALECT as BRIEF
 from tildone.dialects.indexed import DIALECT as INDEXED
-from tildone.hooks.native_lists import arguments, change_task, merge_lists, native_tasks, tick_off
+from tildone.hooks.native_lists import arguments, native_tasks
 from tildone.integrations.claude import INTEGRATION as CLAUDE
 from tildone.integrations.codex import INTEGRATION as CODEX
 from tildone.integrations.copilot import INTEGRATION as COPILOT
@@ -263,45 +260,6 @@ def test_only_native_list_tools_write_lists() -> None:
     assert native_tasks(CLAUDE, "TodoWrite", {"todos": [{"content": " "}, {}, 3, {"content": 1}]}) == []
 
 
-@given(st.lists(plans.tasks, max_size=4), st.lists(plans.tasks, max_size=4))
-def test_without_changes_by_people_the_merge_is_the_native_list(before: list[Task], after: list[Task]) -> None:
-    """In its order, with its statuses."""
-    base = [Task(task.text, task.status) for task in without_duplicates(before)]
-    theirs = [Task(task.text, task.status) for task in without_duplicates(after)]
-
-    assert merge_lists(base, flat(*base), theirs) == flat(*theirs)
-
-
-@given(plans.plans, st.lists(plans.tasks, max_size=4))
-def test_ticking_off_adds_removes_and_reopens_nothing(plan: Plan, theirs: list[Task]) -> None:
-    after = tick_off(plan, theirs)
-
-    assert [task.text for task in after.tasks] == [task.text for task in plan.tasks]
-    pairs = zip(plan.tasks, after.tasks, strict=True)
-    assert all(now == was or (was.status.is_open and now.status is not Status.PENDING) for was, now in pairs)
-
-
-def test_a_list_is_merged_into_phases_that_people_made() -> None:
-    plan = Plan((Phase("A", (Task("Parse"), Task("By hand"))), Phase("B", (Task("Wire"),))))
-    base, theirs = plan_of([("Parse", "pending"), ("Wire", "pending")]).tasks, plan_of(TASKS).tasks
-
-    after = merge_lists(base, plan, theirs)
-
-    assert [(phase.name, [task.text for task in phase.tasks]) for phase in after.phases] == [
-        ("A", ["Parse", "By hand"]),
-        ("B", ["Wire", "Measure"]),
-    ]
-
-
-def test_of_two_tasks_with_the_same_text_the_open_one_changes() -> None:
-    plan = flat(Task("Parse", Status.COMPLETED), Task("Parse"), Task("Other"))
-
-    after = change_task(plan, "Parse", None, "in_progress")
-
-    assert tasks_of(after) == [("Parse", "completed"), ("Parse", "in_progress"), ("Other", "pending")]
-    assert change_task(plan, "None", None, "completed") == plan
-
-
 def test_mirrored_calls_are_distinguished_from_calls_of_our_own_tools(agent: HookedAgent) -> None:
     wrote(agent, *TASKS)
 
@@ -317,8 +275,3 @@ def test_the_mirror_never_replies(agent: HookedAgent) -> None:
     wrote(agent, *TASKS)
 
     assert agent.report(HookPoint.STOP, last_assistant_message="Which one?").out == ""
-
-
-def without_duplicates(tasks: list[Task]) -> list[Task]:
-    """Return the tasks without those whose text repeats."""
-    return list({task.text: task for task in tasks}.values())

@@ -38,6 +38,9 @@ CALLER_NOTE = "caller"
 MODEL_NOTE = "model"
 """Name of a note: the agent's model, which many agents report in some of their events only."""
 
+LIST_NOTE = "list"
+"""Name of a note: the todo list that the model keeps with a tool of its coding agent. It outlives the record."""
+
 _RECORD = ".json"
 _FIELD_TYPES = (str, str, int, int, int)
 
@@ -108,10 +111,10 @@ class AgentRegistry:
         self._write(self._path(agent.id), _encode(agent))
 
     def remove(self, agent_id: AgentId) -> None:
-        """Remove an agent's record and notes, but not its plan."""
+        """Remove an agent's record and notes, but neither its plan nor what a resumed conversation still needs."""
         own = digest(str(agent_id))
         for name in self._names():
-            if name.partition(".")[0] == own:
+            if name.partition(".")[0] == own and name != f"{own}.{LIST_NOTE}":
                 _remove_file(os.path.join(self.folder, name))
 
     def release(self, agent: Agent) -> None:

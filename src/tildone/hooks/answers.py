@@ -199,7 +199,8 @@ def _mirror(context: HookContext) -> None:
     """Apply the model's native list to the plan, unless it is a subagent's list."""
     from tildone.hooks.mirror import mirror  # noqa: PLC0415  see _reply
 
-    if not context.event.text("subagent") and mirror(context.event, context.session):
+    if not context.event.text("subagent"):
+        mirror(context.event, context.session, context.agents, context.agent.id)
         _set_seen(context, context.session.state.head)
 
 

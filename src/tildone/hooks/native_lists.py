@@ -1,24 +1,25 @@
-"""Native lists: the todo lists that models keep with their coding agent's own tools, as plans.
+"""Native lists: the todo lists that models keep with their coding agent's own tools.
 
-These functions are pure, except for the two that read a session. `mirror.py` decides when to apply them.
+This module reads such lists from the arguments of tool calls and from the log. `native_merge` applies them to plans,
+and `mirror` decides when.
 """
 
 from __future__ import annotations
 
 from itertools import islice
 
-from tildone.core.plan import Phase, Plan, Status, Task
+from tildone.core.plan import Status
 from tildone.log.events import PlanChanged
 from tildone.log.json_scanner import parse
 from tildone.typing import TYPE_CHECKING
-from tildone.value import replace
+from tildone.value import value
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping
     from typing import Any
 
     from tildone.integrations.record import Integration
-    from tildone.log.events import Call
+    from tildone.log.events import Call, Event
     from tildone.session import Session
 
 TOOL_SEPARATOR = "/"
@@ -40,6 +41,24 @@ STATUSES = {status_named.value: status_named for status_named in Status} | {
 """Our status for each status of any coding agent. One that is not listed counts as pending, so no task is lost."""
 
 
+@value
+class NativeTask:
+    """A task in a native list.
+
+    `id` is the coding agent's name for it; empty if it has none. `number` is that of the task of the plan that it is;
+    0 if it is none. `from_user` tells whether a person added that task. `is_stated` means that the model has just set
+    the status, `is_deleted` that it has just deleted the task.
+    """
+
+    text: str
+    status: Status = Status.PENDING
+    id: str = ""
+    number: int = 0
+    from_user: bool = False
+    is_stated: bool = False
+    is_deleted: bool = False
+
+
 def is_mirrored(session: Session) -> bool:
     """Return whether the plan follows a native list, that is, whether the session's newest call is a mirrored one."""
     call = next(newest_calls(session), None)
@@ -48,9 +67,14 @@ def is_mirrored(session: Session) -> bool:
 
 def newest_calls(session: Session) -> Iterator[Call]:
     """Yield the tool calls that changed the plan, newest first."""
+    return (call for _, call in calls_with_events(session))
+
+
+def calls_with_events(session: Session) -> Iterator[tuple[Event, Call]]:
+    """Yield the tool calls that changed the plan, newest first, each with its event."""
     for event in islice(session.store.history(session.name), MAX_EVENTS):
         if isinstance(event.fact, PlanChanged) and event.fact.call is not None:
-            yield event.fact.call
+            yield event, event.fact.call
 
 
 def arguments(given: object) -> Mapping[str, Any]:
@@ -63,7 +87,7 @@ def arguments(given: object) -> Mapping[str, Any]:
     return given if isinstance(given, dict) else {}
 
 
-def native_tasks(integration: Integration, tool: str, given: Mapping[str, Any]) -> list[Task] | None:
+def native_tasks(integration: Integration, tool: str, given: Mapping[str, Any]) -> list[NativeTask] | None:
     """Return the whole list that a call of a native tool writes; None if it writes no list, or only part of one."""
     if tool not in integration.list_tools:
         return None
@@ -72,7 +96,7 @@ def native_tasks(integration: Integration, tool: str, given: Mapping[str, Any]) 
     if not isinstance(items, list) or len(items) > MAX_NATIVE_TASKS or given.get("merge") is True:
         return None
     return [
-        Task(item[text_field].strip(), status_named(item.get("status")))
+        NativeTask(item[text_field].strip(), status_named(item.get("status")))
         for item in items
         if isinstance(item, dict) and isinstance(item.get(text_field), str) and item[text_field].strip()
     ]
@@ -81,66 +105,3 @@ def native_tasks(integration: Integration, tool: str, given: Mapping[str, Any]) 
 def status_named(word: object) -> Status:
     """Return the status that a coding agent's word stands for."""
     return STATUSES.get(word, Status.PENDING) if isinstance(word, str) else Status.PENDING
-
-
-def merge_lists(base: Sequence[Task], plan: Plan, theirs: Sequence[Task]) -> Plan:
-    """Return a three-way merge: the model changed the list `base` to `theirs`, while people changed it to `plan`.
-
-    A status that the model changed wins. Every other task is as people left it, and a task that they removed stays
-    removed.
-    """
-    old = {task.text: task.status for task in base}
-    new = {task.text: task.status for task in theirs}
-    phases = [replace(phase, tasks=_merged_tasks(phase, old, new)) for phase in plan.phases] or [Phase("")]
-    known = old.keys() | {task.text for task in plan.tasks}
-    added = tuple(task for task in theirs if task.text not in known)
-    phases[-1] = replace(phases[-1], tasks=phases[-1].tasks + added)
-    if len(phases) == 1:
-        order = {text: position for position, text in enumerate(new)}
-        tasks = sorted(phases[0].tasks, key=lambda task: order.get(task.text, len(order)))
-        phases = [replace(phases[0], tasks=tuple(tasks))]
-    return Plan(tuple(phase for phase in phases if phase.tasks or phase.name))
-
-
-def tick_off(plan: Plan, theirs: Sequence[Task]) -> Plan:
-    """Return a person's plan with the statuses of tasks that the model started or closed; none is added or reopened."""
-    new = {task.text: task.status for task in theirs if task.status is not Status.PENDING}
-    phases = [
-        replace(
-            phase,
-            tasks=tuple(
-                replace(task, status=new.get(task.text, task.status)) if task.status.is_open else task
-                for task in phase.tasks
-            ),
-        )
-        for phase in plan.phases
-    ]
-    return Plan(tuple(phases))
-
-
-def change_task(plan: Plan, text: str, subject: object, word: object) -> Plan:
-    """Return the plan with a new text or status for the first open task of that text, or else for the first one."""
-    same = [task for task in plan.tasks if task.text == text]
-    chosen = next((task for task in same if task.status.is_open), same[0] if same else None)
-    if chosen is None:
-        return plan
-    new = replace(
-        chosen,
-        text=subject.strip() if isinstance(subject, str) and subject.strip() else text,
-        status=chosen.status if word is None else status_named(word),
-    )
-    phases = [
-        replace(phase, tasks=tuple(new if task is chosen else task for task in phase.tasks)) for phase in plan.phases
-    ]
-    return Plan(tuple(phases))
-
-
-def _merged_tasks(phase: Phase, old: Mapping[str, Status], new: Mapping[str, Status]) -> tuple[Task, ...]:
-    merged = []
-    for task in phase.tasks:
-        wanted = new.get(task.text)
-        if wanted is not None and wanted is not old.get(task.text):
-            merged.append(replace(task, status=wanted))
-        elif wanted is not None or task.text not in old:
-            merged.append(task)
-    return tuple(merged)

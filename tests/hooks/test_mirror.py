@@ -5,7 +5,9 @@ from typing import Any
 import pytest
 
 from tests.hooks.agent import HookedAgent, Workspace, hooks_of, tasks_of
-from tildone.core.ops import Append, Mark, Named, Note, Remove
+from tildone.agents.identity import AgentId
+from tildone.agents.registry import LIST_NOTE
+from tildone.core.ops import Append, Mark, Named, Note, Remove, Rename
 from tildone.core.plan import Status, Task
 from tildone.dialects.brief import DIALECT as BRIEF
 from tildone.dialects.indexed import DIALECT as INDEXED
@@ -275,3 +277,227 @@ def test_the_mirror_never_replies(agent: HookedAgent) -> None:
     wrote(agent, *TASKS)
 
     assert agent.report(HookPoint.STOP, last_assistant_message="Which one?").out == ""
+
+
+def person_adds(agent: HookedAgent, *texts: str) -> None:
+    agent.workspace.session.change((Append(tuple(Task(text) for text in texts)),))
+
+
+def updated(agent: HookedAgent, number: str, **given_input: str) -> None:
+    used(agent, "TaskUpdate", {"taskId": number, **given_input})
+
+
+def test_a_persons_task_that_the_model_creates_in_its_own_list_is_one_task(agent: HookedAgent) -> None:
+    """The numbers are those of the model's list, and the texts need not be equal to the letter."""
+    agent.workspace.plan(("Write the parser", "pending"), ("Wire it up", "pending"))
+
+    created(agent, "1", "Look around")
+    created(agent, "2", "#2 wire it up.")
+    created(agent, "3", "1. Write the  parser")
+    updated(agent, "3", status="in_progress")
+    updated(agent, "2", status="completed")
+
+    assert agent.workspace.tasks == [("Write the parser", "in_progress"), ("Wire it up", "completed")]
+    updated(agent, "3", status="completed")
+    assert agent.stops() == ""
+
+
+def test_a_task_that_a_person_adds_to_a_mirrored_plan_is_not_doubled(agent: HookedAgent) -> None:
+    created(agent, "1", "Parse")
+    person_adds(agent, "Wire it up")
+
+    created(agent, "2", "Wire it up")
+    updated(agent, "1", status="completed")
+    updated(agent, "2", status="completed")
+
+    assert agent.workspace.tasks == [("Parse", "completed"), ("Wire it up", "completed")]
+    assert agent.stops() == ""
+
+
+def test_a_task_that_a_person_adds_after_the_model_has_is_closed_with_it(agent: HookedAgent) -> None:
+    """Both where the plan follows the list and where the model's task is not in the plan."""
+    agent.workspace.plan(("Parse", "pending"))
+    created(agent, "1", "Document it")
+    person_adds(agent, "document it")
+
+    updated(agent, "1", status="completed")
+
+    assert agent.workspace.tasks == [("Parse", "pending"), ("document it", "completed")]
+
+
+def test_a_task_of_a_whole_list_that_a_person_added_before_is_one_task(agent: HookedAgent) -> None:
+    wrote(agent, ("Parse", "in_progress"))
+    person_adds(agent, "Wire it up")
+
+    wrote(agent, ("Parse", "completed"), ("wire it up", "in_progress"))
+    assert agent.workspace.tasks == [("Parse", "completed"), ("Wire it up", "in_progress")]
+    wrote(agent, ("Parse", "completed"), ("wire it up", "completed"))
+
+    assert agent.workspace.tasks == [("Parse", "completed"), ("Wire it up", "completed")]
+
+
+def test_a_finished_task_can_be_added_again(agent: HookedAgent) -> None:
+    created(agent, "1", "Run the tests")
+    updated(agent, "1", status="completed")
+
+    created(agent, "2", "Run the tests")
+
+    assert agent.workspace.tasks == [("Run the tests", "completed"), ("Run the tests", "pending")]
+
+
+def test_a_model_closes_a_persons_task_by_number_whatever_either_calls_it(agent: HookedAgent) -> None:
+    """In a plan of a person, the person's words stay."""
+    agent.workspace.plan(("Wire it up", "pending"))
+    created(agent, "7", "Wire it up")
+    updated(agent, "7", subject="Connect the modules")
+    agent.workspace.session.change((Rename(Named("Wire it up"), "Wire all of it up"),))
+
+    updated(agent, "7", status="completed")
+
+    assert agent.workspace.tasks == [("Wire all of it up", "completed")]
+
+
+def test_a_persons_rename_survives_a_whole_list_with_the_old_text(agent: HookedAgent) -> None:
+    wrote(agent, ("Parse", "pending"), ("Wire", "pending"))
+    agent.workspace.session.change((Rename(Named("Wire"), "Connect the modules"),))
+
+    wrote(agent, ("Parse", "pending"), ("Wire", "completed"))
+
+    assert agent.workspace.tasks == [("Parse", "pending"), ("Connect the modules", "completed")]
+
+
+def test_a_persons_task_is_abandoned_if_the_model_deletes_it_and_stays_open_if_it_is_left_out(
+    agent: HookedAgent,
+) -> None:
+    """Only an explicit deletion counts: models often list only what they do next."""
+    created(agent, "1", "Parse")
+    person_adds(agent, "Wire it up", "Ship it")
+    created(agent, "2", "Wire it up")
+    updated(agent, "2", status="deleted")
+    assert agent.workspace.tasks == [("Parse", "pending"), ("Wire it up", "abandoned"), ("Ship it", "pending")]
+    wrote(agent, ("Parse", "completed"), ("Ship it", "pending"))
+
+    wrote(agent, ("Another", "pending"))
+
+    assert agent.workspace.tasks == [
+        ("Another", "pending"),
+        ("Ship it", "pending"),
+        ("Wire it up", "abandoned"),
+    ]
+
+
+def test_a_task_that_a_person_removed_does_not_return(agent: HookedAgent) -> None:
+    """Whatever the model does to it: neither in a list of single tasks nor in a whole one."""
+    created(agent, "1", "Parse")
+    created(agent, "2", "Wire it up")
+    agent.workspace.session.change((Remove(Named("Wire it up")),))
+
+    updated(agent, "2", status="in_progress", subject="Wire it up well")
+    tasks = [{"id": "1", "subject": "Parse"}, {"id": "2", "subject": "Wire it up", "status": "completed"}]
+    used(agent, "TaskList", {}, {"tasks": tasks})
+
+    assert agent.workspace.tasks == [("Parse", "pending")]
+
+
+def test_a_persons_task_that_was_listed_and_then_removed_does_not_return(agent: HookedAgent) -> None:
+    """The list that contained it changed nothing in the plan."""
+    wrote(agent, ("Parse", "pending"))
+    person_adds(agent, "Wire it up")
+    wrote(agent, ("Parse", "pending"), ("Wire it up", "pending"))
+    agent.workspace.session.change((Remove(Named("Wire it up")),))
+
+    wrote(agent, ("Parse", "in_progress"), ("Wire it up", "pending"))
+
+    assert agent.workspace.tasks == [("Parse", "in_progress")]
+
+
+def test_what_a_person_reopened_stays_open_until_the_model_closes_it_again(agent: HookedAgent) -> None:
+    agent.workspace.plan(("Parse", "pending"), ("Wire", "pending"))
+    wrote(agent, ("Parse", "completed"), ("Wire", "pending"))
+    agent.workspace.session.change((Mark(Named("Parse"), Status.PENDING),))
+
+    wrote(agent, ("Parse", "completed"), ("Wire", "completed"))
+    assert agent.workspace.tasks == [("Parse", "pending"), ("Wire", "completed")]
+    wrote(agent, ("Parse", "in_progress"), ("Wire", "completed"))
+    wrote(agent, ("Parse", "completed"), ("Wire", "completed"))
+
+    assert agent.workspace.tasks == [("Parse", "completed"), ("Wire", "completed")]
+
+
+def test_a_single_task_that_is_completed_again_is_completed(agent: HookedAgent) -> None:
+    """The tool names the status, so this is a statement even if the model's own list does not change."""
+    agent.workspace.plan(("Parse", "pending"), ("Wire", "pending"))
+    created(agent, "1", "Parse")
+    updated(agent, "1", status="completed")
+    agent.workspace.session.change((Mark(Named("Parse"), Status.PENDING),))
+
+    updated(agent, "1", status="completed")
+
+    assert agent.workspace.tasks == [("Parse", "completed"), ("Wire", "pending")]
+
+
+def test_a_plan_of_our_tools_is_ticked_off_too(agent: HookedAgent) -> None:
+    session = agent.workspace.session
+    session.dialect = BRIEF
+    session.call("todo", {"add": ["Ours", "Second"]})
+    person_adds(agent, "Wire it up")
+
+    created(agent, "1", "Wire it up")
+    created(agent, "2", "A detail")
+    updated(agent, "1", status="completed")
+    updated(agent, "2", status="completed")
+
+    assert ("Wire it up", "completed") in agent.workspace.tasks
+    assert [text for text, _ in agent.workspace.tasks] == ["Ours", "Second", "Wire it up"]
+
+
+def test_a_list_survives_the_end_of_a_conversation_that_is_resumed(agent: HookedAgent) -> None:
+    agent.workspace.plan(("Wire it up", "pending"))
+    created(agent, "1", "Wire it up")
+    agent.report(HookPoint.SESSION_END, reason="other")
+    agent.report(HookPoint.SESSION_START, source="resume")
+
+    updated(agent, "1", status="completed")
+
+    assert agent.workspace.tasks == [("Wire it up", "completed")]
+
+
+def test_a_new_conversation_replaces_the_list_of_the_one_before(agent: HookedAgent) -> None:
+    wrote(agent, ("Old", "pending"))
+    person_adds(agent, "By hand")
+    agent.report(HookPoint.SESSION_END, reason="other")
+
+    wrote(HookedAgent(agent.workspace, id="s2"), ("New", "pending"))
+
+    assert agent.workspace.tasks == [("New", "pending"), ("By hand", "pending")]
+
+
+def test_two_agents_on_one_plan_have_a_list_each(workspace: Workspace) -> None:
+    """Each changes its own tasks only, although the coding agent numbers the tasks of both alike."""
+    shared = Workspace(workspace.project, workspace.home, {"TILDONE_SESSION": str(workspace.settings.session)})
+    one, other = HookedAgent(shared), HookedAgent(shared, id="s2")
+    wrote(one, ("Parse", "in_progress"))
+    wrote(other, ("Wire", "in_progress"))
+    wrote(one, ("Parse", "completed"))
+    created(one, "1", "Ship")
+    created(other, "1", "Measure")
+
+    updated(other, "1", status="completed")
+
+    assert shared.tasks == [
+        ("Parse", "completed"),
+        ("Wire", "in_progress"),
+        ("Ship", "pending"),
+        ("Measure", "completed"),
+    ]
+
+
+@pytest.mark.parametrize("note", ["", "{", "[]", '{"session": 1}', '{"session": "%s", "tasks": [["1"], 3]}'])
+def test_a_damaged_note_of_the_list_counts_as_missing(agent: HookedAgent, note: str) -> None:
+    wrote(agent, ("Parse", "pending"))
+    agents, session = agent.workspace.agents, agent.workspace.settings.session
+    agents.set_note(AgentId.parse(agent.key), LIST_NOTE, note.replace("%s", session))
+
+    wrote(agent, ("Parse", "completed"))
+
+    assert agent.workspace.tasks == [("Parse", "completed")]

@@ -6,6 +6,7 @@ import os
 
 from tildone.agents.assignment import assign_session
 from tildone.agents.registry import MODEL_NOTE
+from tildone.core.query import open_tasks
 from tildone.dialects import DEFAULT_DIALECT, dialect_named
 from tildone.dialects.by_hand import BY_HAND
 from tildone.dialects.native import NATIVE, STOPPED, describe_changes
@@ -199,8 +200,11 @@ def _mirror(context: HookContext) -> None:
     """Apply the model's native list to the plan, unless it is a subagent's list."""
     from tildone.hooks.mirror import mirror  # noqa: PLC0415  see _reply
 
-    if not context.event.text("subagent"):
-        mirror(context.event, context.session, context.agents, context.agent.id)
+    if context.event.text("subagent"):
+        return
+    seen = context.session.plan_at(context.agent.seen_head)
+    outcome = mirror(context.event, context.session, context.agents, context.agent.id)
+    if outcome is not None and (not open_tasks(outcome.before) if seen is None else outcome.before == seen):
         _set_seen(context, context.session.state.head)
 
 

@@ -67,7 +67,7 @@ def mirror(event: HookEvent, session: Session, agents: AgentRegistry, agent_id: 
     is_whole = theirs is not None
     if theirs is None:
         base = [task for task in base or () if task.id]
-        theirs = _updated(base, event, given)
+        theirs = _updated(base, event, given, session.plan)
         if not theirs:
             return None
     elif base is None:
@@ -121,14 +121,19 @@ def _recorded_list(event: HookEvent, session: Session, agents: AgentRegistry) ->
     ]
 
 
-def _updated(base: Sequence[NativeTask], event: HookEvent, given: Any) -> list[NativeTask]:
-    """Return the list after a call of a tool for single tasks, or after an event that reports such a change."""
-    tasks = {task.id: task for task in base}
-    is_listing = event.text("tool") == event.integration.task_tools.get(TaskAction.LIST)
+def _updated(base: Sequence[NativeTask], event: HookEvent, given: Any, plan: Plan) -> list[NativeTask]:
+    """Return the list after a call of a tool for single tasks, or after an event that reports such a change.
+
+    The update of a task that is neither in the list nor in the plan is ignored.
+    """
+    tasks, tool = {task.id: task for task in base}, event.text("tool")
+    is_listing = tool == event.integration.task_tools.get(TaskAction.LIST)
+    is_update = event.point is HookPoint.TASK_COMPLETED or tool == event.integration.task_tools.get(TaskAction.UPDATE)
     for name, subject, word in _reported(event, given):
         text = subject.strip() if isinstance(subject, str) else ""
         known = tasks.get(str(name)) if name is not None else None
-        if name is None or (known is None and not text):
+        is_unknown = known is None and (not text or (is_update and find_tasks([text], plan.tasks) == [None]))
+        if name is None or is_unknown:
             continue
         task = known or NativeTask(text, id=str(name))
         if text:

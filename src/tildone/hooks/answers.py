@@ -202,7 +202,7 @@ def _mirror(context: HookContext) -> None:
 
     if context.event.text("subagent"):
         return
-    seen = context.session.plan_at(context.agent.seen_head)
+    seen = context.session.plan_at(context.seen_head)
     outcome = mirror(context.event, context.session, context.agents, context.agent.id)
     if outcome is not None and (not open_tasks(outcome.before) if seen is None else outcome.before == seen):
         _set_seen(context, context.session.state.head)

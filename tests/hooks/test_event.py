@@ -43,7 +43,7 @@ def test_whatever_an_agent_sends_every_field_has_a_value(integration: Integratio
     texts = [hook_event.text(field) for field in hooks_of(integration).fields]
 
     assert all(isinstance(text, str) for text in texts)
-    assert (hook_event.will_wake, hook_event.outside_the_plan, hook_event.from_person)[0] in (True, False)
+    assert (hook_event.will_wake, hook_event.in_plan_mode, hook_event.from_person)[0] in (True, False)
     assert hook_event.agent_id(7).integration == integration.name
 
 

@@ -244,7 +244,7 @@ def test_failed_and_malformed_calls_are_ignored(agent: HookedAgent, tool: str, g
     assert agent.workspace.tasks == [("Parse", "pending")]
 
 
-def test_a_subagents_list_is_ignored(agent: HookedAgent) -> None:
+def test_a_subagents_list_is_not_the_plan(agent: HookedAgent) -> None:
     todos = {"todos": [{"content": "Mine", "status": "pending"}]}
 
     agent.report(HookPoint.AFTER_TOOL, tool_name="TodoWrite", tool_input=todos, agent_id="a1")

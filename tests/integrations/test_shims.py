@@ -133,17 +133,22 @@ def test_a_summary_of_opencode_is_not_the_end_of_a_turn(shim: Shim) -> None:
 
 
 @pytest.mark.parametrize("host", ["opencode"])
-def test_a_subagent_is_not_continued_and_its_calls_count_for_its_parent(shim: Shim) -> None:
+def test_a_subagent_is_reported_with_its_parent_and_is_not_continued(shim: Shim) -> None:
     shim.set_reply("session.idle", {"prompt": "Go on."})
-    stops = {"type": "session.idle", "properties": {"sessionID": "child"}}
+    message = {"parts": [{"type": "text", "text": "Look around", "id": "prt_1"}], "message": {"id": "m"}}
+    starts = {"hook": "chat.message", "given": [{"sessionID": "child", "agent": "explore"}, message]}
     call = {"hook": "tool.execute.before", "given": [{"tool": "tildone_todo", "sessionID": "child"}, {"args": {}}]}
+    writes = {"hook": "tool.execute.after", "given": [{"tool": "todowrite", "sessionID": "child", "args": {}}, {}]}
+    stops = {"type": "session.idle", "properties": {"sessionID": "child"}}
 
-    _, agent_calls = shim.run({**idle(), "given": [{"event": stops}]}, call)
+    _, agent_calls = shim.run(starts, call, writes, {**idle(), "given": [{"event": stops}]})
 
     assert agent_calls == []
-    assert [(command, payload["sessionID"]) for command, payload in shim.calls] == [
-        ("hook opencode tool.execute.before", "main")
-    ]
+    subagent = ("main", "child", "explore")
+    assert [
+        (words.split()[-1], (payload["sessionID"], payload["agentID"], payload["agentType"]))
+        for words, payload in shim.calls
+    ] == [("tool.execute.before", subagent), ("tool.execute.after", subagent), ("session.idle", subagent)]
 
 
 @pytest.mark.parametrize("host", ["opencode"])

@@ -141,6 +141,13 @@ class AgentRegistry:
         if text != self.note(agent_id, name):
             self._write(self._path(agent_id, f".{name}"), text)
 
+    def take_note(self, agent_id: AgentId, name: str) -> str:
+        """Return a note about an agent, and remove it; empty if there is none."""
+        text = self.note(agent_id, name)
+        if text:
+            _remove_file(self._path(agent_id, f".{name}"))
+        return text
+
     def remove_expired(self, now: int) -> None:
         """Remove records and notes that are older than `REMOVED_AFTER_MS`."""
         for name in self._names():

@@ -22,9 +22,12 @@ from tildone.value import replace, value
 from tildone.wiring import dialect_of_session, open_agents, open_session, open_store
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from tildone.agents.registry import Agent, AgentRegistry
     from tildone.config import Settings
     from tildone.hooks.event import HookEvent
+    from tildone.log.store import Store
     from tildone.session import Session
 
 STORE_TIMEOUT_SECONDS = 1.5
@@ -81,14 +84,20 @@ def _admit(event: HookEvent, settings: Settings, pid: int) -> HookContext:
     agent = assign_session(agents, event.agent_id(pid), pid, now(), settings.named_session, successor=successor)
     own = replace(settings, session=agent.session)
     store = open_store(own, timeout=STORE_TIMEOUT_SECONDS)
-    session = open_session(own, NATIVE, store, lambda: author_of(event, agents, agent), agent.reader)
-    if not is_mirrored(session):
-        dialect = dialect_of_session(own, store)
-        session.dialect = dialect_named(DEFAULT_DIALECT) if dialect is BY_HAND else dialect
+    session = session_of(own, store, lambda: author_of(event, agents, agent), agent.reader)
     if session.state.head is None and agent.session != settings.session:
         # A session that was created for this agent alone starts with the project's directive.
         session.set_directive(open_session(settings, NATIVE, store).state.directive)
     return HookContext(event, own, agents, agent, session)
+
+
+def session_of(settings: Settings, store: Store, author: Callable[[], Author], reader: str) -> Session:
+    """Return the session that the settings name, in the dialect in which its agent is spoken to."""
+    session = open_session(settings, NATIVE, store, author, reader)
+    if not is_mirrored(session):
+        dialect = dialect_of_session(settings, store)
+        session.dialect = dialect_named(DEFAULT_DIALECT) if dialect is BY_HAND else dialect
+    return session
 
 
 def author_of(event: HookEvent, agents: AgentRegistry, agent: Agent) -> Author:
@@ -98,6 +107,10 @@ def author_of(event: HookEvent, agents: AgentRegistry, agent: Agent) -> Author:
 
 def _reply(context: HookContext) -> HookReply | None:
     # Imports are local here and below, so that each hook point loads only what it needs.
+    if context.event.text("subagent"):
+        from tildone.hooks.subagent_lists import subagent_reply  # noqa: PLC0415  see above
+
+        return subagent_reply(context) or _halt_if_stopped(context)
     match context.event.point:
         case HookPoint.STOP:
             from tildone.hooks.gate import agent_stopped  # noqa: PLC0415  see above
@@ -197,11 +210,9 @@ def _others(context: HookContext, seen_head: str | None) -> list[str]:
 
 
 def _mirror(context: HookContext) -> None:
-    """Apply the model's native list to the plan, unless it is a subagent's list."""
+    """Apply the model's native list to the plan."""
     from tildone.hooks.mirror import mirror  # noqa: PLC0415  see _reply
 
-    if context.event.text("subagent"):
-        return
     seen = context.session.plan_at(context.seen_head)
     outcome = mirror(context.event, context.session, context.agents, context.agent.id)
     if outcome is not None and (not open_tasks(outcome.before) if seen is None else outcome.before == seen):

@@ -93,9 +93,9 @@ class HookEvent:
         return self.text("prompt").strip() != "" and self.text("source") in PERSON_SOURCES
 
     @property
-    def outside_the_plan(self) -> bool:
-        """Whether the agent is not working on the plan at present: it is a subagent, or in plan mode."""
-        return self.text("subagent") != "" or self.text("permission_mode") == "plan"
+    def in_plan_mode(self) -> bool:
+        """Whether the agent is planning, and therefore not working on the plan."""
+        return self.text("permission_mode") == "plan"
 
     @property
     def will_wake(self) -> bool:

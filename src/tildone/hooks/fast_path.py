@@ -41,7 +41,14 @@ def try_fast_path(event: HookEvent, settings: Settings, pid: int) -> bool:
     agent_id = event.agent_id(pid)
     if agent_id.is_unknown:
         return True
-    if event.point is HookPoint.STOP and (event.outside_the_plan or not settings.gate):
+    if event.text("subagent"):
+        # Imported late, because most agents have no subagents.
+        from tildone.hooks.subagents import settle  # noqa: PLC0415  see above
+
+        settled = settle(event, agents, agent_id, settings, pid)
+        if settled is not None:
+            return settled
+    if event.point is HookPoint.STOP and (event.in_plan_mode or not settings.gate):
         return True
     if event.point is HookPoint.SESSION_END:
         _end(event, agents, agent_id, pid)
@@ -53,7 +60,7 @@ def try_fast_path(event: HookEvent, settings: Settings, pid: int) -> bool:
     is_missing = path is not None and not os.path.exists(path)
     if event.point is HookPoint.SESSION_START and not is_missing:
         note_model(event, agents, agent_id)
-    if event.hooks.shares_process and event.point is HookPoint.BEFORE_TOOL and OUR_TOOLS in event.text("tool"):
+    if event.hooks.shares_process and event.point is HookPoint.BEFORE_TOOL and _calls_our_tool(event):
         # The MCP server sees only the process; this tells it which conversation calls next.
         agents.set_note(AgentId(event.integration.name, pid=pid), CALLER_NOTE, str(agent_id))
     agent = _agent(agents, agent_id, pid, settings)
@@ -63,6 +70,11 @@ def try_fast_path(event: HookEvent, settings: Settings, pid: int) -> bool:
         return is_missing
     summary = SessionSummary() if is_missing else _summary(settings, agent)
     return summary is not None and _is_silent(event, summary)
+
+
+def _calls_our_tool(event: HookEvent) -> bool:
+    """Return whether the agent itself, not a subagent, is about to call a tool of ours."""
+    return OUR_TOOLS in event.text("tool") and not event.text("subagent")
 
 
 def note_model(event: HookEvent, agents: AgentRegistry, agent_id: AgentId) -> None:

@@ -4,7 +4,16 @@ from __future__ import annotations
 
 import os
 
-from tildone.integrations.hook_protocol import BLOCK, CONTEXT, DENY, END_TURN, FIELDS, MESSAGE, POINTS, TIMEOUT_SECONDS
+from tildone.integrations.hook_protocol import (
+    BLOCK,
+    CONTEXT,
+    DENY,
+    END_TURN,
+    FIELDS,
+    MESSAGE,
+    SUBAGENT_POINTS,
+    TIMEOUT_SECONDS,
+)
 from tildone.integrations.record import HookPoint, Hooks, Integration, McpClient, TaskAction
 from tildone.typing import TYPE_CHECKING
 
@@ -38,7 +47,7 @@ def _configure(installation: Installation) -> None:
         installation.set_member(_servers_file(site), ("mcpServers", "tildone"), server)
         installation.add_item(settings, ("permissions", "allow"), "mcp__tildone")
     if site.hooks:
-        for event in POINTS:
+        for event in SUBAGENT_POINTS:
             installation.add_item(settings, ("hooks", event), {"hooks": [_hook(site)]})
         line = {"type": "command", "command": site.hook_command("claude", "StatusLine")}
         installation.set_member(settings, ("statusLine",), line, yields=True)
@@ -85,7 +94,7 @@ def _plugin(installation: Installation, folder: str) -> str:
     manifest = {"name": "tildone", "description": "The plan your agents actually finish"}
     installation.write_json(os.path.join(folder, ".claude-plugin", "plugin.json"), manifest)
     installation.write_json(os.path.join(folder, ".mcp.json"), {"mcpServers": {"tildone": site.mcp_server}})
-    hooks = {event: [{"hooks": [_hook(site)]}] for event in POINTS}
+    hooks = {event: [{"hooks": [_hook(site)]}] for event in SUBAGENT_POINTS}
     installation.write_json(os.path.join(folder, "hooks", "hooks.json"), {"hooks": hooks})
     # The text names tildone, which marks the file as ours: it may be overwritten.
     installation.write_file(os.path.join(folder, "commands", "plan.md"), PLAN_COMMAND)
@@ -105,7 +114,7 @@ INTEGRATION = Integration(
     plugin=_plugin,
     hooks=Hooks(
         points={
-            **POINTS,
+            **SUBAGENT_POINTS,
             "TaskCreated": HookPoint.TASK_CREATED,
             "TaskCompleted": HookPoint.TASK_COMPLETED,
             "StatusLine": HookPoint.STATUS_LINE,
@@ -120,8 +129,14 @@ INTEGRATION = Integration(
         starts_servers=True,
         conversation_variable=CONVERSATION_VARIABLE,
         project_variable="CLAUDE_PROJECT_DIR",
+        continues_subagents=True,
     ),
-    mcp=McpClient(names=("claude-code",), conversation_variable=CONVERSATION_VARIABLE, text_only=True),
+    mcp=McpClient(
+        names=("claude-code",),
+        conversation_variable=CONVERSATION_VARIABLE,
+        text_only=True,
+        call_meta="claudecode/toolUseId",
+    ),
     list_tools={"TodoWrite": ("todos", "content")},
     task_tools={TaskAction.CREATE: "TaskCreate", TaskAction.UPDATE: "TaskUpdate", TaskAction.LIST: "TaskList"},
     notes={

@@ -4,7 +4,16 @@ from __future__ import annotations
 
 import os
 
-from tildone.integrations.hook_protocol import BLOCK, CONTEXT, DENY, END_TURN, FIELDS, MESSAGE, POINTS, TIMEOUT_SECONDS
+from tildone.integrations.hook_protocol import (
+    BLOCK,
+    CONTEXT,
+    DENY,
+    END_TURN,
+    FIELDS,
+    MESSAGE,
+    SUBAGENT_POINTS,
+    TIMEOUT_SECONDS,
+)
 from tildone.integrations.record import HookPoint, Hooks, Integration, McpClient
 from tildone.log.json_scanner import quoted
 from tildone.typing import TYPE_CHECKING
@@ -44,7 +53,7 @@ def _server_lines(site: Site) -> Iterator[str]:
 
 
 def _hook_lines(site: Site) -> Iterator[str]:
-    for event in POINTS:
+    for event in SUBAGENT_POINTS:
         yield f"[[hooks.{event}]]"
         yield f"[[hooks.{event}.hooks]]"
         yield 'type = "command"'
@@ -68,7 +77,7 @@ def _silencers(inspection: Inspection) -> None:
             inspection.silenced(f"hooks are disabled in {settings}", "remove hooks = false from [features] there")
     if inspection.get(file, "mcp_servers", "tildone", "enabled") is False:
         inspection.silenced(f"the server is disabled in {file}", "remove enabled = false from [mcp_servers.tildone]")
-    untrusted = [event for event in POINTS if _is_unreviewed(inspection, file, event)]
+    untrusted = [event for event in SUBAGENT_POINTS if _is_unreviewed(inspection, file, event)]
     if untrusted:
         inspection.silenced("Codex does not run hooks that you have not trusted", "start codex and open /hooks")
 
@@ -102,17 +111,23 @@ INTEGRATION = Integration(
     configure=_configure,
     silencers=_silencers,
     hooks=Hooks(
-        points=POINTS,
+        points=SUBAGENT_POINTS,
         fields=FIELDS,
         continue_reply=BLOCK,
         context_replies={HookPoint.SESSION_START: CONTEXT, HookPoint.PROMPT: CONTEXT},
         # Before a tool call Codex reports `continue: false` as an error of the hook.
         halt_replies={HookPoint.BEFORE_TOOL: DENY, HookPoint.AFTER_TOOL: END_TURN},
         notice_reply=MESSAGE,
+        continues_subagents=True,
         starts_servers=True,
         time_limits={"SessionEnd": SESSION_END_SECONDS},
     ),
-    mcp=McpClient(names=("codex",), conversation_meta=("sessionId", "threadId"), text_only=True),
+    mcp=McpClient(
+        names=("codex",),
+        conversation_meta=("sessionId", "threadId"),
+        text_only=True,
+        subagent_meta=("threadId", "x-codex-turn-metadata parent_thread_id"),
+    ),
     list_tools={"update_plan": ("plan", "step")},
     notes={
         "tools": (

@@ -27,8 +27,12 @@ POINTS: Mapping[str, HookPoint] = {
 }
 """In the order in which an installation writes them."""
 
+SUBAGENT_POINTS: Mapping[str, HookPoint] = {**POINTS, "SubagentStop": HookPoint.STOP}
+"""For agents that also report when a subagent stops. The event names the subagent."""
+
 FIELDS: Mapping[Field, str] = {
     "background_tasks": "background_tasks",
+    "call": "tool_use_id",
     "conversation": "session_id",
     "cost": "cost.total_cost_usd",
     "cwd": "cwd workspace.current_dir",
@@ -44,6 +48,7 @@ FIELDS: Mapping[Field, str] = {
     "stop_hook_active": "stop_hook_active",
     "stop_status": "status",
     "subagent": "agent_id",
+    "subagent_kind": "agent_type",
     "task_id": "task_id",
     "task_subject": "task_subject",
     "tool": "tool_name",
@@ -74,7 +79,9 @@ SHIM_FIELDS: Mapping[Field, str] = {
     "tool": "tool",
     "tool_input": "args",
     "tool_response": "output",
-    "subagent": "parentID",
+    "call": "callID",
+    "subagent": "agentID",
+    "subagent_kind": "agentType",
 }
 """The fields that our shims send: plugins in JavaScript and TypeScript that run inside opencode and pi."""
 

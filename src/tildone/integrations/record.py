@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     Template = Mapping[str, Any]
     Field = Literal[
         "background_tasks",
+        "call",
         "conversation",
         "cost",
         "cwd",
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
         "stop_hook_active",
         "stop_status",
         "subagent",
+        "subagent_kind",
         "task_id",
         "task_subject",
         "tool",
@@ -110,6 +112,7 @@ class Hooks:
 
     Quirks: `compaction_trigger` is the only trigger at which the agent really compacts, if it announces others;
     `cumulative_messages` means that its last message repeats all messages since the person's prompt;
+    `continues_subagents` means that a subagent that has stopped can be made to continue;
     `shares_process` means that one process runs several conversations. `time_limits` are the seconds after which the
     agent kills a hook, for the events at which that is less than elsewhere. `starts_servers` means that the process
     that runs its hooks also starts its MCP servers (or has our tools itself), and that its models may run commands: a
@@ -127,6 +130,7 @@ class Hooks:
     compaction_trigger: str = ""
     cumulative_messages: bool = False
     shares_process: bool = False
+    continues_subagents: bool = False
     time_limits: Mapping[str, float] = {}
     starts_servers: bool = False
 
@@ -139,6 +143,10 @@ class McpClient:
     server's environment (`conversation_variable`) or in the `_meta` of every call (`conversation_meta`, first key
     present); if it is in neither, `process_variable` may contain the agent's PID. `text_only` clients hide the text of
     a result from the model if the result has structured content, so they are sent none.
+
+    A subagent's call is recognised in `_meta`: by `call_meta`, the key of an id that the hook before the call has, too;
+    or by `subagent_meta`, the keys of the subagent's id and of a fact that only a subagent's call has. A space in a key
+    separates it from a key in its object.
     """
 
     names: tuple[str, ...] = ()
@@ -146,6 +154,8 @@ class McpClient:
     conversation_meta: tuple[str, ...] = ()
     process_variable: str = ""
     text_only: bool = False
+    call_meta: str = ""
+    subagent_meta: tuple[str, str] | None = None
 
 
 @value

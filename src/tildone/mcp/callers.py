@@ -24,7 +24,9 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from tildone.agents.identity import AgentId, agent_id
 from tildone.config import Settings
 from tildone.mcp.clients import integration_of, is_another, mcp_clients
+from tildone.mcp.subagent_calls import subagent_in_call
 from tildone.value import replace, value
+from tildone.wiring import open_agents
 
 Request = ServerRequestContext[Any, Any]
 CallerResolver = Callable[[Request], "Caller"]
@@ -51,7 +53,8 @@ class Caller:
 
     `certain` means that another record with the same process belongs to another agent: the request itself named the
     conversation, or the process is the server's own. `mcp_session` distinguishes connections with the same identity.
-    `client` is the name that the client gave itself.
+    `client` is the name that the client gave itself. `subagent` is the id of the subagent of that agent that calls, if
+    the agent does not call itself.
     """
 
     id: AgentId
@@ -61,6 +64,7 @@ class Caller:
     certain: bool = False
     mcp_session: str = ""
     client: str = ""
+    subagent: str = ""
 
     def author_of(self, agent_id: AgentId) -> str:
         """Return the agent id as the author of events: with the client's name, and the connection if that is known."""
@@ -71,14 +75,17 @@ class Caller:
 
 def stdio_callers(settings: Settings, environ: Mapping[str, str], process: int) -> CallerResolver:
     """Return the resolver for a server that a coding agent, running as `process`, started for itself."""
+    agents = open_agents(settings)
 
     def resolve(request: Request) -> Caller:
         named = _conversation_in_request(request, process)
-        client = client_name(request)
-        if named:
-            return Caller(named, process, settings.named_session, certain=True, client=client)
-        agent = _agent_in_environment(request, environ, process) or AgentId(pid=process)
-        return Caller(agent, agent.pid or process, settings.named_session, client=client)
+        agent = named or _agent_in_environment(request, environ, process) or AgentId(pid=process)
+        pid, client = agent.pid or process, client_name(request)
+        subagent = subagent_in_call(agents, agent, request.params or {})
+        if subagent is not None:
+            session = settings.named_session
+            return Caller(subagent.parent, pid, session, certain=True, client=client, subagent=subagent.own)
+        return Caller(agent, pid, settings.named_session, certain=named is not None, client=client)
 
     return resolve
 

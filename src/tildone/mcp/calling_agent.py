@@ -13,6 +13,7 @@ from __future__ import annotations
 from tildone.agents.assignment import assign_session
 from tildone.agents.identity import AgentId
 from tildone.agents.registry import CALLER_NOTE, Agent, AgentRegistry
+from tildone.agents.subagents import register, subagent_of
 from tildone.errors import StoreError
 from tildone.ids import now
 from tildone.mcp.callers import Caller, Retention
@@ -44,7 +45,18 @@ class CallingAgent:
                 log_error(error)
                 return Agent(agent_id, session or self._agents.project)
         self._id = record.id
+        if self._caller.subagent:
+            return self._subagent(record)
         return record if self._caller.retention is Retention.STORE else replace(record, reader="")
+
+    def _subagent(self, parent: Agent) -> Agent:
+        """Return the record of the subagent that calls. Its list is its own, and never the parent's."""
+        subagent = subagent_of(self._agents, parent, self._caller.subagent, now())
+        try:
+            register(self._agents, subagent)
+        except StoreError as error:
+            log_error(error)
+        return subagent
 
     def release(self) -> None:
         """Remove the record of an agent that only this server knows, so that its session becomes available.

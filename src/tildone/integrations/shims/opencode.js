@@ -60,6 +60,7 @@ function textOf(parts) {
 
 export const Tildone = async ({ client, directory }) => {
   const parents = new Map() // by session: its parent, if it is the session of a subagent
+  const kinds = new Map() // by session of a subagent: the name of the agent that it runs
   const informed = new Set() // the sessions that have received their plan since opencode started
   const busy = new Set() // the sessions in which the model is running
   const nudges = new Map() // by session: the prompt that we sent to continue it
@@ -76,8 +77,15 @@ export const Tildone = async ({ client, directory }) => {
     return parent ? root(parent) : sessionID
   }
 
-  /** Whether a session is not a subagent's: subagents do not work on the plan. */
+  /** Whether a session is not a subagent's: a subagent does not work on the plan, but on a list of its own. */
   const isRoot = async (sessionID) => (await root(sessionID)) === sessionID
+
+  /** Reports an event for the session that is at work; of a subagent, with its own id and kind. */
+  async function reportOwn(event, sessionID, fields) {
+    const main = await root(sessionID)
+    const subagent = main === sessionID ? {} : { agentID: sessionID, agentType: kinds.get(sessionID) }
+    return report(event, main, { ...fields, ...subagent })
+  }
 
   /**
    * The end of the last turn: its last message, and whether it completed, failed or was aborted. A summary ends no
@@ -95,7 +103,7 @@ export const Tildone = async ({ client, directory }) => {
   /** Asks the gate whether a session that has become idle continues, and if so sends it the prompt. */
   async function continueIfOpen(sessionID) {
     busy.delete(sessionID)
-    if (!(await isRoot(sessionID))) return
+    if (!(await isRoot(sessionID))) return void (await reportOwn("session.idle", sessionID))
     const turn = await lastTurn(sessionID)
     if (!turn) return
     const { text, status, mode, model } = turn
@@ -132,11 +140,12 @@ export const Tildone = async ({ client, directory }) => {
   return {
     event: ignoringErrors(({ event }) => events[event.type]?.(event.properties)),
 
-    "chat.message": ignoringErrors(async ({ sessionID }, { message, parts }) => {
+    "chat.message": ignoringErrors(async ({ sessionID, agent }, { message, parts }) => {
       const text = textOf(parts)
       const ours = nudges.get(sessionID) === text
       nudges.delete(sessionID)
-      if (ours || !(await isRoot(sessionID))) return
+      if (ours) return
+      if (!(await isRoot(sessionID))) return void kinds.set(sessionID, agent)
       const first = informed.has(sessionID) ? {} : await report("session.created", sessionID)
       informed.add(sessionID)
       const { context } = await report("chat.message", sessionID, { text })
@@ -153,14 +162,14 @@ export const Tildone = async ({ client, directory }) => {
 
     "tool.execute.before": async ({ tool, sessionID }, { args }) => {
       // The hook also notes for the MCP server which session calls next.
-      const ask = ignoringErrors(async () => report("tool.execute.before", await root(sessionID), { tool, args }))
+      const ask = ignoringErrors(async () => reportOwn("tool.execute.before", sessionID, { tool, args }))
       const { halt } = (await ask()) ?? {}
       if (halt) throw new Error(halt) // opencode refuses a tool call when the hook throws
     },
 
     "tool.execute.after": ignoringErrors(async ({ tool, sessionID, args }, output) => {
-      if (tool !== "todowrite" || !(await isRoot(sessionID))) return
-      await report("tool.execute.after", sessionID, { tool, args: args ?? output.metadata, output })
+      if (tool !== "todowrite") return
+      await reportOwn("tool.execute.after", sessionID, { tool, args: args ?? output.metadata, output })
     }),
   }
 }

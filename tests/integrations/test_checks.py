@@ -379,11 +379,13 @@ WRITE = """
 import os, sys
 from tildone.integrations import INTEGRATIONS
 from tildone.integrations.settings import files
+from tildone.integrations.settings.backups import Backups
 from tildone.integrations.settings.installation import edits_for
 from tildone.integrations.settings.site import Site
 site = Site(os.environ["HOME"], os.getcwd() + "/p", "user", {}, sys.argv[2], ("mcp", "--session", 'a "b"'))
-for change in files.install_changes(edits_for(INTEGRATIONS[sys.argv[1]].configure, site)):
-    files.install(change)
+backups = Backups(os.getcwd() + "/data")
+for change in files.install_changes(edits_for(INTEGRATIONS[sys.argv[1]].configure, site), backups):
+    files.install(change, backups)
 """
 
 

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import tomllib
 import venv
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from shlex import quote
@@ -18,6 +19,7 @@ import pytest
 from tests.cli.person import PROGRAM, Person
 from tildone.errors import UsageError
 from tildone.integrations import INTEGRATIONS
+from tildone.integrations.settings.backups import Backups
 from tildone.integrations.settings.edits import ObjectMember
 from tildone.integrations.settings.files import (
     FileChanged,
@@ -172,7 +174,9 @@ def test_a_second_installation_replaces_the_path_of_the_first(person: Person) ->
         ("gemini", ".gemini/settings.json", '{"a": 1} {"b": 2}'),
         ("gemini", ".gemini/settings.json", '{"mcpServers": {"tildone": {"command": "somebody-elses"}}}'),
         ("codex", ".codex/config.toml", "[broken"),
-        ("codex", ".codex/config.toml", "mcp_servers = {}"),
+        ("codex", ".codex/config.toml", "mcp_servers = 3"),
+        ("codex", ".codex/config.toml", '[hooks]\nStop = "mine"\n'),
+        ("codex", ".codex/config.toml", '[hooks.Stop]\ncommand = "mine"\n'),
         ("codex", ".codex/config.toml", '[mcp_servers.tildone]\ncommand = "somebody-elses"\n'),
         ("pi", ".pi/agent/extensions/tildone.ts", "// somebody else's"),
         ("cursor", ".cursor/hooks.json", '{"hooks": {"stop": {}}}'),
@@ -209,8 +213,8 @@ def test_a_symbolic_link_is_followed(person: Person) -> None:
     assert "tildone" in real.read_text()
 
 
-def test_the_original_is_kept_beside_the_file(person: Person) -> None:
-    """As it was before the first installation, with its permissions."""
+def test_the_original_is_kept_among_tildones_own_data(person: Person) -> None:
+    """As it was before the first installation; nothing is left beside the file, and nothing at all after removal."""
     settings = person.home / ".qwen" / "settings.json"
     settings.parent.mkdir()
     settings.write_text('{"a": 1}')
@@ -219,9 +223,31 @@ def test_the_original_is_kept_beside_the_file(person: Person) -> None:
     person.says("install", "qwen", "--no-check")
     person.says("install", "qwen", "--dialect", "indexed", "--no-check")
 
+    folder = person.home / ".local" / "share" / "tildone" / "settings-backups"
+    [backup] = folder.iterdir()
+    assert load_json(backup)["before"] == '{"a": 1}'
+    assert load_json(backup)["file"] == str(settings)
+    assert stat.S_IMODE(backup.stat().st_mode) == 0o600
+    assert stat.S_IMODE(settings.stat().st_mode) == 0o640
+    assert [path.name for path in settings.parent.iterdir()] == ["settings.json"]
+    person.says("uninstall", "qwen")
+    assert not folder.exists()
+
+
+def test_a_backup_of_an_earlier_version_beside_the_file_is_used_and_removed(person: Person) -> None:
+    """It tells that the empty array was there before."""
+    settings = person.home / ".gemini" / "settings.json"
+    settings.parent.mkdir()
+    settings.write_text('{"hooks": {"AfterAgent": [ ]}}')
+    person.says("install", "gemini", "--no-check")
+    shutil.rmtree(person.home / ".local")
     backup = settings.with_name("settings.json.tildone-backup")
-    assert backup.read_text() == '{"a": 1}'
-    assert stat.S_IMODE(backup.stat().st_mode) == stat.S_IMODE(settings.stat().st_mode) == 0o640
+    backup.write_text('{"hooks": {"AfterAgent": [ ]}}')
+
+    person.says("uninstall", "gemini")
+
+    assert settings.read_text() == '{"hooks": {"AfterAgent": [ ]}}'
+    assert not backup.exists()
 
 
 def test_without_a_name_the_coding_agents_are_listed(person: Person) -> None:
@@ -390,20 +416,21 @@ def test_a_file_that_another_program_changes_meanwhile_keeps_its_changes(tmp_pat
     settings = tmp_path / "settings.json"
     settings.write_text('{"a": 1}\n')
     edit = ObjectMember(str(settings), ("mcpServers", "tildone"), {"command": "tildone", "args": ["mcp"]})
-    changes = install_changes([edit])
+    backups = Backups(str(tmp_path / "data"))
+    changes = install_changes([edit], backups)
     settings.write_text('{"a": 2}\n')
 
     with pytest.raises(FileChanged):
-        install(changes[0])
-    write_all(changes, install, lambda: install_changes([edit]))
+        install(changes[0], backups)
+    write_all(changes, partial(install, backups=backups), lambda: install_changes([edit], backups))
 
     installed = load_json(settings)
     assert installed["a"] == 2
     assert installed["mcpServers"]["tildone"]["command"] == "tildone"
 
-    changes = uninstall_changes([edit])
+    changes = uninstall_changes([edit], backups)
     settings.write_text(settings.read_text().replace('"a": 2', '"a": 3'))
-    write_all(changes, uninstall, lambda: uninstall_changes([edit]))
+    write_all(changes, partial(uninstall, backups=backups), lambda: uninstall_changes([edit], backups))
 
     assert load_json(settings) == {"a": 3}
 
@@ -414,49 +441,14 @@ def test_a_file_that_changes_all_the_time_is_left_alone(tmp_path: Path) -> None:
     settings.write_text('{"a": 1}\n')
     edit = ObjectMember(str(settings), ("mcpServers", "tildone"), {"command": "tildone", "args": ["mcp"]})
 
+    backups = Backups(str(tmp_path / "data"))
+
     def interfered() -> list[SettingsChange]:
-        changes = install_changes([edit])
+        changes = install_changes([edit], backups)
         settings.write_text(settings.read_text() + " ")
         return changes
 
     with pytest.raises(FileChanged, match="another program is changing"):
-        write_all(interfered(), install, interfered)
+        write_all(interfered(), partial(install, backups=backups), interfered)
 
     assert "tildone" not in settings.read_text()
-
-
-CODEX_ADDED = """
-[hooks.state]
-
-[hooks.state."/home/ada/.codex/config.toml:stop:0:0"]
-trusted_hash = "sha256:abc"
-
-[projects."/work"]
-trust_level = "trusted"
-"""
-
-
-@pytest.mark.parametrize("newline", ["\n", "\r\n"])
-@pytest.mark.parametrize("before", ["", "model = 'x'\n", "model = 'x'"])
-def test_tables_that_codex_adds_inside_our_block_are_kept(person: Person, before: str, newline: str) -> None:
-    """Codex writes them after the last table, in front of our end marker: for example, which hooks are trusted."""
-    settings = person.home / ".codex" / "config.toml"
-    settings.parent.mkdir()
-    settings.write_bytes(before.replace("\n", newline).encode())
-    person.says("install", "codex", "--no-check")
-    added = CODEX_ADDED.replace("\n", newline).encode()
-    settings.write_bytes(settings.read_bytes().replace(b"# <<< tildone", added + b"# <<< tildone"))
-    theirs = tomllib.loads(CODEX_ADDED)
-    installed = settings.read_bytes()
-
-    assert person.says("install", "codex", "--no-check").startswith("Codex is set up already.")
-    assert settings.read_bytes() == installed
-    person.says("install", "codex", "--dialect", "phased", "--no-check")
-    changed = tomllib.loads(settings.read_bytes().decode())
-    person.says("uninstall", "codex")
-    removed = tomllib.loads(settings.read_bytes().decode())
-
-    assert changed["mcp_servers"]["tildone"]["args"] == ["mcp", "--dialect", "phased"]
-    assert (changed["hooks"]["state"], changed["projects"]) == (theirs["hooks"]["state"], theirs["projects"])
-    assert removed == tomllib.loads(before) | theirs
-    assert b"tildone\n" not in settings.read_bytes()

@@ -1,6 +1,7 @@
 """Settings of a coding agent that keep it from running what is installed. Real clients confirm most of them."""
 
 import json
+import os
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -9,6 +10,7 @@ import pytest
 from tildone.integrations import INTEGRATIONS
 from tildone.integrations.checks.report import examine
 from tildone.integrations.settings import files
+from tildone.integrations.settings.backups import Backups
 from tildone.integrations.settings.installation import edits_for
 from tildone.integrations.settings.site import PROJECT, USER, Site
 
@@ -22,8 +24,9 @@ def site(tmp_path: Path, scope: str = USER, environ: Mapping[str, str] | None = 
 def silencers(name: str, here: Site) -> list[str]:
     """What silences an installation at a site."""
     integration = INTEGRATIONS[name]
-    for change in files.install_changes(edits_for(integration.configure, here)):
-        files.install(change)
+    backups = Backups(os.path.join(here.home, "data"))
+    for change in files.install_changes(edits_for(integration.configure, here), backups):
+        files.install(change, backups)
     return examined(name, here)
 
 

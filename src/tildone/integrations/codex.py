@@ -15,12 +15,9 @@ from tildone.integrations.hook_protocol import (
     TIMEOUT_SECONDS,
 )
 from tildone.integrations.record import HookPoint, Hooks, Integration, McpClient
-from tildone.log.json_scanner import quoted
 from tildone.typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from tildone.integrations.checks.silencers import Inspection
     from tildone.integrations.settings.installation import Installation
     from tildone.integrations.settings.site import Site
@@ -30,10 +27,13 @@ SESSION_END_SECONDS = 3
 
 def _configure(installation: Installation) -> None:
     site = installation.site
-    lines = [*_server_lines(site)] if site.mcp else []
-    lines += [*_hook_lines(site)] if site.hooks else []
-    if lines:
-        installation.add_toml(_settings_file(site), lines)
+    file = _settings_file(site)
+    if site.mcp:
+        installation.set_member(file, ("mcp_servers", "tildone"), site.mcp_server)
+    if site.hooks:
+        for event in SUBAGENT_POINTS:
+            hook = {"type": "command", "command": site.hook_command("codex"), "timeout": _timeout(event)}
+            installation.add_item(file, ("hooks", event), {"hooks": [hook]})
 
 
 def _settings_file(site: Site) -> str:
@@ -42,24 +42,6 @@ def _settings_file(site: Site) -> str:
 
 def _user_file(site: Site) -> str:
     return os.path.join(site.environ.get("CODEX_HOME") or os.path.join(site.home, ".codex"), "config.toml")
-
-
-def _server_lines(site: Site) -> Iterator[str]:
-    # TOML's basic strings have the same escapes as JSON's strings.
-    yield "[mcp_servers.tildone]"
-    yield f"command = {quoted(site.program)}"
-    yield f"args = [{', '.join(map(quoted, site.arguments))}]"
-    yield ""
-
-
-def _hook_lines(site: Site) -> Iterator[str]:
-    for event in SUBAGENT_POINTS:
-        yield f"[[hooks.{event}]]"
-        yield f"[[hooks.{event}.hooks]]"
-        yield 'type = "command"'
-        yield f"command = {quoted(site.hook_command('codex'))}"
-        yield f"timeout = {_timeout(event)}"
-        yield ""
 
 
 def _timeout(event: str) -> int:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+from functools import partial
 from importlib.metadata import version
 
 from tildone.cli.agents.installing import (
     agents_named,
+    backups,
     install_plugin,
     installable_program,
     list_agents,
@@ -56,7 +58,7 @@ def run(args: ParsedArgs) -> int:
             preview(agent, changes, SET_UP_ALREADY)
         return 0
     for agent, changes in planned:
-        files.write_all(changes, files.install, _changes(agent, site))
+        files.write_all(changes, partial(files.install, backups=backups()), _changes(agent, site))
     found = {} if args.has("no-check") else check_agents(agents, site)
     for agent, changes in planned:
         _show(agent, changes, found.get(agent.name, [_unchecked(agent)]), verbose=args.has("verbose"))
@@ -81,7 +83,7 @@ def _changes(agent: Integration, site: Site) -> Callable[[], list[SettingsChange
     edits = edits_for(agent.configure, site)
     if not edits:
         raise UsageError(f"{agent.title} has no settings for these options; nothing was installed")
-    return lambda: files.install_changes(edits)
+    return lambda: files.install_changes(edits, backups())
 
 
 def _unchecked(agent: Integration) -> Finding:

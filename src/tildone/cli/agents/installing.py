@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import os
+from functools import partial
 
 from tildone import distribution
 from tildone.cli.opening import settings_for
 from tildone.cli.output.screen import columns, put, put_spans
 from tildone.cli.parsing.table import ParsedArgs
+from tildone.config import data_folder
 from tildone.errors import UsageError, nearest
 from tildone.integrations import INTEGRATIONS, all_integrations
 from tildone.integrations.checks.report import examine, is_present
 from tildone.integrations.settings import files
+from tildone.integrations.settings.backups import Backups
 from tildone.integrations.settings.diff import diff_lines
 from tildone.integrations.settings.installation import Installation
 from tildone.integrations.settings.site import PROJECT, USER, Site
@@ -32,6 +35,11 @@ NARROW_COLUMNS = 60
 def sites(project: str) -> list[Site]:
     """The sites at which tildone may be installed: for the person, and for a project."""
     return [_here(scope, project, any_program()) for scope in (USER, PROJECT)]
+
+
+def backups() -> Backups:
+    """The backups of the settings files that an installation has changed."""
+    return Backups(data_folder(os.environ))
 
 
 def any_program() -> str:
@@ -149,11 +157,13 @@ def install_plugin(args: ParsedArgs, site: Site, agents: list[Integration], fold
         raise UsageError(f"only {able} takes a plugin folder: tildone install {able} --as-plugin DIR")
     installation = Installation(site)
     command = agents[0].plugin(installation, folder)
-    changes = files.install_changes(installation.edits)
+    changes = files.install_changes(installation.edits, backups())
     if args.has("dry-run"):
         preview(agents[0], changes, "has this plugin folder already")
         return 0
-    files.write_all(changes, files.install, lambda: files.install_changes(installation.edits))
+    files.write_all(
+        changes, partial(files.install, backups=backups()), lambda: files.install_changes(installation.edits, backups())
+    )
     show_changes(changes, verbose=args.has("verbose"))
     put(f"To use it: {command}")
     return 0

@@ -2,7 +2,17 @@
 
 from __future__ import annotations
 
-from tildone.cli.agents.installing import agents_named, any_program, none_found, preview, show_changes, site_for
+from functools import partial
+
+from tildone.cli.agents.installing import (
+    agents_named,
+    any_program,
+    backups,
+    none_found,
+    preview,
+    show_changes,
+    site_for,
+)
 from tildone.cli.output.screen import put
 from tildone.cli.parsing.table import ParsedArgs
 from tildone.integrations.settings import files
@@ -29,7 +39,8 @@ def run(args: ParsedArgs) -> int:
         if args.has("dry-run"):
             preview(agent, changes, NOTHING)
             continue
-        files.write_all(changes, files.uninstall, _changes(agent, site))
+        files.write_all(changes, partial(files.uninstall, backups=backups()), _changes(agent, site))
+        files.forget(edits_for(agent.configure, site), backups())
         put(f"Removed from {agent.title}:" if changes else f"{agent.title} {NOTHING}.")
         show_changes(changes, verbose=args.has("verbose"))
         if changes:
@@ -39,4 +50,4 @@ def run(args: ParsedArgs) -> int:
 
 def _changes(agent: Integration, site: Site) -> Callable[[], list[SettingsChange]]:
     edits = edits_for(agent.configure, site)
-    return lambda: files.uninstall_changes(edits)
+    return lambda: files.uninstall_changes(edits, backups())

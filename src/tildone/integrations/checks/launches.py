@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import re
-import tomllib
 
 from tildone.errors import Refused
 from tildone.integrations.settings import jsonc
-from tildone.integrations.settings.edits import ArrayItem, Edit, ObjectMember, TomlBlock, WholeFile, is_ours
+from tildone.integrations.settings.edits import ArrayItem, Edit, ObjectMember, WholeFile, get
 from tildone.integrations.settings.files import read
 from tildone.integrations.settings.jsonc_scanner import InvalidJson
+from tildone.integrations.settings.ours import hooks_of, is_our_hook, is_our_server
 from tildone.typing import TYPE_CHECKING
 from tildone.value import value
 
@@ -68,10 +68,7 @@ def configured_launches(edits: Iterable[Edit]) -> list[Launch]:
             texts[edit.file] = read(edit.file)
         text = texts[edit.file]
         if text is not None and text.strip("\ufeff \t\r\n"):
-            try:
-                found += _found_in(edit, text)
-            except (InvalidJson, tomllib.TOMLDecodeError) as error:
-                raise Refused(f"{edit.file} cannot be parsed: {error}") from error
+            found += _found_in(edit, text)
     return found
 
 
@@ -81,8 +78,6 @@ def _added_by(edit: Edit) -> Iterator[Launch]:
             yield from _member(path, entry)
         case ArrayItem(_, path, entry):
             yield from _hooks({path[-1]: [entry]})
-        case TomlBlock(_, lines):
-            yield from _toml(lines)
         case WholeFile(file, text):  # exhaustive
             yield from _whole_file(file, text)
 
@@ -90,21 +85,20 @@ def _added_by(edit: Edit) -> Iterator[Launch]:
 def _found_in(edit: Edit, text: str) -> Iterator[Launch]:
     match edit:
         case ObjectMember(_, path):
-            yield from _member(path, jsonc.get(text, path))
+            yield from _member(path, get(edit, text))
         case ArrayItem(_, path):
-            yield from _hooks({path[-1]: jsonc.get(text, path)})
-        case TomlBlock():
-            yield from _toml(text)
+            yield from _hooks({path[-1]: get(edit, text)})
         case WholeFile(file):  # exhaustive
-            yield from _whole_file(file, text)
+            try:
+                yield from _whole_file(file, text)
+            except InvalidJson as error:
+                raise Refused(f"{file} cannot be parsed: {error}") from error
 
 
 def _member(path: tuple[str, ...], entry: Any) -> Iterator[Launch]:
-    if not isinstance(entry, dict) or not is_ours(entry):
-        return
-    if path == ("statusLine",):
+    if path == ("statusLine",) and is_our_hook(entry):
         yield Launch(STATUS_LINE, str(entry.get("command", "")), STATUS_EVENT)
-    else:
+    elif is_our_server(entry):
         yield from _server(entry)
 
 
@@ -122,22 +116,10 @@ def _hooks(by_event: Any) -> Iterator[Launch]:
     """Yield the commands of hooks. Coding agents list them by event, most of them in groups with a matcher."""
     for event, entries in by_event.items() if isinstance(by_event, dict) else ():
         for entry in _items(entries):
-            if not isinstance(entry, dict) or not is_ours(entry):
-                continue
-            for hook in _items(entry.get("hooks")) or [entry]:
-                line = (hook.get("command") or hook.get("bash")) if isinstance(hook, dict) else None
+            for hook in filter(is_our_hook, hooks_of(entry) or [entry]):
+                line = hook.get("command") or hook.get("bash")
                 if isinstance(line, str):
                     yield Launch(HOOKS, line, event)
-
-
-def _toml(text: str) -> Iterator[Launch]:
-    # Some editors put a byte order mark in front, which TOML does not allow.
-    settings = tomllib.loads(text.removeprefix("\ufeff"))
-    servers = settings.get("mcp_servers")
-    entry = servers.get("tildone") if isinstance(servers, dict) else None
-    if isinstance(entry, dict):
-        yield from _server(entry)
-    yield from _hooks(settings.get("hooks"))
 
 
 def _whole_file(file: str, text: str) -> Iterator[Launch]:

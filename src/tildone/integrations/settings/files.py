@@ -4,8 +4,8 @@ A file is replaced only if it is still as it was when its change was computed. O
 again, so that an edit that another program makes meanwhile is not lost. Between the last look and the replacement there
 remains a moment; closing it would take a lock that the other program respects.
 
-The first installation copies each file to a backup beside it (`.tildone-backup`). Removal compares with the backup: a
-file that nobody else has changed since gets its old bytes back; from any other file only our entries are removed.
+Each installation records what the file contains without our entries (`backups`). Removal compares with that: a file
+that nobody else has changed since gets its old bytes back; from any other file only our entries are removed.
 """
 
 from __future__ import annotations
@@ -14,14 +14,15 @@ import os
 
 from tildone.errors import Refused
 from tildone.files.atomic import replace_file
-from tildone.integrations.settings.edits import Edit, put_in, take_out
+from tildone.integrations.settings.edits import Edit, contains, put_in, take_out
 from tildone.typing import TYPE_CHECKING
 from tildone.value import value
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Sequence
 
-BACKUP_SUFFIX = ".tildone-backup"
+    from tildone.integrations.settings.backups import Backups
+
 NEW_FILE_MODE = 0o600
 
 
@@ -34,48 +35,67 @@ class FileChanged(Refused):
 
 @value
 class SettingsChange:
-    """The text of a file before and after a change; None means that there is no file."""
+    """The text of a file before and after a change, and without our entries; None means that there is no file."""
 
     file: str
     before: str | None
     after: str | None
+    without_ours: str | None = None
 
 
-def install_changes(edits: Iterable[Edit]) -> list[SettingsChange]:
+def install_changes(edits: Sequence[Edit], backups: Backups) -> list[SettingsChange]:
     """Return the changes that applying these edits makes.
 
     Raises:
         Refused: a file can't be read or parsed, or contains an entry in the same place that is not ours.
     """
-    texts: dict[str, tuple[str | None, str | None]] = {}
-    for edit in edits:
-        file = os.path.realpath(edit.file)
-        before, now = texts[file] if file in texts else (read(file),) * 2
-        after = put_in(now, edit)
-        texts[file] = before, after or None
-    return _changes(texts)
+    changes = []
+    for file, own in _by_file(edits).items():
+        before = after = read(file)
+        for edit in own:
+            after = put_in(after, edit) or None
+        if after != before:
+            changes.append(SettingsChange(file, before, after, _without_ours(file, before, own, backups)))
+    return changes
 
 
-def uninstall_changes(edits: Iterable[Edit]) -> list[SettingsChange]:
+def uninstall_changes(edits: Sequence[Edit], backups: Backups) -> list[SettingsChange]:
     """Return the changes that undoing these edits makes.
 
     Raises:
         Refused: a file can't be read or parsed.
     """
-    texts: dict[str, tuple[str | None, str | None]] = {}
+    changes = []
+    for file, own in _by_file(edits).items():
+        before = read(file)
+        after = _without_ours(file, before, own, backups)
+        if before is not None and after != before:
+            changes.append(SettingsChange(file, before, after, after))
+    return changes
+
+
+def _by_file(edits: Iterable[Edit]) -> dict[str, list[Edit]]:
+    by_file: dict[str, list[Edit]] = {}
     for edit in edits:
-        file = os.path.realpath(edit.file)
-        before, now = texts[file] if file in texts else (read(file),) * 2
-        texts[file] = before, None if now is None else take_out(now, edit, read(file + BACKUP_SUFFIX))
-    for file, (before, after) in texts.items():
-        backup = read(file + BACKUP_SUFFIX)
-        if (
-            backup is not None
-            and before is not None
-            and _without_whitespace(after or "{}") == _without_whitespace(backup)
-        ):
-            texts[file] = before, backup
-    return _changes(texts)
+        by_file.setdefault(os.path.realpath(edit.file), []).append(edit)
+    return by_file
+
+
+def _without_ours(file: str, text: str | None, edits: Sequence[Edit], backups: Backups) -> str | None:
+    """Return the text of a file without our entries; None if there would be no file.
+
+    Raises:
+        Refused: the file can't be parsed.
+    """
+    backup = backups.get(file)
+    if backup is not None and backup.matches(text):
+        return backup.text
+    if text is None or (backup is None and not any(contains(text, edit) for edit in edits)):
+        return text
+    before = backup.text if backup is not None else None
+    for edit in edits:
+        text = take_out(text, edit, before) if text is not None else None
+    return text
 
 
 def write_all(
@@ -115,37 +135,46 @@ def read(file: str) -> str | None:
         raise Refused(f"{file} can't be read ({error.strerror}); nothing was changed") from error
 
 
-def install(change: SettingsChange) -> None:
-    """Write a changed file, after making a backup if there is none yet.
+def install(change: SettingsChange, backups: Backups) -> None:
+    """Write a changed file, after recording what it contains without our entries.
 
     Raises:
         FileChanged: another program has changed it meanwhile.
         Refused: the file can't be written.
     """
     _check_unchanged(change)
-    if change.before is not None and not os.path.exists(change.file + BACKUP_SUFFIX):
-        _write(change.file + BACKUP_SUFFIX, change.before, mode_of=change.file)
-    _write(change.file, change.after or "", mode_of=change.file)
+    _check_writable(change.file)
+    if change.without_ours is None:
+        backups.drop(change.file)
+    else:
+        backups.put(change.file, change.without_ours, change.after or "")
+    _write(change.file, change.after or "")
 
 
-def uninstall(change: SettingsChange) -> None:
-    """Write a changed file, or remove it if nothing is left in it, and remove its backup.
+def uninstall(change: SettingsChange, backups: Backups) -> None:
+    """Write a changed file, or remove it if nothing is left in it, and forget its backup.
 
     Raises:
         FileChanged: another program has changed it meanwhile.
         Refused: the file can't be written.
     """
     _check_unchanged(change)
-    try:
-        if change.after is None:
+    if change.after is None:
+        try:
             os.remove(change.file)
-            _remove_if_empty(os.path.dirname(change.file))
-        else:
-            _write(change.file, change.after, mode_of=change.file)
-        if os.path.exists(change.file + BACKUP_SUFFIX):
-            os.remove(change.file + BACKUP_SUFFIX)
-    except OSError as error:
-        raise Refused(f"cannot write {change.file}: {error.strerror}") from error
+        except OSError as error:
+            raise Refused(f"cannot remove {change.file}: {error.strerror}") from error
+        _remove_if_empty(os.path.dirname(change.file))
+    else:
+        _check_writable(change.file)
+        _write(change.file, change.after)
+    backups.drop(change.file)
+
+
+def forget(edits: Iterable[Edit], backups: Backups) -> None:
+    """Delete the backups of the files of these edits, when nothing of ours is in them."""
+    for file in _by_file(edits):
+        backups.drop(file)
 
 
 def _check_unchanged(change: SettingsChange) -> None:
@@ -153,20 +182,15 @@ def _check_unchanged(change: SettingsChange) -> None:
         raise FileChanged(f"another program is changing {change.file}; try again when it has finished")
 
 
-def _changes(texts: dict[str, tuple[str | None, str | None]]) -> list[SettingsChange]:
-    return [SettingsChange(file, before, after) for file, (before, after) in texts.items() if before != after]
+def _check_writable(file: str) -> None:
+    if os.path.exists(file) and not os.access(file, os.W_OK):
+        raise Refused(f"cannot write {file}: it is read-only")
 
 
-def _without_whitespace(text: str) -> str:
-    return "".join(text.split())
-
-
-def _write(file: str, text: str, mode_of: str) -> None:
-    """Write a file atomically, with the permissions of the file `mode_of` if that exists."""
+def _write(file: str, text: str) -> None:
+    """Write a file atomically, with the permissions that it has if it exists."""
     try:
-        like = os.stat(mode_of) if os.path.exists(mode_of) else None
-        if os.path.exists(file) and not os.access(file, os.W_OK):
-            raise Refused(f"cannot write {file}: it is read-only")
+        like = os.stat(file) if os.path.exists(file) else None
         os.makedirs(os.path.dirname(file), exist_ok=True)
         replace_file(file, text.encode(), like=like, mode=NEW_FILE_MODE)
     except OSError as error:

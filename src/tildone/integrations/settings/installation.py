@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import os
 
-from tildone.integrations.settings.edits import ArrayItem, Edit, ObjectMember, TomlBlock, WholeFile
+from tildone.integrations.settings.edits import ArrayItem, Edit, ObjectMember, WholeFile
 from tildone.typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -28,16 +28,12 @@ class Installation:
         self.edits: list[Edit] = []
 
     def set_member(self, file: str, path: tuple[str, ...], entry: object, *, yields: bool = False) -> None:
-        """Set a member of a JSON file. If it `yields`, a value that another program or a person set stays."""
+        """Set a member of a JSON or TOML file. If it `yields`, a value that another program or a person set stays."""
         self.edits.append(ObjectMember(file, path, entry, yields))
 
     def add_item(self, file: str, path: tuple[str, ...], entry: object) -> None:
-        """Add an item to an array in a JSON file."""
+        """Add an item to an array in a JSON or TOML file."""
         self.edits.append(ArrayItem(file, path, entry))
-
-    def add_toml(self, file: str, lines: list[str]) -> None:
-        """Add lines at the end of a TOML file."""
-        self.edits.append(TomlBlock(file, "\n".join(lines)))
 
     def write_file(self, file: str, text: str) -> None:
         """Write a file that is ours alone."""

@@ -14,10 +14,9 @@ from tildone.integrations.settings.jsonc_scanner import InvalidJson, Node, Scann
 from tildone.typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from typing import Any
 
-    Path = tuple[str, ...]
+    Path = tuple[str | int, ...]
 
 
 def get(text: str, path: Path) -> Any:
@@ -36,13 +35,13 @@ def put(text: str, path: Path, data: object) -> str:
     """
     node = scan(text)
     for depth, key in enumerate(path):
-        if not isinstance(node.data, dict):
-            raise InvalidJson(f"{'.'.join(path[:depth]) or 'the file'} is not an object")
+        if not isinstance(node.data, dict) and node.child(key) is None:
+            raise InvalidJson(f"{_shown_path(path[:depth]) or 'the file'} is not an object")
         child = node.child(key)
         if child is None:
             for name in reversed(path[depth + 1 :]):
                 data = {name: data}
-            return _inserted(text, node, key, data)
+            return _inserted(text, node, str(key), data)
         node = child
     return text if node.data == data else text[: node.start] + _shown(text, node.start, data) + text[node.end :]
 
@@ -59,21 +58,39 @@ def append(text: str, path: Path, item: object) -> str:
     if node is None:
         return put(text, path, [item])
     if not isinstance(node.data, list):
-        raise InvalidJson(f"{'.'.join(path)} is not an array")
+        raise InvalidJson(f"{_shown_path(path)} is not an array")
     return _inserted(text, node, None, item)
 
 
-def remove(text: str, path: Path, unwanted: Callable[[Any], bool] = lambda _: True) -> str:
-    """Return the text without the member at a path, or, if that is an array, without its items that are `unwanted`."""
+def merge(text: str, path: Path, data: object) -> str:
+    """Return the text with `data` at a path; if both are objects, what `data` does not name stays.
+
+    Raises:
+        InvalidJson: the text is not JSON, or a value on the path is not an object.
+    """
+    present = get(text, path)
+    if not isinstance(present, dict) or not isinstance(data, dict):
+        return put(text, path, data)
+    for key, item in data.items():
+        if key not in present or present[key] != item:
+            text = put(text, (*path, key), item)
+    return text
+
+
+def remove(text: str, path: Path) -> str:
+    """Return the text without the member or item at a path."""
     parent = _at(text, path[:-1])
-    target = parent.child(path[-1]) if parent is not None else None
-    if parent is None or target is None:
+    if parent is None or parent.child(path[-1]) is None:
         return text
-    if not isinstance(target.data, list):
-        return _without(text, parent, _index(parent, path[-1])) if unwanted(target.data) else text
-    for index in reversed(range(len(target.children))):
-        if unwanted(target.children[index][2].data):
-            text = _without(text, _at(text, path) or target, index)
+    return _without(text, parent, _index(parent, path[-1]))
+
+
+def emptied_as(text: str, path: Path, before: str) -> str:
+    """Return the text with the empty objects and arrays on a path written as in the text `before`."""
+    for length in range(len(path) + 1):
+        node, was = _at(text, path[:length]), _at(before, path[:length])
+        if node is not None and was is not None and node.data == was.data and node.data in ({}, []):
+            text = text[: node.start] + before[was.start : was.end] + text[node.end :]
     return text
 
 
@@ -102,7 +119,9 @@ def _at(text: str, path: Path) -> Node | None:
     return node
 
 
-def _index(parent: Node, key: str) -> int:
+def _index(parent: Node, key: str | int) -> int:
+    if isinstance(key, int):
+        return key
     return max(index for index, (name, _, _) in enumerate(parent.children) if name == key)
 
 
@@ -194,6 +213,10 @@ def _unit(text: str) -> str:
 def _laid_out(text: str, data: object, indent: str) -> str:
     newline = "\r\n" if "\r\n" in text else "\n"
     return json.dumps(data, indent=_unit(text), ensure_ascii=False).replace("\n", f"{newline}{indent}")
+
+
+def _shown_path(path: Path) -> str:
+    return ".".join(map(str, path))
 
 
 def _shown(text: str, at: int, data: object) -> str:

@@ -29,8 +29,10 @@ class Node:
     data: Any
     children: tuple[tuple[str | None, int, Node], ...] = ()
 
-    def child(self, key: str) -> Node | None:
-        """Return the member of that name; the last one of duplicates, as in `json`."""
+    def child(self, key: str | int) -> Node | None:
+        """Return the member of that name, the last one of duplicates, as in `json`; or the item at an index."""
+        if isinstance(key, int):
+            return self.children[key][2] if isinstance(self.data, list) and key < len(self.children) else None
         return next((node for name, _, node in reversed(self.children) if name == key), None)
 
 

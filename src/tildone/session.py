@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from itertools import islice
 
-from tildone.core.numbers import same_content
+from tildone.core.numbers import same_content, with_status
 from tildone.core.origins import keep_origins
-from tildone.core.plan import Plan
+from tildone.core.plan import Plan, Status
 from tildone.core.reduce import Outcome, Step, reduce
 from tildone.dialects.arguments import read_arguments
 from tildone.dialects.base import CompletedCall, Reply
@@ -56,6 +56,7 @@ class Session:
 
     `author` returns the author of an event of an actor. It is called only when an event is written. `reader` is the
     name under which the store records which head the model has seen; if it is empty, only this object remembers it.
+    `taken` returns the numbers of the tasks that other agents work on: the agent is not held to them.
     """
 
     def __init__(  # noqa: PLR0913  all dependencies are passed by name
@@ -80,6 +81,7 @@ class Session:
         self._now = now
         self.author_of = author
         self._writer = SessionWriter(store, name, now, new_id, author)
+        self.taken: Callable[[], frozenset[int]] = frozenset
         self._seen: tuple[str | None, Plan | None] = (None, None)
 
     @property
@@ -91,6 +93,11 @@ class Session:
     def plan(self) -> Plan:
         """The plan at the session's head."""
         return self.state.plan
+
+    @property
+    def held_state(self) -> State:
+        """The state with the plan that the agent is held to: tasks that are `taken` by other agents count as closed."""
+        return self._held(self.state)
 
     def recently_had(self, plan: Plan) -> bool:
         """Return whether the plan had the content of `plan` after one of the newest events on this branch."""
@@ -199,7 +206,7 @@ class Session:
 
     def context(self) -> str | None:
         """Return the text to add to the model's context at the start of its turn; None if there is none."""
-        return self.dialect.context(self.plan)
+        return self.dialect.context(self.held_state.plan)
 
     def checkout(self, event_id: str | None) -> Plan:
         """Move the head to another event, or before the first one if None. Return the plan there.
@@ -260,7 +267,17 @@ class Session:
         """Whether a person acts: an import by an agent's process restores a plan of the agent."""
         return actor is Actor.USER or (actor is Actor.IMPORT and not self.author_of(actor).agent)
 
+    def _held(self, state: State) -> State:
+        taken = self.taken()
+        if not taken:
+            return state
+        # Who sends the whole list back must not learn that a task is done which is not.
+        sends_list = any(tool.whole_list for tool in self.dialect.tools)
+        status = Status.BLOCKED if sends_list else Status.COMPLETED
+        return replace(state, plan=with_status(state.plan, taken, status))
+
     def _verdict(self, state: State, turn: Turn) -> tuple[Verdict, Fact | None]:
+        state = self._held(state)
         decision = decide(state, self.patience, turn)
         match decision:
             case GoOn(_, _, count, repeats):

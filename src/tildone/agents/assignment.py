@@ -3,7 +3,7 @@
 Theory of operation. An agent works on the session that it names or, without a name, on the one it had before. A new
 agent that names none gets the project's session, but only one active agent at a time: every other one gets a session of
 its own, `PROJECT#AGENT`, so that two agents in one folder never overwrite each other's plan. Agents that name the same
-session share it.
+session share it, and so do all agents of a project whose plan is shared on purpose (`tildone.agents.sharing`).
 
 The choice depends on all records, so it is made under the registry's lock: of agents that arrive at once, exactly one
 gets the project's session. Before a new agent is registered, the record that it may already have under another identity
@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from tildone.agents.processes import start_time
 from tildone.agents.registry import Agent, new_reader
+from tildone.agents.sharing import is_shared
 from tildone.files.lock import FolderLock
 from tildone.typing import TYPE_CHECKING
 from tildone.value import replace
@@ -72,5 +73,5 @@ def _earlier(agents: AgentRegistry, agent_id: AgentId, pid: int, *, successor: b
 
 
 def _free_session(agents: AgentRegistry, agent_id: AgentId, now: int) -> str:
-    taken = any(agent.session == agents.project for agent in agents.active(now))
+    taken = not is_shared(agents) and any(agent.session == agents.project for agent in agents.active(now))
     return f"{agents.project}#{agent_id}" if taken else agents.project

@@ -3,7 +3,13 @@
 from __future__ import annotations
 
 from tildone.core.plan import Phase, Plan, Task
+from tildone.typing import TYPE_CHECKING
 from tildone.value import replace
+
+if TYPE_CHECKING:
+    from collections.abc import Container
+
+    from tildone.core.plan import Status
 
 
 def assign_numbers(before: Plan, after: Plan) -> Plan:
@@ -36,6 +42,18 @@ def assign_numbers(before: Plan, after: Plan) -> Plan:
 def numbered(plan: Plan) -> Plan:
     """Return the plan with a number for each of its tasks: plans of older versions and of other programs have none."""
     return assign_numbers(plan, plan)
+
+
+def with_status(plan: Plan, numbers: Container[int], status: Status) -> Plan:
+    """Return the plan with another status for the tasks with these numbers."""
+    phases = [
+        replace(
+            phase,
+            tasks=tuple(replace(task, status=status) if task.number in numbers else task for task in phase.tasks),
+        )
+        for phase in numbered(plan).phases
+    ]
+    return replace(plan, phases=tuple(phases))
 
 
 def same_content(one: Plan, other: Plan) -> bool:

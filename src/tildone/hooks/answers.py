@@ -85,10 +85,32 @@ def _admit(event: HookEvent, settings: Settings, pid: int) -> HookContext:
     own = replace(settings, session=agent.session)
     store = open_store(own, timeout=STORE_TIMEOUT_SECONDS)
     session = session_of(own, store, lambda: author_of(event, agents, agent), agent.reader)
+    session.taken = _tasks_of_others(own, store, agents, agent)
     if session.state.head is None and agent.session != settings.session:
         # A session that was created for this agent alone starts with the project's directive.
         session.set_directive(open_session(settings, NATIVE, store).state.directive)
     return HookContext(event, own, agents, agent, session)
+
+
+def _tasks_of_others(
+    settings: Settings, store: Store, agents: AgentRegistry, agent: Agent
+) -> Callable[[], frozenset[int]]:
+    """Return a function that returns the numbers of the tasks that other agents on the same plan work on."""
+    found: list[frozenset[int]] = []
+
+    def taken() -> frozenset[int]:
+        if not found:
+            alone = all(other.session != agent.session or other.id == agent.id for other in agents.active(now()))
+            found.append(frozenset() if alone else _claimed(settings, store, agent))
+        return found[0]
+
+    return taken
+
+
+def _claimed(settings: Settings, store: Store, agent: Agent) -> frozenset[int]:
+    from tildone.wiring.claims import claimed_by_others  # noqa: PLC0415  see _reply
+
+    return claimed_by_others(settings, store, lambda: str(agent.id))()
 
 
 def session_of(settings: Settings, store: Store, author: Callable[[], Author], reader: str) -> Session:
@@ -150,7 +172,7 @@ def _remind(context: HookContext) -> HookReply | None:
 
     If the agent accepts no context at this event, the plan is marked as unseen, and the next prompt adds it.
     """
-    plan = context.session.plan
+    plan = context.session.held_state.plan
     own = context.session.context() if _knows_tools(context) else None
     text = plan_context(plan) if own is None else _with_origins(own, context.session)
     if text is None:

@@ -47,7 +47,7 @@ def agent_stopped(
 
     The fingerprint of the files is taken only if the decision depends on it, because nothing else here takes as long.
     """
-    turn, before = _turn(event, agents, agent.id), session.state
+    turn, before = _turn(event, agents, agent.id), session.held_state
     if isinstance(decide(before, session.patience, replace(turn, at=now())), Rest):
         return None
     ignored = (settings.store.location, settings.agents_dir, settings.session_dir)
@@ -68,7 +68,7 @@ def agent_stopped(
 
 def with_origins(text: str, session: Session) -> str:
     """Return a text about the plan that also says which open tasks a person added."""
-    added = "" if session.dialect.marks_origins else user_tasks(session.plan)
+    added = "" if session.dialect.marks_origins else user_tasks(session.held_state.plan)
     return f"{text}\n{added}" if added else text
 
 

@@ -7,9 +7,11 @@ names exactly one.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 
+from tildone.agents.identity import AgentId
+from tildone.agents.registry import Agent
 from tildone.config import Settings
 from tildone.core.numbers import numbered
 from tildone.core.plan import Plan, Status
@@ -26,14 +28,36 @@ def claimed_by_others(settings: Settings, store: Store, own: Callable[[], str]) 
     """Return a function that returns the numbers of the tasks that other agents work on; `own` is our agent id."""
 
     def claimed() -> frozenset[int]:
-        active = {str(agent.id) for agent in open_agents(settings).active(now()) if agent.session == settings.session}
-        others = active - {own()}
-        if not others:
-            return frozenset()
-        starters = started_by(islice(store.history(settings.session), MAX_EVENTS_SEARCHED))
-        return frozenset(number for number, agent in starters.items() if agent in others)
+        own_id = own()
+        others = [agent for agent in agents_on(settings) if str(agent.id) != own_id]
+        claims = claims_of(others, store, settings.session)
+        return frozenset(number for numbers in claims.values() for number in numbers)
 
     return claimed
+
+
+def agents_on(settings: Settings) -> list[Agent]:
+    """Return the active agents that work on the session that the settings name."""
+    return [agent for agent in open_agents(settings).active(now()) if agent.session == settings.session]
+
+
+def claims_of(agents: Sequence[Agent], store: Store, session: str) -> dict[str, list[int]]:
+    """Return the numbers of the tasks in progress that each of these agents has started, by its id."""
+    claims = {str(agent.id): list[int]() for agent in agents}
+    if not agents:
+        return claims
+    ids = {author: str(agent.id) for agent in agents for author in _authors(agent)}
+    for number, author in sorted(started_by(islice(store.history(session), MAX_EVENTS_SEARCHED)).items()):
+        if author in ids:
+            claims[ids[author]].append(number)
+    return claims
+
+
+def _authors(agent: Agent) -> Iterator[str]:
+    """The names under which an agent's changes are recorded: before it revealed a conversation, by its process."""
+    yield str(agent.id)
+    if agent.pid:
+        yield str(AgentId(agent.id.integration, pid=agent.pid))
 
 
 def started_by(newest_first: Iterable[Event]) -> dict[int, str]:

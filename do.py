@@ -83,7 +83,7 @@ def argument_parser() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("verb", nargs="?", choices=list(VERBS), metavar="VERB", help="what to do")
-    parser.add_argument("names", nargs="*", metavar="NAME", help="for `clients` and `prove`: which of them")
+    parser.add_argument("names", nargs="*", metavar="NAME", help="for `clients`, `table` and `prove`: which of them")
     return parser
 
 
@@ -383,6 +383,13 @@ def installing_clients(*names: str) -> tuple[str, list[str]]:
     return "clients", [str(PYTHON), "-m", "tests.clients.install", *names]
 
 
+def table(*names: str) -> int:
+    """Run all situations in the coding agents, or in those named, and rewrite docs/reference/integrations.md."""
+    setup()
+    run = [str(PYTHON), "-m", "tests.clients.integrations_page", *names]
+    return run_all([installing_clients(*names), ("table", run)])
+
+
 def prove(*rows: str) -> int:
     """Run `demo` and `test` in a bare Debian root under various conditions (needs root and debootstrap)."""
     return subprocess.run([sys.executable, "-m", "tests.bare_debian.prove", *rows], cwd=ROOT, check=False).returncode
@@ -496,6 +503,7 @@ VERBS: dict[str, Callable[..., int]] = {
     "portable": portable,
     "pythons": pythons,
     "clients": clients,
+    "table": table,
     "prove": prove,
     "fmt": fmt,
     "demo": demo,
@@ -504,7 +512,7 @@ VERBS: dict[str, Callable[..., int]] = {
     "lock": lock,
 }
 
-TAKE_NAMES = ("clients", "prove")
+TAKE_NAMES = ("clients", "table", "prove")
 
 if __name__ == "__main__":
     sys.exit(main(sys.argv[1:]))

@@ -1,5 +1,6 @@
-"""A sandbox for a client."""
+"""A sandbox for a client, and what a run of the table needs to know of its tests."""
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -7,6 +8,10 @@ import pytest
 
 from tests.clients.agents import Sandbox
 from tests.clients.model import Model
+from tests.clients.situations import PROPERTY, cells_of
+
+ONLY = "TESTS_PROVE_IN"
+"""A variable that names clients: then only the tests that prove a cell of theirs run, the long ones included."""
 
 
 @pytest.fixture
@@ -20,3 +25,21 @@ def make_sandbox(tmp_path: Path) -> Callable[[Model], Sandbox]:
         return Sandbox(home, work, model.url)
 
     return make
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Report with each test what it proves, and leave out what was not asked for."""
+    clients = os.environ.get(ONLY, "").split()
+    left_out = []
+    for item in items:
+        cells = cells_of(item)
+        # These travel with the report from a worker to the process that collects the results.
+        item.user_properties += [(PROPERTY, str(cell)) for cell in cells]
+        is_wanted = (
+            any(cell.client in clients for cell in cells) if clients else item.get_closest_marker("long") is None
+        )
+        if not is_wanted:
+            left_out.append(item)
+    if left_out:
+        items[:] = [item for item in items if item not in left_out]
+        config.hook.pytest_deselected(items=left_out)

@@ -16,6 +16,8 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from tildone.integrations import INTEGRATIONS
+
 ROOT = Path(__file__).resolve().parents[2]
 FOLDER = ROOT / ".clients"
 STAMP = "installed.json"
@@ -33,12 +35,18 @@ class Package:
     scripts: bool = False
 
 
+AGENTS = ("pi", "codex", "gemini", "claude", "opencode")
+RUN_SCRIPTS = ("claude", "opencode")
+
+
+def _agent(name: str) -> Package:
+    """Return the package of a coding agent, in the version that its integration was tried with."""
+    integration = INTEGRATIONS[name]
+    return Package(integration.package, integration.tried, scripts=name in RUN_SCRIPTS)
+
+
 CLIENTS: Mapping[str, Package] = {
-    "pi": Package("@earendil-works/pi-coding-agent", "0.87.1"),
-    "codex": Package("@openai/codex", "0.166.0"),
-    "gemini": Package("@google/gemini-cli", "0.61.0"),
-    "claude": Package("@anthropic-ai/claude-code", "2.1.197", scripts=True),
-    "opencode": Package("opencode-ai", "1.18.18", scripts=True),
+    **{name: _agent(name) for name in AGENTS},
     "inspector": Package("@modelcontextprotocol/inspector", "0.15.0"),
     "conformance": Package("@modelcontextprotocol/conformance", "0.1.16"),
 }

@@ -1,75 +1,123 @@
 """Writes `docs/reference/integrations.md` from the integrations' records and the results of tests in real clients.
 
-`python -m tests.clients.integrations_page` runs every test of tildone inside a client, which takes minutes, and writes
-the page. All but the cells of the first table comes from the records, which is checked without running a client.
+`python -m tests.clients.integrations_page [CLIENT…]` runs every test that proves a cell of the tables, the long ones
+included, in these clients or in all of them, which takes minutes. It keeps the results in `results.json`, writes the
+page and prints the tables. That the page agrees with the records and the results is checked without running a client.
 """
 
-import re
+import os
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import pytest
 
+from tests.clients.conftest import ONLY
 from tests.clients.inside import CLIENTS
-from tests.clients.install import CLIENTS as PACKAGES
+from tests.clients.install import AGENTS
+from tests.clients.results import NO, YES, Recorder, Results, load, save
+from tests.clients.situations import ABSENT, GROUPS, SITUATIONS, Cell, Mode
 from tildone.integrations import INTEGRATIONS, all_integrations
 from tildone.integrations.record import HookPoint, Integration
 
 PAGE = Path(__file__).parents[2] / "docs" / "reference" / "integrations.md"
-YES, NO, NONE = "yes", "no", "–"
-
-COLUMNS = {
-    "tools": ("continued_until_its_plan_is_done",),
-    "gate": ("continued_until_its_plan_is_done", "makes_no_progress_is_released"),
-    "plan after restart and resume": ("there_again_after_a_restart",),
-    "a plan for each session": ("have_plans_of_their_own",),
-    "follows its own list": ("follows_the_clients_own_list",),
-    "status line": ("status_line_of_claude", "in_its_footer"),
-    "works when tildone is broken": ("works_with_a_tildone_that_is", "works_where_plans_cannot_be_kept"),
-}
-"""The columns of the table, and for each the tests that decide it, by part of their names."""
-
-NOTES = {
-    (client, column): INTEGRATIONS[client].notes[column]
-    for client in CLIENTS
-    for column in COLUMNS
-    if column in INTEGRATIONS[client].notes
-}
+NONE, NOT_TRIED = "–", "·"
 
 OPENING = """\
 # Integrations
 
-This page lists what tildone does in the coding agents that `tildone install` supports. The first table is generated
-from tests: each coding agent is installed in the given version, `tildone install` is the only configuration, and a
-local model gives scripted answers. `python -m tests.clients.integrations_page` runs the tests and generates this page.
+This page lists what tildone does in the coding agents that `tildone install` supports. The tables of situations are
+generated from tests: each coding agent is installed in the given version, `tildone install` is the only configuration,
+and a local model gives scripted answers. `python3 do.py table` runs the tests and generates this page;
+[Contributing](../contributing.md#real-coding-agents) describes how.
+"""
+LEGEND = """\
+## Situations
+
+A cell gives two results: without a terminal (`claude -p`, `codex exec`, `gemini -p`, `opencode serve`, `pi -p`), and
+in the agent's full-screen interface at a terminal. `yes`: a test passed. `no`: a test failed. `–`: the agent has no
+such thing. `·`: not tried in this mode.
 """
 PROJECT_SCOPE = """\
-With `--scope project` the results are the same, as soon as the coding agent applies the settings of the project: Codex,
-Gemini CLI and pi first ask whether you trust the folder. When opencode starts with a plugin for the first time, it
-downloads a package, which requires network access.
+With `--scope project` the results are the same, as soon as the coding agent applies the settings of the project. When
+opencode starts with a plugin for the first time, it downloads a package, which requires network access.
 
 ## Not tested in the coding agent itself
 
 These coding agents cannot be run without an account or a screen. Their integrations follow their documentation.
 """
 
-Cells = Mapping[tuple[str, str], str]
+
+def page(results: Results) -> str:
+    """Return the whole page."""
+    parts = [OPENING, *_versions(results), "", *_prompts(), LEGEND, *_situations(results), PROJECT_SCOPE]
+    return "\n".join([*parts, *_documented(), ""])
 
 
-def page(cells: Cells | None = None) -> str:
-    """Return the whole page; the cells of the first table default to those of the existing page."""
-    cells = cells or cells_of(PAGE.read_text(encoding="utf-8"))
-    numbers = {key: number for number, key in enumerate(NOTES, 1)}
-    lines = [f"| coding agent | version | {' | '.join(COLUMNS)} |", f"|---|---|{'---|' * len(COLUMNS)}"]
+def _versions(results: Results) -> Iterator[str]:
+    """Yield the table of versions."""
+    yield "## Versions"
+    yield ""
+    yield "| coding agent | `tildone install` | npm package | version tried | gate since | tool in each request since |"
+    yield "|---|---|---|---|---|---|"
     for client in CLIENTS:
-        row = [_cell(cells[client, column], numbers.get((client, column))) for column in COLUMNS]
-        lines.append(f"| {INTEGRATIONS[client].title} | {PACKAGES[client].version} | {' | '.join(row)} |")
-    notes = [
-        f"{number}. {INTEGRATIONS[client].title}: {NOTES[client, column]}"
-        for (client, column), number in numbers.items()
+        integration = INTEGRATIONS[client]
+        since = [integration.min_versions.get(feature, NONE) for feature in ("gate", "tools")]
+        cells = [
+            integration.title,
+            f"`{client}`",
+            f"`{integration.package}`",
+            results.versions.get(client, NONE),
+            *since,
+        ]
+        yield f"| {' | '.join(cells)} |"
+
+
+def _prompts() -> Iterator[str]:
+    """Yield the table of what each coding agent asks when it first starts with tildone."""
+    if not any(INTEGRATIONS[client].prompts for client in CLIENTS):
+        return
+    yield "## Questions at the first start"
+    yield ""
+    yield "| coding agent | installed for the user | installed for the project |"
+    yield "|---|---|---|"
+    for client in CLIENTS:
+        asked = INTEGRATIONS[client].prompts
+        cells = ["; ".join(asked.get(scope, ())) or NONE for scope in ("user", "project")]
+        yield f"| {INTEGRATIONS[client].title} | {' | '.join(cells)} |"
+    yield ""
+
+
+def _situations(results: Results) -> Iterator[str]:
+    """Yield a table for each group of situations, with its footnotes."""
+    titles = " | ".join(INTEGRATIONS[client].title for client in CLIENTS)
+    for group, situations in GROUPS.items():
+        numbers = _footnotes(situations)
+        yield from (f"### {group}", "", f"| situation | {titles} |", f"|---|{'---|' * len(CLIENTS)}")
+        for situation, text in situations.items():
+            marks = (_marks(results, situation, client, numbers) for client in CLIENTS)
+            yield f"| {text} | {' | '.join(marks)} |"
+        yield ""
+        for (client, situation), number in numbers.items():
+            yield f"{number}. {INTEGRATIONS[client].title}: {INTEGRATIONS[client].notes[situation]}"
+        if numbers:
+            yield ""
+
+
+def _footnotes(situations: Mapping[str, str]) -> dict[tuple[str, str], int]:
+    """Number the notes of the records that belong to a group."""
+    noted = [
+        (client, situation) for situation in situations for client in CLIENTS if situation in INTEGRATIONS[client].notes
     ]
-    return "\n".join([OPENING, *lines, "", *notes, "", PROJECT_SCOPE, *_documented(), ""])
+    return {key: number for number, key in enumerate(noted, 1)}
+
+
+def _marks(results: Results, situation: str, client: str, numbers: Mapping[tuple[str, str], int]) -> str:
+    number = numbers.get((client, situation))
+    missing = NONE if client in ABSENT.get(situation, ()) else NOT_TRIED
+    marks = [results.cells.get(Cell(situation, client, mode), missing) for mode in Mode]
+    shown = NONE if set(marks) == {NONE} else " / ".join(marks)
+    return shown if number is None else f"{shown} ({number})"
 
 
 def _documented() -> Iterator[str]:
@@ -89,64 +137,35 @@ def _capabilities(integration: Integration) -> tuple[bool, bool, bool, bool]:
     return has_tools, HookPoint.STOP in points, mirrors, HookPoint.STATUS_LINE in points
 
 
-def cells_of(text: str) -> Cells:
-    """Return the cells of the first table of a page."""
-    rows = {row[0]: row[2:] for row in _rows(text)}
-    return {
-        (client, column): rows.get(INTEGRATIONS[client].title, [""] * len(COLUMNS))[number].partition(" ")[0]
-        for client in CLIENTS
-        for number, column in enumerate(COLUMNS)
-    }
+def run(clients: Sequence[str], *options: str) -> tuple[Results, int]:
+    """Run the tests that prove something in these clients; return the results and pytest's exit code."""
+    recorder = Recorder()
+    os.environ[ONLY] = " ".join(clients)
+    words = [str(Path(__file__).parent), "-q", "-p", "no:cacheprovider", *options]
+    code = pytest.main(words, plugins=[recorder])
+    return recorder.results, int(code)
 
 
-def _rows(text: str) -> Iterator[list[str]]:
-    for line in text.splitlines():
-        cells = [cell.strip() for cell in line.strip("|").split("|")]
-        if line.startswith("|") and len(cells) == len(COLUMNS) + 2:
-            yield cells
-
-
-def _cell(content: str, note: int | None) -> str:
-    return f"{content} ({note})" if note and content == YES else content
-
-
-class OutcomeRecorder:
-    """A pytest plugin that records the outcomes of tests, by client and column."""
-
-    def __init__(self) -> None:
-        self.outcomes: dict[tuple[str, str], set[str]] = {}
-
-    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        if report.when != "call" and report.passed:
-            return
-        name, _, case = report.nodeid.rpartition("::")[2].partition("[")
-        words = re.split(r"[^a-z]+", case or name)
-        for client in set(words) & set(CLIENTS):
-            for column, parts in COLUMNS.items():
-                if any(part in name for part in parts):
-                    self.outcomes.setdefault((client, column), set()).add(report.outcome)
-
-    @property
-    def cells(self) -> Cells:
-        return {(client, column): self._cell(client, column) for client in CLIENTS for column in COLUMNS}
-
-    def _cell(self, client: str, column: str) -> str:
-        outcomes = self.outcomes.get((client, column), set())
-        return NO if "failed" in outcomes else YES if "passed" in outcomes else NONE
-
-
-def main() -> int:
+def main(clients: Sequence[str]) -> int:
     """Run the clients and write the page, unless one of them is missing."""
-    recorder = OutcomeRecorder()
-    files = sorted(str(path) for path in Path(__file__).parent.glob("test_inside_*.py"))
-    code = pytest.main([*files, "-q", "-n", "auto", "-p", "no:cacheprovider"], plugins=[recorder])
-    missing = [client for client in CLIENTS if recorder.cells[client, "tools"] == NONE]
+    unknown = [client for client in clients if client not in AGENTS]
+    if unknown:
+        print(f"there is no client {unknown[0]!r}; there are {', '.join(AGENTS)}", file=sys.stderr)
+        return 2
+    results, code = run(clients or CLIENTS, "-n", str((os.cpu_count() or 1) + 1))
+    missing = [client for client in clients or CLIENTS if client not in results.versions]
     if missing:
         print(f"{', '.join(missing)} could not be run; `python3 do.py clients` installs what is missing")
         return 1
-    PAGE.write_text(page(recorder.cells), encoding="utf-8", newline="\n")
-    return int(code)
+    kept = load().replaced(results)
+    save(kept)
+    PAGE.write_text(page(kept), encoding="utf-8", newline="\n")
+    print("\n".join(_situations(kept)))
+    for cell, mark in kept.cells.items():
+        if mark == NO:
+            print(f"no: {INTEGRATIONS[cell.client].title}, {cell.mode.value}: {SITUATIONS[cell.situation]}")
+    return code
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(sys.argv[1:]))

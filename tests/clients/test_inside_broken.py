@@ -10,6 +10,7 @@ from tests.cli.person import PROGRAM
 from tests.clients.agents import Sandbox
 from tests.clients.inside import CLIENTS, InstalledClient, install, program
 from tests.clients.model import Model
+from tests.clients.situations import proves
 
 pytestmark = pytest.mark.slow
 MakeSandbox = Callable[[Model], Sandbox]
@@ -33,6 +34,7 @@ in_every_client = pytest.mark.parametrize("name", CLIENTS)
 
 @in_every_client
 @pytest.mark.parametrize("wrong", WRONG)
+@proves("broken program")
 def test_a_client_works_with_a_tildone_that_is_something_else(
     name: str, wrong: str, make_sandbox: MakeSandbox, tmp_path: Path
 ) -> None:
@@ -46,6 +48,7 @@ def test_a_client_works_with_a_tildone_that_is_something_else(
 
 
 @in_every_client
+@proves("unusable store")
 def test_a_client_works_where_plans_cannot_be_kept(name: str, make_sandbox: MakeSandbox) -> None:
     """A tool call reports it, if the tool is there at all; hooks stay silent."""
     with Model({"text": "Hello from the script."}) as model:

@@ -18,6 +18,7 @@ from tests.clients.inside import (
     serving,
 )
 from tests.clients.model import Model, offered_tools
+from tests.clients.situations import proves
 from tests.host.models.model_server import Turn
 
 pytestmark = pytest.mark.slow
@@ -34,6 +35,7 @@ in_every_client = pytest.mark.parametrize("name", CLIENTS)
 
 
 @in_every_client
+@proves("held", "finished")
 def test_an_agent_that_stops_early_is_continued_until_its_plan_is_done(name: str, make_sandbox: MakeSandbox) -> None:
     """The model gets the tool, is told to continue, and the client ends by itself when nothing is open."""
     with PatientModel(PLAN, STOP, FINISH, ALL, wait=WAIT.get(name)) as model:
@@ -48,6 +50,7 @@ def test_an_agent_that_stops_early_is_continued_until_its_plan_is_done(name: str
 
 
 @in_every_client
+@proves("released")
 def test_an_agent_that_makes_no_progress_is_released(name: str, make_sandbox: MakeSandbox) -> None:
     """After a few nudges. tildone is installed for the project only."""
     with PatientModel(PLAN, {**STOP, "repeat": True}, wait=WAIT.get(name)) as model:

@@ -11,6 +11,7 @@ from tests.clients.agents import Sandbox, talking
 from tests.clients.conversations import prompt_and_wait
 from tests.clients.inside import GO_ON, TASK, InstalledClient, install, last_message, serving
 from tests.clients.model import Model
+from tests.clients.situations import proves
 from tests.host.models.model_server import Turn
 
 pytestmark = pytest.mark.slow
@@ -65,6 +66,7 @@ LISTS: dict[str, tuple[Turn, Turn]] = {
 
 
 @pytest.mark.parametrize("case", LISTS)
+@proves("native list")
 def test_the_plan_follows_the_clients_own_list_and_the_agent_is_continued_until_it_is_done(
     case: str, make_sandbox: MakeSandbox
 ) -> None:
@@ -82,6 +84,7 @@ def test_the_plan_follows_the_clients_own_list_and_the_agent_is_continued_until_
     assert client.tasks == [(PARSER, "completed"), (WIRE, "completed")]
 
 
+@proves("status line", client="claude")
 def test_the_status_line_of_claude_code_is_the_plan(make_sandbox: MakeSandbox) -> None:
     """The installed command with the input of Claude Code, which calls it only at a terminal."""
     with Model({"tool": "todo", "args": {"add": [PARSER, WIRE]}}, {"text": "Which one first?"}) as model:
@@ -101,6 +104,7 @@ def test_the_status_line_of_claude_code_is_the_plan(make_sandbox: MakeSandbox) -
     assert line == f"✓ 0/2 · #1 {PARSER}\n"
 
 
+@proves("status line", client="pi")
 def test_pi_shows_the_plan_in_its_footer(make_sandbox: MakeSandbox) -> None:
     """It is updated at the start and after every call."""
     finish: Turn = {"tool": "todo", "args": {"done": 1}}

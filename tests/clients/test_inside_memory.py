@@ -17,6 +17,7 @@ from tests.clients.inside import (
     without_tools,
 )
 from tests.clients.model import Model
+from tests.clients.situations import proves
 from tests.host.models.model_server import Turn
 
 pytestmark = pytest.mark.slow
@@ -29,6 +30,7 @@ in_every_client = pytest.mark.parametrize("name", CLIENTS)
 
 
 @in_every_client
+@proves("restart")
 def test_a_plan_is_there_again_after_a_restart_and_after_a_resume(name: str, make_sandbox: MakeSandbox) -> None:
     """The first request contains the open tasks; once none is open, the agent is not continued."""
     finish: Turn = {"tool": "todo", "args": {"done": 2}}
@@ -51,6 +53,7 @@ def test_a_plan_is_there_again_after_a_restart_and_after_a_resume(name: str, mak
 
 
 @in_every_client
+@proves("two sessions")
 def test_two_sessions_in_one_folder_have_plans_of_their_own(name: str, make_sandbox: MakeSandbox) -> None:
     """The second one starts, plans and finishes while the first is working; neither sees the other's plan."""
     scripts = {
@@ -72,6 +75,7 @@ def test_two_sessions_in_one_folder_have_plans_of_their_own(name: str, make_sand
     assert [session.startswith(f"{client.sandbox.work}#{name}:") for session in plans] == [True]
 
 
+@proves("two sessions", client="opencode")
 def test_two_sessions_in_one_server_of_opencode_have_plans_of_their_own(make_sandbox: MakeSandbox) -> None:
     """One process and one MCP server: the plugin tells which conversation calls next."""
     script: list[Turn] = [

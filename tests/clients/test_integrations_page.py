@@ -1,48 +1,99 @@
 """The reference page of the integrations agrees with their records and with the results of tests in real clients."""
 
+from pathlib import Path
 from typing import Literal
 
 import pytest
 
-from tests.clients.inside import CLIENTS
-from tests.clients.integrations_page import COLUMNS, NO, NONE, NOTES, PAGE, YES, OutcomeRecorder, cells_of, page
+from tests.clients.integrations_page import PAGE, page
+from tests.clients.results import NO, YES, Recorder, Results, load, save
+from tests.clients.situations import ABSENT, PROPERTY, SITUATIONS, Cell, Mode
+from tildone.integrations import INTEGRATIONS
 
 Outcome = Literal["passed", "failed", "skipped"]
+HELD = Cell("held", "pi", Mode.TERMINAL)
 
 
-def test_the_page_agrees_with_the_records_and_the_versions_that_are_tested() -> None:
-    """Only the cells of its first table come from running the clients."""
-    text = PAGE.read_text(encoding="utf-8")
-
-    assert text == page(), "run `python -m tests.clients.integrations_page`"
+def test_the_page_agrees_with_the_records_and_the_results() -> None:
+    assert PAGE.read_text(encoding="utf-8") == page(load()), "run `python3 do.py table`"
 
 
-def test_every_client_supports_every_feature_that_applies_to_it() -> None:
-    """A dash means that the feature does not apply to the client."""
-    cells = cells_of(PAGE.read_text(encoding="utf-8"))
+def test_the_results_are_of_the_versions_that_the_records_name() -> None:
+    """Who changes the version that is installed runs the tests again."""
+    versions = load().versions
 
-    without = {key for key, cell in cells.items() if cell == NONE}
-    assert set(cells.values()) <= {YES, NONE}
-    assert without == {
-        ("pi", "follows its own list"),
-        ("codex", "status line"),
-        ("gemini", "status line"),
-        ("opencode", "status line"),
-    }
-    assert NOTES.keys() <= cells.keys()
+    assert versions == {client: INTEGRATIONS[client].tried for client in versions}
+
+
+def test_a_dash_says_that_a_client_has_no_such_thing() -> None:
+    """A dot says that it was not tried; footnotes are numbered in each group."""
+    table = page(Results({"pi": "1.0"}, {HELD: YES}))
+
+    assert "| an agent that stops early is continued | · / · | · / · (3) | · / · | · / · (4) | · / yes (5) |" in table
+    assert f"5. pi: {INTEGRATIONS['pi'].notes['held']}" in table
+    assert f". pi: {INTEGRATIONS['pi'].notes['native list']}" in table
+
+
+def test_a_footnote_explains_every_dash() -> None:
+    lacking = {(client, situation) for situation, clients in ABSENT.items() for client in clients}
+
+    assert [key for key in lacking if key[1] not in INTEGRATIONS[key[0]].notes] == []
+    assert [cell for cell in load().cells if (cell.client, cell.situation) in lacking] == []
 
 
 @pytest.mark.parametrize(
-    ("outcomes", "cell"), [((), NONE), (("skipped",), NONE), (("passed",), YES), (("passed", "failed"), NO)]
+    ("outcomes", "mark"),
+    [((), None), (("skipped",), None), (("passed",), YES), (("passed", "failed"), NO), (("passed", "skipped"), YES)],
 )
-def test_a_cell_says_yes_if_every_test_passed(outcomes: tuple[Outcome, ...], cell: str) -> None:
-    recorder = OutcomeRecorder()
+def test_a_cell_says_yes_if_every_test_passed(outcomes: tuple[Outcome, ...], mark: str | None) -> None:
+    recorder = Recorder()
     for outcome in outcomes:
-        test = (
-            "tests/clients/test_inside_gate.py::test_an_agent_that_stops_early_is_continued_until_its_plan_is_done[pi]"
-        )
-        recorder.pytest_runtest_logreport(pytest.TestReport(test, ("", 0, ""), {}, outcome, None, "call"))
+        recorder.pytest_runtest_logreport(report(outcome))
 
-    assert recorder.cells["pi", "tools"] == cell
-    assert {recorder.cells[client, "tools"] for client in CLIENTS if client != "pi"} == {NONE}
-    assert len(recorder.cells) == len(CLIENTS) * len(COLUMNS)
+    assert recorder.results.cells.get(HELD) == mark
+    assert len(recorder.results.cells) == (0 if mark is None else 1)
+
+
+def test_a_test_that_is_expected_to_fail_makes_a_no() -> None:
+    """It does not become a dash."""
+    recorder = Recorder()
+    expected = report("skipped")
+    expected.wasxfail = "it is known"
+
+    recorder.pytest_runtest_logreport(expected)
+
+    assert recorder.results.cells == {HELD: NO}
+
+
+def test_results_are_kept_as_they_were(tmp_path: Path) -> None:
+    """In the order of the tables, whatever the order of the tests."""
+    cells = {Cell(situation, "claude", mode): YES for situation in reversed(list(SITUATIONS)) for mode in Mode}
+    results = Results({"claude": "2.0"}, cells)
+
+    save(results, tmp_path / "results.json")
+
+    kept = load(tmp_path / "results.json")
+    assert kept == results
+    assert [cell.situation for cell in kept.cells][::2] == list(SITUATIONS)
+
+
+def test_a_client_that_is_tried_again_loses_its_old_results() -> None:
+    """The other clients keep theirs."""
+    other = Cell("held", "claude", Mode.HEADLESS)
+    old = Results({"pi": "1.0", "claude": "2.0"}, {HELD: YES, other: YES})
+
+    merged = old.replaced(Results({"pi": "1.1"}, {Cell("stop", "pi", Mode.HEADLESS): NO}))
+
+    assert merged == Results({"pi": "1.1", "claude": "2.0"}, {other: YES, Cell("stop", "pi", Mode.HEADLESS): NO})
+
+
+def report(outcome: Outcome) -> pytest.TestReport:
+    return pytest.TestReport(
+        "tests/clients/test_tui.py::test_one[pi]",
+        ("", 0, ""),
+        {},
+        outcome,
+        None,
+        "call",
+        user_properties=[(PROPERTY, str(HELD))],
+    )

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 import tildone.integrations
-from tests.clients.integrations_page import COLUMNS
+from tests.clients.situations import SITUATIONS
 from tildone.integrations import INTEGRATIONS, all_integrations, names_with_hooks
 from tildone.integrations.hook_protocol import FIELDS
 from tildone.integrations.record import HookPoint, Integration, TaskAction
@@ -37,14 +37,14 @@ def test_no_two_coding_agents_have_the_same_name_title_or_client_name() -> None:
 
 
 @every
-def test_notes_belong_to_columns_of_the_reference_page(integration: Integration) -> None:
-    assert integration.notes.keys() <= COLUMNS.keys()
+def test_notes_belong_to_situations_of_the_reference_page(integration: Integration) -> None:
+    assert integration.notes.keys() <= SITUATIONS.keys()
 
 
 @every
-def test_minimum_versions_belong_to_columns_and_are_numbers(integration: Integration) -> None:
+def test_minimum_versions_belong_to_features_and_are_numbers(integration: Integration) -> None:
     """They are compared part by part."""
-    assert integration.min_versions.keys() <= COLUMNS.keys()
+    assert integration.min_versions.keys() <= {"gate", "tools"}
     assert all(part.isdecimal() for version in integration.min_versions.values() for part in version.split("."))
 
 

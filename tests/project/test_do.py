@@ -80,6 +80,17 @@ def test_every_step_is_run_and_the_failed_ones_are_named(capfd: pytest.CaptureFi
     assert capfd.readouterr().out.splitlines() == ["== bad", "== good", "ran", "== FAILED: bad"]
 
 
+def test_the_table_is_made_of_the_clients_that_are_named(steps: Steps) -> None:
+    """They are installed first."""
+    assert do.main(["table", "pi"]) == 0
+
+    assert [name for name, _ in steps] == ["clients", "table"]
+    assert [command[1:] for _, command in steps] == [
+        ["-m", "tests.clients.install", "pi"],
+        ["-m", "tests.clients.integrations_page", "pi"],
+    ]
+
+
 def test_the_clients_that_are_named_are_installed(steps: Steps) -> None:
     """By the program that knows which there are."""
     assert do.main(["clients", "pi", "codex"]) == 0

@@ -106,6 +106,7 @@ INTEGRATION = Integration(
     title="Claude Code",
     executable="claude",
     package="@anthropic-ai/claude-code",
+    tried="2.1.197",
     # Hooks were told the name of their event from 1.0.41 on; the key that keeps a tool in every request is younger.
     min_versions={"gate": "1.0.41", "tools": "2.1.121"},
     folder=lambda site: os.path.join(site.home, ".claude"),
@@ -140,7 +141,7 @@ INTEGRATION = Integration(
     list_tools={"TodoWrite": ("todos", "content")},
     task_tools={TaskAction.CREATE: "TaskCreate", TaskAction.UPDATE: "TaskUpdate", TaskAction.LIST: "TaskList"},
     notes={
-        "follows its own list": "`TaskCreate` and `TaskUpdate`; `TodoWrite` if `CLAUDE_CODE_ENABLE_TASKS=0` is set.",
+        "native list": "`TaskCreate` and `TaskUpdate`; `TodoWrite` if `CLAUDE_CODE_ENABLE_TASKS=0` is set.",
         "status line": "Claude Code shows it only at a terminal; the test runs the installed command.",
     },
 )

@@ -88,6 +88,7 @@ INTEGRATION = Integration(
     title="Codex",
     executable="codex",
     package="@openai/codex",
+    tried="0.166.0",
     min_versions={"gate": "0.125.0"},
     folder=lambda site: os.path.join(site.home, ".codex"),
     configure=_configure,
@@ -112,10 +113,11 @@ INTEGRATION = Integration(
     ),
     list_tools={"update_plan": ("plan", "step")},
     notes={
-        "tools": (
+        "first request": (
             "`codex exec` may send its first request before the MCP servers have started; later requests have the tool."
         ),
-        "gate": "After you trust the hooks: `/hooks`, or `--dangerously-bypass-hook-trust` for one run.",
-        "follows its own list": "`update_plan`, which is available with `tools.update_plan = {enabled = true}`.",
+        "held": "After you trust the hooks: `/hooks`, or `--dangerously-bypass-hook-trust` for one run.",
+        "status line": "Codex lets no program write to its status line.",
+        "native list": "`update_plan`, which is available with `tools.update_plan = {enabled = true}`.",
     },
 )

@@ -86,6 +86,7 @@ INTEGRATION = Integration(
     title="Gemini CLI",
     executable="gemini",
     package="@google/gemini-cli",
+    tried="0.61.0",
     min_versions={"gate": "0.26.0"},
     folder=lambda site: os.path.dirname(_user_file(site)),
     configure=_configure,
@@ -106,5 +107,8 @@ INTEGRATION = Integration(
     ),
     mcp=McpClient(names=("gemini",), text_only=True),
     list_tools={"write_todos": ("todos", "description")},
-    notes={"follows its own list": "`write_todos`."},
+    notes={
+        "native list": "`write_todos`.",
+        "status line": "Gemini CLI lets no program write to its status line.",
+    },
 )

@@ -63,6 +63,7 @@ INTEGRATION = Integration(
     title="opencode",
     executable="opencode",
     package="opencode-ai",
+    tried="1.18.18",
     min_versions={"gate": "1.0.0"},
     folder=_user_folder,
     configure=_configure,
@@ -89,10 +90,11 @@ INTEGRATION = Integration(
     mcp=McpClient(names=("opencode",), process_variable="OPENCODE_PID"),
     list_tools={"todowrite": ("todos", "content")},
     notes={
-        "gate": (
+        "held": (
             "In the terminal, desktop and web interfaces and with `opencode serve`. `opencode run` always ends at the "
             "first stop."
         ),
-        "follows its own list": "`todowrite`.",
+        "native list": "`todowrite`.",
+        "status line": "opencode lets no program write to its status line.",
     },
 )

@@ -50,6 +50,7 @@ INTEGRATION = Integration(
     title="pi",
     executable="pi",
     package="@earendil-works/pi-coding-agent",
+    tried="0.87.1",
     min_versions={"gate": "0.87.0"},
     folder=lambda site: os.path.join(site.home, ".pi"),
     configure=_configure,
@@ -73,5 +74,10 @@ INTEGRATION = Integration(
         notice_reply=SHIM_NOTICE,
         starts_servers=True,
     ),
-    notes={"tools": "Provided by an extension: pi does not support MCP.", "gate": "Since pi 0.87."},
+    notes={
+        "first request": "Provided by an extension: pi does not support MCP.",
+        "held": "Since pi 0.87.",
+        "native list": "pi has no todo list of its own.",
+        "killed server": "The tool is part of an extension; there is no MCP server.",
+    },
 )

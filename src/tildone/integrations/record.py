@@ -163,7 +163,8 @@ class Integration:
     """One coding agent.
 
     It counts as installed if `folder` exists or `executable` is on the PATH; `package` is its npm package, whose
-    manifest tells its version. `min_versions` are the first versions with what a column of the table below needs.
+    manifest tells its version. `tried` is the version that the tests install and run; `min_versions` are the first
+    versions with a gate and with the tool in every request.
 
     `configure` adds the edits of its settings files to an installation; `after_install` tells the person what is left
     to do, and `prompts` what the agent will ask, by scope of the installation. `silencers` reports settings
@@ -172,7 +173,7 @@ class Integration:
 
     `list_tools` are its own tools that write a whole todo list, each with the argument that contains the items and the
     field of an item that contains its text. `task_tools` are its own tools for single tasks. `notes` are footnotes to
-    the table in `docs/reference/integrations.md`, by column.
+    the tables in `docs/reference/integrations.md`, by situation.
     """
 
     name: str
@@ -185,6 +186,7 @@ class Integration:
     list_tools: Mapping[str, tuple[str, str]] = {}
     task_tools: Mapping[TaskAction, str] = {}
     package: str = ""
+    tried: str = ""
     min_versions: Mapping[str, str] = {}
     after_install: str = ""
     prompts: Mapping[str, tuple[str, ...]] = {}

@@ -1,0 +1,79 @@
+"""The results of tests in real clients: collected from a run, and kept in `results.json`.
+
+A cell is `yes` if every test that proves it passed, and `no` if one of them failed or was expected to fail. A cell that
+no test decided is missing from the results.
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+from tests.clients.inside import CLIENTS
+from tests.clients.install import CLIENTS as PACKAGES
+from tests.clients.situations import PROPERTY, SITUATIONS, Cell, Mode
+
+FILE = Path(__file__).parent / "results.json"
+YES, NO = "yes", "no"
+
+
+@dataclass(frozen=True, slots=True)
+class Results:
+    """The versions that were tried, by client, and the decided cells."""
+
+    versions: Mapping[str, str]
+    cells: Mapping[Cell, str]
+
+    def replaced(self, newer: "Results") -> "Results":
+        """Return these results with those of the clients that were tried again."""
+        kept = {cell: mark for cell, mark in self.cells.items() if cell.client not in newer.versions}
+        return Results({**self.versions, **newer.versions}, {**kept, **newer.cells})
+
+
+def load(file: Path = FILE) -> Results:
+    """Read the results of the last complete run."""
+    kept = json.loads(file.read_text(encoding="utf-8"))
+    cells = {
+        Cell(situation, client, Mode(mode)): mark
+        for situation, row in kept["cells"].items()
+        for client, marks in row.items()
+        for mode, mark in marks.items()
+    }
+    return Results(kept["versions"], cells)
+
+
+def save(results: Results, file: Path = FILE) -> None:
+    """Write results, in the order of the tables."""
+    table: dict[str, dict[str, dict[str, str]]] = {}
+    for situation in SITUATIONS:
+        for client in CLIENTS:
+            for mode in Mode:
+                mark = results.cells.get(Cell(situation, client, mode))
+                if mark:
+                    table.setdefault(situation, {}).setdefault(client, {})[mode.value] = mark
+    kept = {"versions": {client: results.versions[client] for client in CLIENTS if client in results.versions}}
+    file.write_text(json.dumps({**kept, "cells": table}, indent=1) + "\n", encoding="utf-8", newline="\n")
+
+
+@dataclass(slots=True)
+class Recorder:
+    """A pytest plugin that records the outcomes of tests, by cell."""
+
+    outcomes: dict[Cell, set[str]] = field(default_factory=dict)
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        if report.when != "call" and report.passed:
+            return
+        expected_to_fail = hasattr(report, "wasxfail")
+        for key, value in report.user_properties:
+            if key == PROPERTY:
+                outcome = "failed" if expected_to_fail else report.outcome
+                self.outcomes.setdefault(Cell.parse(str(value)), set()).add(outcome)
+
+    @property
+    def results(self) -> Results:
+        """What the run has shown so far."""
+        cells = {cell: NO if "failed" in seen else YES for cell, seen in self.outcomes.items() if seen != {"skipped"}}
+        return Results({cell.client: PACKAGES[cell.client].version for cell in cells}, cells)

@@ -1,0 +1,113 @@
+"""The situations in which tildone is tried in real clients, and the marker that says which of them a test proves."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any
+
+import pytest
+
+from tests.clients.inside import CLIENTS
+
+
+class Mode(Enum):
+    """How a client runs: without a terminal, or with its full-screen interface in one."""
+
+    HEADLESS = "headless"
+    TERMINAL = "terminal"
+
+
+GROUPS: Mapping[str, Mapping[str, str]] = {
+    "Work on a plan": {
+        "first request": "the first request offers the tool",
+        "held": "an agent that stops early is continued",
+        "finished": "an agent whose plan is done may stop",
+        "released": "an agent that makes no progress is released",
+        "native list": "the plan follows the agent's own todo list",
+        "status line": "the plan is shown in the status line",
+    },
+    "Steering by a person": {
+        "edit": "an edit during the work reaches the model",
+        "stop": "`tildone stop` ends the turn",
+        "pause": "a paused agent may stop with open tasks",
+        "resume": "a resumed agent is continued again",
+    },
+    "Long conversations": {
+        "compaction by the person": "the plan is known after the person compacts the conversation",
+        "automatic compaction": "the plan is known after the agent compacts the conversation",
+        "restart": "the plan is known after a restart and in a resumed conversation",
+        "killed client": "the plan survives `kill -9` of the agent",
+        "killed server": "the agent goes on after `kill -9` of the MCP server",
+    },
+    "Several agents": {
+        "two sessions": "two sessions in one folder have plans of their own",
+        "two hosts": "two coding agents in one folder have plans of their own",
+        "subagents": "a subagent has a list of its own",
+    },
+    "Failures": {
+        "broken program": "works with a program that fails, prints garbage or hangs",
+        "missing program": "works without the program",
+        "bad config": "works with a config file that cannot be read",
+        "full disk": "works where nothing can be written",
+        "unusable store": "works where the store cannot be opened",
+        "deleted store": "works after the store was deleted",
+        "locked store": "works while the store is locked",
+    },
+    "First start": {
+        "start prompts": "asks what `tildone install` says that it will ask",
+    },
+}
+"""The groups of situations; each situation has a name and the sentence that its row begins with."""
+
+SITUATIONS: Mapping[str, str] = {name: text for group in GROUPS.values() for name, text in group.items()}
+
+ABSENT: Mapping[str, tuple[str, ...]] = {
+    "native list": ("pi",),
+    "status line": ("codex", "gemini", "opencode"),
+    "killed server": ("pi",),
+}
+"""The clients that have no such thing, by situation. A note in their record says so."""
+
+PROPERTY = "proves"
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """One cell of the table: a situation in a client that runs in a mode."""
+
+    situation: str
+    client: str
+    mode: Mode
+
+    def __str__(self) -> str:
+        return f"{self.situation}/{self.client}/{self.mode.value}"
+
+    @classmethod
+    def parse(cls, text: str) -> "Cell":
+        situation, client, mode = text.split("/")
+        return cls(situation, client, Mode(mode))
+
+
+def proves(*situations: str, tui: bool = False, client: str = "") -> pytest.MarkDecorator:
+    """Mark a test as the proof of these situations, in `client` or the one that its parameters name."""
+    unknown = [situation for situation in situations if situation not in SITUATIONS]
+    assert not unknown, f"no such situation: {unknown}"
+    return pytest.mark.proves(*situations, tui=tui, client=client)
+
+
+def cells_of(item: pytest.Item) -> list[Cell]:
+    """Return the cells that a test decides."""
+    return [
+        Cell(situation, _client(item, mark), Mode.TERMINAL if mark.kwargs["tui"] else Mode.HEADLESS)
+        for mark in item.iter_markers("proves")
+        for situation in mark.args
+    ]
+
+
+def _client(item: pytest.Item, mark: pytest.Mark) -> str:
+    """Return the client of a test: the one that the marker names, else the first parameter that begins with one."""
+    parameters: dict[str, Any] = (
+        item.callspec.params if isinstance(item, pytest.Function) and hasattr(item, "callspec") else {}
+    )
+    words = [mark.kwargs["client"], *(str(parameter).partition("-")[0] for parameter in parameters.values())]
+    return next(str(word) for word in words if word in CLIENTS)

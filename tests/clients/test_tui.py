@@ -1,0 +1,42 @@
+"""tildone in a real client at a terminal: the same as without one, and what the person sees."""
+
+from collections.abc import Callable
+
+import pytest
+
+from tests.clients.agents import Sandbox
+from tests.clients.inside import CLIENTS, GO_ON, TASK, PatientModel, last_message
+from tests.clients.model import Model
+from tests.clients.situations import proves
+from tests.clients.tui import WAIT, at_terminal, install_for_terminal
+from tests.host.models.model_server import Turn
+from tests.walks import tmux
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(tmux.why_not() is not None, reason=str(tmux.why_not())),
+]
+MakeSandbox = Callable[[Model], Sandbox]
+
+PLAN: Turn = {"tool": "todo", "args": {"add": ["Write the parser", "Wire it up"]}}
+FINISH: Turn = {"tools": [["todo", {"done": 1}], ["todo", {"done": 2}]]}
+STOP: Turn = {"text": "I stop here."}
+ALL: Turn = {"text": "All of it is done."}
+
+in_every_client = pytest.mark.parametrize("name", CLIENTS)
+
+
+@in_every_client
+@proves("held", "finished", tui=True)
+def test_an_agent_at_a_terminal_is_continued_until_its_plan_is_done(name: str, make_sandbox: MakeSandbox) -> None:
+    """After the questions of the first start; the person sees that the agent was told to go on."""
+    with PatientModel(PLAN, STOP, FINISH, ALL, wait=WAIT.get(name)) as model:
+        client = install_for_terminal(name, make_sandbox(model))
+        with at_terminal(client) as screen:
+            screen.say(TASK)
+            screen.until(ALL["text"])
+            shown = screen.screen
+
+    assert [GO_ON in last_message(request) for request in model.requests] == [False, False, True, False]
+    assert client.tasks == [("Write the parser", "completed"), ("Wire it up", "completed")]
+    assert GO_ON in shown

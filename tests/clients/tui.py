@@ -1,0 +1,154 @@
+"""A real client at a terminal: start it, answer what it asks first, type prompts, and read its screen."""
+
+import contextlib
+import json
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from tests.clients.agents import Sandbox
+from tests.clients.inside import InstalledClient, install
+from tests.host.models.model_server import Turn
+from tests.walks.tmux import Pane, TimedOut
+
+SIZE = (120, 45)
+SESSION_SECONDS = 240.0
+WAIT_SECONDS = 80.0
+"""How long one wait may take; on an idle machine, each takes a few seconds."""
+
+ATTEMPTS, UNCHANGED_SECONDS = 10, 4.0
+"""How often keys are sent that do not change the screen, and when they are sent again."""
+
+ENTER, ESCAPE, DOWN = "\r", "\x1b", "\x1b[B"
+
+
+@dataclass(frozen=True, slots=True)
+class StartPrompt:
+    """A question that a client asks when it starts: its name, a text that is on the screen, and the keys for yes."""
+
+    name: str
+    text: str
+    keys: tuple[str, ...] = (ENTER,)
+
+
+_FOLDER, _SERVER, _HOOKS = "trust the folder", "use the MCP server", "trust the hooks"
+_CLAUDE_FOLDER = StartPrompt(_FOLDER, "Quick safety check: Is this a project you created or one you trust?")
+_CODEX_HOOKS = StartPrompt(_HOOKS, "Hooks need review", (DOWN, ENTER))
+_GEMINI_FOLDER = StartPrompt(_FOLDER, "Do you trust the files in this folder?")
+
+PROMPTS: Mapping[tuple[str, str], tuple[StartPrompt, ...]] = {
+    ("claude", "user"): (_CLAUDE_FOLDER,),
+    ("claude", "project"): (_CLAUDE_FOLDER, StartPrompt(_SERVER, "New MCP server found in this project: tildone")),
+    ("codex", "user"): (_CODEX_HOOKS,),
+    ("codex", "project"): (StartPrompt(_FOLDER, "Trust this folder?"), _CODEX_HOOKS),
+    ("gemini", "user"): (_GEMINI_FOLDER,),
+    ("gemini", "project"): (_GEMINI_FOLDER,),
+    ("opencode", "user"): (),
+    ("opencode", "project"): (),
+    ("pi", "user"): (),
+    ("pi", "project"): (StartPrompt(_FOLDER, "Trust project folder?"),),
+}
+"""What each client asks when it starts for the first time after an installation in a scope, in this order."""
+
+READY: Mapping[str, str] = {
+    "claude": "Tips for getting started",
+    "codex": "Ask Codex to do anything",
+    "gemini": "1 MCP server",
+    "opencode": "Ask anything...",
+    "pi": "(auto)",
+}
+"""What is on the screen when a client waits for a prompt."""
+
+COMMANDS: Mapping[str, Sequence[str]] = {
+    "claude": ("claude", "--model", "claude-sonnet-4-5"),
+    "codex": ("codex",),
+    "gemini": ("gemini", "-m", "gemini-2.5-flash", "--approval-mode", "yolo"),
+    "opencode": ("opencode",),
+    "pi": ("pi", "--provider", "local", "--model", "scripted", "--offline"),
+}
+WAIT: Mapping[str, Turn] = {
+    "claude": {"tool": "WaitForMcpServers"},
+    "codex": {"tool": "exec_command", "args": {"cmd": "sleep 0.5"}},
+    "opencode": {"tool": "bash", "args": {"command": "sleep 0.5", "description": "Wait"}},
+}
+"""What a model does while its tool is missing: at a terminal, a client does not wait for its MCP servers."""
+
+HOLD_OPEN = ("sh", "-c", '"$@"; echo "[the program has ended: $?]"; read line', "sh")
+"""Keeps the last screen of a program that ends."""
+
+
+class Screen(Pane):
+    """The terminal of one client."""
+
+    def until(self, *texts: str, seconds: float = WAIT_SECONDS) -> str:
+        """Wait until one of the texts is on the screen; return the first of them that is.
+
+        Raises:
+            TimedOut: None of them appeared; the message contains the screen.
+        """
+        deadline = time.monotonic() + seconds
+        while True:
+            screen = self.screen
+            shown = _without_spaces(screen)
+            for text in texts:
+                if _without_spaces(text) in shown:
+                    return text
+            try:
+                while not self.next_line(deadline).startswith("%output"):
+                    pass
+            except TimedOut as late:
+                raise TimedOut(f"{late}; waiting for {texts}, the screen shows:\n{screen}") from None
+
+    def say(self, text: str) -> None:
+        """Type a prompt and send it."""
+        self.press(text)
+        # A client takes a line end that arrives together with the text as part of a pasted text.
+        self.until(text)
+        self.press(ENTER)
+
+    def press(self, keys: str) -> None:
+        """Send keys until the screen changes: a client may draw a screen before it reads what is typed there."""
+        before = self.screen
+        for _ in range(ATTEMPTS):
+            self.send(keys)
+            deadline = time.monotonic() + UNCHANGED_SECONDS
+            with contextlib.suppress(TimedOut):
+                while self.screen == before:
+                    self.next_line(deadline)
+                return
+        raise TimedOut(f"keys have no effect; the screen shows:\n{before}")
+
+    def answer(self, prompts: Sequence[StartPrompt], ready: str) -> None:
+        """Say yes to each question, and wait until the client waits for a prompt."""
+        for prompt in prompts:
+            self.until(prompt.text)
+            for key in prompt.keys:
+                self.press(key)
+        self.until(ready)
+
+
+def install_for_terminal(name: str, sandbox: Sandbox, scope: str = "user") -> InstalledClient:
+    """Install tildone into a client of a person who has used the client before."""
+    if name == "claude":
+        # Otherwise it asks for a theme and an account, and tries to reach its maker.
+        known = {"approved": ["sk-ant-none"], "rejected": []}
+        state = {"hasCompletedOnboarding": True, "customApiKeyResponses": known}
+        (sandbox.home / ".claude.json").write_text(json.dumps(state), encoding="utf-8")
+    return install(name, sandbox, scope)
+
+
+@contextlib.contextmanager
+def at_terminal(client: InstalledClient, *options: str, again: bool = False) -> Iterator[Screen]:
+    """Start a client at a terminal; on exit, its processes have ended.
+
+    The questions of its first start are answered, unless it has been started before.
+    """
+    command = [*HOLD_OPEN, *COMMANDS[client.name], *options]
+    with Screen(command, client.sandbox.work, client.environ, size=SIZE, seconds=SESSION_SECONDS) as screen:
+        screen.answer(() if again else PROMPTS[client.name, client.scope], READY[client.name])
+        yield screen
+
+
+def _without_spaces(text: str) -> str:
+    """A text without white space and borders: a client may wrap it anywhere."""
+    return "".join(letter for letter in text if not letter.isspace() and letter not in "│┃")

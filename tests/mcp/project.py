@@ -3,6 +3,7 @@
 import asyncio
 import os
 import sys
+import threading
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import ExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
@@ -25,13 +26,18 @@ from mcp_types import (
 )
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
 
+from tests.mcp.transport import pipe_transport
 from tildone.agents.registry import AgentRegistry
 from tildone.config import Settings, load
 from tildone.core.plan import Plan
 from tildone.dialects import dialect_named
 from tildone.log.state import latest_state
+from tildone.mcp.backend import Backend
 from tildone.mcp.callers import stdio_callers
-from tildone.mcp.lifecycle import open_server
+from tildone.mcp.dispatcher import Dispatcher
+from tildone.mcp.sdk_server import open_server
+from tildone.mcp.stdio_output import Output
+from tildone.mcp.stdio_server import serve
 from tildone.stores.sqlite.store import SqliteStore
 from tildone.wiring import open_agents, session_in
 
@@ -72,12 +78,39 @@ class Project:
         return inherited | dict.fromkeys(homes, str(self.home)) | {"TILDONE_USER": "Ada"} | self.environ | more
 
     @contextmanager
-    def server(self, dialect: str = "brief", session: str = "") -> Iterator[Server[Any]]:
-        """A server in this process. Its agent is the one that the environment names."""
+    def sdk_server(self, dialect: str = "brief", session: str = "") -> Iterator[Server[Any]]:
+        """The SDK's server, which serves HTTP, in this process. Its agent is the one that the environment names."""
         settings = self.settings(dialect, session)
         resolve_caller = stdio_callers(settings, self.environ, self.process)
-        with open_server(settings, resolve_caller, all_sessions=True) as (server, _):
+        with open_server(settings, dialect_named(dialect), resolve_caller) as (server, _):
             yield server
+
+    @contextmanager
+    def pipes(self, dialect: str = "brief", session: str = "") -> Iterator[tuple[int, int]]:
+        """The client's ends of the pipes to and from a stdio server in this process.
+
+        Its agent is the one that the environment names. The server has ended when the block is left.
+        """
+        settings = self.settings(dialect, session)
+        (source, to_server), (from_server, out) = os.pipe(), os.pipe()
+        output = Output(out, lambda: None)
+
+        def open_backend(report: Callable[[Exception], None]) -> Backend:
+            resolve_caller = stdio_callers(settings, self.environ, self.process)
+            return Backend(settings, dialect_named(dialect), resolve_caller, report, all_sessions=True)
+
+        def run() -> None:
+            with os.fdopen(source, "rb") as stdin, os.fdopen(out, "wb"):
+                serve(stdin, output, Dispatcher(output, dialect_named(dialect), open_backend))
+
+        thread = threading.Thread(target=run, name="stdio server")
+        thread.start()
+        try:
+            yield to_server, from_server
+        finally:
+            thread.join(TIMEOUT_SECONDS)
+            os.close(from_server)
+            assert not thread.is_alive()
 
     @asynccontextmanager
     async def client(
@@ -89,9 +122,10 @@ class Project:
         dialect: str = "brief",
         session: str = "",
     ) -> AsyncIterator[Client]:
-        """A client of a server in this process."""
-        with self.server(dialect, session) as server:
-            async with Client(server, mode=mode, client_info=client_info(name), message_handler=inbox) as client:
+        """A client of a stdio server in this process."""
+        with self.pipes(dialect, session) as (to_server, from_server):
+            transport = pipe_transport(to_server, from_server)
+            async with Client(transport, mode=mode, client_info=client_info(name), message_handler=inbox) as client:
                 yield client
 
     @asynccontextmanager

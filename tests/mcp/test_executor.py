@@ -1,6 +1,5 @@
-"""The serial executor: jobs run in order, without blocking the event loop, and not once cancelled."""
+"""The serial executor: jobs run in order, and a broken one does not stop the others."""
 
-import asyncio
 import threading
 
 import pytest
@@ -14,69 +13,34 @@ def executor() -> SerialExecutor:
     return SerialExecutor("test executor")
 
 
-async def test_results_come_in_the_order_of_the_jobs(executor: SerialExecutor) -> None:
-    """Although the second one is ready as soon as it is submitted."""
+def test_jobs_run_one_after_the_other(executor: SerialExecutor) -> None:
+    """Although the second one could run at once."""
     proceed = threading.Event()
-    finished: list[str] = []
+    done: list[object] = []
+    executor.submit(lambda: done.append(proceed.wait(TIMEOUT_SECONDS)))
+    executor.submit(lambda: done.append("second"))
+    before = list(done)
 
-    async def first() -> None:
-        await executor.run(lambda: proceed.wait(TIMEOUT_SECONDS))
-        finished.append("first")
-
-    async def second() -> None:
-        proceed.set()
-        await executor.run(lambda: None)
-        finished.append("second")
-
-    await asyncio.gather(first(), second())
-
-    executor.close()
-    assert finished == ["first", "second"]
-    assert executor.join(TIMEOUT_SECONDS)
-
-
-async def test_a_long_job_does_not_block_the_event_loop(executor: SerialExecutor) -> None:
-    proceed = threading.Event()
-    slow = asyncio.create_task(executor.run(lambda: proceed.wait(TIMEOUT_SECONDS)))
-
-    await asyncio.sleep(0)
-    running = not slow.done()
     proceed.set()
-
-    assert (running, await slow) == (True, True)
     executor.close()
 
+    assert (before, executor.join(TIMEOUT_SECONDS), done) == ([], True, [True, "second"])
 
-async def test_a_job_cancelled_in_the_queue_never_starts(executor: SerialExecutor) -> None:
-    proceed = threading.Event()
+
+def test_a_bug_in_a_job_is_logged_and_the_next_one_runs(
+    executor: SerialExecutor, capsys: pytest.CaptureFixture[str]
+) -> None:
     done: list[str] = []
-    slow = asyncio.create_task(executor.run(lambda: proceed.wait(TIMEOUT_SECONDS)))
-    await asyncio.sleep(0)
-    waiting = asyncio.create_task(executor.run(lambda: done.append("cancelled")))
-    await asyncio.sleep(0)
-    waiting.cancel()
-    await asyncio.wait({waiting})
-    proceed.set()
-    await slow
 
-    await executor.run(lambda: done.append("next"))
+    def broken() -> None:
+        raise ZeroDivisionError
 
+    executor.submit(broken)
+    executor.submit(lambda: done.append("next"))
     executor.close()
-    assert done == ["next"]
 
-
-async def test_an_error_is_raised_where_the_job_was_submitted(executor: SerialExecutor) -> None:
-    """A TimeoutError of the job itself is not mistaken for a long job."""
-    for error in (ZeroDivisionError, TimeoutError):
-
-        def broken(error: type[Exception] = error) -> None:
-            raise error
-
-        with pytest.raises(error):
-            await executor.run(broken)
-
-    assert await executor.run(lambda: "continued") == "continued"
-    executor.close()
+    assert (executor.join(TIMEOUT_SECONDS), done) == (True, ["next"])
+    assert capsys.readouterr().err == "tildone mcp: ZeroDivisionError()\n"
 
 
 def test_join_tells_whether_all_jobs_have_finished(executor: SerialExecutor) -> None:

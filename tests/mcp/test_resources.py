@@ -7,20 +7,19 @@ import subprocess
 import threading
 
 import pytest
-from mcp import Client
 from mcp.shared.exceptions import MCPDeprecationWarning, MCPError
 from mcp_types import INTERNAL_ERROR, INVALID_PARAMS, PromptReference, ResourceTemplateReference
 
 from tests.formats.hostile_plans import BREAKS, COMMENTS, CONTROLS, MARKDOWN, SURROGATES
-from tests.mcp.project import MODES, PROGRAM, TIMEOUT_SECONDS, Inbox, Project, client_info, read, subscribed
+from tests.mcp.project import MODES, PROGRAM, TIMEOUT_SECONDS, Inbox, Project, read, subscribed
 from tildone.core.ops import Append
 from tildone.core.plan import Task
 from tildone.dialects import dialect_named
 from tildone.formats.markdown.reader import read as read_markdown
 from tildone.log.events import Author
 from tildone.mcp import subscriptions
+from tildone.mcp.handlers import RESOURCE_NOT_FOUND
 from tildone.mcp.resources import parse_uri, session_uri
-from tildone.mcp.server import RESOURCE_NOT_FOUND
 from tildone.wiring import session_in
 
 every_mode = pytest.mark.parametrize("mode", MODES)
@@ -224,16 +223,13 @@ async def test_after_unsubscribing_nothing_is_reported_or_watched(project: Proje
 
 @every_mode
 async def test_when_a_client_disconnects_its_watch_ends(project: Project, mode: str) -> None:
-    """The server keeps running."""
     inbox = Inbox()
-    with project.server() as server:
-        client = Client(server, mode=mode, client_info=client_info("test"), message_handler=inbox)
-        async with client, subscribed(client, inbox, CURRENT):
-            watched = watching()
-        for thread in watched:
-            await asyncio.to_thread(thread.join, TIMEOUT_SECONDS)
+    async with project.client(mode, inbox=inbox) as client, subscribed(client, inbox, CURRENT) as next_change:
+        project.add("One")
+        await next_change()
+        watched = watching()
 
-        assert (len(watched), watching()) == (1, [])
+    assert (len(watched), watching()) == (1, [])
 
 
 async def test_an_unknown_uri_is_left_out_of_a_subscription(project: Project) -> None:

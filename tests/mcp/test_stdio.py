@@ -1,17 +1,18 @@
 """The stdio server as a process, as agents start it: the official client, several agents, and how it ends."""
 
 import asyncio
+import json
 import os
 import signal
 import subprocess
 import sys
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, ExitStack
 from dataclasses import replace
 from typing import IO
 
 import pytest
 from mcp import Client, StdioServerParameters
-from mcp_types import TextContent
+from mcp_types import INTERNAL_ERROR, TextContent
 
 from tests.cli.person import CTRL_C, Person
 from tests.mcp.project import (
@@ -31,8 +32,20 @@ from tildone.distribution import install_extra
 
 unix_only = pytest.mark.skipif(os.name == "nt", reason="Windows has other signals")
 
-CODING_AGENT = "import subprocess, sys; sys.exit(subprocess.call(sys.argv[1:]))"
-"""A program that starts a server and does nothing else."""
+CODING_AGENT = """
+import subprocess, sys, threading
+server = subprocess.Popen(sys.argv[1:], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+def copy(source, target):
+    for line in source:
+        target.write(line)
+        target.flush()
+    target.close()
+answers = threading.Thread(target=copy, args=(server.stdout, sys.stdout.buffer))
+answers.start()
+copy(sys.stdin.buffer, server.stdin)
+answers.join()
+"""
+"""A program that starts a server with pipes of its own, as coding agents do, and passes messages on."""
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -137,20 +150,48 @@ def test_a_closed_output_pipe_ends_it(project: Project, last: bytes) -> None:
         assert (server.wait(TIMEOUT_SECONDS), stderr_of(server)) == (0, b"")
 
 
-def test_without_the_extra_the_error_says_what_to_install(project: Project) -> None:
-    """It names the missing package and the command that installs it."""
-    program = "import sys; sys.modules['mcp'] = None; from tildone.cli import main; sys.exit(main(['mcp']))"
+WITHOUT_THE_EXTRA = """
+import sys
+sys.modules |= dict.fromkeys(["mcp", "mcp_types", "pydantic", "pydantic_core", "anyio", "uvicorn"])
+from tildone.cli import main
+code = main(sys.argv[1:])
+print(*(name for name in ("asyncio", "typing", "dataclasses", "inspect", "logging") if name in sys.modules))
+sys.exit(code)
+"""
+"""The program in a process where the packages of the extra cannot be imported. It prints which slow modules it used."""
 
-    done = subprocess.run(
-        [sys.executable, "-c", program],
+
+def without_the_extra(project: Project, *words: str, given: bytes = b"") -> "subprocess.CompletedProcess[bytes]":
+    return subprocess.run(
+        [sys.executable, "-c", WITHOUT_THE_EXTRA, "mcp", *words],
         cwd=project.folder,
         env=project.environment(),
+        input=given,
         capture_output=True,
         check=False,
     )
 
-    assert (done.returncode, done.stdout) == (2, b"")
-    assert done.stderr.decode() == f"tildone: the package mcp is not installed: {install_extra('mcp')}\n"
+
+def test_without_the_extra_everything_on_stdio_works(project: Project) -> None:
+    """The base package is all that an agent needs, and it imports nothing slow."""
+    read_plan = request(2, "resources/read", uri="plan://current")
+    asked = [initialize(), INITIALIZED, call(1, "todo", {"add": ["One"]}), read_plan, request(3, "tools/list")]
+
+    done = without_the_extra(project, given=b"".join(map(line, asked)))
+
+    answers = {answer["id"]: answer["result"] for answer in map(json.loads, done.stdout.splitlines())}
+    assert (done.returncode, done.stderr) == (0, b"\n")
+    assert answers[1]["content"][0]["text"] == "1"
+    assert answers[2]["contents"][0]["text"] == "- [ ] One\n"
+    assert [tool["name"] for tool in answers[3]["tools"]] == ["todo"]
+
+
+def test_without_the_extra_http_says_what_to_install(project: Project) -> None:
+    """It names the missing package and the command that installs it."""
+    done = without_the_extra(project, "--http", "--no-token")
+
+    assert done.returncode == 2
+    assert done.stderr.decode() == f"tildone: --http needs the package uvicorn: {install_extra('mcp')}\n"
 
 
 @pytest.mark.parametrize(
@@ -175,14 +216,85 @@ def test_invalid_options_are_refused_before_anything_is_loaded(
     assert (done.returncode, done.stderr.decode()) == (2, f"tildone: {complaint}\n")
 
 
-def test_a_store_that_cannot_be_opened_is_reported(project: Project) -> None:
+def test_a_store_that_cannot_be_opened_is_reported_by_the_call(project: Project) -> None:
+    """The server starts all the same: an agent does not tell anybody that a server has ended."""
     project.add("One")
     store = project.ruin_store()
+    asked = [initialize(), INITIALIZED, call(1, "todo", {}), request(2, "resources/read", uri="plan://current")]
 
     with process(project) as server:
-        out, err = server.communicate(b"", TIMEOUT_SECONDS)
+        out, err = server.communicate(b"".join(map(line, asked)), TIMEOUT_SECONDS)
 
-    assert (server.returncode, out, err.decode()) == (5, b"", f"tildone: {store} is not a tildone store\n")
+    _, called, read_plan = map(json.loads, out.splitlines())
+    assert called["result"]["isError"]
+    assert called["result"]["content"][0]["text"] == f"{store} is not a tildone store"
+    assert read_plan["error"]["message"] == f"{store} is not a tildone store"
+    assert (server.returncode, err.decode()) == (0, f"tildone mcp: {store} is not a tildone store\n" * 2)
+
+
+def test_invalid_settings_are_reported_by_the_call(project: Project) -> None:
+    """And no longer once they are corrected."""
+    settings = project.folder / "tildone.toml"
+    settings.write_text("dialect = 7\n")
+    with process(project) as server:
+        stdin, stdout = initialized(server)
+        stdin.write(line(call(1, "todo", {"add": ["One"]})) + line(request(2, "resources/read", uri="plan://current")))
+        stdin.flush()
+        called, read_plan = (json.loads(stdout.readline()) for _ in range(2))
+        settings.write_text("")
+        stdin.write(line(call(3, "todo", {"add": ["One"]})))
+        stdin.flush()
+        corrected = json.loads(stdout.readline())
+
+    complaint = called["result"]["content"][0]["text"]
+    assert called["result"]["isError"]
+    assert str(settings) in complaint
+    assert read_plan["error"] == {"code": INTERNAL_ERROR, "message": complaint}
+    assert corrected["result"]["content"][0]["text"] == "1"
+
+
+def test_ten_servers_started_at_once_all_answer(project: Project) -> None:
+    asked = b"".join(map(line, [initialize(), INITIALIZED, request(1, "tools/list")]))
+    with ExitStack() as stack:
+        servers = [stack.enter_context(process(project)) for _ in range(10)]
+        outputs = [server.communicate(asked, TIMEOUT_SECONDS) for server in servers]
+
+    assert [json.loads(out.splitlines()[-1])["result"]["tools"][0]["name"] for out, _ in outputs] == ["todo"] * 10
+    assert [err for _, err in outputs] == [b""] * 10
+
+
+def test_a_stray_print_does_not_reach_the_client(project: Project) -> None:
+    """It goes to standard error."""
+    program = (
+        "import sys; from tildone.session import Session; from tildone.cli import main\n"
+        "Session.call = (lambda call: lambda *given: print('stray') or call(*given))(Session.call)\n"
+        "sys.exit(main(['mcp']))"
+    )
+    asked = [initialize(), INITIALIZED, call(1, "todo", {"add": ["One"]})]
+
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        cwd=project.folder,
+        env=project.environment(),
+        input=b"".join(map(line, asked)),
+        capture_output=True,
+        check=False,
+    )
+
+    assert [json.loads(answer)["id"] for answer in done.stdout.splitlines()] == ["hello", 1]
+    assert done.stderr == b"stray\n"
+
+
+@unix_only
+def test_a_client_that_stops_reading_ends_the_server_at_the_next_answer(project: Project) -> None:
+    """Although it keeps standard input open and the answer is written by another thread."""
+    with process(project) as server:
+        stdin, stdout = initialized(server)
+        stdout.close()
+        stdin.write(line(call(1, "todo", {"add": ["One"]})))
+        stdin.flush()
+
+        assert (server.wait(TIMEOUT_SECONDS), stderr_of(server)) == (0, b"")
 
 
 def initialized(server: "subprocess.Popen[bytes]") -> tuple[IO[bytes], IO[bytes]]:

@@ -138,7 +138,7 @@ async def test_an_unknown_tool_is_a_protocol_error(project: Project, mode: str) 
     [
         {"ops": 5, "todos": 3.5, "sing": {}, "mode": None},
         {"add": [[[[[]]]]], "ops": [None], "todos": [None], "summary": [], "indices": [[]]},
-        {"todos": [{"text": "x" * 900_000}], "ops": [{"op": "x" * 900_000}], "add": ["x" * 900_000], "summary": ""},
+        {"todos": [{"text": "x" * 300_000}], "ops": [{"op": "x" * 300_000}], "add": ["x" * 300_000], "summary": ""},
         {"\u2028": "\x00", "\x1b[2J": {}},
     ],
     ids=["types", "nesting", "size", "names"],
@@ -167,13 +167,37 @@ async def test_an_internal_error_is_one_line_for_the_model_and_one_on_stderr(
 
 
 async def test_a_store_error_is_phrased_by_the_dialect(project: Project, capsys: pytest.CaptureFixture[str]) -> None:
+    project.add("One")
+    store = project.ruin_store()
     async with project.client("auto", dialect="declared") as client:
-        store = project.ruin_store()
         result = await client.call_tool("TodoWrite", {"summary": "All of it", "todos": TODOS})
 
     assert result.is_error
     assert f'"message": "{store} is not a tildone store"' in text_of(result)
     assert capsys.readouterr().err == f"tildone mcp: {store} is not a tildone store\n"
+
+
+async def test_a_store_that_can_be_opened_again_is_used_again(project: Project) -> None:
+    """The server outlives the fault: an agent whose server ended would lose the tool."""
+    project.add("One")
+    store = project.ruin_store()
+    async with project.client("auto", "claude-code") as client:
+        [listed] = (await client.list_tools()).tools
+        broken = await client.call_tool("todo", {"add": ["Two"]})
+        store.unlink()
+        repaired = await client.call_tool("todo", {"add": ["Two"]})
+
+    assert (listed.name, broken.is_error, text_of(broken)) == ("todo", True, f"{store} is not a tildone store")
+    assert (repaired.is_error, project.texts()) == (False, ["Two"])
+
+
+@every_mode
+async def test_claude_code_is_told_to_put_the_tools_in_every_request(project: Project, mode: str) -> None:
+    """Otherwise a model has to search for them first."""
+    async with project.client(mode, "claude-code") as client:
+        [tool] = (await client.list_tools()).tools
+
+    assert tool.meta == {"anthropic/alwaysLoad": True}
 
 
 def test_a_lone_surrogate_is_replaced_everywhere() -> None:
@@ -188,7 +212,7 @@ def test_a_tool_without_an_output_schema_is_listed_without_one() -> None:
 
     listed = tool_listing(undescribed, structured=True)
 
-    assert (listed.output_schema, listed.input_schema) == (None, undescribed.parameters)
+    assert ("outputSchema" in listed, listed["inputSchema"]) == (False, undescribed.parameters)
 
 
 def exactly(schema: dict[str, Any]) -> dict[str, Any]:

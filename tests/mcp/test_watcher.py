@@ -1,8 +1,8 @@
 """The plan watcher: callbacks are called once for every change of the plan, and for nothing else."""
 
-import asyncio
 import queue
 import threading
+from collections.abc import Callable
 
 from tests.mcp.project import TIMEOUT_SECONDS
 from tests.plans import session_on
@@ -36,48 +36,48 @@ def snapshot(session: Session) -> SessionSnapshot:
     return SessionSnapshot(session.name, latest_state(session.store.history(session.name)))
 
 
-async def test_a_nudge_is_not_a_plan_change() -> None:
+def test_a_nudge_is_not_a_plan_change() -> None:
     """It moves the head of the session and leaves the plan as it was."""
     store = RecordingStore()
     session = session_on(store)
     session.call("write_todos", ONE)
-    notifications: asyncio.Queue[str] = asyncio.Queue()
-    watcher = PlanWatcher(store)
-    watcher.watch(snapshot(session), lambda: notifications.put_nowait("changed"))
+    notifications: queue.SimpleQueue[str] = queue.SimpleQueue()
+    watcher = PlanWatcher(lambda: store)
+    watcher.watch(snapshot(session), lambda: notifications.put("changed"))
 
     assert session.turn_ended().prompt
-    await asyncio.to_thread(store.until_waited, session.state.head)
+    store.until_waited(session.state.head)
     silent = notifications.empty()
     session.call("write_todos", ONE)
-    await asyncio.wait_for(notifications.get(), TIMEOUT_SECONDS)
-    await asyncio.to_thread(store.until_waited, session.state.head)
+    notifications.get(timeout=TIMEOUT_SECONDS)
+    store.until_waited(session.state.head)
 
     watcher.close()
     assert (silent, notifications.empty()) == (True, True)
 
 
-async def test_a_change_between_snapshot_and_watch_is_reported() -> None:
+def test_a_change_between_snapshot_and_watch_is_reported() -> None:
     """The second watcher took its snapshot before the change that the first was notified of."""
     store = RecordingStore()
     session = session_on(store)
     early = snapshot(session)
-    notifications: asyncio.Queue[str] = asyncio.Queue()
-    watcher = PlanWatcher(store)
-    watcher.watch(early, lambda: notifications.put_nowait("first"))
+    notifications: queue.SimpleQueue[str] = queue.SimpleQueue()
+    watcher = PlanWatcher(lambda: store)
+    watcher.watch(early, lambda: notifications.put("first"))
     session.call("write_todos", ONE)
-    first = await asyncio.wait_for(notifications.get(), TIMEOUT_SECONDS)
+    first = notifications.get(timeout=TIMEOUT_SECONDS)
 
-    watcher.watch(early, lambda: notifications.put_nowait("second"))
+    watcher.watch(early, lambda: notifications.put("second"))
 
-    second = await asyncio.wait_for(notifications.get(), TIMEOUT_SECONDS)
+    second = notifications.get(timeout=TIMEOUT_SECONDS)
     watcher.close()
     assert (first, second) == ("first", "second")
 
 
-async def test_one_thread_serves_all_watchers_of_a_session() -> None:
+def test_one_thread_serves_all_watchers_of_a_session() -> None:
     store = RecordingStore()
     session = session_on(store)
-    watcher = PlanWatcher(store)
+    watcher = PlanWatcher(lambda: store)
     before = threading.active_count()
     ends = [watcher.watch(snapshot(session), lambda: None) for _ in range(5)]
     during = threading.active_count()
@@ -90,33 +90,37 @@ async def test_one_thread_serves_all_watchers_of_a_session() -> None:
     assert (during, [thread for thread in threading.enumerate() if thread.name == "mcp watch"]) == (before + 1, [])
 
 
-async def test_an_ended_watch_is_not_called() -> None:
+def test_an_ended_watch_is_not_called() -> None:
     store = RecordingStore()
     session = session_on(store)
-    notifications: asyncio.Queue[str] = asyncio.Queue()
-    watcher = PlanWatcher(store)
-    end = watcher.watch(snapshot(session), lambda: notifications.put_nowait("gone"))
-    watcher.watch(snapshot(session), lambda: notifications.put_nowait("here"))
+    notifications: queue.SimpleQueue[str] = queue.SimpleQueue()
+    watcher = PlanWatcher(lambda: store)
+    end = watcher.watch(snapshot(session), lambda: notifications.put("gone"))
+    watcher.watch(snapshot(session), lambda: notifications.put("here"))
 
     end()
     session.call("write_todos", ONE)
 
-    assert await asyncio.wait_for(notifications.get(), TIMEOUT_SECONDS) == "here"
+    assert notifications.get(timeout=TIMEOUT_SECONDS) == "here"
     watcher.close()
     assert notifications.empty()
 
 
-def test_the_thread_ends_after_the_event_loop_has_closed() -> None:
-    """It notices at the next change."""
+def test_a_callback_removed_by_an_earlier_one_is_not_called() -> None:
     store = RecordingStore()
     session = session_on(store)
+    called: queue.SimpleQueue[str] = queue.SimpleQueue()
+    watcher = PlanWatcher(lambda: store)
+    ends: list[Callable[[], None]] = []
 
-    async def begin() -> threading.Thread:
-        PlanWatcher(store).watch(snapshot(session), lambda: None)
-        return next(thread for thread in threading.enumerate() if thread.name == "mcp watch")
+    def first() -> None:
+        ends[1]()
+        called.put("first")
 
-    thread = asyncio.run(begin())
+    ends += [watcher.watch(snapshot(session), first), watcher.watch(snapshot(session), lambda: called.put("second"))]
     session.call("write_todos", ONE)
 
-    thread.join(TIMEOUT_SECONDS)
-    assert not thread.is_alive()
+    assert called.get(timeout=TIMEOUT_SECONDS) == "first"
+    store.until_waited(session.state.head)
+    watcher.close()
+    assert called.empty()

@@ -2,22 +2,20 @@
 
 import asyncio
 import json
-import os
-import select
 import threading
 from typing import Any
 
 import apsw
 import pytest
-from mcp.shared.message import SessionMessage
-from mcp_types import INVALID_REQUEST, PARSE_ERROR, JSONRPCResponse
+from mcp_types import INVALID_REQUEST, PARSE_ERROR
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
 
 from tests.mcp.project import DIALECTS, TIMEOUT_SECONDS, Project
 from tests.mcp.wire import INITIALIZED, MODERN, Record, call, initialize, line, request, wired
 from tildone.dialects import dialect_named, tools_of
-from tildone.mcp.json_rpc import MAX_MESSAGE_BYTES, encode
-from tildone.mcp.stdio_streams import MessageWriter
+from tildone.dialects.base import Reply
+from tildone.mcp.json_rpc import MAX_MESSAGE_BYTES, result_line
+from tildone.session import Session
 
 every_dialect = pytest.mark.parametrize("dialect", DIALECTS)
 ADD = {"add": ["One"]}
@@ -92,10 +90,10 @@ async def test_a_lone_surrogate_is_stored_and_sent_as_a_replacement(project: Pro
 
 
 def test_every_message_can_be_encoded() -> None:
-    """The SDK repeats parts of a request that the server did not clean."""
-    message = JSONRPCResponse(jsonrpc="2.0", id=1, result={"a\ud800": ["ü", "\udfff"]})
+    """Results and errors repeat parts of a request."""
+    line = result_line(1, {"a\ud800": ["ü", "\udfff"]})
 
-    assert json.loads(encode(message)) == {"jsonrpc": "2.0", "id": 1, "result": {"a\ufffd": ["ü", "\ufffd"]}}
+    assert json.loads(line) == {"jsonrpc": "2.0", "id": 1, "result": {"a\ufffd": ["ü", "\ufffd"]}}
 
 
 @every_dialect
@@ -157,28 +155,59 @@ async def test_a_call_that_waits_for_the_store_does_not_delay_others(project: Pr
     assert project.texts() == ["Before", "One"]
 
 
-async def test_a_cancelled_call_gets_no_response_and_does_not_start_if_queued(
-    project: Project,
-) -> None:
+class HeldCalls:
+    """Tool calls that begin and then wait until they are let go."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.begun, self.proceed = threading.Semaphore(0), threading.Event()
+        original = Session.call
+
+        def held(session: Session, *given: Any) -> Reply:
+            self.begun.release()
+            assert self.proceed.wait(TIMEOUT_SECONDS)
+            return original(session, *given)
+
+        monkeypatch.setattr(Session, "call", held)
+
+
+def cancelled(number: int | str) -> Record:
+    return {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": number}}
+
+
+async def test_a_cancelled_call_gets_no_response(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One that has begun is completed; one that is still queued never begins."""
+    held = HeldCalls(monkeypatch)
     async with wired(project) as wire:
-        locked = Locked(project)
         wire.send(call(1, "todo", ADD), call(2, "todo", {"add": ["Never"]}))
-        wire.send(
-            *({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": n}} for n in (1, 2))
-        )
+        assert await asyncio.to_thread(held.begun.acquire, timeout=TIMEOUT_SECONDS)
+        wire.send(cancelled(1), cancelled(2), cancelled("unknown"), cancelled([]))  # type: ignore[arg-type]  # invalid
         meanwhile = await wire.ask(request(3, "ping"))
-        locked.unlock()
+        held.proceed.set()
         afterwards = await wire.ask(call(4, "todo", {}))
 
     assert (meanwhile["id"], afterwards["id"]) == (3, 4)
-    assert project.texts() == ["Before", "One"]
+    assert project.texts() == ["One"]
+
+
+async def test_an_id_can_be_used_again_after_a_cancellation(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The response is that of the second request."""
+    held = HeldCalls(monkeypatch)
+    async with wired(project) as wire:
+        wire.send(call(1, "todo", ADD))
+        assert await asyncio.to_thread(held.begun.acquire, timeout=TIMEOUT_SECONDS)
+        wire.send(cancelled(1), call(1, "todo", {"add": ["Two"]}))
+        await wire.ask(request(2, "ping"))
+        held.proceed.set()
+        answered = await wire.answer()
+
+    assert (answered["id"], text_of(answered), project.texts()) == (1, "2", ["One", "Two"])
 
 
 async def test_a_call_that_waits_for_the_store_does_not_keep_the_server_running(
     project: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """After end of file the server ends although the store is locked."""
-    monkeypatch.setattr("tildone.mcp.stdio_streams.DRAIN_TIMEOUT_SECONDS", 0.2)
+    monkeypatch.setattr("tildone.mcp.dispatcher.DRAIN_TIMEOUT_SECONDS", 0.2)
     monkeypatch.setattr("tildone.mcp.connections.CLOSE_TIMEOUT_SECONDS", 0.2)
     async with wired(project) as wire:
         locked = Locked(project)
@@ -201,47 +230,6 @@ async def test_responses_larger_than_the_pipe_buffer_arrive(project: Project) ->
 
     assert {answer["id"] for answer in answers} == set(range(1, 12))
     assert all(len(text_of(answer)) > 90_000 for answer in answers)
-
-
-class SlowWriter(MessageWriter):
-    """Writes the second half of every long line only when told to, as if the client were slow."""
-
-    def __init__(self, out: int) -> None:
-        super().__init__(out, lambda: None)
-        self.halfway, self.proceed = threading.Event(), threading.Event()
-
-    def _write(self, data: bytes) -> None:
-        half = len(data) // 2 if len(data) > select.PIPE_BUF else len(data)
-        super()._write(data[:half])
-        if data[half:]:
-            self.halfway.set()
-            self.proceed.wait(TIMEOUT_SECONDS)
-            super()._write(data[half:])
-
-
-@pytest.mark.skipif(os.name == "nt", reason="Windows lets every line be written by the thread that writes long ones")
-async def test_a_cancelled_response_is_still_written_completely() -> None:
-    """It was cancelled half-way, and the next response is ready."""
-    source, out = os.pipe()
-    writer = SlowWriter(out)
-    long, short = (
-        SessionMessage(JSONRPCResponse(jsonrpc="2.0", id=number, result={"text": "x" * size}))
-        for number, size in ((1, 10_000), (2, 1))
-    )
-    cancelled = asyncio.create_task(writer.send(long))
-    await asyncio.to_thread(writer.halfway.wait, TIMEOUT_SECONDS)
-    cancelled.cancel()
-    await asyncio.wait({cancelled})
-    after = asyncio.create_task(writer.send(short))
-    await asyncio.sleep(0)
-    writer.proceed.set()
-    await after
-    with os.fdopen(source, "rb") as reader:
-        writer.close()
-        os.close(out)
-        lines = reader.read().splitlines()
-
-    assert [json.loads(each)["id"] for each in lines] == [1, 2]
 
 
 def text_of(answer: Record) -> str:

@@ -11,7 +11,6 @@ from typing import Any, BinaryIO
 from mcp_types.version import LATEST_HANDSHAKE_VERSION
 
 from tests.mcp.project import PROGRAM, TIMEOUT_SECONDS, Project
-from tildone.mcp.stdio_streams import MessageReader
 
 Record = dict[str, Any]
 INITIALIZED = {"jsonrpc": "2.0", "method": "notifications/initialized"}
@@ -78,26 +77,15 @@ class Wire:
 @asynccontextmanager
 async def wired(project: Project, *, greet: bool = True, dialect: str = "brief") -> AsyncIterator[Wire]:
     """A server in this process on pipes of its own; it has ended when the block is left."""
-    (source, to_server), (from_server, out) = os.pipe(), os.pipe()
     with (
-        project.server(dialect) as server,
-        os.fdopen(source, "rb") as stdin,
+        project.pipes(dialect) as (to_server, from_server),
         os.fdopen(to_server, "wb") as stdin_end,
-        os.fdopen(from_server, "rb") as stdout_end,
+        os.fdopen(os.dup(from_server), "rb") as stdout_end,
     ):
-        reader = MessageReader(stdin, out)
-        serving = asyncio.create_task(server.run(reader, reader.writer, server.create_initialization_options()))
-        serving.add_done_callback(lambda _: os.close(out))
         wire = Wire(stdin_end, stdout_end)
         if greet:
             assert "result" in await wire.ask(initialize(), INITIALIZED)
-        try:
-            yield wire
-        finally:
-            wire.close_input()
-            await asyncio.wait_for(serving, TIMEOUT_SECONDS)
-            reader.writer.close()
-            await asyncio.to_thread(reader.thread.join, TIMEOUT_SECONDS)
+        yield wire
 
 
 @contextmanager

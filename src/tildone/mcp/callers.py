@@ -14,22 +14,23 @@ has its address and token. In order of trust, a request is attributed
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
 from enum import Enum
-from typing import Any
-
-from mcp.server.context import ServerRequestContext
-from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from tildone.agents.identity import AgentId, agent_id
-from tildone.config import Settings
 from tildone.mcp.clients import integration_of, is_another, mcp_clients
 from tildone.mcp.subagent_calls import subagent_in_call
+from tildone.typing import TYPE_CHECKING
 from tildone.value import replace, value
 from tildone.wiring import open_agents
 
-Request = ServerRequestContext[Any, Any]
-CallerResolver = Callable[[Request], "Caller"]
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from typing import Any
+
+    from tildone.config import Settings
+    from tildone.mcp.request import Request
+
+    CallerResolver = Callable[[Request], "Caller"]
 
 SESSION_HEADER, SESSION_PARAMETER = "tildone-session", "session"
 MAX_SESSION_NAME_CHARS = 500
@@ -80,12 +81,11 @@ def stdio_callers(settings: Settings, environ: Mapping[str, str], process: int) 
     def resolve(request: Request) -> Caller:
         named = _conversation_in_request(request, process)
         agent = named or _agent_in_environment(request, environ, process) or AgentId(pid=process)
-        pid, client = agent.pid or process, client_name(request)
-        subagent = subagent_in_call(agents, agent, request.params or {})
+        pid, session = agent.pid or process, settings.named_session
+        subagent = subagent_in_call(agents, agent, request.params)
         if subagent is not None:
-            session = settings.named_session
-            return Caller(subagent.parent, pid, session, certain=True, client=client, subagent=subagent.own)
-        return Caller(agent, pid, settings.named_session, certain=named is not None, client=client)
+            return Caller(subagent.parent, pid, session, certain=True, client=request.client, subagent=subagent.own)
+        return Caller(agent, pid, session, certain=named is not None, client=request.client)
 
     return resolve
 
@@ -94,9 +94,9 @@ def http_callers(settings: Settings) -> CallerResolver:
     """Return the resolver for a server on HTTP. Callers that name no session share the default one."""
 
     def resolve(request: Request) -> Caller:
-        session = named_session(request.request) or settings.named_session
+        session = named_session(request.http) or settings.named_session
         named = _conversation_in_request(request, 0)
-        client = client_name(request)
+        client = request.client
         if named:
             return Caller(named, 0, session, certain=True, client=client)
         mcp_session = _mcp_session(request)
@@ -114,17 +114,9 @@ def named_session(http_request: Any) -> str | None:
     return name.strip()[:MAX_SESSION_NAME_CHARS] or None
 
 
-def client_name(request: Request) -> str:
-    """Return the client's name in lower case; empty if it gave none."""
-    params = request.session.client_params
-    return params.client_info.name.lower() if params else ""
-
-
 def _conversation_in_request(request: Request, pid: int) -> AgentId | None:
     """Return the agent whose conversation `_meta` names."""
-    meta = (request.params or {}).get("_meta")
-    if not isinstance(meta, Mapping):
-        return None
+    meta = request.meta
     for integration, client in mcp_clients().items():
         conversation = next((meta[key] for key in client.conversation_meta if meta.get(key)), None)
         if isinstance(conversation, str):
@@ -134,7 +126,7 @@ def _conversation_in_request(request: Request, pid: int) -> AgentId | None:
 
 def _agent_in_environment(request: Request, environ: Mapping[str, str], process: int) -> AgentId | None:
     """Return the agent whose conversation or process the environment names, unless the client is another agent."""
-    name = client_name(request)
+    name = request.client
     for integration, client in mcp_clients().items():
         conversation = environ.get(client.conversation_variable, "")
         pid = environ.get(client.process_variable, "")
@@ -146,9 +138,9 @@ def _agent_in_environment(request: Request, environ: Mapping[str, str], process:
 
 def _mcp_session(request: Request) -> str:
     """Return the id of the transport's session that a request belongs to; empty in the newest protocol."""
-    if request.request is None or request.protocol_version in MODERN_PROTOCOL_VERSIONS:
+    if request.http is None or request.is_modern:
         return ""
-    return str(request.request.headers.get("mcp-session-id", ""))
+    return str(request.http.headers.get("mcp-session-id", ""))
 
 
 def _utf8(header: str) -> str:

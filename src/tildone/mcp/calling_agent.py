@@ -12,21 +12,28 @@ from __future__ import annotations
 
 from tildone.agents.assignment import assign_session
 from tildone.agents.identity import AgentId
-from tildone.agents.registry import CALLER_NOTE, Agent, AgentRegistry
+from tildone.agents.registry import CALLER_NOTE, Agent
 from tildone.agents.subagents import register, subagent_of
 from tildone.errors import StoreError
 from tildone.ids import now
-from tildone.mcp.callers import Caller, Retention
-from tildone.mcp.reporting import log_error
+from tildone.mcp.callers import Retention
+from tildone.typing import TYPE_CHECKING
 from tildone.value import replace
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tildone.agents.registry import AgentRegistry
+    from tildone.mcp.callers import Caller
 
 
 class CallingAgent:
     """The agent behind one caller. Not thread-safe: one thread does all the work of a connection."""
 
-    def __init__(self, caller: Caller, agents: AgentRegistry) -> None:
+    def __init__(self, caller: Caller, agents: AgentRegistry, report: Callable[[Exception], None]) -> None:
         self._caller = caller
         self._agents = agents
+        self._report = report
         self._id = caller.id
 
     def current(self) -> Agent:
@@ -42,12 +49,16 @@ class CallingAgent:
             try:
                 record = assign_session(self._agents, known_id, pid, now(), session)
             except StoreError as error:
-                log_error(error)
+                self._report(error)
                 return Agent(agent_id, session or self._agents.project)
         self._id = record.id
         if self._caller.subagent:
             return self._subagent(record)
         return record if self._caller.retention is Retention.STORE else replace(record, reader="")
+
+    def note(self, agent: Agent, name: str) -> str:
+        """Return a note on the agent; empty if there is none."""
+        return self._agents.note(agent.id, name)
 
     def _subagent(self, parent: Agent) -> Agent:
         """Return the record of the subagent that calls. Its list is its own, and never the parent's."""
@@ -55,7 +66,7 @@ class CallingAgent:
         try:
             register(self._agents, subagent)
         except StoreError as error:
-            log_error(error)
+            self._report(error)
         return subagent
 
     def release(self) -> None:
@@ -69,7 +80,7 @@ class CallingAgent:
         try:
             self._agents.remove(self._id)
         except StoreError as error:
-            log_error(error)
+            self._report(error)
 
     def _is_current(self, record: Agent) -> bool:
         """Return whether `assign_session` would return the record unchanged, which saves reading the file again."""

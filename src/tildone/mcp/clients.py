@@ -5,7 +5,10 @@ from __future__ import annotations
 from functools import cache
 
 from tildone.integrations import all_integrations
-from tildone.integrations.record import McpClient
+from tildone.typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tildone.integrations.record import McpClient
 
 
 @cache

@@ -2,46 +2,97 @@
 
 from __future__ import annotations
 
+import threading
 from collections import OrderedDict
-from collections.abc import Iterable, Iterator
 from time import monotonic
 
-from tildone.agents.registry import MODEL_NOTE, Agent, AgentRegistry
-from tildone.config import Settings
-from tildone.dialects.base import Dialect, Reply
+from tildone.agents.registry import MODEL_NOTE
 from tildone.history.timeline import newest_events
-from tildone.kit.schema import SchemaProblem
-from tildone.log.events import Author, Event, PlanChanged
+from tildone.log.events import Author, PlanChanged
 from tildone.log.state import latest_state
-from tildone.log.store import Store
-from tildone.mcp.callers import Caller, Retention
+from tildone.mcp.callers import Retention
 from tildone.mcp.calling_agent import CallingAgent
 from tildone.mcp.executor import SerialExecutor
-from tildone.mcp.reporting import client_message, log_error
 from tildone.mcp.snapshot import SessionSnapshot
-from tildone.session import Session
+from tildone.mcp.tools import error_reply
+from tildone.typing import TYPE_CHECKING
 from tildone.value import replace
-from tildone.wiring import open_agents, open_session
+from tildone.wiring import open_agents, open_session, open_store
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+    from tildone.agents.registry import Agent
+    from tildone.config import Settings
+    from tildone.dialects.base import Dialect, Reply
+    from tildone.log.events import Event
+    from tildone.log.store import Store
+    from tildone.mcp.callers import Caller, CallerResolver
+    from tildone.mcp.request import Request
+    from tildone.session import Session
 
 MAX_CONNECTIONS = 200
 CLOSE_TIMEOUT_SECONDS = 1.0
 
 
-class CallerConnections:
-    """The connections in use, all on one store. Beyond the limit, the least recently used one is closed."""
+class SharedStore:
+    """The store of all connections, opened by the first call that needs it.
 
-    def __init__(self, settings: Settings, dialect: Dialect, store: Store) -> None:
-        self.dialect = dialect
-        self.store = store
+    A store that cannot be opened is reported by that call, and the next one tries again: an agent whose server ended
+    would lose the tool without being told why.
+    """
+
+    def __init__(self, settings: Settings) -> None:
         self._settings = settings
+        self._lock = threading.Lock()
+        self._store: Store | None = None
+
+    def get(self) -> Store:
+        """Return the store.
+
+        Raises:
+            TildoneError: it cannot be opened.
+        """
+        with self._lock:
+            if self._store is None:
+                self._store = open_store(self._settings)
+            return self._store
+
+    def close(self) -> None:
+        """Close the store if it was opened."""
+        with self._lock:
+            if self._store is not None:
+                self._store.close()
+
+
+class CallerConnections:
+    """The connections in use, all on one store. Beyond the limit, the least recently used one is closed.
+
+    `report` is called with every error that a connection survives.
+    """
+
+    def __init__(
+        self,
+        settings: Settings,
+        dialect: Dialect,
+        resolve_caller: CallerResolver,
+        report: Callable[[Exception], None],
+    ) -> None:
+        self.dialect = dialect
+        self.store = SharedStore(settings)
+        self.report = report
+        self._settings = settings
+        self._resolve_caller = resolve_caller
         self._agents = open_agents(settings)
         self._connections: OrderedDict[Caller, Connection] = OrderedDict()
 
-    def get(self, caller: Caller) -> Connection:
-        """Return the caller's connection, opened if there is none."""
+    def of(self, request: Request) -> Connection:
+        """Return the connection of the agent that sent a request, opened if there is none."""
+        caller = self._resolve_caller(request)
         connection = self._connections.get(caller)
         if connection is None:
-            connection = Connection(caller, self._settings, self.dialect, self.store, self._agents)
+            agent = CallingAgent(caller, self._agents, self.report)
+            connection = Connection(caller, self._settings, self.dialect, self.store, agent, self.report)
             self._connections[caller] = connection
             if len(self._connections) > MAX_CONNECTIONS:
                 _, idle = self._connections.popitem(last=False)
@@ -59,77 +110,80 @@ class CallerConnections:
 
 
 class Connection:
-    """One caller's connection. Its calls run one after the other, concurrently with those of other callers."""
+    """One caller's connection. Its methods block, and must be called by jobs of its `executor`.
+
+    The jobs of a connection run one after the other, concurrently with those of other callers.
+    """
 
     def __init__(
-        self, caller: Caller, settings: Settings, dialect: Dialect, store: Store, agents: AgentRegistry
+        self,
+        caller: Caller,
+        settings: Settings,
+        dialect: Dialect,
+        store: SharedStore,
+        agent: CallingAgent,
+        report: Callable[[Exception], None],
     ) -> None:
         self._caller = caller
         self._settings = settings
         self._dialect = dialect
         self._store = store
-        self._agents = agents
-        self._agent = CallingAgent(caller, agents)
+        self._agent = agent
+        self._report = report
         self._author = Author()
         self._session: Session | None = None
-        self._executor = SerialExecutor(str(caller.id))
+        self.executor = SerialExecutor(str(caller.id))
 
-    async def call(self, tool: str, arguments: dict[str, object]) -> Reply:
+    def call(self, tool: str, arguments: dict[str, object]) -> Reply:
         """Carry out a tool call. Every error becomes a reply, phrased by the dialect."""
-        return await self._executor.run(lambda: self._call(tool, arguments))
+        try:
+            return self._open_session(self._agent.current()).call(tool, arguments)
+        except Exception as error:  # noqa: BLE001  the outermost function of a call: reported to model and person
+            self._report(error)
+            return error_reply(self._dialect, tool, arguments, error)
 
-    async def snapshot(self, session: str | None = None, *, events: int = 0) -> SessionSnapshot:
+    def snapshot(self, session: str | None = None, *, events: int = 0) -> SessionSnapshot:
         """Return the current state of the named session; without a name, of the agent's own session.
 
         `events` is the number of the newest events to read.
-        """
-        return await self._executor.run(lambda: self._snapshot(session, events))
 
-    async def session_names(self) -> list[str]:
-        """Return the names of all sessions, the most recently written first."""
-        return await self._executor.run(lambda: [info.name for info in self._store.sessions()])
+        Raises:
+            TildoneError: the store cannot be read.
+        """
+        store = self._store.get()
+        name = session or self._agent.current().session
+        newest_first = list(_to_plan(store.history(name)))
+        changed = next((event for event in newest_first if isinstance(event.fact, PlanChanged)), None)
+        recent = tuple(newest_events(store.history(name), events)) if events else ()
+        return SessionSnapshot(name, latest_state(newest_first), changed, recent)
+
+    def session_names(self) -> list[str]:
+        """Return the names of all sessions, the most recently written first.
+
+        Raises:
+            TildoneError: the store cannot be read.
+        """
+        return [info.name for info in self._store.get().sessions()]
 
     def close(self) -> None:
         """Accept no more calls; calls already accepted are carried out."""
-        self._executor.submit(self._agent.release)
-        self._executor.close()
+        self.executor.submit(self._agent.release)
+        self.executor.close()
 
     def join(self, timeout: float) -> bool:
         """Wait for the accepted calls, and return whether all were carried out."""
-        return self._executor.join(timeout)
-
-    def _call(self, tool: str, arguments: dict[str, object]) -> Reply:
-        try:
-            session = self._open_session(self._agent.current())
-            return session.call(tool, arguments)
-        except Exception as error:  # noqa: BLE001  the outermost function of a call: reported to model and person
-            return self._error_reply(tool, arguments, error)
-
-    def _snapshot(self, name: str | None, events: int) -> SessionSnapshot:
-        name = name or self._agent.current().session
-        newest_first = list(_to_plan(self._store.history(name)))
-        changed = next((event for event in newest_first if isinstance(event.fact, PlanChanged)), None)
-        recent = tuple(newest_events(self._store.history(name), events)) if events else ()
-        return SessionSnapshot(name, latest_state(newest_first), changed, recent)
+        return self.executor.join(timeout)
 
     def _open_session(self, agent: Agent) -> Session:
         """Return the agent's session, with the reader and the author of its events."""
-        self._author = Author(agent=self._caller.author_of(agent.id), model=self._agents.note(agent.id, MODEL_NOTE))
+        self._author = Author(agent=self._caller.author_of(agent.id), model=self._agent.note(agent, MODEL_NOTE))
         if self._session is None or self._session.name != agent.session:
             own = replace(self._settings, session=agent.session)
-            self._session = open_session(own, self._dialect, self._store, lambda: self._author)
+            self._session = open_session(own, self._dialect, self._store.get(), lambda: self._author)
         self._session.reader = agent.reader
         if self._caller.retention is Retention.NONE:
             self._session.set_seen_head(None)
         return self._session
-
-    def _error_reply(self, tool: str, arguments: dict[str, object], error: Exception) -> Reply:
-        log_error(error)
-        known = self._dialect.tool(tool)
-        message = client_message(error)
-        if known is None:
-            return Reply(message, {}, is_error=True)
-        return self._dialect.refuse(known, [SchemaProblem("", message)], arguments)
 
 
 def _to_plan(newest_first: Iterable[Event]) -> Iterator[Event]:

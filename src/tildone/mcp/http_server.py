@@ -15,11 +15,13 @@ from mcp.server.lowlevel import Server
 from mcp.server.transport_security import TransportSecuritySettings
 
 from tildone.config import Settings
+from tildone.dialects import DEFAULT_DIALECT, dialect_named
 from tildone.errors import TildoneError, UsageError
 from tildone.mcp.access import PATH, AccessMiddleware, is_loopback
 from tildone.mcp.callers import http_callers
 from tildone.mcp.json_rpc import MAX_MESSAGE_BYTES
-from tildone.mcp.lifecycle import exit_code, handling_signals, open_server
+from tildone.mcp.lifecycle import exit_code, handling_signals
+from tildone.mcp.sdk_server import open_server
 from tildone.mcp.token import Token, find_token
 
 SHUTDOWN_TIMEOUT_SECONDS = 1
@@ -48,7 +50,8 @@ def run(settings: Settings, host: str, port: int, *, token_file: str | None, gua
 async def _serve(
     settings: Settings, host: str, listening: socket.socket, token: Token | None, notice: list[str]
 ) -> int:
-    with open_server(settings, http_callers(settings), all_sessions=False) as (server, subscriptions):
+    dialect = dialect_named(settings.dialect or DEFAULT_DIALECT)
+    with open_server(settings, dialect, http_callers(settings)) as (server, subscriptions):
         web_server = make_web_server(server, host, token)
 
         def stop() -> None:

@@ -1,44 +1,16 @@
-"""Starting and stopping a server on either transport: its store, its subscriptions, signals and the exit code."""
+"""How the HTTP server is told to end: signals, and the exit code."""
 
 from __future__ import annotations
 
 import asyncio
 import signal
-from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from typing import Any
+from typing import TYPE_CHECKING
 
-from mcp.server.lowlevel import Server
-
-from tildone.config import Settings
-from tildone.dialects import DEFAULT_DIALECT, dialect_named
-from tildone.mcp.callers import CallerResolver
-from tildone.mcp.connections import CallerConnections
-from tildone.mcp.server import make_server
-from tildone.mcp.subscriptions import Subscriptions
-from tildone.mcp.watcher import PlanWatcher
-from tildone.wiring import open_store
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
 
 SIGNALS = ("SIGINT", "SIGTERM", "SIGHUP")
-
-
-@contextmanager
-def open_server(
-    settings: Settings, resolve_caller: CallerResolver, *, all_sessions: bool
-) -> Iterator[tuple[Server[Any], Subscriptions]]:
-    """Open a server on the store that the settings name, with its subscriptions; close both on exit.
-
-    Raises:
-        TildoneError: the store cannot be opened, or there is no such dialect.
-    """
-    dialect = dialect_named(settings.dialect or DEFAULT_DIALECT)
-    connections = CallerConnections(settings, dialect, open_store(settings))
-    subscriptions = Subscriptions(PlanWatcher(connections.store))
-    try:
-        yield make_server(connections, subscriptions, resolve_caller, all_sessions=all_sessions), subscriptions
-    finally:
-        subscriptions.close()
-        connections.close()
 
 
 @contextmanager

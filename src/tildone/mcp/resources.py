@@ -4,68 +4,22 @@ from __future__ import annotations
 
 from urllib.parse import quote, unquote
 
-import mcp_types as types
-
-from tildone.core.plan import Plan
 from tildone.core.query import progress
 from tildone.formats.markdown.writer import EMPTY, lossless_checklist
 from tildone.history.event_data import event_data, row_data
 from tildone.history.timeline import timeline
 from tildone.ids import timestamp
 from tildone.log import codec
-from tildone.mcp.snapshot import SessionSnapshot
-from tildone.mcp.surrogates import replace_surrogates
+from tildone.mcp.listings import CURRENT, CURRENT_JSON, JSON, LOG, LOG_JSON, MARKDOWN, MAX_LOG_EVENTS, SCHEME, TEXT
+from tildone.typing import TYPE_CHECKING
 from tildone.value import value
 from tildone.views.sanitize import escape_reminder_tags
 
-SCHEME = "plan://"
-CURRENT, CURRENT_JSON = f"{SCHEME}current", f"{SCHEME}current.json"
-TEMPLATE = f"{SCHEME}{{session}}"
-LOG, LOG_JSON = "log://current", "log://current.json"
-MARKDOWN, JSON, TEXT = "text/markdown", "application/json", "text/plain"
+if TYPE_CHECKING:
+    from tildone.core.plan import Plan
+    from tildone.mcp.snapshot import SessionSnapshot
 
-MAX_LOG_EVENTS = 20
 JSON_VERSION = 1
-
-RESOURCES = [
-    types.Resource(
-        uri=CURRENT,
-        name="plan",
-        title="Plan",
-        description="What there is to do, as a Markdown checklist.",
-        mime_type=MARKDOWN,
-    ),
-    types.Resource(
-        uri=CURRENT_JSON,
-        name="plan.json",
-        title="Plan as data",
-        description="The same as JSON: phases of tasks with number, text, status and notes, and who changed it last.",
-        mime_type=JSON,
-    ),
-    types.Resource(
-        uri=LOG,
-        name="log",
-        title="Log",
-        description=f"The newest {MAX_LOG_EVENTS} events: when, who, what.",
-        mime_type=TEXT,
-    ),
-    types.Resource(
-        uri=LOG_JSON,
-        name="log.json",
-        title="Log as data",
-        description="The same as JSON, with the agent and its model.",
-        mime_type=JSON,
-    ),
-]
-TEMPLATES = [
-    types.ResourceTemplate(
-        uri_template=TEMPLATE,
-        name="plan-of-session",
-        title="Plan of another session",
-        description="Any plan in the store, to look at.",
-        mime_type=MARKDOWN,
-    )
-]
 
 
 @value
@@ -93,26 +47,26 @@ def session_uri(session: str) -> str:
     return f"{SCHEME}{quote(session, safe='', errors='replace')}"
 
 
-def contents(parsed: PlanUri, snapshot: SessionSnapshot) -> types.TextResourceContents:
+def contents(parsed: PlanUri, snapshot: SessionSnapshot) -> dict[str, str]:
     """Return the plan or the log in the format that the URI asks for."""
-    if parsed.log:
-        return _log_contents(parsed, snapshot)
+    mime_type, text = _log(parsed, snapshot) if parsed.log else _plan(parsed, snapshot)
+    return {"uri": parsed.uri, "mimeType": mime_type, "text": text}
+
+
+def _plan(parsed: PlanUri, snapshot: SessionSnapshot) -> tuple[str, str]:
     if parsed.as_json:
-        return types.TextResourceContents(uri=parsed.uri, mime_type=JSON, text=codec.pretty(_as_data(snapshot)))
-    text = replace_surrogates(lossless_checklist(snapshot.state.plan) or EMPTY)
-    return types.TextResourceContents(uri=parsed.uri, mime_type=MARKDOWN, text=text)
+        return JSON, codec.pretty(_as_data(snapshot))
+    return MARKDOWN, lossless_checklist(snapshot.state.plan) or EMPTY
 
 
-def _log_contents(parsed: PlanUri, snapshot: SessionSnapshot) -> types.TextResourceContents:
+def _log(parsed: PlanUri, snapshot: SessionSnapshot) -> tuple[str, str]:
     rows = timeline(snapshot.recent, snapshot.state.head, timestamp)
     newest_first = list(zip(snapshot.recent, rows, strict=True))[::-1][:MAX_LOG_EVENTS]
     if parsed.as_json:
         events = [row_data(event, row, timestamp) for event, row in newest_first]
-        text = codec.pretty({"version": JSON_VERSION, "session": snapshot.session, "events": events})
-        return types.TextResourceContents(uri=parsed.uri, mime_type=JSON, text=text)
+        return JSON, codec.pretty({"version": JSON_VERSION, "session": snapshot.session, "events": events})
     lines = [f"{row.when}  {row.who}  {'; '.join(row.what)}\n" for _, row in newest_first]
-    text = escape_reminder_tags("".join(lines)) or "No events yet.\n"
-    return types.TextResourceContents(uri=parsed.uri, mime_type=TEXT, text=text)
+    return TEXT, escape_reminder_tags("".join(lines)) or "No events yet.\n"
 
 
 def _as_data(snapshot: SessionSnapshot) -> dict[str, object]:

@@ -1,38 +1,132 @@
-"""The server for one client, on standard input and output."""
+"""The server for one client, on standard input and output: a loop on the standard library alone.
+
+An agent waits for the first answers of its servers before it sends its first request to a model, or sends it without
+their tools. So this path imports nothing that `initialize` and `tools/list` do not need: what works on the store is
+imported, and the store opened, by the first request that needs it. `tests/mcp/test_startup.py` guards this.
+"""
 
 from __future__ import annotations
 
-import asyncio
 import os
+import signal
 import sys
+import threading
+from contextlib import suppress
 
 from tildone.agents.processes import agent_process
-from tildone.config import Settings
-from tildone.mcp.callers import stdio_callers
+from tildone.agents.servers import ProvidedTools
+from tildone.dialects import DEFAULT_DIALECT, dialect_named
+from tildone.errors import TildoneError
 from tildone.mcp.clients import host_programs
-from tildone.mcp.lifecycle import exit_code, handling_signals, open_server
-from tildone.mcp.stdio_streams import MessageReader, claim_standard_streams
+from tildone.mcp.dispatcher import Dispatcher
+from tildone.mcp.json_rpc import INVALID_REQUEST, InvalidMessage
+from tildone.mcp.reporting import log_error
+from tildone.mcp.stdio_output import Output, claim_standard_streams
+from tildone.typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from types import FrameType
+    from typing import BinaryIO, NoReturn
+
+    from tildone.config import Settings
+    from tildone.dialects.base import Dialect
+    from tildone.mcp.backend import Backend
+    from tildone.mcp.dispatcher import OpenBackend
 
 AT_A_TERMINAL = "waiting for MCP messages on standard input, as an agent sends them; Ctrl-C ends it"
+SIGNALS = ("SIGINT", "SIGTERM", "SIGHUP")
+
+MAX_LINE_BYTES = 1 << 24
+"""How much of a line is read in order to answer it. The rest of a longer one is skipped."""
 
 
-def run(settings: Settings) -> int:
-    """Serve the client until it closes standard input or a signal arrives, and return the exit code."""
+def run(load_settings: Callable[[], Settings], dialect: str | None) -> int:
+    """Serve the client until it closes standard input or a signal arrives, and return the exit code.
+
+    Settings that cannot be loaded do not end the server: every call reports them, until they can be loaded. The tools
+    are those of `dialect`; if it is None, the settings name it.
+    """
     if sys.stdin and sys.stdin.isatty():
         sys.stderr.write(f"tildone mcp: {AT_A_TERMINAL}\n")
-    return asyncio.run(_serve(settings))
+    try:
+        settings = load_settings()
+    except TildoneError as error:
+        log_error(error)
+        return _run(load_settings, dialect, agent_process(host_programs()))
+    # Determined before the standard streams are claimed, because they help to find it.
+    agent = agent_process(host_programs())
+    with ProvidedTools(settings.agents_dir, agent):
+        return _run(load_settings, dialect or settings.dialect, agent)
 
 
-async def _serve(settings: Settings) -> int:
-    resolve_caller = stdio_callers(settings, os.environ, agent_process(host_programs()))
-    with open_server(settings, resolve_caller, all_sessions=True) as (server, _):
-        reader = MessageReader(*claim_standard_streams())
-        serving = asyncio.ensure_future(server.run(reader, reader.writer, server.create_initialization_options()))
-        with handling_signals(serving.cancel) as signals:
-            try:
-                await serving
-            except asyncio.CancelledError:
-                if not signals:
-                    raise
-        reader.writer.close()
-    return exit_code(signals)
+def _run(load_settings: Callable[[], Settings], dialect_name: str | None, agent: int) -> int:
+    dialect = dialect_named(dialect_name or DEFAULT_DIALECT)
+    source, out = claim_standard_streams()
+    output = Output(out, _interrupt_reading)
+    dispatcher = Dispatcher(output, dialect, backend_opener(load_settings, dialect, agent))
+    try:
+        _handle_signals(_stop)
+        serve(source, output, dispatcher)
+    except _Stopped as stopped:
+        _handle_signals(signal.SIG_DFL)
+        dispatcher.abandon()
+        return 0 if output.is_broken else 128 + stopped.signal
+    return 0
+
+
+def serve(source: BinaryIO, output: Output, dispatcher: Dispatcher) -> None:
+    """Answer lines until end of file, or until the client no longer reads answers."""
+    with suppress(OSError):
+        while not output.is_broken and (line := source.readline(MAX_LINE_BYTES)):
+            if len(line) == MAX_LINE_BYTES and not line.endswith(b"\n"):
+                _skip_line(source)
+                dispatcher.refuse(InvalidMessage(INVALID_REQUEST, f"a line has at most {MAX_LINE_BYTES} bytes"))
+            elif not line.isspace():
+                dispatcher.receive(line)
+    dispatcher.close()
+
+
+def backend_opener(load_settings: Callable[[], Settings], dialect: Dialect, agent: int) -> OpenBackend:
+    """Return a function that opens the backend for the coding agent that runs as process `agent`."""
+
+    def open_backend(report: Callable[[Exception], None]) -> Backend:
+        # Late, because the first answers need none of it.
+        from tildone.mcp.backend import Backend  # noqa: PLC0415  see above
+        from tildone.mcp.callers import stdio_callers  # noqa: PLC0415  see above
+
+        settings = load_settings()
+        resolve_caller = stdio_callers(settings, os.environ, agent)
+        return Backend(settings, dialect, resolve_caller, report, all_sessions=True)
+
+    return open_backend
+
+
+def _skip_line(source: BinaryIO) -> None:
+    while (part := source.readline(MAX_LINE_BYTES)) and not part.endswith(b"\n"):
+        pass
+
+
+class _Stopped(BaseException):
+    """A signal asked the process to end."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__(number)
+        self.signal = number
+
+
+def _stop(number: int, _frame: FrameType | None) -> NoReturn:
+    raise _Stopped(number)
+
+
+def _handle_signals(handler: Callable[[int, FrameType | None], object] | signal.Handlers) -> None:
+    for name in SIGNALS:
+        # Windows lacks some of them.
+        if hasattr(signal, name):
+            signal.signal(getattr(signal, name), handler)
+
+
+def _interrupt_reading() -> None:
+    """End the process although the main thread may be waiting for a line: the client reads no answers any more."""
+    if threading.current_thread() is not threading.main_thread():
+        os.kill(os.getpid(), signal.SIGTERM)

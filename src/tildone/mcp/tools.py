@@ -2,42 +2,66 @@
 
 from __future__ import annotations
 
-import mcp_types as types
-
-from tildone.dialects.base import Reply, Tool
-from tildone.mcp.callers import Request, client_name
+from tildone.dialects.base import Reply
+from tildone.kit.schema import SchemaProblem
 from tildone.mcp.clients import is_text_only
-from tildone.mcp.surrogates import encodable, replace_surrogates
+from tildone.mcp.reporting import client_message
+from tildone.typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from tildone.dialects.base import Dialect, Tool
+    from tildone.mcp.request import Request
+
+ALWAYS_LOADED = {"anthropic/alwaysLoad": True}
+"""Claude Code puts a tool with this `_meta` in every request; others are found only by its tool search."""
 
 
 def wants_structured(request: Request) -> bool:
     """Return whether the client is sent structured content in addition to text."""
-    return not is_text_only(client_name(request))
+    return not is_text_only(request.client)
 
 
-def tool_listing(tool: Tool, *, structured: bool) -> types.Tool:
+def tool_listing(tool: Tool, *, structured: bool) -> dict[str, Any]:
     """Return a tool in the form of MCP. Every text in it that models read comes from the dialect."""
-    return types.Tool(
-        name=tool.name,
-        title=tool.label,
-        description=tool.description,
-        input_schema=dict(tool.parameters),
-        output_schema=dict(tool.output_schema) if structured and tool.output_schema else None,
-        annotations=types.ToolAnnotations(
-            title=tool.label,
-            read_only_hint=tool.hints.read_only,
-            destructive_hint=tool.hints.destructive,
-            idempotent_hint=tool.hints.idempotent,
-            open_world_hint=False,
-        ),
-    )
+    listing: dict[str, Any] = {
+        "name": tool.name,
+        "title": tool.label,
+        "description": tool.description,
+        "inputSchema": tool.parameters,
+    }
+    if structured and tool.output_schema:
+        listing["outputSchema"] = tool.output_schema
+    listing["annotations"] = {
+        "title": tool.label,
+        "readOnlyHint": tool.hints.read_only,
+        "destructiveHint": tool.hints.destructive,
+        "idempotentHint": tool.hints.idempotent,
+        "openWorldHint": False,
+    }
+    listing["_meta"] = ALWAYS_LOADED
+    return listing
 
 
-def tool_result(tool: Tool, reply: Reply, *, structured: bool) -> types.CallToolResult:
-    """Return a reply as the result of a call, with its details if the tool has a schema for them."""
-    with_details = structured and bool(reply.details) and tool.output_schema is not None
-    return types.CallToolResult(
-        content=[types.TextContent(text=replace_surrogates(reply.text))],
-        structured_content=encodable(reply.details) if with_details else None,
-        is_error=reply.failed,
-    )
+def tool_result(tool: Tool, reply: Reply, *, structured: bool) -> dict[str, Any]:
+    """Return a reply as the result of a call, with its details if the tool has a schema for them.
+
+    Its texts may contain lone surrogates, which every transport replaces when it encodes them.
+    """
+    result: dict[str, Any] = {
+        "content": [{"type": "text", "text": reply.text}],
+        "isError": reply.failed,
+    }
+    if structured and reply.details and tool.output_schema is not None:
+        result["structuredContent"] = reply.details
+    return result
+
+
+def error_reply(dialect: Dialect, tool_name: str, arguments: object, error: Exception) -> Reply:
+    """Return an error that is not the model's fault as a reply, phrased by the dialect."""
+    tool = dialect.tool(tool_name)
+    message = client_message(error)
+    if tool is None:
+        return Reply(message, {}, is_error=True)
+    return dialect.refuse(tool, [SchemaProblem("", message)], arguments)

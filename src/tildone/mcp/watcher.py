@@ -2,29 +2,35 @@
 
 from __future__ import annotations
 
-import asyncio
 import threading
-from collections.abc import Callable
 
-from tildone.errors import StoreError
-from tildone.log.state import State, latest_state
-from tildone.log.store import Store
-from tildone.mcp.snapshot import SessionSnapshot
+from tildone.errors import TildoneError
+from tildone.log.state import latest_state
+from tildone.typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tildone.log.state import State
+    from tildone.log.store import Store
+    from tildone.mcp.snapshot import SessionSnapshot
+
+    Callback = Callable[[], None]
 
 POLL_SECONDS = 0.5
 """How long a thread waits for a change at a time, and therefore how long it takes to end."""
 
-Callback = Callable[[], None]
-
 
 class PlanWatcher:
-    """Reports changes of plans, no matter which process makes them.
+    """Reports changes of plans, no matter which process makes them. `get_store` returns the store.
 
-    All methods must be called in the event loop, and so are the callbacks.
+    Callbacks are called on the watching thread, one after the other. A callback that blocks delays the others of its
+    session, and the changes that happen meanwhile are reported as one.
     """
 
-    def __init__(self, store: Store) -> None:
-        self._store = store
+    def __init__(self, get_store: Callable[[], Store]) -> None:
+        self._get_store = get_store
+        self._lock = threading.Lock()
         self._watches: dict[str, _SessionWatch] = {}
         self._ending: list[_SessionWatch] = []
 
@@ -33,29 +39,31 @@ class PlanWatcher:
 
         Returns a function that ends this; calling it again does nothing.
         """
-        watch = self._watches.get(snapshot.session)
-        if watch is None:
-            watch = self._watches[snapshot.session] = _SessionWatch(self._store, snapshot)
-        elif watch.state.plan != snapshot.state.plan:
-            # The snapshot and the watch differ, so only this callback still has to be notified of that change.
-            asyncio.get_running_loop().call_soon(callback)
         token = object()
-        watch.callbacks[token] = callback
+        with self._lock:
+            watch = self._watches.get(snapshot.session)
+            if watch is None:
+                watch = self._watches[snapshot.session] = _SessionWatch(self._get_store, snapshot)
+            missed = watch.add(token, callback, snapshot)
+        if missed:
+            callback()
 
         def end() -> None:
-            watch.callbacks.pop(token, None)
-            if not watch.callbacks and self._watches.get(snapshot.session) is watch:
-                del self._watches[snapshot.session]
-                self._end(watch)
+            with self._lock:
+                if watch.remove(token) and self._watches.get(snapshot.session) is watch:
+                    del self._watches[snapshot.session]
+                    self._end(watch)
 
         return end
 
     def close(self) -> None:
         """End all watches and wait for their threads."""
-        for watch in self._watches.values():
-            self._end(watch)
-        self._watches.clear()
-        for watch in self._ending:
+        with self._lock:
+            for watch in self._watches.values():
+                self._end(watch)
+            self._watches.clear()
+            ending = list(self._ending)
+        for watch in ending:
             watch.thread.join(2 * POLL_SECONDS)
 
     def _end(self, watch: _SessionWatch) -> None:
@@ -66,23 +74,36 @@ class PlanWatcher:
 class _SessionWatch:
     """One watched session: its callbacks, and the thread that waits for changes."""
 
-    def __init__(self, store: Store, snapshot: SessionSnapshot) -> None:
-        self.state = snapshot.state
-        self.callbacks: dict[object, Callback] = {}
+    def __init__(self, get_store: Callable[[], Store], snapshot: SessionSnapshot) -> None:
         self.ended = threading.Event()
-        self._store = store
+        self._get_store = get_store
         self._session = snapshot.session
-        self._loop = asyncio.get_running_loop()
+        self._lock = threading.Lock()
+        self._state = snapshot.state
+        self._callbacks: dict[object, Callback] = {}
         self.thread = threading.Thread(target=self._run, args=(snapshot.state,), name="mcp watch", daemon=True)
         self.thread.start()
+
+    def add(self, token: object, callback: Callback, snapshot: SessionSnapshot) -> bool:
+        """Add a callback; return whether it missed a change, which others were notified of after the snapshot."""
+        with self._lock:
+            self._callbacks[token] = callback
+            return self._state.plan != snapshot.state.plan
+
+    def remove(self, token: object) -> bool:
+        """Remove a callback; return whether none is left."""
+        with self._lock:
+            self._callbacks.pop(token, None)
+            return not self._callbacks
 
     def _run(self, state: State) -> None:
         while not self.ended.is_set():
             try:
-                if not self._store.wait(self._session, state.head, POLL_SECONDS):
+                store = self._get_store()
+                if not store.wait(self._session, state.head, POLL_SECONDS):
                     continue
-                before, state = state, latest_state(self._store.history(self._session))
-            except StoreError:
+                before, state = state, latest_state(store.history(self._session))
+            except TildoneError:
                 # Tool calls report errors of the store; the watch only waits until it works again.
                 self.ended.wait(POLL_SECONDS)
                 continue
@@ -91,13 +112,10 @@ class _SessionWatch:
                 self._notify(state)
 
     def _notify(self, state: State) -> None:
-        try:
-            self._loop.call_soon_threadsafe(self._changed, state)
-        except RuntimeError:
-            # The loop is closed, so there are no callbacks left to call.
-            self.ended.set()
-
-    def _changed(self, state: State) -> None:
-        self.state = state
-        for callback in tuple(self.callbacks.values()):
-            callback()
+        with self._lock:
+            self._state = state
+            callbacks = tuple(self._callbacks.items())
+        for token, callback in callbacks:
+            # It may have been removed while an earlier one was called.
+            if token in self._callbacks and not self.ended.is_set():
+                callback()

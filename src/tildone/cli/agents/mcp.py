@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from tildone.agents.processes import agent_process
 from tildone.agents.servers import ANY_AGENT, ProvidedTools
 from tildone.cli.opening import settings_for
 from tildone.cli.parsing.table import ParsedArgs
+from tildone.dialects import dialect_named
 from tildone.errors import UsageError
 from tildone.typing import TYPE_CHECKING
 
@@ -23,9 +23,11 @@ def run(args: ParsedArgs) -> int:
     Raises:
         UsageError: the options contradict each other, or a package is not installed.
     """
+    if not args.has("http"):
+        return _serve_stdio(args)
     settings = settings_for(args)
     try:
-        return _serve_http(args, settings) if args.has("http") else _serve_stdio(args, settings)
+        return _serve_http(args, settings)
     except ModuleNotFoundError as error:
         package = (error.name or "").partition(".")[0]
         if package == "tildone":
@@ -33,18 +35,21 @@ def run(args: ParsedArgs) -> int:
         # Late, because only a missing package needs it.
         from tildone.distribution import install_extra  # noqa: PLC0415  see above
 
-        raise UsageError(f"the package {package} is not installed: {install_extra('mcp')}") from error
+        raise UsageError(f"--http needs the package {package}: {install_extra('mcp')}") from error
 
 
-def _serve_stdio(args: ParsedArgs, settings: Settings) -> int:
+def _serve_stdio(args: ParsedArgs) -> int:
     for option in HTTP_OPTIONS:
         if args.has(option):
             raise UsageError(f"--{option} requires --http")
-    # Optional extra: imported only to serve.
+    given = args.options.get("dialect")
+    if given:
+        dialect_named(given)
+    # Late, because the HTTP server needs none of it.
     from tildone.mcp import stdio_server  # noqa: PLC0415  see above
 
-    with ProvidedTools(settings.agents_dir, agent_process()):
-        return stdio_server.run(settings)
+    # A function, because settings that cannot be loaded must not end the server: see there.
+    return stdio_server.run(lambda: settings_for(args), given)
 
 
 def _serve_http(args: ParsedArgs, settings: Settings) -> int:

@@ -1,0 +1,198 @@
+"""The messages of one client on standard input and output.
+
+Theory of operation. The main thread reads a line at a time and passes it to `receive`. What needs no store is answered
+there and then, so the client gets an answer to `ping` while a call waits for a locked store. Everything else becomes a
+job of its caller's connection, whose thread carries out the jobs in the order of the requests and writes each response
+itself: a call needs one switch of threads. A job whose request was cancelled before it began does nothing.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+
+from tildone.errors import TildoneError
+from tildone.mcp.json_rpc import (
+    CONNECTION_CLOSED,
+    INTERNAL_ERROR,
+    InvalidMessage,
+    RequestError,
+    decode,
+    error_line,
+    notification_line,
+    result_line,
+)
+from tildone.mcp.listings import Listings
+from tildone.mcp.params import LOG_LEVELS
+from tildone.mcp.pending import PendingRequests
+from tildone.mcp.progress import ProgressNotices
+from tildone.mcp.protocol import Protocol, complete
+from tildone.mcp.reporting import client_message, log_error
+from tildone.mcp.stdio_subscriptions import begin_stream, end_of_stream, subscribe
+from tildone.mcp.tools import error_reply, tool_result, wants_structured
+from tildone.typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from tildone.dialects.base import Dialect
+    from tildone.mcp.backend import Backend
+    from tildone.mcp.connections import Connection
+    from tildone.mcp.json_rpc import Message, RequestId
+    from tildone.mcp.pending import Pending
+    from tildone.mcp.request import Request
+    from tildone.mcp.stdio_output import Output
+
+    OpenBackend = Callable[[Callable[[Exception], None]], Backend]
+
+DRAIN_TIMEOUT_SECONDS = 2.0
+"""How long pending requests are still answered after end of file: the client may still be reading."""
+
+
+class Dispatcher:
+    """Answers the messages of one client. `open_backend` is called by the first request that needs the store."""
+
+    def __init__(self, output: Output, dialect: Dialect, open_backend: OpenBackend) -> None:
+        self._output = output
+        self._dialect = dialect
+        self._open_backend = open_backend
+        self._backend: Backend | None = None
+        self._listings = Listings(dialect, all_sessions=True)
+        self._protocol = Protocol(self._listings.instructions)
+        self._pending = PendingRequests()
+        self._progress = ProgressNotices(output.send)
+        self._log_level: int | None = None
+
+    def receive(self, line: bytes) -> None:
+        """Answer a line, or begin to carry out the request in it."""
+        try:
+            message = decode(line)
+        except InvalidMessage as invalid:
+            self.refuse(invalid)
+            return
+        if message.id is not None:
+            self._begin(message, message.id)
+        elif message.method == "notifications/cancelled":
+            self._cancel(message.params.get("requestId"))
+
+    def refuse(self, invalid: InvalidMessage) -> None:
+        """Answer a line that is not a message."""
+        self._output.send(error_line(invalid.request, invalid.code, str(invalid)))
+
+    def close(self) -> None:
+        """Answer what is pending, up to a timeout, and close everything."""
+        for pending in self._pending.drain(DRAIN_TIMEOUT_SECONDS):
+            if pending.is_stream:
+                self._output.send(result_line(pending.id, complete(pending.request, end_of_stream(pending))))
+            else:
+                self._output.send(error_line(pending.id, CONNECTION_CLOSED, "Connection closed"))
+        self.abandon()
+
+    def abandon(self) -> None:
+        """Close everything without answering what is pending."""
+        if self._backend is not None:
+            self._backend.close()
+
+    def report(self, error: Exception) -> None:
+        """Report an error to the person, and to a client that asked for log messages."""
+        log_error(error)
+        if self._log_level is not None and self._log_level <= LOG_LEVELS.index("error"):
+            params = {"level": "error", "logger": "tildone", "data": client_message(error)}
+            self._output.send(notification_line("notifications/message", params))
+
+    def _begin(self, message: Message, number: RequestId) -> None:
+        try:
+            request = self._protocol.accept(message)
+            result = self._immediate_result(request)
+        except Exception as error:  # noqa: BLE001  the outermost function of a request: see _error_line
+            self._output.send(self._error_line(number, error))
+            return
+        if result is not None:
+            self._output.send(result_line(number, complete(request, result)))
+            return
+        pending = self._pending.add(number, request)
+        try:
+            backend = self._opened_backend()
+            connection = backend.connection(request)
+        except TildoneError as error:
+            self.report(error)
+            self._respond(pending, partial(self._unavailable, request, error))
+            return
+        connection.executor.submit(partial(self._carry_out, pending, backend, connection))
+        if (token := request.meta.get("progressToken")) is not None:
+            self._progress.add(pending, token)
+
+    def _immediate_result(self, request: Request) -> dict[str, Any] | None:
+        """Return the result of a request that needs no store; None if it needs one."""
+        if request.method in Listings.METHODS:
+            return self._listings.answer(request)
+        match request.method:
+            case "ping":
+                return {}
+            case "initialize":
+                return self._protocol.initialize(request)
+            case "server/discover":
+                return self._protocol.discover()
+            case "logging/setLevel":
+                self._log_level = LOG_LEVELS.index(request.params["level"])
+                return {}
+            case _:
+                return None
+
+    def _opened_backend(self) -> Backend:
+        if self._backend is None:
+            self._backend = self._open_backend(self.report)
+        return self._backend
+
+    def _carry_out(self, pending: Pending, backend: Backend, connection: Connection) -> None:
+        """Carry out a request, on its connection's thread."""
+        if self._pending.is_open(pending):
+            self._respond(pending, partial(self._result, pending, backend, connection))
+        self._progress.remove(pending)
+
+    def _respond(self, pending: Pending, work: Callable[[], dict[str, Any] | None]) -> None:
+        """Send the result of some work, unless the request is cancelled meanwhile or the work returns None."""
+        try:
+            result = work()
+            line = None if result is None else result_line(pending.id, complete(pending.request, result))
+        except Exception as error:  # noqa: BLE001  the outermost function of a request: see _error_line
+            line = self._error_line(pending.id, error)
+        if line is not None and self._pending.take(pending):
+            self._output.send(line)
+
+    def _error_line(self, number: RequestId, error: Exception) -> bytes:
+        """Return the response to a request that failed. Any error but the request's own is reported."""
+        if isinstance(error, RequestError):
+            return error_line(number, error.code, str(error), error.data)
+        self.report(error)
+        return error_line(number, INTERNAL_ERROR, client_message(error))
+
+    def _result(self, pending: Pending, backend: Backend, connection: Connection) -> dict[str, Any] | None:
+        request = pending.request
+        match request.method:
+            case "resources/subscribe":
+                subscribe(request, backend, connection, self._output)
+                return {}
+            case "resources/unsubscribe":
+                backend.subscriptions.end(request.params["uri"])
+                return {}
+            case "subscriptions/listen":
+                begin_stream(pending, backend, connection, self._output)
+                if not self._pending.is_open(pending):
+                    backend.subscriptions.end(pending)
+                return None
+            case _:
+                return backend.handlers.answer(request, connection)
+
+    def _unavailable(self, request: Request, error: TildoneError) -> dict[str, Any]:
+        """Return the result of a request if there is no backend. A tool call has one, which the model reads."""
+        tool = self._dialect.tool(request.params["name"]) if request.method == "tools/call" else None
+        if tool is None:
+            raise RequestError(INTERNAL_ERROR, client_message(error))
+        reply = error_reply(self._dialect, tool.name, request.params.get("arguments") or {}, error)
+        return tool_result(tool, reply, structured=wants_structured(request))
+
+    def _cancel(self, number: object) -> None:
+        pending = self._pending.cancel(number)
+        if pending is not None and pending.is_stream and self._backend is not None:
+            self._backend.subscriptions.end(pending)

@@ -1,0 +1,60 @@
+"""Requests of the official SDK in the form of ours, and blocking work awaited in its event loop."""
+
+from __future__ import annotations
+
+import asyncio
+from concurrent.futures import Future
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from mcp.shared.exceptions import MCPError
+
+from tildone.mcp.json_rpc import RequestError
+from tildone.mcp.request import Request
+from tildone.mcp.surrogates import replace_surrogates
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from mcp.server.context import ServerRequestContext
+
+    from tildone.mcp.executor import SerialExecutor
+
+    Context = ServerRequestContext[Any, Any]
+
+T = TypeVar("T")
+
+
+def as_request(context: Context) -> Request:
+    """Return the SDK's context of a request as a request."""
+    client = context.session.client_params
+    name = client.client_info.name.lower() if client else ""
+    return Request(context.method, context.params or {}, context.protocol_version, name, context.request)
+
+
+async def run_on(executor: SerialExecutor, job: Callable[[], T]) -> T:
+    """Run a job and return its result. A job cancelled while queued never starts; a running one finishes."""
+    future: Future[T] = Future()
+
+    def work() -> None:
+        if not future.set_running_or_notify_cancel():
+            return
+        try:
+            result = job()
+        except BaseException as error:  # noqa: BLE001  it is raised where the job was submitted
+            future.set_exception(error)
+        else:
+            future.set_result(result)
+
+    executor.submit(work)
+    return await asyncio.wrap_future(future)
+
+
+def encodable(result: dict[str, Any]) -> dict[str, Any]:
+    """Return a result without lone surrogates, which the SDK cannot encode."""
+    cleaned: dict[str, Any] = replace_surrogates(result)
+    return cleaned
+
+
+def as_sdk_error(error: RequestError) -> MCPError:
+    """Return the error of a response as the SDK's."""
+    return MCPError(error.code, replace_surrogates(str(error)), replace_surrogates(error.data))

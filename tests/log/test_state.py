@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from tests import plans
 from tests.plans import plan_of, unnumbered_plan_of
+from tildone.core.numbers import numbered
 from tildone.log.events import (
     Actor,
     Bound,
@@ -23,7 +24,7 @@ from tildone.log.events import (
 from tildone.log.state import State, apply_event, latest_state
 
 facts = st.one_of(
-    st.builds(PlanChanged, plans.plans, drift=st.integers(0, 9)),
+    st.builds(PlanChanged, plans.plans.map(numbered), drift=st.integers(0, 9)),
     st.builds(Nudged, st.integers(1, 20), st.integers(1, 60)),
     st.just(Tripped(Bound.NUDGES, 20)),
     st.just(Labelled("e0", "start")),

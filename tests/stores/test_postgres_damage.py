@@ -44,7 +44,7 @@ def own_store(own_url: str) -> Iterator[PostgresStore]:
     ("damage", "told"),
     [
         ("DROP TABLE tildone.events", 'is damaged: relation "tildone.events" does not exist'),
-        ("DROP TABLE tildone.sessions", 'is damaged: relation "tildone.sessions" does not exist'),
+        ("DROP TABLE tildone.sessions CASCADE", 'is damaged: relation "tildone.sessions" does not exist'),
         ("ALTER TABLE tildone.events DROP COLUMN parent", "is damaged: column e.parent does not exist"),
         ("DROP SCHEMA tildone CASCADE", 'is damaged: relation "tildone.sessions" does not exist'),
     ],

@@ -18,10 +18,11 @@ def assign_numbers(before: Plan, after: Plan) -> Plan:
     A task without a number inherits the number of a removed task with the same text: a manual edit of the whole plan
     loses the numbers. If there is none, the task gets the next unused number.
     """
-    numbers_in_use = {task.number for task in after.tasks}
-    last_number = max([before.last_number, *numbers_in_use])
-    if 0 not in numbers_in_use:
+    numbers = [task.number for task in after.tasks]
+    last_number = max(before.last_number, max(numbers, default=0))
+    if 0 not in numbers:
         return after if after.last_number == last_number else Plan(after.phases, last_number)
+    numbers_in_use = set(numbers)
     removed: dict[str, list[int]] = {}
     for task in before.tasks:
         if task.number and task.number not in numbers_in_use:

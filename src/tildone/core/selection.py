@@ -77,7 +77,13 @@ def _at(plan: Plan, indices: tuple[int, ...]) -> list[Spot] | Fault:
 
 
 def _with_numbers(plan: Plan, numbers: tuple[int, ...]) -> list[Spot] | Fault:
-    known = {task_at(plan, spot).number: spot for spot in spots_where(plan, lambda task: task.number != 0)}
+    wanted = {number for number in numbers if number}
+    known = {
+        task.number: (i, j)
+        for i, phase in enumerate(plan.phases)
+        for j, task in enumerate(phase.tasks)
+        if task.number in wanted
+    }
     missing = tuple([number for number in numbers if number not in known])
     return NoSuchNumber(missing) if missing else [known[number] for number in numbers]
 

@@ -4,8 +4,8 @@ Every `PlanChanged` event is a snapshot: it holds the whole plan, and the counts
 not reset. The state therefore follows from the events since the newest snapshot, and the time to read it does not
 depend on the length of the history.
 
-Every task of a state has a number. Snapshots of older versions and of other programs have none; there, tasks are
-numbered in their order, and the next change records these numbers.
+Every task of a state has a number. Snapshots of older versions and of other programs have none: when they are read,
+tasks are numbered in their order, and the next change records these numbers.
 """
 
 from __future__ import annotations
@@ -43,10 +43,10 @@ class State:
 
 
 def apply_event(state: State, event: Event) -> State:
-    """Return the state after one more event."""
+    """Return the state after one more event. If it is a snapshot, every task in it has a number."""
     match event.fact:
         case PlanChanged(plan, _, drift, since, directive):
-            return State(event.id, numbered(plan), 0, drift, since=since, directive=directive)
+            return State(event.id, plan, 0, drift, since=since, directive=directive)
         case Nudged(count, drift, fingerprint, repeats):
             since = state.since if drift > 1 else event.at
             return State(
@@ -70,11 +70,13 @@ def apply_event(state: State, event: Event) -> State:
 def latest_state(newest_first: Iterable[Event]) -> State:
     """Return the state that these events lead to. Reading stops at the newest snapshot."""
     recent: list[Event] = []
-    for event in newest_first:
-        recent.append(event)
-        if isinstance(event.fact, PlanChanged):
-            break
     state = State()
+    for event in newest_first:
+        if isinstance(event.fact, PlanChanged):
+            state = apply_event(state, event)
+            state = replace(state, plan=numbered(state.plan))
+            break
+        recent.append(event)
     for event in reversed(recent):
         state = apply_event(state, event)
     return state

@@ -171,7 +171,8 @@ def progressed(before: Plan, after: Plan) -> bool:
 
     Replacing texts is not progress, because an agent could reword its list forever.
     """
-    if {task.text for task in after.tasks} > {task.text for task in before.tasks}:
+    texts, earlier = ([task.text for task in plan.tasks] for plan in (after, before))
+    if texts != earlier and set(texts) > set(earlier):
         return True
     return _closed(after) > _closed(before)
 

@@ -21,6 +21,7 @@ ORDER BY seq
 """
 
 APPEND = "INSERT INTO events (session, id, parent, at, body, crc) VALUES (?, ?, ?, ?, ?, ?)"
+APPEND_SEEN = "INSERT INTO seen_events (session, id, parent, at, body, crc, reader) VALUES (?, ?, ?, ?, ?, ?, ?)"
 MOVE_HEAD = "UPDATE sessions SET head = ?, ahead = ? WHERE name = ?"
 DELETE_SESSION = (
     "DELETE FROM events WHERE session = ?",
@@ -29,7 +30,7 @@ DELETE_SESSION = (
 )
 
 SEEN = "SELECT head FROM seen WHERE session = ? AND reader = ?"
-DELETE_SEEN = "DELETE FROM seen WHERE session = ? AND reader = ?"
+DELETE_SEEN = "DELETE FROM seen WHERE session = :session AND reader = :reader"
 SET_SEEN = """
 INSERT INTO seen (session, reader, head) SELECT name, :reader, :head FROM sessions WHERE name = :session
 ON CONFLICT (session, reader) DO UPDATE SET head = excluded.head WHERE seen.head IS NOT excluded.head

@@ -4,7 +4,7 @@ Theory of operation. Concurrency is optimistic: an event names its parent, and a
 the session's head. Append is a single INSERT. A BEFORE trigger compares the parent with the head and aborts if they
 differ; an AFTER trigger moves the head, so no writer of any program can bypass the check. A single statement
 takes the write lock before it reads, as BEGIN IMMEDIATE would, so nothing happens between check and move. Changes of
-several statements, such as an append that also records who has seen the event, run in such a transaction.
+several statements run in such a transaction.
 
 Readers never wait for writers: the file is in WAL mode. An event is immutable, so a history may be read row by row
 without a transaction, while the head moves on. Every event has a CRC, which detects changed bytes.
@@ -96,9 +96,7 @@ class SqliteStore:
             self._file.record_stamp_once()
             try:
                 if seen_by:
-                    with Transaction(connection):
-                        connection.execute(queries.APPEND, row)
-                        _set_seen(connection, row[0], to_sql(seen_by), row[1])
+                    connection.execute(queries.APPEND_SEEN, (*row, to_sql(seen_by)))
                 else:
                     connection.execute(queries.APPEND, row)
             except apsw.ConstraintError as error:
@@ -152,7 +150,8 @@ class SqliteStore:
         """Record the head that a reader has seen; None removes the record."""
         with self._file as connection:
             self._file.record_stamp_once()
-            _set_seen(connection, to_sql(session), to_sql(reader), to_sql(head))
+            row = {"session": to_sql(session), "reader": to_sql(reader), "head": to_sql(head)}
+            connection.execute(queries.DELETE_SEEN if head is None else queries.SET_SEEN, row)
 
     def delete(self, session: str, *, expected: str | None) -> None:
         """Delete the session, all its events, and what readers have seen of it.
@@ -273,12 +272,3 @@ def _set_head(connection: apsw.Connection, name: str | bytes | None, to: Session
     if to.head is not None and connection.execute(queries.EVENT_EXISTS, (name, head)).get is None:
         raise UnknownEvent(to.head)
     connection.execute(queries.MOVE_HEAD, (head, codec.dump(to.redo), name))
-
-
-def _set_seen(
-    connection: apsw.Connection, name: str | bytes | None, reader: str | bytes | None, head: str | bytes | None
-) -> None:
-    if head is None:
-        connection.execute(queries.DELETE_SEEN, (name, reader))
-    else:
-        connection.execute(queries.SET_SEEN, {"session": name, "reader": reader, "head": head})

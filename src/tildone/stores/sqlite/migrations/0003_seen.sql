@@ -16,3 +16,15 @@ BEGIN
         ORDER BY events.seq DESC LIMIT -1 OFFSET 99
     );
 END;
+
+-- An event and the reader that has seen it. An insert here appends the event and records the head in one statement, so
+-- that it is as atomic as an append, and needs no transaction of several statements.
+CREATE VIEW seen_events AS SELECT session, id, parent, at, body, crc, NULL AS reader FROM events;
+
+CREATE TRIGGER seen_event_is_appended INSTEAD OF INSERT ON seen_events
+BEGIN
+    INSERT INTO events (session, id, parent, at, body, crc)
+        VALUES (NEW.session, NEW.id, NEW.parent, NEW.at, NEW.body, NEW.crc);
+    INSERT INTO seen (session, reader, head) VALUES (NEW.session, NEW.reader, NEW.id)
+        ON CONFLICT (session, reader) DO UPDATE SET head = excluded.head;
+END;

@@ -90,6 +90,11 @@ class Session:
         return self._writer.state
 
     @property
+    def last_state(self) -> State:
+        """The state that this object last read or wrote; others may have changed the session since."""
+        return self._writer.last_state
+
+    @property
     def plan(self) -> Plan:
         """The plan at the session's head."""
         return self.state.plan

@@ -1,9 +1,11 @@
 """The mirror: native todo lists of coding agents, followed in the plan without overriding changes by people."""
 
+import json
 from typing import Any
 
 import pytest
 
+from tests.cli.person import Answer
 from tests.hooks.agent import HookedAgent, Workspace, hooks_of, tasks_of
 from tildone.agents.identity import AgentId
 from tildone.agents.registry import LIST_NOTE
@@ -25,24 +27,31 @@ from tildone.log.events import Actor, Call, PlanChanged
 TASKS = [("Parse", "completed"), ("Wire", "in_progress"), ("Measure", "pending")]
 
 
-def wrote(agent: HookedAgent, *items: tuple[str, str], **more: Any) -> None:
-    """The model writes its native list."""
+def wrote(agent: HookedAgent, *items: tuple[str, str], **more: Any) -> str:
+    """The model writes its native list; return what it is told then."""
     ((tool, (where, text)), *_) = agent.integration.list_tools.items()
     given_list = {where: [{text: content, "status": status} for content, status in items], **more}
     fields = hooks_of(agent.integration).fields
-    answer = agent.report(HookPoint.AFTER_TOOL, **{fields["tool"]: tool, fields["tool_input"]: given_list})
-    assert (answer.code, answer.out, answer.err) == (0, "", "")
+    return told(agent.report(HookPoint.AFTER_TOOL, **{fields["tool"]: tool, fields["tool_input"]: given_list}))
 
 
-def used(agent: HookedAgent, tool: str, given_input: dict[str, Any], response: Any = None) -> None:
-    answer = agent.report(
-        HookPoint.AFTER_TOOL, tool_name=tool, tool_input=given_input, tool_response=response or {"success": True}
+def used(agent: HookedAgent, tool: str, given_input: dict[str, Any], response: Any = None) -> str:
+    return told(
+        agent.report(
+            HookPoint.AFTER_TOOL, tool_name=tool, tool_input=given_input, tool_response=response or {"success": True}
+        )
     )
-    assert (answer.code, answer.out, answer.err) == (0, "", "")
 
 
-def created(agent: HookedAgent, number: str, subject: str) -> None:
-    used(agent, "TaskCreate", {"subject": subject}, {"task": {"id": number, "subject": subject}})
+def told(answer: Answer) -> str:
+    """What a hook's reply tells the model."""
+    assert (answer.code, answer.err) == (0, "")
+    reply = json.loads(answer.out) if answer.out else {}
+    return str(reply.get("hookSpecificOutput", {}).get("additionalContext") or reply.get("context") or "")
+
+
+def created(agent: HookedAgent, number: str, subject: str) -> str:
+    return used(agent, "TaskCreate", {"subject": subject}, {"task": {"id": number, "subject": subject}})
 
 
 @pytest.mark.parametrize(
@@ -283,8 +292,8 @@ def person_adds(agent: HookedAgent, *texts: str) -> None:
     agent.workspace.session.change((Append(tuple(Task(text) for text in texts)),))
 
 
-def updated(agent: HookedAgent, number: str, **given_input: str) -> None:
-    used(agent, "TaskUpdate", {"taskId": number, **given_input})
+def updated(agent: HookedAgent, number: str, **given_input: str) -> str:
+    return used(agent, "TaskUpdate", {"taskId": number, **given_input})
 
 
 def test_a_persons_task_that_the_model_creates_in_its_own_list_is_one_task(agent: HookedAgent) -> None:

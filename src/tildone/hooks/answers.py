@@ -6,17 +6,15 @@ import os
 
 from tildone.agents.assignment import assign_session
 from tildone.agents.registry import MODEL_NOTE
-from tildone.core.query import open_tasks
 from tildone.dialects import DEFAULT_DIALECT, dialect_named
 from tildone.dialects.by_hand import BY_HAND
-from tildone.dialects.native import NATIVE, STOPPED, describe_changes
-from tildone.dialects.native import context as plan_context
+from tildone.dialects.native import NATIVE, STOPPED
 from tildone.hooks.fast_path import CONTINUING, COST_NOTE, note_model
 from tildone.hooks.native_lists import is_mirrored
 from tildone.hooks.reply import HookReply, can_reply, rendered, sanitized
 from tildone.ids import now
 from tildone.integrations.record import HookPoint, ReplyKind
-from tildone.log.events import Actor, Author, Directive
+from tildone.log.events import Author, Directive
 from tildone.typing import TYPE_CHECKING
 from tildone.value import replace, value
 from tildone.wiring import dialect_of_session, open_agents, open_session, open_store
@@ -32,10 +30,6 @@ if TYPE_CHECKING:
 
 STORE_TIMEOUT_SECONDS = 1.5
 """How long a hook waits for a store that other processes are writing to."""
-
-
-MAX_CONTEXT_LENGTH = 4000
-"""How many characters are added to a model's context. For a longer plan, only the open tasks are listed."""
 
 
 @value
@@ -136,12 +130,19 @@ def _reply(context: HookContext) -> HookReply | None:
     match context.event.point:
         case HookPoint.STOP:
             from tildone.hooks.gate import agent_stopped  # noqa: PLC0415  see above
+            from tildone.hooks.news import told_to_continue  # noqa: PLC0415  see above
 
-            return agent_stopped(context.event, context.session, context.agents, context.agent, context.settings)
+            before = context.session.state.head
+            reply = agent_stopped(context.event, context.session, context.agents, context.agent, context.settings)
+            return told_to_continue(context, reply, before)
         case HookPoint.SESSION_START:
-            return _remind(context)
+            from tildone.hooks.news import remind  # noqa: PLC0415  see above
+
+            return remind(context)
         case HookPoint.PROMPT:
-            return _prompted(context)
+            from tildone.hooks.news import prompted  # noqa: PLC0415  see above
+
+            return prompted(context)
         case HookPoint.MESSAGE:
             from tildone.hooks.gate import note_message  # noqa: PLC0415  see above
 
@@ -150,8 +151,10 @@ def _reply(context: HookContext) -> HookReply | None:
         case HookPoint.BEFORE_TOOL:
             return _halt_if_stopped(context)
         case HookPoint.AFTER_TOOL | HookPoint.TASK_CREATED | HookPoint.TASK_COMPLETED:
-            _mirror(context)
-            return _halt_if_stopped(context)
+            from tildone.hooks.news import tool_called  # noqa: PLC0415  see above
+
+            news = tool_called(context)
+            return _halt_if_stopped(context) or news
         case (
             HookPoint.COMPACTION
             | HookPoint.SESSION_END
@@ -165,80 +168,6 @@ def _reply(context: HookContext) -> HookReply | None:
 def _halt_if_stopped(context: HookContext) -> HookReply | None:
     stopped = context.session.state.directive is Directive.STOP
     return HookReply(ReplyKind.HALT, STOPPED) if stopped else None
-
-
-def _remind(context: HookContext) -> HookReply | None:
-    """Return the plan for a model whose context lacks it, because it has just started or was compacted.
-
-    If the agent accepts no context at this event, the plan is marked as unseen, and the next prompt adds it.
-    """
-    plan = context.session.held_state.plan
-    own = context.session.context() if _knows_tools(context) else None
-    text = plan_context(plan) if own is None else _with_origins(own, context.session)
-    if text is None:
-        return None
-    if not can_reply(context.event, ReplyKind.ADD_CONTEXT):
-        _set_seen(context, None)
-        return None
-    _set_seen(context, context.session.state.head)
-    return HookReply(ReplyKind.ADD_CONTEXT, text if len(text) <= MAX_CONTEXT_LENGTH else plan_context(plan) or "")
-
-
-def _knows_tools(context: HookContext) -> bool:
-    """Return whether the texts of the session's dialect fit the model: they name no tool, or it has that tool."""
-    if not context.session.dialect.names_tools:
-        return True
-    from tildone.hooks.tool_access import can_use_tools  # noqa: PLC0415  see _reply
-
-    return can_use_tools(context.event, context.agent, context.settings)
-
-
-def _prompted(context: HookContext) -> HookReply | None:
-    """Return what changed in the plan since the model last saw it; a person's prompt also resets a tripped gate."""
-    state = context.session.state
-    if state.tripped and state.directive is Directive.GO and context.event.from_person:
-        context.session.set_directive(Directive.GO)
-    seen_head = context.seen_head
-    seen = context.session.plan_at(seen_head)
-    if seen is None:
-        return _remind(context)
-    if seen == context.session.plan:
-        _set_seen(context, context.session.state.head)
-        return None
-    from tildone.history.changes import changes  # noqa: PLC0415  see _reply
-    from tildone.history.sentences import change_sentences  # noqa: PLC0415  see _reply
-
-    numbers = context.session.dialect.numbered
-    sentences = change_sentences(changes(seen, context.session.plan), numbers=numbers)
-    if not can_reply(context.event, ReplyKind.ADD_CONTEXT):
-        return None
-    _set_seen(context, context.session.state.head)
-    return HookReply(ReplyKind.ADD_CONTEXT, describe_changes(sentences, _others(context, seen_head)))
-
-
-def _with_origins(text: str, session: Session) -> str:
-    from tildone.hooks.gate import with_origins  # noqa: PLC0415  see _reply
-
-    return with_origins(text, session)
-
-
-def _others(context: HookContext, seen_head: str | None) -> list[str]:
-    """Return who changed the plan since the agent's model saw it, in the words that the model reads."""
-    from tildone.history.authors import others_since  # noqa: PLC0415  see _reply
-
-    session = context.session
-    own = session.author_of(Actor.AGENT)
-    return others_since(session.store.history(session.name), seen_head, own)
-
-
-def _mirror(context: HookContext) -> None:
-    """Apply the model's native list to the plan."""
-    from tildone.hooks.mirror import mirror  # noqa: PLC0415  see _reply
-
-    seen = context.session.plan_at(context.seen_head)
-    outcome = mirror(context.event, context.session, context.agents, context.agent.id)
-    if outcome is not None and (not open_tasks(outcome.before) if seen is None else outcome.before == seen):
-        _set_seen(context, context.session.state.head)
 
 
 def _status_line(context: HookContext) -> str:
@@ -258,8 +187,3 @@ def _call_tool(context: HookContext) -> str:
 
     author = author_of(context.event, context.agents, context.agent)
     return call_tool(context.event, context.settings, context.session.store, context.agent.reader, author)
-
-
-def _set_seen(context: HookContext, head: str | None) -> None:
-    """Record the head of the session that the model has seen."""
-    context.session.set_seen_head(head)

@@ -112,17 +112,32 @@ def _is_silent(event: HookEvent, summary: SessionSummary) -> bool:
         case HookPoint.SESSION_START:
             return not (summary.workable or summary.blocked)
         case HookPoint.PROMPT:
-            news = summary.seen != summary.head if summary.seen else summary.workable or summary.blocked
-            return not news and not summary.tripped
+            return not _has_news(summary) and not summary.tripped
         case HookPoint.BEFORE_TOOL:
             return summary.directive != STOP
         case HookPoint.AFTER_TOOL:
-            return summary.directive != STOP and not _writes_native_list(event)
+            news = _has_news(summary) and accepts_news(event)
+            return summary.directive != STOP and not news and not writes_native_list(event)
         case _:
             return False
 
 
-def _writes_native_list(event: HookEvent) -> bool:
+def _has_news(summary: SessionSummary) -> bool:
+    """Return whether something has happened since the model saw the plan, or there are tasks that it never saw."""
+    return summary.seen != summary.head if summary.seen else summary.workable or summary.blocked
+
+
+def accepts_news(event: HookEvent) -> bool:
+    """Return whether the model can be told of changes after this tool call.
+
+    The result of a tool of ours says it itself. A subagent learns nothing of the plan.
+    """
+    accepts = HookPoint.AFTER_TOOL in event.hooks.context_replies
+    return accepts and OUR_TOOLS not in event.text("tool") and not event.text("subagent")
+
+
+def writes_native_list(event: HookEvent) -> bool:
+    """Return whether the event reports a call of a tool that changes the coding agent's own todo list."""
     tool, integration = event.text("tool"), event.integration
     return tool in integration.list_tools or tool in integration.task_tools.values()
 

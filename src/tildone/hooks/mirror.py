@@ -68,7 +68,7 @@ def mirror(event: HookEvent, session: Session, agents: AgentRegistry, agent_id: 
     if theirs is None:
         base = [task for task in base or () if task.id]
         theirs = _updated(base, event, given, session.plan)
-        if not theirs:
+        if theirs == base:
             return None
     elif base is None:
         base = _recorded_list(event, session, agents)

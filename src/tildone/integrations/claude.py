@@ -123,7 +123,7 @@ INTEGRATION = Integration(
         fields=FIELDS,
         # Additional context would be a gentler way to continue, but versions before 2.1.163 ignore it.
         continue_reply=BLOCK,
-        context_replies={HookPoint.SESSION_START: CONTEXT, HookPoint.PROMPT: CONTEXT},
+        context_replies={HookPoint.SESSION_START: CONTEXT, HookPoint.PROMPT: CONTEXT, HookPoint.AFTER_TOOL: CONTEXT},
         # With END_TURN alone, the pending tool call would still be carried out.
         halt_replies={HookPoint.BEFORE_TOOL: {**END_TURN, **DENY}, HookPoint.AFTER_TOOL: END_TURN},
         notice_reply=MESSAGE,

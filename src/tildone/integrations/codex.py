@@ -97,7 +97,7 @@ INTEGRATION = Integration(
         points=SUBAGENT_POINTS,
         fields=FIELDS,
         continue_reply=BLOCK,
-        context_replies={HookPoint.SESSION_START: CONTEXT, HookPoint.PROMPT: CONTEXT},
+        context_replies={HookPoint.SESSION_START: CONTEXT, HookPoint.PROMPT: CONTEXT, HookPoint.AFTER_TOOL: CONTEXT},
         # Before a tool call Codex reports `continue: false` as an error of the hook.
         halt_replies={HookPoint.BEFORE_TOOL: DENY, HookPoint.AFTER_TOOL: END_TURN},
         notice_reply=MESSAGE,

@@ -96,7 +96,7 @@ INTEGRATION = Integration(
         fields={**FIELDS, "last_message": "prompt_response"},
         continue_reply={"decision": "deny", "reason": TEXT},
         # When a session is resumed, context added at its start is lost together with the prompt.
-        context_replies={HookPoint.PROMPT: CONTEXT},
+        context_replies={HookPoint.PROMPT: CONTEXT, HookPoint.AFTER_TOOL: CONTEXT},
         halt_replies={HookPoint.BEFORE_TOOL: END_TURN, HookPoint.AFTER_TOOL: END_TURN},
         notice_reply=MESSAGE,
         starts_servers=True,

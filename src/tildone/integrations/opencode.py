@@ -81,7 +81,11 @@ INTEGRATION = Integration(
         },
         fields=SHIM_FIELDS,
         continue_reply=SHIM_CONTINUE,
-        context_replies={HookPoint.SESSION_START: SHIM_CONTEXT, HookPoint.PROMPT: SHIM_CONTEXT},
+        context_replies={
+            HookPoint.SESSION_START: SHIM_CONTEXT,
+            HookPoint.PROMPT: SHIM_CONTEXT,
+            HookPoint.AFTER_TOOL: SHIM_CONTEXT,
+        },
         halt_replies={HookPoint.BEFORE_TOOL: SHIM_HALT, HookPoint.AFTER_TOOL: SHIM_HALT},
         notice_reply=SHIM_NOTICE,
         starts_servers=True,

@@ -58,6 +58,13 @@ function textOf(parts) {
     .join("\n")
 }
 
+/** Adds a text, if there is one, to the result of a tool, which is opencode's own or that of an MCP server. */
+function addText(result, text) {
+  if (!text) return
+  if (typeof result.output === "string") result.output += `\n\n${text}`
+  else if (Array.isArray(result.content)) result.content.push({ type: "text", text })
+}
+
 export const Tildone = async ({ client, directory }) => {
   const parents = new Map() // by session: its parent, if it is the session of a subagent
   const kinds = new Map() // by session of a subagent: the name of the agent that it runs
@@ -167,9 +174,18 @@ export const Tildone = async ({ client, directory }) => {
       if (halt) throw new Error(halt) // opencode refuses a tool call when the hook throws
     },
 
-    "tool.execute.after": ignoringErrors(async ({ tool, sessionID, args }, output) => {
-      if (tool !== "todowrite") return
-      await reportOwn("tool.execute.after", sessionID, { tool, args: args ?? output.metadata, output })
+    "tool.execute.after": ignoringErrors(async ({ tool, sessionID, args }, result) => {
+      if (tool === "todowrite") {
+        const { context } = await reportOwn("tool.execute.after", sessionID, {
+          tool,
+          args: args ?? result.metadata,
+          output: result,
+        })
+        addText(result, context)
+      } else if (!tool.startsWith("tildone_") && (await isRoot(sessionID))) {
+        // The result of a tool of ours says itself what changed, and subagents do not work on the plan.
+        addText(result, (await report("tool.execute.after", sessionID, { tool })).context)
+      }
     }),
   }
 }

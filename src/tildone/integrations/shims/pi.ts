@@ -67,6 +67,7 @@ function lastMessage(messages: any[]): string {
 
 export default function (pi: any) {
   let informed = false; // whether the model of this conversation has received its plan
+  const ours = new Set<string>(); // the names of our tools
 
   const report = (event: string, ctx: any, fields: object = {}, signal?: AbortSignal) => {
     const sessionID = ctx.sessionManager.getSessionId();
@@ -107,7 +108,10 @@ export default function (pi: any) {
   const start = async (_event: any, ctx: any) => {
     informed = false;
     const { data } = PARTS.mcp ? await report("tools", ctx) : { data: {} };
-    for (const tool of data.tools ?? []) register(tool);
+    for (const tool of data.tools ?? []) {
+      register(tool);
+      ours.add(tool.name);
+    }
     if (ctx.hasUI) showStatus(ctx, (await report("status", ctx)).text);
   };
 
@@ -135,6 +139,12 @@ export default function (pi: any) {
   on("tool_call", async (event, ctx) => {
     const { halt } = (await report("tool_call", ctx, { tool: event.toolName })).data;
     return halt ? { block: true, reason: halt } : undefined;
+  });
+
+  on("tool_result", async (event, ctx) => {
+    if (ours.has(event.toolName)) return undefined; // the result already says what changed
+    const { context } = (await report("tool_result", ctx, { tool: event.toolName })).data;
+    return context ? { content: [...event.content, { type: "text", text: context }] } : undefined;
   });
 
   on("session_compact", (_event, ctx) => report("session_compact", ctx));

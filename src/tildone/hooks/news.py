@@ -1,0 +1,179 @@
+"""What a model is told of its plan: the whole plan where its context lacks it, and otherwise what others changed.
+
+Theory of operation. The store records, for each model, the head of the session that it has seen. What lies between that
+head and the current one is news, except for what the model did itself. News is told at the next event at which the
+coding agent accepts text for its model: after a tool call, with a prompt, or when the agent is told to continue. The
+current head is then recorded as seen, so the same news is not told twice. A change that the model makes with a native
+tool is news to others only: the head that it leads to is recorded as seen, after the changes that came before it have
+been told.
+
+Coding agents run tools in parallel, and thereby hooks. Those of one project that have something to tell wait for each
+other (`FolderLock`), so that only the first tells it.
+"""
+
+from __future__ import annotations
+
+import os
+from itertools import islice
+
+from tildone.core.query import open_tasks
+from tildone.dialects.native import context as plan_context
+from tildone.dialects.native import describe_changes
+from tildone.errors import StoreError
+from tildone.files.lock import FolderLock
+from tildone.hooks.fast_path import accepts_news, writes_native_list
+from tildone.hooks.reply import HookReply, can_reply
+from tildone.integrations.record import HookPoint, ReplyKind
+from tildone.log.events import Actor, Directive
+from tildone.typing import TYPE_CHECKING
+from tildone.value import replace
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tildone.core.plan import Plan
+    from tildone.hooks.answers import HookContext
+
+MAX_CONTEXT_LENGTH = 4000
+"""How many characters are added to a model's context. For a longer plan, only the open tasks are listed."""
+
+LOCK_FOLDER = ".news"
+LOCK_TIMEOUT_SECONDS = 1.0
+
+
+def remind(context: HookContext) -> HookReply | None:
+    """Return the plan for a model whose context lacks it, because it has just started or was compacted.
+
+    If the agent accepts no context at this event, the plan is marked as unseen, and a later event adds it.
+    """
+    session, state = context.session, context.session.held_state
+    own = session.context() if _knows_tools(context) else None
+    text = plan_context(state.plan) if own is None else _with_origins(context, own)
+    if text is None:
+        return None
+    if not can_reply(context.event, ReplyKind.ADD_CONTEXT):
+        session.set_seen_head(None)
+        return None
+    session.set_seen_head(state.head)
+    return HookReply(ReplyKind.ADD_CONTEXT, text if len(text) <= MAX_CONTEXT_LENGTH else plan_context(state.plan) or "")
+
+
+def prompted(context: HookContext) -> HookReply | None:
+    """Return what changed in the plan since the model last saw it; a person's prompt also resets a tripped gate."""
+    session, state = context.session, context.session.state
+    if state.tripped and state.directive is Directive.GO and context.event.from_person:
+        session.set_directive(Directive.GO)
+    return _one_at_a_time(context, lambda: _news(context))
+
+
+def tool_called(context: HookContext) -> HookReply | None:
+    """Apply a call of a native tool to the plan, and return what others have changed in the plan before.
+
+    After `tildone stop`, the turn ends here: nothing is told, and so nothing counts as seen.
+    """
+    event = context.event
+    if event.point is not HookPoint.AFTER_TOOL or writes_native_list(event):
+        return _one_at_a_time(context, lambda: _mirrored(context))
+    if accepts_news(event) and context.session.state.directive is not Directive.STOP:
+        return _one_at_a_time(context, lambda: _news(context))
+    return None
+
+
+def told_to_continue(context: HookContext, reply: HookReply | None, before: str | None) -> HookReply | None:
+    """Return the reply to a stop with what others changed in the plan; `before` was the head before the reply.
+
+    A model that is told to continue is told its open tasks, and so has seen the plan: that tasks were added is no news
+    then. Nor is the event that records the reply.
+    """
+    session, seen = context.session, context.seen_head
+    if reply is None or reply.kind is not ReplyKind.CONTINUE:
+        if seen is not None and seen == before:
+            session.set_seen_head(session.last_state.head)
+        return reply
+    state = session.last_state
+    changes = _describe_news(context, state.plan, state.head, with_added=False)
+    session.set_seen_head(state.head)
+    return reply if changes is None else replace(reply, text=f"{changes}\n{reply.text}")
+
+
+def _mirrored(context: HookContext) -> HookReply | None:
+    """Mirror a native tool. What it changed is known to the model; what others changed before is news."""
+    from tildone.hooks.mirror import mirror  # noqa: PLC0415  most tools are not native lists
+
+    session = context.session
+    outcome, state = mirror(context.event, session, context.agents, context.agent.id), session.last_state
+    if state.directive is Directive.STOP:
+        return None
+    if outcome is None:
+        return _news(context) if accepts_news(context.event) else None
+    if context.seen_head is None and not open_tasks(outcome.before):
+        session.set_seen_head(state.head)
+        return None
+    return _tell(context, outcome.before, state.head)
+
+
+def _news(context: HookContext) -> HookReply | None:
+    state = context.session.state
+    return _tell(context, state.plan, state.head)
+
+
+def _tell(context: HookContext, plan: Plan, head: str | None) -> HookReply | None:
+    """Return what others changed up to `plan`, and record `head` as seen: that of `plan`, or of an own change to it."""
+    session = context.session
+    if session.plan_at(context.seen_head) is None:
+        reply = remind(context)
+        if reply is None and can_reply(context.event, ReplyKind.ADD_CONTEXT):
+            session.set_seen_head(head)
+        return reply
+    changes = _describe_news(context, plan, head)
+    if changes is not None and not can_reply(context.event, ReplyKind.ADD_CONTEXT):
+        return None
+    session.set_seen_head(head)
+    return None if changes is None else HookReply(ReplyKind.ADD_CONTEXT, changes)
+
+
+def _describe_news(context: HookContext, plan: Plan, head: str | None, *, with_added: bool = True) -> str | None:
+    """Return what others changed between the plan that the model has seen and `plan`; None if that is nothing."""
+    session, seen_head = context.session, context.seen_head
+    seen = session.plan_at(seen_head)
+    if seen is None or seen == plan:
+        return None
+    from tildone.history.authors import MAX_EVENTS_READ, others_since  # noqa: PLC0415  most hooks have no news
+    from tildone.history.changes import ChangeKind  # noqa: PLC0415  the same
+    from tildone.history.sentences import change_sentences  # noqa: PLC0415  the same
+    from tildone.history.unseen import changes_by_others  # noqa: PLC0415  the same
+
+    own = session.author_of(Actor.AGENT)
+    events = list(islice(session.store.history(session.name, head), MAX_EVENTS_READ))
+    found = changes_by_others(seen, plan, events, seen_head, own)
+    told = [change for change in found if with_added or change.kind is not ChangeKind.ADDED]
+    sentences = change_sentences(told, numbers=session.dialect.numbered)
+    return describe_changes(sentences, others_since(events, seen_head, own)) if sentences else None
+
+
+def _one_at_a_time(context: HookContext, tell: Callable[[], HookReply | None]) -> HookReply | None:
+    """Call `tell` while no other hook of the project does. If that takes too long, do not wait any longer."""
+    lock = FolderLock(os.path.join(context.agents.folder, LOCK_FOLDER), LOCK_TIMEOUT_SECONDS)
+    try:
+        lock.__enter__()
+    except StoreError:
+        return tell()
+    try:
+        return tell()
+    finally:
+        lock.__exit__(None, None, None)
+
+
+def _with_origins(context: HookContext, text: str) -> str:
+    from tildone.hooks.gate import with_origins  # noqa: PLC0415  most hooks add no plan
+
+    return with_origins(text, context.session)
+
+
+def _knows_tools(context: HookContext) -> bool:
+    """Return whether the texts of the session's dialect fit the model: they name no tool, or it has that tool."""
+    if not context.session.dialect.names_tools:
+        return True
+    from tildone.hooks.tool_access import can_use_tools  # noqa: PLC0415  most hooks add no plan
+
+    return can_use_tools(context.event, context.agent, context.settings)

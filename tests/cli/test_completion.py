@@ -177,6 +177,7 @@ def test_values_come_from_the_plan_and_the_store(person: Person) -> None:
         (["todo", "--dialect=ph"], ["--dialect=phased"]),
         (["run", "--mode", ""], ["terminal", "print", "json", "rpc"]),
         (["install", "--scope", ""], ["user", "project"]),
+        (["share", ""], ["on", "off"]),
         (["install", "claude", "cur"], ["cursor"]),
         (["hook", "gem"], ["gemini"]),
         (["hook", "gemini", ""], []),

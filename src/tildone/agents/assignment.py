@@ -66,7 +66,7 @@ def _renewed(agent: Agent, pid: int, now: int) -> Agent:
 
 def _earlier(agents: AgentRegistry, agent_id: AgentId, pid: int, *, successor: bool) -> Agent | None:
     """The record that this agent has under another identity, or else the record of the agent that it succeeds."""
-    in_process = [agent for agent in agents.all() if pid and agent.pid == pid]
+    in_process = [agent for agent in agents.all() if pid and agent.pid == pid and not agent.is_subagent]
     same = [agent for agent in in_process if agent.id.is_process(pid) or agent_id.is_process(pid)]
     preceding = [agent for agent in in_process if successor and agent.id.integration == agent_id.integration]
     return max(same or preceding, key=lambda agent: agent.last_active, default=None)

@@ -41,6 +41,9 @@ MODEL_NOTE = "model"
 LIST_NOTE = "list"
 """Name of a note: the todo list that the model keeps with a tool of its coding agent. It outlives the record."""
 
+SUBAGENT_MARK = "#sub:"
+"""Separates the session of an agent from the id of its subagent in the name of the subagent's session."""
+
 _RECORD = ".json"
 _FIELD_TYPES = (str, str, int, int, int)
 
@@ -61,6 +64,11 @@ class Agent:
     pid: int = 0
     last_active: int = 0
     started: int = 0
+
+    @property
+    def is_subagent(self) -> bool:
+        """Whether it is a subagent, whose list is below the plan of another agent (`tildone.agents.subagents`)."""
+        return SUBAGENT_MARK in self.session
 
     def is_fresh(self, pid: int, now: int) -> bool:
         """Return whether the record is recent and belongs to process `pid` (0: unknown): it needs no renewal."""
@@ -92,15 +100,15 @@ class AgentRegistry:
         return _load(self._path(agent_id))
 
     def all(self) -> Iterator[Agent]:
-        """Yield every registered agent."""
+        """Yield every registered agent, with subagents."""
         for name in self._names():
             agent = _load(os.path.join(self.folder, name)) if name.endswith(_RECORD) else None
             if agent is not None:
                 yield agent
 
     def active(self, now: int) -> Iterator[Agent]:
-        """Yield the agents that are active, as far as that can be determined."""
-        return (agent for agent in self.all() if agent.is_active(now))
+        """Yield the agents that are active, as far as that can be determined, without subagents."""
+        return (agent for agent in self.all() if not agent.is_subagent and agent.is_active(now))
 
     def save(self, agent: Agent) -> None:
         """Write an agent's record, replacing the one it had.

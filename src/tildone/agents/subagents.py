@@ -13,7 +13,7 @@ key that the call carries, too; the server takes the note. A note that is never 
 from __future__ import annotations
 
 from tildone.agents.identity import AgentId, agent_id, digest
-from tildone.agents.registry import FRESH_FOR_MS, Agent, new_reader
+from tildone.agents.registry import FRESH_FOR_MS, SUBAGENT_MARK, Agent, new_reader
 from tildone.typing import TYPE_CHECKING
 from tildone.value import replace, value
 
@@ -21,9 +21,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from tildone.agents.registry import AgentRegistry
-
-MARK = "#sub:"
-"""Separates the parent's session from the subagent's id in the name of the subagent's session."""
 
 KIND_NOTE, ENDED_NOTE, CALL_NOTE = "kind", "ended", "call"
 MAX_ID_CHARS = 64
@@ -41,7 +38,7 @@ class Subagent:
     @property
     def name(self) -> str:
         """What a person calls it: its kind, or else the beginning of its id."""
-        return self.kind or self.agent.session.rpartition(MARK)[2][:8]
+        return self.kind or self.agent.session.rpartition(SUBAGENT_MARK)[2][:8]
 
 
 @value
@@ -59,12 +56,12 @@ def subagent_id(parent: AgentId, own: str) -> AgentId:
 
 def subagent_session(session: str, own: str) -> str:
     """Return the name of a subagent's session, from the parent's session and the subagent's own id."""
-    return f"{session}{MARK}{_key(own)}"
+    return f"{session}{SUBAGENT_MARK}{_key(own)}"
 
 
 def parent_session(session: str) -> str:
     """Return the session of a subagent's parent; empty if the session is not a subagent's."""
-    return session.rpartition(MARK)[0]
+    return session.rpartition(SUBAGENT_MARK)[0]
 
 
 def subagent_of(agents: AgentRegistry, parent: Agent, own: str, now: int) -> Agent:

@@ -74,6 +74,7 @@ VERBS: VerbTable = Registry(
                 Option("no-hooks", "", "Install only the MCP server."),
                 Option("no-mcp", "", "Install only the hooks; the agent's own todo list is mirrored."),
                 Option("no-check", "", "Do not start what was installed."),
+                Option("share", "", "Let all agents in this project work on one plan, like tildone share on."),
                 Option("as-plugin", "DIR", "For claude: write a plugin folder instead."),
             ),
             examples=(
@@ -153,10 +154,25 @@ VERBS: VerbTable = Registry(
             description="No process is killed. A new prompt does not lift it; tildone resume does.",
             examples=("tildone stop",),
         ),
+        "share": Verb(
+            "share",
+            "[STATE]",
+            "Let all agents in this project work on one plan.",
+            max_args=1,
+            description=(
+                "STATE is on or off. Without sharing, the first agent in a project works on the project's plan, and "
+                "every other one that is at work at the same time on a plan of its own. With sharing, all work on the "
+                "project's plan. A task in progress belongs to the agent that started it until that agent ends: no "
+                "other agent is held to it. Agents that are at work keep the plan they have. Without STATE, tells "
+                "which applies here."
+            ),
+            options=(JSON,),
+            examples=("tildone share on", "tildone share", "tildone share off"),
+        ),
         "status": Verb(
             "status",
             "",
-            "Show the plan in one line, and the agents that work on it.",
+            "Show the plan in one line, and the agents and subagents that work on it.",
             options=(Option("line", "", "Print only the line, for a status bar."), JSON),
             examples=("tildone status", "tildone status --line"),
         ),

@@ -17,6 +17,8 @@ from tildone.cli.agents.installing import (
     show_changes,
     site_for,
 )
+from tildone.cli.agents.share import share
+from tildone.cli.opening import settings_for
 from tildone.cli.output.findings import finding_lines
 from tildone.cli.output.progress import ProgressLine
 from tildone.cli.output.screen import put, put_spans
@@ -59,6 +61,8 @@ def run(args: ParsedArgs) -> int:
         return 0
     for agent, changes in planned:
         files.write_all(changes, partial(files.install, backups=backups()), _changes(agent, site))
+    if args.has("share"):
+        share(settings_for(args))
     found = {} if args.has("no-check") else check_agents(agents, site)
     for agent, changes in planned:
         _show(agent, changes, found.get(agent.name, [_unchecked(agent)]), verbose=args.has("verbose"))

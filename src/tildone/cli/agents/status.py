@@ -4,18 +4,24 @@ from __future__ import annotations
 
 from tildone.cli.agents.steering import agent_line, agents_and_sessions
 from tildone.cli.opening import open_to_read, session_title, settings_for, with_session
+from tildone.cli.output.agents import sharing_data, subagent_line
 from tildone.cli.output.data import put_data
-from tildone.cli.output.screen import put
+from tildone.cli.output.screen import columns, put, put_spans
 from tildone.cli.parsing.table import ParsedArgs
 from tildone.core.query import next_task, progress
+from tildone.kit.theme import Span
 from tildone.log.events import Directive
 from tildone.typing import TYPE_CHECKING
+from tildone.views.plan_lines import plan_lines
 from tildone.views.status import status_line
+from tildone.wiring.plan_agents import plan_agents
 
 if TYPE_CHECKING:
     from tildone.agents.registry import Agent
     from tildone.log.state import State
+    from tildone.wiring.plan_agents import SubagentList
 
+INDENT = "    "
 HOLD_MESSAGES = {Directive.PAUSE: "Paused", Directive.STOP: "Stopped"}
 
 
@@ -29,7 +35,8 @@ def run(args: ParsedArgs) -> int:
     state = states[settings.session]
     line = status_line(state)
     if args.has("json"):
-        put_data(**_as_data(settings.session, state, [(agent, states[agent.session]) for agent in agents]))
+        data = _as_data(settings.session, state, [(agent, states[agent.session]) for agent in agents])
+        put_data(**data, **sharing_data(plan_agents(settings, store)))
         return 0
     if args.has("line"):
         put(line)
@@ -37,9 +44,22 @@ def run(args: ParsedArgs) -> int:
     put(line or f"No tasks in {session_title(settings.session)}. Add one with: tildone todo add TEXT")
     if state.directive in HOLD_MESSAGES:
         put(f"{HOLD_MESSAGES[state.directive]}. To resume: tildone resume")
+    found = plan_agents(settings, store)
+    tasks = {str(each.agent.id): each.tasks for each in found.agents}
     for agent in agents:
-        put(agent_line(agent, states[agent.session]))
+        put(agent_line(agent, states[agent.session], tasks.get(str(agent.id), ())))
+    if found.shared:
+        put("  The plan is shared: each agent is held to its own tasks and to those that nobody has taken.")
+    for each in found.subagents:
+        _print_subagent(each)
     return 0
+
+
+def _print_subagent(found: SubagentList) -> None:
+    put(f"  {subagent_line(found)}")
+    width = columns()
+    lines = plan_lines(found.plan, None if width is None else width - len(INDENT))
+    put_spans([(Span(INDENT), *line) for line in lines])
 
 
 def _as_data(session: str, state: State, agents: list[tuple[Agent, State]]) -> dict[str, object]:

@@ -15,6 +15,8 @@ from tildone.views.sanitize import printable
 from tildone.wiring import open_agents, open_session, open_store
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from tildone.agents.registry import Agent
     from tildone.config import Settings
     from tildone.log.state import State
@@ -81,11 +83,12 @@ def agents_and_sessions(settings: Settings, store: Store) -> tuple[list[Agent], 
     return active, [open_session(replace(settings, session=name), BY_HAND, store) for name in selected]
 
 
-def agent_line(agent: Agent, state: State) -> str:
-    """An active agent, as a line of a list."""
+def agent_line(agent: Agent, state: State, tasks: Sequence[int] = ()) -> str:
+    """An active agent, as a line of a list; on a shared plan, with the numbers of the tasks that it has started."""
     who = " ".join(printable(part)[:36] for part in (agent.id.integration, agent.id.own) if part)
     left = len(open_tasks(state.plan))
-    return f"  {who}: {left} of {len(state.plan.tasks)} tasks open"
+    own = f"; works on {' '.join(f'#{number}' for number in tasks)}" if tasks else ""
+    return f"  {who}: {left} of {len(state.plan.tasks)} tasks open{own}"
 
 
 def _print_agents(agents: list[Agent], sessions: list[Session]) -> None:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 
+from tildone.agents.subagents import parent_session
 from tildone.errors import UsageError
 from tildone.log.state import latest_state
 from tildone.typing import TYPE_CHECKING
-from tildone.value import value
+from tildone.value import replace, value
 from tildone.views.sanitize import printable
 
 if TYPE_CHECKING:
@@ -75,6 +76,10 @@ def title_of(info: SessionInfo, plan: Plan) -> str:
     A session whose name is an id is titled after its conversation's first prompt, or else its first task.
     """
     name = info.name
+    parent = parent_session(name)
+    if parent:
+        subagent = name[len(parent) :].rpartition(":")[2][:SHORT_ID_CHARACTERS]
+        return f"{title_of(replace(info, name=parent), plan)} (subagent {subagent})"
     if os.path.isabs(name):
         path, _, agent = name.rpartition("#")
         if not path or os.sep in agent:

@@ -144,6 +144,11 @@ def scopes(_args: ParsedArgs, _current: str) -> Iterable[Candidate]:
     return (Candidate("user", "all your projects"), Candidate("project", "this project, in files to share"))
 
 
+def sharing_states(_args: ParsedArgs, _current: str) -> Iterable[Candidate]:
+    """The states of `tildone share`."""
+    return (Candidate("on", "all agents work on one plan"), Candidate("off", "each agent has a plan of its own"))
+
+
 def statuses(_args: ParsedArgs, _current: str) -> Iterable[Candidate]:
     """The statuses of tasks."""
     return (Candidate(status.value) for status in Status)
@@ -166,6 +171,7 @@ PROVIDERS: dict[str, Provider] = {
     "SCOPE": scopes,
     "SESSION": sessions,
     "SHELL": shells,
+    "STATE": sharing_states,
     "STATUS": statuses,
     "STORE": stores,
     "TASK": tasks,

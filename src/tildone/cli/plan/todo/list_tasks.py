@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from tildone.cli.opening import open_for_reading, shows_positions
+from tildone.cli.opening import open_for_reading, settings_for, shows_positions
 from tildone.cli.output.screen import columns, put, put_spans
 from tildone.cli.parsing.table import ParsedArgs
 from tildone.cli.plan.hints import command_hint, error_of, no_tasks
 from tildone.typing import TYPE_CHECKING
+from tildone.value import replace
 from tildone.views.plan_lines import plan_lines
 
 if TYPE_CHECKING:
     from tildone.core.plan import Plan
+    from tildone.session import Session
+    from tildone.wiring.plan_agents import PlanAgents
 
 
 def run(args: ParsedArgs) -> int:
@@ -20,17 +23,38 @@ def run(args: ParsedArgs) -> int:
     only = _matching(args, plan)
     if args.has("json"):
         # Only --json needs them.
+        from tildone.cli.output.agents import sharing_data  # noqa: PLC0415  see above
         from tildone.cli.output.data import put_data  # noqa: PLC0415  see above
         from tildone.cli.plan.data import plan_data  # noqa: PLC0415  see above
 
-        put_data(**plan_data(plan, session.name, only=only, positions=shows_positions(args, session)))
+        data = plan_data(plan, session.name, only=only, positions=shows_positions(args, session))
+        put_data(**data, **sharing_data(_agents(args, session)))
     elif not plan.tasks:
         put(no_tasks(session.name))
     elif only is not None and not only:
         put(f"No task matches. To list all {len(plan.tasks)}: {command_hint(args, 'todo')}")
     else:
         put_spans(plan_lines(plan, columns(), only=only, positions=shows_positions(args, session)))
+    if only is None and not args.has("json"):
+        _show_agents(args, session)
     return 0
+
+
+def _agents(args: ParsedArgs, session: Session) -> PlanAgents:
+    # Late: `tildone todo` is often called by programs that only add a task.
+    from tildone.wiring.plan_agents import plan_agents  # noqa: PLC0415  see above
+
+    return plan_agents(replace(settings_for(args), session=session.name), session.store)
+
+
+def _show_agents(args: ParsedArgs, session: Session) -> None:
+    """Print who shares the plan, and the lists of subagents, in a line each."""
+    found = _agents(args, session)
+    if found.shared or found.subagents:
+        # Late, because most plans have one agent.
+        from tildone.cli.output.agents import sharing_lines  # noqa: PLC0415  see above
+
+        put_spans(sharing_lines(found, columns()))
 
 
 def _matching(args: ParsedArgs, plan: Plan) -> set[int] | None:

@@ -1,0 +1,62 @@
+"""Who works on a plan: the agents that share it, each with its tasks, and the lists of their subagents."""
+
+from __future__ import annotations
+
+from tildone.agents.sharing import is_shared
+from tildone.agents.subagents import subagents_on
+from tildone.ids import now
+from tildone.log.state import latest_state
+from tildone.typing import TYPE_CHECKING
+from tildone.value import value
+from tildone.wiring import open_agents
+
+if TYPE_CHECKING:
+    from tildone.agents.registry import Agent
+    from tildone.agents.subagents import Subagent
+    from tildone.config import Settings
+    from tildone.core.plan import Plan
+    from tildone.log.store import Store
+
+
+@value
+class SharingAgent:
+    """An agent that is at work on a shared plan, and the numbers of the tasks that it has started."""
+
+    agent: Agent
+    tasks: tuple[int, ...]
+
+
+@value
+class SubagentList:
+    """A subagent and its list."""
+
+    subagent: Subagent
+    plan: Plan
+
+
+@value
+class PlanAgents:
+    """The agents on a plan. `shared` means that several are at work on it, or may be, because a person wants it so."""
+
+    shared: bool
+    agents: tuple[SharingAgent, ...]
+    subagents: tuple[SubagentList, ...]
+
+
+def plan_agents(settings: Settings, store: Store) -> PlanAgents:
+    """Return who works on the session that the settings name. Subagents without a list are left out."""
+    registry = open_agents(settings)
+    here = [agent for agent in registry.active(now()) if agent.session == settings.session]
+    shared = len(here) > 1 or (settings.session == registry.project and is_shared(registry))
+    sharing = _with_tasks(here, store, settings.session) if shared else ()
+    found = subagents_on(registry, settings.session, now())
+    lists = [SubagentList(each, latest_state(store.history(each.agent.session)).plan) for each in found]
+    return PlanAgents(shared, sharing, tuple(each for each in lists if each.plan.tasks))
+
+
+def _with_tasks(agents: list[Agent], store: Store, session: str) -> tuple[SharingAgent, ...]:
+    # Late, because most plans are not shared.
+    from tildone.wiring.claims import claims_of  # noqa: PLC0415  see above
+
+    claims = claims_of(agents, store, session)
+    return tuple(SharingAgent(agent, tuple(claims[str(agent.id)])) for agent in agents)

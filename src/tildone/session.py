@@ -188,6 +188,18 @@ class Session:
         turn = replace(turn, at=self._now())
         return self._writer.record(Actor.TIMER, lambda state: self._verdict(state, turn))
 
+    def retract_nudge(self) -> bool:
+        """Take back the newest event if it is a nudge, because it did not reach the agent. Return whether it was."""
+        newest = next(self.store.history(self.name), None)
+        if newest is None or not isinstance(newest.fact, Nudged):
+            return False
+
+        def choose(current: SessionHead) -> SessionHead:
+            return SessionHead(newest.parent, current.redo) if current.head == newest.id else current
+
+        self._writer.move(choose)
+        return True
+
     def set_directive(self, directive: Directive) -> bool:
         """Set the directive, which takes effect when the agent next stops. Return False if nothing changed.
 

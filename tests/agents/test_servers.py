@@ -36,7 +36,7 @@ def test_an_agent_has_tools_while_a_server_serves_it(agents_dir: str) -> None:
 
 
 def test_a_server_that_was_killed_does_not_count(agents_dir: str, other: "subprocess.Popen[bytes]") -> None:
-    ProvidedTools(agents_dir, os.getpid(), other.pid).announce()
+    ProvidedTools(agents_dir, os.getpid(), server_pid=other.pid).announce()
     before = has_tools(agents_dir, os.getpid())
 
     other.kill()
@@ -48,7 +48,7 @@ def test_a_server_that_was_killed_does_not_count(agents_dir: str, other: "subpro
 
 def test_a_later_process_with_the_same_ids_does_not_count(agents_dir: str, other: "subprocess.Popen[bytes]") -> None:
     """The start times in the file are those of the earlier processes."""
-    ProvidedTools(agents_dir, os.getpid(), other.pid).announce()
+    ProvidedTools(agents_dir, os.getpid(), server_pid=other.pid).announce()
     (file,) = Path(agents_dir).with_name("servers").iterdir()
 
     file.write_text("1 1", encoding="ascii")
@@ -57,7 +57,7 @@ def test_a_later_process_with_the_same_ids_does_not_count(agents_dir: str, other
 
 
 def test_the_next_server_removes_the_files_of_killed_ones(agents_dir: str, other: "subprocess.Popen[bytes]") -> None:
-    ProvidedTools(agents_dir, os.getpid(), other.pid).announce()
+    ProvidedTools(agents_dir, os.getpid(), server_pid=other.pid).announce()
     other.kill()
     other.wait()
 

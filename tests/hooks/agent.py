@@ -59,6 +59,7 @@ class Workspace:
     @property
     def environ(self) -> dict[str, str]:
         homes = {name: str(self.home) for name in ("HOME", "USERPROFILE", "XDG_DATA_HOME", "XDG_CONFIG_HOME")}
+        homes["XDG_RUNTIME_DIR"] = str(self.home)
         return {**CLEARED_VARIABLES, **homes, "TILDONE_USER": "Ada", **self.more}
 
     @property

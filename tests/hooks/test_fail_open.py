@@ -30,10 +30,18 @@ def error_of_silent_hook(answer: Answer) -> str:
     return answer.err
 
 
+def error_told_to_the_person(answer: Answer) -> str:
+    """Check that the hook fails open and that its reply tells the person why; return the line on standard error."""
+    problem = answer.err.removeprefix("tildone: ").removesuffix("; the agent goes on\n")
+    notice = f"tildone does not work, and the agent goes on without it: {problem}. To check: tildone doctor"
+    assert answer.json == {"systemMessage": notice}
+    return error_of_silent_hook(Answer(answer.code, "", answer.err))
+
+
 def test_a_store_that_is_a_folder(workspace: Workspace) -> None:
     Path(workspace.settings.store.location).mkdir(parents=True)
 
-    assert "it is a directory" in error_of_silent_hook(HookedAgent(workspace).call(HookPoint.STOP))
+    assert "it is a directory" in error_told_to_the_person(HookedAgent(workspace).call(HookPoint.STOP))
 
 
 def test_a_store_that_is_damaged(workspace: Workspace) -> None:
@@ -41,7 +49,7 @@ def test_a_store_that_is_damaged(workspace: Workspace) -> None:
     store.parent.mkdir(parents=True, exist_ok=True)
     store.write_bytes(b"not a database, but long enough to be taken for one. " * 100)
 
-    assert "is not a tildone store" in error_of_silent_hook(HookedAgent(workspace).call(HookPoint.STOP))
+    assert "is not a tildone store" in error_told_to_the_person(HookedAgent(workspace).call(HookPoint.STOP))
 
 
 def test_a_store_with_a_missing_event(workspace: Workspace) -> None:
@@ -68,7 +76,7 @@ def test_a_store_that_another_process_keeps_locked(workspace: Workspace) -> None
     holder.execute("BEGIN EXCLUSIVE")
     holder.execute("UPDATE sessions SET updated = updated + 1")
 
-    error = error_of_silent_hook(HookedAgent(workspace).call(HookPoint.STOP))
+    error = error_told_to_the_person(HookedAgent(workspace).call(HookPoint.STOP))
 
     holder.close()
     assert "in use by another process" in error
@@ -83,7 +91,7 @@ def test_a_store_that_another_process_keeps_writing_to(workspace: Workspace) -> 
     holder = apsw.Connection(workspace.settings.store.location)
     holder.execute("BEGIN IMMEDIATE")
 
-    error = error_of_silent_hook(HookedAgent(workspace).call(HookPoint.STOP))
+    error = error_told_to_the_person(HookedAgent(workspace).call(HookPoint.STOP))
 
     holder.close()
     assert "in use by another process" in error
@@ -104,7 +112,7 @@ def test_a_folder_of_agents_that_can_not_be_written(workspace: Workspace) -> Non
     workspace.plan(*OPEN)
     Path(workspace.settings.agents_dir).write_text("a file\n", encoding="utf-8")
 
-    error_of_silent_hook(HookedAgent(workspace).call(HookPoint.STOP))
+    error_told_to_the_person(HookedAgent(workspace).call(HookPoint.STOP))
 
 
 @pytest.mark.skipif(os.name == "nt" or os.geteuid() == 0, reason="nobody can keep root from writing")
@@ -136,7 +144,7 @@ def test_a_database_that_is_out_of_reach(workspace: Workspace) -> None:
         port = nobody.getsockname()[1]
         url = f"postgresql://me:secret@127.0.0.1:{port}/plans"
 
-        error = error_of_silent_hook(
+        error = error_told_to_the_person(
             HookedAgent(Workspace(workspace.project, workspace.home, {**workspace.more, "TILDONE_STORE": url})).call(
                 HookPoint.STOP
             )
@@ -149,7 +157,7 @@ def test_a_database_that_is_out_of_reach(workspace: Workspace) -> None:
 def test_a_database_that_never_answers(workspace: Workspace, black_hole: int) -> None:
     url = f"postgresql://me:secret@127.0.0.1:{black_hole}/plans"
 
-    error = error_of_silent_hook(
+    error = error_told_to_the_person(
         HookedAgent(Workspace(workspace.project, workspace.home, {**workspace.more, "TILDONE_STORE": url})).call(
             HookPoint.STOP
         )
@@ -186,29 +194,32 @@ def test_a_working_folder_that_was_deleted(workspace: Workspace, tmp_path: Path)
         check=True,
     )
 
-    assert done.stdout == b""
-    assert done.stderr.count(b"\n") == 1
+    error_told_to_the_person(Answer(done.returncode, done.stdout.decode(), done.stderr.decode()))
 
 
-@pytest.mark.parametrize("cwd", ["/no/such/folder", "a\0b", 7, None, "\ud800", ""])
-def test_a_working_folder_that_is_invalid(workspace: Workspace, cwd: object) -> None:
+@pytest.mark.parametrize("cwd", ["/no/such/folder", 7, None, ""])
+def test_a_working_folder_that_does_not_exist(workspace: Workspace, cwd: object) -> None:
     answer = in_process(["claude"], to_json({**PAYLOAD, "cwd": cwd}), workspace.environ)
 
-    assert (answer.code, answer.out) == (0, "")
-    assert answer.err.count("\n") <= 1
+    assert answer == Answer(0, "", "")
+
+
+@pytest.mark.parametrize("cwd", ["a\0b", "\ud800"])
+def test_a_working_folder_that_is_invalid(workspace: Workspace, cwd: str) -> None:
+    error_told_to_the_person(in_process(["claude"], to_json({**PAYLOAD, "cwd": cwd}), workspace.environ))
 
 
 def test_settings_that_can_not_be_parsed(workspace: Workspace) -> None:
     (workspace.project / "tildone.toml").write_text("max_nudges = [", encoding="utf-8")
 
-    error_of_silent_hook(HookedAgent(workspace).report(HookPoint.STOP))
+    error_told_to_the_person(HookedAgent(workspace).report(HookPoint.STOP))
 
 
 @pytest.mark.parametrize("text", ['gate = "maybe"', "max_cost = -1", "max_same = 1.5", "max_minutes = true"])
 def test_a_setting_of_the_wrong_type(workspace: Workspace, text: str) -> None:
     (workspace.project / "tildone.toml").write_text(text, encoding="utf-8")
 
-    assert text.split(" ", maxsplit=1)[0] in error_of_silent_hook(HookedAgent(workspace).report(HookPoint.STOP))
+    assert text.split(" ", maxsplit=1)[0] in error_told_to_the_person(HookedAgent(workspace).report(HookPoint.STOP))
 
 
 @pytest.mark.parametrize("words", [[], ["nobody"], ["nobody", "Stop"], ["--store"], [""]])
@@ -256,7 +267,7 @@ def test_a_bug_is_reported_with_its_type(agent: HookedAgent, monkeypatch: pytest
 
     monkeypatch.setattr(answers, "answer", broken)
 
-    assert "KeyError" in error_of_silent_hook(agent.report(HookPoint.STOP))
+    assert "KeyError" in error_told_to_the_person(agent.report(HookPoint.STOP))
 
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt, SystemExit, MemoryError, RecursionError, BrokenPipeError])
@@ -270,7 +281,7 @@ def test_any_exception_is_caught(
 
     monkeypatch.setattr(answers, "answer", broken)
 
-    error_of_silent_hook(agent.report(HookPoint.STOP))
+    error_told_to_the_person(agent.report(HookPoint.STOP))
 
 
 def test_a_package_that_is_missing(workspace: Workspace, tmp_path: Path) -> None:
@@ -279,7 +290,7 @@ def test_a_package_that_is_missing(workspace: Workspace, tmp_path: Path) -> None
     (tmp_path / "broken" / "apsw.py").write_text("raise ImportError('no such library')\n", encoding="utf-8")
     broken = Workspace(workspace.project, workspace.home, {**workspace.more, "PYTHONPATH": str(tmp_path / "broken")})
 
-    assert "no such library" in error_of_silent_hook(HookedAgent(broken).call(HookPoint.STOP))
+    assert "no such library" in error_told_to_the_person(HookedAgent(broken).call(HookPoint.STOP))
 
 
 @pytest.mark.skipif(os.name == "nt", reason="needs a POSIX shell")
@@ -301,7 +312,8 @@ def test_a_stream_that_is_closed(workspace: Workspace, closed: str) -> None:
     assert b"Traceback" not in done.stderr
 
 
-def test_a_closed_standard_output_pipe(workspace: Workspace) -> None:
+def test_a_nudge_that_cannot_be_written_does_not_count(workspace: Workspace) -> None:
+    """The agent has closed the pipe: it does not wait for the reply any more."""
     workspace.plan(*OPEN)
     ours, theirs = os.pipe()
     os.close(ours)
@@ -318,6 +330,7 @@ def test_a_closed_standard_output_pipe(workspace: Workspace) -> None:
     os.close(theirs)
     assert done.returncode == 0
     assert done.stderr.count(b"\n") == 1
+    assert (workspace.session.state.nudges, workspace.session.state.drift) == (0, 0)
 
 
 @pytest.mark.slow

@@ -15,6 +15,8 @@ from tildone.dialects.by_hand import BY_HAND
 from tildone.ids import now
 from tildone.integrations.claude import INTEGRATION as CLAUDE
 from tildone.integrations.cursor import INTEGRATION as CURSOR
+from tildone.integrations.opencode import INTEGRATION as OPENCODE
+from tildone.integrations.pi import INTEGRATION as PI
 from tildone.integrations.record import HookPoint, Integration
 from tildone.log.events import Actor, Bound, Directive, DirectiveSet, Event, Nudged, Tripped
 from tildone.wiring import open_session, open_store
@@ -35,6 +37,31 @@ def test_an_agent_that_stops_with_work_left_is_told_to_continue_and_the_nudge_is
     assert "Write the parser" in nudge
     assert "Wire it up" in nudge
     assert facts(agent.workspace) == ["PlanChanged", "Nudged"]
+
+
+@pytest.mark.parametrize("integration", [OPENCODE, PI])
+def test_a_nudge_that_a_shim_did_not_deliver_does_not_count(workspace: Workspace, integration: Integration) -> None:
+    agent = HookedAgent(workspace, integration)
+    workspace.plan(*OPEN)
+    agent.stops("First.")
+    agent.stops("Second.")
+
+    answers = [agent.report(HookPoint.UNDELIVERED) for _ in range(2)]
+
+    assert [(answer.code, answer.out, answer.err) for answer in answers] == [(0, "", "")] * 2
+    state = workspace.session.state
+    assert (state.nudges, state.drift, workspace.tasks) == (0, 0, list(OPEN))
+
+
+def test_a_change_after_the_nudge_is_not_taken_back(workspace: Workspace) -> None:
+    agent = HookedAgent(workspace, OPENCODE)
+    workspace.plan(*OPEN)
+    agent.stops()
+    workspace.plan(*OPEN, ("More", "pending"))
+
+    agent.report(HookPoint.UNDELIVERED)
+
+    assert workspace.tasks == [*OPEN, ("More", "pending")]
 
 
 @pytest.mark.parametrize("dialect", ["indexed", "phased", "declared"])

@@ -24,15 +24,22 @@ async function run(work) {
 async function opencode() {
   const sessions = { child: { parentID: "main" } }
   let last = {}
+  let refuses = false
   const session = {
     get: async ({ path }) => ({ data: sessions[path.id] ?? {} }),
     messages: async () => ({ data: [last] }),
-    prompt: ask("prompt"),
+    prompt: async (given) => {
+      calls.push(["prompt", given])
+      if (refuses) throw new Error("the session is busy")
+      const parts = given.body.parts.map((part) => ({ ...part, id: "prt_1" }))
+      await hooks["chat.message"]({ sessionID: given.path.id }, { message: { id: "m" }, parts })
+    },
   }
   const client = { session, tui: { showToast: ask("toast") } }
   const hooks = await module.Tildone({ client, directory: "/project" })
-  for (const { hook, given, last: message } of steps) {
+  for (const { hook, given, last: message, refuses: refusal } of steps) {
     if (message) last = message
+    refuses = refusal ?? false
     await run(async () => (await hooks[hook](...given), hook === "event" ? null : given[1]))
   }
 }
@@ -50,7 +57,8 @@ async function pi() {
   })
   module.default({ on: (event, handler) => (handlers[event] = handler), registerTool: (tool) => (tools[tool.name] = tool) })
   for (const { hook, given, pending, tool } of steps) {
-    const context = ctx(pending ? { hasPendingMessages: () => true } : {})
+    let asked = 0
+    const context = ctx(pending ? { hasPendingMessages: () => pending !== "later" || asked++ > 0 } : {})
     await run(() => (tool ? tools[tool].execute("1", given, undefined, undefined, context) : handlers[hook](given, context)))
   }
 }

@@ -20,6 +20,7 @@ RUNS_TYPES = (22, 18)
 STOP = {"hook": "event", "given": [{"event": {"type": "session.idle", "properties": {"sessionID": "main"}}}]}
 SETTLE: dict[str, Any] = {"outcome": "completed", "continue": False, "entries": [], "context": {"contextMessages": []}}
 TOOL = {"name": "todo", "label": "Todo", "description": "Your plan", "parameters": {}, "snippet": "", "guidelines": []}
+NOT_WORKING = "tildone does not work, and the agent goes on without it: "
 both = pytest.mark.parametrize("host", FILES)
 
 
@@ -86,7 +87,9 @@ def installed(person: Person, host: str, *options: str) -> Shim:
     file.write_text(text.replace(json.dumps(str(PROGRAM)), json.dumps(str(program))), encoding="utf-8")
     program.parent.mkdir()
     here = program.parent
-    script = f'#!/bin/sh\nread -r payload\necho "$* $payload" >> {here}/calls\ncat {here}/"$3".answer 2>/dev/null\n'
+    script = (
+        f'#!/bin/sh\nread -r payload\necho "$* $payload" >> {here}/calls\ncat {here}/"$3".answer 2>/dev/null\nexit 0\n'
+    )
     program.write_text(script, encoding="utf-8")
     program.chmod(0o755)
     return Shim(host, file, program)
@@ -103,9 +106,8 @@ def idle(**info: Any) -> dict[str, Any]:
 def test_opencode_continues_with_the_same_agent_and_model(shim: Shim) -> None:
     """And our prompt is not reported as the person's."""
     shim.set_reply("session.idle", {"prompt": "Go on."})
-    ours = {"parts": [{"type": "text", "text": "Go on.", "id": "prt_1"}], "message": {"id": "m"}}
 
-    _, agent_calls = shim.run(idle(), {"hook": "chat.message", "given": [{"sessionID": "main"}, ours]})
+    _, agent_calls = shim.run(idle())
 
     model = {"providerID": "local", "modelID": "scripted"}
     body = {"agent": "build", "model": model, "parts": [{"type": "text", "text": "Go on."}]}
@@ -121,6 +123,16 @@ def test_opencode_reports_how_a_turn_ended(shim: Shim, error: str, status: str) 
     shim.run(idle(error={"name": error}))
 
     assert [payload["status"] for _, payload in shim.calls] == [status]
+
+
+@pytest.mark.parametrize("host", ["opencode"])
+def test_a_prompt_that_opencode_refuses_is_reported(shim: Shim) -> None:
+    """So that it does not count as a nudge."""
+    shim.set_reply("session.idle", {"prompt": "Go on."})
+
+    shim.run({**idle(), "refuses": True})
+
+    assert [command for command, _ in shim.calls] == ["hook opencode session.idle", "hook opencode nudge.undelivered"]
 
 
 @pytest.mark.parametrize("host", ["opencode"])
@@ -212,6 +224,32 @@ def test_pi_is_not_continued_after_an_interruption_or_if_it_continues_anyway(shi
 
 
 @pytest.mark.parametrize("host", ["pi"])
+def test_a_nudge_that_pi_has_no_use_for_is_reported(shim: Shim) -> None:
+    """The person wrote while the hook ran, so the nudge does not count."""
+    shim.set_reply("agent_before_settle", {"prompt": "Go on."})
+
+    [result], _ = shim.run({"hook": "agent_before_settle", "given": SETTLE, "pending": "later"})
+
+    assert result is None
+    assert [command for command, _ in shim.calls] == ["hook pi agent_before_settle", "hook pi nudge_undelivered"]
+
+
+@both
+def test_a_program_that_fails_is_told_once(shim: Shim) -> None:
+    shim.program.write_text("#!/bin/sh\nexit 3\n", encoding="utf-8")
+    events = {"opencode": [idle(), idle()], "pi": [{"hook": "agent_before_settle", "given": SETTLE}] * 2}
+
+    _, agent_calls = shim.run(*events[shim.host])
+
+    notice = f"{NOT_WORKING}it ends with exit code 3. To check: tildone doctor"
+    shown = {
+        "opencode": ["toast", {"body": {"message": notice, "variant": "warning"}}],
+        "pi": ["notify", [notice, "warning"]],
+    }
+    assert agent_calls == [shown[shim.host]]
+
+
+@pytest.mark.parametrize("host", ["pi"])
 def test_pi_registers_the_offered_tools_and_shows_the_status_line(shim: Shim) -> None:
     shim.set_reply("tools", {"tools": [TOOL]})
     shim.set_reply("status", "✓ 0/2 · One\n")
@@ -229,7 +267,7 @@ def test_pi_registers_the_offered_tools_and_shows_the_status_line(shim: Shim) ->
 @both
 @pytest.mark.parametrize("wrong", ["nothing", "garbage", "list", "none"])
 def test_a_broken_tildone_does_not_disturb_the_coding_agent(shim: Shim, wrong: str) -> None:
-    """The program is missing, prints nothing, or prints garbage."""
+    """The program is missing, which the person is told once, or prints nothing or garbage."""
     if wrong == "none":
         shim.program.unlink()
     for event in ("session.idle", "session.created", "chat.message", "tool.execute.before", "tools", "status"):
@@ -256,8 +294,10 @@ def test_a_broken_tildone_does_not_disturb_the_coding_agent(shim: Shim, wrong: s
 
     results, agent_calls = shim.run(*steps[shim.host])
 
+    notices = [given for name, given in agent_calls if name in ("toast", "notify")]
     assert not [result for result in results if isinstance(result, dict) and "thrown" in result]
-    assert not [one for one in agent_calls if one[0] in ("prompt", "toast", "notify")]
+    assert not [one for one in agent_calls if one[0] == "prompt"]
+    assert [NOT_WORKING in json.dumps(notice) for notice in notices] == ([True] if wrong == "none" else [])
 
 
 @pytest.mark.parametrize("host", ["pi"])

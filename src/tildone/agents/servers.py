@@ -29,21 +29,23 @@ FOLDER = "servers"
 
 
 class ProvidedTools:
-    """A context in which a server process provides the coding agent `agent_pid` with tools.
+    """A context in which a server process provides a coding agent with tools.
 
-    `agents_dir` is the folder of the agent registry. `server_pid` is this process by default.
+    `agents_dir` is the folder of the agent registry. `agent_pids` is the process of the coding agent, and any other
+    that its hooks may consider to be that. `server_pid` is this process by default.
     """
 
-    def __init__(self, agents_dir: str, agent_pid: int, server_pid: int = 0) -> None:
+    def __init__(self, agents_dir: str, *agent_pids: int, server_pid: int = 0) -> None:
         self._folder = _folder(agents_dir)
-        self._agent = agent_pid
+        self._agents = agent_pids
         self._server = server_pid or os.getpid()
 
     def __enter__(self) -> None:
         self.announce()
 
     def __exit__(self, *_: object) -> None:
-        _remove(self._path)
+        for agent in self._agents:
+            _remove(self._path(agent))
 
     def announce(self) -> None:
         """Say that the tools are there, until the context or the server process ends."""
@@ -52,15 +54,15 @@ class ProvidedTools:
             for path, agent, server in _entries(self._folder):
                 if not _counts(path, agent, server):
                     _remove(path)
-            with open(self._path, "w", encoding="ascii") as file:
-                file.write(_start_times(self._agent, self._server))
+            for agent in self._agents:
+                with open(self._path(agent), "w", encoding="ascii") as file:
+                    file.write(_start_times(agent, self._server))
         except OSError:
             # Serving is more important than hooks that know of it.
             return
 
-    @property
-    def _path(self) -> str:
-        return os.path.join(self._folder, f"{self._agent}.{self._server}")
+    def _path(self, agent: int) -> str:
+        return os.path.join(self._folder, f"{agent}.{self._server}")
 
 
 def has_tools(agents_dir: str, agent_pid: int) -> bool:

@@ -2,8 +2,11 @@
 
 A hook fails open. Whatever goes wrong, the exit code is 0, standard output holds a complete reply or nothing, standard
 error holds at most one line, and a watchdog ends the process after a few seconds: a broken tildone never blocks an
-agent. Imports happen inside the guarded functions for the same reason, and because they take most of a hook's time:
-an event loads only what it needs.
+agent. The person is told once (`tildone.hooks.troubles`). Imports happen inside the guarded functions for the same
+reason, and because they take most of a hook's time: an event loads only what it needs.
+
+There is one exception from the exit code, at the end of a session, which no hook can delay: where the agent prints what
+a failed hook wrote, and nothing else, a notice that was shown nowhere is given there.
 """
 
 from __future__ import annotations
@@ -18,32 +21,61 @@ if TYPE_CHECKING:
     from _thread import LockType
     from collections.abc import Sequence
 
+    from tildone.hooks.event import HookEvent
     from tildone.integrations.record import Hooks, Integration
 
 TIMEOUT_SECONDS = 5.0
+RESERVED_SECONDS = 0.5
+"""How long before the agent's own time limit a hook ends."""
+
 MAX_ERROR_LENGTH = 300
 OPTIONS = ("store", "session", "dialect")
 AT_A_TERMINAL = "a hook reads the JSON that a coding agent sends on standard input; see tildone hook --help"
+
+
+class HookRun:
+    """One run of a hook: the event, as soon as it is known, and whether a reply has been printed."""
+
+    def __init__(self) -> None:
+        self.event: HookEvent | None = None
+        self.pid = 0
+        self.has_printed = False
+        self.finished = allocate_lock()
+        self.finished.acquire()
+
+    def print(self, text: str) -> None:
+        """Write a reply to standard output.
+
+        Raises:
+            OSError: it cannot be written, or not completely.
+        """
+        remaining = text.encode("utf-8", "backslashreplace")
+        while remaining:
+            self.has_printed = True
+            remaining = remaining[os.write(1, remaining) :]
+
+    def watch(self, seconds: float) -> None:
+        """End the process, whatever it is doing, if it has not finished after that time."""
+        start_new_thread(_watch, (self.finished, seconds))
 
 
 def main(argv: Sequence[str]) -> int:
     """Answer a hook. `argv` names the coding agent, and the event unless the JSON on standard input names it."""
     # Garbage collection takes up to a tenth of the time of a process this short, and frees nothing that matters.
     gc.disable()
-    finished = allocate_lock()
+    hook = HookRun()
     try:
-        finished.acquire()
-        start_new_thread(_watch, (finished,))
-        run(argv)
+        hook.watch(TIMEOUT_SECONDS)
+        run(argv, hook)
     except BaseException as error:  # noqa: BLE001  whatever the error, the agent continues
-        _report(error)
+        _report(error, hook)
     finally:
-        finished.release()
+        hook.finished.release()
         gc.enable()
-    return 0
+    return _end_with_notice(hook)
 
 
-def run(argv: Sequence[str]) -> None:
+def run(argv: Sequence[str], hook: HookRun) -> None:
     """Read the event and print the reply. Errors propagate to `main`."""
     from tildone.config import load  # noqa: PLC0415  see the module's docstring
     from tildone.hooks.event import HookEvent, field_in, read  # noqa: PLC0415  the same
@@ -59,17 +91,20 @@ def run(argv: Sequence[str]) -> None:
     point = hooks.points.get(name) if isinstance(name, str) else None
     if point is None:
         return
+    if name in hooks.time_limits:
+        hook.watch(hooks.time_limits[str(name)] - RESERVED_SECONDS)
     event = HookEvent(integration, hooks, str(name), point, payload, os.environ)
-    pid = event.process
-    settings = load(flags, os.environ, event.folder)
     if PROBE in payload:
         from tildone.hooks.probe import probe_reply  # noqa: PLC0415  the same
 
-        _print(probe_reply(settings))
-    elif not try_fast_path(event, settings, pid):
+        hook.print(probe_reply(load(flags, os.environ, event.folder)))
+        return
+    hook.event, hook.pid = event, event.process
+    settings = load(flags, os.environ, event.folder)
+    if not try_fast_path(event, settings, hook.pid):
         from tildone.hooks.answers import answer  # noqa: PLC0415  the same
 
-        _print(answer(event, settings, pid))
+        answer(event, settings, hook.pid, hook.print)
 
 
 def _integration(name: str) -> tuple[Integration, Hooks]:
@@ -105,29 +140,46 @@ def _parse(argv: Sequence[str]) -> tuple[list[str], dict[str, str]]:
     return words, flags
 
 
-def _print(text: str) -> None:
-    remaining = text.encode("utf-8", "backslashreplace")
-    while remaining:
-        remaining = remaining[os.write(1, remaining) :]
+def _watch(finished: LockType, seconds: float) -> None:
+    """End the process if it does not finish in time. There may be several watchdogs."""
+    if finished.acquire(timeout=seconds):
+        finished.release()
+        return
+    _write_error(f"the hook took longer than {seconds:.3g} seconds")
+    os._exit(0)
 
 
-def _watch(finished: LockType) -> None:
-    """End the process, whatever it is doing, if it does not finish in time."""
-    if not finished.acquire(timeout=TIMEOUT_SECONDS):
-        _write_error(f"the hook took longer than {TIMEOUT_SECONDS:.0f} seconds")
-        os._exit(0)
-
-
-def _report(error: BaseException) -> None:
-    """Write one line about an error, with its type if it is a bug, and with control characters escaped."""
+def _report(error: BaseException, hook: HookRun) -> None:
+    """Write one line about an error, with its type if it is a bug, and tell the person if the agent can."""
     try:
         from tildone.errors import TildoneError  # noqa: PLC0415  only errors need it
         from tildone.views.sanitize import printable  # noqa: PLC0415  the same
 
         expected = isinstance(error, TildoneError | ValueError) and str(error)
-        _write_error(printable(str(error) if expected else f"{type(error).__name__}: {error}"))
+        problem = printable(str(error) if expected else f"{type(error).__name__}: {error}")[:MAX_ERROR_LENGTH]
+        _write_error(problem)
+        if hook.event is not None and not hook.has_printed:
+            from tildone.hooks.troubles import trouble_reply  # noqa: PLC0415  the same
+
+            hook.print(trouble_reply(hook.event, hook.pid, problem))
     except BaseException:  # noqa: BLE001, S110  there is no way left to report it
         pass
+
+
+def _end_with_notice(hook: HookRun) -> int:
+    """Print the notice that was kept for the end of a session, if this is one; return the exit code."""
+    if hook.event is None or not hook.event.ends_unattended:
+        return 0
+    try:
+        from tildone.hooks.troubles import EXIT_CODE_WITH_NOTICE, kept_notice  # noqa: PLC0415  only this needs it
+
+        notice = kept_notice(hook.event, hook.pid)
+        if notice:
+            os.write(2, f"{notice}\n".encode("utf-8", "backslashreplace"))
+            return EXIT_CODE_WITH_NOTICE
+    except BaseException:  # noqa: BLE001, S110  there is no way left to report it
+        pass
+    return 0
 
 
 def _write_error(line: str) -> None:

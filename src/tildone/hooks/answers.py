@@ -32,6 +32,12 @@ STORE_TIMEOUT_SECONDS = 1.5
 """How long a hook waits for a store that other processes are writing to."""
 
 
+STOPPED_NOTICE = "tildone: the agent was stopped by tildone stop. To go on: tildone resume"
+
+WITHOUT_REPLY = (HookPoint.STATUS_LINE, HookPoint.OFFER_TOOLS, HookPoint.CALL_TOOL)
+"""The hook points whose output is not a reply to the agent."""
+
+
 @value
 class HookContext:
     """An event, the agent that it comes from, and the session with the agent's plan."""
@@ -48,27 +54,49 @@ class HookContext:
         return self.session.seen_head
 
 
-def answer(event: HookEvent, settings: Settings, pid: int) -> str:
-    """Return the text to print: a reply in the agent's own format, or an empty string."""
+def answer(event: HookEvent, settings: Settings, pid: int, write: Callable[[str], None]) -> None:
+    """Write the reply in the agent's own format, if there is one.
+
+    Raises:
+        OSError: it cannot be written. A nudge that does not reach the agent does not count.
+    """
+    if event.point in WITHOUT_REPLY:
+        write(_output(event, settings, pid))
+        return
+    context = _admit(event, settings, pid)
+    if context.session.plan.tasks and event.point in (HookPoint.STOP, HookPoint.PROMPT, HookPoint.SESSION_START):
+        from tildone.hooks.lost_plans import note_plan  # noqa: PLC0415  see _reply
+
+        note_plan(event, context.agent, settings)
+    reply = _reply(context)
+    if reply is None:
+        return
+    if reply.kind is ReplyKind.NOTIFY and not can_reply(event, ReplyKind.NOTIFY):
+        os.write(2, f"{sanitized(reply.text)}\n".encode("utf-8", "backslashreplace"))
+    if reply.kind in (ReplyKind.NOTIFY, ReplyKind.HALT) and event.is_unattended:
+        from tildone.hooks.troubles import keep_notice  # noqa: PLC0415  see _reply
+
+        keep_notice(event, pid, sanitized(STOPPED_NOTICE if reply.kind is ReplyKind.HALT else reply.text))
+    try:
+        write(rendered(event, reply))
+    except OSError:
+        if reply.kind is ReplyKind.CONTINUE:
+            context.session.retract_nudge()
+        raise
+
+
+def _output(event: HookEvent, settings: Settings, pid: int) -> str:
+    """Return what our own commands and shims expect, which is not a reply: tools, a result, or the status line."""
     if event.point is HookPoint.OFFER_TOOLS:
         from tildone.agents.servers import ProvidedTools  # noqa: PLC0415  see _reply
         from tildone.hooks.tools import offered_tools  # noqa: PLC0415  see _reply
 
         if pid:
             # The agent has them from now on, until its process ends.
-            ProvidedTools(settings.agents_dir, pid, pid).announce()
+            ProvidedTools(settings.agents_dir, pid, server_pid=pid).announce()
         return offered_tools(settings.dialect or DEFAULT_DIALECT)
     context = _admit(event, settings, pid)
-    if event.point is HookPoint.STATUS_LINE:
-        return _status_line(context)
-    if event.point is HookPoint.CALL_TOOL:
-        return _call_tool(context)
-    reply = _reply(context)
-    if reply is None:
-        return ""
-    if reply.kind is ReplyKind.NOTIFY and not can_reply(event, ReplyKind.NOTIFY):
-        os.write(2, f"{sanitized(reply.text)}\n".encode("utf-8", "backslashreplace"))
-    return rendered(event, reply)
+    return _status_line(context) if event.point is HookPoint.STATUS_LINE else _call_tool(context)
 
 
 def _admit(event: HookEvent, settings: Settings, pid: int) -> HookContext:
@@ -147,6 +175,9 @@ def _reply(context: HookContext) -> HookReply | None:
             from tildone.hooks.gate import note_message  # noqa: PLC0415  see above
 
             note_message(context.event, context.agents, context.agent.id)
+            return None
+        case HookPoint.UNDELIVERED:
+            context.session.retract_nudge()
             return None
         case HookPoint.BEFORE_TOOL:
             return _halt_if_stopped(context)

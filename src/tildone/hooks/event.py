@@ -10,6 +10,7 @@ import sys
 
 from tildone.agents.identity import agent_id
 from tildone.agents.processes import agent_process
+from tildone.integrations.record import HookPoint
 from tildone.log.json_scanner import WHITESPACE, parse
 from tildone.typing import TYPE_CHECKING
 from tildone.value import value
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from tildone.agents.identity import AgentId
-    from tildone.integrations.record import Field, HookPoint, Hooks, Integration
+    from tildone.integrations.record import Field, Hooks, Integration
 
 MAX_STDIN_BYTES = 32_000_000
 """Longer input is refused, after it has been read to its end so that the writer does not fail."""
@@ -96,6 +97,17 @@ class HookEvent:
     def in_plan_mode(self) -> bool:
         """Whether the agent is planning, and therefore not working on the plan."""
         return self.text("permission_mode") == "plan"
+
+    @property
+    def is_unattended(self) -> bool:
+        """Whether the agent is known to run without a person at its interface, and then shows no notices."""
+        variable, attended = self.hooks.attended_if
+        return variable != "" and self.environ.get(variable, attended) != attended
+
+    @property
+    def ends_unattended(self) -> bool:
+        """Whether this is the end of an unattended session."""
+        return self.point is HookPoint.SESSION_END and self.is_unattended
 
     @property
     def will_wake(self) -> bool:

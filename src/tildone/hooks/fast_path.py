@@ -69,6 +69,10 @@ def try_fast_path(event: HookEvent, settings: Settings, pid: int) -> bool:
     if event.point is HookPoint.STATUS_LINE or (settings.store.scheme and not is_missing):
         return is_missing
     summary = SessionSummary() if is_missing else _summary(settings, agent)
+    if summary is not None and summary.head is None and event.point is HookPoint.STOP:
+        from tildone.hooks.lost_plans import check_not_lost  # noqa: PLC0415  only empty sessions need it
+
+        check_not_lost(event, agent, settings)
     return summary is not None and _is_silent(event, summary)
 
 

@@ -128,6 +128,7 @@ INTEGRATION = Integration(
         halt_replies={HookPoint.BEFORE_TOOL: {**END_TURN, **DENY}, HookPoint.AFTER_TOOL: END_TURN},
         notice_reply=MESSAGE,
         starts_servers=True,
+        attended_if=("CLAUDE_CODE_ENTRYPOINT", "cli"),
         conversation_variable=CONVERSATION_VARIABLE,
         project_variable="CLAUDE_PROJECT_DIR",
         continues_subagents=True,

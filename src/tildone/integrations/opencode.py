@@ -78,6 +78,7 @@ INTEGRATION = Integration(
             "tool.execute.after": HookPoint.AFTER_TOOL,
             "session.compacted": HookPoint.COMPACTION,
             "session.deleted": HookPoint.SESSION_END,
+            "nudge.undelivered": HookPoint.UNDELIVERED,
         },
         fields=SHIM_FIELDS,
         continue_reply=SHIM_CONTINUE,

@@ -64,6 +64,7 @@ INTEGRATION = Integration(
             "tool_result": HookPoint.AFTER_TOOL,
             "session_compact": HookPoint.COMPACTION,
             "session_shutdown": HookPoint.SESSION_END,
+            "nudge_undelivered": HookPoint.UNDELIVERED,
             "status": HookPoint.STATUS_LINE,
             "tools": HookPoint.OFFER_TOOLS,
             "call": HookPoint.CALL_TOOL,

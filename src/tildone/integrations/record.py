@@ -65,7 +65,11 @@ TEXT, EVENT = "<text>", "<event>"
 
 
 class HookPoint(Enum):
-    """A point in an agent's work at which it calls a hook, whatever it calls the event."""
+    """A point in an agent's work at which it calls a hook, whatever it calls the event.
+
+    `STATUS_LINE`, `OFFER_TOOLS` and `CALL_TOOL` ask for output of ours. `UNDELIVERED` is how a shim reports that it
+    could not deliver the reply to the last stop.
+    """
 
     STOP = "stop"
     SESSION_START = "session_start"
@@ -80,6 +84,7 @@ class HookPoint(Enum):
     STATUS_LINE = "status_line"
     OFFER_TOOLS = "offer_tools"
     CALL_TOOL = "call_tool"
+    UNDELIVERED = "undelivered"
 
 
 class ReplyKind(Enum):
@@ -116,7 +121,9 @@ class Hooks:
     `shares_process` means that one process runs several conversations. `time_limits` are the seconds after which the
     agent kills a hook, for the events at which that is less than elsewhere. `starts_servers` means that the process
     that runs its hooks also starts its MCP servers (or has our tools itself), and that its models may run commands: a
-    hook can tell whether the tools are there, and name a command if they are not.
+    hook can tell whether the tools are there, and name a command if they are not. `attended_if` is an environment
+    variable and its value in the interface for people. With another value, the agent shows no notices, but prints what
+    a hook that fails at the end of the session writes to standard error.
     """
 
     points: Mapping[str, HookPoint]
@@ -133,6 +140,7 @@ class Hooks:
     continues_subagents: bool = False
     time_limits: Mapping[str, float] = {}
     starts_servers: bool = False
+    attended_if: tuple[str, str] = ("", "")
 
 
 @value

@@ -8,8 +8,9 @@ const PROGRAM = "%PROGRAM%"
 const ARGUMENTS = "%ARGUMENTS%"
 const OPTIONS = ARGUMENTS.slice(1) // without "mcp", which starts the MCP server
 const TIMEOUT_SECONDS = 10
+const ENDS_WHEN_IDLE = process.argv[2] === "run" // `opencode run` ends at the first stop, so nothing can be delivered
 
-/** Runs `tildone hook opencode` for an event; resolves to its reply, or to an empty object. */
+/** Runs `tildone hook opencode` for an event; resolves to its reply, which has an `error` if the program failed. */
 function callHook(event, payload) {
   return new Promise((resolve) => {
     try {
@@ -18,25 +19,25 @@ function callHook(event, payload) {
         windowsHide: true,
       })
       let out = ""
-      const end = (text) => {
+      const end = (text, error) => {
         clearTimeout(timer)
-        resolve(parseObject(text))
+        resolve(error ? { error } : parseObject(text))
       }
       const timer = setTimeout(() => {
         child.kill("SIGKILL")
         child.stdout.destroy() // its child processes may still have the other end open
         child.unref()
-        end("")
+        end("", `it does not answer within ${TIMEOUT_SECONDS} seconds`)
       }, TIMEOUT_SECONDS * 1000)
-      child.on("error", () => end(""))
-      child.on("close", () => end(out))
+      child.on("error", (error) => end("", error.message))
+      child.on("close", (code) => end(out, code === 0 ? "" : `it ends with exit code ${code}`))
       child.stdin.on("error", () => {})
       child.stdout.on("error", () => {})
       child.stdout.setEncoding("utf8")
       child.stdout.on("data", (text) => (out += text))
       child.stdin.end(JSON.stringify(payload))
-    } catch {
-      resolve({})
+    } catch (error) {
+      resolve({ error: String(error) })
     }
   })
 }
@@ -72,7 +73,23 @@ export const Tildone = async ({ client, directory }) => {
   const busy = new Set() // the sessions in which the model is running
   const nudges = new Map() // by session: the prompt that we sent to continue it
 
-  const report = (event, sessionID, fields = {}) => callHook(event, { sessionID, directory, event, ...fields })
+  const told = new Set() // what the person was told; each notice is shown once
+
+  /** Shows the person a notice; the terminal of `opencode run` shows no toasts. */
+  async function tell(notice) {
+    if (told.has(notice)) return
+    told.add(notice)
+    if (ENDS_WHEN_IDLE) process.stderr.write(`${notice}\n`)
+    else await client.tui.showToast({ body: { message: notice, variant: "warning" } }).catch(() => undefined)
+  }
+
+  /** Reports an event, shows the notice in the reply, if any, and resolves to the reply. */
+  async function report(event, sessionID, fields = {}) {
+    const { error, notice, ...reply } = await callHook(event, { sessionID, directory, event, ...fields })
+    if (error) await tell(`tildone does not work, and the agent goes on without it: ${error}. To check: tildone doctor`)
+    if (typeof notice === "string") await tell(notice)
+    return reply
+  }
 
   /** Resolves to the session that, directly or not, started a subagent's session; otherwise to the session itself. */
   async function root(sessionID) {
@@ -111,18 +128,24 @@ export const Tildone = async ({ client, directory }) => {
   async function continueIfOpen(sessionID) {
     busy.delete(sessionID)
     if (!(await isRoot(sessionID))) return void (await reportOwn("session.idle", sessionID))
+    if (ENDS_WHEN_IDLE) return
     const turn = await lastTurn(sessionID)
     if (!turn) return
     const { text, status, mode, model } = turn
-    const { prompt, notice } = await report("session.idle", sessionID, { text, status, permission_mode: mode })
-    if (notice) await client.tui.showToast({ body: { message: notice, variant: "warning" } })
+    const { prompt } = await report("session.idle", sessionID, { text, status, permission_mode: mode })
+    if (!prompt) return
+    const body = { agent: mode, model, parts: [{ type: "text", text: prompt }] }
     // The person may have sent a prompt in the meantime.
-    if (!prompt || busy.has(sessionID)) return
-    nudges.set(sessionID, prompt)
-    await client.session.prompt({
-      path: { id: sessionID },
-      body: { agent: mode, model, parts: [{ type: "text", text: prompt }] },
-    })
+    const sent = !busy.has(sessionID) && (await deliver(sessionID, prompt, body))
+    if (!sent) await report("nudge.undelivered", sessionID)
+  }
+
+  /** Sends our prompt to a session; resolves to whether it arrived there. */
+  async function deliver(sessionID, prompt, body) {
+    const nudge = { prompt, arrived: false }
+    nudges.set(sessionID, nudge)
+    await client.session.prompt({ path: { id: sessionID }, body }).catch(() => undefined)
+    return nudge.arrived
   }
 
   const events = {
@@ -149,9 +172,12 @@ export const Tildone = async ({ client, directory }) => {
 
     "chat.message": ignoringErrors(async ({ sessionID, agent }, { message, parts }) => {
       const text = textOf(parts)
-      const ours = nudges.get(sessionID) === text
+      const nudge = nudges.get(sessionID)
       nudges.delete(sessionID)
-      if (ours) return
+      if (nudge?.prompt === text) {
+        nudge.arrived = true
+        return
+      }
       if (!(await isRoot(sessionID))) return void kinds.set(sessionID, agent)
       const first = informed.has(sessionID) ? {} : await report("session.created", sessionID)
       informed.add(sessionID)

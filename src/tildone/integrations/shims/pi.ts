@@ -11,7 +11,7 @@ const PARTS: any = "%PARTS%"; // which parts were installed: our tools, our hook
 const TIMEOUT_SECONDS = 10;
 const CUSTOM_TYPE = "tildone";
 
-type Reply = { data: any; text: string; error: string };
+type Reply = { data: any; text: string; error: string; failed: boolean };
 
 /** Runs `tildone hook pi` for an event; resolves to its output, parsed (or {}) and as text, and any error message. */
 function callHook(event: string, payload: object, signal?: AbortSignal): Promise<Reply> {
@@ -20,31 +20,32 @@ function callHook(event: string, payload: object, signal?: AbortSignal): Promise
       const child = spawn(PROGRAM, ["hook", "pi", event, ...OPTIONS], { stdio: "pipe", windowsHide: true });
       let out = "";
       let err = "";
-      const end = (error: string) => {
+      const end = (error: string, failed: boolean) => {
         clearTimeout(timer);
         signal?.removeEventListener("abort", onAbort);
-        resolve({ data: parseObject(out), text: out.trim(), error });
+        resolve({ data: parseObject(out), text: out.trim(), error, failed });
       };
-      const abort = (error: string) => {
+      const abort = (error: string, failed: boolean) => {
         child.kill("SIGKILL");
         child.stdout.destroy(); // its child processes may still have the other ends open
         child.stderr.destroy();
         child.unref();
         out = "";
-        end(error);
+        end(error, failed);
       };
-      const onAbort = () => abort("interrupted");
-      const timer = setTimeout(() => abort(`no answer within ${TIMEOUT_SECONDS} seconds`), TIMEOUT_SECONDS * 1000);
+      const onAbort = () => abort("interrupted", false);
+      const late = () => abort(`no answer within ${TIMEOUT_SECONDS} seconds`, true);
+      const timer = setTimeout(late, TIMEOUT_SECONDS * 1000);
       signal?.addEventListener("abort", onAbort);
-      child.on("error", (error) => end(error.message));
-      child.on("close", () => end(err.trim()));
+      child.on("error", (error) => end(error.message, true));
+      child.on("close", (code) => end(err.trim() || (code ? `it ends with exit code ${code}` : ""), code !== 0));
       child.stdin.on("error", () => {});
       for (const stream of [child.stdout, child.stderr]) stream.on("error", () => {}).setEncoding("utf8");
       child.stdout.on("data", (text) => (out += text));
       child.stderr.on("data", (text) => (err += text));
       child.stdin.end(JSON.stringify(payload));
     } catch (error) {
-      resolve({ data: {}, text: "", error: String(error) });
+      resolve({ data: {}, text: "", error: String(error), failed: true });
     }
   });
 }
@@ -69,9 +70,26 @@ export default function (pi: any) {
   let informed = false; // whether the model of this conversation has received its plan
   const ours = new Set<string>(); // the names of our tools
 
-  const report = (event: string, ctx: any, fields: object = {}, signal?: AbortSignal) => {
+  const told = new Set<string>(); // what the person was told; each notice is shown once
+
+  const tell = (ctx: any, notice: string) => {
+    if (told.has(notice)) return;
+    told.add(notice);
+    if (ctx.hasUI) ctx.ui.notify(notice, "warning");
+    else process.stderr.write(`${notice}\n`);
+  };
+
+  /** Reports an event, and shows the person the notice in the reply, if any. */
+  const report = async (event: string, ctx: any, fields: object = {}, signal?: AbortSignal) => {
     const sessionID = ctx.sessionManager.getSessionId();
-    return callHook(event, { sessionID, directory: ctx.cwd, event, ...fields }, signal);
+    const reply = await callHook(event, { sessionID, directory: ctx.cwd, event, ...fields }, signal);
+    const { notice, halt } = reply.data;
+    if (reply.failed)
+      tell(ctx, `tildone does not work, and the agent goes on without it: ${reply.error}. To check: tildone doctor`);
+    if (typeof notice === "string") tell(ctx, notice);
+    // Without an interface nobody sees why a tool was refused.
+    if (typeof halt === "string" && !ctx.hasUI) tell(ctx, "tildone: stopped by tildone stop. To go on: tildone resume");
+    return reply;
   };
 
   /** Registers a handler whose errors are ignored. */
@@ -129,9 +147,13 @@ export default function (pi: any) {
     // A turn that was interrupted, failed, or continues anyway needs no nudge.
     if (event.outcome !== "completed" || event.continue || ctx.hasPendingMessages()) return undefined;
     const text = lastMessage(event.context.contextMessages);
-    const { prompt, notice } = (await report("agent_before_settle", ctx, { text })).data;
-    if (notice && ctx.hasUI) ctx.ui.notify(notice, "warning");
-    if (!prompt || ctx.hasPendingMessages()) return undefined;
+    const { prompt } = (await report("agent_before_settle", ctx, { text })).data;
+    if (!prompt) return undefined;
+    if (ctx.hasPendingMessages()) {
+      // The person has written in the meantime.
+      await report("nudge_undelivered", ctx);
+      return undefined;
+    }
     const nudge = { type: "custom_message", customType: CUSTOM_TYPE, content: prompt, display: true };
     return { entries: [...event.entries, nudge], continue: true };
   });

@@ -33,22 +33,16 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Tokens:
-    """Tokens of a workload: the tools' definitions, the calls, the answers."""
+    """Tokens of a workload, the parts that they consist of, and the most that is aimed at."""
 
     dialect: str
-    schema: int
-    calls: int
-    answers: int
+    parts: str
+    total: int
     most: int
 
-    @property
-    def total(self) -> int:
-        return self.schema + self.calls + self.answers
-
     def __str__(self) -> str:
-        parts = f"{self.schema} schema + {self.calls} calls + {self.answers} answers"
         verdict = "PASS" if self.total <= self.most else "over"
-        return f"{f'tokens: {self.dialect}':<45} {parts:<44} {self.total:6} ≤ {self.most:<6} {verdict}"
+        return f"{f'tokens: {self.dialect}':<45} {self.parts:<44} {self.total:6} ≤ {self.most:<6} {verdict}"
 
 
 def medians(acts: Sequence[Callable[[], object]], rounds: int) -> list[float]:

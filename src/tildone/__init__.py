@@ -23,6 +23,7 @@ if TYPE_CHECKING:
         Numbered,
         Remove,
         Rename,
+        StartNext,
         Write,
     )
     from tildone.core.plan import Phase, Plan, Status, Task, flat
@@ -56,7 +57,9 @@ if TYPE_CHECKING:
     from tildone.wiring import session_in, store_at
 
 _HOMES = {
-    "tildone.core.ops": "Append At Everything InPhase Insert Mark Move Named Note Numbered Remove Rename Write",
+    "tildone.core.ops": (
+        "Append At Everything InPhase Insert Mark Move Named Note Numbered Remove Rename StartNext Write"
+    ),
     "tildone.core.plan": "Phase Plan Status Task flat",
     "tildone.core.query": "next_task open_tasks",
     "tildone.core.reduce": "Outcome",
@@ -123,6 +126,7 @@ __all__ = [
     "RestReason",
     "Session",
     "SqliteStore",
+    "StartNext",
     "Status",
     "StopFingerprint",
     "Store",

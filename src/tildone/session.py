@@ -5,6 +5,7 @@ from __future__ import annotations
 from itertools import islice
 
 from tildone.core.numbers import same_content, with_status
+from tildone.core.ops import StartNext
 from tildone.core.origins import keep_origins
 from tildone.core.plan import Plan, Status
 from tildone.core.reduce import Outcome, Step, reduce
@@ -56,7 +57,8 @@ class Session:
 
     `author` returns the author of an event of an actor. It is called only when an event is written. `reader` is the
     name under which the store records which head the model has seen; if it is empty, only this object remembers it.
-    `taken` returns the numbers of the tasks that other agents work on: the agent is not held to them.
+    `taken` returns the numbers of the tasks that other agents work on: the agent is not held to them, and does not wait
+    for them.
     """
 
     def __init__(  # noqa: PLR0913  all dependencies are passed by name
@@ -273,12 +275,15 @@ class Session:
 
         def choose_fact(state: State) -> tuple[Outcome, Fact | None]:
             resolved = steps(state.plan) if callable(steps) else steps
-            reduced = reduce(state.plan, resolved, rules or self.dialect.rules)
+            reduced = reduce(state.plan, map(self._with_taken, resolved), rules or self.dialect.rules)
             after = keep_origins(reduced.before, reduced.after, by_user=self._is_person(actor))
             outcome = Outcome(reduced.before, after, reduced.faults)
             return outcome, _fact(state, outcome, call) if outcome.changed else None
 
         return self._writer.record(actor, choose_fact, seen_by)
+
+    def _with_taken(self, step: Step) -> Step:
+        return StartNext(self.taken) if isinstance(step, StartNext) else step
 
     def _is_person(self, actor: Actor) -> bool:
         """Whether a person acts: an import by an agent's process restores a plan of the agent."""

@@ -10,6 +10,7 @@ from bench.compare import Comparison
 from bench.measure import Row, medians
 from tests.project.source import ROOT
 from tests.stores.postgres_keeper import why_not
+from tildone.dialects.brief import DIALECT as BRIEF
 
 ROWS = (
     "cold: tildone todo",
@@ -30,9 +31,13 @@ ROWS = (
     "the plan after 1,000 events, PostgreSQL",
     "10 waiters, 100 sessions, PostgreSQL",
     "tokens: indexed",
+    "tokens: indexed, input",
     "tokens: phased",
+    "tokens: phased, input",
     "tokens: declared",
+    "tokens: declared, input",
     "tokens: brief",
+    "tokens: brief, input",
 )
 
 
@@ -99,8 +104,23 @@ def test_measured_actions_alternate() -> None:
 
 
 def test_every_dialect_stays_within_its_token_budget() -> None:
-    """Tokens are counted exactly, so this can be a test: the brief dialect takes at most 480, definitions included."""
-    by_dialect = {row.dialect: row for row in tokens.rows()}
+    """Tokens are counted exactly, so this can be a test."""
+    by_name = {row.dialect: row for row in tokens.rows()}
 
-    assert by_dialect["brief"].total <= 480
-    assert all(row.total <= row.most for row in by_dialect.values())
+    assert by_name["brief"].total <= 300
+    assert by_name["brief, input"].total <= 3000
+    assert all(row.total <= row.most for row in by_name.values())
+
+
+def test_ten_tasks_take_eleven_calls_in_the_brief_dialect() -> None:
+    """Each is started and completed: completing one starts the next."""
+    workload = tokens.measured(BRIEF, tokens.WORKLOADS["brief"](), len)
+
+    assert len(workload.calls) == len(tokens.TASKS) + 1
+
+
+def test_each_request_carries_the_definitions_and_what_came_before() -> None:
+    """Two calls make three requests: of 100, of 100 + 11 and of 100 + 11 + 22 tokens."""
+    workload = tokens.Workload("brief", 100, (10, 20), (1, 2))
+
+    assert (workload.total, workload.input) == (133, 344)

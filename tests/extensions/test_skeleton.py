@@ -40,7 +40,7 @@ async def test_an_agent_that_stops_is_continued_until_the_plan_is_done() -> None
     await stage.says("go")
 
     assert [task.status for task in plan_on(stage).tasks] == [Status.COMPLETED] * 2
-    nudge = "Your plan is not done:\n1 one\n2 two\nGo on."
+    nudge = "Your plan is not done:\n1 one\n2 two\nGo on;"
     assert [nudge in text for text in stage.told()].count(True) == 2
     assert stage.told()[-1] == "ok, all done"
     assert stage.screen.statuses[STATUS] == "✓ Done (2 items)"

@@ -150,7 +150,7 @@ def test_tasks_are_named_as_the_dialect_of_the_plan_names_them(agent: HookedAgen
     session.dialect = BRIEF
     session.call("todo", {"add": ["One", "Two"], "done": 1})
 
-    assert context(agent, HookPoint.SESSION_START) == "Your plan:\n2 Two\ndone 1"
+    assert context(agent, HookPoint.SESSION_START) == "Your plan:\n2> Two\ndone 1"
 
 
 def test_a_reply_that_the_agent_does_not_accept_is_empty() -> None:

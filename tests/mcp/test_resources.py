@@ -52,7 +52,7 @@ async def test_reading_returns_the_current_plan(project: Project, mode: str) -> 
         after, data = await read(client), json.loads(await read(client, AS_JSON))
 
     assert before == "# Todos\n"
-    assert after == "- [x] One\n- [ ] Two\n  > See there\n"
+    assert after == "- [x] One\n- [/] Two\n  > See there\n"
     changed = data.pop("changed")
     assert (changed["actor"], changed["author"]["name"]) == ("agent", "Ada")
     assert data == {
@@ -65,7 +65,7 @@ async def test_reading_returns_the_current_plan(project: Project, mode: str) -> 
                 "name": "",
                 "tasks": [
                     {"text": "One", "status": "completed", "notes": [], "number": 1, "from_user": False},
-                    {"text": "Two", "status": "pending", "notes": ["See there"], "number": 2, "from_user": False},
+                    {"text": "Two", "status": "in_progress", "notes": ["See there"], "number": 2, "from_user": False},
                 ],
             }
         ],

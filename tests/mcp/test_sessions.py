@@ -65,6 +65,20 @@ async def add(project: Project, text: str, mode: str = "auto", name: str = "test
 
 
 @every_mode
+async def test_finishing_a_task_takes_none_from_another_agent(project: Project, mode: str) -> None:
+    """Nor does the agent wait for the task of the other: the next one that nobody has taken starts."""
+    first_place, second_place = in_claude(project, "1"), in_claude(project, "2", ANOTHER)
+    async with first_place.client(mode, session="ours") as one, second_place.client(mode, session="ours") as two:
+        await one.call_tool("todo", {"add": ["One", "Two", "Three", "Four"], "start": 1})
+        await two.call_tool("todo", {"start": 2})
+        first = text_of(await one.call_tool("todo", {"done": 1}))
+        second = text_of(await two.call_tool("todo", {"done": 2}))
+
+    assert first == "ok; yours: 3\nChanged by others meanwhile; now:\n2> Two\n3> Three\n4 Four\ndone 1"
+    assert second == "ok; yours: 4\nChanged by others meanwhile; now:\n3> Three\n4> Four\ndone 1-2"
+
+
+@every_mode
 async def test_the_first_agent_gets_the_project_session(project: Project, mode: str) -> None:
     """Its record names the session, and the store has the head that its model has seen, for its hooks."""
     await add(in_claude(project, "1"), "One", mode)
@@ -96,7 +110,7 @@ async def test_agents_that_share_a_session_see_each_others_changes(project: Proj
 
     assert project.texts("ours") == ["One", "Two"]
     assert (first, second) == ("1", "2\nPlan:\n1 One\n2 Two")
-    assert third == "ok\nChanged by others meanwhile; now:\n2 Two\ndone 1"
+    assert third == "ok\nChanged by others meanwhile; now:\n2> Two\ndone 1"
 
 
 @every_mode
@@ -239,7 +253,7 @@ async def test_a_model_whose_context_lost_the_plan_is_told_again(project: Projec
         set_seen_head(project, "claude:1", head(project))
         known = text_of(await client.call_tool("todo", {"done": 2}))
 
-    assert forgotten == "ok\nPlan:\n2 Two\ndone 1"
+    assert forgotten == "ok\nPlan:\n2> Two\ndone 1"
     assert known == "ok"
 
 

@@ -60,7 +60,7 @@ async def test_the_official_client_can_use_everything(project: Project, mode: st
 
     assert about is not None
     assert (about.name, tool.name, prompt.name) == ("tildone", "todo", "plan")
-    assert (replies, plan) == (["1-2", "ok"], "- [x] One\n- [ ] Two\n")
+    assert (replies, plan) == (["1-2", "ok"], "- [x] One\n- [/] Two\n")
     assert isinstance(message.content, TextContent)
     assert message.content.text.endswith("Task: Fly")
 
@@ -80,8 +80,8 @@ async def test_a_plan_outlives_its_server_and_others_change_it(project: Project)
         await next_change()
         plan = await read(client)
 
-    assert reply == "ok\nChanged by others meanwhile; now:\n2 By hand\ndone 1"
-    assert plan == "- [x] One\n- [ ] By hand\n- [ ] And again\n"
+    assert reply == "ok\nChanged by others meanwhile; now:\n2> By hand\ndone 1"
+    assert plan == "- [x] One\n- [/] By hand\n- [ ] And again\n"
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells the parent of a process")

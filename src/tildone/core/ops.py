@@ -8,6 +8,7 @@ from tildone.value import value
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from collections.abc import Set as AbstractSet
 
 
 @value
@@ -119,4 +120,14 @@ class Note:
     text: str
 
 
-Op = Write | Append | Insert | Mark | Move | Rename | Remove | Note
+@value
+class StartNext:
+    """Start the next pending task if the earlier steps of the batch finished one and none is in progress.
+
+    `others` returns the numbers of the tasks in progress that other agents started, which do not count.
+    """
+
+    others: Callable[[], AbstractSet[int]] = frozenset
+
+
+Op = Write | Append | Insert | Mark | Move | Rename | Remove | Note | StartNext

@@ -16,7 +16,22 @@ from tildone.core.faults import (
     TooManyTasks,
 )
 from tildone.core.numbers import assign_numbers, numbered
-from tildone.core.ops import Append, At, Insert, Mark, Move, Named, Note, Numbered, Op, Remove, Rename, Selector, Write
+from tildone.core.ops import (
+    Append,
+    At,
+    Insert,
+    Mark,
+    Move,
+    Named,
+    Note,
+    Numbered,
+    Op,
+    Remove,
+    Rename,
+    Selector,
+    StartNext,
+    Write,
+)
 from tildone.core.plan import Phase, Plan, Status, Task
 from tildone.core.rules import Focus, Rules, first_too_long
 from tildone.core.selection import Spot, end_spot, insertion_spot, phase_index, resolve, spots_where, task_at
@@ -25,6 +40,7 @@ from tildone.value import replace, value
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
+    from collections.abc import Set as AbstractSet
 
 Step = Op | Fault
 
@@ -54,7 +70,7 @@ def reduce(plan: Plan, steps: Iterable[Step], rules: Rules) -> Outcome:
     faults: list[Fault] = []
     for step in steps:
         before = draft
-        draft, step_faults = _apply(draft, step, rules)
+        draft, step_faults = _apply(plan, draft, step, rules)
         if step_faults and rules.atomic:
             return Outcome(plan, plan, step_faults)
         faults.extend(step_faults)
@@ -81,7 +97,8 @@ def enforce_focus(plan: Plan, rules: Rules) -> Plan:
     return _change(plan, pending[:1], lambda task: replace(task, status=Status.IN_PROGRESS))
 
 
-def _apply(plan: Plan, step: Step, rules: Rules) -> tuple[Plan, tuple[Fault, ...]]:
+def _apply(start: Plan, plan: Plan, step: Step, rules: Rules) -> tuple[Plan, tuple[Fault, ...]]:
+    """Apply one step to the plan; `start` is the plan before the batch."""
     match step:
         case Write(phases):
             return _write(plan, Plan(phases), rules)
@@ -99,6 +116,8 @@ def _apply(plan: Plan, step: Step, rules: Rules) -> tuple[Plan, tuple[Fault, ...
             return _remove(plan, target)
         case Note(target, text):
             return _note(plan, target, text)
+        case StartNext(others):
+            return _start_next(start, plan, others), ()
         case fault:
             return plan, (fault,)
 
@@ -202,6 +221,14 @@ def _note(plan: Plan, target: Named | At | Numbered, text: str) -> tuple[Plan, t
     if not text:
         return plan, (EmptyNote(),)
     return _change(plan, spots, lambda task: replace(task, notes=(*task.notes, text))), ()
+
+
+def _start_next(start: Plan, plan: Plan, others: Callable[[], AbstractSet[int]]) -> Plan:
+    # Late, because hooks make no such change.
+    from tildone.core.succession import successor  # noqa: PLC0415  see above
+
+    spot = successor(start, plan, others)
+    return plan if spot is None else _change(plan, [spot], lambda task: replace(task, status=Status.IN_PROGRESS))
 
 
 def _cleared_if_finished(plan: Plan) -> Plan:

@@ -217,4 +217,4 @@ def _call_tool(context: HookContext) -> str:
     from tildone.hooks.tools import call_tool  # noqa: PLC0415  see _reply
 
     author = author_of(context.event, context.agents, context.agent)
-    return call_tool(context.event, context.settings, context.session.store, context.agent.reader, author)
+    return call_tool(context.event, context.settings, context.session, author)

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from tildone.config import Settings
     from tildone.hooks.event import HookEvent
     from tildone.log.events import Author
-    from tildone.log.store import Store
+    from tildone.session import Session
 
 
 def offered_tools(dialect: str) -> str:
@@ -33,8 +33,8 @@ def offered_tools(dialect: str) -> str:
     return f"{codec.dump({'tools': tools})}\n"
 
 
-def call_tool(event: HookEvent, settings: Settings, store: Store, reader: str, author: Author) -> str:
-    """Carry out a tool call of the model `reader`, as a change by `author`. Return the result to print.
+def call_tool(event: HookEvent, settings: Settings, agent_session: Session, author: Author) -> str:
+    """Carry out a tool call in an agent's session, as a change by `author`. Return the result to print.
 
     Raises:
         UsageError: there is no such tool.
@@ -43,7 +43,8 @@ def call_tool(event: HookEvent, settings: Settings, store: Store, reader: str, a
     dialect = dialect_of_tool(tool)
     if dialect is None:
         raise UsageError(f"there is no tool {tool!r}")
-    session = open_session(settings, dialect_named(dialect), store, lambda: author, reader)
+    session = open_session(settings, dialect_named(dialect), agent_session.store, lambda: author, agent_session.reader)
+    session.taken = agent_session.taken
     reply = session.call(tool, arguments(event.get("tool_input")))
     result = {"text": reply.text, "failed": reply.failed, "line": status_line(session.state)}
     return f"{codec.dump(result)}\n"

@@ -181,9 +181,17 @@ class Connection:
             own = replace(self._settings, session=agent.session)
             self._session = open_session(own, self._dialect, self._store.get(), lambda: self._author)
         self._session.reader = agent.reader
+        self._session.taken = lambda: _tasks_of_others(self._settings, self._store, agent)
         if self._caller.retention is Retention.NONE:
             self._session.set_seen_head(None)
         return self._session
+
+
+def _tasks_of_others(settings: Settings, store: Store, agent: Agent) -> frozenset[int]:
+    # Imported here because it is needed only if the agent finishes a task while another one is in progress.
+    from tildone.wiring.claims import claimed_by_others  # noqa: PLC0415  see above
+
+    return claimed_by_others(replace(settings, session=agent.session), store, lambda: str(agent.id))()
 
 
 def _to_plan(newest_first: Iterable[Event]) -> Iterator[Event]:

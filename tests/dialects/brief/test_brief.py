@@ -8,12 +8,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.plans import plan_of, session_on
-from tildone.core.ops import Append, Write
+from tildone.core.ops import Append, Mark, Numbered, Write
 from tildone.core.plan import Phase, Status, Task
 from tildone.dialects.brief import DIALECT as BRIEF
 from tildone.dialects.brief.interpretation import OPS, interpret
 from tildone.dialects.brief.words import carry_on
 from tildone.kit.schema import schema_problems
+from tildone.log.events import Actor, PlanChanged
 from tildone.session import Session
 
 ABC = {"add": ["a", "b", "c"]}
@@ -165,7 +166,7 @@ def test_an_unnumbered_plan_is_listed_with_its_future_numbers() -> None:
     assert [(task.number, task.status) for task in session.plan.tasks] == [
         (1, Status.PENDING),
         (2, Status.COMPLETED),
-        (3, Status.PENDING),
+        (3, Status.IN_PROGRESS),
     ]
 
 
@@ -199,24 +200,24 @@ def test_tasks_that_a_person_added_are_marked() -> None:
     assert session.call("todo", {}).text == mixed
     assert session.context() == f"Your plan:\n{mixed}"
     assert carry_on(session.plan).startswith(
-        "Your plan is not done:\n1 a\n2 * from the user\n3* b\n(* from the user)\nGo on."
+        "Your plan is not done:\n1 a\n2 * from the user\n3* b\n(* from the user)\nGo on;"
     )
     session.call("todo", {"done": [1, 2]})
-    assert carry_on(session.plan).startswith("Your plan is not done:\n3 b\n(all from the user)\nGo on.")
+    assert carry_on(session.plan).startswith("Your plan is not done:\n3> b\n(all from the user)\nGo on;")
     session.call("todo", {"done": [3, 4]})
     assert session.call("todo", {}).text == "done 1-4"
 
 
 def test_the_nudge_lists_the_next_tasks_and_counts_the_others() -> None:
-    """The list begins with the task in progress and has at most five tasks."""
+    """The list begins with the task in progress and has at most three tasks."""
     session = session_on(dialect=BRIEF)
     session.call("todo", {"add": [f"task {number}" for number in range(1, 9)], "start": 3, "done": 1})
 
     prompt = session.turn_ended().prompt
 
     assert prompt == (
-        "Your plan is not done:\n3> task 3\n4 task 4\n5 task 5\n6 task 6\n7 task 7\n+2 more\n"
-        "Go on. What waits for someone else: block it. Not needed: drop it."
+        "Your plan is not done:\n3> task 3\n4 task 4\n5 task 5\n+4 more\n"
+        "Go on; block what waits for someone else, drop what is not needed."
     )
 
 
@@ -241,7 +242,7 @@ def test_the_schema_is_small() -> None:
     """It is sent with every request; its cost is measured in characters."""
     tool = BRIEF.tools[0]
 
-    assert len(json.dumps(tool.parameters, separators=(",", ":"))) + len(tool.description) < 450
+    assert len(json.dumps(tool.parameters, separators=(",", ":"))) + len(tool.description) < 360
 
 
 def test_a_task_that_a_person_adds_is_numbered() -> None:
@@ -251,3 +252,104 @@ def test_a_task_that_a_person_adds_is_numbered() -> None:
     session.change([Append((Task("by hand"),))])
 
     assert session.plan.tasks[-1].number == 4
+
+
+def statuses(session: Session) -> str:
+    return "".join(task.status.value[0] for task in session.plan.tasks)
+
+
+def test_ten_tasks_take_eleven_calls() -> None:
+    """The model is told nothing that it knows: it wrote the list."""
+    session = session_on(dialect=BRIEF)
+
+    replies = [session.call("todo", {"add": [f"task {number}" for number in range(1, 11)], "start": 1}).text]
+    replies += [session.call("todo", {"done": number}).text for number in range(1, 11)]
+
+    assert replies == ["1-10", *["ok"] * 9, "ok, all done"]
+    started = [event.fact.plan for event in session.store.history("s") if isinstance(event.fact, PlanChanged)]
+    assert all(sum(task.status is Status.IN_PROGRESS for task in plan.tasks) == 1 for plan in started[1:])
+
+
+@pytest.mark.parametrize(
+    ("earlier", "call", "expected"),
+    [
+        ({}, {"done": 2}, "ok"),
+        ({"start": 1}, {"done": 1, "start": 3}, "ok"),
+        ({"start": 1}, {"done": 1, "drop": 2}, "ok\n3> c"),
+        ({"start": 1, "block": "2 w"}, {"done": 1}, "ok\n3> c"),
+        ({"start": 2, "done": 3}, {"done": 2}, "ok\n1> a"),
+        ({"start": [1, 3]}, {"done": 3}, "ok\n1> a"),
+        ({"start": [1, 2, 3]}, {"done": 1}, "ok"),
+        ({"start": [1, 2], "note": "2 n"}, {"done": 1, "note": "2 m"}, "ok"),
+        ({"start": [1, 3], "drop": 2}, {"done": 1}, "ok"),
+        ({"start": 1}, {"block": "1 w"}, "ok"),
+        ({"drop": [2, 3]}, {"done": 1}, "ok, all done"),
+        ({"block": "2 w", "drop": 3}, {"done": 1}, "ok"),
+        ({}, {"done": "a"}, "ok; 1\n2> b"),
+        ({}, {"done": 1, "move": "3 2"}, "ok"),
+        ({}, {"done": 1, "add": ["d"], "drop": [2, 3]}, "4\n4> d"),
+        ({"start": 1}, {"drop": 3}, "ok"),
+    ],
+)
+def test_the_next_task_is_named_only_where_the_model_expects_another(
+    earlier: dict[str, Any], call: dict[str, Any], expected: str
+) -> None:
+    """It expects the task after the finished one, or the one that it starts in the same call."""
+    session = with_abc()
+    session.call("todo", earlier)
+
+    assert session.call("todo", call).text == expected
+
+
+def test_a_repeated_call_starts_nothing_more() -> None:
+    session = with_abc()
+    session.call("todo", {"done": 1})
+    head = session.state.head
+
+    assert session.call("todo", {"done": 1}).text == "ok"
+    assert session.call("todo", {"start": 2}).text == "ok"
+    assert (statuses(session), session.state.head) == ("cip", head)
+
+
+def test_one_undo_takes_back_both_effects() -> None:
+    session = with_abc()
+    session.call("todo", {"start": 1})
+    session.call("todo", {"done": 1})
+
+    session.undo()
+
+    assert statuses(session) == "ipp"
+
+
+def test_a_person_who_finishes_a_task_starts_none() -> None:
+    """Which task comes next is the agent's decision."""
+    session = with_abc()
+
+    session.change([Mark(Numbered((1,)), Status.COMPLETED)])
+
+    assert statuses(session) == "cpp"
+
+
+def test_a_task_of_another_agent_is_neither_taken_nor_waited_for() -> None:
+    """Without knowledge about others, a task in progress counts as the agent's own."""
+    session = session_on(dialect=BRIEF)
+    session.taken = lambda: frozenset({2})
+    session.call("todo", {"add": ["a", "b", "c", "d"], "start": [1, 2]})
+
+    assert session.call("todo", {"done": 1}).text == "ok\n3> c"
+    assert session.call("todo", {"done": 3}).text == "ok"
+    assert session.call("todo", {"done": 4}).text == "ok"
+    assert statuses(session) == "cicc"
+
+
+def test_a_list_with_tasks_of_several_agents_says_which_one_is_the_models() -> None:
+    """Only if the call started one."""
+    session = with_abc()
+    session.taken = lambda: frozenset({2})
+    session.change([Mark(Numbered((2,)), Status.IN_PROGRESS)], Actor.AGENT)
+    first = session.call("todo", {"done": 1}).text
+    session.change([Append((Task("d"),))])
+    second = session.call("todo", {"note": "3 n"}).text
+
+    assert first == "ok; yours: 3\nChanged by others meanwhile; now:\n2> b\n3> c\ndone 1"
+    assert second == "ok\nChanged by others meanwhile; now:\n2> b\n3> c\n4* d\n(* from the user)\ndone 1"

@@ -18,8 +18,8 @@ DIALECT = Dialect(
             name="todo",
             label="Todo",
             description=(
-                "Your plan: add steps, then start and finish each by its ID. Nothing given: lists it. "
-                'move: "ID BEFORE", note: "ID TEXT", block (waits for someone else): "ID WHY"'
+                "Your plan: add steps; done ID starts the next; {} lists. "
+                'block "ID why it waits", note "ID text", move "ID before ID"'
             ),
             parameters=PARAMETERS,
             steps=steps,

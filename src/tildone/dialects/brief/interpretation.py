@@ -221,7 +221,7 @@ def _pairs(op: str, given: object) -> Iterator[tuple[object, str]]:
             for task, text in fields.items():
                 yield task, _text(text)
         case _:
-            raise AmbiguousArguments(f'{op} takes "ID {"WHY" if op == "block" else "TEXT"}"')
+            raise AmbiguousArguments(f'{op} takes "ID {"why it waits" if op == "block" else "text"}"')
 
 
 def _has_number_and_text(given: object) -> bool:
@@ -242,7 +242,7 @@ def _move_arguments(given: object) -> tuple[object, object]:
         case int(task):
             return task, None
         case _:
-            raise AmbiguousArguments('move takes "ID BEFORE"')
+            raise AmbiguousArguments('move takes "ID before ID"')
 
 
 def _text(given: object) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tildone.core.ops import Append, Mark, Move, Named, Note, Numbered
+from tildone.core.ops import Append, Mark, Move, Named, Note, Numbered, StartNext
 from tildone.core.plan import Status, Task
 from tildone.typing import TYPE_CHECKING
 from tildone.views.sanitize import single_line
@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     Id = int | str
 
 MARKS = {status.verb: status for status in Status if status.verb}
+FINISHING = ("done", "drop", "block")
+"""Ops after which an agent may be finished with the task in progress."""
 
 _ID = {"type": "integer"}
 _TEXT = {"type": "string"}
@@ -33,8 +35,13 @@ PARAMETERS: dict[str, Any] = {
 
 
 def steps(params: Mapping[str, Any]) -> list[Step]:
-    """Return the changes that a call requests, in order. A call that only reads requests none."""
-    return [step for op, *rest in params["ops"] for step in _steps(op, rest)]
+    """Return the changes that a call requests, in order, and the start of the next task if one may be finished.
+
+    A call that only reads requests none.
+    """
+    ops = params["ops"]
+    finishing = [StartNext()] if any(op in FINISHING for op, *_ in ops) else []
+    return [step for op, *rest in ops for step in _steps(op, rest)] + finishing
 
 
 def _steps(op: str, given: Sequence[Any]) -> Iterator[Step]:

@@ -26,7 +26,8 @@ CHANGED = "Changed by others meanwhile; now:"
 USER_MARK = "*"
 """Follows the number of a task that a person added: no text can imitate it, because texts come later in the line."""
 
-MAX_TASKS_LISTED = 5
+MAX_TASKS_LISTED = 3
+"""How many tasks a nudge lists: the model wrote most of them, and can list them all."""
 
 OPEN_SIGNS = {status: status.icon for status in Status if status.is_open}
 OPEN_SIGNS |= {Status.PENDING: "", Status.IN_PROGRESS: ">"}
@@ -35,7 +36,7 @@ CLOSED_WORDS |= {Status.COMPLETED: "done", Status.ABANDONED: "dropped"}
 
 
 def reply(call: CompletedCall) -> Reply:
-    """Confirm a call in a few tokens; include the list only if the model's copy is out of date."""
+    """Confirm a call in a few tokens; include the list, or the next task, only if the model cannot know it."""
     outcome = call.outcome
     if outcome.faults:
         return _reply("; ".join(_refusal(fault, outcome.before) for fault in outcome.faults), is_error=True)
@@ -44,10 +45,12 @@ def reply(call: CompletedCall) -> Reply:
     parts = [_confirmation(outcome.before, outcome.after), *call.params["hints"]]
     if not call.params["hints"] and _by_text(call.params["ops"]):
         parts += [_ranges(_numbers_of_named(call.params["ops"], outcome.after))]
-    text = "; ".join(parts)
     if outcome.before.tasks and call.known != outcome.before:
-        text += f"\n{CHANGED if call.known is not None else 'Plan:'}\n{listing(outcome.after)}"
-    return _reply(text)
+        started = _started(call)
+        parts += [f"yours: {started.number}"] if started and len(_active(outcome.after)) > 1 else []
+        return _reply(f"{'; '.join(parts)}\n{CHANGED if call.known is not None else 'Plan:'}\n{listing(outcome.after)}")
+    upcoming = _unexpected_next(call)
+    return _reply("; ".join(parts) + ("" if upcoming is None else f"\n{_line(upcoming, '')}"))
 
 
 def refuse(_tool: Tool, problems: Sequence[SchemaProblem], _given: object) -> Reply:
@@ -82,7 +85,7 @@ def carry_on(plan: Plan) -> str:
     more = f"\n+{len(todo) - MAX_TASKS_LISTED} more" if len(todo) > MAX_TASKS_LISTED else ""
     listed = todo[:MAX_TASKS_LISTED]
     lines = "\n".join([*(_line(task, _mark(listed)) for task in listed), *_legend(listed)])
-    return f"Your plan is not done:\n{lines}{more}\nGo on. What waits for someone else: block it. Not needed: drop it."
+    return f"Your plan is not done:\n{lines}{more}\nGo on; block what waits for someone else, drop what is not needed."
 
 
 def _reply(text: str, *, is_error: bool = False) -> Reply:
@@ -94,6 +97,38 @@ def _confirmation(before: Plan, after: Plan) -> str:
     confirmed = _ranges(new) if new else OK
     still_open = any(task.status.is_open for task in after.tasks)
     return confirmed if still_open or not after.tasks else f"{confirmed}, {FINISHED}"
+
+
+def _unexpected_next(call: CompletedCall) -> Task | None:
+    """Return the task that is next after a finished one, unless the model knows it; None also if there is none.
+
+    A model expects the task after the one that it finished, or the one that it starts in the same call.
+    """
+    # Late, because hooks only build prompts.
+    from tildone.core.selection import task_at  # noqa: PLC0415  see above
+    from tildone.core.succession import finished_spots  # noqa: PLC0415  see above
+
+    ops, after = call.params["ops"], call.outcome.after
+    finished = finished_spots(call.outcome.before, after)
+    active, started = _active(after), _started(call)
+    if not finished or not active or any(op == "start" for op, *_ in ops):
+        return None
+    if started is None and (len(active) > 1 or all(task.status is not Status.PENDING for task in after.tasks)):
+        # Another agent may work on it: only this agent's own task in progress keeps pending ones from being started.
+        return None
+    upcoming = started or active[0]
+    is_expected = after.tasks.index(task_at(after, finished[-1])) + 1 == after.tasks.index(upcoming)
+    return None if is_expected and not _by_text(ops) else upcoming
+
+
+def _started(call: CompletedCall) -> Task | None:
+    """Return the first task that the call started; None if it started none."""
+    were_active = {task.number for task in _active(call.outcome.before)}
+    return next((task for task in _active(call.outcome.after) if task.number not in were_active), None)
+
+
+def _active(plan: Plan) -> list[Task]:
+    return [task for task in plan.tasks if task.status is Status.IN_PROGRESS]
 
 
 def _by_text(ops: Iterable[Sequence[object]]) -> bool:

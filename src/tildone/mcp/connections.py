@@ -181,7 +181,7 @@ class Connection:
             own = replace(self._settings, session=agent.session)
             self._session = open_session(own, self._dialect, self._store.get(), lambda: self._author)
         self._session.reader = agent.reader
-        self._session.taken = lambda: _tasks_of_others(self._settings, self._store, agent)
+        self._session.taken = lambda: _tasks_of_others(self._settings, self._store.get(), agent)
         if self._caller.retention is Retention.NONE:
             self._session.set_seen_head(None)
         return self._session

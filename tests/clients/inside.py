@@ -90,7 +90,11 @@ class InstalledClient:
 
     @property
     def environ(self) -> dict[str, str]:
-        return environment(self.name, self.sandbox) | self.start.environ
+        environ = environment(self.name, self.sandbox) | self.start.environ
+        if self.scope == "project":
+            # The files of a project name tildone without a path.
+            environ["PATH"] = f"{PROGRAM.parent}{os.pathsep}{environ['PATH']}"
+        return environ
 
     def run(self, task: str = TASK, *, resume: bool = False, seconds: float = TIMEOUT_SECONDS) -> ProcessResult:
         """Run the client on a task until it exits, in a new conversation or the last one."""

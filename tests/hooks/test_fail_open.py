@@ -391,3 +391,23 @@ def test_help_lists_the_coding_agents_with_hooks(workspace: Workspace) -> None:
     assert (answer.code, answer.err) == (0, "")
     assert answer.out.startswith("tildone hook AGENT [EVENT]\n")
     assert all(name in answer.out for name in WITH_HOOKS)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(os.name == "nt", reason="there are no named pipes in the file system")
+def test_a_hook_ends_before_the_time_limit_of_its_event(workspace: Workspace, tmp_path: Path) -> None:
+    """Codex kills a hook at the end of a session after 3 seconds; reading this settings file takes for ever."""
+    settings = tmp_path / "config" / "tildone" / "config.toml"
+    settings.parent.mkdir(parents=True)
+    os.mkfifo(settings)
+
+    done = subprocess.run(
+        [PROGRAM, "hook", "codex"],
+        input=to_json({**PAYLOAD, "hook_event_name": "SessionEnd", "cwd": str(workspace.project)}),
+        env={**os.environ, **workspace.environ, "XDG_CONFIG_HOME": str(settings.parents[1])},
+        capture_output=True,
+        check=False,
+    )
+
+    error = error_of_silent_hook(Answer(done.returncode, done.stdout.decode(), done.stderr.decode()))
+    assert "longer than 2.5 seconds" in error

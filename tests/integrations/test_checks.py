@@ -288,9 +288,9 @@ def test_the_remedy_repeats_the_options_of_the_installation(person: Person) -> N
         "--no-check",
     )
     settings = person.folder / ".cursor" / "mcp.json"
-    settings.write_text(settings.read_text().replace(str(PROGRAM), "/old/bin/tildone"))
+    settings.write_text(settings.read_text().replace('"command": "tildone"', '"command": "/old/bin/tildone"'))
 
-    [(status, what, remedy)] = check(person, "cursor")
+    (status, what, remedy), _ = check(person, "cursor")
 
     assert (status, what) == (
         "problem",

@@ -135,7 +135,7 @@ def test_coding_agents_run_the_program_that_installed(person: Person) -> None:
     settings = load_json(person.home / ".claude" / "settings.json")
     codex = tomllib.loads((person.home / ".codex" / "config.toml").read_text())
     opencode = load_json(person.home / ".config" / "opencode" / "opencode.json")
-    assert server == {"type": "stdio", "command": str(PROGRAM), "args": ["mcp"]}
+    assert server == {"type": "stdio", "command": str(PROGRAM), "args": ["mcp"], "alwaysLoad": True}
     assert settings["hooks"]["Stop"][0]["hooks"][0]["command"] == f"{quote(str(PROGRAM))} hook claude"
     assert codex["mcp_servers"]["tildone"] == {"command": str(PROGRAM), "args": ["mcp"]}
     assert codex["hooks"]["Stop"][0]["hooks"][0]["command"] == f"{quote(str(PROGRAM))} hook codex"
@@ -271,7 +271,7 @@ def test_all_means_every_coding_agent_that_is_found(person: Person) -> None:
     out = person.says("install", "all", PATH=os.pathsep.join(nothing))
 
     assert "Installed into Qwen Code:" in out
-    assert [path.name for path in person.home.iterdir() if path.name.startswith(".")] == [".qwen"]
+    assert {path.name for path in person.home.iterdir() if path.name.startswith(".")} - {".local"} == {".qwen"}
 
 
 def test_all_reports_it_if_none_is_found(person: Person) -> None:

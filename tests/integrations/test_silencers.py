@@ -144,6 +144,7 @@ CODEX_HASHES = {
     "session_start": "bd97f8a89e5513ddac01f29507f822c351016ba6c39568fe9f81079d21e6dc52",
     "session_end": "b2d0ff50a2eed610724e08fb24b085b3bd79d7fdf3c06ccfe730e2716ce97c8b",
     "user_prompt_submit": "b52612d8a410d247ffeaa22fb5aa7f7b48c89ae919f8cfa6feaca1ed3e606b57",
+    "subagent_stop": "b2e3706377287b9a8604f83f5bc87ace1aeb9a82bc0ca1985185ecc29d764837",
     "stop": "c9f023e6a61b70cc2018301cceb9b4a4d44b13155bf305365e5b59f25842695b",
 }
 """As Codex 0.166 reports them for the hooks that are installed here."""

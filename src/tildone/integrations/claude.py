@@ -43,8 +43,7 @@ def _configure(installation: Installation) -> None:
     site = installation.site
     settings = os.path.join(_settings_folder(site), "settings.json")
     if site.mcp:
-        server = {"type": "stdio", **site.mcp_server}
-        installation.set_member(_servers_file(site), ("mcpServers", "tildone"), server)
+        installation.set_member(_servers_file(site), ("mcpServers", "tildone"), _server(site))
         installation.add_item(settings, ("permissions", "allow"), "mcp__tildone")
     if site.hooks:
         for event in SUBAGENT_POINTS:
@@ -85,6 +84,11 @@ def _silencers(inspection: Inspection) -> None:
         inspection.silenced("the server is disabled in this project", "enable tildone in Claude Code: /mcp")
 
 
+def _server(site: Site) -> dict[str, Any]:
+    # Claude Code offers other tools only after the model has searched for them, and waits for this server to start.
+    return {"type": "stdio", **site.mcp_server, "alwaysLoad": True}
+
+
 def _hook(site: Site) -> dict[str, Any]:
     return {"type": "command", "command": site.hook_command("claude"), "timeout": TIMEOUT_SECONDS}
 
@@ -93,7 +97,7 @@ def _plugin(installation: Installation, folder: str) -> str:
     site = installation.site
     manifest = {"name": "tildone", "description": "The plan your agents actually finish"}
     installation.write_json(os.path.join(folder, ".claude-plugin", "plugin.json"), manifest)
-    installation.write_json(os.path.join(folder, ".mcp.json"), {"mcpServers": {"tildone": site.mcp_server}})
+    installation.write_json(os.path.join(folder, ".mcp.json"), {"mcpServers": {"tildone": _server(site)}})
     hooks = {event: [{"hooks": [_hook(site)]}] for event in SUBAGENT_POINTS}
     installation.write_json(os.path.join(folder, "hooks", "hooks.json"), {"hooks": hooks})
     # The text names tildone, which marks the file as ours: it may be overwritten.
@@ -111,6 +115,12 @@ INTEGRATION = Integration(
     min_versions={"gate": "1.0.41", "tools": "2.1.121"},
     folder=lambda site: os.path.join(site.home, ".claude"),
     configure=_configure,
+    prompts={
+        "project": (
+            "whether you trust the files in this folder; hooks run only then",
+            "whether to use the new MCP server found in .mcp.json",
+        )
+    },
     silencers=_silencers,
     plugin=_plugin,
     hooks=Hooks(

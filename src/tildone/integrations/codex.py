@@ -92,6 +92,13 @@ INTEGRATION = Integration(
     min_versions={"gate": "0.125.0"},
     folder=lambda site: os.path.join(site.home, ".codex"),
     configure=_configure,
+    prompts={
+        "user": ("whether you trust the new hooks; until then it does not run them (/hooks)",),
+        "project": (
+            "whether you trust this folder; the settings of a project count only then",
+            "whether you trust the new hooks; until then it does not run them (/hooks)",
+        ),
+    },
     silencers=_silencers,
     hooks=Hooks(
         points=SUBAGENT_POINTS,

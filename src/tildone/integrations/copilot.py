@@ -21,7 +21,7 @@ def _configure(installation: Installation) -> None:
     site = installation.site
     if site.mcp and site.for_user:
         servers = os.path.join(site.home, ".copilot", "mcp-config.json")
-        server = {"type": "local", **site.mcp_server, "tools": ["*"]}
+        server = {"type": "local", **site.mcp_server, "tools": ["*"], "deferTools": "never"}
         installation.set_member(servers, ("mcpServers", "tildone"), server)
     if site.hooks:
         file = site.at(".copilot/hooks/tildone.json", ".github/hooks/tildone.json")

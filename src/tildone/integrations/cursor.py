@@ -48,6 +48,7 @@ INTEGRATION = Integration(
     executable="cursor",
     folder=lambda site: os.path.join(site.home, ".cursor"),
     configure=_configure,
+    prompts={"project": ("whether to enable the MCP server of the project",)},
     hooks=Hooks(
         points={
             "stop": HookPoint.STOP,

@@ -90,6 +90,7 @@ INTEGRATION = Integration(
     min_versions={"gate": "0.26.0"},
     folder=lambda site: os.path.dirname(_user_file(site)),
     configure=_configure,
+    prompts={"project": ("whether you trust this folder; the settings of a project count only then",)},
     silencers=_silencers,
     hooks=Hooks(
         points=POINTS,

@@ -54,6 +54,7 @@ INTEGRATION = Integration(
     min_versions={"gate": "0.87.0"},
     folder=lambda site: os.path.join(site.home, ".pi"),
     configure=_configure,
+    prompts={"project": ("whether you trust this project; its extensions are loaded only then (/trust)",)},
     silencers=_silencers,
     hooks=Hooks(
         points={

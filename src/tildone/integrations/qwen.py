@@ -34,6 +34,7 @@ INTEGRATION = Integration(
     executable="qwen",
     folder=lambda site: os.path.join(site.home, ".qwen"),
     configure=_configure,
+    prompts={"project": ("whether you trust this folder; the settings of a project count only then",)},
     hooks=Hooks(
         points=POINTS,
         fields=FIELDS,

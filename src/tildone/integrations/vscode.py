@@ -24,5 +24,9 @@ INTEGRATION = Integration(
     executable="code",
     folder=lambda site: os.path.join(site.config_home, "Code"),
     configure=_configure,
+    prompts={
+        "user": ("whether you trust the MCP server, when it starts for the first time",),
+        "project": ("whether you trust the MCP server, when it starts for the first time",),
+    },
     mcp=McpClient(names=("visual studio code",), text_only=True),
 )

@@ -25,6 +25,7 @@ from tildone.cli.output.screen import put, put_spans
 from tildone.cli.parsing.table import ParsedArgs
 from tildone.distribution import program
 from tildone.errors import TildoneError, UsageError
+from tildone.integrations.checks.host_version import too_old
 from tildone.integrations.checks.probe import probe_all
 from tildone.integrations.checks.report import examine, report
 from tildone.integrations.settings import files
@@ -39,12 +40,13 @@ if TYPE_CHECKING:
     from tildone.integrations.settings.files import SettingsChange
     from tildone.integrations.settings.site import Site
 
+NEEDED_BY_OTHERS = "Everyone who uses these files needs tildone on their PATH, for example by: uv tool install tildone"
 SET_UP_ALREADY = "is set up already"
 
 
 def run(args: ParsedArgs) -> int:
     """Install into the named coding agents; without a name, list them."""
-    site = site_for(args, installable_program())
+    site = site_for(args, installable_program)
     if not args.positional:
         return list_agents(site)
     agents = agents_named(args.positional, site)
@@ -65,7 +67,7 @@ def run(args: ParsedArgs) -> int:
         share(settings_for(args))
     found = {} if args.has("no-check") else check_agents(agents, site)
     for agent, changes in planned:
-        _show(agent, changes, found.get(agent.name, [_unchecked(agent)]), verbose=args.has("verbose"))
+        _show(agent, changes, found.get(agent.name, [_unchecked(agent)]), site, verbose=args.has("verbose"))
     dead = any(finding.severity is Severity.ERROR for findings in found.values() for finding in findings)
     return TildoneError.exit_code if dead else 0
 
@@ -79,7 +81,8 @@ def check_agents(agents: Sequence[Integration], site: Site) -> dict[str, list[Fi
             launches, site.project, lambda done, total: progress("checking the installation", done, total, "commands")
         )
     this = version("tildone")
-    return {name: [*report(found, results, this)] if found is not None else [] for name, found in installed}
+    found = {name: [*report(each, results, this)] if each is not None else [] for name, each in installed}
+    return {agent.name: [*found[agent.name], *too_old(agent)] for agent in agents}
 
 
 def _changes(agent: Integration, site: Site) -> Callable[[], list[SettingsChange]]:
@@ -94,7 +97,9 @@ def _unchecked(agent: Integration) -> Finding:
     return Finding(Severity.WARNING, "not checked", f"{program()} doctor {agent.name}")
 
 
-def _show(agent: Integration, changes: Sequence[SettingsChange], found: Sequence[Finding], *, verbose: bool) -> None:
+def _show(
+    agent: Integration, changes: Sequence[SettingsChange], found: Sequence[Finding], site: Site, *, verbose: bool
+) -> None:
     put(f"Installed into {agent.title}:" if changes else f"{agent.title} {SET_UP_ALREADY}.")
     show_changes(changes, verbose=verbose)
     for finding in found:
@@ -102,3 +107,7 @@ def _show(agent: Integration, changes: Sequence[SettingsChange], found: Sequence
     works = not any(finding.severity is Severity.ERROR for finding in found)
     if changes and works:
         put(f"Next: restart {agent.title}. {agent.after_install}".rstrip())
+        for prompt in agent.prompts.get(site.scope, ()):
+            put(f"{agent.title} will ask {prompt}.")
+        if not site.for_user:
+            put(NEEDED_BY_OTHERS)

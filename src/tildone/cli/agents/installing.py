@@ -23,7 +23,7 @@ from tildone.typing import TYPE_CHECKING
 from tildone.value import replace
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from tildone.integrations.record import Integration
     from tildone.integrations.settings.files import SettingsChange
@@ -34,7 +34,7 @@ NARROW_COLUMNS = 60
 
 def sites(project: str) -> list[Site]:
     """The sites at which tildone may be installed: for the person, and for a project."""
-    return [_here(scope, project, any_program()) for scope in (USER, PROJECT)]
+    return [_here(USER, project, any_program()), _here(PROJECT, project, distribution.NAME)]
 
 
 def backups() -> Backups:
@@ -51,8 +51,10 @@ def _here(scope: str, project: str, program: str) -> Site:
     return Site(os.path.expanduser("~"), project, scope, os.environ, program)
 
 
-def site_for(args: ParsedArgs, program: str) -> Site:
+def site_for(args: ParsedArgs, program: Callable[[], str]) -> Site:
     """The site that the command line selects, at which coding agents run `program`.
+
+    The files of a project are shared, so they name tildone by its name, which is looked up on each machine's PATH.
 
     Raises:
         UsageError: the options contradict each other.
@@ -65,7 +67,7 @@ def site_for(args: ParsedArgs, program: str) -> Site:
     settings = settings_for(args)
     options = [(f"--{name}", args.options[name]) for name in ("dialect", "session") if name in args.options]
     return replace(
-        _here(scope, settings.project, program),
+        _here(scope, settings.project, program() if scope == USER else distribution.NAME),
         arguments=("mcp", *(word for option in options for word in option)),
         mcp=not args.has("no-mcp"),
         hooks=not args.has("no-hooks"),

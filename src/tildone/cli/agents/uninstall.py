@@ -31,7 +31,7 @@ NOTHING = "has no tildone in its settings"
 
 def run(args: ParsedArgs) -> int:
     """Remove what an installation added to the named coding agents."""
-    site = site_for(args, any_program())
+    site = site_for(args, any_program)
     planned = [(agent, _changes(agent, site)()) for agent in agents_named(args.positional, site)]
     if not planned:
         return none_found()

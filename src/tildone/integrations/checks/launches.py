@@ -148,6 +148,11 @@ def _shim(text: str) -> Iterator[Launch]:
             yield Launch(part, (program, "hook", agent[1], event, *map(str, arguments[1:])), event)
 
 
+def shim_without_constants(text: str) -> str:
+    """Return the text of one of our shims without what an installation fills in, and with plain line ends."""
+    return _SHIM_CONSTANT.sub(r"const \1", text.removeprefix("\ufeff").replace("\r\n", "\n"))
+
+
 def _literal(text: str) -> Any:
     try:
         return json.loads(text)

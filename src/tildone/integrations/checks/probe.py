@@ -98,7 +98,8 @@ def probe(launch: Launch, project: str, store: str, timeout: float, conversation
     """
     environ = {**os.environ, **{name: os.path.expandvars(text) for name, text in launch.environ}}
     if not launch.event:
-        environ["TILDONE_STORE"] = store
+        # A server also notes in its data that it runs, which is no concern of the person's agents.
+        environ |= {"TILDONE_STORE": store, "XDG_DATA_HOME": os.path.dirname(store)}
     folder = os.path.join(project, os.path.expanduser(launch.folder)) if launch.folder else project
     with TemporaryFile() as errors:
         try:
@@ -133,7 +134,7 @@ def _cannot_start(launch: Launch, error: OSError | ValueError) -> str:
     if isinstance(error, FileNotFoundError) and os.path.exists(program):
         return f"{program} cannot run: its interpreter {_interpreter(program)} does not exist"
     if isinstance(error, FileNotFoundError):
-        return f"{program} does not exist"
+        return f"{program} does not exist" if os.path.dirname(program) else f"{program} is not on the PATH"
     if isinstance(error, PermissionError):
         return f"{program} is not executable"
     return f"{program} cannot be started: {getattr(error, 'strerror', None) or error}"

@@ -9,9 +9,10 @@ from __future__ import annotations
 import os
 from shutil import which
 
-from tildone.distribution import NAME, program, quoted
+from tildone.distribution import NAME, program, quoted, script
 from tildone.errors import Refused, UsageError
 from tildone.integrations.checks.launches import HOOKS, TOOLS, configured_launches, expected_launches
+from tildone.integrations.checks.outdated import outdated
 from tildone.integrations.checks.silencers import Inspection
 from tildone.integrations.settings.installation import edits_for
 from tildone.log.findings import Finding, Severity
@@ -34,7 +35,8 @@ NOT_INSTALLED = " is not installed: "
 class Installed:
     """What the settings files of a coding agent contain of ours, and what an installation puts there.
 
-    `problem` is why the files cannot be read. `silencers` are settings of the coding agent that disable us.
+    `problem` is why the files cannot be read. `outdated` is what an earlier version wrote differently. `silencers` are
+    settings of the coding agent that disable us.
     """
 
     integration: Integration
@@ -43,6 +45,7 @@ class Installed:
     launches: tuple[Launch, ...]
     expected: tuple[Launch, ...]
     problem: str = ""
+    outdated: tuple[str, ...] = ()
     silencers: tuple[tuple[str, str], ...] = ()
 
     @property
@@ -82,6 +85,7 @@ def examine(integration: Integration, site: Site) -> Installed | None:
     files = tuple(os.path.realpath(edit.file) for edit in edits)
     try:
         launches = tuple(launch for launch in configured_launches(edits) if _is_known(launch, integration))
+        old = tuple(outdated(edits, launches, expected, site)) if launches else ()
     except Refused as error:
         if not any(_may_name_us(file) for file in files):
             return None
@@ -92,7 +96,7 @@ def examine(integration: Integration, site: Site) -> Installed | None:
     if integration.silencers is not None:
         integration.silencers(inspection)
     silencers = tuple((each.what, each.remedy) for each in inspection.found)
-    return Installed(integration, site, files, launches, expected, "", silencers)
+    return Installed(integration, site, files, launches, expected, "", old, silencers)
 
 
 def _may_name_us(file: str) -> bool:
@@ -129,7 +133,7 @@ def report(installed: Installed, results: Mapping[Launch, ProbeResult], version:
         why, lacking, command = reason.partition(NOT_INSTALLED)
         # If only a package is missing, installing into the agent again is of no use.
         what = f"{title}: {parts} do not answer: {why}{NOT_INSTALLED.rstrip(': ') if lacking else ''}"
-        yield Finding(Severity.ERROR, what, command or installed.reinstall)
+        yield Finding(Severity.ERROR, what, command or _mended(installed))
     if dead and alive:
         yield Finding(Severity.OK, f"{title}: {_listed(alive)} answer")
     missing = _missing_events(installed)
@@ -138,8 +142,19 @@ def report(installed: Installed, results: Mapping[Launch, ProbeResult], version:
         yield Finding(Severity.WARNING, what, installed.reinstall)
     elif not dead:
         yield _working(installed, [result for _, result in _answers(installed, results)], alive, version)
+    for what in installed.outdated:
+        message = f"the settings of {title} were written by an earlier version: {what}"
+        yield Finding(Severity.WARNING, message, installed.reinstall)
     for what, remedy in installed.silencers:
         yield Finding(Severity.WARNING, f"{title} is silenced: {what}", remedy)
+
+
+def _mended(installed: Installed) -> str:
+    """Return what mends commands that do not answer; in a project they run the tildone that is on the PATH."""
+    if not installed.site.for_user and which(NAME) is None:
+        own = script()
+        return f"add {os.path.dirname(own)} to your PATH" if own else "put tildone on your PATH"
+    return installed.reinstall
 
 
 def _working(installed: Installed, answers: Sequence[ProbeResult], alive: list[str], version: str) -> Finding:

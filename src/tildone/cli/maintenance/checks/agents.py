@@ -7,6 +7,7 @@ from importlib.metadata import version
 from tildone.cli.agents.installing import agents_named, sites
 from tildone.distribution import program
 from tildone.integrations import INTEGRATIONS
+from tildone.integrations.checks.host_version import too_old
 from tildone.integrations.checks.probe import probe_all
 from tildone.integrations.checks.report import examine_all, is_present, report
 from tildone.log.findings import Finding, Severity
@@ -32,6 +33,8 @@ def coding_agents(context: CheckContext) -> Iterator[Finding]:
     for agent in agents:
         for each in installed[agent.name]:
             yield from report(each, results, this)
+        if installed[agent.name]:
+            yield from too_old(agent)
         if not installed[agent.name] and (context.agents or is_present(agent, here[0])):
             where = "is here" if is_present(agent, here[0]) else "is not here"
             remedy = f"{program()} install {agent.name}"

@@ -256,6 +256,13 @@ class Server:
                     return
         raise AssertionError("the server has closed the stream of events")
 
+    def messages(self) -> str:
+        """The messages of this conversation, as text."""
+        with urllib.request.urlopen(  # noqa: S310  loopback
+            f"{self._url}/session/{self.session}/message", timeout=TIMEOUT_SECONDS
+        ) as answer:
+            return json.dumps(json.load(answer), ensure_ascii=False)
+
     def begin(self) -> str:
         """Start another conversation."""
         session: str = self._post("/session", {})["id"]

@@ -89,7 +89,10 @@ class Cell:
 
 
 def proves(*situations: str, tui: bool = False, client: str = "") -> pytest.MarkDecorator:
-    """Mark a test as the proof of these situations, in `client` or the one that its parameters name."""
+    """Mark a test as the proof of these situations.
+
+    The client is `client` or the one that the test's parameters name. The mode is its parameter `mode`, if it has one.
+    """
     unknown = [situation for situation in situations if situation not in SITUATIONS]
     assert not unknown, f"no such situation: {unknown}"
     return pytest.mark.proves(*situations, tui=tui, client=client)
@@ -98,7 +101,7 @@ def proves(*situations: str, tui: bool = False, client: str = "") -> pytest.Mark
 def cells_of(item: pytest.Item) -> list[Cell]:
     """Return the cells that a test decides."""
     return [
-        Cell(situation, _client(item, mark), Mode.TERMINAL if mark.kwargs["tui"] else Mode.HEADLESS)
+        Cell(situation, _client(item, mark), _mode(item, mark))
         for mark in item.iter_markers("proves")
         for situation in mark.args
     ]
@@ -106,8 +109,14 @@ def cells_of(item: pytest.Item) -> list[Cell]:
 
 def _client(item: pytest.Item, mark: pytest.Mark) -> str:
     """Return the client of a test: the one that the marker names, else the first parameter that begins with one."""
-    parameters: dict[str, Any] = (
-        item.callspec.params if isinstance(item, pytest.Function) and hasattr(item, "callspec") else {}
-    )
-    words = [mark.kwargs["client"], *(str(parameter).partition("-")[0] for parameter in parameters.values())]
+    words = [mark.kwargs["client"], *(str(parameter).partition("-")[0] for parameter in _parameters(item).values())]
     return next(str(word) for word in words if word in CLIENTS)
+
+
+def _mode(item: pytest.Item, mark: pytest.Mark) -> Mode:
+    fixed = Mode.TERMINAL if mark.kwargs["tui"] else Mode.HEADLESS
+    return Mode(_parameters(item).get("mode", fixed.value))
+
+
+def _parameters(item: pytest.Item) -> dict[str, Any]:
+    return item.callspec.params if isinstance(item, pytest.Function) and hasattr(item, "callspec") else {}

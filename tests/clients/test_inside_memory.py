@@ -1,18 +1,31 @@
 """In a real client, a plan outlives the conversation that made it, and conversations have separate plans."""
 
+import threading
 from collections.abc import Callable
 
 import pytest
 
-from tests.clients.agents import TIMEOUT_SECONDS, Sandbox
+from tests.clients.agents import TIMEOUT_SECONDS, ProcessResult, Sandbox
+from tests.clients.driving import (
+    TERMINAL,
+    ActingModel,
+    conversation,
+    in_both_modes,
+    install_in,
+    kill_client,
+    needs_tmux,
+    run_until_killed,
+)
 from tests.clients.inside import (
     CLIENTS,
     GO_ON,
     TASK,
     WAIT,
+    InstalledClient,
     PatientModel,
     TwoAgentModel,
     install,
+    last_message,
     serving,
     without_tools,
 )
@@ -50,6 +63,85 @@ def test_a_plan_is_there_again_after_a_restart_and_after_a_resume(name: str, mak
     assert len(model.requests) == 6
     assert [GO_ON in without_tools(request) for request in model.requests] == [False] * 6
     assert client.tasks == [("Write the parser", "completed"), ("Wire it up", "completed")]
+
+
+@in_every_client
+@pytest.mark.long
+@needs_tmux
+@proves("restart", tui=True)
+def test_a_plan_is_there_again_after_a_restart_at_a_terminal(name: str, make_sandbox: MakeSandbox) -> None:
+    """The agent of the new conversation is continued until the plan is done."""
+    finish: Turn = {"tools": [["todo", {"done": 1}], ["todo", {"done": 2}]]}
+    done: Turn = {"text": "All of it is done."}
+    with ActingModel(name, TERMINAL, PLAN, ASKS, {"text": "I stop here."}, finish, done) as model:
+        client = install_in(TERMINAL, name, make_sandbox(model))
+        with conversation(client, TERMINAL) as say:
+            say(TASK, ASKS["text"])
+        with conversation(client, TERMINAL, again=True) as say:
+            say("Where were we?", done["text"])
+
+    assert "Wire it up" in without_tools(model.requests[2])
+    assert TASK not in without_tools(model.requests[2])
+    assert [GO_ON in without_tools(request) for request in model.requests] == [False] * 3 + [True] * 2
+    assert client.tasks == [("Write the parser", "completed"), ("Wire it up", "completed")]
+
+
+@in_every_client
+@in_both_modes
+@proves("killed client")
+def test_a_plan_survives_the_kill_of_its_client(name: str, mode: str, make_sandbox: MakeSandbox) -> None:
+    """The next agent in the folder is told of the plan, and held to it."""
+    finish: Turn = {"tools": [["todo", {"done": 1}], ["todo", {"done": 2}]]}
+    done: Turn = {"text": "All of it is done."}
+    client: InstalledClient
+    kill: Turn = {"text": "…", "do": lambda: kill_client(client)}
+    with ActingModel(name, mode, PLAN, kill, {"text": "I stop here."}, finish, done) as model:
+        client = install_in(mode, name, make_sandbox(model))
+        run_until_killed(client, mode)
+        with conversation(client, mode, again=True) as say:
+            say("Where were we?", done["text"])
+
+    assert "Wire it up" in without_tools(model.requests[2])
+    assert GO_ON in last_message(model.requests[3])
+    assert client.tasks == [("Write the parser", "completed"), ("Wire it up", "completed")]
+
+
+@in_every_client
+@in_both_modes
+@proves("two hosts")
+def test_two_coding_agents_in_one_folder_have_plans_of_their_own(
+    name: str, mode: str, make_sandbox: MakeSandbox
+) -> None:
+    """The second one plans, is held and finishes while the first is working."""
+    other = "pi" if name != "pi" else "codex"
+    scripts: dict[str, list[Turn]] = {
+        "First errand.": [{"tool": "todo", "args": {"add": ["Ours"]}}, {"waits": True, **ASKS}],
+        "Second errand.": [
+            {"tool": "todo", "args": {"add": ["Theirs"]}},
+            {"text": "I stop here."},
+            {"tool": "todo", "args": {"done": 1}},
+        ],
+    }
+    with TwoAgentModel(scripts) as model:
+        sandbox = make_sandbox(model)
+        first, second = install_in(mode, name, sandbox), install(other, sandbox)
+        ran: list[ProcessResult] = []
+
+        def run_second() -> None:
+            assert model.waits.wait(TIMEOUT_SECONDS)
+            ran.append(second.run("Second errand."))
+            model.go.set()
+
+        thread = threading.Thread(target=run_second)
+        thread.start()
+        with conversation(first, mode) as say:
+            say("First errand.", ASKS["text"])
+        thread.join(TIMEOUT_SECONDS)
+
+    assert [result.code for result in ran] == [0], ran
+    plans = first.sessions()
+    assert plans.pop(str(sandbox.work)) == [("Ours", "pending")]
+    assert list(plans.values()) == [[("Theirs", "completed")]]
 
 
 @in_every_client

@@ -8,9 +8,10 @@ from tests.clients.agents import Sandbox
 from tests.clients.inside import CLIENTS, GO_ON, TASK, PatientModel, last_message
 from tests.clients.model import Model
 from tests.clients.situations import proves
-from tests.clients.tui import WAIT, at_terminal, install_for_terminal
+from tests.clients.tui import PROMPTS, WAIT, at_terminal, install_for_terminal
 from tests.host.models.model_server import Turn
 from tests.walks import tmux
+from tildone.integrations import INTEGRATIONS
 
 pytestmark = [
     pytest.mark.slow,
@@ -40,3 +41,20 @@ def test_an_agent_at_a_terminal_is_continued_until_its_plan_is_done(name: str, m
     assert [GO_ON in last_message(request) for request in model.requests] == [False, False, True, False]
     assert client.tasks == [("Write the parser", "completed"), ("Wire it up", "completed")]
     assert GO_ON in shown
+
+
+@in_every_client
+@pytest.mark.parametrize("scope", ["user", pytest.param("project", marks=pytest.mark.long)])
+@pytest.mark.long
+@proves("start prompts", tui=True)
+def test_a_client_asks_what_install_says_that_it_will_ask(name: str, scope: str, make_sandbox: MakeSandbox) -> None:
+    """At the first start in a new folder; after that, the tool is there."""
+    with PatientModel(PLAN, FINISH, ALL, wait=WAIT.get(name)) as model:
+        client = install_for_terminal(name, make_sandbox(model), scope, new_folder=True)
+        with at_terminal(client) as screen:
+            screen.say(TASK)
+            screen.until(ALL["text"])
+
+    asked = [prompt.name for prompt in PROMPTS[name, scope]]
+    assert len(INTEGRATIONS[name].prompts.get(scope, ())) == len(asked)
+    assert client.tasks == [("Write the parser", "completed"), ("Wire it up", "completed")]

@@ -118,17 +118,25 @@ class Screen(Pane):
                 return
         raise TimedOut(f"keys have no effect; the screen shows:\n{before}")
 
-    def answer(self, prompts: Sequence[StartPrompt], ready: str) -> None:
-        """Say yes to each question, and wait until the client waits for a prompt."""
+    def answer(self, prompts: Sequence[StartPrompt]) -> None:
+        """Say yes to each question."""
         for prompt in prompts:
             self.until(prompt.text)
             for key in prompt.keys:
                 self.press(key)
-        self.until(ready)
 
 
-def install_for_terminal(name: str, sandbox: Sandbox, scope: str = "user") -> InstalledClient:
-    """Install tildone into a client of a person who has used the client before."""
+def install_for_terminal(
+    name: str, sandbox: Sandbox, scope: str = "user", *, new_folder: bool = False
+) -> InstalledClient:
+    """Install tildone into a client of a person who has used the client before.
+
+    Gemini CLI starts again after it was told to trust a folder, so it trusts the folder already unless it is new.
+    """
+    if name == "gemini" and not new_folder:
+        folders = sandbox.home / ".gemini" / "trustedFolders.json"
+        folders.parent.mkdir(exist_ok=True)
+        folders.write_text(json.dumps({str(sandbox.work): "TRUST_FOLDER"}), encoding="utf-8")
     if name == "claude":
         # Otherwise it asks for a theme and an account, and tries to reach its maker.
         known = {"approved": ["sk-ant-none"], "rejected": []}
@@ -145,8 +153,17 @@ def at_terminal(client: InstalledClient, *options: str, again: bool = False) -> 
     """
     command = [*HOLD_OPEN, *COMMANDS[client.name], *options]
     with Screen(command, client.sandbox.work, client.environ, size=SIZE, seconds=SESSION_SECONDS) as screen:
-        screen.answer(() if again else PROMPTS[client.name, client.scope], READY[client.name])
+        if not again:
+            screen.answer(expected_prompts(client))
+        screen.until(READY[client.name])
         yield screen
+
+
+def expected_prompts(client: InstalledClient) -> Sequence[StartPrompt]:
+    """What a client asks at its first start after the installation."""
+    prompts = PROMPTS[client.name, client.scope]
+    knows_folder = (client.sandbox.home / ".gemini" / "trustedFolders.json").exists()
+    return [prompt for prompt in prompts if prompt.name != _FOLDER] if knows_folder else prompts
 
 
 def _without_spaces(text: str) -> str:

@@ -130,10 +130,10 @@ def upgrade() -> str:
             return _pip(f"--upgrade {NAME}")
 
 
-def install_permanently(extra: str) -> str:
-    """Return the command that installs a temporary copy for good, with an optional dependency."""
+def install_permanently() -> str:
+    """Return the command that installs a temporary copy for good."""
     tool = "pipx install" if method() == Method.PIPX_RUN else "uv tool install"
-    return f"{tool} {quoted(_requirement({extra}))}"
+    return f"{tool} {quoted(_requirement(set()))}"
 
 
 def has_extra(extra: str) -> bool:

@@ -407,7 +407,7 @@ def test_a_temporary_copy_is_not_installed(
     )
 
     assert done.returncode == 2
-    assert f"install it first: {permanently} 'tildone[mcp]" in done.stderr
+    assert f"install it first: {permanently} 'tildone @" in done.stderr
     assert files(person.home) == {}
 
 

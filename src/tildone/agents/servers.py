@@ -44,8 +44,7 @@ class ProvidedTools:
         self.announce()
 
     def __exit__(self, *_: object) -> None:
-        for agent in self._agents:
-            _remove(self._path(agent))
+        self.withdraw()
 
     def announce(self) -> None:
         """Say that the tools are there, until the context or the server process ends."""
@@ -60,6 +59,11 @@ class ProvidedTools:
         except OSError:
             # Serving is more important than hooks that know of it.
             return
+
+    def withdraw(self) -> None:
+        """Say that the tools are not there any more, if that was announced."""
+        for agent in self._agents:
+            _remove(self._path(agent))
 
     def _path(self, agent: int) -> str:
         return os.path.join(self._folder, f"{agent}.{self._server}")

@@ -16,6 +16,9 @@ TIMEOUT_SECONDS = 10
 PROBE = "tildone_probe"
 """The member that makes an event a probe: the hook identifies itself, and changes nothing."""
 
+PROBE_CLIENT = "tildone doctor"
+"""The name that a probe gives itself as an MCP client."""
+
 POINTS: Mapping[str, HookPoint] = {
     "Stop": HookPoint.STOP,
     "SessionStart": HookPoint.SESSION_START,

@@ -50,15 +50,25 @@ DRAIN_TIMEOUT_SECONDS = 2.0
 
 
 class Dispatcher:
-    """Answers the messages of one client. `open_backend` is called by the first request that needs the store."""
+    """Answers the messages of one client.
 
-    def __init__(self, output: Output, dialect: Dialect, open_backend: OpenBackend) -> None:
+    `open_backend` is called by the first request that needs the store, and `greet` with the client's name once it is
+    known.
+    """
+
+    def __init__(
+        self,
+        output: Output,
+        dialect: Dialect,
+        open_backend: OpenBackend,
+        greet: Callable[[str], None] = lambda _client: None,
+    ) -> None:
         self._output = output
         self._dialect = dialect
         self._open_backend = open_backend
         self._backend: Backend | None = None
         self._listings = Listings(dialect, all_sessions=True)
-        self._protocol = Protocol(self._listings.instructions)
+        self._protocol = Protocol(self._listings.instructions, greet)
         self._pending = PendingRequests()
         self._progress = ProgressNotices(output.send)
         self._log_level: int | None = None

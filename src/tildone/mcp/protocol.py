@@ -14,7 +14,7 @@ from tildone.mcp.request import HANDSHAKE_VERSIONS, MODERN_VERSIONS, Request
 from tildone.typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
     from typing import Any
 
     from tildone.mcp.json_rpc import Message
@@ -50,10 +50,11 @@ CACHE_TTL_MS = {
 
 
 class Protocol:
-    """The era and the revision of one connection, and the client's name."""
+    """The era and the revision of one connection, and the client's name, with which `greet` is called once."""
 
-    def __init__(self, instructions: str | None) -> None:
+    def __init__(self, instructions: str | None, greet: Callable[[str], None]) -> None:
         self._instructions = instructions
+        self._greet: Callable[[str], None] | None = greet
         self._modern: bool | None = None
         self._version = ""
         self._client = ""
@@ -84,6 +85,7 @@ class Protocol:
         wanted = request.params["protocolVersion"]
         self._version = wanted if wanted in HANDSHAKE_VERSIONS else HANDSHAKE_VERSIONS[-1]
         self._client = request.params["clientInfo"]["name"].lower()
+        self._met(self._client)
         result = {
             "protocolVersion": self._version,
             "capabilities": _capabilities(list_changed=False, logging=True),
@@ -117,8 +119,14 @@ class Protocol:
         if message.method not in MODERN_METHODS:
             raise RequestError(METHOD_NOT_FOUND, "Method not found", message.method)
         check(message.method, message.params)
-        client = (meta.get(CLIENT_KEY) or {}).get("name", "")
-        return Request(message.method, message.params, version, client.lower())
+        client = (meta.get(CLIENT_KEY) or {}).get("name", "").lower()
+        self._met(client)
+        return Request(message.method, message.params, version, client)
+
+    def _met(self, client: str) -> None:
+        greet, self._greet = self._greet, None
+        if greet is not None:
+            greet(client)
 
 
 def complete(request: Request, result: dict[str, Any]) -> dict[str, Any]:

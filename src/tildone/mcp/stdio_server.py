@@ -17,6 +17,7 @@ from tildone.agents.processes import agent_process
 from tildone.agents.servers import ProvidedTools
 from tildone.dialects import DEFAULT_DIALECT, dialect_named
 from tildone.errors import TildoneError
+from tildone.integrations.hook_protocol import PROBE_CLIENT
 from tildone.mcp.clients import host_programs
 from tildone.mcp.dispatcher import Dispatcher
 from tildone.mcp.json_rpc import INVALID_REQUEST, InvalidMessage
@@ -49,22 +50,33 @@ def run(load_settings: Callable[[], Settings], dialect: str | None) -> int:
     """
     if sys.stdin and sys.stdin.isatty():
         sys.stderr.write(f"tildone mcp: {AT_A_TERMINAL}\n")
+    # Determined before the standard streams are claimed, because they help to find it.
+    agent = agent_process(host_programs())
     try:
         settings = load_settings()
     except TildoneError as error:
         log_error(error)
-        return _run(load_settings, dialect, agent_process(host_programs()))
-    # Determined before the standard streams are claimed, because they help to find it.
-    agent = agent_process(host_programs())
-    with ProvidedTools(settings.agents_dir, agent):
-        return _run(load_settings, dialect or settings.dialect, agent)
+        return _run(load_settings, dialect, agent, lambda _client: None)
+    provided = ProvidedTools(settings.agents_dir, agent)
+
+    def greet(client: str) -> None:
+        # A probe does not provide an agent with tools, and changes nothing.
+        if client != PROBE_CLIENT:
+            provided.announce()
+
+    try:
+        return _run(load_settings, dialect or settings.dialect, agent, greet)
+    finally:
+        provided.withdraw()
 
 
-def _run(load_settings: Callable[[], Settings], dialect_name: str | None, agent: int) -> int:
+def _run(
+    load_settings: Callable[[], Settings], dialect_name: str | None, agent: int, greet: Callable[[str], None]
+) -> int:
     dialect = dialect_named(dialect_name or DEFAULT_DIALECT)
     source, out = claim_standard_streams()
     output = Output(out, _interrupt_reading)
-    dispatcher = Dispatcher(output, dialect, backend_opener(load_settings, dialect, agent))
+    dispatcher = Dispatcher(output, dialect, backend_opener(load_settings, dialect, agent), greet)
     try:
         _handle_signals(_stop)
         serve(source, output, dispatcher)

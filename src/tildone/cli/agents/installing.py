@@ -84,7 +84,7 @@ def installable_program() -> str:
     if method in distribution.Method.TEMPORARY:
         raise UsageError(
             f"{method} runs tildone from a cache that may be deleted, so a coding agent cannot rely on it; "
-            f"install it first: {distribution.install_permanently('mcp')}"
+            f"install it first: {distribution.install_permanently()}"
         )
     program = distribution.script()
     if program is None:

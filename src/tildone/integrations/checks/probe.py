@@ -1,6 +1,6 @@
 """Starts the commands that coding agents are configured to run, as they do, and asks each whether it works.
 
-An MCP server is asked to initialize and to list its tools; a hook gets one event, marked as a probe. A server opens a
+An MCP server is asked to initialize and to list its tools; a hook gets one event, marked as a probe. A server gets a
 scratch store; a hook opens the real one for reading. So nothing of the person's is changed, whatever the answer.
 
 Every process has a process group of its own and a time limit, after which the group is killed. Its standard error goes
@@ -19,7 +19,7 @@ from contextlib import suppress
 from tempfile import TemporaryDirectory, TemporaryFile
 from threading import Timer
 
-from tildone.integrations.hook_protocol import PROBE
+from tildone.integrations.hook_protocol import PROBE, PROBE_CLIENT
 from tildone.typing import TYPE_CHECKING
 from tildone.value import value
 
@@ -179,7 +179,7 @@ class Conversation:
 
     def ask_server(self, launch: Launch, _project: str) -> ProbeResult:
         """Initialize an MCP server and list its tools."""
-        client = {"name": "tildone doctor", "version": "1"}
+        client = {"name": PROBE_CLIENT, "version": "1"}
         start = {"protocolVersion": PROTOCOL, "capabilities": {}, "clientInfo": client}
         self._send({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": start})
         answer = self._receive(1)

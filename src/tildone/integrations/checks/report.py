@@ -27,9 +27,6 @@ if TYPE_CHECKING:
     from tildone.integrations.record import Integration
     from tildone.integrations.settings.site import Site
 
-NOT_INSTALLED = " is not installed: "
-"""In the message of a tildone that lacks a package; the command that installs it follows."""
-
 
 @value
 class Installed:
@@ -130,10 +127,7 @@ def report(installed: Installed, results: Mapping[Launch, ProbeResult], version:
     alive = [part for part in _parts(installed.launches) if part not in _parts(list(dead))]
     for reason in dict.fromkeys(dead.values()):
         parts = _listed(_parts([launch for launch, why in dead.items() if why == reason]))
-        why, lacking, command = reason.partition(NOT_INSTALLED)
-        # If only a package is missing, installing into the agent again is of no use.
-        what = f"{title}: {parts} do not answer: {why}{NOT_INSTALLED.rstrip(': ') if lacking else ''}"
-        yield Finding(Severity.ERROR, what, command or _mended(installed))
+        yield Finding(Severity.ERROR, f"{title}: {parts} do not answer: {reason}", _mended(installed))
     if dead and alive:
         yield Finding(Severity.OK, f"{title}: {_listed(alive)} answer")
     missing = _missing_events(installed)

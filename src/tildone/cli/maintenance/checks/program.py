@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from tildone.cli.maintenance.checks.context import CheckContext
 
 PURPOSES = {
-    "mcp": "the plan's tools in coding agents",
+    "mcp": "tildone mcp --http",
     "run": "models in tildone run",
     "postgres": "plans in PostgreSQL",
 }

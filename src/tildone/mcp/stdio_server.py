@@ -57,7 +57,8 @@ def run(load_settings: Callable[[], Settings], dialect: str | None) -> int:
     except TildoneError as error:
         log_error(error)
         return _run(load_settings, dialect, agent, lambda _client: None)
-    provided = ProvidedTools(settings.agents_dir, agent)
+    # Hooks do not look for known coding agents behind a relay.
+    provided = ProvidedTools(settings.agents_dir, *{agent, agent_process()})
 
     def greet(client: str) -> None:
         # A probe does not provide an agent with tools, and changes nothing.

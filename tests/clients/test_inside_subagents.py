@@ -9,6 +9,7 @@ import pytest
 from tests.clients.agents import Sandbox
 from tests.clients.inside import TASK, WAIT, InstalledClient, TwoAgentModel, install, last_message, serving
 from tests.clients.model import Model
+from tests.clients.situations import proves
 from tests.host.models.model_server import ReceivedRequest, Turn
 
 pytestmark = pytest.mark.slow
@@ -63,6 +64,7 @@ def run_to_end(client: InstalledClient) -> None:
 
 
 @pytest.mark.parametrize("name", STARTS)
+@proves("subagents")
 def test_a_subagent_has_a_list_of_its_own_and_cannot_close_the_tasks_of_the_plan(
     name: str, make_sandbox: MakeSandbox
 ) -> None:
@@ -112,6 +114,7 @@ NATIVE: Mapping[str, Turn] = {
 
 
 @pytest.mark.parametrize("name", NATIVE)
+@proves("subagents")
 def test_a_subagents_own_todo_tool_writes_to_its_own_list_too(name: str, make_sandbox: MakeSandbox) -> None:
     main: list[Turn] = [
         {"tool": "todo", "args": {"add": MAIN}},

@@ -6,7 +6,7 @@ import os
 import subprocess
 import threading
 import urllib.request
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -71,6 +71,21 @@ class TwoAgentModel(Model):
             self.waits.set()
             self.go.wait(TIMEOUT_SECONDS)
         return with_offered_names(turn, names)
+
+
+class ModelWithPerson(Model):
+    """A model that lets a person act before it answers; `acts` are by the number of the request."""
+
+    def __init__(self, *script: Turn) -> None:
+        super().__init__(*script)
+        self.acts: dict[int, Callable[[], object]] = {}
+
+    def respond(self, request: ReceivedRequest) -> Turn:
+        turn = super().respond(request)
+        act = self.acts.pop(len(self.requests), None) if request in self.requests else None
+        if act is not None:
+            act()
+        return turn
 
 
 def is_ready(request: ReceivedRequest, turn: Turn) -> bool:

@@ -5,10 +5,10 @@ from collections.abc import Callable
 import pytest
 
 from tests.clients.agents import Sandbox
-from tests.clients.inside import CLIENTS, TASK, InstalledClient, install, serving, without_tools
+from tests.clients.inside import CLIENTS, TASK, InstalledClient, ModelWithPerson, install, serving, without_tools
 from tests.clients.model import Model
 from tests.clients.situations import proves
-from tests.host.models.model_server import ReceivedRequest, Turn
+from tests.host.models.model_server import Turn
 
 pytestmark = pytest.mark.slow
 MakeSandbox = Callable[[Model], Sandbox]
@@ -26,21 +26,6 @@ SHELLS: dict[str, Turn] = {
 ASK: Turn = {"text": "What next?"}
 FIRST, LATER = "Write the parser", "Measure it"
 CHANGED = "Your plan was changed since you last saw it (by the user)"
-
-
-class ModelWithPerson(Model):
-    """A model that lets a person act before it answers; `acts` are by the number of the request."""
-
-    def __init__(self, *script: Turn) -> None:
-        super().__init__(*script)
-        self.acts: dict[int, Callable[[], object]] = {}
-
-    def respond(self, request: ReceivedRequest) -> Turn:
-        turn = super().respond(request)
-        act = self.acts.pop(len(self.requests), None) if request in self.requests else None
-        if act is not None:
-            act()
-        return turn
 
 
 in_every_client = pytest.mark.parametrize("name", CLIENTS)

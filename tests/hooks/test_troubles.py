@@ -8,6 +8,8 @@ from tests.hooks.agent import WITH_HOOKS, HookedAgent, Workspace, hooks_of
 from tildone.agents.identity import AgentId
 from tildone.hooks import remembered
 from tildone.hooks.remembered import Remembered
+from tildone.integrations.gemini import INTEGRATION as GEMINI
+from tildone.integrations.pi import INTEGRATION as PI
 from tildone.integrations.record import HookPoint
 from tildone.log.events import Directive
 
@@ -38,6 +40,27 @@ def test_every_agent_with_notices_shows_the_problem_once(broken: Workspace, name
 
     has_notices = hooks_of(agent.integration).notice_reply is not None
     assert told == [has_notices] + [False] * (len(known) - 1)
+
+
+def test_an_agent_that_shows_standard_error_is_given_none(broken: Workspace) -> None:
+    """It would show the same line at every event."""
+    agent = HookedAgent(broken, GEMINI)
+
+    errors = [agent.report(point).err for point in (HookPoint.PROMPT, HookPoint.STOP)]
+
+    assert errors == ["", ""]
+
+
+def test_pi_offers_its_tools_although_the_settings_are_wrong(broken: Workspace) -> None:
+    """A call then tells the model what is wrong."""
+    agent = HookedAgent(broken, PI)
+
+    tools = agent.report(HookPoint.OFFER_TOOLS).json["tools"]
+    call = agent.report(HookPoint.CALL_TOOL, tool="todo", args={"add": ["One"]})
+
+    assert [tool["name"] for tool in tools] == ["todo"]
+    assert (call.code, call.out) == (0, "")
+    assert "tildone.toml" in call.err
 
 
 def test_every_conversation_is_told(broken: Workspace) -> None:
@@ -107,7 +130,8 @@ def test_an_unattended_agent_tells_it_at_the_end_of_its_session(broken: Workspac
     ends = [agent.report(HookPoint.SESSION_END, reason="other") for _ in range(2)]
 
     assert [end.code for end in ends] == [2, 0]
-    assert ends[0].err.splitlines()[-1].startswith("tildone does not work, and the agent goes on without it: ")
+    assert ends[0].err.startswith("tildone does not work, and the agent goes on without it: ")
+    assert ends[0].err.count("\n") == 1
 
 
 @pytest.mark.parametrize("point", [HookPoint.BEFORE_TOOL, HookPoint.AFTER_TOOL])

@@ -77,10 +77,11 @@ def main(argv: Sequence[str]) -> int:
 
 def run(argv: Sequence[str], hook: HookRun) -> None:
     """Read the event and print the reply. Errors propagate to `main`."""
-    from tildone.config import load  # noqa: PLC0415  see the module's docstring
+    from tildone.config import load, load_valid  # noqa: PLC0415  see the module's docstring
     from tildone.hooks.event import HookEvent, field_in, read  # noqa: PLC0415  the same
     from tildone.hooks.fast_path import try_fast_path  # noqa: PLC0415  the same
     from tildone.integrations.hook_protocol import PROBE  # noqa: PLC0415  the same
+    from tildone.integrations.record import HookPoint  # noqa: PLC0415  the same
 
     words, flags = _parse(argv)
     integration, hooks = _integration(words[0] if words else "")
@@ -100,7 +101,11 @@ def run(argv: Sequence[str], hook: HookRun) -> None:
         hook.print(probe_reply(load(flags, os.environ, event.folder)))
         return
     hook.event, hook.pid = event, event.process
-    settings = load(flags, os.environ, event.folder)
+    if point is HookPoint.OFFER_TOOLS:
+        # The tools are offered all the same: a call tells the model what is wrong with the settings.
+        settings, _ = load_valid(flags, os.environ, event.folder)
+    else:
+        settings = load(flags, os.environ, event.folder)
     if not try_fast_path(event, settings, hook.pid):
         from tildone.hooks.answers import answer  # noqa: PLC0415  the same
 
@@ -157,11 +162,14 @@ def _report(error: BaseException, hook: HookRun) -> None:
 
         expected = isinstance(error, TildoneError | ValueError) and str(error)
         problem = printable(str(error) if expected else f"{type(error).__name__}: {error}")[:MAX_ERROR_LENGTH]
-        _write_error(problem)
-        if hook.event is not None and not hook.has_printed:
+        event = hook.event
+        # Where the agent shows standard error, the person would be told at every event.
+        if event is None or not (event.hooks.shows_stderr or event.ends_unattended):
+            _write_error(problem)
+        if event is not None and not hook.has_printed:
             from tildone.hooks.troubles import trouble_reply  # noqa: PLC0415  the same
 
-            hook.print(trouble_reply(hook.event, hook.pid, problem))
+            hook.print(trouble_reply(event, hook.pid, problem))
     except BaseException:  # noqa: BLE001, S110  there is no way left to report it
         pass
 

@@ -101,6 +101,7 @@ INTEGRATION = Integration(
         halt_replies={HookPoint.BEFORE_TOOL: END_TURN, HookPoint.AFTER_TOOL: END_TURN},
         notice_reply=MESSAGE,
         starts_servers=True,
+        shows_stderr=True,
         conversation_variable="GEMINI_SESSION_ID",
         project_variable="GEMINI_PROJECT_DIR",
         compaction_trigger=MANUAL,

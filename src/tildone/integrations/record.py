@@ -123,7 +123,8 @@ class Hooks:
     that runs its hooks also starts its MCP servers (or has our tools itself), and that its models may run commands: a
     hook can tell whether the tools are there, and name a command if they are not. `attended_if` is an environment
     variable and its value in the interface for people. With another value, the agent shows no notices, but prints what
-    a hook that fails at the end of the session writes to standard error.
+    a hook that fails at the end of the session writes to standard error. `shows_stderr` means that it shows what a hook
+    that succeeds without a reply writes there.
     """
 
     points: Mapping[str, HookPoint]
@@ -141,6 +142,7 @@ class Hooks:
     time_limits: Mapping[str, float] = {}
     starts_servers: bool = False
     attended_if: tuple[str, str] = ("", "")
+    shows_stderr: bool = False
 
 
 @value

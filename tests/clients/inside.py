@@ -261,6 +261,10 @@ class Server:
         """Send a prompt without waiting for the reply."""
         self._post(f"/session/{self.session}/prompt_async", {"parts": [{"type": "text", "text": text}]})
 
+    def summarize(self) -> None:
+        """Ask for a summary of the conversation, as a person does."""
+        self._post(f"/session/{self.session}/summarize", {"providerID": "local", "modelID": "scripted"})
+
     def until(self, kind: str) -> None:
         """Wait for an event, in this conversation if it belongs to one."""
         for line in self._events:

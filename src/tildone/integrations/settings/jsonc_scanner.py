@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import lru_cache
 
 from tildone.typing import TYPE_CHECKING
 from tildone.value import value
@@ -36,8 +37,10 @@ class Node:
         return next((node for name, _, node in reversed(self.children) if name == key), None)
 
 
+# An installation makes a dozen edits, each of which looks at the text several times.
+@lru_cache(maxsize=4)
 def scan(text: str) -> Node:
-    """Return the value in a text, with the positions of its parts.
+    """Return the value in a text, with the positions of its parts. Callers do not change the data.
 
     Raises:
         InvalidJson: the text contains no value, or more than one; the message gives the position.

@@ -13,6 +13,7 @@ from __future__ import annotations
 import re
 import tomllib
 from copy import deepcopy
+from functools import lru_cache
 
 from tildone.errors import Refused
 from tildone.integrations.settings.toml_scanner import Node, scan
@@ -29,8 +30,9 @@ _MARKERS = re.compile(r"^# (?:>>> tildone(?:, joined)?|<<< tildone)[ \t]*\r?\n?"
 """Lines that earlier versions wrote around their entries."""
 
 
+@lru_cache(maxsize=4)
 def parse(text: str) -> dict[str, Any]:
-    """Return the data of a text, which may begin with a byte order mark.
+    """Return the data of a text, which may begin with a byte order mark. Callers do not change it.
 
     Raises:
         TOMLDecodeError: the text is not TOML.
@@ -90,7 +92,7 @@ def remove(text: str, path: Path) -> str:
         after = _spliced_out(after, *located)
         if isinstance(path[-1], int):
             break
-    for statement in reversed(scan(text) if after == text else []):
+    for statement in reversed(scan(text) if after == text else ()):
         if statement.path[: len(path)] == path:
             blank = _blank_line_above(after, statement.start) if statement.is_header else None
             after = after[: statement.start] + after[statement.end :]
@@ -134,7 +136,8 @@ def _verified(text: str, expected: Any, path: Path = ()) -> str:
 
 
 def _pruned(data: Any, path: Path) -> Any:
-    """Return the data without the empty tables and arrays on a path."""
+    """Return a copy of the data without the empty tables and arrays on a path."""
+    data = deepcopy(data) if path else data
     for length in range(len(path) - 1, 0, -1):
         if _at(data, path[:length]) in ({}, []) and isinstance(path[length - 1], str):
             del _at(data, path[: length - 1])[path[length - 1]]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import tomllib
+from functools import lru_cache
 
 from tildone.typing import TYPE_CHECKING
 from tildone.value import value
@@ -58,9 +59,11 @@ class Statement:
         return self.node is None
 
 
-def scan(text: str) -> list[Statement]:
+# An installation makes a dozen edits, each of which looks at the text several times.
+@lru_cache(maxsize=4)
+def scan(text: str) -> tuple[Statement, ...]:
     """Return the statements of a text that is valid TOML, in their order."""
-    return _Scanner(text).statements()
+    return tuple(_Scanner(text).statements())
 
 
 class _Scanner:

@@ -83,7 +83,9 @@ def argument_parser() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("verb", nargs="?", choices=list(VERBS), metavar="VERB", help="what to do")
-    parser.add_argument("names", nargs="*", metavar="NAME", help="for `clients`, `table` and `prove`: which of them")
+    parser.add_argument(
+        "names", nargs="*", metavar="NAME", help="for `clients`, `table`, `newest`, `prove`: which of them"
+    )
     return parser
 
 
@@ -390,6 +392,12 @@ def table(*names: str) -> int:
     return run_all([installing_clients(*names), ("table", run)])
 
 
+def newest(*names: str) -> int:
+    """Try the newest versions of the coding agents, or of those named, and say what changed."""
+    setup()
+    return run_all([("newest", [str(PYTHON), "-m", "tests.clients.newest", *names])])
+
+
 def prove(*rows: str) -> int:
     """Run `demo` and `test` in a bare Debian root under various conditions (needs root and debootstrap)."""
     return subprocess.run([sys.executable, "-m", "tests.bare_debian.prove", *rows], cwd=ROOT, check=False).returncode
@@ -504,6 +512,7 @@ VERBS: dict[str, Callable[..., int]] = {
     "pythons": pythons,
     "clients": clients,
     "table": table,
+    "newest": newest,
     "prove": prove,
     "fmt": fmt,
     "demo": demo,
@@ -512,7 +521,7 @@ VERBS: dict[str, Callable[..., int]] = {
     "lock": lock,
 }
 
-TAKE_NAMES = ("clients", "table", "prove")
+TAKE_NAMES = ("clients", "table", "newest", "prove")
 
 if __name__ == "__main__":
     sys.exit(main(sys.argv[1:]))

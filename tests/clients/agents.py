@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from tests.clients.install import CLIENTS, installed, programs
+from tests.clients.install import CLIENTS, FOLDER, folder_of, installed, programs
 from tests.clients.supervisor import supervised
 from tests.rpc.client import Client
 
@@ -82,7 +82,7 @@ def environment(name: str, sandbox: Sandbox) -> dict[str, str]:
     """Return the whole environment of a client."""
     require(name)
     node = shutil.which("node")
-    own = [programs(name), programs("node")] + ([Path(node).parent] if node else [])
+    own = [programs(name, folder_of(name)), programs("node")] + ([Path(node).parent] if node else [])
     path = os.pathsep.join([*map(str, own), "/usr/local/bin", "/usr/bin", "/bin"])
     temporary = sandbox.home / "tmp"
     temporary.mkdir(exist_ok=True)
@@ -105,7 +105,7 @@ def require(name: str) -> None:
     if os.name == "nt":
         pytest.skip("the processes of a client can be killed reliably on Unix only")
     package = CLIENTS[name]
-    if not installed(name, package):
+    if folder_of(name) == FOLDER and not installed(name, package):
         pytest.skip(f"{name} {package.version} is not installed; `python3 do.py clients {name}` installs it")
 
 

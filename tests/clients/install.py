@@ -21,6 +21,9 @@ from tildone.integrations import INTEGRATIONS
 ROOT = Path(__file__).resolve().parents[2]
 FOLDER = ROOT / ".clients"
 STAMP = "installed.json"
+OTHER_FOLDER = "CLIENTS_IN"
+"""A variable that names another folder with clients: tests run the versions that are installed there."""
+
 MAX_PARALLEL = 4
 INSTALL_TIMEOUT_SECONDS = 600.0
 """How long the installation of one package may take."""
@@ -129,6 +132,12 @@ def installed(name: str, package: Package, folder: Path = FOLDER) -> bool:
 def programs(name: str, folder: Path = FOLDER) -> Path:
     """Return the folder with the programs of an installed package."""
     return folder / name / "node_modules" / ".bin"
+
+
+def folder_of(name: str) -> Path:
+    """Return the folder in which a client is looked for: the one in the variable, if the client is there."""
+    other = os.environ.get(OTHER_FOLDER)
+    return Path(other) if other and (Path(other) / name / STAMP).exists() else FOLDER
 
 
 def node_is_new_enough() -> bool:

@@ -89,7 +89,7 @@ class Cell:
 
 
 def proves(*situations: str, tui: bool = False, client: str = "") -> pytest.MarkDecorator:
-    """Mark a test as the proof of these situations.
+    """Mark a test as the proof of these situations, or of the one in its parameter `situation`.
 
     The client is `client` or the one that the test's parameters name. The mode is its parameter `mode`, if it has one.
     """
@@ -103,7 +103,7 @@ def cells_of(item: pytest.Item) -> list[Cell]:
     return [
         Cell(situation, _client(item, mark), _mode(item, mark))
         for mark in item.iter_markers("proves")
-        for situation in mark.args
+        for situation in mark.args or [_parameters(item)["situation"]]
     ]
 
 

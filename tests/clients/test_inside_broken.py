@@ -8,9 +8,12 @@ import pytest
 
 from tests.cli.person import PROGRAM
 from tests.clients.agents import Sandbox
-from tests.clients.inside import CLIENTS, InstalledClient, install, program
+from tests.clients.breaking import WAYS
+from tests.clients.driving import needs_tmux
+from tests.clients.inside import CLIENTS, TASK, InstalledClient, install, program
 from tests.clients.model import Model
 from tests.clients.situations import proves
+from tests.clients.tui import at_terminal, install_for_terminal
 
 pytestmark = pytest.mark.slow
 MakeSandbox = Callable[[Model], Sandbox]
@@ -28,6 +31,9 @@ TIMEOUTS = {
     "pi": {"const TIMEOUT_SECONDS = 10": "const TIMEOUT_SECONDS = 1"},
 }
 """The timeouts that an installation sets, and shorter ones for the tests."""
+
+TOLD = ("bad config", "full disk", "unusable store")
+"""The situations of which a person is told as soon as a conversation begins."""
 
 in_every_client = pytest.mark.parametrize("name", CLIENTS)
 
@@ -48,13 +54,36 @@ def test_a_client_works_with_a_tildone_that_is_something_else(
 
 
 @in_every_client
-@proves("unusable store")
-def test_a_client_works_where_plans_cannot_be_kept(name: str, make_sandbox: MakeSandbox) -> None:
-    """A tool call reports it, if the tool is there at all; hooks stay silent."""
+@pytest.mark.parametrize("situation", WAYS)
+@proves()
+def test_a_client_works_with_a_broken_tildone(
+    name: str, situation: str, make_sandbox: MakeSandbox, tmp_path: Path
+) -> None:
+    """It prints the answer of the model, which is asked once."""
     with Model({"text": "Hello from the script."}) as model:
         client = install(name, make_sandbox(model))
-        (client.data / "tildone.db").mkdir(parents=True)
-        check_unaffected(client, model)
+        with WAYS[situation](client, tmp_path):
+            check_unaffected(client, model)
+
+
+@in_every_client
+@pytest.mark.parametrize("situation", WAYS)
+@pytest.mark.long
+@needs_tmux
+@proves(tui=True)
+def test_a_person_at_a_terminal_is_told_of_a_broken_tildone(
+    name: str, situation: str, make_sandbox: MakeSandbox, tmp_path: Path
+) -> None:
+    """By the client, which goes on; without a program there is nobody to tell it, and a new store is not a loss."""
+    with Model({"text": "Hello from the script."}) as model:
+        client = install_for_terminal(name, make_sandbox(model))
+        with WAYS[situation](client, tmp_path), at_terminal(client, works=False) as screen:
+            screen.say(TASK)
+            screen.until("Hello from the script.")
+            if situation in TOLD:
+                screen.until("tildone does not work")
+
+    assert len(model.requests) == 1
 
 
 def with_short_timeouts(client: InstalledClient) -> InstalledClient:

@@ -24,29 +24,33 @@ ENTER, ESCAPE, DOWN = "\r", "\x1b", "\x1b[B"
 
 @dataclass(frozen=True, slots=True)
 class StartPrompt:
-    """A question that a client asks when it starts: its name, a text that is on the screen, and the keys for yes."""
+    """A question that a client asks when it starts.
+
+    Its name is part of the sentence by which `tildone install` announces it; a part of the question is on the screen.
+    The keys say yes.
+    """
 
     name: str
     text: str
     keys: tuple[str, ...] = (ENTER,)
 
 
-_FOLDER, _SERVER, _HOOKS = "trust the folder", "use the MCP server", "trust the hooks"
-_CLAUDE_FOLDER = StartPrompt(_FOLDER, "Quick safety check: Is this a project you created or one you trust?")
+FOLDER, _SERVER, _HOOKS = "whether you trust th", "whether to use the new MCP server", "whether you trust the new hooks"
+_CLAUDE_FOLDER = StartPrompt(FOLDER, "Quick safety check: Is this a project you created or one you trust?")
 _CODEX_HOOKS = StartPrompt(_HOOKS, "Hooks need review", (DOWN, ENTER))
-_GEMINI_FOLDER = StartPrompt(_FOLDER, "Do you trust the files in this folder?")
+_GEMINI_FOLDER = StartPrompt(FOLDER, "Do you trust the files in this folder?")
 
 PROMPTS: Mapping[tuple[str, str], tuple[StartPrompt, ...]] = {
     ("claude", "user"): (_CLAUDE_FOLDER,),
     ("claude", "project"): (_CLAUDE_FOLDER, StartPrompt(_SERVER, "New MCP server found in this project: tildone")),
     ("codex", "user"): (_CODEX_HOOKS,),
-    ("codex", "project"): (StartPrompt(_FOLDER, "Trust this folder?"), _CODEX_HOOKS),
+    ("codex", "project"): (StartPrompt(FOLDER, "Trust this folder?"), _CODEX_HOOKS),
     ("gemini", "user"): (_GEMINI_FOLDER,),
     ("gemini", "project"): (_GEMINI_FOLDER,),
     ("opencode", "user"): (),
     ("opencode", "project"): (),
     ("pi", "user"): (),
-    ("pi", "project"): (StartPrompt(_FOLDER, "Trust project folder?"),),
+    ("pi", "project"): (StartPrompt(FOLDER, "Trust project folder?"),),
 }
 """What each client asks when it starts for the first time after an installation in a scope, in this order."""
 
@@ -136,7 +140,7 @@ def install_for_terminal(
     if name == "gemini" and not new_folder:
         folders = sandbox.home / ".gemini" / "trustedFolders.json"
         folders.parent.mkdir(exist_ok=True)
-        folders.write_text(json.dumps({str(sandbox.work): "TRUST_FOLDER"}), encoding="utf-8")
+        folders.write_text(json.dumps({str(sandbox.work): "TRUSTFOLDER"}), encoding="utf-8")
     if name == "claude":
         # Otherwise it asks for a theme and an account, and tries to reach its maker.
         known = {"approved": ["sk-ant-none"], "rejected": []}
@@ -146,16 +150,17 @@ def install_for_terminal(
 
 
 @contextlib.contextmanager
-def at_terminal(client: InstalledClient, *options: str, again: bool = False) -> Iterator[Screen]:
+def at_terminal(client: InstalledClient, *options: str, again: bool = False, works: bool = True) -> Iterator[Screen]:
     """Start a client at a terminal; on exit, its processes have ended.
 
-    The questions of its first start are answered, unless it has been started before.
+    The questions of its first start are answered, unless it has been started before. If tildone works, its tool is
+    waited for where the screen shows that it is there.
     """
     command = [*HOLD_OPEN, *COMMANDS[client.name], *options]
     with Screen(command, client.sandbox.work, client.environ, size=SIZE, seconds=SESSION_SECONDS) as screen:
         if not again:
             screen.answer(expected_prompts(client))
-        screen.until(READY[client.name])
+        screen.until(READY[client.name] if works or client.name != "gemini" else "Type your message")
         yield screen
 
 
@@ -163,7 +168,7 @@ def expected_prompts(client: InstalledClient) -> Sequence[StartPrompt]:
     """What a client asks at its first start after the installation."""
     prompts = PROMPTS[client.name, client.scope]
     knows_folder = (client.sandbox.home / ".gemini" / "trustedFolders.json").exists()
-    return [prompt for prompt in prompts if prompt.name != _FOLDER] if knows_folder else prompts
+    return [prompt for prompt in prompts if prompt.name != FOLDER] if knows_folder else prompts
 
 
 def _without_spaces(text: str) -> str:

@@ -1,44 +1,36 @@
-"""`Session`: applies tool calls, edits and ends of turns to a plan, and records them in its log."""
+"""`Session`: applies tool calls, edits and ends of turns to a plan, and records them in its log.
+
+What only some of its methods need is imported there: most hooks open a session and change no plan.
+"""
 
 from __future__ import annotations
 
 from itertools import islice
 
 from tildone.core.numbers import same_content, with_status
-from tildone.core.ops import StartNext
-from tildone.core.origins import keep_origins
 from tildone.core.plan import Plan, Status
-from tildone.core.reduce import Outcome, Step, reduce
-from tildone.dialects.arguments import read_arguments
 from tildone.dialects.base import CompletedCall, Reply
 from tildone.errors import UnknownEvent
 from tildone.log import codec
 from tildone.log.events import Actor, Author, Call, Directive, DirectiveSet, Labelled, Nudged, PlanChanged, Tripped
 from tildone.log.state import State, latest_state
 from tildone.log.tree import SessionHead
-from tildone.log.undo import head_after_redo, head_after_undo
 from tildone.log.writer import SessionWriter
-from tildone.loop.decision import Decision, GiveUp, GoOn, Patience, Turn, decide, progressed
+from tildone.loop.decision import Decision, GiveUp, GoOn, Patience, Turn, decide
 from tildone.typing import TYPE_CHECKING
 from tildone.value import replace, value
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
-    from typing import Any, Protocol
+    from typing import Any
 
+    from tildone.core.reduce import Outcome, Step
     from tildone.core.rules import Rules
-    from tildone.dialects.base import Dialect, Tool
+    from tildone.dialects.base import Completions, Dialect, Tool
     from tildone.log.events import Fact
     from tildone.log.store import Store
 
     Steps = Sequence[Step] | Callable[[Plan], Sequence[Step]]
-
-    class Completions(Protocol):
-        """A log of completed plans, for people."""
-
-        def add(self, entry: Callable[[int, str], str]) -> str | None:
-            """Write the entry made from a number and a timestamp. Return its path; None if writing failed."""
-
 
 MAX_RECENT_EVENTS = 200
 """How many events `recently_had` reads."""
@@ -117,6 +109,8 @@ class Session:
         if tool is None:
             known = ", ".join(tool.name for tool in self.dialect.tools)
             return Reply(f"Error: unknown tool {tool_name!r}; known are {known}", {}, is_error=True)
+        from tildone.dialects.arguments import read_arguments  # noqa: PLC0415  see the module's docstring
+
         params, problems = read_arguments(tool, arguments)
         if problems:
             return self.dialect.refuse(tool, problems, params)
@@ -125,19 +119,20 @@ class Session:
     def execute(self, tool: Tool, params: Mapping[str, Any]) -> Reply:
         """Execute a call whose arguments have been validated."""
         started = self._now()
-        known_head, known = self._load_seen()
+        # Another process may have recorded another head.
+        known_head = self.seen_head
+        known = self._seen[1] if known_head == self._seen[0] else self.plan_at(known_head)
         steps = tool.steps(params)
         if tool.whole_list and callable(steps) and known is not None:
-            # Late, because hooks make no such call.
-            from tildone.core.arrange import keep_unseen  # noqa: PLC0415  see above
+            from tildone.core.arrange import keep_unseen  # noqa: PLC0415  see the module's docstring
 
             steps = keep_unseen(steps, known)
         call = Call(tool.name, codec.dump(params)) if steps else None
         outcome = self._apply(steps, Actor.AGENT, call, seen_by=self.reader)
         done = CompletedCall(params, outcome, self.store.durable, elapsed_ms=self._now() - started, known=known)
         self._seen = self._writer.last_state.head, outcome.after
+        # A change recorded it with the event.
         if not outcome.changed and self._seen[0] != known_head:
-            # A change recorded it with the event.
             self._writer.set_seen(self.reader, self._seen[0])
         return tool.reply(self._logged(done))
 
@@ -151,13 +146,6 @@ class Session:
         if head != self.seen_head:
             self._seen = head, self.plan_at(head)
             self._writer.set_seen(self.reader, head)
-
-    def _load_seen(self) -> tuple[str | None, Plan | None]:
-        """Return the head that the model has seen, which another process may have recorded, and the plan there."""
-        head = self.seen_head
-        if head != self._seen[0]:
-            self._seen = head, self.plan_at(head)
-        return self._seen
 
     def plan_at(self, event_id: str | None) -> Plan | None:
         """Return the plan as it was at an event; None if there is no such event."""
@@ -192,15 +180,7 @@ class Session:
 
     def retract_nudge(self) -> bool:
         """Take back the newest event if it is a nudge, because it did not reach the agent. Return whether it was."""
-        newest = next(self.store.history(self.name), None)
-        if newest is None or not isinstance(newest.fact, Nudged):
-            return False
-
-        def choose(current: SessionHead) -> SessionHead:
-            return SessionHead(newest.parent, current.redo) if current.head == newest.id else current
-
-        self._writer.move(choose)
-        return True
+        return self._writer.retract(Nudged)
 
     def set_directive(self, directive: Directive) -> bool:
         """Set the directive, which takes effect when the agent next stops. Return False if nothing changed.
@@ -233,8 +213,7 @@ class Session:
         Raises:
             UnknownEvent: there is no such event.
         """
-        self._move(lambda _: SessionHead(event_id))
-        return self.plan
+        return self._moved(lambda: self._writer.move(lambda _: SessionHead(event_id))).after
 
     def undo(self, changes: int = 1) -> Outcome:
         """Move the head before the newest `changes` changes of the plan.
@@ -242,9 +221,7 @@ class Session:
         Raises:
             Refused: this branch has fewer changes; nothing is undone.
         """
-        before = self.plan
-        self._move(lambda current: self._before(current, changes))
-        return Outcome(before, self.plan)
+        return self._moved(lambda: self._writer.undo(changes))
 
     def redo(self, changes: int = 1) -> Outcome:
         """Redo the next `changes` changes that were undone.
@@ -252,9 +229,7 @@ class Session:
         Raises:
             Refused: fewer changes were undone since the plan last changed; nothing is redone.
         """
-        before = self.plan
-        self._move(lambda current: head_after_redo(current, changes))
-        return Outcome(before, self.plan)
+        return self._moved(lambda: self._writer.redo(changes))
 
     def label(self, event_id: str, name: str) -> None:
         """Label an event; an empty name removes its label.
@@ -269,25 +244,20 @@ class Session:
         self, steps: Steps, actor: Actor, call: Call | None, rules: Rules | None = None, seen_by: str = ""
     ) -> Outcome:
         """Apply steps to the plan. If that changes it, record the change, and that the reader `seen_by` has seen it."""
+        from tildone.core.reduce import Outcome  # noqa: PLC0415  see the module's docstring
+        from tildone.loop.changing import change_plan  # noqa: PLC0415  the same
+
         if not steps:
             plan = self.plan
             return Outcome(plan, plan)
 
         def choose_fact(state: State) -> tuple[Outcome, Fact | None]:
             resolved = steps(state.plan) if callable(steps) else steps
-            reduced = reduce(state.plan, map(self._with_taken, resolved), rules or self.dialect.rules)
-            after = keep_origins(reduced.before, reduced.after, by_user=self._is_person(actor))
-            outcome = Outcome(reduced.before, after, reduced.faults)
-            return outcome, _fact(state, outcome, call) if outcome.changed else None
+            # An import by an agent's process restores a plan of the agent.
+            by_user = actor is Actor.USER or (actor is Actor.IMPORT and not self.author_of(actor).agent)
+            return change_plan(state, resolved, rules or self.dialect.rules, call, by_user=by_user, taken=self.taken)
 
         return self._writer.record(actor, choose_fact, seen_by)
-
-    def _with_taken(self, step: Step) -> Step:
-        return StartNext(self.taken) if isinstance(step, StartNext) else step
-
-    def _is_person(self, actor: Actor) -> bool:
-        """Whether a person acts: an import by an agent's process restores a plan of the agent."""
-        return actor is Actor.USER or (actor is Actor.IMPORT and not self.author_of(actor).agent)
 
     def _held(self, state: State) -> State:
         taken = self.taken()
@@ -310,16 +280,15 @@ class Session:
             case _:
                 return Verdict(decision), None
 
-    def _move(self, choose: Callable[[SessionHead], SessionHead]) -> None:
+    def _moved(self, move: Callable[[], None]) -> Outcome:
         """Move the head and keep the directive: undo and checkout do not affect what the person wants."""
-        directive = self.state.directive
-        self._writer.move(choose)
-        if self.state.directive is not directive:
-            self.set_directive(directive)
+        from tildone.core.reduce import Outcome  # noqa: PLC0415  see the module's docstring
 
-    def _before(self, current: SessionHead, changes: int) -> SessionHead:
-        newest_first = self.store.history(self.name, current.head) if current.head is not None else ()
-        return head_after_undo(current, newest_first, changes)
+        before = self.state
+        move()
+        if self.state.directive is not before.directive:
+            self.set_directive(before.directive)
+        return Outcome(before.plan, self.plan)
 
     def _logged(self, done: CompletedCall) -> CompletedCall:
         """Log the completion of the plan if the call completed it, and add the path of the log to the call."""
@@ -327,9 +296,3 @@ class Session:
         if self.completions is None or entry is None or not self.dialect.completes(done):
             return done
         return replace(done, saved_to=self.completions.add(lambda number, stamp: entry(done, number, stamp)))
-
-
-def _fact(state: State, outcome: Outcome, call: Call | None) -> PlanChanged:
-    """The change as a fact, with the directive and the counts, which progress resets."""
-    drift, since = (0, 0) if progressed(outcome.before, outcome.after) else (state.drift, state.since)
-    return PlanChanged(outcome.after, call, drift, since, state.directive)

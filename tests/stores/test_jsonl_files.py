@@ -19,9 +19,9 @@ from tildone.dialects.phased.entries import phases_in
 from tildone.errors import UnknownEvent
 from tildone.log.events import Actor, Event, Labelled, PlanChanged
 from tildone.log.tree import SessionHead
+from tildone.stores import polling
 from tildone.stores.pi import folder as folders
 from tildone.stores.pi import outline
-from tildone.stores.pi import store as store_module
 from tildone.stores.pi.session_file import parse_line
 from tildone.stores.pi.store import JsonlStore
 
@@ -239,8 +239,8 @@ def test_an_append_reads_only_the_end_of_the_file(folder: Path, store: JsonlStor
 
 def test_a_waiter_is_notified_at_once_by_its_own_process(store: JsonlStore, monkeypatch: pytest.MonkeyPatch) -> None:
     """It does not have to poll."""
-    monkeypatch.setattr(store_module, "FIRST_POLL_SECONDS", LONG_ENOUGH)
-    monkeypatch.setattr(store_module, "MAX_POLL_SECONDS", LONG_ENOUGH)
+    monkeypatch.setattr(polling, "FIRST_POLL_SECONDS", LONG_ENOUGH)
+    monkeypatch.setattr(polling, "MAX_POLL_SECONDS", LONG_ENOUGH)
     chain(store, "s", "a", "b")
     in_step = Barrier(2, timeout=LONG_ENOUGH)
 

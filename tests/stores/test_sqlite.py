@@ -14,7 +14,7 @@ from tests.stores.contract import LONG_ENOUGH, chain, ids, planned
 from tests.stores.processes import finish, start, wait_for
 from tildone.log.store import Store
 from tildone.log.tree import SessionHead
-from tildone.stores.sqlite import store as sqlite
+from tildone.stores import polling
 from tildone.stores.sqlite.schema import APPLICATION_ID, SCHEMA_VERSION
 from tildone.stores.sqlite.store import SqliteStore
 
@@ -198,8 +198,8 @@ def test_a_waiter_notices_changes_of_other_processes(path: Path) -> None:
 
 def test_a_waiter_is_notified_at_once_by_its_own_process(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """It does not have to poll."""
-    monkeypatch.setattr(sqlite, "FIRST_POLL_SECONDS", LONG_ENOUGH)
-    monkeypatch.setattr(sqlite, "MAX_POLL_SECONDS", LONG_ENOUGH)
+    monkeypatch.setattr(polling, "FIRST_POLL_SECONDS", LONG_ENOUGH)
+    monkeypatch.setattr(polling, "MAX_POLL_SECONDS", LONG_ENOUGH)
     store = SqliteStore(path)
     chain(store, "s", "a", "b")
     in_step = Barrier(2, timeout=LONG_ENOUGH)

@@ -7,21 +7,28 @@ extension skeleton, and the shell driver phrases its calls, all from these field
 from __future__ import annotations
 
 from tildone.core.plan import Plan, Status
-from tildone.core.reduce import Outcome, Step
-from tildone.core.rules import Rules
 from tildone.dialects import snapshot
-from tildone.kit.schema import SchemaProblem
 from tildone.typing import TYPE_CHECKING
 from tildone.value import value
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
-    from typing import Any
+    from typing import Any, Protocol
+
+    from tildone.core.reduce import Outcome, Step
+    from tildone.core.rules import Rules
+    from tildone.kit.schema import SchemaProblem
 
     Params = Mapping[str, Any]
     Details = dict[str, Any]
     Schema = Mapping[str, Any]
     ToolCall = tuple[str, dict[str, Any]]
+
+    class Completions(Protocol):
+        """A log of completed plans, for people."""
+
+        def add(self, entry: Callable[[int, str], str]) -> str | None:
+            """Write the entry made from a number and a timestamp. Return its path; None if writing failed."""
 
 
 @value

@@ -5,8 +5,6 @@ Only the keywords that tildone's own schemas use are supported.
 
 from __future__ import annotations
 
-import re
-
 from tildone.typing import TYPE_CHECKING
 from tildone.value import value
 
@@ -26,7 +24,7 @@ _TYPES: dict[str, tuple[type, ...]] = {
 }
 _ARTICLES = {"object": "an object", "array": "an array", "integer": "an integer"}
 _MAX_SHOWN_CHARS = 60
-_INTEGER = re.compile("-?[0-9]{1,9}")
+_MAX_DIGITS = 9
 
 
 @value
@@ -50,7 +48,7 @@ def coerce_arguments(schema: Schema, given: Any) -> Any:
         return {name: coerce_arguments(known[name], item) if name in known else item for name, item in given.items()}
     if isinstance(given, list) and "items" in schema:
         return [coerce_arguments(schema["items"], item) for item in given]
-    if schema["type"] == "integer" and isinstance(given, str) and _INTEGER.fullmatch(given):
+    if schema["type"] == "integer" and isinstance(given, str) and _is_integer(given):
         return int(given)
     if schema["type"] == "string" and isinstance(given, int | float) and not isinstance(given, bool):
         return str(int(given)) if given == int(given) else str(given)
@@ -106,6 +104,11 @@ def _has_type(kind: str, given: object) -> bool:
     if kind == "integer" and isinstance(given, float):
         return given.is_integer()
     return isinstance(given, _TYPES[kind])
+
+
+def _is_integer(text: str) -> bool:
+    digits = text.removeprefix("-")
+    return digits.isascii() and digits.isdecimal() and len(digits) <= _MAX_DIGITS
 
 
 def _expected(schema: Schema) -> str:

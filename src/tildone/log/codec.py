@@ -8,10 +8,6 @@ with them, and this one reads events without them.
 
 from __future__ import annotations
 
-import json
-import re
-from json.encoder import encode_basestring_ascii as _quoted
-
 from tildone.core.plan import Phase, Plan, Status, Task
 from tildone.log.events import (
     Actor,
@@ -28,6 +24,9 @@ from tildone.log.events import (
     StopFingerprint,
     Tripped,
 )
+from tildone.log.json_scanner import dump as dump  # noqa: PLC0414  part of this module's interface
+from tildone.log.json_scanner import parse as _parse
+from tildone.log.json_scanner import quoted as _quoted
 from tildone.typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -45,11 +44,6 @@ _ACTORS = {actor.value: actor for actor in Actor}
 
 _UNKNOWN = Author()
 
-_SURROGATE = re.compile("[\ud800-\udfff]")
-
-# Our values are never circular, and the check would take a third of the time.
-dump = json.JSONEncoder(separators=(",", ":"), check_circular=False).encode
-
 
 class UndecodableEvent(ValueError):
     """The text is not an event of a known version."""
@@ -61,6 +55,9 @@ def parse(text: str) -> Any:
     Raises:
         ValueError: the text is not JSON; the message says where.
     """
+    # Late, because hooks decode events only.
+    import json  # noqa: PLC0415  see above
+
     try:
         return json.loads(text, parse_constant=_no_constant)
     except RecursionError:
@@ -73,8 +70,12 @@ def pretty(value: object) -> str:
 
     Unpaired surrogates stay escaped, so that the text can be encoded as UTF-8.
     """
+    # Late, because few commands print JSON for people.
+    import json  # noqa: PLC0415  see above
+    import re  # noqa: PLC0415  the same
+
     text = json.dumps(value, indent=2, ensure_ascii=False)
-    return _SURROGATE.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
+    return re.sub("[\ud800-\udfff]", lambda match: f"\\u{ord(match[0]):04x}", text)
 
 
 def encode(event: Event) -> str:
@@ -99,7 +100,7 @@ def decode(text: object) -> Event:
         UndecodableEvent: the text is damaged or has a newer version.
     """
     try:
-        data = json.loads(text) if isinstance(text, str) else text
+        data = _parse(text) if isinstance(text, str) else text
     except ValueError:
         data = text
     return event_from_json(data)
@@ -134,7 +135,7 @@ def author_from_json(data: object) -> Author:
 
 def plan_to_json(plan: Plan) -> Json:
     """Return the plan alone as JSON data."""
-    phases = json.loads(f"[{','.join(map(_phase_out, plan.phases))}]")
+    phases = _parse(f"[{','.join(map(_phase_out, plan.phases))}]")
     return {"phases": phases, "counted": plan.last_number}
 
 

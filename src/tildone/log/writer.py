@@ -87,6 +87,43 @@ class SessionWriter:
                 continue
             return
 
+    def retract(self, kind: type[Fact]) -> bool:
+        """Move the head before the newest event if it records such a fact; return whether it does."""
+        newest = next(self.store.history(self.name), None)
+        if newest is None or not isinstance(newest.fact, kind):
+            return False
+
+        def choose(current: SessionHead) -> SessionHead:
+            return SessionHead(newest.parent, current.redo) if current.head == newest.id else current
+
+        self.move(choose)
+        return True
+
+    def undo(self, changes: int) -> None:
+        """Move the head before the newest `changes` changes of the plan.
+
+        Raises:
+            Refused: this branch has fewer changes.
+        """
+        # Late, because few callers undo.
+        from tildone.log.undo import head_after_undo  # noqa: PLC0415  see above
+
+        def choose(current: SessionHead) -> SessionHead:
+            newest_first = self.store.history(self.name, current.head) if current.head is not None else ()
+            return head_after_undo(current, newest_first, changes)
+
+        self.move(choose)
+
+    def redo(self, changes: int) -> None:
+        """Move the head after the next `changes` changes that were undone.
+
+        Raises:
+            Refused: fewer were undone.
+        """
+        from tildone.log.undo import head_after_redo  # noqa: PLC0415  see `undo`
+
+        self.move(lambda current: head_after_redo(current, changes))
+
     def set_seen(self, reader: str, head: str | None) -> None:
         """Record the head that a reader has seen; without a name, nothing is recorded.
 

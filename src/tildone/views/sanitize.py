@@ -6,13 +6,16 @@ around it, whether by line breaks, terminal escapes, bidi overrides or invisible
 
 from __future__ import annotations
 
-import re
+from tildone.typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import re
 
 LINE_BREAK_SYMBOL = "⏎"
 
 _BREAKS = str.maketrans(dict.fromkeys("\n\v\f\r\x85\u2028\u2029", LINE_BREAK_SYMBOL))
 
-# Patterns are strings, compiled by `re` on first use: most hooks print nothing and skip the cost.
+# Patterns are strings, and `re` is imported where it is used: hooks rarely print text that needs it.
 _REMINDER = r"(?i)<(?=[^\w<>]*system[^\w<>]*_?reminder)"
 
 # Emoji, and the letters of scripts whose spelling needs joiners (Arabic to Sinhala, Burmese, Khmer, Mongolian).
@@ -52,6 +55,10 @@ def single_line(text: str) -> str:
 
 def escape_reminder_tags(text: str) -> str:
     """Defuse tags in text inside a `<system-reminder>`: it can neither close one nor open another. Lines are kept."""
+    if "<" not in text:
+        return text
+    import re  # noqa: PLC0415  see `_REMINDER`
+
     return re.sub(_REMINDER, "‹", text)
 
 
@@ -61,6 +68,8 @@ def printable(text: str) -> str:
     # Fast path for ordinary text: compiling the pattern takes longer than showing a plan.
     if line.isprintable() and _INVISIBLE.isdisjoint(line):
         return line
+    import re  # noqa: PLC0415  see `_REMINDER`
+
     return re.sub(_UNPRINTABLE, _symbol, line)
 
 

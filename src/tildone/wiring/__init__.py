@@ -23,9 +23,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from tildone.agents.registry import AgentRegistry
-    from tildone.dialects.base import Dialect
+    from tildone.dialects.base import Completions, Dialect
     from tildone.log.store import Store
-    from tildone.session import Completions
 
 MAX_EVENTS_SEARCHED = 200
 """How many events back a session is searched for a tool call that tells its dialect."""

@@ -25,7 +25,7 @@ checks it once, finds no damage, and records the stamp.
 from __future__ import annotations
 
 import os
-from threading import Condition
+from _thread import RLock
 from time import monotonic, sleep
 
 import apsw
@@ -33,11 +33,21 @@ import apsw
 from tildone.errors import NotFound, StoreDamaged, StoreError
 from tildone.stores.sqlite import queries
 from tildone.stores.sqlite.failures import store_error
-from tildone.stores.sqlite.schema import Transaction, migrate, prepare_reading, record_stamp, stamp_of
+from tildone.stores.sqlite.schema import (
+    Transaction,
+    has_log,
+    migrate,
+    opened_or_created,
+    page_counter,
+    prepare_reading,
+    record_stamp,
+    stamp_of,
+)
 from tildone.typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from threading import Condition
     from types import TracebackType
 
 CHECKPOINT_PAGES = 1000
@@ -52,13 +62,14 @@ _RETRY_SECONDS = 0.005
 class SqliteFile:
     """An open file, for one thread at a time: `with file as connection`.
 
-    Errors of the driver inside the block leave it as `StoreError`. Callers notify `changed` after each
-    change. A `read_only` file is neither created nor migrated nor written to, and needs no permission to write.
+    Errors of the driver inside the block leave it as `StoreError`. Callers call `notify` after each change. A
+    `read_only` file is neither created nor migrated nor written to, and needs no permission to write.
     """
 
     def __init__(self, path: str, timeout: float, *, read_only: bool = False) -> None:
         self.path = path
-        self.changed = Condition()
+        self._lock = RLock()
+        self._changed: Condition | None = None
         self._timeout = timeout
         self._read_only = read_only
         self._wal_pages = [0]
@@ -70,12 +81,12 @@ class SqliteFile:
             raise store_error(error, path) from error
 
     def __enter__(self) -> apsw.Connection:
-        self.changed.acquire()
+        self._lock.acquire()
         try:
             if not self._connected or stamp_of(self.path) != self._stamp:
                 self._revalidate()
         except BaseException as error:
-            self.changed.release()
+            self._lock.release()
             if isinstance(error, apsw.Error | UnicodeDecodeError):
                 raise store_error(error, self.path) from error
             raise
@@ -88,7 +99,7 @@ class SqliteFile:
             if self._wal_pages[0] >= CHECKPOINT_PAGES and error is None:
                 self._checkpoint()
         finally:
-            self.changed.release()
+            self._lock.release()
         if isinstance(error, apsw.Error | UnicodeDecodeError):
             raise store_error(error, self.path) from error
 
@@ -98,6 +109,22 @@ class SqliteFile:
             self.close()
         except Exception:  # noqa: BLE001  names may be gone at interpreter exit
             return
+
+    @property
+    def changed(self) -> Condition:
+        """The condition to wait for a change. It has the lock of the file."""
+        # Late, because few callers wait.
+        from threading import Condition  # noqa: PLC0415  see above
+
+        with self._lock:
+            if self._changed is None:
+                self._changed = Condition(self._lock)
+            return self._changed
+
+    def notify(self) -> None:
+        """Wake the threads that wait for a change. Call this inside the block."""
+        if self._changed is not None:
+            self._changed.notify_all()
 
     def record_stamp_once(self) -> None:
         """Record the stamp unless it is known to be recorded. Call this before each change."""
@@ -111,7 +138,7 @@ class SqliteFile:
 
     def close(self) -> None:
         """Close the file. When the last process closes it, the log is removed."""
-        with self.changed:
+        with self._lock:
             self._closed = True
             if self._connected:
                 self._checkpoint_and_drop()
@@ -122,7 +149,7 @@ class SqliteFile:
         Raises:
             StoreDamaged: it is not a store, or its log belongs to another file.
         """
-        had_log = _has_log(self.path)
+        had_log = has_log(self.path)
         try:
             self._connection = self._connect(had_log=had_log)
         except OSError as error:
@@ -134,13 +161,13 @@ class SqliteFile:
         self._recorded = False
         self._connected = True
         self._wal_pages[0] = 0
-        self._connection.set_wal_hook(_page_counter(self._wal_pages))
+        self._connection.set_wal_hook(page_counter(self._wal_pages))
         if had_log:
             self._check_log_belongs()
 
     def _connect(self, *, had_log: bool) -> apsw.Connection:
         if not self._read_only:
-            connection = _opened_or_created(self.path)
+            connection = opened_or_created(self.path)
             return self._prepared(connection, lambda: migrate(connection, self.path, self._timeout, had_log=had_log))
         try:
             os.stat(self.path)
@@ -164,7 +191,7 @@ class SqliteFile:
         try:
             return self._prepared(connection, lambda: prepare_reading(connection, self.path))
         except (apsw.ReadOnlyError, apsw.CantOpenError):
-            if immutable or _has_log(self.path):
+            if immutable or has_log(self.path):
                 raise
             return self._connect_read_only(immutable=True)
 
@@ -197,7 +224,7 @@ class SqliteFile:
     def _check_log_belongs(self) -> None:
         """Check the whole store if the file and its log may not belong together."""
         try:
-            if _has_log(self.path) and not self._matches_recorded_stamp():
+            if has_log(self.path) and not self._matches_recorded_stamp():
                 self._check_integrity()
                 if not self._read_only:
                     self._record_stamp()
@@ -224,7 +251,7 @@ class SqliteFile:
         previous = None
         while True:
             stamp = stamp_of(self.path)
-            if stamp is None or not _has_log(self.path):
+            if stamp is None or not has_log(self.path):
                 return False
             if self._connection.execute(queries.STAMP).get == stamp[2:]:
                 self._stamp = stamp
@@ -258,7 +285,7 @@ class SqliteFile:
 
     def _checkpoint_and_drop(self) -> None:
         """Close the connection; SQLite checkpoints the log, unless the file may have been replaced."""
-        is_same = not _has_log(self.path) if self._read_only else self._is_as_recorded()
+        is_same = not has_log(self.path) if self._read_only else self._is_as_recorded()
         if is_same:
             self._connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 0)
         self._drop()
@@ -271,29 +298,3 @@ class SqliteFile:
             return bool(self._connection.execute(queries.STAMP).get == stamp[2:])
         except apsw.Error:
             return False
-
-
-def _opened_or_created(path: str) -> apsw.Connection:
-    flags = apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE
-    try:
-        return apsw.Connection(path, flags=flags)
-    except apsw.CantOpenError:
-        os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
-        return apsw.Connection(path, flags=flags)
-
-
-def _page_counter(pages: list[int]) -> Callable[[apsw.Connection, str, int], int]:
-    """Return a WAL hook that stores the log's page count in `pages`. A reference to the file would be a cycle."""
-
-    def committed(_connection: apsw.Connection, _name: str, count: int) -> int:
-        pages[0] = count
-        return apsw.SQLITE_OK
-
-    return committed
-
-
-def _has_log(path: str) -> bool:
-    try:
-        return os.stat(f"{path}-wal").st_size > 0
-    except (OSError, ValueError):
-        return False

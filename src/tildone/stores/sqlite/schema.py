@@ -17,6 +17,7 @@ from tildone.stores.sqlite import queries
 from tildone.typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from types import TracebackType
 
     Stamp = tuple[int, int, int, int]
@@ -53,6 +54,26 @@ class Transaction:
         finally:
             if self._connection.in_transaction:
                 self._connection.execute("ROLLBACK")
+
+
+def opened_or_created(path: str) -> apsw.Connection:
+    """Open the file at `path`; without one, create it and its folder."""
+    flags = apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE
+    try:
+        return apsw.Connection(path, flags=flags)
+    except apsw.CantOpenError:
+        os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
+        return apsw.Connection(path, flags=flags)
+
+
+def page_counter(pages: list[int]) -> Callable[[apsw.Connection, str, int], int]:
+    """Return a WAL hook that stores the log's page count in `pages`. A reference to the file would be a cycle."""
+
+    def committed(_connection: apsw.Connection, _name: str, count: int) -> int:
+        pages[0] = count
+        return apsw.SQLITE_OK
+
+    return committed
 
 
 def schema_version(connection: apsw.Connection, path: str) -> int:
@@ -140,6 +161,14 @@ def stamp_of(path: str) -> Stamp | None:
     except OSError:
         return None
     return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns
+
+
+def has_log(path: str) -> bool:
+    """Return whether there is a write-ahead log beside the file at `path`."""
+    try:
+        return os.stat(f"{path}-wal").st_size > 0
+    except (OSError, ValueError):
+        return False
 
 
 def is_foreign_database(path: str) -> bool:

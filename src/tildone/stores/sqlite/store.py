@@ -103,7 +103,7 @@ class SqliteStore:
                 if str(error) == HEAD_MOVED:
                     raise HeadMoved(session) from error
                 raise StoreError(f"{session!r} has an event {event.id!r} already") from error
-            self._file.changed.notify_all()
+            self._file.notify()
 
     def move_head(self, session: str, to: SessionHead, *, expected: str | None) -> None:
         """Make another event the head.
@@ -119,7 +119,7 @@ class SqliteStore:
                 if connection.execute(queries.HEAD, (name,)).get != to_sql(expected):
                     raise HeadMoved(session)
                 _set_head(connection, name, to)
-            self._file.changed.notify_all()
+            self._file.notify()
 
     def import_events(self, session: str, events: Iterable[Event], to: SessionHead) -> int:
         """Insert events of another store, whatever the current head, then set the head: all of it or nothing.
@@ -137,7 +137,7 @@ class SqliteStore:
             with Transaction(connection):
                 new = insert_unknown(connection, name, events)
                 _set_head(connection, name, to)
-            self._file.changed.notify_all()
+            self._file.notify()
         return new
 
     def seen(self, session: str, reader: str) -> str | None:
@@ -167,7 +167,7 @@ class SqliteStore:
                     raise HeadMoved(session)
                 for statement in queries.DELETE_SESSION:
                     connection.execute(statement, (name,))
-            self._file.changed.notify_all()
+            self._file.notify()
 
     def leaves(self, session: str) -> list[str]:
         """Return the newest event of each branch, in the order they were written."""

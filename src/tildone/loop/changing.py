@@ -1,0 +1,42 @@
+"""A change of a plan: its outcome, and the fact that records it."""
+
+from __future__ import annotations
+
+from tildone.core.ops import StartNext
+from tildone.core.origins import keep_origins
+from tildone.core.reduce import Outcome, reduce
+from tildone.log.events import PlanChanged
+from tildone.loop.decision import progressed
+from tildone.typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from tildone.core.reduce import Step
+    from tildone.core.rules import Rules
+    from tildone.log.events import Call
+    from tildone.log.state import State
+
+
+def change_plan(
+    state: State,
+    steps: Iterable[Step],
+    rules: Rules,
+    call: Call | None,
+    *,
+    by_user: bool,
+    taken: Callable[[], frozenset[int]],
+) -> tuple[Outcome, PlanChanged | None]:
+    """Return the outcome of `steps`, and the fact if they change the plan.
+
+    `by_user` is the origin of new tasks. `taken` returns the numbers of the tasks that other agents work on, which
+    `StartNext` needs. The fact has the directive and the counts of the state; progress resets the counts.
+    """
+    known = (StartNext(taken) if isinstance(step, StartNext) else step for step in steps)
+    reduced = reduce(state.plan, known, rules)
+    after = keep_origins(reduced.before, reduced.after, by_user=by_user)
+    outcome = Outcome(reduced.before, after, reduced.faults)
+    if not outcome.changed:
+        return outcome, None
+    drift, since = (0, 0) if progressed(outcome.before, after) else (state.drift, state.since)
+    return outcome, PlanChanged(after, call, drift, since, state.directive)

@@ -211,6 +211,8 @@ def test_a_lock_held_too_long_is_reported(path: Path) -> None:
     chain(store, "s", "b")
 
     assert isinstance(caught.value.__cause__, apsw.BusyError)
+    if Path("/proc/locks").exists():
+        assert f"by another process ({holder.pid}), for longer" in str(caught.value)
     assert read == ["a"]
     assert ids(store.history("s")) == ["b", "a"]
 

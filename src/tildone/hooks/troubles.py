@@ -34,7 +34,7 @@ def trouble_reply(event: HookEvent, pid: int, problem: str) -> str:
         return ""
     notice = f"tildone does not work, and the agent goes on without it: {problem}. To check: tildone doctor"
     remembered = _remembered(event, pid)
-    is_new = None if remembered is None else remembered.is_new(f"told-{digest(problem)}")
+    is_new = None if remembered is None else remembered.is_new(f"told-{_kind(problem)}")
     # What cannot be remembered is told when the session starts, which happens once.
     if is_new is False or (is_new is None and event.point is not HookPoint.SESSION_START):
         return ""
@@ -58,3 +58,8 @@ def kept_notice(event: HookEvent, pid: int) -> str:
 def _remembered(event: HookEvent, pid: int) -> Remembered | None:
     agent_id = event.agent_id(pid)
     return None if agent_id.is_unknown else Remembered(event.environ, agent_id)
+
+
+def _kind(problem: str) -> str:
+    """Return what is the same whenever a problem occurs: its text without numbers, such as that of a process."""
+    return digest("".join(letter for letter in problem if not letter.isdecimal()))

@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 
 MAX_CONNECTIONS = 200
 CLOSE_TIMEOUT_SECONDS = 1.0
+STORE_TIMEOUT_SECONDS = 5.0
+"""How long a call waits for a locked store. Coding agents wait for ten seconds or more, and say nothing meanwhile."""
 
 
 class SharedStore:
@@ -55,7 +57,7 @@ class SharedStore:
         """
         with self._lock:
             if self._store is None:
-                self._store = open_store(self._settings)
+                self._store = open_store(self._settings, timeout=STORE_TIMEOUT_SECONDS)
             return self._store
 
     def close(self) -> None:

@@ -8,12 +8,16 @@ import apsw
 
 from tildone.errors import StoreBusy, StoreDamaged, StoreError
 
+LOCKS = "/proc/locks"
+_ACCESS, _PID, _FILE = 3, 4, 5
+"""Positions in a line of `/proc/locks` (proc(5))."""
+
 
 def store_error(error: apsw.Error | UnicodeDecodeError, path: str) -> StoreError:
     """Convert an error of the driver to a `StoreError`."""
     match error:
         case apsw.BusyError() | apsw.LockedError() | apsw.ProtocolError():
-            return StoreBusy(f"{path} is in use by another process, for longer than we wait")
+            return StoreBusy(f"{path} is in use by another process{_holder(path)}, for longer than we wait")
         case apsw.NotADBError():
             return StoreDamaged(f"{path} is not a tildone store")
         case apsw.CorruptError() | apsw.SQLError():
@@ -29,3 +33,17 @@ def store_error(error: apsw.Error | UnicodeDecodeError, path: str) -> StoreError
             return StoreError(f"cannot open {path}: {reason}")
         case _:
             return StoreError(f"{path}: {error}")
+
+
+def _holder(path: str) -> str:
+    """Return the process that holds a lock on the database, in parentheses; empty if that cannot be determined."""
+    try:
+        inodes = {str(os.stat(name).st_ino) for name in (path, f"{path}-shm") if os.path.exists(name)}
+        with open(LOCKS, encoding="ascii") as file:
+            locks = [line.split() for line in file]
+    except (OSError, ValueError):
+        return ""
+    # NUMBER: TYPE MODE ACCESS PID MAJOR:MINOR:INODE START END; a lock that is waited for has an arrow after its number.
+    held = [words for words in locks if len(words) > _FILE and words[_FILE].rpartition(":")[2] in inodes]
+    writers = [words[_PID] for words in held if words[_ACCESS] == "WRITE" and words[_PID] != str(os.getpid())]
+    return f" ({writers[0]})" if writers else ""

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from tildone.core.plan import Plan
-    from tildone.hooks.answers import HookContext
+    from tildone.hooks.context import HookContext
 
 MAX_CONTEXT_LENGTH = 4000
 """How many characters are added to a model's context. For a longer plan, only the open tasks are listed."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tildone.agents.subagents import end, register, subagent_of
-from tildone.hooks.answers import HookContext, author_of, session_of
+from tildone.hooks.context import HookContext, author_of, session_of
 from tildone.ids import now
 from tildone.integrations.record import HookPoint, ReplyKind
 from tildone.log.events import Directive

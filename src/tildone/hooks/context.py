@@ -1,0 +1,95 @@
+"""The context of a hook event: the agent that it comes from, and the session with the agent's plan."""
+
+from __future__ import annotations
+
+from tildone.agents.assignment import assign_session
+from tildone.agents.registry import MODEL_NOTE
+from tildone.dialects import DEFAULT_DIALECT, dialect_named
+from tildone.dialects.by_hand import BY_HAND
+from tildone.dialects.native import NATIVE
+from tildone.hooks.fast_path import CONTINUING
+from tildone.hooks.native_lists import is_mirrored
+from tildone.ids import now
+from tildone.integrations.record import HookPoint
+from tildone.log.events import Author
+from tildone.typing import TYPE_CHECKING
+from tildone.value import replace, value
+from tildone.wiring import dialect_of_session, open_agents, open_session, open_store
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tildone.agents.registry import Agent, AgentRegistry
+    from tildone.config import Settings
+    from tildone.hooks.event import HookEvent
+    from tildone.log.store import Store
+    from tildone.session import Session
+
+STORE_TIMEOUT_SECONDS = 1.5
+"""How long a hook waits for a store that other processes are writing to."""
+
+
+@value
+class HookContext:
+    """An event, the agent that it comes from, and the session with the agent's plan."""
+
+    event: HookEvent
+    settings: Settings
+    agents: AgentRegistry
+    agent: Agent
+    session: Session
+
+    @property
+    def seen_head(self) -> str | None:
+        """The head of the session that the model has seen."""
+        return self.session.seen_head
+
+
+def admit(event: HookEvent, settings: Settings, pid: int) -> HookContext:
+    """Register the agent, and open the session that it works on."""
+    agents = open_agents(settings)
+    successor = event.point is HookPoint.SESSION_START and event.text("source") in CONTINUING
+    agent = assign_session(agents, event.agent_id(pid), pid, now(), settings.named_session, successor=successor)
+    own = replace(settings, session=agent.session)
+    store = open_store(own, timeout=STORE_TIMEOUT_SECONDS)
+    session = session_of(own, store, lambda: author_of(event, agents, agent), agent.reader)
+    session.taken = _tasks_of_others(own, store, agents, agent)
+    if session.state.head is None and agent.session != settings.session:
+        # A session that was created for this agent alone starts with the project's directive.
+        session.set_directive(open_session(settings, NATIVE, store).state.directive)
+    return HookContext(event, own, agents, agent, session)
+
+
+def _tasks_of_others(
+    settings: Settings, store: Store, agents: AgentRegistry, agent: Agent
+) -> Callable[[], frozenset[int]]:
+    """Return a function that returns the numbers of the tasks that other agents on the same plan work on."""
+    found: list[frozenset[int]] = []
+
+    def taken() -> frozenset[int]:
+        if not found:
+            alone = all(other.session != agent.session or other.id == agent.id for other in agents.active(now()))
+            found.append(frozenset() if alone else _claimed(settings, store, agent))
+        return found[0]
+
+    return taken
+
+
+def _claimed(settings: Settings, store: Store, agent: Agent) -> frozenset[int]:
+    from tildone.wiring.claims import claimed_by_others  # noqa: PLC0415  see _reply
+
+    return claimed_by_others(settings, store, lambda: str(agent.id))()
+
+
+def session_of(settings: Settings, store: Store, author: Callable[[], Author], reader: str) -> Session:
+    """Return the session that the settings name, in the dialect in which its agent is spoken to."""
+    session = open_session(settings, NATIVE, store, author, reader)
+    if not is_mirrored(session):
+        dialect = dialect_of_session(settings, store)
+        session.dialect = dialect_named(DEFAULT_DIALECT) if dialect is BY_HAND else dialect
+    return session
+
+
+def author_of(event: HookEvent, agents: AgentRegistry, agent: Agent) -> Author:
+    """Return the agent of an event as an author, with the model that this event or an earlier one named."""
+    return Author(agent=str(agent.id), model=event.model or agents.note(agent.id, MODEL_NOTE))

@@ -167,7 +167,8 @@ class Drill:
         """A command of the coding agent, or a start of it, which writes a file anew."""
         file = self.random.choice([file for scope in self.scopes for file in self.settings(scope)] or [""])
         verb, name = self.random.choice(("add", "add", "remove", "start")), self.random.choice(SERVERS)
-        if not file:
+        # The first start of opencode adds nothing to an empty file.
+        if not file or (self.name == "opencode" and verb == "start" and not (read(self.theirs / file) or "").strip()):
             return
         self.note(f"the agent: {verb} {name} in {file}")
         self.change(file, lambda text: host_rewrite(self.name, verb, text, name), create=verb != "remove")

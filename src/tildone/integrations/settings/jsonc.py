@@ -90,7 +90,8 @@ def emptied_as(text: str, path: Path, before: str) -> str:
     for length in range(len(path) + 1):
         node, was = _at(text, path[:length]), _at(before, path[:length])
         if node is not None and was is not None and node.data == was.data and node.data in ({}, []):
-            text = text[: node.start] + before[was.start : was.end] + text[node.end :]
+            empty = before[was.start : was.end].replace("\r\n", "\n").replace("\n", "\r\n" if "\r\n" in text else "\n")
+            text = text[: node.start] + empty + text[node.end :]
     return text
 
 

@@ -113,12 +113,20 @@ def prune(text: str, path: Path, before: str) -> str:
 
 
 def without_markers(text: str) -> str:
-    """Return the text without the lines that earlier versions wrote around their entries."""
+    """Return the text without the lines that earlier versions wrote around their entries.
+
+    Raises:
+        TOMLDecodeError: the text is not TOML.
+    """
     if not _MARKERS.search(text):
         return text
-    cleaned = _MARKERS.sub("", text)
-    # In a string of several lines, what looks like a marker is content.
-    return cleaned if parse(cleaned) == parse(text) else text
+    parse(text)
+    statements = scan(text)
+    for marker in reversed([*_MARKERS.finditer(text)]):
+        # In a string of several lines, what looks like a marker is content.
+        if not any(each.start <= marker.start() < each.end for each in statements):
+            text = text[: marker.start()] + text[marker.end() :]
+    return text
 
 
 def _verified(text: str, expected: Any, path: Path = ()) -> str:

@@ -84,7 +84,7 @@ def argument_parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("verb", nargs="?", choices=list(VERBS), metavar="VERB", help="what to do")
     parser.add_argument(
-        "names", nargs="*", metavar="NAME", help="for `clients`, `table`, `newest`, `prove`: which of them"
+        "names", nargs="*", metavar="NAME", help="for `clients`, `table`, `newest`, `drill`, `prove`: which of them"
     )
     return parser
 
@@ -398,6 +398,12 @@ def newest(*names: str) -> int:
     return run_all([("newest", [str(PYTHON), "-m", "tests.clients.newest", *names])])
 
 
+def drill(*names: str) -> int:
+    """Run 1,000 random sequences of changes to the settings files of the coding agents, or of those named."""
+    setup()
+    return run_all([("drill", [str(PYTHON), "-m", "tests.integrations.drill", "--sequences", "1000", *names])])
+
+
 def prove(*rows: str) -> int:
     """Run `demo` and `test` in a bare Debian root under various conditions (needs root and debootstrap)."""
     return subprocess.run([sys.executable, "-m", "tests.bare_debian.prove", *rows], cwd=ROOT, check=False).returncode
@@ -513,6 +519,7 @@ VERBS: dict[str, Callable[..., int]] = {
     "clients": clients,
     "table": table,
     "newest": newest,
+    "drill": drill,
     "prove": prove,
     "fmt": fmt,
     "demo": demo,
@@ -521,7 +528,7 @@ VERBS: dict[str, Callable[..., int]] = {
     "lock": lock,
 }
 
-TAKE_NAMES = ("clients", "table", "newest", "prove")
+TAKE_NAMES = ("clients", "table", "newest", "drill", "prove")
 
 if __name__ == "__main__":
     sys.exit(main(sys.argv[1:]))

@@ -18,6 +18,7 @@ from tests.integrations import rewrites
 from tests.integrations.drill import Drill, read, write
 from tildone.integrations import INTEGRATIONS
 from tildone.integrations.checks.host_version import host_version, too_old
+from tildone.log.findings import Finding
 
 pytestmark = pytest.mark.slow
 
@@ -195,7 +196,8 @@ def test_doctor_is_green_on_a_fresh_installation(name: str, make_sandbox: Callab
 def test_every_agent_has_a_version_that_is_new_enough(monkeypatch: pytest.MonkeyPatch) -> None:
     """The manifests of the real packages are found, without starting anything."""
     names = [name for name in CLIENTS if name in INTEGRATIONS and shutil.which(name, path=str(programs(name)))]
-    versions, findings = {}, []
+    versions: dict[str, str] = {}
+    findings: list[Finding] = []
     monkeypatch.setattr(subprocess, "run", None)
     for name in names:
         monkeypatch.setenv("PATH", str(programs(name)))

@@ -1,11 +1,19 @@
 """Hooks and short commands import only what they need: imports are most of their cost."""
 
+import json
 import os
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+
+from tildone.agents.servers import ProvidedTools
+from tildone.config import load
+from tildone.core.ops import Append
+from tildone.core.plan import Task
+from tildone.dialects.by_hand import BY_HAND
+from tildone.wiring import session_in, store_at
 
 HEAVY = {
     "argparse",
@@ -45,8 +53,34 @@ sys.exit(main())
     assert loaded(run, TILDONE_STORE=str(tmp_path / "plans.db"), TILDONE_SESSION="s") & HEAVY == set()
 
 
+MAX_MODULES_OF_A_HOOK = 105
+"""How many modules a hook that continues an agent imports. Each one costs a hook about as much as a query."""
+
+
+def test_a_hook_that_continues_an_agent_imports_few_modules(tmp_path: Path) -> None:
+    """Of the standard library, none that takes long: it decodes events, but needs neither `json` nor `re`."""
+    (tmp_path / ".git").mkdir()
+    environ = {"XDG_DATA_HOME": str(tmp_path), "XDG_CONFIG_HOME": str(tmp_path), "LOCALAPPDATA": str(tmp_path)}
+    settings = load({}, environ, str(tmp_path))
+    session_in(store_at(str(settings.store)), settings.session, BY_HAND).change([Append((Task("One"),))])
+    event = json.dumps({"session_id": "s", "cwd": str(tmp_path), "hook_event_name": "Stop"})
+    program = f"from tildone.hooks import main; main(['claude']); {SHOW}"
+
+    with ProvidedTools(settings.agents_dir, os.getpid()):
+        first, second = (run(program, event, **environ) for _ in range(2))
+
+    assert [json.loads(answer.stdout)["decision"] for answer in (first, second)] == ["block", "block"]
+    modules = set(second.stderr.split()) - set(run(SHOW).stderr.split())
+    assert modules & {"json", "re", "threading", "tildone.core.reduce", "tildone.core.ops"} == set()
+    assert len(modules) <= MAX_MODULES_OF_A_HOOK
+
+
 def loaded(program: str, **environ: str) -> set[str]:
     """Return the packages that are imported when the program ends."""
+    return {name.split(".")[0] for name in run(program, **environ).stderr.split()}
+
+
+def run(program: str, given: str = "", **environ: str) -> subprocess.CompletedProcess[str]:
+    """Run the program in a new interpreter."""
     command = [sys.executable, "-I", "-c", program]
-    answer = subprocess.run(command, env=os.environ | environ, capture_output=True, text=True, check=True)
-    return {name.split(".")[0] for name in answer.stderr.split()}
+    return subprocess.run(command, env=os.environ | environ, input=given, capture_output=True, text=True, check=True)

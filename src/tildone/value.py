@@ -31,23 +31,16 @@ else:
     def value(cls):
         """Make `cls` a frozen record of its annotated fields."""
         fields = tuple(getattr(cls, "__annotations__", ()))
-        defaults = {name: cls.__dict__[name] for name in fields if name in cls.__dict__}
-        compared = tuple(name for name in fields if name not in cls.__dict__.get("__uncompared__", ()))
-        body = {
-            name: item
-            for name, item in cls.__dict__.items()
-            if name not in defaults and name not in ("__dict__", "__weakref__")
-        }
+        own = cls.__dict__
+        defaults = {name: own[name] for name in fields if name in own}
+        uncompared = own.get("__uncompared__", ())
+        body = {name: item for name, item in own.items() if name not in defaults and name not in _NOT_COPIED}
         body.update(
+            _METHODS,
             __slots__=fields,
             __match_args__=fields,
             __init__=_initial_init(fields, defaults),
-            __setattr__=_refuse,
-            __delattr__=_refuse,
-            __eq__=_make_eq(compared),
-            __hash__=_make_hash(compared),
-            __repr__=_make_repr(fields),
-            __reduce__=_make_reduce(fields),
+            __compared__=_field_getter(tuple(name for name in fields if name not in uncompared)),
         )
         return type(cls)(cls.__name__, cls.__bases__, body)
 
@@ -69,18 +62,18 @@ def _initial_init(fields: tuple[str, ...], defaults: dict[str, Any]) -> Callable
     Invalid arguments are passed to the compiled one, which raises the usual TypeError.
     """
     created = 0
-    all_fields = frozenset(fields)
 
     def __init__(self: Any, *args: Any, **named: Any) -> None:  # noqa: N807  defines the method
         nonlocal created
         created += 1
         cls = type(self)
-        given = dict(zip(fields, args, strict=False)) | named
-        values = defaults | given
-        if created <= UNCOMPILED_RECORDS and len(given) == len(args) + len(named) and values.keys() == all_fields:
-            for name in fields:
-                getattr(cls, name).__set__(self, values[name])
-            return
+        if created <= UNCOMPILED_RECORDS:
+            given = dict(zip(fields, args, strict=False)) | named
+            values = defaults | given
+            if len(given) == len(args) + len(named) and values.keys() == set(fields):
+                for name in fields:
+                    getattr(cls, name).__set__(self, values[name])
+                return
         compiled = _compiled_init(cls, fields, defaults)
         cls.__init__ = compiled
         compiled(self, *args, **named)
@@ -104,39 +97,46 @@ def _refuse(self: object, name: str, _value: object = None) -> None:
     raise AttributeError(message)
 
 
-def _field_getter(fields: tuple[str, ...]) -> Callable[[Any], tuple[Any, ...]]:
-    if not fields:
-        return lambda _: ()
-    read = attrgetter(*fields)
-    return read if len(fields) > 1 else lambda record: (read(record),)
+def _field_getter(fields: tuple[str, ...]) -> Callable[[Any], Any]:
+    """Return a function from a record to its values: a tuple, or the value itself if there is only one."""
+    return attrgetter(*fields) if fields else _no_values
 
 
-def _make_eq(fields: tuple[str, ...]) -> Callable[[Any, object], bool]:
-    values_of = _field_getter(fields)
-
-    def __eq__(self: object, other: object) -> bool:  # noqa: N807  defines the method
-        if self is other:
-            return True
-        if type(other) is not type(self):
-            return NotImplemented
-        return values_of(self) == values_of(other)
-
-    return __eq__
+def _no_values(_record: object) -> tuple[()]:
+    return ()
 
 
-def _make_hash(fields: tuple[str, ...]) -> Callable[[Any], int]:
-    values_of = _field_getter(fields)
-    return lambda record: hash((type(record), values_of(record)))
+def _eq(self: Any, other: object) -> bool:
+    if self is other:
+        return True
+    values_of = type(self).__compared__
+    if type(other) is not type(self):
+        return NotImplemented  # type: ignore[no-any-return]  # as every `__eq__`
+    return bool(values_of(self) == values_of(other))
 
 
-def _make_repr(fields: tuple[str, ...]) -> Callable[[Any], str]:
-    def __repr__(self: object) -> str:  # noqa: N807  defines the method
-        arguments = ", ".join(f"{name}={getattr(self, name)!r}" for name in fields)
-        return f"{type(self).__name__}({arguments})"
-
-    return __repr__
+def _hash(self: Any) -> int:
+    cls = type(self)
+    return hash((cls, cls.__compared__(self)))
 
 
-def _make_reduce(fields: tuple[str, ...]) -> Callable[[Any], Any]:
-    values_of = _field_getter(fields)
-    return lambda record: (type(record), values_of(record))
+def _repr(self: Any) -> str:
+    arguments = ", ".join(f"{name}={getattr(self, name)!r}" for name in self.__match_args__)
+    return f"{type(self).__name__}({arguments})"
+
+
+def _reduce(self: Any) -> tuple[type[Any], tuple[Any, ...]]:
+    return type(self), tuple(getattr(self, name) for name in self.__match_args__)
+
+
+_METHODS = {
+    "__setattr__": _refuse,
+    "__delattr__": _refuse,
+    "__eq__": _eq,
+    "__hash__": _hash,
+    "__repr__": _repr,
+    "__reduce__": _reduce,
+}
+"""The methods of all records. Methods of their own would slow down the creation of classes, which every hook does."""
+
+_NOT_COPIED = ("__dict__", "__weakref__")

@@ -15,7 +15,6 @@ from __future__ import annotations
 from tildone.agents.processes import start_time
 from tildone.agents.registry import Agent, new_reader
 from tildone.agents.sharing import is_shared
-from tildone.files.lock import FolderLock
 from tildone.typing import TYPE_CHECKING
 from tildone.value import replace
 
@@ -45,6 +44,9 @@ def assign_session(
     agent = agents.get(agent_id)
     if agent is not None and agent.is_fresh(pid, now) and named_session in (None, agent.session):
         return agent
+    # Late, because most agents are registered already.
+    from tildone.files.lock import FolderLock  # noqa: PLC0415  see above
+
     with FolderLock(agents.folder, LOCK_TIMEOUT_SECONDS):
         earlier = agent or _earlier(agents, agent_id, pid, successor=successor)
         if earlier is not None and named_session in (None, earlier.session):

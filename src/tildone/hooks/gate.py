@@ -21,7 +21,6 @@ from tildone.loop.decision import GiveUp, GoOn, Rest, Turn, decide
 from tildone.loop.questions import ends_with_question
 from tildone.typing import TYPE_CHECKING
 from tildone.value import replace
-from tildone.views.bounds import describe_bound
 
 if TYPE_CHECKING:
     from tildone.agents.identity import AgentId
@@ -60,6 +59,9 @@ def agent_stopped(
         case GiveUp() if by_command and not before.tripped:
             return HookReply(ReplyKind.NOTIFY, f"{missing_tools(event)}. {_work_left(session.plan)}")
         case GiveUp(bound, limit) if not before.tripped:
+            # Late, because most stops reach no bound.
+            from tildone.views.bounds import describe_bound  # noqa: PLC0415  see above
+
             notice = f"tildone lets the agent go: {describe_bound(bound, limit)}. {_work_left(session.plan)}"
             return HookReply(ReplyKind.NOTIFY, notice)
         case _:

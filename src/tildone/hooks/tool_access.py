@@ -11,9 +11,7 @@ import os
 
 from tildone.agents.servers import has_tools
 from tildone.config import load_valid
-from tildone.dialects.by_command import by_command
 from tildone.dialects.native import NATIVE
-from tildone.distribution import program, quoted
 from tildone.typing import TYPE_CHECKING
 from tildone.value import replace
 
@@ -36,6 +34,9 @@ def hold_by_command(session: Session, settings: Settings) -> bool:
     """Make the session nudge with a command instead of a tool; return False if the nudge names no tool anyway."""
     if session.dialect is NATIVE:
         return False
+    from tildone.dialects.by_command import by_command  # noqa: PLC0415  most models have our tools
+    from tildone.distribution import program  # noqa: PLC0415  the same
+
     session.dialect = by_command(f"{program()} todo", _options(settings))
     session.patience = replace(session.patience, nudges=min(session.patience.nudges, MAX_NUDGES))
     return True
@@ -43,6 +44,8 @@ def hold_by_command(session: Session, settings: Settings) -> bool:
 
 def missing_tools(event: HookEvent) -> str:
     """Return why the agent is let go and what the person can do, as two sentences."""
+    from tildone.distribution import program  # noqa: PLC0415  see `hold_by_command`
+
     title, name = event.integration.title, event.integration.name
     return (
         f"tildone lets the agent go: its model has no todo tool, because {title} runs no MCP server of tildone. "
@@ -52,6 +55,8 @@ def missing_tools(event: HookEvent) -> str:
 
 def _options(settings: Settings) -> str:
     """The options without which the command would edit another plan."""
+    from tildone.distribution import quoted  # noqa: PLC0415  see `hold_by_command`
+
     default, _ = load_valid({}, os.environ, settings.project)
     options = [f" --session {quoted(settings.session)}"] if settings.session != default.session else []
     options += [f" --store {quoted(str(settings.store))}"] if settings.store != default.store else []

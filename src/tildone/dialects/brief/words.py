@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from tildone.core.faults import NoSuchNumber, TaskMissing
 from tildone.core.numbers import numbered
 from tildone.core.plan import Status
 from tildone.core.query import next_task
 from tildone.dialects.base import Reply
 from tildone.typing import TYPE_CHECKING
-from tildone.views.faults import describe_fault
 from tildone.views.sanitize import single_line
 
 if TYPE_CHECKING:
@@ -178,6 +176,10 @@ def _ranges(numbers: Iterable[int]) -> str:
 
 
 def _refusal(fault: Fault, plan: Plan) -> str:
+    # Late, because hooks refuse nothing.
+    from tildone.core.faults import NoSuchNumber, TaskMissing  # noqa: PLC0415  see above
+    from tildone.views.faults import describe_fault  # noqa: PLC0415  the same
+
     match fault:
         case NoSuchNumber(numbers):
             known = _ranges(task.number for task in numbered(plan).tasks)

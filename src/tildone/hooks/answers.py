@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from tildone.config import Settings
     from tildone.hooks.event import HookEvent
+    from tildone.session import Session
 
 STOPPED_NOTICE = "tildone: the agent was stopped by tildone stop. To go on: tildone resume"
 
@@ -39,7 +40,7 @@ def answer(event: HookEvent, settings: Settings, pid: int, write: Callable[[str]
         from tildone.hooks.lost_plans import note_plan  # noqa: PLC0415  see _reply
 
         note_plan(event, context.agent, settings)
-    reply = _reply(context)
+    reply, session = _reply_and_session(context)
     if reply is None:
         return
     if reply.kind is ReplyKind.NOTIFY and not can_reply(event, ReplyKind.NOTIFY):
@@ -51,9 +52,9 @@ def answer(event: HookEvent, settings: Settings, pid: int, write: Callable[[str]
     try:
         write(rendered(event, reply))
     except OSError:
-        context.session.set_seen_head(None)
+        session.set_seen_head(None)
         if reply.kind is ReplyKind.CONTINUE:
-            context.session.retract_nudge()
+            session.retract_nudge()
         raise
 
 
@@ -71,14 +72,20 @@ def _output(event: HookEvent, settings: Settings, pid: int) -> str:
     return _status_line(context) if event.point is HookPoint.STATUS_LINE else _call_tool(context)
 
 
+def _reply_and_session(context: HookContext) -> tuple[HookReply | None, Session]:
+    """Return the reply, and the session that it is about: of a subagent, that of its own list."""
+    if not context.event.text("subagent"):
+        return _reply(context), context.session
+    from tildone.hooks.subagent_lists import subagent_reply  # noqa: PLC0415  see _reply
+
+    reply, session = subagent_reply(context)
+    return reply or _halt_if_stopped(context), session
+
+
 def _reply(context: HookContext) -> HookReply | None:
     # Imports are local here and below, so that each hook point loads only what it needs.
     from tildone.hooks import news  # noqa: PLC0415  see above
 
-    if context.event.text("subagent"):
-        from tildone.hooks.subagent_lists import subagent_reply  # noqa: PLC0415  see above
-
-        return subagent_reply(context) or _halt_if_stopped(context)
     match context.event.point:
         case HookPoint.STOP:
             from tildone.hooks.gate import agent_stopped  # noqa: PLC0415  see above

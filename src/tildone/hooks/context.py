@@ -76,7 +76,8 @@ def _tasks_of_others(
 
 
 def _claimed(settings: Settings, store: Store, agent: Agent) -> frozenset[int]:
-    from tildone.wiring.claims import claimed_by_others  # noqa: PLC0415  see _reply
+    # Late, because most plans have one agent.
+    from tildone.wiring.claims import claimed_by_others  # noqa: PLC0415  see above
 
     return claimed_by_others(settings, store, lambda: str(agent.id))()
 

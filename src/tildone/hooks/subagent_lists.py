@@ -12,16 +12,19 @@ from tildone.value import replace
 
 if TYPE_CHECKING:
     from tildone.hooks.reply import HookReply
+    from tildone.session import Session
 
 
-def subagent_reply(parent: HookContext) -> HookReply | None:
-    """Return the reply to an event of a subagent, whose parent's context is given; None if there is nothing to say."""
+def subagent_reply(parent: HookContext) -> tuple[HookReply | None, Session]:
+    """Return the reply to an event of a subagent, whose parent's context is given, and the session of its list."""
+    child = _child(parent)
     match parent.event.point:
         case HookPoint.STOP:
-            return _stopped(parent)
+            is_held = parent.session.state.directive is Directive.GO
+            return _stopped(child, is_held=is_held), child.session
         case HookPoint.AFTER_TOOL | HookPoint.TASK_CREATED | HookPoint.TASK_COMPLETED:
-            _mirror(_child(parent))
-    return None
+            _mirror(child)
+    return None, child.session
 
 
 def _child(parent: HookContext) -> HookContext:
@@ -42,13 +45,13 @@ def _mirror(child: HookContext) -> None:
         register(child.agents, child.agent, child.event.text("subagent_kind"))
 
 
-def _stopped(parent: HookContext) -> HookReply | None:
-    """Hold the subagent to its list, unless the parent is paused or stopped. If it is let go, it has ended."""
+def _stopped(child: HookContext, *, is_held: bool) -> HookReply | None:
+    """Hold the subagent to its list, unless its parent is paused or stopped. If it is let go, it has ended."""
     # Imported late, as in `answers.py`.
     from tildone.hooks.gate import agent_stopped  # noqa: PLC0415  see above
 
-    child, reply = _child(parent), None
-    if parent.session.state.directive is Directive.GO:
+    reply = None
+    if is_held:
         reply = agent_stopped(child.event, child.session, child.agents, child.agent, child.settings)
     if reply is None or reply.kind is not ReplyKind.CONTINUE:
         end(child.agents, child.agent.id, now())

@@ -3,7 +3,7 @@
 Each client is installed in the newest version that the registry has, into a temporary folder, and the tests of the
 table run against it. The report compares the version, the cells of the table, and what the client sends to hooks and to
 MCP servers with what is kept for the version that was tried before. With `--short`, the tests of the long form are left
-out. The exit code is 1 if something that worked does not work any more.
+out. The exit code is 1 if something that worked does not work any more, or if a client could not be installed.
 """
 
 import json
@@ -82,17 +82,23 @@ def main(words: Sequence[str]) -> int:
         return 2
     with TemporaryDirectory(prefix="newest-") as scratch:
         folder = Path(scratch)
-        try:
-            versions = {client: newest_version(PACKAGES[client]) for client in clients}
-            for client, version in versions.items():
-                install(client, replace(PACKAGES[client], version=version), folder)
-        except Missing as missing:
-            print(missing, file=sys.stderr)
-            return 1
-        after, sent = try_out(versions, folder, short="--short" in words)
+        versions = dict(_install_newest(clients, folder))
+        after, sent = try_out(versions, folder, short="--short" in words) if versions else (Results({}, {}), {})
     before = results.load()
-    print("\n".join(line for client in clients for line in report(client, before, after, sent)))
-    return int(got_worse(before, after))
+    print("\n".join(line for client in versions for line in report(client, before, after, sent)))
+    return int(got_worse(before, after) or len(versions) < len(clients))
+
+
+def _install_newest(clients: Sequence[str], folder: Path) -> Iterator[tuple[str, str]]:
+    """Install the newest versions; yield the clients and versions that could be installed."""
+    for client in clients:
+        try:
+            package = replace(PACKAGES[client], version=newest_version(PACKAGES[client]))
+            install(client, package, folder)
+        except Missing as missing:
+            print(f"{INTEGRATIONS[client].title}: {missing}", file=sys.stderr, flush=True)
+        else:
+            yield client, package.version
 
 
 def try_out(versions: Mapping[str, str], folder: Path, *, short: bool) -> tuple[Results, dict[str, payloads.Schema]]:

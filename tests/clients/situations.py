@@ -65,6 +65,7 @@ ABSENT: Mapping[str, tuple[str, ...]] = {
     "native list": ("pi",),
     "status line": ("codex", "gemini", "opencode"),
     "killed server": ("pi",),
+    "subagents": ("pi",),
 }
 """The clients that have no such thing, by situation. A note in their record says so."""
 

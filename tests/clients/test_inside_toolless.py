@@ -66,6 +66,7 @@ def test_a_model_whose_server_was_killed_finishes_its_plan_by_command(
     assert client.tasks == DONE
 
 
+@proves("compaction by the person", client="opencode")
 def test_a_summary_of_opencode_is_not_the_end_of_a_turn(make_sandbox: MakeSandbox) -> None:
     """The person's request for it does not wake the agent."""
     with ActingModel("opencode", HEADLESS, PLAN, ASKS, ASKS) as model:
@@ -84,6 +85,7 @@ def test_a_summary_of_opencode_is_not_the_end_of_a_turn(make_sandbox: MakeSandbo
     assert len(model.summaries) == 1
 
 
+@proves("compaction by the person", client="claude")
 def test_a_compaction_of_claude_code_is_not_the_end_of_a_turn(make_sandbox: MakeSandbox) -> None:
     with ActingModel("claude", HEADLESS, PLAN, ASKS) as model:
         client = install("claude", make_sandbox(model))

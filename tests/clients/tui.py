@@ -54,6 +54,9 @@ PROMPTS: Mapping[tuple[str, str], tuple[StartPrompt, ...]] = {
 }
 """What each client asks when it starts for the first time after an installation in a scope, in this order."""
 
+STARTING = "Startup is still in progress"
+"""What pi says of a prompt that it does not accept yet."""
+
 READY: Mapping[str, str] = {
     "claude": "Tips for getting started",
     "codex": "Ask Codex to do anything",
@@ -109,6 +112,13 @@ class Screen(Pane):
         # A client takes a line end that arrives together with the text as part of a pasted text.
         self.until(text)
         self.press(ENTER)
+        for _ in range(ATTEMPTS):
+            if STARTING not in self.screen:
+                return
+            # It is shown for a while, also after the prompt was accepted; then the line is empty.
+            with contextlib.suppress(TimedOut):
+                self.next_line(time.monotonic() + UNCHANGED_SECONDS)
+            self.send(ENTER)
 
     def press(self, keys: str) -> None:
         """Send keys until the screen changes: a client may draw a screen before it reads what is typed there."""
@@ -140,7 +150,7 @@ def install_for_terminal(
     if name == "gemini" and not new_folder:
         folders = sandbox.home / ".gemini" / "trustedFolders.json"
         folders.parent.mkdir(exist_ok=True)
-        folders.write_text(json.dumps({str(sandbox.work): "TRUSTFOLDER"}), encoding="utf-8")
+        folders.write_text(json.dumps({str(sandbox.work): "TRUST_FOLDER"}), encoding="utf-8")
     if name == "claude":
         # Otherwise it asks for a theme and an account, and tries to reach its maker.
         known = {"approved": ["sk-ant-none"], "rejected": []}

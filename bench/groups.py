@@ -8,7 +8,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from bench.measure import Row, Tokens
+from bench.measure import Memory, Row, Tokens
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,11 +28,11 @@ class Group:
         options = self.quick_options if quick else self.options
         return [*([folder] if self.needs_folder else []), *numbers], options
 
-    def rows(self, folder: Path, *, quick: bool) -> Iterator[Row | Tokens]:
+    def rows(self, folder: Path, *, quick: bool) -> Iterator[Row | Memory | Tokens]:
         """Measure the rows of this checkout."""
         numbers, options = self.call("", quick=quick)
         arguments = [folder, *numbers[1:]] if self.needs_folder else numbers
-        found: Iterator[Row | Tokens] = import_module(f"bench.{self.module}").rows(*arguments, **options)
+        found: Iterator[Row | Memory | Tokens] = import_module(f"bench.{self.module}").rows(*arguments, **options)
         return found
 
 
@@ -41,7 +41,7 @@ GROUPS = (
     Group("hooks", (30,), (1,)),
     Group("calls", (2000,), (3,)),
     Group("appending", (2000,), (3,)),
-    Group("mcp", (1000,), (3,)),
+    Group("mcp", (1000, 15), (3, 1)),
     Group("reading", (2000, 1_000_000), (3, 1_000)),
     Group("jsonl", (5, 100_000), (1, 1_000)),
     Group(

@@ -1,6 +1,6 @@
-"""Time of a durable tool call over MCP on stdio, against an echo server of the bare SDK (`python -m bench.mcp`).
+"""The MCP server on stdio: its start against a bare Python, a durable call against an echo server of the bare SDK.
 
-The client is the same for both: it writes a line and reads a line.
+The client is the same for all servers: it writes a line and reads a line. `python -m bench.mcp` is the echo server.
 """
 
 import asyncio
@@ -14,23 +14,64 @@ from itertools import count, cycle
 from pathlib import Path
 from typing import Any, Self
 
-from bench.measure import Row, medians
+from bench.measure import Memory, Row, medians
 from bench.plans import PLAN
 
-AIM = 1.3
-NAME, BASE = "MCP call on pipes, one of ten tasks, SQLite", "the bare SDK, echo"
+CALL_AIM, START_AIM, MEMORY_AIM = 0.6, 5.0, 20
+CALL, ECHO = "MCP call on pipes, one of ten tasks, SQLite", "the bare SDK, echo"
+START, BARE = "MCP server: initialize and tools/list", "python -I -c pass"
+CROWD, BARE_CROWD = "MCP server: ten started at once", "ten times python -I -c pass"
+MEMORY = "MCP server: after a call"
+CROWD_SIZE = 10
 
 
-def rows(folder: Path, rounds: int) -> Iterator[Row]:
-    """One row."""
+def rows(folder: Path, calls: int, starts: int) -> Iterator[Row | Memory]:
+    """A call, a start, ten starts at once, and the memory that a server takes."""
     environ = {**os.environ, "XDG_DATA_HOME": str(folder), "TILDONE_STORE": str(folder / "mcp.db")}
-    script = str(Path(sys.executable).with_name("tildone"))
+    # An installed tildone has compiled bytecode; so has this one after the first start.
+    environ.pop("PYTHONDONTWRITEBYTECODE", None)
+    environ["PYTHONPYCACHEPREFIX"] = str(folder)
+    command = [str(Path(sys.executable).with_name("tildone")), "mcp", "--dialect", "indexed", "--session", "bench"]
     with ExitStack() as stack:
-        bare = stack.enter_context(Server([sys.executable, "-m", "bench.mcp"], environ))
-        ours = stack.enter_context(Server([script, "mcp", "--dialect", "indexed", "--session", "bench"], environ))
+        echo_server = stack.enter_context(Server([sys.executable, "-m", "bench.mcp"], environ))
+        ours = stack.enter_context(Server(command, environ))
         ours.call("write_todos", {"mode": "replace", "todos": [{"text": task.text} for task in PLAN.tasks]})
-        base_took, took = medians([toggle(bare), toggle(ours)], rounds)
-    yield Row(NAME, BASE, AIM, took, base_took)
+        base_took, took = medians([toggle(echo_server), toggle(ours)], calls)
+        memory = ours.resident_megabytes()
+    yield Row(CALL, ECHO, CALL_AIM, took, base_took)
+    base_took, took = medians([bare(environ, 1), started(command, environ, 1)], starts)
+    yield Row(START, BARE, START_AIM, took, base_took)
+    base_took, took = medians([bare(environ, CROWD_SIZE), started(command, environ, CROWD_SIZE)], starts)
+    yield Row(CROWD, BARE_CROWD, START_AIM, took, base_took)
+    yield Memory(MEMORY, memory, MEMORY_AIM) if memory else Row(MEMORY, "", 0, skipped="only Linux tells")
+
+
+def bare(environ: dict[str, str], number: int) -> Callable[[], None]:
+    """Starts this many Pythons at once, and waits for all of them."""
+
+    def run() -> None:
+        running = [subprocess.Popen([sys.executable, "-I", "-c", "pass"], env=environ) for _ in range(number)]
+        for process in running:
+            process.wait()
+
+    return run
+
+
+def started(command: list[str], environ: dict[str, str], number: int) -> Callable[[], None]:
+    """Starts this many servers at once, and waits until each has listed its tools."""
+
+    def run() -> None:
+        with ExitStack() as stack:
+            servers = [stack.enter_context(Server(command, environ, greet=False)) for _ in range(number)]
+            for server in servers:
+                server.greet()
+            for server in servers:
+                server.list_tools()
+            # Ending them is not part of a start, and it must not disturb the next one.
+            for server in servers:
+                server.kill()
+
+    return run
 
 
 def toggle(server: "Server") -> Callable[[], None]:
@@ -42,15 +83,16 @@ def toggle(server: "Server") -> Callable[[], None]:
 class Server:
     """An MCP server in a subprocess; a context manager."""
 
-    def __init__(self, command: list[str], environ: dict[str, str]) -> None:
+    def __init__(self, command: list[str], environ: dict[str, str], *, greet: bool = True) -> None:
         pipe = subprocess.PIPE
         self._process = subprocess.Popen(command, env=environ, stdin=pipe, stdout=pipe, text=True, bufsize=1)
         self._numbers = count()
+        self._greets = greet
 
     def __enter__(self) -> Self:
-        info = {"name": "bench", "version": "1"}
-        self._ask("initialize", {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": info})
-        self._say({"jsonrpc": "2.0", "method": "notifications/initialized"})
+        if self._greets:
+            self.greet()
+            self._answer()
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -58,12 +100,39 @@ class Server:
         with self._process:
             pass
 
+    def greet(self) -> None:
+        """Ask the server to initialize, without waiting for the answer."""
+        info = {"name": "bench", "version": "1"}
+        self._ask("initialize", {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": info})
+        self._say({"jsonrpc": "2.0", "method": "notifications/initialized"})
+
+    def list_tools(self) -> None:
+        """Wait for the answer to the greeting, then list the tools."""
+        self._answer()
+        self._ask("tools/list", {})
+        assert self._answer()["result"]["tools"]
+
     def call(self, tool: str, arguments: dict[str, Any]) -> None:
         """Call a tool, which must succeed."""
-        assert not self._ask("tools/call", {"name": tool, "arguments": arguments})["result"].get("isError")
+        self._ask("tools/call", {"name": tool, "arguments": arguments})
+        assert not self._answer()["result"].get("isError")
 
-    def _ask(self, method: str, params: dict[str, Any]) -> dict[str, Any]:
+    def resident_megabytes(self) -> float | None:
+        """How much memory the server takes; None if the system does not tell."""
+        try:
+            status = Path(f"/proc/{self._process.pid}/status").read_text(encoding="utf-8")
+        except OSError:
+            return None
+        return next(int(line.split()[1]) / 1024 for line in status.splitlines() if line.startswith("VmRSS"))
+
+    def kill(self) -> None:
+        """End the server at once."""
+        self._process.kill()
+
+    def _ask(self, method: str, params: dict[str, Any]) -> None:
         self._say({"jsonrpc": "2.0", "id": next(self._numbers), "method": method, "params": params})
+
+    def _answer(self) -> dict[str, Any]:
         assert self._process.stdout
         answer: dict[str, Any] = json.loads(self._process.stdout.readline())
         return answer

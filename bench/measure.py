@@ -32,6 +32,20 @@ class Row:
 
 
 @dataclass(frozen=True, slots=True)
+class Memory:
+    """Resident memory of a process and the most that is aimed at, in megabytes. It is compared as a row is."""
+
+    name: str
+    took: float
+    base_took: float
+    skipped: str = ""
+
+    def __str__(self) -> str:
+        verdict = "PASS" if self.took <= self.base_took else "over"
+        return f"{self.name:<45} {'resident memory, MB':<44} {self.took:9.1f} ≤ {self.base_took:<6g} {verdict}"
+
+
+@dataclass(frozen=True, slots=True)
 class Tokens:
     """Tokens of a workload, the parts that they consist of, and the most that is aimed at."""
 

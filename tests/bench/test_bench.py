@@ -7,7 +7,7 @@ import pytest
 
 from bench import tokens
 from bench.compare import Comparison
-from bench.measure import Row, medians
+from bench.measure import Memory, Row, medians
 from tests.project.source import ROOT
 from tests.stores.postgres_keeper import why_not
 from tildone.dialects.brief import DIALECT as BRIEF
@@ -23,6 +23,9 @@ ROWS = (
     "Session.call, one of ten tasks, SQLite",
     "SqliteStore.append, ten tasks, durable",
     "MCP call on pipes, one of ten tasks, SQLite",
+    "MCP server: initialize and tools/list",
+    "MCP server: ten started at once",
+    "MCP server: after a call",
     "the plan after 1,000 events",
     "the plan in 1,000 entries of pi's",
     "the plan in 1,000 entries of tildone's",
@@ -58,6 +61,11 @@ def test_every_row_is_printed() -> None:
 def test_a_row_passes_if_its_ratio_is_within_the_aim(took: float, verdict: str) -> None:
     """The absolute times do not matter."""
     assert str(Row("a call", "a commit", 2.0, took=took, base_took=1.0)).endswith(verdict)
+
+
+@pytest.mark.parametrize(("megabytes", "verdict"), [(20.0, "PASS"), (20.1, "over")])
+def test_memory_passes_if_it_is_within_the_aim(megabytes: float, verdict: str) -> None:
+    assert str(Memory("a server", megabytes, 20)).endswith(verdict)
 
 
 def test_a_skipped_row_gives_the_reason() -> None:

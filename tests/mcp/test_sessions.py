@@ -2,6 +2,7 @@
 
 import asyncio
 import dataclasses
+import json
 import os
 import threading
 from pathlib import Path
@@ -9,11 +10,13 @@ from pathlib import Path
 import pytest
 from mcp import Client
 
-from tests.mcp.project import CLAUDE, MODES, TIMEOUT_SECONDS, Project, meta, text_of, until_saved
+from tests.mcp.project import CLAUDE, MODES, TIMEOUT_SECONDS, Project, meta, read, text_of, until_saved
+from tests.mcp.test_registry_stamp import aged
 from tildone.agents.assignment import assign_session
 from tildone.agents.identity import AgentId, digest
-from tildone.agents.registry import CALLER_NOTE, Agent
+from tildone.agents.registry import CALLER_NOTE, MODEL_NOTE, Agent
 from tildone.ids import now
+from tildone.mcp.registry_stamp import COARSE_NS
 
 every_mode = pytest.mark.parametrize("mode", MODES)
 OURS, ANOTHER = os.getpid(), os.getppid()
@@ -225,6 +228,24 @@ async def test_hooks_and_server_find_each_other_by_process(project: Project, mod
     assert (before, reply) == ([f"pid:{OURS}"], "2")
     assert [str(known.id) for known in project.agents.all()] == ["gemini:S"]
     assert (seen_head(project, "gemini:S"), project.texts()) == (head(project), ["One", "Two"])
+
+
+@pytest.mark.skipif(os.name == "nt", reason="on Windows, the record is read for every call")
+async def test_a_record_that_the_server_remembers_is_read_again_after_a_change(project: Project) -> None:
+    """It is remembered once its last change is not recent."""
+    async with project.client("auto", "gemini-cli-mcp-client") as client:
+        await client.call_tool("todo", {"add": ["One"]})
+        aged(project.agents.folder, COARSE_NS)
+        await client.call_tool("todo", {"add": ["Two"]})
+        await client.call_tool("todo", {"add": ["Three"]})
+        assign_session(project.agents, AgentId.parse("gemini:S"), OURS, now())
+        project.agents.set_note(AgentId.parse("gemini:S"), MODEL_NOTE, "flash")
+        await client.call_tool("todo", {"add": ["Four"]})
+        log = json.loads(await read(client, "log://current.json"))
+
+    newest, *_, oldest = (event["author"] for event in log["events"])
+    assert (newest["agent"], newest["model"]) == ("gemini:S", "flash")
+    assert (oldest["agent"], oldest["model"]) == (f"gemini:pid:{OURS}", None)
 
 
 async def test_a_cleared_conversation_keeps_its_session(project: Project) -> None:

@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import threading
 from typing import Any
 
 import apsw
@@ -11,11 +10,9 @@ from mcp_types import INVALID_REQUEST, PARSE_ERROR
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
 
 from tests.mcp.project import DIALECTS, TIMEOUT_SECONDS, Project
-from tests.mcp.wire import INITIALIZED, MODERN, Record, call, initialize, line, request, wired
+from tests.mcp.wire import INITIALIZED, MODERN, HeldCalls, Record, call, initialize, line, request, wired
 from tildone.dialects import dialect_named, tools_of
-from tildone.dialects.base import Reply
 from tildone.mcp.json_rpc import MAX_MESSAGE_BYTES, result_line
-from tildone.session import Session
 
 every_dialect = pytest.mark.parametrize("dialect", DIALECTS)
 ADD = {"add": ["One"]}
@@ -155,21 +152,6 @@ async def test_a_call_that_waits_for_the_store_does_not_delay_others(project: Pr
     assert project.texts() == ["Before", "One"]
 
 
-class HeldCalls:
-    """Tool calls that begin and then wait until they are let go."""
-
-    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.begun, self.proceed = threading.Semaphore(0), threading.Event()
-        original = Session.call
-
-        def held(session: Session, *given: Any) -> Reply:
-            self.begun.release()
-            assert self.proceed.wait(TIMEOUT_SECONDS)
-            return original(session, *given)
-
-        monkeypatch.setattr(Session, "call", held)
-
-
 def cancelled(number: int | str) -> Record:
     return {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": number}}
 
@@ -201,6 +183,17 @@ async def test_an_id_can_be_used_again_after_a_cancellation(project: Project, mo
         answered = await wire.answer()
 
     assert (answered["id"], text_of(answered), project.texts()) == (1, "2", ["One", "Two"])
+
+
+async def test_an_endless_line_is_not_kept_in_memory(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is read up to a limit, answered and skipped."""
+    monkeypatch.setattr("tildone.mcp.stdio_server.MAX_LINE_BYTES", 1000)
+    async with wired(project) as wire:
+        refused = await wire.ask(b'{"id":5' + b" " * 5000 + b"}\n")
+        next_response = await wire.ask(request(6, "ping"))
+
+    assert (refused["id"], refused["error"]["code"]) == (None, INVALID_REQUEST)
+    assert (next_response["id"], next_response["result"]) == (6, {})
 
 
 async def test_a_call_that_waits_for_the_store_does_not_keep_the_server_running(

@@ -4,13 +4,17 @@ import asyncio
 import json
 import os
 import subprocess
+import threading
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from typing import Any, BinaryIO
 
+import pytest
 from mcp_types.version import LATEST_HANDSHAKE_VERSION
 
 from tests.mcp.project import PROGRAM, TIMEOUT_SECONDS, Project
+from tildone.dialects.base import Reply
+from tildone.session import Session
 
 Record = dict[str, Any]
 INITIALIZED = {"jsonrpc": "2.0", "method": "notifications/initialized"}
@@ -72,6 +76,21 @@ class Wire:
         """Return everything that still arrives."""
         output = await asyncio.wait_for(asyncio.to_thread(self._in.read), TIMEOUT_SECONDS)
         return [json.loads(part) for part in output.splitlines()]
+
+
+class HeldCalls:
+    """Tool calls that begin and then wait until they are let go."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.begun, self.proceed = threading.Semaphore(0), threading.Event()
+        original = Session.call
+
+        def held(session: Session, *given: Any) -> Reply:
+            self.begun.release()
+            assert self.proceed.wait(TIMEOUT_SECONDS)
+            return original(session, *given)
+
+        monkeypatch.setattr(Session, "call", held)
 
 
 @asynccontextmanager

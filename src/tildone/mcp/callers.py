@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import os
 from enum import Enum
+from functools import lru_cache
 
 from tildone.agents.identity import AgentId, agent_id
 from tildone.mcp.clients import integration_of, is_another, mcp_clients
@@ -35,6 +36,8 @@ if TYPE_CHECKING:
 SESSION_HEADER, SESSION_PARAMETER = "tildone-session", "session"
 MAX_SESSION_NAME_CHARS = 500
 MAX_CLIENT_NAME_CHARS = 40
+MAX_CLIENT_NAMES = 16
+"""How many clients' names are remembered with what follows from them; most servers have one client."""
 
 HTTP_CALLER = AgentId(conversation="http")
 """The identity shared by all HTTP callers that name no conversation."""
@@ -77,10 +80,11 @@ class Caller:
 def stdio_callers(settings: Settings, environ: Mapping[str, str], process: int) -> CallerResolver:
     """Return the resolver for a server that a coding agent, running as `process`, started for itself."""
     agents = open_agents(settings)
+    in_environment = lru_cache(MAX_CLIENT_NAMES)(lambda client: _agent_in_environment(client, environ, process))
 
     def resolve(request: Request) -> Caller:
         named = _conversation_in_request(request, process)
-        agent = named or _agent_in_environment(request, environ, process) or AgentId(pid=process)
+        agent = named or in_environment(request.client) or AgentId(pid=process)
         pid, session = agent.pid or process, settings.named_session
         subagent = subagent_in_call(agents, agent, request.params)
         if subagent is not None:
@@ -117,6 +121,8 @@ def named_session(http_request: Any) -> str | None:
 def _conversation_in_request(request: Request, pid: int) -> AgentId | None:
     """Return the agent whose conversation `_meta` names."""
     meta = request.meta
+    if not meta:
+        return None
     for integration, client in mcp_clients().items():
         conversation = next((meta[key] for key in client.conversation_meta if meta.get(key)), None)
         if isinstance(conversation, str):
@@ -124,9 +130,8 @@ def _conversation_in_request(request: Request, pid: int) -> AgentId | None:
     return None
 
 
-def _agent_in_environment(request: Request, environ: Mapping[str, str], process: int) -> AgentId | None:
+def _agent_in_environment(name: str, environ: Mapping[str, str], process: int) -> AgentId | None:
     """Return the agent whose conversation or process the environment names, unless the client is another agent."""
-    name = request.client
     for integration, client in mcp_clients().items():
         conversation = environ.get(client.conversation_variable, "")
         pid = environ.get(client.process_variable, "")

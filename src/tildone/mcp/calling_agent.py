@@ -2,10 +2,11 @@
 
 Theory of operation. An agent's hooks and its MCP server are different processes that share the agent's record. The
 hooks may learn the conversation id after the server has registered the agent by its process, or learn a new one
-when the person clears the conversation. So the record is read again for every request, and the server adopts the
-identity that the hooks have recorded. Which head the model has seen is in the store, under the name of the agent's
-reader. A registry that cannot be written does not stop the agent: the error is logged, and the agent works on the
-session that it named, or else on the project's; without a reader, only the connection knows what its model has seen.
+when the person clears the conversation. So the record is read again whenever the registry has changed, and the server
+adopts the identity that the hooks have recorded. Which head the model has seen is in the store, under the name of the
+agent's reader. A registry that cannot be written does not stop the agent: the error is logged, and the agent works on
+the session that it named, or else on the project's; without a reader, only the connection knows what its model has
+seen.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from tildone.agents.subagents import register, subagent_of
 from tildone.errors import StoreError
 from tildone.ids import now
 from tildone.mcp.callers import Retention
+from tildone.mcp.registry_stamp import registry_stamp
 from tildone.typing import TYPE_CHECKING
 from tildone.value import replace
 
@@ -35,9 +37,21 @@ class CallingAgent:
         self._agents = agents
         self._report = report
         self._id = caller.id
+        self._stamp: int | None = None
+        self._last: Agent | None = None
 
     def current(self) -> Agent:
-        """Return the agent's current record, without a reader if the store is not to record what its model has seen."""
+        """Return the agent's current record, without a reader if the store is not to record what its model has seen.
+
+        It is the same object as long as neither the record nor a note has changed.
+        """
+        stamp = registry_stamp(self._agents.folder)
+        if stamp is None or stamp != self._stamp or self._last is None or not self._is_current(self._last):
+            self._last = self._read()
+        self._stamp = stamp
+        return self._last
+
+    def _read(self) -> Agent:
         noted, session = self._noted_by_hooks(), self._caller.named_session
         agent_id = noted or self._id
         if self._caller.retention is not Retention.STORE and session:

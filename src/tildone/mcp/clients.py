@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import cache
+from functools import cache, lru_cache
 
 from tildone.integrations import all_integrations
 from tildone.typing import TYPE_CHECKING
@@ -23,6 +23,7 @@ def host_programs() -> frozenset[str]:
     return frozenset(integration.executable for integration in all_integrations()) - {""}
 
 
+@lru_cache(maxsize=16)
 def is_text_only(client_name: str) -> bool:
     """Return whether a client of that name must not be sent structured content."""
     return any(client.text_only and client_name.startswith(client.names) for client in mcp_clients().values())

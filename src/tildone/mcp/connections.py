@@ -87,10 +87,14 @@ class CallerConnections:
         self._resolve_caller = resolve_caller
         self._agents = open_agents(settings)
         self._connections: OrderedDict[Caller, Connection] = OrderedDict()
+        self._last: tuple[Caller, Connection] | None = None
 
     def of(self, request: Request) -> Connection:
         """Return the connection of the agent that sent a request, opened if there is none."""
         caller = self._resolve_caller(request)
+        # Most servers have one caller, and comparing callers is faster than hashing them.
+        if self._last is not None and caller == self._last[0]:
+            return self._last[1]
         connection = self._connections.get(caller)
         if connection is None:
             agent = CallingAgent(caller, self._agents, self.report)
@@ -100,6 +104,7 @@ class CallerConnections:
                 _, idle = self._connections.popitem(last=False)
                 idle.close()
         self._connections.move_to_end(caller)
+        self._last = caller, connection
         return connection
 
     def close(self) -> None:
@@ -133,6 +138,7 @@ class Connection:
         self._agent = agent
         self._report = report
         self._author = Author()
+        self._known: Agent | None = None
         self._session: Session | None = None
         self.executor = SerialExecutor(str(caller.id))
 
@@ -178,7 +184,9 @@ class Connection:
 
     def _open_session(self, agent: Agent) -> Session:
         """Return the agent's session, with the reader and the author of its events."""
-        self._author = Author(agent=self._caller.author_of(agent.id), model=self._agent.note(agent, MODEL_NOTE))
+        if agent is not self._known:
+            self._known = agent
+            self._author = Author(agent=self._caller.author_of(agent.id), model=self._agent.note(agent, MODEL_NOTE))
         if self._session is None or self._session.name != agent.session:
             own = replace(self._settings, session=agent.session)
             self._session = open_session(own, self._dialect, self._store.get(), lambda: self._author)

@@ -80,6 +80,7 @@ class Drill:
     theirs: Path
     installed: dict[str, str] = field(default_factory=dict)
     rewritten: set[str] = field(default_factory=set)
+    line_ends: dict[str, str] = field(default_factory=dict)
     counter: int = 0
     log: list[str] = field(default_factory=list)
 
@@ -181,31 +182,33 @@ class Drill:
         if not text or not rewrites.values(file, text):
             return
         self.counter += 1
-        edits = [*(self.toml_edits() if file.endswith(".toml") else self.json_edits(text))]
+        newline = self.line_ends.get(file, "\r\n" if "\r\n" in text else "\n")
+        edits = [*(self.toml_edits(newline) if file.endswith(".toml") else self.json_edits(text, newline))]
         what, change = self.random.choice(edits)
+        self.line_ends[file] = {"crlf": "\r\n", "lf": "\n"}.get(what, newline)
         self.note(f"the person: {what} in {file}")
         if what == "move ours":
             change_file(self.ours / file, change)
         else:
             self.change(file, change)
 
-    def toml_edits(self) -> Iterator[tuple[str, Callable[[str], str]]]:
+    def toml_edits(self, newline: str) -> Iterator[tuple[str, Callable[[str], str]]]:
         number, anchor = self.counter, self.random.choice(("", "[tools]", "[profiles.a]", "x = 1"))
-        yield "comment", lambda text: rewrites.comment_above(text, anchor, f"# note {number}")
-        yield "append", lambda text: rewrites.appended(text, f"\n[notes.n{number}]\na = {number}\n")
-        yield "comment at the end", lambda text: rewrites.appended(text, f"# end {number}\n")
+        yield "comment", lambda text: rewrites.comment_above(text, anchor, f"# note {number}", newline)
+        yield "append", lambda text: rewrites.appended(text, f"\n[notes.n{number}]\na = {number}\n", newline)
+        yield "comment at the end", lambda text: rewrites.appended(text, f"# end {number}\n", newline)
         yield "crlf", rewrites.to_crlf
         yield "lf", rewrites.to_lf
         yield "reorder", lambda text: rewrites.moved(text, "[profiles.a]\nx = 1\n", "[tools]\n")
         yield "move ours", self.with_ours_moved
 
-    def json_edits(self, text: str) -> Iterator[tuple[str, Callable[[str], str]]]:
+    def json_edits(self, text: str, newline: str) -> Iterator[tuple[str, Callable[[str], str]]]:
         number = self.counter
         yield "crlf", rewrites.to_crlf
         yield "member", lambda text: text.replace("{", f'{{"p{number}": {number}, ', 1)
         if self.name in WITH_COMMENTS and '"a": 1' in text:
-            yield "comment", lambda text: rewrites.comment_above(text, '"a": 1', f"  // note {number}")
-            yield "comment at the top", lambda text: rewrites.comment_above(text, "", f"// note {number}")
+            yield "comment", lambda text: rewrites.comment_above(text, '"a": 1', f"  // note {number}", newline)
+            yield "comment at the top", lambda text: rewrites.comment_above(text, "", f"// note {number}", newline)
 
     def with_ours_moved(self, text: str) -> str:
         blocks = rewrites.our_blocks(text)

@@ -104,9 +104,8 @@ def _serialized(text: str, data: dict[str, Any]) -> str:
     return (top[1] if top else "") + json.dumps(data, indent=2, ensure_ascii=False)
 
 
-def comment_above(text: str, anchor: str, comment: str) -> str:
+def comment_above(text: str, anchor: str, comment: str, newline: str) -> str:
     """A person's comment on a line of its own, above a line of theirs; at the top if there is no such line."""
-    newline = "\r\n" if "\r\n" in text else "\n"
     mark = "\ufeff" if text.startswith("\ufeff") else ""
     body = text.removeprefix("\ufeff")
     found = re.search(rf"^[ \t]*{re.escape(anchor)}", body, re.MULTILINE) if anchor else None
@@ -122,9 +121,8 @@ def to_lf(text: str) -> str:
     return text.replace("\r\n", "\n")
 
 
-def appended(text: str, lines: str) -> str:
+def appended(text: str, lines: str, newline: str) -> str:
     """Lines that a person adds at the end."""
-    newline = "\r\n" if "\r\n" in text else "\n"
     gap = "" if text.endswith("\n") or not text.removeprefix("\ufeff") else newline
     return text + gap + lines.replace("\n", newline)
 

@@ -16,7 +16,8 @@ from copy import deepcopy
 from functools import lru_cache
 
 from tildone.errors import Refused
-from tildone.integrations.settings.toml_scanner import Node, scan
+from tildone.integrations.settings.toml_inline import holder_of, located, value_at, with_entry, without_child
+from tildone.integrations.settings.toml_scanner import scan
 from tildone.integrations.settings.toml_writer import key_text, table_lines, value_text
 from tildone.typing import TYPE_CHECKING
 
@@ -76,9 +77,9 @@ def append(text: str, path: Path, item: Mapping[str, Any]) -> str:
     if present is not None and not isinstance(present, list):
         raise Refused(f"{_shown(path)} is not an array")
     expected = _with(parse(text), path, [*(present or []), item])
-    holder = _holder(text, path)
+    holder = holder_of(text, path)
     if holder is not None:
-        return _verified(_inline_created(text, holder, item, as_item=True), expected)
+        return _verified(with_entry(text, holder, item, as_item=True), expected)
     return _verified(_at_end(text, "\n".join(table_lines(_names(path), item, 2))), expected)
 
 
@@ -88,8 +89,8 @@ def remove(text: str, path: Path) -> str:
         return text
     expected = _without_entry(parse(text), path)
     after = text
-    while (located := _inline(after, path)) is not None:
-        after = _spliced_out(after, *located)
+    while (found := located(after, path)) is not None:
+        after = without_child(after, *found)
         if isinstance(path[-1], int):
             break
     for statement in reversed(scan(text) if after == text else ()):
@@ -106,7 +107,7 @@ def prune(text: str, path: Path, before: str) -> str:
     for length in range(len(path), 0, -1):
         if get(before, path[:length]) is not None or get(text, path[:length]) not in ({}, []):
             break
-        if _node(text, path[:length]) is None:
+        if value_at(text, path[:length]) is None:
             break
         text = remove(text, path[:length])
     return text
@@ -189,22 +190,22 @@ def _without_entry(data: Any, path: Path) -> Any:
 
 
 def _created(text: str, path: Path, data: Mapping[str, Any]) -> str:
-    holder = _holder(text, path)
+    holder = holder_of(text, path)
     if holder is not None:
-        return _inline_created(text, holder, data)
+        return with_entry(text, holder, data)
     return _at_end(text, "\n".join(table_lines(_names(path), data)))
 
 
 def _member_set(text: str, path: Path, item: object) -> str:
     """Return the text with one member of an existing table set."""
-    node = _node(text, path)
+    node = value_at(text, path)
     if node is not None:
         return text[: node.start] + value_text(item) + text[node.end :]
     if get(text, path) is not None:
         text = remove(text, path)
-    holder = _holder(text, path)
+    holder = holder_of(text, path)
     if holder is not None:
-        return _inline_created(text, holder, item)
+        return with_entry(text, holder, item)
     return _line_added(text, path, item)
 
 
@@ -229,86 +230,6 @@ def _last_part(key: str) -> str:
     """Return the last part of a dotted key, with its quotes."""
     quoted = re.search(r"""(?:"(?:[^"\\]|\\.)*"|'[^']*'|[A-Za-z0-9_-]+)$""", key)
     return quoted.group() if quoted else key
-
-
-def _holder(text: str, path: Path) -> tuple[Node, Path] | None:
-    """Return the innermost inline value that contains a path to be created, and the rest of the path; None if none."""
-    for statement in scan(text):
-        node = statement.node
-        if node is not None and node.is_container and statement.path == path[: len(statement.path)]:
-            rest = path[len(statement.path) :]
-            while True:
-                inner = next(
-                    (
-                        (child, names)
-                        for names, _, child in node.children
-                        if child.is_container and names == rest[: len(names)]
-                    ),
-                    None,
-                )
-                if inner is None:
-                    return node, rest
-                node, rest = inner[0], rest[len(inner[1]) :]
-    return None
-
-
-def _inline_created(text: str, holder: tuple[Node, Path], data: object, *, as_item: bool = False) -> str:
-    """Return the text with an entry added to an inline value."""
-    node, rest = holder
-    if as_item:
-        data = data if not rest else [data]
-    for key in reversed(rest[1:]):
-        data = {key: data}
-    entry = f"{key_text(str(rest[0]))} = {value_text(data)}" if rest else value_text(data)
-    if not node.children:
-        return f"{text[: node.start + 1]} {entry}{text[node.start + 1 :]}"
-    end = node.children[-1][2].end
-    return f"{text[:end]}, {entry}{text[end:]}"
-
-
-def _node(text: str, path: Path) -> Node | None:
-    """Return the inline value at a path, if it is written as one."""
-    for statement in scan(text):
-        if statement.node is not None and statement.path == path:
-            return statement.node
-    located = _inline(text, path)
-    if located is None:
-        return None
-    parent, index = located
-    return parent.children[index][2] if parent.children[index][0] == path[-1:] else None
-
-
-def _inline(text: str, path: Path) -> tuple[Node, int] | None:
-    """Return the inline value that contains an entry or a part of it, and the index of that; None if none does."""
-    for statement in scan(text):
-        length = len(statement.path)
-        if statement.node is not None and length < len(path) and statement.path == path[:length]:
-            return _inside(statement.node, path[length:])
-    return None
-
-
-def _inside(node: Node, rest: Path) -> tuple[Node, int] | None:
-    for index, (names, _, _) in enumerate(node.children):
-        if names[: len(rest)] == rest:
-            return node, index
-    for names, _, child in node.children:
-        if names == rest[: len(names)]:
-            return _inside(child, rest[len(names) :])
-    return None
-
-
-def _spliced_out(text: str, node: Node, index: int) -> str:
-    """Return the text without a child of an inline value, and without its comma."""
-    _, start, child = node.children[index]
-    if index:
-        before = node.children[index - 1][2].end
-        gap = text[before:start]
-        # A comment in front of the comma or after it is not part of the entry.
-        kept = re.sub(r"(^(?:[ \t\r\n]|#[^\n]*\n)*),", r"\1", gap) if "#" in gap else ""
-        return text[:before] + kept + text[child.end :]
-    if len(node.children) > 1:
-        return text[:start] + text[node.children[1][1] :]
-    return text[: node.start + 1] + text[child.end :]
 
 
 def _at_end(text: str, lines: str) -> str:

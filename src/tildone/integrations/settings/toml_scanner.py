@@ -29,12 +29,12 @@ _STRINGS = (
 
 
 @value
-class Node:
+class InlineValue:
     """An inline value. Each child comes with its path below this value and the position where it begins."""
 
     start: int
     end: int
-    children: tuple[tuple[Path, int, Node], ...] = ()
+    children: tuple[tuple[Path, int, InlineValue], ...] = ()
     is_container: bool = False
 
 
@@ -51,7 +51,7 @@ class Statement:
     end: int
     key_start: int
     key_end: int
-    node: Node | None = None
+    node: InlineValue | None = None
 
     @property
     def is_header(self) -> bool:
@@ -120,10 +120,10 @@ class _Scanner:
                 return tuple(keys), end
             at = self._skip(_BLANK, dot + 1)
 
-    def _value(self, at: int) -> Node:
+    def _value(self, at: int) -> InlineValue:
         end = self._string_end(at)
         if end is not None:
-            return Node(at, end)
+            return InlineValue(at, end)
         match self._text[at]:
             case "[":
                 return self._array(at)
@@ -131,26 +131,26 @@ class _Scanner:
                 return self._inline_table(at)
             case _:
                 end = self._skip(_BARE_VALUE, at)
-                return Node(at, at + len(self._text[at:end].rstrip()))
+                return InlineValue(at, at + len(self._text[at:end].rstrip()))
 
-    def _array(self, start: int) -> Node:
-        children: list[tuple[Path, int, Node]] = []
+    def _array(self, start: int) -> InlineValue:
+        children: list[tuple[Path, int, InlineValue]] = []
         at = self._skip(_GAP, start + 1)
         while self._text[at] != "]":
             node = self._value(at)
             children.append(((len(children),), at, node))
             at = self._next(node.end)
-        return Node(start, at + 1, tuple(children), is_container=True)
+        return InlineValue(start, at + 1, tuple(children), is_container=True)
 
-    def _inline_table(self, start: int) -> Node:
-        children: list[tuple[Path, int, Node]] = []
+    def _inline_table(self, start: int) -> InlineValue:
+        children: list[tuple[Path, int, InlineValue]] = []
         at = self._skip(_GAP, start + 1)
         while self._text[at] != "}":
             keys, end = self._key(at)
             node = self._value(self._skip(_BLANK, self._text.index("=", end) + 1))
             children.append((keys, at, node))
             at = self._next(node.end)
-        return Node(start, at + 1, tuple(children), is_container=True)
+        return InlineValue(start, at + 1, tuple(children), is_container=True)
 
     def _next(self, at: int) -> int:
         at = self._skip(_GAP, at)

@@ -13,7 +13,7 @@
 
 The number is the exit code of a command that ends with that error. The other exit codes:
 
-    0     success; `tildone hook` has no other
+    0     success; `tildone hook` ends so after an error, too
     130   interrupted with Ctrl-C
     141   the reader of standard output ended early
 

@@ -8,7 +8,7 @@ from shlex import quote
 import pytest
 
 from tests.agents.facts import HERE
-from tildone.agents.processes import agent_process, is_running, start_time
+from tildone.agents.processes import agent_process, is_running, runs_program, start_time
 
 
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="only Linux says what a process runs")
@@ -35,3 +35,15 @@ def test_a_process_that_has_ended_is_not_running() -> None:
 
     assert is_running(HERE)
     assert not is_running(ended.pid)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="hooks do not know their agent's process there")
+def test_a_process_is_known_by_the_program_that_it_runs(tmp_path: Path) -> None:
+    """Its own, or the script that its interpreter runs."""
+    script = tmp_path / "agent.py"
+    script.write_text("input()\n", encoding="utf-8")
+    with subprocess.Popen([sys.executable, script], stdin=subprocess.PIPE) as process:
+        found = [runs_program(process.pid, names) for names in (("agent",), ("other",), ())]
+        process.communicate(b"\n")
+
+    assert found == [True, False, False]

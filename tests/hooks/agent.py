@@ -14,7 +14,6 @@ from typing import Any
 from tests.cli.person import PROGRAM, Answer
 from tildone.agents.identity import AgentId
 from tildone.agents.registry import Agent, AgentRegistry
-from tildone.agents.servers import ANY_AGENT, ProvidedTools
 from tildone.config import Settings, load
 from tildone.core.ops import Write
 from tildone.core.plan import Plan, Status, Task, flat
@@ -70,15 +69,6 @@ class Workspace:
     def agents(self) -> AgentRegistry:
         settings = self.settings
         return AgentRegistry(settings.agents_dir, settings.project)
-
-    def provide_tools(self) -> None:
-        """Provide all agents with our tools, as long as the tests run."""
-        ProvidedTools(self.settings.agents_dir, ANY_AGENT).announce()
-
-    def remove_tools(self) -> None:
-        """End every process that provides tools, as far as hooks can tell."""
-        for file in Path(self.settings.agents_dir).with_name("servers").iterdir():
-            file.unlink()
 
     @property
     def session(self) -> Session:

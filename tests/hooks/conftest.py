@@ -9,13 +9,11 @@ from tests.hooks.agent import HookedAgent, Workspace
 
 @pytest.fixture
 def workspace(tmp_path: Path) -> Workspace:
-    """A project with an empty `.git` folder, and a home without plans, where every agent has our tools."""
+    """A project with an empty `.git` folder, and an empty home."""
     project, home = tmp_path / "project", tmp_path / "home"
     (project / ".git").mkdir(parents=True)
     home.mkdir()
-    workspace = Workspace(project, home)
-    workspace.provide_tools()
-    return workspace
+    return Workspace(project, home)
 
 
 @pytest.fixture

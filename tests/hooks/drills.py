@@ -120,7 +120,6 @@ def run_drill(drill: Drill, folder: Path) -> DrillResult:
     (project / ".git").mkdir(parents=True)
     home.mkdir()
     workspace = Workspace(project, home)
-    workspace.provide_tools()
     agent = HookedAgent(workspace, drill.integration)
     if drill.act in (toggles, rewords):
         _writes(agent, [{"content": "Write the parser", "status": "pending"}])

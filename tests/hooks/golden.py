@@ -83,9 +83,7 @@ def rewrite(path: Path) -> None:
         project, home = Path(folder) / "project", Path(folder) / "home"
         (project / ".git").mkdir(parents=True)
         home.mkdir()
-        workspace = Workspace(project, home)
-        workspace.provide_tools()
-        out, _, after = each.run(workspace)
+        out, _, after = each.run(Workspace(project, home))
     case = {**each.case, "stdout": out}
     if "after" in case:
         case["after"] = after

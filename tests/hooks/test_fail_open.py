@@ -46,7 +46,7 @@ def test_a_store_that_is_a_folder(workspace: Workspace) -> None:
 
 def test_a_store_that_is_damaged(workspace: Workspace) -> None:
     store = Path(workspace.settings.store.location)
-    store.parent.mkdir(parents=True, exist_ok=True)
+    store.parent.mkdir(parents=True)
     store.write_bytes(b"not a database, but long enough to be taken for one. " * 100)
 
     assert "is not a tildone store" in error_told_to_the_person(HookedAgent(workspace).call(HookPoint.STOP))

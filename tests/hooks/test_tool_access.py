@@ -11,6 +11,7 @@ from tildone.agents.servers import ProvidedTools
 from tildone.core.ops import Append
 from tildone.core.plan import Task
 from tildone.dialects import dialect_named
+from tildone.hooks import tool_access
 from tildone.integrations.cursor import INTEGRATION as CURSOR
 from tildone.integrations.pi import INTEGRATION as PI
 from tildone.integrations.record import HookPoint
@@ -19,11 +20,16 @@ from tildone.log.events import Nudged
 OPEN = (("Write the parser", "in_progress"), ("Wire it up", "pending"))
 
 
+@pytest.fixture(autouse=True)
+def _is_the_agent(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The process that runs the tests counts as the coding agent."""
+    monkeypatch.setattr(tool_access, "runs_program", lambda *_: True)
+
+
 @pytest.fixture
 def agent(workspace: Workspace) -> HookedAgent:
     """Claude Code without our tools, in a workspace with a plan."""
     workspace.plan(*OPEN)
-    workspace.remove_tools()
     return HookedAgent(workspace)
 
 
@@ -74,7 +80,6 @@ def test_an_agent_that_does_not_use_the_command_is_let_go_and_the_person_is_told
 
 def test_a_model_whose_list_is_mirrored_is_told_no_command(workspace: Workspace) -> None:
     """It closes tasks with the tool of its coding agent."""
-    workspace.remove_tools()
     agent = HookedAgent(workspace)
     todos = [{"content": "Write the parser", "status": "pending"}]
     agent.report(HookPoint.AFTER_TOOL, tool_name="TodoWrite", tool_input={"todos": todos})
@@ -103,6 +108,15 @@ def test_an_agent_whose_servers_start_elsewhere_counts_as_having_tools(agent: Ho
 
     assert nudge.startswith("Your plan is not done:\n1> Write the parser\n")
     assert "todo done" not in nudge
+
+
+def test_a_person_who_tries_a_hook_is_shown_what_a_model_with_tools_is_told(
+    agent: HookedAgent, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No coding agent has started the hook, so nothing is known of its tools."""
+    monkeypatch.setattr(tool_access, "runs_program", lambda *_: False)
+
+    assert "todo done" not in agent.stops()
 
 
 def test_pi_has_the_tools_that_it_was_offered(agent: HookedAgent) -> None:

@@ -72,6 +72,19 @@ def is_running(pid: int) -> bool:
     return True
 
 
+def runs_program(pid: int, names: Collection[str]) -> bool:
+    """Return whether a process runs one of these programs, itself or in an interpreter. Not for Windows."""
+    if os.path.exists("/proc/self/stat"):
+        return _is_host(pid, names)
+    # Late, because it is slow to import and needed only without `/proc`.
+    import subprocess  # noqa: PLC0415  see above
+
+    command = ["ps", "-o", "args=", "-p", str(pid)]
+    listed = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603  a number is its input
+    words = [word for word in listed.stdout.split() if not word.startswith("-")]
+    return not {os.path.splitext(os.path.basename(word))[0] for word in words[:2]}.isdisjoint(names)
+
+
 def _ancestors(pid: int) -> Iterator[int]:
     """The process and the processes above it, except for the first of the system."""
     while pid > 1:

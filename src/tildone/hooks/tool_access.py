@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 
+from tildone.agents.processes import runs_program
 from tildone.agents.servers import has_tools
 from tildone.config import load_valid
 from tildone.dialects.native import NATIVE
@@ -26,8 +27,14 @@ MAX_NUDGES = 1
 
 
 def can_use_tools(event: HookEvent, agent: Agent, settings: Settings) -> bool:
-    """Return whether the agent's model has our tools, as far as that can be determined."""
-    return not event.hooks.starts_servers or has_tools(settings.agents_dir, agent.pid)
+    """Return whether the agent's model has our tools. If that cannot be determined, the answer is yes.
+
+    It is determined by process, so the process has to be that of the coding agent, and not of a person who tries the
+    hook or of a program in between.
+    """
+    if not event.hooks.starts_servers or has_tools(settings.agents_dir, agent.pid):
+        return True
+    return not runs_program(agent.pid, (event.integration.executable,))
 
 
 def hold_by_command(session: Session, settings: Settings) -> bool:

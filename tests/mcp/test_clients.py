@@ -4,7 +4,7 @@ import itertools
 
 import pytest
 
-from tildone.mcp.clients import is_another, is_text_only, mcp_clients
+from tildone.mcp.clients import has_resource_tools, is_another, is_text_only, mcp_clients
 
 
 def test_no_client_name_can_be_taken_for_that_of_another_coding_agent() -> None:
@@ -34,6 +34,14 @@ def test_two_coding_agents_never_use_the_same_variable_or_key() -> None:
 )
 def test_text_only_clients_are_recognised_by_name(name: str, *, text_only: bool) -> None:
     assert is_text_only(name) is text_only
+
+
+@pytest.mark.parametrize(
+    ("name", "has_tools"),
+    [("claude-code", True), ("opencode", True), ("codex-mcp-client", False), ("claude-ai", False), ("", False)],
+)
+def test_clients_with_tools_for_resources_are_recognised_by_name(name: str, *, has_tools: bool) -> None:
+    assert has_resource_tools(name) is has_tools
 
 
 def test_a_client_without_a_known_name_may_be_any_coding_agent() -> None:

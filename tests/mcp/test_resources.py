@@ -44,6 +44,22 @@ async def test_the_plan_is_listed_as_markdown_and_as_json(project: Project, mode
 
 
 @every_mode
+@pytest.mark.parametrize(("name", "announced"), [("claude-code", False), ("opencode", False), ("test", True)])
+async def test_clients_that_would_add_tools_for_resources_are_not_told_of_them(
+    project: Project, mode: str, name: str, *, announced: bool
+) -> None:
+    """Such tools cost more than ours in every request. The resources are there all the same."""
+    async with project.client(mode, name) as client:
+        capabilities = client.server_capabilities
+        listed = (await client.list_resources()).resources
+
+    assert capabilities is not None
+    assert (capabilities.resources is not None) == announced
+    assert capabilities.tools is not None
+    assert len(listed) == 4
+
+
+@every_mode
 async def test_reading_returns_the_current_plan(project: Project, mode: str) -> None:
     async with project.client(mode) as client:
         before = await read(client)

@@ -147,6 +147,7 @@ INTEGRATION = Integration(
         names=("claude-code",),
         conversation_variable=CONVERSATION_VARIABLE,
         text_only=True,
+        resource_tools=True,
         call_meta="claudecode/toolUseId",
     ),
     list_tools={"TodoWrite": ("todos", "content")},

@@ -107,7 +107,7 @@ INTEGRATION = Integration(
         compaction_trigger=MANUAL,
         cumulative_messages=True,
     ),
-    mcp=McpClient(names=("gemini",), text_only=True),
+    mcp=McpClient(names=("gemini",), text_only=True, resource_tools=True),
     list_tools={"write_todos": ("todos", "description")},
     notes={
         "native list": "`write_todos`.",

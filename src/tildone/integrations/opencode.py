@@ -92,7 +92,7 @@ INTEGRATION = Integration(
         starts_servers=True,
         shares_process=True,
     ),
-    mcp=McpClient(names=("opencode",), process_variable="OPENCODE_PID"),
+    mcp=McpClient(names=("opencode",), process_variable="OPENCODE_PID", resource_tools=True),
     list_tools={"todowrite": ("todos", "content")},
     notes={
         "held": (

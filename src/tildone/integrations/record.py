@@ -152,7 +152,9 @@ class McpClient:
     `names` are prefixes, in lower case, of the name it gives in `initialize`. The id of its conversation is in the
     server's environment (`conversation_variable`) or in the `_meta` of every call (`conversation_meta`, first key
     present); if it is in neither, `process_variable` may contain the agent's PID. `text_only` clients hide the text of
-    a result from the model if the result has structured content, so they are sent none.
+    a result from the model if the result has structured content, so they are sent none. Clients with `resource_tools`
+    give their model tools of their own if any server has resources. These cost two to four times as much as our tool in
+    every request, and a model needs none of them, so such a client is not told of our resources.
 
     A subagent's call is recognised in `_meta`: by `call_meta`, the key of an id that the hook before the call has, too;
     or by `subagent_meta`, the keys of the subagent's id and of a fact that only a subagent's call has. A space in a key
@@ -164,6 +166,7 @@ class McpClient:
     conversation_meta: tuple[str, ...] = ()
     process_variable: str = ""
     text_only: bool = False
+    resource_tools: bool = False
     call_meta: str = ""
     subagent_meta: tuple[str, str] | None = None
 

@@ -29,6 +29,11 @@ def is_text_only(client_name: str) -> bool:
     return any(client.text_only and client_name.startswith(client.names) for client in mcp_clients().values())
 
 
+def has_resource_tools(client_name: str) -> bool:
+    """Return whether a client of that name gives its model tools for the resources of servers."""
+    return any(client.resource_tools and client_name.startswith(client.names) for client in mcp_clients().values())
+
+
 def integration_of(client_name: str) -> str:
     """Return the integration whose coding agent has that name as a client; the client's own name if there is none."""
     matching = (name for name, client in mcp_clients().items() if client_name.startswith(client.names))

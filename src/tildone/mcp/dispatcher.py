@@ -142,7 +142,7 @@ class Dispatcher:
             case "initialize":
                 return self._protocol.initialize(request)
             case "server/discover":
-                return self._protocol.discover()
+                return self._protocol.discover(request)
             case "logging/setLevel":
                 self._log_level = LOG_LEVELS.index(request.params["level"])
                 return {}

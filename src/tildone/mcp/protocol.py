@@ -7,6 +7,7 @@ every request names its revision and the client. A connection never changes its 
 
 from __future__ import annotations
 
+from tildone.mcp.clients import has_resource_tools
 from tildone.mcp.json_rpc import INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND, RequestError
 from tildone.mcp.listings import SERVER_INFO
 from tildone.mcp.params import CAPABILITIES_KEY, CLIENT_KEY, VERSION_KEY, check
@@ -88,15 +89,15 @@ class Protocol:
         self._met(self._client)
         result = {
             "protocolVersion": self._version,
-            "capabilities": _capabilities(list_changed=False, logging=True),
+            "capabilities": _capabilities(self._client, list_changed=False, logging=True),
             "serverInfo": SERVER_INFO,
         }
         return result | ({"instructions": self._instructions} if self._instructions else {})
 
-    def discover(self) -> dict[str, Any]:
+    def discover(self, request: Request) -> dict[str, Any]:
         """Return the result of `server/discover`."""
         # Notifications of changes arrive on the streams that the client opens; it may ask for any of them.
-        capabilities = _capabilities(list_changed=True, logging=False)
+        capabilities = _capabilities(request.client, list_changed=True, logging=False)
         result = {"supportedVersions": list(MODERN_VERSIONS), "capabilities": capabilities}
         return result | ({"instructions": self._instructions} if self._instructions else {})
 
@@ -139,10 +140,12 @@ def complete(request: Request, result: dict[str, Any]) -> dict[str, Any]:
     return {**result, **caching, "resultType": "complete", "_meta": meta}
 
 
-def _capabilities(*, list_changed: bool, logging: bool) -> dict[str, Any]:
+def _capabilities(client: str, *, list_changed: bool, logging: bool) -> dict[str, Any]:
     changed = {"listChanged": list_changed}
-    capabilities = {"tools": changed, "resources": {"subscribe": True, **changed}, "prompts": changed}
-    return capabilities | {"completions": {}} | ({"logging": {}} if logging else {})
+    capabilities: dict[str, Any] = {"tools": changed, "prompts": changed, "completions": {}}
+    if not has_resource_tools(client):
+        capabilities["resources"] = {"subscribe": True, **changed}
+    return capabilities | ({"logging": {}} if logging else {})
 
 
 def _meta(params: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -1,0 +1,38 @@
+"""What tildone adds to each request of a real client."""
+
+from pathlib import Path
+
+import pytest
+from rs_bpe.bpe import openai  # type: ignore[import-not-found]  # its modules are made when it is imported
+
+from bench.hosts import ALL_DONE, cost, requests_of
+from tests.clients.inside import CLIENTS
+from tests.host.models.model_server import Turn
+
+pytestmark = pytest.mark.slow
+
+SCRIPT: list[Turn] = [
+    {"tool": "todo", "args": {"add": ["Write it", "Test it"], "start": 1}},
+    {"tool": "todo", "args": {"done": 1}},
+    {"tool": "todo", "args": {"done": 2}},
+    ALL_DONE,
+]
+MAX_SCHEMA = {"claude": 115, "codex": 145, "gemini": 170, "opencode": 125, "pi": 115}
+"""Gemini CLI adds a parameter to every tool, and Codex a namespace."""
+
+OWN_TOOLS = ("codex",)
+"""Clients that add tools for resources because of any MCP server, whether it has resources or not."""
+
+
+@pytest.mark.parametrize("name", CLIENTS)
+def test_a_client_adds_our_tool_to_its_requests_and_little_else(name: str, tmp_path: Path) -> None:
+    """No tools for resources, no instructions, and replies of a few tokens."""
+    plain = requests_of(name, tmp_path / "sandbox", [ALL_DONE], installed=False)
+    requests = requests_of(name, tmp_path / "sandbox", SCRIPT)
+
+    added = cost(name, requests, plain[0], openai.o200k_base().count)
+
+    assert 0 < added.schema <= MAX_SCHEMA[name]
+    assert (added.own_tools > 0) == (name in OWN_TOOLS)
+    assert added.context <= 15
+    assert (added.nudges, added.requests) == (0, 4)

@@ -14,6 +14,7 @@ from typing import Any
 from tests.cli.person import PROGRAM, Answer
 from tildone.agents.identity import AgentId
 from tildone.agents.registry import Agent, AgentRegistry
+from tildone.agents.shell import VARIABLES as SHELL_VARIABLES
 from tildone.config import Settings, load
 from tildone.core.ops import Write
 from tildone.core.plan import Plan, Status, Task, flat
@@ -41,7 +42,9 @@ VARIABLES = [
     for variable in (hooks.conversation_variable, hooks.project_variable)
     if variable
 ]
-CLEARED_VARIABLES = dict.fromkeys([*VARIABLES, "TILDONE_STORE", "TILDONE_SESSION", "TILDONE_DIALECT"], "")
+CLEARED_VARIABLES = dict.fromkeys(
+    [*VARIABLES, *SHELL_VARIABLES, "TILDONE_STORE", "TILDONE_SESSION", "TILDONE_DIALECT"], ""
+)
 """Variables that are cleared, so that no hook uses the conversation or store of the person who runs the tests."""
 
 Tasks = list[tuple[str, str]]

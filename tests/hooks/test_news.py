@@ -1,11 +1,14 @@
 """What others change in the plan is told to the model after its next tool call, once; what it does itself never is."""
 
 import json
+import os
+import subprocess
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
 
+from tests.cli.person import PROGRAM
 from tests.hooks.agent import HookedAgent, Workspace, hooks_of
 from tests.hooks.test_fast_path import LOADED_BY_A_SILENT_HOOK, READS_A_STORE, loaded
 from tildone.core.ops import Append, Mark, Named, Remove, Rename
@@ -239,6 +242,36 @@ def test_a_plan_of_our_tools_is_told_with_its_numbers(agent: HookedAgent) -> Non
     session.change((Remove(Named("Two")),))
 
     assert after_tool(agent) == f"{CHANGED} (by the user): removed #2 “Two”."
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("integration", "variable"),
+    [(CLAUDE, "CLAUDE_CODE_SESSION_ID"), (CODEX, "CODEX_SESSION_ID"), (PI, "PI_SESSION_ID")],
+    ids=lambda given: getattr(given, "name", ""),
+)
+def test_what_a_model_changes_with_a_command_is_not_told_to_it(
+    workspace: Workspace, integration: Integration, variable: str
+) -> None:
+    """The coding agent names the conversation in the environment of the command; a person's terminal names none."""
+    agent = started(workspace, integration)
+
+    def command(*words: str, **environ: str) -> None:
+        variables = {**os.environ, **workspace.environ, **environ}
+        subprocess.run([PROGRAM, "todo", *words], cwd=workspace.project, env=variables, check=True, capture_output=True)
+
+    command("done", "1", **{variable: agent.id})
+    told = [after_tool(agent)]
+    command("done", "2")
+    told.append(after_tool(agent))
+    command("add", "More", **{variable: "another"})
+    told.append(after_tool(agent))
+
+    assert told == [
+        "",
+        f"{CHANGED} (by the user): completed #2 “Wire it up”.",
+        f"{CHANGED} (by {integration.name} another): added #3 “More”.",
+    ]
 
 
 @pytest.mark.slow

@@ -41,13 +41,18 @@ def assign_session(
     Raises:
         StoreError: the record cannot be written.
     """
-    agent = agents.get(agent_id)
-    if agent is not None and agent.is_fresh(pid, now) and named_session in (None, agent.session):
+    agent = _current(agents, agent_id, pid, now, named_session)
+    if agent is not None:
         return agent
     # Late, because most agents are registered already.
     from tildone.files.lock import FolderLock  # noqa: PLC0415  see above
 
     with FolderLock(agents.folder, LOCK_TIMEOUT_SECONDS):
+        # Another process of this agent may have registered it while this one waited for the lock.
+        current = _current(agents, agent_id, pid, now, named_session)
+        if current is not None:
+            return current
+        agent = agents.get(agent_id)
         earlier = agent or _earlier(agents, agent_id, pid, successor=successor)
         if earlier is not None and named_session in (None, earlier.session):
             reader = new_reader(agent_id, now) if successor and agent is None else earlier.reader
@@ -60,6 +65,13 @@ def assign_session(
         if earlier is not None and earlier.id != agent_id:
             agents.remove(earlier.id)
     return agent
+
+
+def _current(agents: AgentRegistry, agent_id: AgentId, pid: int, now: int, named_session: str | None) -> Agent | None:
+    """Return the agent if its record need not be changed."""
+    agent = agents.get(agent_id)
+    is_current = agent is not None and agent.is_fresh(pid, now) and named_session in (None, agent.session)
+    return agent if is_current else None
 
 
 def _renewed(agent: Agent, pid: int, now: int) -> Agent:

@@ -57,7 +57,7 @@ def others_since(newest_first: Iterable[Event], since: str | None, own: Author) 
         author = event.author
         if not isinstance(event.fact, PlanChanged) or (author.agent and author.agent == own.agent):
             continue
-        if author.agent and event.actor is not Actor.USER:
+        if author.agent:
             found[short_agent(author.agent)] = None
         elif event.actor in (Actor.USER, Actor.IMPORT):
             found["the user" if author.name in ("", own.name) else f"user {_clipped(author.name)}"] = None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tildone.core.numbers import numbered
 from tildone.history.changes import changes
-from tildone.log.events import Actor, PlanChanged
+from tildone.log.events import PlanChanged
 from tildone.typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ def changes_by_others(
         if not isinstance(event.fact, PlanChanged):
             continue
         after = numbered(event.fact.plan)
-        if event.actor is not Actor.USER and own.agent and event.author.agent == own.agent:
+        if own.agent and event.author.agent == own.agent:
             own_keys |= {_key(change) for change in changes(before, after)}
         before = after
     return [change for change in found if _key(change) not in own_keys]

@@ -124,16 +124,26 @@ def dialect_name(settings: Settings, store: Store) -> str | None:
 
 
 def _author(settings: Settings, store: Store, agent: Callable[[], Author]) -> Callable[[Actor], Author]:
-    """Return a function that returns the author of an event: the person and, unless a person acts, the agent."""
+    """Return a function that returns the author of an event: the person and the agent.
+
+    If a person acts, the agent is the one whose shell the command was typed in, if any.
+    """
     name = ""
 
     def author(actor: Actor) -> Author:
         nonlocal name
         # Only a process that writes an event looks the name up: that reads files.
         name = name or _person(settings, store)
-        return Author(name) if actor is Actor.USER else replace(agent(), name=name)
+        return Author(name, _agent_of_shell()) if actor is Actor.USER else replace(agent(), name=name)
 
     return author
+
+
+def _agent_of_shell() -> str:
+    # Imported here because most hooks write nothing.
+    from tildone.agents.shell import agent_of_shell  # noqa: PLC0415  see above
+
+    return agent_of_shell(os.environ)
 
 
 def _person(settings: Settings, store: Store) -> str:

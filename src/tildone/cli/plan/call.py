@@ -5,13 +5,12 @@ from __future__ import annotations
 import os
 import sys
 
-from tildone.agents.identity import agent_id
+from tildone.agents.shell import agent_of_shell
 from tildone.cli.opening import settings_for
 from tildone.cli.output.screen import put, put_raw
 from tildone.cli.parsing.table import ParsedArgs
 from tildone.dialects import DIALECTS, dialect_named, dialect_of_tool, tools_of
 from tildone.errors import Refused, UsageError
-from tildone.integrations import all_integrations
 from tildone.log import codec
 from tildone.log.events import Author
 from tildone.typing import TYPE_CHECKING
@@ -37,11 +36,7 @@ def run(args: ParsedArgs) -> int:
 
 def _agent() -> Author:
     """The coding agent whose shell runs this command, if the environment names its conversation."""
-    for integration in all_integrations():
-        conversation = os.environ.get(integration.mcp.conversation_variable, "") if integration.mcp else ""
-        if conversation:
-            return Author(agent=str(agent_id(integration.name, conversation, 0)))
-    return Author()
+    return Author(agent=agent_of_shell(os.environ))
 
 
 def _dialect(tool: str, wanted: str | None) -> Dialect:

@@ -110,7 +110,7 @@ def test_claude_and_codex_on_one_plan_are_told_apart(person: Person) -> None:
         },
     )
     stop = {"session_id": CODEX, "hook_event_name": "Stop", "model": "gpt-x", "last_assistant_message": "Done."}
-    assert "Build" in hook(person, "codex", stop)
+    assert "Ship" in hook(person, "codex", stop)
     person.says("todo", "append", "Measure", "--session", "shared")
 
     told = events(person, TILDONE_SESSION="shared")

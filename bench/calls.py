@@ -16,13 +16,15 @@ BASE = "append + commit, same bytes"
 
 
 def rows(folder: Path, rounds: int) -> Iterator[Row]:
-    """A row for each store."""
+    """A row for each store, and one for an agent: the store also records what its model has seen."""
     sqlite = SqliteStore(folder / "calls.db")
     in_memory, on_disk = (Toggle(filled_session(store, "bench")) for store in (MemoryStore(), sqlite))
+    of_agent = filled_session(sqlite, "agent")
+    of_agent.reader = "claude:bench@1"
     on_disk()
     body = codec.encode(next(sqlite.history("bench")))
-    bare, *taken = medians([appending(folder / "bare.db", body), in_memory, on_disk], rounds)
-    for name, took in zip(("memory", "SQLite"), taken, strict=True):
+    bare, *taken = medians([appending(folder / "bare.db", body), in_memory, on_disk, Toggle(of_agent)], rounds)
+    for name, took in zip(("memory", "SQLite", "SQLite, of an agent"), taken, strict=True):
         yield Row(f"Session.call, one of ten tasks, {name}", BASE, AIM, took, bare)
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from bench.cold import BASE, command
 from bench.measure import Row, medians
+from tildone.agents.servers import ProvidedTools
 from tildone.config import Settings, load
 from tildone.core.ops import Append, Everything, Mark
 from tildone.core.plan import Status, Task
@@ -30,9 +31,11 @@ def rows(folder: Path, rounds: int) -> Iterator[Row]:
     ]
     plan(folder, done, Status.COMPLETED)
     plan(folder, todo, Status.PENDING)
-    bare, *taken = medians(
-        [command(environ(folder), sys.executable, "-I", "-c", "pass"), *(a for *_, a in acts)], rounds
-    )
+    # This process is the coding agent, and its model has our tools.
+    with ProvidedTools(load({}, environ(folder), str(todo)).agents_dir, os.getpid()):
+        bare, *taken = medians(
+            [command(environ(folder), sys.executable, "-I", "-c", "pass"), *(a for *_, a in acts)], rounds
+        )
     for (name, aim, _), took in zip(acts, taken, strict=True):
         yield Row(name, BASE, aim, took, bare)
 

@@ -49,8 +49,7 @@ class Session:
 
     `author` returns the author of an event of an actor. It is called only when an event is written. `reader` is the
     name under which the store records which head the model has seen; if it is empty, only this object remembers it.
-    `taken` returns the numbers of the tasks that other agents work on: the agent is not held to them, and does not wait
-    for them.
+    `taken` returns the numbers of the tasks that other agents work on: the agent neither does them nor waits for them.
     """
 
     def __init__(  # noqa: PLR0913  all dependencies are passed by name
@@ -119,7 +118,6 @@ class Session:
     def execute(self, tool: Tool, params: Mapping[str, Any]) -> Reply:
         """Execute a call whose arguments have been validated."""
         started = self._now()
-        # Another process may have recorded another head.
         known_head = self.seen_head
         known = self._seen[1] if known_head == self._seen[0] else self.plan_at(known_head)
         steps = tool.steps(params)
@@ -175,8 +173,13 @@ class Session:
 
     def turn_ended(self, turn: Turn = Turn()) -> Verdict:  # noqa: B008  frozen
         """Decide whether the agent continues, and record the nudge, or the bound that was reached."""
-        turn = replace(turn, at=self._now())
-        return self._writer.record(Actor.TIMER, lambda state: self._verdict(state, turn))
+        turn, seen_head = replace(turn, at=self._now()), self.seen_head
+
+        def seen_by(state: State) -> str:
+            # A model that knew the plan before the event knows it after it.
+            return self.reader if state.head == seen_head else ""
+
+        return self._writer.record(Actor.TIMER, lambda state: self._verdict(state, turn), seen_by)
 
     def retract_nudge(self) -> bool:
         """Take back the newest event if it is a nudge, because it did not reach the agent. Return whether it was."""
@@ -257,15 +260,14 @@ class Session:
             by_user = actor is Actor.USER or (actor is Actor.IMPORT and not self.author_of(actor).agent)
             return change_plan(state, resolved, rules or self.dialect.rules, call, by_user=by_user, taken=self.taken)
 
-        return self._writer.record(actor, choose_fact, seen_by)
+        return self._writer.record(actor, choose_fact, lambda _: seen_by)
 
     def _held(self, state: State) -> State:
         taken = self.taken()
         if not taken:
             return state
         # Who sends the whole list back must not learn that a task is done which is not.
-        sends_list = any(tool.whole_list for tool in self.dialect.tools)
-        status = Status.BLOCKED if sends_list else Status.COMPLETED
+        status = Status.BLOCKED if any(tool.whole_list for tool in self.dialect.tools) else Status.COMPLETED
         return replace(state, plan=with_status(state.plan, taken, status))
 
     def _verdict(self, state: State, turn: Turn) -> tuple[Verdict, Fact | None]:

@@ -154,3 +154,19 @@ def test_a_new_reader_has_seen_nothing() -> None:
     session.call("list_todos", {})
 
     assert knew == [None, None]
+
+
+def test_a_nudge_is_seen_by_a_model_that_knows_the_plan() -> None:
+    """It is recorded with the nudge, which leaves the plan as it is; a change that the model does not know is kept."""
+    store = CountedStore()
+    session = session_on(store)
+    session.reader = "claude"
+    session.call("write_todos", ADD)
+
+    session.turn_ended()
+    knows = (store.seen("s", "claude"), session.state.head)
+    session.change([Append((Task("by hand"),))])
+    session.turn_ended()
+
+    assert knows == ("e1", "e1")
+    assert (store.seen("s", "claude"), store.writes) == ("e1", 0)

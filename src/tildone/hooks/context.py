@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from tildone.agents.assignment import assign_session
 from tildone.agents.registry import MODEL_NOTE
-from tildone.dialects import DEFAULT_DIALECT, dialect_named
-from tildone.dialects.by_hand import BY_HAND
+from tildone.dialects import DEFAULT_DIALECT, dialect_named, dialect_of_tool
 from tildone.dialects.native import NATIVE
 from tildone.hooks.fast_path import CONTINUING
-from tildone.hooks.native_lists import is_mirrored
+from tildone.hooks.native_lists import TOOL_SEPARATOR, newest_calls
 from tildone.ids import now
 from tildone.integrations.record import HookPoint
 from tildone.log.events import Author
 from tildone.typing import TYPE_CHECKING
 from tildone.value import replace, value
-from tildone.wiring import dialect_of_session, open_agents, open_session, open_store
+from tildone.wiring import open_agents, open_session, open_store
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -85,9 +84,10 @@ def _claimed(settings: Settings, store: Store, agent: Agent) -> frozenset[int]:
 def session_of(settings: Settings, store: Store, author: Callable[[], Author], reader: str) -> Session:
     """Return the session that the settings name, in the dialect in which its agent is spoken to."""
     session = open_session(settings, NATIVE, store, author, reader)
-    if not is_mirrored(session):
-        dialect = dialect_of_session(settings, store)
-        session.dialect = dialect_named(DEFAULT_DIALECT) if dialect is BY_HAND else dialect
+    newest = next(newest_calls(session), None)
+    if newest is None or TOOL_SEPARATOR not in newest.tool:
+        name = settings.dialect or (dialect_of_tool(newest.tool) if newest else None)
+        session.dialect = dialect_named(name or DEFAULT_DIALECT)
     return session
 
 

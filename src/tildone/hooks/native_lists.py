@@ -59,12 +59,6 @@ class NativeTask:
     is_deleted: bool = False
 
 
-def is_mirrored(session: Session) -> bool:
-    """Return whether the plan follows a native list, that is, whether the session's newest call is a mirrored one."""
-    call = next(newest_calls(session), None)
-    return call is not None and TOOL_SEPARATOR in call.tool
-
-
 def newest_calls(session: Session) -> Iterator[Call]:
     """Yield the tool calls that changed the plan, newest first."""
     return (call for _, call in calls_with_events(session))

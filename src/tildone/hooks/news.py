@@ -20,7 +20,6 @@ from tildone.core.query import open_tasks
 from tildone.dialects.native import context as plan_context
 from tildone.dialects.native import describe_changes
 from tildone.errors import StoreError
-from tildone.files.lock import FolderLock
 from tildone.hooks.fast_path import accepts_news, writes_native_list
 from tildone.hooks.reply import HookReply, can_reply
 from tildone.integrations.record import HookPoint, ReplyKind
@@ -153,6 +152,8 @@ def _describe_news(context: HookContext, plan: Plan, head: str | None, *, with_a
 
 def _one_at_a_time(context: HookContext, tell: Callable[[], HookReply | None]) -> HookReply | None:
     """Call `tell` while no other hook of the project does. If that takes too long, do not wait any longer."""
+    from tildone.files.lock import FolderLock  # noqa: PLC0415  a stop needs no lock
+
     lock = FolderLock(os.path.join(context.agents.folder, LOCK_FOLDER), LOCK_TIMEOUT_SECONDS)
     try:
         lock.__enter__()

@@ -30,6 +30,11 @@ if TYPE_CHECKING:
     from tildone.log.store import Store
 
     R = TypeVar("R")
+    SeenBy = Callable[[State], str]
+
+
+def _nobody(_state: State) -> str:
+    return ""
 
 
 class SessionWriter:
@@ -61,11 +66,11 @@ class SessionWriter:
             self.last_state = latest_state(self.store.history(self.name, head)) if head else State()
         return self.last_state
 
-    def record(self, actor: Actor, decide: Callable[[State], tuple[R, Fact | None]], seen_by: str = "") -> R:
+    def record(self, actor: Actor, decide: Callable[[State], tuple[R, Fact | None]], seen_by: SeenBy = _nobody) -> R:
         """Append the fact that `decide` returns for the current state, if any. Return the other result of `decide`.
 
-        `decide` is called again, with the new state, whenever another writer was faster. `seen_by` is the reader that
-        sees the new event, if any.
+        `decide` is called again, with the new state, whenever another writer was faster. `seen_by` returns the
+        reader that has seen the plan after the new event; it is empty if there is none.
         """
         state = self.last_state if self.last_state.head else self.state
         while True:
@@ -73,7 +78,7 @@ class SessionWriter:
             if fact is None:
                 if self.state is state:
                     return result
-            elif self._append(state, actor, fact, seen_by):
+            elif self._append(state, actor, fact, seen_by(state)):
                 return result
             state = self.state
 

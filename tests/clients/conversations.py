@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from tests.clients.agents import talking
+from tests.clients.agents import Sandbox, talking
 from tests.clients.model import Model
 from tests.host.models.model_server import Turn
 from tests.rpc.client import PROGRAM, Client, Record
@@ -190,3 +190,11 @@ async def _branch_off(folder: Path, file: Path, entry: str) -> None:
     await host.close()
     await model.close()
     store.close()
+
+
+def compact_early(sandbox: Sandbox) -> None:
+    """Configure pi to compact even short conversations."""
+    settings = {"compaction": {"keepRecentTokens": 20}}
+    path = sandbox.home / ".pi" / "agent" / "settings.json"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(settings), encoding="utf-8")

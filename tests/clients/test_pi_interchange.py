@@ -17,6 +17,7 @@ from tests.clients.conversations import (
     StoredConversation,
     answers,
     branched_conversation,
+    compact_early,
     conversation,
     lines,
     nodes,
@@ -206,11 +207,3 @@ def recorded_messages(entries: list[Entry]) -> list[Message]:
 def role(entry: Entry) -> str | None:
     name: str | None = entry.get("message", {}).get("role")
     return name
-
-
-def compact_early(sandbox: Sandbox) -> None:
-    """Configure pi to compact even short conversations."""
-    settings = {"compaction": {"keepRecentTokens": 20}}
-    path = sandbox.home / ".pi" / "agent" / "settings.json"
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps(settings), encoding="utf-8")

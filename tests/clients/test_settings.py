@@ -63,6 +63,13 @@ def command(name: str, verb: str, file: str, server: str) -> Sequence[str]:
 class RealDrill(Drill):
     """A sequence in which the coding agent's own commands are run, in both homes."""
 
+    def forms(self, file: str) -> Sequence[str | None]:
+        """Only texts that the coding agents accept: Gemini CLI refuses an empty file and a trailing comma."""
+        forms = super().forms(file)
+        if file.endswith(".toml"):
+            return forms
+        return [text for text in forms if text is None or text.startswith(('{"', '{\n  "a"'))]
+
     def host(self) -> None:
         if self.name == "claude":
             servers = [file for file in self.files if file.endswith((".claude.json", ".mcp.json"))]

@@ -107,11 +107,14 @@ class Drill:
             (home / "project").mkdir(parents=True)
         for scope in self.scopes:
             for file in self.settings(scope):
-                forms = TOML if file.endswith(".toml") else JSON + (JSONC if self.name in WITH_COMMENTS else ())
-                text = self.random.choice(forms)
+                text = self.random.choice(self.forms(file))
                 if text is not None:
                     for home in (self.ours, self.theirs):
                         write(home / file, text)
+
+    def forms(self, file: str) -> Sequence[str | None]:
+        """The texts that a file may have at the beginning."""
+        return TOML if file.endswith(".toml") else JSON + (JSONC if self.name in WITH_COMMENTS else ())
 
     def install(self) -> None:
         scope, program = self.random.choice(self.scopes), self.random.choice(PROGRAMS)
@@ -183,7 +186,7 @@ class Drill:
             return
         self.counter += 1
         newline = self.line_ends.get(file, "\r\n" if "\r\n" in text else "\n")
-        edits = [*(self.toml_edits(newline) if file.endswith(".toml") else self.json_edits(text, newline))]
+        edits = [*(self.toml_edits(text, newline) if file.endswith(".toml") else self.json_edits(text, newline))]
         what, change = self.random.choice(edits)
         self.line_ends[file] = {"crlf": "\r\n", "lf": "\n"}.get(what, newline)
         self.note(f"the person: {what} in {file}")
@@ -192,19 +195,21 @@ class Drill:
         else:
             self.change(file, change)
 
-    def toml_edits(self, newline: str) -> Iterator[tuple[str, Callable[[str], str]]]:
+    def toml_edits(self, text: str, newline: str) -> Iterator[tuple[str, Callable[[str], str]]]:
         number, anchor = self.counter, self.random.choice(("", "[tools]", "[profiles.a]", "x = 1"))
         yield "comment", lambda text: rewrites.comment_above(text, anchor, f"# note {number}", newline)
         yield "append", lambda text: rewrites.appended(text, f"\n[notes.n{number}]\na = {number}\n", newline)
         yield "comment at the end", lambda text: rewrites.appended(text, f"# end {number}\n", newline)
-        yield "crlf", rewrites.to_crlf
-        yield "lf", rewrites.to_lf
+        if "\n" in text:
+            yield "crlf", rewrites.to_crlf
+            yield "lf", rewrites.to_lf
         yield "reorder", lambda text: rewrites.moved(text, "[profiles.a]\nx = 1\n", "[tools]\n")
         yield "move ours", self.with_ours_moved
 
     def json_edits(self, text: str, newline: str) -> Iterator[tuple[str, Callable[[str], str]]]:
         number = self.counter
-        yield "crlf", rewrites.to_crlf
+        if "\n" in text:
+            yield "crlf", rewrites.to_crlf
         yield "member", lambda text: text.replace("{", f'{{"p{number}": {number}, ', 1)
         if self.name in WITH_COMMENTS and '"a": 1' in text:
             yield "comment", lambda text: rewrites.comment_above(text, '"a": 1', f"  // note {number}", newline)

@@ -241,9 +241,10 @@ def _at_end(text: str, lines: str) -> str:
 
 def _blank_line_above(text: str, at: int) -> tuple[int, int] | None:
     """Return the blank line above a header; comment lines between the two are passed over."""
+    first = 1 if text.startswith("\ufeff") else 0
     end = at
-    while end:
-        begin = text.rfind("\n", 0, end - 1) + 1
+    while end > first:
+        begin = max(text.rfind("\n", 0, end - 1) + 1, first)
         line = text[begin:end].strip()
         if not line:
             return begin, end

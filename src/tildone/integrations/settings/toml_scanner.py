@@ -168,7 +168,9 @@ class _Scanner:
         return match.end() if match else at
 
     def _line_start(self, at: int) -> int:
-        return self._text.rfind("\n", 0, at) + 1
+        start = self._text.rfind("\n", 0, at) + 1
+        # A byte order mark is not part of the first line.
+        return start + 1 if self._text.startswith("\ufeff", start) else start
 
     def _line_end(self, at: int) -> int:
         end = self._text.find("\n", at)

@@ -58,6 +58,17 @@ def save(results: Results, file: Path = FILE) -> None:
 
 
 @dataclass(slots=True)
+class Claims:
+    """A pytest plugin that notes the cells that collected tests prove."""
+
+    cells: set[Cell] = field(default_factory=set)
+
+    def pytest_collection_finish(self, session: pytest.Session) -> None:
+        properties = [pair for item in session.items for pair in item.user_properties]
+        self.cells = {Cell.parse(str(value)) for key, value in properties if key == PROPERTY}
+
+
+@dataclass(slots=True)
 class Recorder:
     """A pytest plugin that records the outcomes of tests, by cell."""
 

@@ -1,5 +1,7 @@
 """The reference page of the integrations agrees with their records and with the results of tests in real clients."""
 
+import subprocess
+import sys
 from pathlib import Path
 from typing import Literal
 
@@ -39,6 +41,30 @@ def test_a_footnote_explains_every_dash() -> None:
 
     assert [key for key in lacking if key[1] not in INTEGRATIONS[key[0]].notes] == []
     assert [cell for cell in load().cells if (cell.client, cell.situation) in lacking] == []
+
+
+COLLECT = """
+import os, pytest
+from tests.clients.conftest import ONLY
+from tests.clients.inside import CLIENTS
+from tests.clients.results import Claims
+os.environ[ONLY] = " ".join(CLIENTS)
+claims = Claims()
+pytest.main(["tests/clients", "--collect-only", "-qq", "-n0", "-p", "no:cacheprovider"], plugins=[claims])
+print("", *claims.cells, sep="\\n= ")
+"""
+
+
+@pytest.mark.slow
+def test_a_test_proves_every_result() -> None:
+    """And nobody proves that a client has what it is said to lack."""
+    done = subprocess.run(
+        [sys.executable, "-c", COLLECT], cwd=PAGE.parents[2], capture_output=True, text=True, timeout=120, check=True
+    )
+
+    claimed = {Cell.parse(line[2:]) for line in done.stdout.splitlines() if line.startswith("= ")}
+    assert load().cells.keys() - claimed == set()
+    assert [cell for cell in claimed if cell.client in ABSENT.get(cell.situation, ())] == []
 
 
 @pytest.mark.parametrize(

@@ -32,8 +32,8 @@ TIMEOUTS = {
 }
 """The timeouts that an installation sets, and shorter ones for the tests."""
 
-TOLD = ("bad config", "full disk", "unusable store")
-"""The situations of which a person is told as soon as a conversation begins."""
+TOLD = ("bad config", "unusable store")
+"""The situations of which a person is told when a conversation begins; a full disk is noticed by the first write."""
 
 in_every_client = pytest.mark.parametrize("name", CLIENTS)
 

@@ -11,6 +11,9 @@ our parent process, a process is passed over if
 A program that reads and writes for us (a relay) has other pipes. It is passed over if its own input and output are
 pipes, too, and the coding agent is found above it by name.
 
+Every hook does this. Reading the links of a process takes microseconds, and its status or command line a hundred times
+as long, so links decide as far as they can.
+
 Without `/proc`, the agent's process is the parent process, because most shells replace themselves to run a single
 command.
 """
@@ -49,8 +52,9 @@ def agent_process(hosts: Collection[str] = ()) -> int:
         if _is_wrapper(pid):
             continue
         nearest = nearest or pid
-        if not own or _pipes(pid) != own or _is_host(pid, hosts):
-            return _host_behind_relays(pid, hosts) or pid
+        pipes = _pipes(pid)
+        if not own or pipes != own:
+            return (_host_behind_relays(pid, hosts) if pipes else 0) or pid
     return nearest
 
 
@@ -108,12 +112,12 @@ def _host_behind_relays(relay: int, hosts: Collection[str]) -> int:
 
 
 def _is_wrapper(pid: int) -> bool:
-    return _stat(pid)[0] in WRAPPERS or _program(pid) in WRAPPERS
+    return (_program(pid) or _stat(pid)[0]) in WRAPPERS
 
 
 def _is_host(pid: int, hosts: Collection[str]) -> bool:
     """Whether a process runs one of these programs, itself or in an interpreter."""
-    return bool(hosts) and not {_stat(pid)[0], _program(pid), *_program_arguments(pid)}.isdisjoint(hosts)
+    return _program(pid) in hosts or not {_stat(pid)[0], *_program_arguments(pid)}.isdisjoint(hosts)
 
 
 def _pipes(pid: int | str) -> tuple[str, ...]:
@@ -123,8 +127,8 @@ def _pipes(pid: int | str) -> tuple[str, ...]:
 
 
 def _program(pid: int) -> str:
-    """The name of the file that a process executes: the interpreter of a script."""
-    return os.path.basename(_link(f"/proc/{pid}/exe"))
+    """The name of the file that a process executes: the interpreter of a script. Empty if it cannot be read."""
+    return os.path.basename(_link(f"/proc/{pid}/exe")).removesuffix(" (deleted)")
 
 
 def _program_arguments(pid: int) -> list[str]:

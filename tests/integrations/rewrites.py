@@ -128,9 +128,14 @@ def appended(text: str, lines: str, newline: str) -> str:
 
 
 def moved(text: str, block: str, before: str) -> str:
-    """A block of lines that a person moves in front of another line; unchanged if either is missing."""
+    """A block of lines that a person moves in front of another line; unchanged if either is missing.
+
+    A text with line ends of both kinds is left alone.
+    """
     newline = "\r\n" if "\r\n" in text else "\n"
     plain = to_lf(text)
+    if plain.replace("\n", newline) != text:
+        return text
     if plain.count(block) != 1 or plain.count(before) != 1 or before in block:
         return text
     rest = plain.replace(block, "")

@@ -90,9 +90,8 @@ def _reply(context: HookContext) -> HookReply | None:
         case HookPoint.STOP:
             from tildone.hooks.gate import agent_stopped  # noqa: PLC0415  see above
 
-            before = context.session.state.head
             reply = agent_stopped(context.event, context.session, context.agents, context.agent, context.settings)
-            return news.told_to_continue(context, reply, before)
+            return news.told_to_continue(context, reply)
         case HookPoint.SESSION_START:
             return news.remind(context)
         case HookPoint.PROMPT:

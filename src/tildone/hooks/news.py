@@ -78,18 +78,14 @@ def tool_called(context: HookContext) -> HookReply | None:
     return None
 
 
-def told_to_continue(context: HookContext, reply: HookReply | None, before: str | None) -> HookReply | None:
-    """Return the reply to a stop with what others changed in the plan; `before` was the head before the reply.
+def told_to_continue(context: HookContext, reply: HookReply | None) -> HookReply | None:
+    """Return the reply to a stop with what others changed in the plan, if the agent is told to continue.
 
-    A model that is told to continue is told its open tasks, and so has seen the plan: that tasks were added is no news
-    then. Nor is the event that records the reply.
+    It is told its open tasks, and so has seen the plan: that tasks were added is no news then.
     """
-    session, seen = context.session, context.seen_head
     if reply is None or reply.kind is not ReplyKind.CONTINUE:
-        if seen is not None and seen == before:
-            session.set_seen_head(session.last_state.head)
         return reply
-    state = session.last_state
+    session, state = context.session, context.session.last_state
     changes = _describe_news(context, state.plan, state.head, with_added=False)
     session.set_seen_head(state.head)
     return reply if changes is None else replace(reply, text=f"{changes}\n{reply.text}")

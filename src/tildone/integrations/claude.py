@@ -153,6 +153,7 @@ INTEGRATION = Integration(
     list_tools={"TodoWrite": ("todos", "content")},
     task_tools={TaskAction.CREATE: "TaskCreate", TaskAction.UPDATE: "TaskUpdate", TaskAction.LIST: "TaskList"},
     notes={
+        "edit": "Claude Code calls the hook only after a tool call that succeeds.",
         "native list": "`TaskCreate` and `TaskUpdate`; `TodoWrite` if `CLAUDE_CODE_ENABLE_TASKS=0` is set.",
         "status line": "Claude Code shows it only at a terminal; the test runs the installed command.",
     },

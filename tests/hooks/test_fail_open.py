@@ -366,6 +366,24 @@ def test_input_that_never_arrives(workspace: Workspace) -> None:
     assert "longer than 5 seconds" in error_of_silent_hook(Answer(done.returncode, "", done.stderr.decode()))
 
 
+@pytest.mark.slow
+def test_a_hook_ends_before_the_time_limit_of_its_agent(workspace: Workspace) -> None:
+    """Codex allows three seconds at the end of a session, less than the watchdog elsewhere."""
+    run = "import sys, time; from tildone import hooks; from tildone.hooks import fast_path; "
+    run += "fast_path.try_fast_path = lambda *_: time.sleep(60); sys.exit(hooks.main(['codex', 'SessionEnd']))"
+
+    done = subprocess.run(
+        [sys.executable, "-c", run],
+        input=to_json({**PAYLOAD, "cwd": str(workspace.project)}),
+        env={**os.environ, **workspace.environ},
+        capture_output=True,
+        check=False,
+    )
+
+    error = error_of_silent_hook(Answer(done.returncode, done.stdout.decode(), done.stderr.decode()))
+    assert "longer than 2.5 seconds" in error
+
+
 @pytest.mark.skipif(os.name == "nt", reason="needs a pseudo-terminal")
 def test_a_person_at_a_terminal_is_referred_to_the_help(workspace: Workspace) -> None:
     import pty  # noqa: PLC0415  Windows has none

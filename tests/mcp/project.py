@@ -34,8 +34,8 @@ from tildone.dialects import dialect_named
 from tildone.log.state import latest_state
 from tildone.mcp.backend import Backend
 from tildone.mcp.callers import stdio_callers
-from tildone.mcp.dispatcher import Dispatcher
 from tildone.mcp.sdk_server import open_server
+from tildone.mcp.stdio_dispatcher import StdioDispatcher
 from tildone.mcp.stdio_output import Output
 from tildone.mcp.stdio_server import serve
 from tildone.stores.sqlite.store import SqliteStore
@@ -101,7 +101,7 @@ class Project:
 
         def run() -> None:
             with os.fdopen(source, "rb") as stdin, os.fdopen(out, "wb"):
-                serve(stdin, output, Dispatcher(output, dialect_named(dialect), open_backend))
+                serve(stdin, output, StdioDispatcher(output, dialect_named(dialect), open_backend))
 
         thread = threading.Thread(target=run, name="stdio server")
         thread.start()

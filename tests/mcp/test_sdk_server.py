@@ -26,6 +26,7 @@ from tests.mcp.project import (
 from tildone.dialects import dialect_named
 from tildone.mcp import subscriptions
 from tildone.mcp.executor import SerialExecutor
+from tildone.mcp.json_rpc import RequestError
 from tildone.mcp.sdk_requests import run_on
 
 every_mode = pytest.mark.parametrize("mode", MODES)
@@ -179,15 +180,19 @@ async def test_a_job_cancelled_in_the_queue_never_starts() -> None:
     assert done == ["next"]
 
 
-async def test_an_error_of_a_job_is_raised_where_it_was_submitted() -> None:
+async def test_an_error_of_a_job_is_reported_and_raised_where_it_was_submitted(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     executor = SerialExecutor("test")
 
     def broken() -> Any:
         raise ZeroDivisionError
 
-    with pytest.raises(ZeroDivisionError):
+    with pytest.raises(RequestError, match="tildone itself is at fault: ZeroDivisionError") as raised:
         await run_on(executor, broken)
 
+    assert raised.value.code == INTERNAL_ERROR
+    assert capsys.readouterr().err == "tildone mcp: ZeroDivisionError()\n"
     assert await run_on(executor, lambda: "continued") == "continued"
     executor.close()
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import threading
 from queue import SimpleQueue
 
-from tildone.mcp.reporting import log_error
 from tildone.typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -23,7 +22,7 @@ class SerialExecutor:
         self._thread.start()
 
     def submit(self, job: Job) -> None:
-        """Run a job after those submitted before it. The job handles its own errors."""
+        """Run a job after those submitted before it. It handles its own errors: one that escapes ends the thread."""
         self._jobs.put(job)
 
     def close(self) -> None:
@@ -37,7 +36,4 @@ class SerialExecutor:
 
     def _work(self) -> None:
         while (job := self._jobs.get()) is not None:
-            try:
-                job()
-            except Exception as error:  # noqa: BLE001  a bug in one job must not keep the others from being done
-                log_error(error)
+            job()

@@ -5,9 +5,8 @@ from __future__ import annotations
 from contextlib import suppress
 
 from tildone.mcp import resources
-from tildone.mcp.json_rpc import INTERNAL_ERROR, INVALID_PARAMS, RequestError
+from tildone.mcp.json_rpc import INVALID_PARAMS, RequestError
 from tildone.mcp.listings import MAX_LOG_EVENTS
-from tildone.mcp.reporting import client_message
 from tildone.mcp.tools import tool_result, wants_structured
 from tildone.typing import TYPE_CHECKING
 
@@ -41,7 +40,8 @@ class Handlers:
         """Return the result of a request with one of `METHODS`.
 
         Raises:
-            RequestError: it names something that there is not, or the store cannot be read.
+            RequestError: it names something that there is not.
+            TildoneError: the store cannot be read.
         """
         match request.method:
             case "tools/call":
@@ -57,16 +57,16 @@ class Handlers:
 
         Raises:
             ResourceNotFound: it names no resource, or none that the caller may read.
-            RequestError: the store cannot be read.
+            TildoneError: the store cannot be read.
         """
         parsed = resources.parse_uri(uri)
         if parsed is None:
             raise ResourceNotFound(request, uri)
-        snapshot = self._snapshot(connection, events=MAX_LOG_EVENTS if parsed.log else 0)
+        snapshot = connection.snapshot(events=MAX_LOG_EVENTS if parsed.log else 0)
         if parsed.session is not None and parsed.session != snapshot.session:
             if not self._all_sessions:
                 raise ResourceNotFound(request, uri)
-            snapshot = self._snapshot(connection, parsed.session)
+            snapshot = connection.snapshot(parsed.session)
             if snapshot.state.head is None:
                 raise ResourceNotFound(request, uri)
         return parsed, snapshot
@@ -75,7 +75,7 @@ class Handlers:
         """Return the state of the session that each URI names; those that the caller cannot read are omitted.
 
         Raises:
-            RequestError: the store cannot be read.
+            TildoneError: the store cannot be read.
         """
         snapshots: dict[str, SessionSnapshot] = {}
         for uri in uris:
@@ -96,26 +96,9 @@ class Handlers:
         names: list[str] = []
         if self._all_sessions and request.params["ref"]["type"] == "ref/resource":
             prefix = request.params["argument"]["value"]
-            names = [name for name in self._session_names(connection) if name.startswith(prefix)]
+            names = [name for name in connection.session_names() if name.startswith(prefix)]
         first = names[:MAX_COMPLETIONS]
         return {"completion": {"values": first, "total": len(names), "hasMore": len(first) < len(names)}}
-
-    def _session_names(self, connection: Connection) -> list[str]:
-        try:
-            return connection.session_names()
-        except Exception as error:
-            raise self._reported(error) from error
-
-    def _snapshot(self, connection: Connection, session: str | None = None, *, events: int = 0) -> SessionSnapshot:
-        try:
-            return connection.snapshot(session, events=events)
-        except Exception as error:
-            raise self._reported(error) from error
-
-    def _reported(self, error: Exception) -> RequestError:
-        """Report an error and return it as the error of a response."""
-        self.connections.report(error)
-        return RequestError(INTERNAL_ERROR, client_message(error))
 
 
 class ResourceNotFound(RequestError):

@@ -46,7 +46,7 @@ class InvalidMessage(ValueError):
 
 
 @value
-class Message:
+class RpcMessage:
     """A message from the client: a request if it has an id, else a notification.
 
     A response has an empty `method`; this server sends no requests, so it ignores responses.
@@ -57,7 +57,7 @@ class Message:
     params: Mapping[str, Any]
 
 
-def decode(line: bytes) -> Message:
+def decode(line: bytes) -> RpcMessage:
     """Parse a line.
 
     Raises:
@@ -75,12 +75,12 @@ def decode(line: bytes) -> Message:
         raise InvalidMessage(INVALID_REQUEST, "this is no message of JSON-RPC 2.0", number)
     method, params = data.get("method"), data.get("params")
     if method is None and number is not None and _is_response(data):
-        return Message(None, "", {})
+        return RpcMessage(None, "", {})
     if not isinstance(method, str) or not isinstance(params, dict | None):
         raise InvalidMessage(INVALID_REQUEST, "this is no message of JSON-RPC 2.0", number)
     if number is None and data.get("id") is not None:
         raise InvalidMessage(INVALID_REQUEST, "an id is a number or some text")
-    return Message(number, method, params or {})
+    return RpcMessage(number, method, params or {})
 
 
 def result_line(request: RequestId, result: Mapping[str, Any]) -> bytes:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from typing import Any
 
-    from tildone.mcp.json_rpc import Message
+    from tildone.mcp.json_rpc import RpcMessage
 
 UNSUPPORTED_VERSION = -32022
 SERVER_KEY = "io.modelcontextprotocol/serverInfo"
@@ -60,7 +60,7 @@ class Protocol:
         self._version = ""
         self._client = ""
 
-    def accept(self, message: Message) -> Request:
+    def accept(self, message: RpcMessage) -> Request:
         """Return a message as a request in this connection's revision.
 
         Raises:
@@ -101,7 +101,7 @@ class Protocol:
         result = {"supportedVersions": list(MODERN_VERSIONS), "capabilities": capabilities}
         return result | ({"instructions": self._instructions} if self._instructions else {})
 
-    def _accept_modern(self, message: Message) -> Request:
+    def _accept_modern(self, message: RpcMessage) -> Request:
         if message.method == "initialize":
             wanted = message.params.get("protocolVersion")
             data = {"supported": list(MODERN_VERSIONS)} | ({"requested": wanted} if isinstance(wanted, str) else {})

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from mcp.shared.exceptions import MCPError
 
-from tildone.mcp.json_rpc import RequestError
+from tildone.mcp.json_rpc import INTERNAL_ERROR, RequestError
+from tildone.mcp.reporting import client_message, log_error
 from tildone.mcp.request import Request
 from tildone.mcp.surrogates import replace_surrogates
 
@@ -32,7 +33,11 @@ def as_request(context: Context) -> Request:
 
 
 async def run_on(executor: SerialExecutor, job: Callable[[], T]) -> T:
-    """Run a job and return its result. A job cancelled while queued never starts; a running one finishes."""
+    """Run a job and return its result. A job cancelled while queued never starts; a running one finishes.
+
+    Raises:
+        RequestError: the job raised it, or another error, which is reported.
+    """
     future: Future[T] = Future()
 
     def work() -> None:
@@ -40,8 +45,11 @@ async def run_on(executor: SerialExecutor, job: Callable[[], T]) -> T:
             return
         try:
             result = job()
-        except BaseException as error:  # noqa: BLE001  it is raised where the job was submitted
+        except RequestError as error:
             future.set_exception(error)
+        except Exception as error:  # noqa: BLE001  the outermost function of a request: reported to client and person
+            log_error(error)
+            future.set_exception(RequestError(INTERNAL_ERROR, client_message(error)))
         else:
             future.set_result(result)
 

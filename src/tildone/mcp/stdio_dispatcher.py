@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from tildone.dialects.base import Dialect
     from tildone.mcp.backend import Backend
     from tildone.mcp.connections import Connection
-    from tildone.mcp.json_rpc import Message, RequestId
+    from tildone.mcp.json_rpc import RequestId, RpcMessage
     from tildone.mcp.pending import Pending
     from tildone.mcp.request import Request
     from tildone.mcp.stdio_output import Output
@@ -49,7 +49,7 @@ DRAIN_TIMEOUT_SECONDS = 2.0
 """How long pending requests are still answered after end of file: the client may still be reading."""
 
 
-class Dispatcher:
+class StdioDispatcher:
     """Answers the messages of one client.
 
     `open_backend` is called by the first request that needs the store, and `greet` with the client's name once it is
@@ -110,16 +110,17 @@ class Dispatcher:
             params = {"level": "error", "logger": "tildone", "data": client_message(error)}
             self._output.send(notification_line("notifications/message", params))
 
-    def _begin(self, message: Message, number: RequestId) -> None:
-        try:
-            request = self._protocol.accept(message)
-            result = self._immediate_result(request)
-        except Exception as error:  # noqa: BLE001  the outermost function of a request: see _error_line
-            self._output.send(self._error_line(number, error))
-            return
+    def _begin(self, message: RpcMessage, number: RequestId) -> None:
+        line = self._line(number, partial(self._first_line, message, number))
+        if line is not None:
+            self._output.send(line)
+
+    def _first_line(self, message: RpcMessage, number: RequestId) -> bytes | None:
+        """Return the response to a request that needs no store; begin to carry out any other."""
+        request = self._protocol.accept(message)
+        result = self._immediate_result(request)
         if result is not None:
-            self._output.send(result_line(number, complete(request, result)))
-            return
+            return result_line(number, complete(request, result))
         pending = self._pending.add(number, request)
         try:
             backend = self._opened_backend()
@@ -127,10 +128,11 @@ class Dispatcher:
         except TildoneError as error:
             self.report(error)
             self._respond(pending, partial(self._unavailable, request, error))
-            return
+            return None
         connection.executor.submit(partial(self._carry_out, pending, backend, connection))
         if (token := request.meta.get("progressToken")) is not None:
             self._progress.add(pending, token)
+        return None
 
     def _immediate_result(self, request: Request) -> dict[str, Any] | None:
         """Return the result of a request that needs no store; None if it needs one."""
@@ -162,20 +164,24 @@ class Dispatcher:
 
     def _respond(self, pending: Pending, work: Callable[[], dict[str, Any] | None]) -> None:
         """Send the result of some work, unless the request is cancelled meanwhile or the work returns None."""
-        try:
+
+        def response() -> bytes | None:
             result = work()
-            line = None if result is None else result_line(pending.id, complete(pending.request, result))
-        except Exception as error:  # noqa: BLE001  the outermost function of a request: see _error_line
-            line = self._error_line(pending.id, error)
+            return None if result is None else result_line(pending.id, complete(pending.request, result))
+
+        line = self._line(pending.id, response)
         if line is not None and self._pending.take(pending):
             self._output.send(line)
 
-    def _error_line(self, number: RequestId, error: Exception) -> bytes:
-        """Return the response to a request that failed. Any error but the request's own is reported."""
-        if isinstance(error, RequestError):
+    def _line(self, number: RequestId, work: Callable[[], bytes | None]) -> bytes | None:
+        """Return the line that some work returns; if it fails, an error. Any but a request's own error is reported."""
+        try:
+            return work()
+        except RequestError as error:
             return error_line(number, error.code, str(error), error.data)
-        self.report(error)
-        return error_line(number, INTERNAL_ERROR, client_message(error))
+        except Exception as error:  # noqa: BLE001  the outermost function of a request: reported to client and person
+            self.report(error)
+            return error_line(number, INTERNAL_ERROR, client_message(error))
 
     def _result(self, pending: Pending, backend: Backend, connection: Connection) -> dict[str, Any] | None:
         request = pending.request

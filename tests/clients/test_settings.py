@@ -24,7 +24,7 @@ pytestmark = pytest.mark.slow
 
 HELLO: Turn = {"text": "Hello from the script."}
 QUIET = {"DISABLE_AUTOUPDATER": "1", "DISABLE_TELEMETRY": "1", "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1"}
-SEQUENCES: Mapping[str, int] = {"codex": 24, "claude": 8, "gemini": 3, "opencode": 4}
+SEQUENCES: Mapping[str, int] = {"codex": 24, "claude": 8, "gemini": 2, "opencode": 2}
 STEPS = 8
 KEPT_BY_CLAUDE = ("mcpServers", "a", "hooks", "permissions", "statusLine")
 """What is compared in `.claude.json`: the rest is the time of the first start, an id of the machine, and the like."""

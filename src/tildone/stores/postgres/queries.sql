@@ -87,6 +87,11 @@ ORDER BY e.number
 SELECT coalesce(long_name, name), events, created, updated FROM tildone.sessions ORDER BY newest DESC
 
 -- name: append
+SELECT tildone.append(
+    %(session)s, %(long_name)s, %(id)s, %(parent)s, %(at)s, %(snapshot)s, %(body)s
+)
+
+-- name: append_seen
 SELECT tildone.append_seen(
     %(session)s, %(long_name)s, %(id)s, %(parent)s, %(at)s, %(snapshot)s, %(body)s, %(reader)s, %(seen)s
 )

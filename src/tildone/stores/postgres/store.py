@@ -116,7 +116,7 @@ class PostgresStore:
         def write(connection: Connection, attempts: int) -> str:
             """Append; after an unacknowledged attempt, the event may already be in the database."""
             try:
-                verdict = scalar(connection, "append", row)
+                verdict = scalar(connection, "append_seen" if seen_by else "append", row)
             except errors.UniqueViolation as error:
                 if attempts and scalar(connection, "body", row) == row["body"]:
                     return "done"

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tildone.log.json_scanner import parse, quoted
+from tildone.log.json_scanner import dump, parse, quoted
 
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
@@ -40,3 +40,14 @@ def test_invalid_json_is_refused(text: str) -> None:
 def test_nan_and_infinity_become_none() -> None:
     """Some coding agents write them for a missing number."""
     assert parse('{"a": NaN, "b": -Infinity}') == {"a": None, "b": None}
+
+
+@pytest.mark.parametrize("value", ["a \ud83d ü", {"a": [1, 2.5, None, True], "b": {"c": ()}}, [], 7])
+def test_a_value_is_written_like_json_does(value: object) -> None:
+    """In ASCII and without white space."""
+    assert dump(value) == json.dumps(value, separators=(",", ":"))
+
+
+def test_a_value_of_another_type_is_not_written() -> None:
+    with pytest.raises(TypeError, match="set is not a JSON type"):
+        dump({"a": {1}})

@@ -19,6 +19,9 @@ RECORDING = """\
 copy={folder}/$(date +%s%N).$$
 exec {program} "$@" < <(tee "$copy")
 """
+METHODS = ("initialize", "tools/call")
+"""The requests to a server that are described; which others there are depends on what the server offers."""
+
 FREE_FORM = ("args", "tool_input", "tool_response", "arguments", "input", "output", "background_tasks")
 """Fields whose content depends on the tool or the task; only their presence is described."""
 
@@ -39,7 +42,8 @@ def schema(copies: Path) -> Schema:
     fields: dict[str, set[str]] = {}
     for copy in copies.iterdir():
         for payload in _payloads(copy.read_text(encoding="utf-8")):
-            name = payload.get("hook_event_name") or payload.get("event") or payload.get("method")
+            method = payload.get("method")
+            name = payload.get("hook_event_name") or payload.get("event") or (method if method in METHODS else None)
             if name:
                 fields.setdefault(str(name), set()).update(_fields(payload))
     return {name: sorted(fields[name]) for name in sorted(fields)}

@@ -59,5 +59,4 @@ def test_a_schema_has_no_values_and_none_of_the_fields_of_a_tool(tmp_path: Path)
     assert schema(tmp_path) == {
         "PostToolUse": ["cwd", "hook_event_name", "tool_input"],
         "initialize": ["method", "params.clientInfo.name"],
-        "tools/list": ["method"],
     }

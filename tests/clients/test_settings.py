@@ -51,7 +51,8 @@ def command(name: str, verb: str, file: str, server: str) -> Sequence[str]:
     """The command line of a coding agent that adds or removes a server in a file."""
     scope = "project" if file.startswith("project") else "user"
     if name == "opencode":
-        return ("mcp", "list")
+        # Without plugins: opencode would download the types of ours first.
+        return ("mcp", "list", "--pure")
     if name == "codex":
         return ("mcp", "add", server, "--", "npx", server) if verb == "add" else ("mcp", "remove", server)
     if verb == "remove":

@@ -48,8 +48,9 @@ These coding agents cannot be run without an account or a screen. Their integrat
 """
 
 
-def page(results: Results) -> str:
-    """Return the whole page."""
+def page(results: Results | None = None) -> str:
+    """Return the whole page, with these results or the ones that are kept."""
+    results = results or load()
     parts = [OPENING, *_versions(results), "", *_prompts(), LEGEND, *_situations(results), PROJECT_SCOPE]
     return "\n".join([*parts, *_documented(), ""])
 

@@ -77,7 +77,7 @@ def test_the_wheel_runs_with_nothing_but_what_it_asks_for(environment: Path, tmp
 @pytest.mark.parametrize(
     ("words", "extra", "brings"),
     [
-        (["mcp"], "mcp", "mcp"),
+        (["mcp", "--http"], "mcp", "mcp"),
         (["run", "Buy milk", "--model", "anthropic:any"], "run", "pydantic-ai-slim"),
         (["todo", "--store", "postgresql://localhost/plans"], "postgres", "psycopg"),
     ],

@@ -179,9 +179,9 @@ def _end_with_notice(hook: HookRun) -> int:
     if hook.event is None or not hook.event.ends_unattended:
         return 0
     try:
-        from tildone.hooks.troubles import EXIT_CODE_WITH_NOTICE, kept_notice  # noqa: PLC0415  only this needs it
+        from tildone.hooks.troubles import EXIT_CODE_WITH_NOTICE, postponed_notice  # noqa: PLC0415  only this needs it
 
-        notice = kept_notice(hook.event, hook.pid)
+        notice = postponed_notice(hook.event, hook.pid)
         if notice:
             os.write(2, f"{notice}\n".encode("utf-8", "backslashreplace"))
             return EXIT_CODE_WITH_NOTICE

@@ -46,9 +46,9 @@ def answer(event: HookEvent, settings: Settings, pid: int, write: Callable[[str]
     if reply.kind is ReplyKind.NOTIFY and not can_reply(event, ReplyKind.NOTIFY):
         os.write(2, f"{sanitized(reply.text)}\n".encode("utf-8", "backslashreplace"))
     if reply.kind in (ReplyKind.NOTIFY, ReplyKind.HALT) and event.is_unattended:
-        from tildone.hooks.troubles import keep_notice  # noqa: PLC0415  see _reply
+        from tildone.hooks.troubles import postpone_notice  # noqa: PLC0415  see _reply
 
-        keep_notice(event, pid, sanitized(STOPPED_NOTICE if reply.kind is ReplyKind.HALT else reply.text))
+        postpone_notice(event, pid, sanitized(STOPPED_NOTICE if reply.kind is ReplyKind.HALT else reply.text))
     try:
         write(rendered(event, reply))
     except OSError:

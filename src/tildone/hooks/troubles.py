@@ -38,19 +38,19 @@ def trouble_reply(event: HookEvent, pid: int, problem: str) -> str:
     # What cannot be remembered is told when the session starts, which happens once.
     if is_new is False or (is_new is None and event.point is not HookPoint.SESSION_START):
         return ""
-    keep_notice(event, pid, notice)
+    postpone_notice(event, pid, notice)
     return rendered(event, HookReply(ReplyKind.NOTIFY, notice))
 
 
-def keep_notice(event: HookEvent, pid: int, notice: str) -> None:
-    """Keep a notice for the end of the session, if the agent shows it to nobody now."""
+def postpone_notice(event: HookEvent, pid: int, notice: str) -> None:
+    """Postpone a notice to the end of the session, if the agent shows it to nobody now."""
     remembered = _remembered(event, pid)
     if event.is_unattended and remembered is not None:
         remembered.leave(PENDING, notice)
 
 
-def kept_notice(event: HookEvent, pid: int) -> str:
-    """Return the notice that was kept for the end of the session, which this is; empty if there is none."""
+def postponed_notice(event: HookEvent, pid: int) -> str:
+    """Return the notice that was postponed to the end of the session, which this is; empty if there is none."""
     remembered = _remembered(event, pid)
     return remembered.take(PENDING) if remembered is not None else ""
 

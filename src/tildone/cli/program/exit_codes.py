@@ -6,7 +6,7 @@ from tildone.cli import INTERRUPTED, PIPE_BROKEN
 from tildone.errors import NotFound, Refused, StoreError, TildoneError, UsageError
 
 EXIT_CODES = (
-    (0, "Success. A hook has no other exit code, so that it never holds an agent up."),
+    (0, "Success. A hook ends so after an error, too, so that it never holds an agent up."),
     (TildoneError.exit_code, "A failure: a file cannot be read or written, a run did not finish its plan."),
     (UsageError.exit_code, "The command line or a setting is invalid."),
     (Refused.exit_code, "The request cannot be applied to this plan; nothing changed."),

@@ -24,7 +24,7 @@ def rows(folder: Path, rounds: int) -> Iterator[Row]:
     on_disk()
     body = codec.encode(next(sqlite.history("bench")))
     bare, *taken = medians([appending(folder / "bare.db", body), in_memory, on_disk, Toggle(of_agent)], rounds)
-    for name, took in zip(("memory", "SQLite", "SQLite, of an agent"), taken, strict=True):
+    for name, took in zip(("memory", "SQLite", "an agent's"), taken, strict=True):
         yield Row(f"Session.call, one of ten tasks, {name}", BASE, AIM, took, bare)
 
 

@@ -21,7 +21,7 @@ ROWS = (
     "cold: hook Stop, told to go on",
     "Session.call, one of ten tasks, memory",
     "Session.call, one of ten tasks, SQLite",
-    "Session.call, one of ten tasks, SQLite, of an agent",
+    "Session.call, one of ten tasks, an agent's",
     "SqliteStore.append, ten tasks, durable",
     "MCP call on pipes, one of ten tasks, SQLite",
     "MCP server: initialize and tools/list",

@@ -243,7 +243,8 @@ def serving(client: InstalledClient) -> Iterator["Server"]:
         assert process.stdout
         for line in process.stdout:
             if b"http://" in line:
-                yield Server("http://" + line.decode().partition("http://")[2].split()[0])
+                with contextlib.closing(Server("http://" + line.decode().partition("http://")[2].split()[0])) as server:
+                    yield server
                 return
         assert process.stderr
         raise AssertionError(process.stderr.read().decode())
@@ -256,6 +257,10 @@ class Server:
         self._url = url
         self._events = urllib.request.urlopen(f"{url}/event", timeout=TIMEOUT_SECONDS)  # noqa: S310  loopback
         self.session = self.begin()
+
+    def close(self) -> None:
+        """End the stream of events."""
+        self._events.close()
 
     def say(self, text: str) -> None:
         """Send a prompt without waiting for the reply."""

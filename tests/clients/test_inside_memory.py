@@ -2,6 +2,7 @@
 
 import threading
 from collections.abc import Callable
+from html import unescape
 
 import pytest
 
@@ -196,5 +197,7 @@ def recalled(request: str) -> str:
     start = "Your plan:\\n"
     lines = request.rpartition(start)[2].split("\\n")
     assert lines != [""], request[-3000:]
+    # Gemini CLI escapes what hooks add to the context.
+    lines = [unescape(line) for line in lines]
     known = [line.partition('"')[0].partition("<")[0].partition("\\")[0] for line in lines]
     return "\\n".join(known[:2])

@@ -1,5 +1,7 @@
 """In a real client at work, a person edits the plan, stops the agent, pauses it and lets it go on."""
 
+from time import sleep
+
 import pytest
 
 from tests.clients.driving import ActingModel, MakeSandbox, conversation, in_both_modes, install_in, shell
@@ -14,6 +16,9 @@ FINISH: Turn = {"tools": [["todo", {"done": 1}], ["todo", {"done": 2}]]}
 STOP: Turn = {"text": "I stop here."}
 ALL: Turn = {"text": "All of it is done."}
 DONE = [("Write the parser", "completed"), ("Wire it up", "completed")]
+
+SETTLING_SECONDS = 3.0
+"""How long the hook of a stop may take after the message is shown."""
 
 SAY_SO = ("claude", "pi")
 """Clients that end no turn for a hook: their model is told to end it."""
@@ -34,6 +39,8 @@ def test_a_paused_agent_may_stop_and_a_resumed_one_is_continued(
         client = install_in(mode, name, make_sandbox(model))
         with conversation(client, mode) as say:
             say(TASK, "I rest now.")
+            # That the agent may stop leaves no trace to wait for.
+            sleep(SETTLING_SECONDS)
             client.tildone("resume")
             say("Now go on.", ALL["text"])
 

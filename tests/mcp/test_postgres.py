@@ -37,5 +37,5 @@ async def shared(project: Project, url: str, mode: str) -> None:
     store.close()
 
     assert (first, own, others) == ("1", "plan://current", "plan://current")
-    assert second == "ok\nChanged by others meanwhile; now:\n2 Two\ndone 1"
-    assert plan == "- [x] One\n- [ ] Two\n"
+    assert second == "ok\nChanged by others meanwhile; now:\n2> Two\ndone 1"
+    assert plan == "- [x] One\n- [/] Two\n"

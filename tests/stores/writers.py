@@ -46,7 +46,9 @@ def write_cramped(store: Store) -> None:
 
 
 def become_nobody() -> None:
-    """Drop root privileges."""
+    """Drop root privileges, after importing what stores import late: Python may be in a folder of root's."""
+    import json  # noqa: F401, PLC0415  see above
+
     if os.geteuid() == 0:
         os.setgroups([])
         os.setgid(NOBODY)

@@ -95,7 +95,7 @@ def test_blame_says_who_brought_and_who_closed_each_task(person: Person) -> None
         "✓ #2 Wire  Ship",
         "  aaaaaaaaaa  WHEN  agent  added  todo_write",
     ]
-    assert re.match(r"  \w{10}  .*  Ada  completed \(\d+d \d+h\)$", lines[-1])
+    assert re.match(r"  \w{10}  .*  Ada  completed \(\d+d( \d+h)?\)$", lines[-1])
 
 
 def test_blame_tells_the_whole_life_of_a_task_with_the_calls(person: Person) -> None:

@@ -16,6 +16,9 @@ from tests.cli.person import PROGRAM
 
 pytestmark = pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="only Linux says what a process runs")
 
+SHEBANG = os.path.realpath(sys.executable)
+"""Not the environment's: the path of the checkout may contain spaces, which a first line may not."""
+
 HOST = '''
 """A host: it adds a task with the tool, ends its turn, and prints what its hook replies."""
 import json, subprocess, sys
@@ -42,9 +45,9 @@ with subprocess.Popen([*server, "mcp"], stdin=pipe, stdout=pipe) as serving:
 '''
 FILES = {
     "wrapper.sh": f'#!/bin/sh\n"{PROGRAM}" "$@"\nexit 0\n',
-    "wrapper.py": f"#!{sys.executable}\nimport subprocess, sys\nsubprocess.run([{str(PROGRAM)!r}, *sys.argv[1:]])\n",
+    "wrapper.py": f"#!{SHEBANG}\nimport subprocess, sys\nsubprocess.run([{str(PROGRAM)!r}, *sys.argv[1:]])\n",
     "relay.py": (
-        f"#!{sys.executable}\nimport subprocess, sys\n"
+        f"#!{SHEBANG}\nimport subprocess, sys\n"
         f"done = subprocess.Popen([{str(PROGRAM)!r}, *sys.argv[1:]], stdin=-1, stdout=-1)\n"
         "import threading\n"
         "def feed():\n"

@@ -13,6 +13,9 @@ pytestmark = pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="on
 SHOW = "from tildone.agents.processes import agent_process; print(agent_process(['somehost']))"
 PROGRAM = f"{quote(sys.executable)} -c {quote(SHOW)}"
 
+SHEBANG = os.path.realpath(sys.executable)
+"""Not the environment's: the path of the checkout may contain spaces, which a first line may not."""
+
 HOST = """
 import os, subprocess, sys
 pipe = subprocess.PIPE
@@ -42,7 +45,7 @@ FILES = {
     "pipeline.sh": f"#!/bin/sh\ncat | {PROGRAM} | cat\n",
     "nested.sh": "#!/bin/sh\n./wrapper.py\nexit 0\n",
     "relay.sh": f"#!/bin/sh\n{quote(sys.executable)} relay.py\nexit 0\n",
-    "wrapper.py": f"#!{sys.executable}\nimport subprocess\nsubprocess.run({[sys.executable, '-c', SHOW]!r})\n",
+    "wrapper.py": f"#!{SHEBANG}\nimport subprocess\nsubprocess.run({[sys.executable, '-c', SHOW]!r})\n",
     "input.py": (
         f"import subprocess, sys\nsubprocess.run({[sys.executable, '-c', SHOW]!r}, input=sys.stdin.buffer.read())\n"
     ),

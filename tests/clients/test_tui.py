@@ -28,6 +28,7 @@ in_every_client = pytest.mark.parametrize("name", CLIENTS)
 
 
 @in_every_client
+@pytest.mark.long
 @proves("held", "finished", tui=True)
 def test_an_agent_at_a_terminal_is_continued_until_its_plan_is_done(name: str, make_sandbox: MakeSandbox) -> None:
     """After the questions of the first start; the person sees that the agent was told to go on."""

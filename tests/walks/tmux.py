@@ -56,6 +56,7 @@ class Pane:
         self._socket = TemporaryDirectory(prefix="tmux-")
         self._deadline = time.monotonic() + seconds
         self._lines: queue.SimpleQueue[str] = queue.SimpleQueue()
+        self._last_line = ""
         inherited = {name: value for name, value in environ.items() if name not in ("COLUMNS", "LINES", "TMUX")}
         tmux = ["tmux", "-S", os.path.join(self._socket.name, "socket"), "-f", os.devnull]
         start = [*tmux, "-C", "new-session", "-x", str(size[0]), "-y", str(size[1]), *command]
@@ -86,7 +87,8 @@ class Pane:
         assert self._process.stdin is not None
         self._process.stdin.write(f"{command}\n".encode())
         self._process.stdin.flush()
-        while not self.next_line().startswith("%begin"):
+        # The answer to the command that started tmux has the flag 0.
+        while not ((line := self.next_line()).startswith("%begin") and line.endswith(" 1")):
             pass
         answer: list[str] = []
         while not (line := self.next_line()).startswith(("%end", "%error")):
@@ -106,8 +108,9 @@ class Pane:
         except queue.Empty:
             raise TimedOut("the terminal printed nothing more in the time that it has") from None
         if not line:
-            raise TimedOut("the terminal ended")
-        self.on_line(line := line.removesuffix("\n"))
+            raise TimedOut(f"the terminal ended: {self._last_line}")
+        self._last_line = line = line.removesuffix("\n")
+        self.on_line(line)
         return line
 
     def on_line(self, line: str) -> None:

@@ -1,5 +1,6 @@
 """A person learns that tildone does not work: once in each conversation, in the way of their coding agent."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -177,3 +178,19 @@ def test_a_folder_without_space_is_skipped(tmp_path: Path) -> None:
     assert facts.knows("text")
     assert [facts.take("text"), facts.take("text")] == ["Two\nlines", ""]
     assert [facts.is_new("fact"), facts.is_new("fact")] == [True, False]
+
+
+def test_a_folder_that_another_user_made_is_not_used(tmp_path: Path) -> None:
+    """Anybody may create a folder of that name among the temporary files: a link, here."""
+    others = tmp_path / "others"
+    others.mkdir()
+    shared, own = tmp_path / "shared", tmp_path / "own"
+    shared.mkdir()
+    own.mkdir()
+    (shared / f"tildone-{os.getuid()}").symlink_to(others)
+    facts = Remembered({"XDG_RUNTIME_DIR": str(shared), "TMPDIR": str(own)}, AgentId("claude", "s1"))
+
+    facts.leave("text", "A notice")
+
+    assert list(others.iterdir()) == []
+    assert facts.take("text") == "A notice"

@@ -15,7 +15,7 @@ pytestmark = [
 
 
 def test_each_answer_belongs_to_its_command(tmp_path: Path) -> None:
-    """tmux also answers the command that started it."""
+    """The command that starts tmux is answered, too."""
     with Pane(["cat"], tmp_path, os.environ, size=(80, 24)) as pane:
         answers = [pane.tmux(f"display-message -p '#{{{name}}}'") for name in ("pane_width", "pane_height")]
 
@@ -24,5 +24,4 @@ def test_each_answer_belongs_to_its_command(tmp_path: Path) -> None:
 
 def test_a_terminal_that_ended_says_with_what(tmp_path: Path) -> None:
     with Pane(["true"], tmp_path, os.environ) as pane, pytest.raises(TimedOut, match="the terminal ended: %exit"):
-        while True:
-            pane.next_line()
+        list(iter(pane.next_line, None))

@@ -31,6 +31,9 @@ MAX_EARLY_PARSES = 16
 
 MAX_MODEL_CHARS = 100
 
+OUR_TOOLS = "tildone"
+"""Part of our tools' names in agents that prefix a tool with the name of its MCP server."""
+
 PERSON_SOURCES = ("user", "sdk", "")
 """The sources of prompts that a person typed. Agents that report a source have others for timers and events."""
 
@@ -57,6 +60,11 @@ class HookEvent:
         """Return the value of a field that is text; empty if the agent sent none."""
         content = self.get(field)
         return content if isinstance(content, str) else ""
+
+    @property
+    def is_of_our_tool(self) -> bool:
+        """Whether the event is about a call of a tool of ours."""
+        return OUR_TOOLS in self.text("tool")
 
     def agent_id(self, pid: int) -> AgentId:
         """Return the identity of the agent: its conversation, or else its process."""

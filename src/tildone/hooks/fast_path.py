@@ -25,9 +25,6 @@ if TYPE_CHECKING:
 COST_NOTE = "cost"
 """The note about an agent that holds what its conversation has cost so far, in dollars."""
 
-OUR_TOOLS = "tildone"
-"""Part of our tools' names in agents that prefix a tool with the name of its MCP server."""
-
 CONTINUING = frozenset({"clear"})
 """The reasons given when a conversation ends and continues under another id in the same process."""
 
@@ -78,7 +75,7 @@ def try_fast_path(event: HookEvent, settings: Settings, pid: int) -> bool:
 
 def _calls_our_tool(event: HookEvent) -> bool:
     """Return whether the agent itself, not a subagent, is about to call a tool of ours."""
-    return OUR_TOOLS in event.text("tool") and not event.text("subagent")
+    return event.is_of_our_tool and not event.text("subagent")
 
 
 def note_model(event: HookEvent, agents: AgentRegistry, agent_id: AgentId) -> None:
@@ -137,7 +134,7 @@ def accepts_news(event: HookEvent) -> bool:
     The result of a tool of ours says it itself. A subagent learns nothing of the plan.
     """
     accepts = HookPoint.AFTER_TOOL in event.hooks.context_replies
-    return accepts and OUR_TOOLS not in event.text("tool") and not event.text("subagent")
+    return accepts and not event.is_of_our_tool and not event.text("subagent")
 
 
 def writes_native_list(event: HookEvent) -> bool:

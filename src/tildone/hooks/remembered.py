@@ -8,6 +8,7 @@ rarely all full at once. They are lost at a restart of the machine, which ends e
 from __future__ import annotations
 
 import os
+import stat
 
 from tildone.agents.identity import digest
 from tildone.typing import TYPE_CHECKING
@@ -76,4 +77,15 @@ class Remembered:
         user = os.getuid() if hasattr(os, "getuid") else 0
         for folder in (*map(self._environ.get, VARIABLES), *FOLDERS):
             if folder and os.path.isdir(folder):
-                yield os.path.join(folder, f"tildone-{user}", f"{self._key}.{name}")
+                own = os.path.join(folder, f"tildone-{user}")
+                if _is_usable(own, user):
+                    yield os.path.join(own, f"{self._key}.{name}")
+
+
+def _is_usable(folder: str, user: int) -> bool:
+    """Return whether a folder belongs to the user or does not exist: others may create one of that name first."""
+    try:
+        found = os.lstat(folder)
+    except OSError:
+        return True
+    return stat.S_ISDIR(found.st_mode) and found.st_uid == user

@@ -18,9 +18,6 @@ if TYPE_CHECKING:
     from tildone.config import Settings
     from tildone.hooks.event import HookEvent
 
-OUR_TOOLS = "tildone"
-"""Part of our tools' names in agents that prefix a tool with the name of its MCP server."""
-
 _LIKE_AN_AGENTS = (HookPoint.BEFORE_TOOL, HookPoint.AFTER_TOOL, HookPoint.TASK_CREATED, HookPoint.TASK_COMPLETED)
 
 
@@ -31,7 +28,7 @@ def settle(event: HookEvent, agents: AgentRegistry, parent: AgentId, settings: S
     """
     if event.point is HookPoint.STOP:
         return _is_free_to_stop(event, agents, subagent_id(parent, event.text("subagent")), settings)
-    if event.point is HookPoint.BEFORE_TOOL and OUR_TOOLS in event.text("tool"):
+    if event.point is HookPoint.BEFORE_TOOL and event.is_of_our_tool:
         _announce(event, agents, parent, process)
     return None if event.point in _LIKE_AN_AGENTS else True
 

@@ -278,7 +278,7 @@ def test() -> int:
         *checks(),
         # Only in CI: the clients take up more than a gigabyte.
         *([installing_clients()] if os.environ.get("CI") else []),
-        ("tests", [*pytest(), "--cov", "--cov-report="]),
+        ("tests", [*pytest(), *(f"--cov=src/tildone/{room}" for room in PURE_ROOMS), "--cov-report="]),
         ("coverage of the pure rooms", [python, "-m", "coverage", *gate]),
     ]
     more_vectors = os.environ.get("TILDONE_CONFORMANCE")

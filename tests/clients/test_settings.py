@@ -24,7 +24,9 @@ pytestmark = pytest.mark.slow
 
 HELLO: Turn = {"text": "Hello from the script."}
 QUIET = {"DISABLE_AUTOUPDATER": "1", "DISABLE_TELEMETRY": "1", "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1"}
-SEQUENCES: Mapping[str, int] = {"codex": 24, "claude": 8, "gemini": 2, "opencode": 2}
+SEQUENCES: Mapping[str, tuple[int, int]] = {"codex": (8, 24), "claude": (2, 8), "gemini": (1, 2), "opencode": (1, 2)}
+"""How many sequences are run for each coding agent: in CI, and in the long form."""
+
 STEPS = 8
 KEPT_BY_CLAUDE = ("mcpServers", "a", "hooks", "permissions", "statusLine")
 """What is compared in `.claude.json`: the rest is the time of the first start, an id of the machine, and the like."""
@@ -109,7 +111,12 @@ class RealDrill(Drill):
 
 
 @pytest.mark.parametrize(
-    ("name", "number"), [(name, number) for name, count in SEQUENCES.items() for number in range(count)]
+    ("name", "number"),
+    [
+        pytest.param(name, number, marks=[pytest.mark.long] if number >= few else [])
+        for name, (few, many) in SEQUENCES.items()
+        for number in range(many)
+    ],
 )
 def test_commands_of_the_real_agent_between_ours_leave_everything_of_theirs(
     tmp_path: Path, name: str, number: int

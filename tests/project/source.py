@@ -44,8 +44,13 @@ def _module(path: Path) -> Module:
     return Module(name, path, ast.parse(path.read_text(encoding="utf-8"), str(path)))
 
 
-def imports(module: Module) -> Iterator[str]:
+@cache
+def imports(module: Module) -> tuple[str, ...]:
     """What a module imports, wherever in the file: late and type-only imports count too."""
+    return tuple(_imports(module))
+
+
+def _imports(module: Module) -> Iterator[str]:
     for node in ast.walk(module.tree):
         match node:
             case ast.Import(names=names):

@@ -6,7 +6,7 @@ from hypothesis import given
 from tests import plans
 from tests.plans import BLOCKED, COMPLETED, IN_PROGRESS, PENDING
 from tildone.core import faults
-from tildone.core.numbers import numbered, same_content
+from tildone.core.numbers import numbered, same_content, with_status
 from tildone.core.ops import Append, At, Mark, Move, Named, Note, Numbered, Remove, Rename, Write
 from tildone.core.plan import Phase, Plan, Status, Task, flat
 from tildone.core.reduce import Outcome, Step, reduce
@@ -179,3 +179,11 @@ def test_numbers_stay_unique_and_stable_under_any_steps(plan: Plan, steps: list[
 
 def test_a_flat_plan_of_numbered_tasks_is_still_flat() -> None:
     assert Plan(flat(*ABC.tasks).phases, 3) == ABC
+
+
+def test_tasks_get_another_status_by_their_numbers() -> None:
+    plan = after(ABC, Remove(Numbered((1,))))
+
+    changed = with_status(plan, {2}, Status.BLOCKED)
+
+    assert [(task.number, task.status) for task in changed.tasks] == [(2, BLOCKED), (3, PENDING)]

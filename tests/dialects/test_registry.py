@@ -84,3 +84,8 @@ def test_other_entries_contain_no_plan(entry: dict[str, object]) -> None:
 
 def test_only_the_models_of_indexed_name_tasks_by_position() -> None:
     assert [name for name in [None, *DIALECTS] if names_by_position(name)] == ["indexed"]
+
+
+def test_only_the_results_of_brief_lack_the_plan() -> None:
+    """Hosts add the plan to them, to recover it from the conversation."""
+    assert [name for name in DIALECTS if dialect_named(name).needs_snapshots] == ["brief"]

@@ -57,6 +57,18 @@ def test_go_resets_every_count_after_a_bound_was_reached() -> None:
     assert isinstance(session.turn_ended().decision, GoOn)
 
 
+def test_a_nudge_that_was_not_delivered_is_taken_back_once() -> None:
+    """It does not count. Any other event stays."""
+    session = session_with_two_tasks()
+    for _ in range(2):
+        session.turn_ended()
+
+    assert [session.retract_nudge(), session.state.nudges] == [True, 1]
+    assert [session.retract_nudge(), session.state.nudges] == [True, 0]
+    assert not session.retract_nudge()
+    assert [task.text for task in session.plan.tasks] == ["a", "b"]
+
+
 def test_undo_and_redo_keep_a_pause() -> None:
     """A person pauses the agent, undoes its change, and redoes it."""
     session = session_with_two_tasks()

@@ -8,10 +8,10 @@ import pytest
 
 from tests.clients.agents import Sandbox
 from tests.clients.model import Model
-from tests.clients.situations import PROPERTY, cells_of
+from tests.clients.situations import PROPERTY, cells_of, runs_one_of
 
 ONLY = "TESTS_PROVE_IN"
-"""A variable that names clients: then only the tests that prove a cell of theirs run, the long ones included."""
+"""A variable that names clients: then only the long tests of theirs run, and those that prove a cell of theirs."""
 
 
 @pytest.fixture
@@ -35,10 +35,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         cells = cells_of(item)
         # These travel with the report from a worker to the process that collects the results.
         item.user_properties += [(PROPERTY, str(cell)) for cell in cells]
-        is_wanted = (
-            any(cell.client in clients for cell in cells) if clients else item.get_closest_marker("long") is None
-        )
-        if not is_wanted:
+        is_long = item.get_closest_marker("long") is not None
+        is_of_client = any(cell.client in clients for cell in cells) or (is_long and runs_one_of(item, clients))
+        if not (is_of_client if clients else not is_long):
             left_out.append(item)
     if left_out:
         items[:] = [item for item in items if item not in left_out]

@@ -1,6 +1,6 @@
 """The situations in which tildone is tried in real clients, and the marker that says which of them a test proves."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any
@@ -106,6 +106,11 @@ def cells_of(item: pytest.Item) -> list[Cell]:
         for mark in item.iter_markers("proves")
         for situation in mark.args or [_parameters(item)["situation"]]
     ]
+
+
+def runs_one_of(item: pytest.Item, clients: Collection[str]) -> bool:
+    """Whether a test has a parameter that names one of these clients."""
+    return any(parameter in clients for parameter in _parameters(item).values())
 
 
 def _client(item: pytest.Item, mark: pytest.Mark) -> str:

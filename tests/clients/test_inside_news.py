@@ -13,7 +13,7 @@ from tests.host.models.model_server import Turn
 pytestmark = pytest.mark.slow
 MakeSandbox = Callable[[Model], Sandbox]
 
-COMMAND = "echo worked"
+COMMAND, FAILING = "echo worked", "exit 3"
 SHELLS: dict[str, Turn] = {
     "claude": {"tool": "Bash", "args": {"command": COMMAND, "description": "Work"}},
     "codex": {"tool": "exec_command", "args": {"cmd": COMMAND}},
@@ -45,6 +45,21 @@ def test_a_persons_edit_is_in_the_next_request_and_only_once(name: str, make_san
     news = f"{CHANGED}: added #2 “{LATER}”."
     assert [without_tools(request).count(news) for request in model.requests] == [0, 0, 1, 1]
     assert without_tools(model.requests[3]).count("since you last saw it") == 1
+
+
+@in_every_client
+@proves("edit")
+def test_a_persons_edit_is_in_the_request_after_a_tool_that_failed(name: str, make_sandbox: MakeSandbox) -> None:
+    shell = SHELLS[name]
+    argument = next(argument for argument, given in shell["args"].items() if given == COMMAND)
+    fails: Turn = {"tool": shell["tool"], "args": {**shell["args"], argument: FAILING}}
+    with ModelWithPerson(fails, fails, ASK) as model:
+        client = install(name, make_sandbox(model))
+        client.tildone("todo", "add", FIRST)
+        model.acts[2] = lambda: client.tildone("todo", "add", LATER)
+        run(client)
+
+    assert [f"{CHANGED}: added #2 “{LATER}”." in without_tools(request) for request in model.requests][2]
 
 
 @in_every_client

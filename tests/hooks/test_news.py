@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.cli.person import PROGRAM
-from tests.hooks.agent import HookedAgent, Workspace, hooks_of
+from tests.hooks.agent import HookedAgent, Workspace, hooks_of, tasks_of
 from tests.hooks.test_fast_path import LOADED_BY_A_SILENT_HOOK, READS_A_STORE, loaded
 from tildone.core.ops import Append, Mark, Named, Remove, Rename
 from tildone.core.plan import Status, Task
@@ -73,6 +73,30 @@ def test_a_change_is_told_after_the_next_tool_call_and_only_once(
 
     assert (before, told) == ("", [ADDED, ""])
     assert said(agent, HookPoint.PROMPT, prompt="Go on") == ""
+
+
+def test_a_change_is_told_after_a_tool_call_that_failed(agent: HookedAgent) -> None:
+    """Claude Code reports it as another event. What the call would have changed in the native list, it has not."""
+    started(agent.workspace)
+    add(agent, "Measure")
+    todos = {"todos": [{"content": "Forged", "status": "pending"}]}
+
+    told = [
+        said(agent, HookPoint.TOOL_FAILED, tool="TodoWrite", tool_input=todos, error="InputValidationError")
+        for _ in range(2)
+    ]
+
+    assert told == [ADDED, ""]
+    assert tasks_of(agent.workspace.session.plan) == [*OPEN, ("Measure", "pending")]
+
+
+def test_a_stopped_agent_ends_its_turn_after_a_tool_call_that_failed(agent: HookedAgent) -> None:
+    started(agent.workspace)
+    agent.workspace.session.set_directive(Directive.STOP)
+
+    answer = agent.report(HookPoint.TOOL_FAILED, tool_name="Bash", error="exit code 1")
+
+    assert answer.json["continue"] is False
 
 
 def test_the_first_task_of_a_plan_is_told_too(agent: HookedAgent) -> None:

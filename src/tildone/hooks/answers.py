@@ -104,7 +104,7 @@ def _reply(context: HookContext) -> HookReply | None:
             _retract(context)
         case HookPoint.BEFORE_TOOL:
             return _halt_if_stopped(context)
-        case HookPoint.AFTER_TOOL | HookPoint.TASK_CREATED | HookPoint.TASK_COMPLETED:
+        case HookPoint.AFTER_TOOL | HookPoint.TOOL_FAILED | HookPoint.TASK_CREATED | HookPoint.TASK_COMPLETED:
             told = news.tool_called(context)
             return _halt_if_stopped(context) or told
     return None

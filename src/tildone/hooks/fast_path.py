@@ -116,7 +116,7 @@ def _is_silent(event: HookEvent, summary: SessionSummary) -> bool:
             return not _has_news(summary) and not summary.tripped
         case HookPoint.BEFORE_TOOL:
             return summary.directive != STOP
-        case HookPoint.AFTER_TOOL:
+        case HookPoint.AFTER_TOOL | HookPoint.TOOL_FAILED:
             news = _has_news(summary) and accepts_news(event)
             return summary.directive != STOP and not news and not writes_native_list(event)
         case _:
@@ -133,12 +133,14 @@ def accepts_news(event: HookEvent) -> bool:
 
     The result of a tool of ours says it itself. A subagent learns nothing of the plan.
     """
-    accepts = HookPoint.AFTER_TOOL in event.hooks.context_replies
+    accepts = event.point in event.hooks.context_replies
     return accepts and not event.is_of_our_tool and not event.text("subagent")
 
 
 def writes_native_list(event: HookEvent) -> bool:
-    """Return whether the event reports a call of a tool that changes the coding agent's own todo list."""
+    """Return whether the event reports a call of a tool that changed the coding agent's own todo list."""
+    if event.point is HookPoint.TOOL_FAILED:
+        return False
     tool, integration = event.text("tool"), event.integration
     return tool in integration.list_tools or tool in integration.task_tools.values()
 

@@ -71,7 +71,7 @@ def tool_called(context: HookContext) -> HookReply | None:
     After `tildone stop`, the turn ends here: nothing is told, and so nothing counts as seen.
     """
     event = context.event
-    if event.point is not HookPoint.AFTER_TOOL or writes_native_list(event):
+    if writes_native_list(event) or event.point in (HookPoint.TASK_CREATED, HookPoint.TASK_COMPLETED):
         return _one_at_a_time(context, lambda: _mirrored(context))
     if accepts_news(event) and context.session.state.directive is not Directive.STOP:
         return _one_at_a_time(context, lambda: _news(context))

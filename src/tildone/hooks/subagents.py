@@ -18,7 +18,13 @@ if TYPE_CHECKING:
     from tildone.config import Settings
     from tildone.hooks.event import HookEvent
 
-_LIKE_AN_AGENTS = (HookPoint.BEFORE_TOOL, HookPoint.AFTER_TOOL, HookPoint.TASK_CREATED, HookPoint.TASK_COMPLETED)
+_LIKE_AN_AGENTS = (
+    HookPoint.BEFORE_TOOL,
+    HookPoint.AFTER_TOOL,
+    HookPoint.TOOL_FAILED,
+    HookPoint.TASK_CREATED,
+    HookPoint.TASK_COMPLETED,
+)
 
 
 def settle(event: HookEvent, agents: AgentRegistry, parent: AgentId, settings: Settings, process: int) -> bool | None:

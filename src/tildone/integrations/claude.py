@@ -30,6 +30,9 @@ CONVERSATION_VARIABLE = "CLAUDE_CODE_SESSION_ID"
 MANAGED_SETTINGS = "/etc/claude-code/managed-settings.json"
 """Settings of an organization, which no other settings override."""
 
+POINTS = {**SUBAGENT_POINTS, "PostToolUseFailure": HookPoint.TOOL_FAILED}
+"""The events that an installation registers hooks for."""
+
 PLAN_COMMAND = """---
 description: Plan a task with tildone and work through it
 argument-hint: TASK
@@ -46,7 +49,7 @@ def _configure(installation: Installation) -> None:
         installation.set_member(_servers_file(site), ("mcpServers", "tildone"), _server(site))
         installation.add_item(settings, ("permissions", "allow"), "mcp__tildone")
     if site.hooks:
-        for event in SUBAGENT_POINTS:
+        for event in POINTS:
             installation.add_item(settings, ("hooks", event), {"hooks": [_hook(site)]})
         line = {"type": "command", "command": site.hook_command("claude", "StatusLine")}
         installation.set_member(settings, ("statusLine",), line, yields=True)
@@ -98,7 +101,7 @@ def _plugin(installation: Installation, folder: str) -> str:
     manifest = {"name": "tildone", "description": "The plan your agents actually finish"}
     installation.write_json(os.path.join(folder, ".claude-plugin", "plugin.json"), manifest)
     installation.write_json(os.path.join(folder, ".mcp.json"), {"mcpServers": {"tildone": _server(site)}})
-    hooks = {event: [{"hooks": [_hook(site)]}] for event in SUBAGENT_POINTS}
+    hooks = {event: [{"hooks": [_hook(site)]}] for event in POINTS}
     installation.write_json(os.path.join(folder, "hooks", "hooks.json"), {"hooks": hooks})
     # The text names tildone, which marks the file as ours: it may be overwritten.
     installation.write_file(os.path.join(folder, "commands", "plan.md"), PLAN_COMMAND)
@@ -125,7 +128,7 @@ INTEGRATION = Integration(
     plugin=_plugin,
     hooks=Hooks(
         points={
-            **SUBAGENT_POINTS,
+            **POINTS,
             "TaskCreated": HookPoint.TASK_CREATED,
             "TaskCompleted": HookPoint.TASK_COMPLETED,
             "StatusLine": HookPoint.STATUS_LINE,
@@ -133,9 +136,15 @@ INTEGRATION = Integration(
         fields=FIELDS,
         # Additional context would be a gentler way to continue, but versions before 2.1.163 ignore it.
         continue_reply=BLOCK,
-        context_replies={HookPoint.SESSION_START: CONTEXT, HookPoint.PROMPT: CONTEXT, HookPoint.AFTER_TOOL: CONTEXT},
+        context_replies=dict.fromkeys(
+            (HookPoint.SESSION_START, HookPoint.PROMPT, HookPoint.AFTER_TOOL, HookPoint.TOOL_FAILED), CONTEXT
+        ),
         # With END_TURN alone, the pending tool call would still be carried out.
-        halt_replies={HookPoint.BEFORE_TOOL: {**END_TURN, **DENY}, HookPoint.AFTER_TOOL: END_TURN},
+        halt_replies={
+            HookPoint.BEFORE_TOOL: {**END_TURN, **DENY},
+            HookPoint.AFTER_TOOL: END_TURN,
+            HookPoint.TOOL_FAILED: END_TURN,
+        },
         notice_reply=MESSAGE,
         starts_servers=True,
         attended_if=("CLAUDE_CODE_ENTRYPOINT", "cli"),
@@ -153,7 +162,6 @@ INTEGRATION = Integration(
     list_tools={"TodoWrite": ("todos", "content")},
     task_tools={TaskAction.CREATE: "TaskCreate", TaskAction.UPDATE: "TaskUpdate", TaskAction.LIST: "TaskList"},
     notes={
-        "edit": "Claude Code calls the hook only after a tool call that succeeds.",
         "native list": "`TaskCreate` and `TaskUpdate`; `TodoWrite` if `CLAUDE_CODE_ENABLE_TASKS=0` is set.",
         "status line": "Claude Code shows it only at a terminal; the test runs the installed command.",
     },

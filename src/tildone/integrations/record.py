@@ -67,8 +67,9 @@ TEXT, EVENT = "<text>", "<event>"
 class HookPoint(Enum):
     """A point in an agent's work at which it calls a hook, whatever it calls the event.
 
-    `STATUS_LINE`, `OFFER_TOOLS` and `CALL_TOOL` ask for output of ours. `UNDELIVERED` is how a shim reports that it
-    could not deliver the reply to the last stop.
+    `TOOL_FAILED` is for agents that report a failed tool call apart from `AFTER_TOOL`. `STATUS_LINE`, `OFFER_TOOLS` and
+    `CALL_TOOL` ask for output of ours. `UNDELIVERED` is how a shim reports that it could not deliver the reply to the
+    last stop.
     """
 
     STOP = "stop"
@@ -76,6 +77,7 @@ class HookPoint(Enum):
     PROMPT = "prompt"
     BEFORE_TOOL = "before_tool"
     AFTER_TOOL = "after_tool"
+    TOOL_FAILED = "tool_failed"
     COMPACTION = "compaction"
     SESSION_END = "session_end"
     MESSAGE = "message"

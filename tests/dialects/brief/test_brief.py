@@ -353,3 +353,17 @@ def test_a_list_with_tasks_of_several_agents_says_which_one_is_the_models() -> N
 
     assert first == "ok; yours: 3\nChanged by others meanwhile; now:\n2> b\n3> c\ndone 1"
     assert second == "ok\nChanged by others meanwhile; now:\n2> b\n3> c\n4* d\n(* from the user)\ndone 1"
+
+
+def test_a_task_that_does_not_exist_is_refused_by_what_names_it() -> None:
+    """By number, the numbers that exist are given; by text, how to list the tasks."""
+    empty = session_on(dialect=BRIEF)
+    session = with_abc()
+
+    refused = [session.call("todo", {"done": task}).text for task in (7, "no such task")]
+
+    assert refused == ["no 7; there are 1-3", "no task 'no such task'; call without arguments to list"]
+    assert [empty.call("todo", {"done": task}).text for task in (1, "a")] == [
+        "no 1; the plan is empty",
+        "the plan is empty",
+    ]

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from tildone.core.reduce import Outcome, Step
     from tildone.core.rules import Rules
     from tildone.dialects.base import Completions, Dialect, Tool
-    from tildone.log.events import Fact
+    from tildone.log.events import Bound, Fact
     from tildone.log.store import Store
 
     Steps = Sequence[Step] | Callable[[Plan], Sequence[Step]]
@@ -192,19 +192,18 @@ class Session:
         """
 
         def choose_fact(state: State) -> tuple[bool, Fact | None]:
-            resets = directive is Directive.GO and (state.drift > 0 or state.tripped)
-            is_new = state.directive is not directive or resets
+            is_new = state.directive is not directive or (directive is Directive.GO and state.has_counts)
             return is_new, DirectiveSet(directive) if is_new else None
 
         return self._writer.record(Actor.USER, choose_fact)
 
     def reset_counts(self) -> None:
-        """Reset the nudge counts and keep the directive, because a person chose where the agent continues."""
+        """Reset every count and keep the directive, because a person has spoken."""
+        self._writer.record(Actor.USER, lambda s: (None, DirectiveSet(s.directive) if s.has_counts else None))
 
-        def choose_fact(state: State) -> tuple[None, Fact | None]:
-            return None, DirectiveSet(state.directive) if state.drift or state.tripped else None
-
-        self._writer.record(Actor.USER, choose_fact)
+    def let_go(self, bound: Bound, limit: int) -> None:
+        """Record that the agent was ended at a bound, unless that is recorded already."""
+        self._writer.record(Actor.TIMER, lambda state: (None, None if state.tripped else Tripped(bound, limit)))
 
     def context(self) -> str | None:
         """Return the text to add to the model's context at the start of its turn; None if there is none."""
@@ -285,11 +284,11 @@ class Session:
     def _moved(self, move: Callable[[], None]) -> Outcome:
         """Move the head and keep the directive: undo and checkout do not affect what the person wants."""
         from tildone.core.reduce import Outcome  # noqa: PLC0415  see the module's docstring
+        from tildone.loop.changing import kept_after_move  # noqa: PLC0415  the same
 
-        before = self.state
+        before, by_agent = self.state, self.author_of(Actor.USER).agent != ""
         move()
-        if self.state.directive is not before.directive:
-            self.set_directive(before.directive)
+        self._writer.record(Actor.USER, lambda state: (None, kept_after_move(before, state, by_agent=by_agent)))
         return Outcome(before.plan, self.plan)
 
     def _logged(self, done: CompletedCall) -> CompletedCall:

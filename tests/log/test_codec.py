@@ -16,6 +16,7 @@ from tildone.log.events import (
     DirectiveSet,
     Event,
     Labelled,
+    Ledger,
     Nudged,
     PlanChanged,
     StopFingerprint,
@@ -23,6 +24,12 @@ from tildone.log.events import (
 )
 
 wild = st.text(st.characters(codec=None), max_size=20) | st.just("\ud800 half a pair \udfff")
+ledgers = st.builds(
+    Ledger,
+    *[st.integers(0, 2**53)] * 3,
+    st.lists(st.integers(1, 99)).map(tuple),
+    st.lists(wild).map(tuple),
+)
 facts = st.one_of(
     st.builds(
         PlanChanged,
@@ -31,11 +38,13 @@ facts = st.one_of(
         st.integers(0, 99),
         st.integers(0, 2**53),
         st.sampled_from(Directive),
+        ledgers,
     ),
     st.builds(Nudged, st.integers(1, 20), st.integers(1, 60)),
     st.builds(Nudged, st.integers(1, 20), st.integers(1, 60), st.builds(StopFingerprint, wild, wild), st.just(0)),
     st.builds(Nudged, st.integers(1, 20), st.integers(1, 60), st.just(StopFingerprint("f")), st.integers(0, 9)),
     st.builds(DirectiveSet, st.sampled_from(Directive)),
+    st.builds(DirectiveSet, st.sampled_from(Directive), st.integers(1, 60), st.integers(0, 2**53), ledgers),
     st.builds(Tripped, st.sampled_from(Bound), st.integers(1, 60)),
     st.builds(Labelled, wild, wild),
 )

@@ -16,6 +16,7 @@ from tildone.log.events import (
     Event,
     Fact,
     Labelled,
+    Ledger,
     Nudged,
     PlanChanged,
     StopFingerprint,
@@ -29,6 +30,7 @@ facts = st.one_of(
     st.just(Tripped(Bound.NUDGES, 20)),
     st.just(Labelled("e0", "start")),
     st.builds(DirectiveSet, st.sampled_from(Directive)),
+    st.builds(DirectiveSet, st.just(Directive.GO), st.integers(1, 9), st.just(1), st.just(Ledger(3, 1))),
 )
 
 
@@ -69,7 +71,7 @@ def test_reading_stops_at_the_newest_snapshot() -> None:
         yield from newest[::-1]
         raise AssertionError("read past the snapshot")
 
-    assert latest_state(endless()) == State("e2", plan_of("a"), 1, 1, since=1)
+    assert latest_state(endless()) == State("e2", plan_of("a"), 1, 1, since=1, ledger=Ledger(1, 1))
 
 
 @given(st.lists(facts, max_size=8))

@@ -16,6 +16,7 @@ from tildone.log.events import (
     Event,
     Fact,
     Labelled,
+    Ledger,
     Nudged,
     PlanChanged,
     Tripped,
@@ -66,11 +67,14 @@ def test_texts_that_imitate_markers_do_not_affect_the_summary(tasks: list[Task],
     assert found == SessionSummary("head", workable, blocked, directive.value)
 
 
-def test_the_newest_directive_counts_and_resets_tripped() -> None:
+def test_the_newest_directive_counts_and_a_person_who_spoke() -> None:
     changed, tripped = text(PlanChanged(Plan())), text(Tripped(Bound.NUDGES, 20))
     stopped = text(DirectiveSet(Directive.STOP))
 
-    assert summarize("h", [tripped, changed]) == SessionSummary("h", tripped=True)
+    nudged, later = text(Nudged(1, 1)), text(PlanChanged(Plan(), ledger=Ledger(continued=2, began=1)))
+
+    for newest in ([tripped], [nudged], [later]):
+        assert summarize("h", [*newest, changed]) == SessionSummary("h", continued=True)
     assert summarize("h", [stopped, tripped, changed]) == SessionSummary("h", directive="stop")
     assert summarize("h", [stopped]) == SessionSummary("h", directive="stop")
 

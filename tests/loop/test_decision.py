@@ -2,11 +2,11 @@
 
 import pytest
 
-from tests.plans import ABANDONED, BLOCKED, COMPLETED, IN_PROGRESS, plan_of
-from tildone.core.plan import Plan, Task, flat
-from tildone.log.events import Bound, Directive, StopFingerprint
+from tests.plans import BLOCKED, COMPLETED, IN_PROGRESS
+from tildone.core.plan import Task, flat
+from tildone.log.events import Bound, Directive, Ledger, StopFingerprint
 from tildone.log.state import State
-from tildone.loop.decision import GiveUp, GoOn, Patience, Rest, RestReason, Turn, decide, progressed
+from tildone.loop.decision import GiveUp, GoOn, Patience, Rest, RestReason, Turn, decide
 
 OPEN = flat(Task("a", COMPLETED), Task("b"), Task("c", IN_PROGRESS))
 DONE = flat(Task("a", COMPLETED))
@@ -48,22 +48,21 @@ def test_drift_ends_a_chain_that_changes_without_progress() -> None:
     assert decide(state, PATIENCE) == GiveUp(Bound.DRIFT, 60)
 
 
-@pytest.mark.parametrize(
-    ("after", "expected"),
-    [
-        (flat(Task("a", COMPLETED), Task("b")), True),
-        (flat(Task("a", ABANDONED), Task("b")), True),
-        (plan_of("a", "b", "c"), True),
-        (plan_of("a", "other"), False),
-        (flat(Task("a", IN_PROGRESS), Task("b")), False),
-        (plan_of("b", "a"), False),
-        (plan_of("a"), False),
-        (Plan(), False),
-    ],
-)
-def test_progress_is_a_task_closed_or_added(after: Plan, *, expected: bool) -> None:
-    """Reordering, starting, removing and rewording tasks are not progress."""
-    assert progressed(plan_of("a", "b"), after) is expected
+def test_a_chain_ends_after_all_nudges_since_a_person_spoke() -> None:
+    """Also if every one of them was followed by progress."""
+    before = State("e", OPEN, ledger=Ledger(continued=499, began=1))
+    at = State("e", OPEN, ledger=Ledger(continued=500, began=1))
+
+    assert isinstance(decide(before, PATIENCE, Turn(at=1)), GoOn)
+    assert decide(at, PATIENCE, Turn(at=1)) == GiveUp(Bound.TOTAL, 500)
+
+
+def test_a_chain_ends_a_day_after_its_first_nudge() -> None:
+    state = State("e", OPEN, ledger=Ledger(continued=1, began=1_000))
+    day = 24 * 60 * 60 * 1000
+
+    assert isinstance(decide(state, PATIENCE, Turn(at=999 + day)), GoOn)
+    assert decide(state, PATIENCE, Turn(at=1_000 + day)) == GiveUp(Bound.HOURS, 24)
 
 
 def test_an_agent_is_not_nudged_about_blocked_tasks() -> None:

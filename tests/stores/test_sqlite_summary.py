@@ -60,7 +60,7 @@ def test_a_summary_agrees_with_the_decoded_state(
     session.store.close()
 
 
-def test_a_summary_says_that_a_bound_was_reached_until_the_person_resumes(tmp_path: Path) -> None:
+def test_a_summary_says_that_an_agent_was_continued_until_the_person_speaks(tmp_path: Path) -> None:
     path = tmp_path / "plans.db"
     session = session_at(path)
     session.change((Write((Phase("", (Task("One"),)),)),))
@@ -73,7 +73,7 @@ def test_a_summary_says_that_a_bound_was_reached_until_the_person_resumes(tmp_pa
 
     assert let_go is not None
     assert labelled is not None
-    assert (let_go.tripped, labelled.tripped) == (True, True)
+    assert (let_go.continued, labelled.continued) == (True, True)
     assert read_summary(str(path), "s") == SessionSummary(session.state.head, workable=True)
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import sys
 
-from tildone.config.values import KEYS, PHASES, PRICES, absolute, flag, in_home, parsed, store_address, variable
+from tildone.config.values import BOUNDS, KEYS, PHASES, PRICES, absolute, flag, in_home, parsed, store_address, variable
 from tildone.errors import UsageError
 from tildone.typing import TYPE_CHECKING
 from tildone.value import value
@@ -32,8 +32,8 @@ class Settings:
 
     Without `dialect`, the one that the session was written in is used. `session_dir` holds the conversations of
     `tildone run`. `agents_dir` holds the registry of agents. `named_session` is `session` if it was set explicitly, and
-    None if it is the project's by default. `max_nudges`, `max_same`, `max_minutes` (also `max_cost`, in dollars) bound
-    how long an agent is continued; `countdown` is the number of seconds before each nudge of `tildone run`. Without
+    None if it is the project's by default. The settings that begin with `max_` bound how long an agent is continued
+    (`max_cost` in dollars); `countdown` is the number of seconds before each nudge of `tildone run`. Without
     `gate`, hooks never prevent an agent from stopping. `user` is the person's name in the history; if it is empty, the
     name comes from the store, from git or from the system. `prices` are the prices of models, by their names.
     """
@@ -55,6 +55,10 @@ class Settings:
     gate: bool = True
     prices: tuple[tuple[str, Mapping[str, float]], ...] = ()
     user: str = ""
+    max_total: int | None = None
+    max_hours: int | None = None
+    max_requests: int | None = None
+    max_idle_requests: int | None = None
 
 
 def load(flags: Mapping[str, str], environ: Mapping[str, str], folder: str) -> Settings:
@@ -94,17 +98,15 @@ def _settings(settings: dict[str, Any], environ: Mapping[str, str], folder: str,
         dialect=settings.get("dialect"),
         model=settings.get("model"),
         session_dir=absolute(settings.get("session_dir", os.path.join(data, "sessions", folder_name(folder))), folder),
-        max_nudges=settings.get("max_nudges"),
         countdown=settings.get("countdown", DEFAULT_COUNTDOWN_SECONDS),
         phases=tuple((key, settings[key]) for key in PHASES if key in settings),
         agents_dir=os.path.join(data, "agents"),
         named_session=settings.get("session"),
-        max_same=settings.get("max_same"),
-        max_minutes=settings.get("max_minutes"),
         max_cost=settings.get("max_cost"),
         gate=settings.get("gate") != "off",
         prices=tuple(settings.get(PRICES, {}).items()),
         user=settings.get("user", ""),
+        **{bound: settings[bound] for bound in BOUNDS if bound in settings},
     )
 
 

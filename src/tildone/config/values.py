@@ -13,7 +13,8 @@ if TYPE_CHECKING:
     from typing import Any
 
 TEXTS = ("store", "session", "dialect", "model", "session_dir", "user")
-NUMBERS = ("max_nudges", "max_same", "max_minutes", "countdown")
+BOUNDS = ("max_nudges", "max_same", "max_minutes", "max_total", "max_hours", "max_requests", "max_idle_requests")
+NUMBERS = (*BOUNDS, "countdown")
 AMOUNTS = ("max_cost",)
 CHOICES = {"gate": ("on", "off")}
 KEYS = (*TEXTS, *NUMBERS, *AMOUNTS, *CHOICES)

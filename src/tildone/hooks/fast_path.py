@@ -113,7 +113,7 @@ def _is_silent(event: HookEvent, summary: SessionSummary) -> bool:
         case HookPoint.SESSION_START:
             return not (summary.workable or summary.blocked)
         case HookPoint.PROMPT:
-            return not _has_news(summary) and not summary.tripped
+            return not _has_news(summary) and not (summary.continued and event.from_person)
         case HookPoint.BEFORE_TOOL:
             return summary.directive != STOP
         case HookPoint.AFTER_TOOL | HookPoint.TOOL_FAILED:

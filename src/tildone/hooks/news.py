@@ -58,10 +58,9 @@ def remind(context: HookContext) -> HookReply | None:
 
 
 def prompted(context: HookContext) -> HookReply | None:
-    """Return what changed in the plan since the model last saw it; a person's prompt also resets a tripped gate."""
-    session, state = context.session, context.session.state
-    if state.tripped and state.directive is Directive.GO and context.event.from_person:
-        session.set_directive(Directive.GO)
+    """Return what changed in the plan since the model last saw it; a person's prompt also resets every count."""
+    if context.event.from_person:
+        context.session.reset_counts()
     return _one_at_a_time(context, lambda: _news(context))
 
 

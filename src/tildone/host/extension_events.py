@@ -45,8 +45,15 @@ class Interruption:
 
 
 @value
+class PersonSpoke:
+    """The person has sent a message, which is about to be delivered; an extension may have sent any other."""
+
+    type = "person_spoke"
+
+
+@value
 class BeforeAgentStart:
-    """The person has sent a message. Reply with an `AgentStartReply`."""
+    """A message starts a turn. Reply with an `AgentStartReply`."""
 
     type = "before_agent_start"
     prompt: str
@@ -96,6 +103,7 @@ Inquiry = (
     | BranchChange
     | ConversationEnd
     | Interruption
+    | PersonSpoke
     | BeforeAgentStart
     | ContextRequest
     | ToolCallRequest

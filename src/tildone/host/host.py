@@ -13,7 +13,7 @@ from tildone.host.entries import CustomEntry, ModelChangeEntry
 from tildone.host.events import EntryAppended, ExtensionError, MessageEnd, MessageStart, PublicEvent, QueueUpdate
 from tildone.host.extension_api import Contributions, ExtensionAPI, Renderer, SlashCommand
 from tildone.host.extension_context import ExtensionContext
-from tildone.host.extension_events import BranchChange, ConversationEnd, ConversationStart, Interruption
+from tildone.host.extension_events import BranchChange, ConversationEnd, ConversationStart, Interruption, PersonSpoke
 from tildone.host.messages import CustomMessage, DeveloperMessage, UserMessage, stamped
 from tildone.host.model import Model
 from tildone.host.pending_work import PendingWork
@@ -152,6 +152,7 @@ class Host:
         if name in self.commands:
             await self._run_command(self.commands[name], rest)
             return
+        await self.dispatcher.emit(PersonSpoke())
         self._deliver(UserMessage((TextBlock(text), *images), self.runtime.now()), behavior)
 
     def steer(self, text: str) -> None:

@@ -19,6 +19,7 @@ from tildone.log.events import (
     Event,
     Fact,
     Labelled,
+    Ledger,
     Nudged,
     PlanChanged,
     StopFingerprint,
@@ -43,6 +44,7 @@ _STATUS_NAMES = {status: status.value for status in Status}
 _ACTORS = {actor.value: actor for actor in Actor}
 
 _UNKNOWN = Author()
+_EMPTY = Ledger()
 
 
 class UndecodableEvent(ValueError):
@@ -162,22 +164,36 @@ def _author_out(author: Author) -> str:
 def _fact_out(fact: Fact) -> str:
     """The value of the field `fact`, followed by the other fields of this kind of fact."""
     match fact:
-        case PlanChanged(plan, call, drift, since, directive):
+        case PlanChanged(plan, call, drift, since, directive, ledger):
             made = f',"call":{{"tool":{_quoted(call.tool)},"arguments":{_quoted(call.arguments)}}}' if call else ""
             more = f',"since":{since}' if since else ""
             more += f',"course":"{directive.value}"' if directive is not Directive.GO else ""
             more += f',"counted":{plan.last_number}' if plan.last_number else ""
+            more += _ledger_out(ledger)
             return f'"plan_changed","plan":[{",".join(map(_phase_out, plan.phases))}],"drift":{drift}{made}{more}'
         case Nudged(count, drift, fingerprint, repeats):
             files, message = _quoted(fingerprint.files), _quoted(fingerprint.message)
             fields = f',"files":{files},"words":{message},"same":{repeats}'
             return f'"nudged","count":{count},"drift":{drift}{fields if fingerprint != StopFingerprint() else ""}'
-        case DirectiveSet(directive):
-            return f'"steered","course":"{directive.value}"'
+        case DirectiveSet(directive, drift, since, ledger):
+            more = f',"drift":{drift},"since":{since}' if drift else ""
+            return f'"steered","course":"{directive.value}"{more}{_ledger_out(ledger)}'
         case Tripped(bound, limit):
             return f'"tripped","bound":"{bound.value}","limit":{limit}'
         case Labelled(target, label):  # exhaustive
             return f'"labelled","target":{_quoted(target)},"label":{_quoted(label)}'
+
+
+def _ledger_out(ledger: Ledger) -> str:
+    """The field `ledger` with what differs from an empty one; nothing if it is empty."""
+    if ledger == _EMPTY:
+        return ""
+    counts = [f'"{name}":{count}' for name in ("continued", "began", "added") if (count := getattr(ledger, name))]
+    if ledger.reopened:
+        counts.append(f'"reopened":[{",".join(map(str, ledger.reopened))}]')
+    if ledger.gone:
+        counts.append(f'"gone":[{",".join(map(_quoted, ledger.gone))}]')
+    return f',"ledger":{{{",".join(counts)}}}'
 
 
 def _phase_out(phase: Phase) -> str:
@@ -208,18 +224,27 @@ def _fact_in(data: Json) -> Fact:
             call = data.get("call")
             made = Call(call["tool"], call["arguments"]) if call else None
             plan = Plan(tuple(map(_phase_in, data["plan"])), data.get("counted", 0))
-            return PlanChanged(plan, made, data["drift"], data.get("since", 0), Directive(data.get("course", "go")))
+            since, directive = data.get("since", 0), Directive(data.get("course", "go"))
+            return PlanChanged(plan, made, data["drift"], since, directive, _ledger_in(data.get("ledger")))
         case "nudged":
             fingerprint = StopFingerprint(data.get("files", ""), data.get("words", ""))
             return Nudged(data["count"], data["drift"], fingerprint, data.get("same", 0))
         case "steered":
-            return DirectiveSet(Directive(data["course"]))
+            drift, since = data.get("drift", 0), data.get("since", 0)
+            return DirectiveSet(Directive(data["course"]), drift, since, _ledger_in(data.get("ledger")))
         case "tripped":
             return Tripped(Bound(data["bound"]), data["limit"])
         case "labelled":
             return Labelled(data["target"], data["label"])
         case other:
             raise ValueError(other)
+
+
+def _ledger_in(data: Json | None) -> Ledger:
+    if not data:
+        return _EMPTY
+    reopened, gone = tuple(data.get("reopened", ())), tuple(data.get("gone", ()))
+    return Ledger(data.get("continued", 0), data.get("began", 0), data.get("added", 0), reopened, gone)
 
 
 def _phase_in(data: Json) -> Phase:

@@ -36,13 +36,17 @@ class Author:
 
 
 class Bound(Enum):
-    """The bounds that can end a chain of nudges."""
+    """The bounds that can end a chain of nudges, or a run."""
 
     NUDGES = "nudges"
     DRIFT = "drift"
     SAME = "same"
     TIME = "time"
     COST = "cost"
+    TOTAL = "total"
+    HOURS = "hours"
+    IDLE_REQUESTS = "idle_requests"
+    REQUESTS = "requests"
 
 
 class Directive(Enum):
@@ -62,12 +66,29 @@ class Call:
 
 
 @value
+class Ledger:
+    """What has counted since a person last spoke.
+
+    `continued` is the number of nudges, and `began` the time of the first of them. `added` is the number of changes
+    since the last closed task that counted as progress because they added tasks. `reopened` are the numbers of open
+    tasks that were closed before, and `gone` the checksums of texts that were removed from the plan: neither counts a
+    second time.
+    """
+
+    continued: int = 0
+    began: int = 0
+    added: int = 0
+    reopened: tuple[int, ...] = ()
+    gone: tuple[str, ...] = ()
+
+
+@value
 class PlanChanged:
     """The whole plan after a change.
 
-    `drift` is the number of nudges since a task was last closed or added; a change that closes or adds one has 0.
-    `since` is the time of the first of them, and `directive` is the one in force. Each snapshot repeats all three, so
-    that no older event has to be read.
+    `drift` is the number of nudges since the last progress; a change that is progress has 0. `since` is the time of the
+    first of them, `directive` is the one in force, and `ledger` is what has counted so far. Each snapshot repeats all
+    four, so that no older event has to be read.
     """
 
     plan: Plan
@@ -75,6 +96,7 @@ class PlanChanged:
     drift: int = 0
     since: int = 0
     directive: Directive = Directive.GO
+    ledger: Ledger = Ledger()
 
 
 @value
@@ -116,9 +138,12 @@ class Labelled:
 
 @value
 class DirectiveSet:
-    """A person set a directive. `Directive.GO` resets every count."""
+    """A directive was set. If a person did it, every count is 0 from then on; otherwise the counts are kept."""
 
     directive: Directive
+    drift: int = 0
+    since: int = 0
+    ledger: Ledger = Ledger()
 
 
 Fact = PlanChanged | Nudged | Tripped | Labelled | DirectiveSet

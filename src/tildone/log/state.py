@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from tildone.core.numbers import numbered
 from tildone.core.plan import Plan
-from tildone.log.events import Directive, DirectiveSet, Labelled, Nudged, PlanChanged, StopFingerprint, Tripped
+from tildone.log.events import Directive, DirectiveSet, Labelled, Ledger, Nudged, PlanChanged, StopFingerprint, Tripped
 from tildone.typing import TYPE_CHECKING
 from tildone.value import replace, value
 
@@ -28,7 +28,7 @@ class State:
 
     `nudges` counts since the last change, `drift` since the last progress; `since` is the time of the first of the
     `drift` nudges. `fingerprint` belongs to the newest stop, and `repeats` is how many stops in a row had it. `tripped`
-    means that a bound was reached.
+    means that a bound was reached. `ledger` is what has counted since a person last spoke.
     """
 
     head: str | None = None
@@ -40,15 +40,23 @@ class State:
     fingerprint: StopFingerprint = StopFingerprint()
     repeats: int = 0
     directive: Directive = Directive.GO
+    ledger: Ledger = Ledger()
+
+    @property
+    def has_counts(self) -> bool:
+        """Whether there is something to reset when a person speaks."""
+        return self.tripped or self.drift > 0 or self.ledger.continued > 0
 
 
 def apply_event(state: State, event: Event) -> State:
     """Return the state after one more event. If it is a snapshot, every task in it has a number."""
     match event.fact:
-        case PlanChanged(plan, _, drift, since, directive):
-            return State(event.id, plan, 0, drift, since=since, directive=directive)
+        case PlanChanged(plan, _, drift, since, directive, ledger):
+            return State(event.id, plan, 0, drift, since=since, directive=directive, ledger=ledger)
         case Nudged(count, drift, fingerprint, repeats):
             since = state.since if drift > 1 else event.at
+            known = state.ledger
+            ledger = replace(known, continued=known.continued + 1, began=known.began or event.at)
             return State(
                 event.id,
                 state.plan,
@@ -58,9 +66,10 @@ def apply_event(state: State, event: Event) -> State:
                 fingerprint=fingerprint,
                 repeats=repeats,
                 directive=state.directive,
+                ledger=ledger,
             )
-        case DirectiveSet(directive):
-            return State(event.id, state.plan, directive=directive)
+        case DirectiveSet(directive, drift, since, ledger):
+            return State(event.id, state.plan, 0, drift, since=since, directive=directive, ledger=ledger)
         case Tripped():
             return replace(state, head=event.id, tripped=True)
         case Labelled():  # exhaustive

@@ -16,11 +16,13 @@ if TYPE_CHECKING:
 
 PLAN_CHANGED = '"fact":"plan_changed"'
 DIRECTIVE_SET = '"fact":"steered"'
+NUDGED = '"fact":"nudged"'
 TRIPPED = '"fact":"tripped"'
 PENDING = '"status":"pending"'
 IN_PROGRESS = '"status":"in_progress"'
 BLOCKED = '"status":"blocked"'
 DIRECTIVE = '"course":"'
+CONTINUED = '"ledger":{"continued":'
 
 GO, STOP = "go", "stop"
 """The values of two members of `Directive`. The codec omits GO."""
@@ -33,15 +35,15 @@ MAX_EVENTS = 200
 class SessionSummary:
     """A session at its head: whether a task can be worked on, whether one is blocked, and the person's directive.
 
-    `tripped` means that a bound ended the chain of nudges, and that neither a directive nor a change followed. `seen`
-    is the head that the agent's model has seen.
+    `continued` means that the agent was told to continue since a person last spoke. `seen` is the head that the agent's
+    model has seen.
     """
 
     head: str | None = None
     workable: bool = False
     blocked: bool = False
     directive: str = GO
-    tripped: bool = False
+    continued: bool = False
     seen: str | None = None
 
 
@@ -50,14 +52,14 @@ def summarize(head: str, newest_first: Iterable[str], seen: str | None = None) -
 
     Only as many texts are read as necessary. The result is None if none of the first MAX_EVENTS has a plan.
     """
-    directive, tripped = "", False
+    directive, continued = "", False
     for count, event in enumerate(newest_first):
         if count == MAX_EVENTS:
             return None
-        tripped = tripped or (TRIPPED in event and not directive)
+        continued = continued or (not directive and (NUDGED in event or TRIPPED in event or CONTINUED in event))
         if (DIRECTIVE_SET in event or PLAN_CHANGED in event) and not directive:
             directive = event.partition(DIRECTIVE)[2].partition('"')[0] or GO
         if PLAN_CHANGED in event:
             workable = PENDING in event or IN_PROGRESS in event
-            return SessionSummary(head, workable, BLOCKED in event, directive, tripped, seen)
-    return SessionSummary(head, directive=directive or GO, tripped=tripped, seen=seen)
+            return SessionSummary(head, workable, BLOCKED in event, directive, continued, seen)
+    return SessionSummary(head, directive=directive or GO, continued=continued, seen=seen)

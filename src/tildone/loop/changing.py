@@ -5,8 +5,8 @@ from __future__ import annotations
 from tildone.core.ops import StartNext
 from tildone.core.origins import keep_origins
 from tildone.core.reduce import Outcome, reduce
-from tildone.log.events import PlanChanged
-from tildone.loop.decision import progressed
+from tildone.log.events import DirectiveSet, PlanChanged
+from tildone.loop.progress import progress_of
 from tildone.typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -38,5 +38,19 @@ def change_plan(
     outcome = Outcome(reduced.before, after, reduced.faults)
     if not outcome.changed:
         return outcome, None
-    drift, since = (0, 0) if progressed(outcome.before, after) else (state.drift, state.since)
-    return outcome, PlanChanged(after, call, drift, since, state.directive)
+    counts, ledger = progress_of(outcome.before, after, state.ledger)
+    if not state.ledger.continued:
+        # Nothing counts a second time until the agent has been told to continue.
+        ledger = state.ledger
+    drift, since = (0, 0) if counts else (state.drift, state.since)
+    return outcome, PlanChanged(after, call, drift, since, state.directive, ledger)
+
+
+def kept_after_move(before: State, after: State, *, by_agent: bool) -> DirectiveSet | None:
+    """Return the fact that keeps what a move of the head must not change: the directive and, for an agent, the counts.
+
+    An agent that undoes a change in its shell must not undo what was counted, too.
+    """
+    if by_agent and (before.has_counts or after.has_counts):
+        return DirectiveSet(before.directive, before.drift, before.since, before.ledger)
+    return DirectiveSet(before.directive) if after.directive is not before.directive else None

@@ -3,12 +3,12 @@
 An agent that stops while its plan has actionable tasks is nudged: it is told to continue. This module has no side
 effects; `decide` is a function of the session's state, the bounds (`Patience`) and the facts about the turn.
 
-Guaranteed: a chain of nudges without progress ends. Each nudge adds one to `drift`, which only progress (a task
-closed or added, see `progressed`) or the person resets, so at most `Patience.drift` nudges follow the last progress,
-and none comes later than `Patience.minutes` after the first of them. Two tighter bounds end hopeless chains sooner:
-`nudges` counts since the plan or the files last changed, `repeats` counts stops in a row at which nothing at all
-changed. A chain that keeps making progress is bounded only by `cost`, if the cost is known; the person can pause
-or stop the agent at any time.
+Guaranteed: every chain of nudges ends. Since a person last spoke there are at most `Patience.total` nudges, and none
+after `Patience.hours`. A chain without progress (see `loop.progress`) ends sooner: each nudge adds one to `drift`,
+which only progress or a person resets, so at most `Patience.drift` nudges follow the last progress, and none comes
+later than `Patience.minutes` after the first of them. Two tighter bounds end hopeless chains: `nudges` counts since the
+plan or the files last changed, `repeats` counts stops in a row at which nothing at all changed. `cost` applies if the
+cost is known. The person can pause or stop the agent at any time.
 
 The counts are part of the session's events, not of a process, so that a hook, which is a new process at each stop,
 and a second process on the same session count the same nudges. A bound that is reached is recorded once, as
@@ -26,11 +26,11 @@ from tildone.typing import TYPE_CHECKING
 from tildone.value import value
 
 if TYPE_CHECKING:
-    from tildone.core.plan import Plan
     from tildone.log.state import State
 
 
 MS_PER_MINUTE = 60_000
+MS_PER_HOUR = 60 * MS_PER_MINUTE
 
 
 class RestReason(Enum):
@@ -50,10 +50,12 @@ class RestReason(Enum):
 class Patience:
     """The bounds on a chain of nudges.
 
-    `nudges` limits the nudges since the plan or the files last changed. `drift` limits the nudges since a task was last
-    closed or added: it ends chains in which statuses or files keep changing without progress. `minutes` limits the
-    duration of such a chain. `repeats` limits how many times in a row the agent may stop with the same message and the
-    same files. `cost`, in dollars, limits the whole session if its cost is known; None means no limit.
+    `nudges` limits the nudges since the plan or the files last changed. `drift` limits the nudges since the last
+    progress: it ends chains in which statuses or files keep changing without progress. `minutes` limits the duration of
+    such a chain. `repeats` limits how many times in a row the agent may stop with the same message and the same files.
+    `total` and `hours` limit the nudges since a person last spoke, whatever the agent does. `requests` limits the
+    requests to the model in a run since then, and `idle_requests` those since the last progress. `cost`, in dollars,
+    limits the whole session if its cost is known; None means no limit.
     """
 
     nudges: int = 20
@@ -61,6 +63,10 @@ class Patience:
     repeats: int = 3
     minutes: int = 240
     cost: float | None = None
+    total: int = 500
+    hours: int = 24
+    requests: int = 5000
+    idle_requests: int = 400
 
 
 @value
@@ -161,21 +167,10 @@ def _bound_reached(state: State, patience: Patience, turn: Turn, nudges: int, re
         return GiveUp(Bound.SAME, patience.repeats)
     if state.drift and turn.at - state.since >= patience.minutes * MS_PER_MINUTE:
         return GiveUp(Bound.TIME, patience.minutes)
+    if state.ledger.continued >= patience.total:
+        return GiveUp(Bound.TOTAL, patience.total)
+    if state.ledger.began and turn.at - state.ledger.began >= patience.hours * MS_PER_HOUR:
+        return GiveUp(Bound.HOURS, patience.hours)
     if patience.cost is not None and turn.cost >= patience.cost:
         return GiveUp(Bound.COST, round(patience.cost))
     return None
-
-
-def progressed(before: Plan, after: Plan) -> bool:
-    """Return whether more tasks are closed than before, or tasks were added to the existing ones.
-
-    Replacing texts is not progress, because an agent could reword its list forever.
-    """
-    texts, earlier = ([task.text for task in plan.tasks] for plan in (after, before))
-    if texts != earlier and set(texts) > set(earlier):
-        return True
-    return _closed(after) > _closed(before)
-
-
-def _closed(plan: Plan) -> int:
-    return len([task for task in plan.tasks if not task.status.is_open])

@@ -10,6 +10,10 @@ _WORDS = {
     Bound.SAME: "stopped {times} more with the same words and nothing done",
     Bound.TIME: "no task was closed or added in {limit} minutes",
     Bound.COST: "the session has cost ${limit}",
+    Bound.TOTAL: "told to go on {times} since you last spoke",
+    Bound.HOURS: "{limit} hours have passed since it was first told to go on",
+    Bound.IDLE_REQUESTS: "{limit} requests to the model, and no task was closed or added",
+    Bound.REQUESTS: "{limit} requests to the model since you last spoke",
 }
 
 

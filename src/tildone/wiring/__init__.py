@@ -159,6 +159,10 @@ def _patience(settings: Settings) -> Patience:
         "nudges": settings.max_nudges,
         "repeats": settings.max_same,
         "minutes": settings.max_minutes,
+        "total": settings.max_total,
+        "hours": settings.max_hours,
+        "requests": settings.max_requests,
+        "idle_requests": settings.max_idle_requests,
         "cost": settings.max_cost,
     }
     return replace(Patience(), **{bound: limit for bound, limit in configured.items() if limit is not None})

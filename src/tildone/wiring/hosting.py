@@ -10,6 +10,7 @@ from tildone.dialects import dialect_named, dialect_of_tool
 from tildone.dialects.by_hand import BY_HAND
 from tildone.errors import TildoneError, UsageError
 from tildone.extensions import extension_of
+from tildone.extensions.request_bounds import request_bounds
 from tildone.extensions.steering import steering
 from tildone.host.conversations import Conversations
 from tildone.host.host import Extension, Host
@@ -72,7 +73,8 @@ def open_host(  # noqa: PLR0913  everything a host stands on comes in by name
     tools = builtin_tools(policy, lambda _conversation: open_session(settings, BY_HAND, store).plan) if policy else ()
     host = Host(model=model, transcript=transcript, cwd=cwd, now=now, ui=ui, mode=mode, tools=tools)
     plan, steered = _extension(settings, name, store, host), _steering(settings, store)
-    failures = host.load([(name, plan), ("steering", steered)])
+    bounded = request_bounds(lambda _conversation: open_session(settings, BY_HAND, store))
+    failures = host.load([(name, plan), ("steering", steered), ("request bounds", bounded)])
     if failures:
         raise TildoneError(f"the {failures[0].extension} extension cannot be loaded: {failures[0].error}")
     return host

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import os
+
+from tildone.agents.shell import agent_of_shell
 from tildone.cli.opening import session_title, settings_for, with_session
 from tildone.cli.output.screen import put
 from tildone.cli.parsing.table import ParsedArgs
 from tildone.core.query import open_tasks
 from tildone.dialects.by_hand import BY_HAND
+from tildone.errors import Refused
 from tildone.ids import now
 from tildone.log.events import Directive
 from tildone.typing import TYPE_CHECKING
@@ -57,7 +61,16 @@ MESSAGES = {
 
 
 def steer(args: ParsedArgs, directive: Directive) -> int:
-    """Set the directive in the sessions that the command line selects, and print its effect."""
+    """Set the directive in the sessions that the command line selects, and print its effect.
+
+    Raises:
+        Refused: an agent wants to resume itself, in its shell.
+    """
+    agent = agent_of_shell(os.environ)
+    if directive is Directive.GO and agent:
+        raise Refused(
+            f"only a person can resume an agent, and this is the shell of {agent}; use a terminal of your own"
+        )
     settings = settings_for(args)
     store = open_store(settings)
     settings = with_session(args, settings, store)

@@ -79,8 +79,9 @@ SUMMARY_PHRASES = (
     "<state_snapshot>",
     "Create a new anchored summary",
     "structured context checkpoint summary",
+    "Only summarize information explicitly present above",
 )
-"""How each client asks for a summary: Claude Code, Codex, Gemini CLI, opencode and pi."""
+"""How each client asks for a summary: Claude Code, Codex, Gemini CLI, opencode, and pi in two ways."""
 
 
 def install_in(mode: str, name: str, sandbox: Sandbox) -> InstalledClient:

@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+import re
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -19,7 +20,13 @@ WAIT_SECONDS = 80.0
 ATTEMPTS, UNCHANGED_SECONDS = 10, 4.0
 """How often keys are sent that do not change the screen, and when they are sent again."""
 
+QUIET_SECONDS, MAX_SETTLE_SECONDS = 0.7, 8.0
+"""A client has settled when it prints nothing for this long; one that never pauses is not waited for any longer."""
+
 ENTER, ESCAPE, DOWN = "\r", "\x1b", "\x1b[B"
+
+NO_IS_SELECTED = re.compile(r"❯ (\d\. )?No\b")
+"""Newer versions of Claude Code offer to leave first, before the answer that says yes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +43,7 @@ class StartPrompt:
 
 
 FOLDER, _SERVER, _HOOKS = "whether you trust th", "whether to use the new MCP server", "whether you trust the new hooks"
-_CLAUDE_FOLDER = StartPrompt(FOLDER, "Quick safety check: Is this a project you created or one you trust?")
+_CLAUDE_FOLDER = StartPrompt(FOLDER, "Yes, I trust this folder")
 _CODEX_HOOKS = StartPrompt(_HOOKS, "Hooks need review", (DOWN, ENTER))
 _GEMINI_FOLDER = StartPrompt(FOLDER, "Do you trust the files in this folder?")
 
@@ -57,14 +64,14 @@ PROMPTS: Mapping[tuple[str, str], tuple[StartPrompt, ...]] = {
 STARTING = "Startup is still in progress"
 """What pi says of a prompt that it does not accept yet."""
 
-READY: Mapping[str, str] = {
-    "claude": "Tips for getting started",
-    "codex": "Ask Codex to do anything",
-    "gemini": "1 MCP server",
-    "opencode": "Ask anything...",
-    "pi": "(auto)",
+READY: Mapping[str, Sequence[str]] = {
+    "claude": ("Tips for getting started", "manual mode on"),
+    "codex": ("Ask Codex to do anything",),
+    "gemini": ("1 MCP server",),
+    "opencode": ("Ask anything...",),
+    "pi": ("(auto)",),
 }
-"""What is on the screen when a client waits for a prompt."""
+"""What is on the screen when a client waits for a prompt; more than one text if it differs by version."""
 
 COMMANDS: Mapping[str, Sequence[str]] = {
     "claude": ("claude", "--model", "claude-sonnet-4-5"),
@@ -109,8 +116,9 @@ class Screen(Pane):
     def say(self, text: str) -> None:
         """Type a prompt and send it."""
         self.press(text)
-        # A client takes a line end that arrives together with the text as part of a pasted text.
+        # A client takes a line end that arrives soon after the text as part of a pasted text.
         self.until(text)
+        self.settle()
         self.press(ENTER)
         for _ in range(ATTEMPTS):
             if STARTING not in self.screen:
@@ -119,6 +127,13 @@ class Screen(Pane):
             with contextlib.suppress(TimedOut):
                 self.next_line(time.monotonic() + UNCHANGED_SECONDS)
             self.send(ENTER)
+
+    def settle(self) -> None:
+        """Wait until the client pauses."""
+        deadline = time.monotonic() + MAX_SETTLE_SECONDS
+        with contextlib.suppress(TimedOut):
+            while time.monotonic() < deadline:
+                self.next_line(time.monotonic() + QUIET_SECONDS)
 
     def press(self, keys: str) -> None:
         """Send keys until the screen changes: a client may draw a screen before it reads what is typed there."""
@@ -136,6 +151,10 @@ class Screen(Pane):
         """Say yes to each question."""
         for prompt in prompts:
             self.until(prompt.text)
+            for _ in range(ATTEMPTS):
+                if not NO_IS_SELECTED.search(self.screen):
+                    break
+                self.press(DOWN)
             for key in prompt.keys:
                 self.press(key)
 
@@ -170,7 +189,7 @@ def at_terminal(client: InstalledClient, *options: str, again: bool = False, wor
     with Screen(command, client.sandbox.work, client.environ, size=SIZE, seconds=SESSION_SECONDS) as screen:
         if not again:
             screen.answer(expected_prompts(client))
-        screen.until(READY[client.name] if works or client.name != "gemini" else "Type your message")
+        screen.until(*(READY[client.name] if works or client.name != "gemini" else ["Type your message"]))
         yield screen
 
 

@@ -117,7 +117,7 @@ class Hooks:
     Replies are templates of the JSON to print: `continue_reply` makes an agent that has stopped continue,
     `context_replies` add text to the model's context, `halt_replies` end its turn, `notice_reply` is for the person.
 
-    Quirks: `compaction_trigger` is the only trigger at which the agent really compacts, if it announces others;
+    Quirks: `compaction_trigger` is the only trigger at which the agent certainly compacts, if it announces others;
     `cumulative_messages` means that its last message repeats all messages since the person's prompt;
     `continues_subagents` means that a subagent that has stopped can be made to continue;
     `shares_process` means that one process runs several conversations. `time_limits` are the seconds after which the

@@ -2,7 +2,6 @@
 
 import contextlib
 import json
-import re
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -25,7 +24,7 @@ QUIET_SECONDS, MAX_SETTLE_SECONDS = 0.7, 8.0
 
 ENTER, ESCAPE, DOWN = "\r", "\x1b", "\x1b[B"
 
-NO_IS_SELECTED = re.compile(r"❯ (\d\. )?No\b")
+NO_IS_FIRST = "❯ No, exit"
 """Newer versions of Claude Code offer to leave first, before the answer that says yes."""
 
 
@@ -152,11 +151,19 @@ class Screen(Pane):
         for prompt in prompts:
             self.until(prompt.text)
             for _ in range(ATTEMPTS):
-                if not NO_IS_SELECTED.search(self.screen):
+                no_is_first = NO_IS_FIRST in self.screen
+                for key in (DOWN, *prompt.keys) if no_is_first else prompt.keys:
+                    self.press(key)
+                if not no_is_first or not self._is_asked_again():
                     break
-                self.press(DOWN)
-            for key in prompt.keys:
-                self.press(key)
+
+    def _is_asked_again(self) -> bool:
+        """Whether a question is drawn anew with no as its answer: an early answer may be lost."""
+        try:
+            self.until(NO_IS_FIRST, seconds=UNCHANGED_SECONDS)
+        except TimedOut:
+            return False
+        return True
 
 
 def install_for_terminal(

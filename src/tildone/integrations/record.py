@@ -126,7 +126,7 @@ class Hooks:
     hook can tell whether the tools are there, and name a command if they are not. `attended_if` is an environment
     variable and its value in the interface for people. With another value, the agent shows no notices, but prints what
     a hook that fails at the end of the session writes to standard error. `shows_stderr` means that it shows what a hook
-    that succeeds without a reply writes there.
+    that succeeds without a reply writes there. `own_prompts` are the beginnings of prompts that no person typed.
     """
 
     points: Mapping[str, HookPoint]
@@ -145,6 +145,7 @@ class Hooks:
     starts_servers: bool = False
     attended_if: tuple[str, str] = ("", "")
     shows_stderr: bool = False
+    own_prompts: tuple[str, ...] = ()
 
 
 @value

@@ -4,7 +4,7 @@ import contextlib
 import json
 import os
 import signal
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Protocol
@@ -91,6 +91,13 @@ SUMMARY_PHRASES = (
 """How each client asks for a summary: Claude Code, Codex, Gemini CLI, opencode, and pi in two ways."""
 
 
+RUN_COMMANDS: Mapping[str, Sequence[str]] = {
+    "claude": ("--allowedTools", "Bash"),
+    "codex": ("--dangerously-bypass-approvals-and-sandbox",),
+}
+"""Options of clients that would ask at a terminal before a command runs; Codex does where its sandbox does not work."""
+
+
 def install_in(mode: str, name: str, sandbox: Sandbox) -> InstalledClient:
     """Install tildone into a client that is going to run in this mode."""
     return install_for_terminal(name, sandbox) if mode == TERMINAL else install(name, sandbox)
@@ -100,9 +107,7 @@ def install_in(mode: str, name: str, sandbox: Sandbox) -> InstalledClient:
 def conversation(client: InstalledClient, mode: str, *, again: bool = False) -> Iterator[Say]:
     """Hold a conversation with a client: `say(prompt, end)` sends a prompt and waits until a text ends its turn."""
     if mode == TERMINAL:
-        # Otherwise Codex asks before a command runs, because the sandbox of this machine may not work.
-        options = ["--dangerously-bypass-approvals-and-sandbox"] if client.name == "codex" else []
-        with at_terminal(client, *options, again=again) as screen:
+        with at_terminal(client, *RUN_COMMANDS.get(client.name, ()), again=again) as screen:
             yield partial(_type, screen)
     elif client.name == "opencode":
         with serving(client) as server:

@@ -22,10 +22,10 @@ ATTEMPTS, UNCHANGED_SECONDS = 10, 4.0
 QUIET_SECONDS, MAX_SETTLE_SECONDS = 0.7, 8.0
 """A client has settled when it prints nothing for this long; one that never pauses is not waited for any longer."""
 
-ENTER, ESCAPE, DOWN = "\r", "\x1b", "\x1b[B"
+ENTER, ESCAPE, UP, DOWN = "\r", "\x1b", "\x1b[A", "\x1b[B"
 
-NO_IS_FIRST = "❯ No, exit"
-"""Newer versions of Claude Code offer to leave first, before the answer that says yes."""
+LEADS_TO_YES: Mapping[str, str] = {"❯ No, exit": DOWN, "❯ Continue without using this MCP server": UP}
+"""Newer versions of Claude Code have selected no; the key selects yes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,12 +43,13 @@ class StartPrompt:
 
 FOLDER, _SERVER, _HOOKS = "whether you trust th", "whether to use the new MCP server", "whether you trust the new hooks"
 _CLAUDE_FOLDER = StartPrompt(FOLDER, "Yes, I trust this folder")
+_CLAUDE_SERVER = StartPrompt(_SERVER, "Continue without using this MCP server")
 _CODEX_HOOKS = StartPrompt(_HOOKS, "Hooks need review", (DOWN, ENTER))
 _GEMINI_FOLDER = StartPrompt(FOLDER, "Do you trust the files in this folder?")
 
 PROMPTS: Mapping[tuple[str, str], tuple[StartPrompt, ...]] = {
     ("claude", "user"): (_CLAUDE_FOLDER,),
-    ("claude", "project"): (_CLAUDE_FOLDER, StartPrompt(_SERVER, "New MCP server found in this project: tildone")),
+    ("claude", "project"): (_CLAUDE_FOLDER, _CLAUDE_SERVER),
     ("codex", "user"): (_CODEX_HOOKS,),
     ("codex", "project"): (StartPrompt(FOLDER, "Trust this folder?"), _CODEX_HOOKS),
     ("gemini", "user"): (_GEMINI_FOLDER,),
@@ -151,16 +152,16 @@ class Screen(Pane):
         for prompt in prompts:
             self.until(prompt.text)
             for _ in range(ATTEMPTS):
-                no_is_first = NO_IS_FIRST in self.screen
-                for key in (DOWN, *prompt.keys) if no_is_first else prompt.keys:
+                no = next((no for no in LEADS_TO_YES if no in self.screen), None)
+                for key in prompt.keys if no is None else (LEADS_TO_YES[no], *prompt.keys):
                     self.press(key)
-                if not no_is_first or not self._is_asked_again():
+                if no is None or not self._is_shown_again(no):
                     break
 
-    def _is_asked_again(self) -> bool:
-        """Whether a question is drawn anew with no as its answer: an early answer may be lost."""
+    def _is_shown_again(self, text: str) -> bool:
+        """Whether a question is drawn anew with this answer selected: an early answer may be lost."""
         try:
-            self.until(NO_IS_FIRST, seconds=UNCHANGED_SECONDS)
+            self.until(text, seconds=UNCHANGED_SECONDS)
         except TimedOut:
             return False
         return True

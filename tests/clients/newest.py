@@ -59,8 +59,7 @@ def newest_version(package: Package) -> str:
 
 def report(client: str, version: str, before: Results, trial: Trial) -> Iterator[str]:
     """Yield what holds, what fails and what changed in a client, as lines."""
-    old = before.versions.get(client, "none")
-    yield f"{INTEGRATIONS[client].title}: {version} is the newest on the registry, {old} is the version tried before"
+    yield _headline(client, version, before)
     counts = [f"{trial.count(outcome)} {outcome}" for outcome in (PASSED, FAILED, SKIPPED)]
     yield f"  {len(trial.outcomes)} tests: {', '.join(counts)}; {trial.repeated} of them were run twice"
     if trial.seconds_allowed is not None:
@@ -71,6 +70,11 @@ def report(client: str, version: str, before: Results, trial: Trial) -> Iterator
         return
     fields = payloads.differences(payloads.load()[client], trial.sent)
     yield from (f"  {line}" for line in fields or ["no field of an event or of a request changed"])
+
+
+def _headline(client: str, version: str, before: Results) -> str:
+    old = before.versions.get(client, "none")
+    return f"{INTEGRATIONS[client].title}: {version} is the newest on the registry, {old} is the version tried before"
 
 
 def _cells(client: str, before: Mapping[Cell, str], trial: Trial) -> Iterator[str]:
@@ -114,14 +118,14 @@ def main(words: Sequence[str]) -> int:
 
 def _try_newest(client: str, folder: Path, options: Sequence[str]) -> bool:
     """Try the newest version of a client and print the report; return whether everything was tried and works."""
-    before = results.load()
+    before, version = results.load(), "unknown"
     try:
         version = newest_version(PACKAGES[client])
         install(client, replace(PACKAGES[client], version=version), folder, INSTALL_TIMEOUT_SECONDS)
     except Missing as missing:
         # The last line says why; the lines above are npm's.
         reason = str(missing).splitlines()[-1]
-        print(f"{INTEGRATIONS[client].title}: not tried: {reason}", file=sys.stderr, flush=True)
+        print(f"{_headline(client, version, before)}\n  not tried: {reason}", flush=True)
         return False
     trial = try_out(client, folder, TRIAL_TIMEOUT_SECONDS, *options)
     print("\n".join(report(client, version, before, trial)), flush=True)

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.clients import newest, payloads
+from tests.clients import newest, payloads, results
 from tests.clients.install import Missing, Package
 from tests.clients.newest import is_complete, newest_version, report
 from tests.clients.results import YES, Results
@@ -102,7 +102,8 @@ def test_a_client_that_cannot_be_installed_is_reported_with_the_reason_of_npm(
     assert newest.main(["pi"]) == 1
 
     reason = "npm could not install @earendil-works/pi-coding-agent 1.1: 403 Forbidden; is the network reachable?"
-    assert capsys.readouterr().err == f"pi: not tried: {reason}\n"
+    versions = f"1.1 is the newest on the registry, {results.load().versions['pi']} is the version tried before"
+    assert capsys.readouterr().out == f"pi: {versions}\n  not tried: {reason}\n"
     assert list(folder.iterdir()) == []
 
 

@@ -44,6 +44,8 @@ def _isolated_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
             patch.setenv(name, home)
         # The tests start thousands of Pythons: each would compile every module again.
         patch.delenv("PYTHONDONTWRITEBYTECODE", raising=False)
+        # As on most machines: the order of standard output and standard error then depends on what is flushed.
+        patch.delenv("PYTHONUNBUFFERED", raising=False)
         yield
 
 

@@ -4,9 +4,10 @@ import contextlib
 import json
 import os
 import signal
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
+from typing import Protocol
 
 import pytest
 
@@ -22,7 +23,13 @@ from tests.walks import tmux
 
 HEADLESS, TERMINAL = "headless", "terminal"
 MakeSandbox = Callable[[Model], Sandbox]
-Say = Callable[[str, str], None]
+
+
+class Say(Protocol):
+    """Sends a prompt and waits until one of the texts ends its turn."""
+
+    def __call__(self, prompt: str, *ends: str) -> None: ...
+
 
 needs_tmux = pytest.mark.skipif(tmux.why_not() is not None, reason=str(tmux.why_not()))
 in_both_modes = pytest.mark.parametrize(
@@ -79,8 +86,16 @@ SUMMARY_PHRASES = (
     "<state_snapshot>",
     "Create a new anchored summary",
     "structured context checkpoint summary",
+    "Only summarize information explicitly present above",
 )
-"""How each client asks for a summary: Claude Code, Codex, Gemini CLI, opencode and pi."""
+"""How each client asks for a summary: Claude Code, Codex, Gemini CLI, opencode, and pi in two ways."""
+
+
+RUN_COMMANDS: Mapping[str, Sequence[str]] = {
+    "claude": ("--allowedTools", "Bash"),
+    "codex": ("--dangerously-bypass-approvals-and-sandbox",),
+}
+"""Options of clients that would ask at a terminal before a command runs; Codex does where its sandbox does not work."""
 
 
 def install_in(mode: str, name: str, sandbox: Sandbox) -> InstalledClient:
@@ -90,11 +105,9 @@ def install_in(mode: str, name: str, sandbox: Sandbox) -> InstalledClient:
 
 @contextlib.contextmanager
 def conversation(client: InstalledClient, mode: str, *, again: bool = False) -> Iterator[Say]:
-    """Hold a conversation with a client: `say(prompt, ends)` sends a prompt and waits until a text ends its turn."""
+    """Hold a conversation with a client: `say(prompt, end)` sends a prompt and waits until a text ends its turn."""
     if mode == TERMINAL:
-        # Otherwise Codex asks before a command runs, because the sandbox of this machine may not work.
-        options = ["--dangerously-bypass-approvals-and-sandbox"] if client.name == "codex" else []
-        with at_terminal(client, *options, again=again) as screen:
+        with at_terminal(client, *RUN_COMMANDS.get(client.name, ()), again=again) as screen:
             yield partial(_type, screen)
     elif client.name == "opencode":
         with serving(client) as server:
@@ -103,24 +116,25 @@ def conversation(client: InstalledClient, mode: str, *, again: bool = False) -> 
         yield partial(_run, client, [])
 
 
-def _type(screen: Screen, prompt: str, ends: str) -> None:
+def _type(screen: Screen, prompt: str, *ends: str) -> None:
     screen.say(prompt)
-    screen.until(ends)
+    screen.until(*ends)
 
 
-def _send(server: Server, prompt: str, ends: str) -> None:
+def _send(server: Server, prompt: str, *ends: str) -> None:
     server.say(prompt)
     while True:
         server.until("session.idle")
-        if ends in server.messages():
+        messages = server.messages()
+        if any(end in messages for end in ends):
             return
 
 
-def _run(client: InstalledClient, prompts: list[str], prompt: str, ends: str) -> None:
+def _run(client: InstalledClient, prompts: list[str], prompt: str, *ends: str) -> None:
     result = client.run(prompt, resume=bool(prompts))
     prompts.append(prompt)
     assert result.code == 0, result
-    assert ends in result.out + result.err, result
+    assert any(end in result.out + result.err for end in ends), result
 
 
 def run_until_killed(client: InstalledClient, mode: str) -> None:

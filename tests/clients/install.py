@@ -62,11 +62,15 @@ class Missing(Exception):
 
 
 class NoBuild(Missing):
-    """The registry has no build of a package for this platform. Tests that need it are skipped."""
+    """The registry lacks a part of a package: a dependency, or the build for this platform. Its tests are skipped."""
 
 
 NO_SUCH_VERSION = "code ETARGET"
 """What npm prints when the registry does not have the version of a package, or of the build that it brings."""
+
+NO_MATCH = "No matching version found for "
+NOT_A_REASON = ("A complete log of this run", "In most cases you or one of your dependencies")
+"""How lines of npm begin that say nothing about why it failed."""
 
 
 def main(names: Sequence[str], folder: Path = FOLDER) -> int:
@@ -85,7 +89,7 @@ def main(names: Sequence[str], folder: Path = FOLDER) -> int:
                 try:
                     done.result()
                 except NoBuild as missing:
-                    print(missing, flush=True)
+                    print(f"{missing}; its tests are skipped", flush=True)
     except Missing as missing:
         print(missing, file=sys.stderr)
         return 1
@@ -94,7 +98,7 @@ def main(names: Sequence[str], folder: Path = FOLDER) -> int:
     return 0
 
 
-def install(name: str, package: Package, folder: Path) -> None:
+def install(name: str, package: Package, folder: Path, seconds: float = INSTALL_TIMEOUT_SECONDS) -> None:
     """Install the package into the folder of that name, unless it is installed already.
 
     Raises:
@@ -110,7 +114,7 @@ def install(name: str, package: Package, folder: Path) -> None:
     temporary = folder / f"{name}.new"
     shutil.rmtree(temporary, ignore_errors=True)
     try:
-        _fetch(npm, package, temporary)
+        _fetch(npm, package, temporary, seconds)
         (temporary / STAMP).write_text(json.dumps(asdict(package)), encoding="utf-8")
         shutil.rmtree(folder / name, ignore_errors=True)
         temporary.rename(folder / name)
@@ -150,7 +154,7 @@ def node_is_new_enough() -> bool:
     return version is not None and (int(version[1]), int(version[2])) >= OLDEST_NODE
 
 
-def _fetch(npm: str, package: Package, folder: Path) -> None:
+def _fetch(npm: str, package: Package, folder: Path, seconds: float) -> None:
     folder.mkdir(parents=True)
     # Nothing reads a lock file here.
     command = [npm, "install", "--no-audit", "--no-fund", "--no-package-lock", "--no-update-notifier"]
@@ -165,17 +169,24 @@ def _fetch(npm: str, package: Package, folder: Path) -> None:
             stdout=pipe,
             stderr=subprocess.STDOUT,
             text=True,
-            timeout=INSTALL_TIMEOUT_SECONDS,
+            timeout=seconds,
             check=False,
         )
     except subprocess.TimeoutExpired as late:
-        raise Missing(
-            f"npm did not install {package.name} within {INSTALL_TIMEOUT_SECONDS:.0f} s; is the network slow?"
-        ) from late
+        raise Missing(f"npm did not install {package.name} within {seconds:.0f} s; is the network slow?") from late
     if done.returncode and NO_SUCH_VERSION in done.stdout:
-        raise NoBuild(f"{package.name} {package.version} has no build for this platform: its tests are skipped")
+        raise NoBuild(f"npm could not install {package.name} {package.version}: {npm_reason(done.stdout)}")
     if done.returncode:
-        raise Missing(f"{done.stdout}npm could not install {package.name} {package.version}; is the network reachable?")
+        reason = f"{npm_reason(done.stdout)}; is the network reachable?"
+        raise Missing(f"{done.stdout}npm could not install {package.name} {package.version}: {reason}")
+
+
+def npm_reason(output: str) -> str:
+    """Return the line of npm's output that says why it failed: the version that is missing, or else the last line."""
+    lines = [re.sub(r"^(npm (error|ERR!) (notarget )?)+", "", line).strip() for line in output.splitlines()]
+    lines = [line for line in lines if line and not line.startswith(NOT_A_REASON)]
+    missing = [line for line in lines if line.startswith(NO_MATCH)]
+    return (missing or lines[-1:] or ["npm printed nothing"])[0].rstrip(".")
 
 
 def _megabytes(folder: Path) -> int:

@@ -6,7 +6,8 @@ turns, one for each request that offers tools:
 
     {"text": "…"}   {"tool": "NAME", "args": {…}}   {"tools": [["NAME", {…}], …], "text": "…"}
 
-If the last turn has `repeat`, it is repeated; otherwise every answer after the script is "Done.". Requests without
+`usage` contains counts of tokens that differ from the default, by their names in the client's protocol. If the last
+turn has `repeat`, it is repeated; otherwise every answer after the script is "Done.". Requests without
 tools, which some clients send to get a title, are answered with "ok". NAME may be the end of a tool's name, because
 clients prefix the tools of MCP servers differently: the first offered tool that ends with it is called.
 """
@@ -135,7 +136,7 @@ def responses(turn: Turn, name: str) -> Iterator[str]:
     """Encode a turn as the events of an OpenAI response."""
     items = [_message_item(turn["text"], name)] if turn.get("text") else []
     items += [_call_item(index, call, name) for index, call in enumerate(calls_of(turn))]
-    usage = {"input_tokens": 10, "output_tokens": 5, "total_tokens": 15}
+    usage = {"input_tokens": 10, "output_tokens": 5, "total_tokens": 15, **turn.get("usage", {})}
     whole = {"id": f"resp_{name}", "object": "response", "model": "scripted", "output": items, "usage": usage}
     stream: list[Event] = [{"type": "response.created", "response": {"id": whole["id"]}}]
     stream += [{"type": "response.output_item.done", "output_index": i, "item": item} for i, item in enumerate(items)]
@@ -167,7 +168,7 @@ def gemini_whole(turn: Turn, _name: str) -> Iterator[str]:
     parts: list[Event] = [{"text": turn["text"]}] if turn.get("text") else []
     parts += [{"functionCall": {"name": tool, "args": json.loads(given)}} for tool, given in calls_of(turn)]
     candidate = {"index": 0, "content": {"role": "model", "parts": parts}, "finishReason": "STOP"}
-    usage = {"promptTokenCount": 10, "candidatesTokenCount": 5, "totalTokenCount": 15}
+    usage = {"promptTokenCount": 10, "candidatesTokenCount": 5, "totalTokenCount": 15, **turn.get("usage", {})}
     yield json.dumps({"candidates": [candidate], "usageMetadata": usage})
 
 

@@ -2,8 +2,11 @@
 
 Each client is installed in the newest version that the registry has, into a temporary folder, and the tests of the
 table run against it. The report compares the version, the cells of the table, and what the client sends to hooks and to
-MCP servers with what is kept for the version that was tried before. With `--short`, the tests of the long form are left
-out. The exit code is 1 if something that worked does not work any more, or if a client could not be installed.
+MCP servers with what is kept for the version that was tried before. Each step has a time limit. With `--short`, the
+tests of the long form are left out. If the variable `CLIENTS_IN` names a folder, the versions are installed there and
+kept, so that single tests can be run against them with the same variable.
+
+The exit code is 1 if something that worked does not work any more, or if a client could not be tried completely.
 """
 
 import json
@@ -12,23 +15,24 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-import pytest
-
 from tests.clients import payloads, results
-from tests.clients.conftest import ONLY
 from tests.clients.inside import CLIENTS
 from tests.clients.install import CLIENTS as PACKAGES
 from tests.clients.install import OTHER_FOLDER, Missing, Package, install
-from tests.clients.integrations_page import run
 from tests.clients.results import NO, YES, Results
-from tests.clients.test_payloads import KEEP
+from tests.clients.situations import Cell, Mode
+from tests.clients.trial import FAILED, PASSED, SKIPPED, Trial, try_out
 from tildone.integrations import INTEGRATIONS
 
 LOOKUP_TIMEOUT_SECONDS = 60
+INSTALL_TIMEOUT_SECONDS = 180.0
+TRIAL_TIMEOUT_SECONDS = 900.0
+"""How long the tests of one client may take; on an idle machine, they take a few minutes."""
 
 
 def newest_version(package: Package) -> str:
@@ -40,81 +44,92 @@ def newest_version(package: Package) -> str:
     npm = shutil.which("npm")
     if npm is None:
         raise Missing("the newest versions are looked up with npm, which is not on PATH; it comes with Node.js")
-    command = [npm, "view", package.name, "version", "--loglevel=error"]
+    command = [npm, "view", package.name, "version", "--json", "--loglevel=error"]
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=LOOKUP_TIMEOUT_SECONDS, check=False)
+        version = json.loads(done.stdout)
     except subprocess.TimeoutExpired:
         raise Missing(f"npm did not look up {package.name} within {LOOKUP_TIMEOUT_SECONDS} s") from None
-    version = done.stdout.strip()
-    if done.returncode or not version:
+    except ValueError:
+        version = None
+    if not isinstance(version, str):
         raise Missing(f"npm could not look up {package.name}; is the network reachable?")
     return version
 
 
-def report(client: str, before: Results, after: Results, sent: Mapping[str, payloads.Schema]) -> Iterator[str]:
-    """Yield what changed in a client, as lines."""
-    old, new = before.versions.get(client, "none"), after.versions.get(client, "none")
-    tried = {cell: mark for cell, mark in after.cells.items() if cell.client == client}
-    yield f"{INTEGRATIONS[client].title}: {old} -> {new}, {len(tried)} cells tried"
-    changed = [cell for cell, mark in tried.items() if before.cells.get(cell) != mark]
-    for cell in changed:
-        yield f"  {cell.situation}, {cell.mode.value}: {before.cells.get(cell, 'not tried')} -> {tried[cell]}"
-    if not changed:
-        yield "  no cell changed"
-    if client not in sent:
+def report(client: str, version: str, before: Results, trial: Trial) -> Iterator[str]:
+    """Yield what holds, what fails and what changed in a client, as lines."""
+    yield _headline(client, version, before)
+    counts = [f"{trial.count(outcome)} {outcome}" for outcome in (PASSED, FAILED, SKIPPED)]
+    yield f"  {len(trial.outcomes)} tests: {', '.join(counts)}; {trial.repeated} of them were run twice"
+    if trial.seconds_allowed is not None:
+        yield f"  stopped after {trial.seconds_allowed:.0f} s; what had not run by then is not tried"
+    yield from (f"  {line}" for line in _cells(client, before.cells, trial))
+    if trial.sent is None:
         yield "  what it sends to hooks and servers could not be recorded"
         return
-    fields = payloads.differences(payloads.load()[client], sent[client])
+    fields = payloads.differences(payloads.load()[client], trial.sent)
     yield from (f"  {line}" for line in fields or ["no field of an event or of a request changed"])
 
 
-def got_worse(before: Results, after: Results) -> bool:
-    """Whether something that worked does not work any more."""
-    return any(mark == NO and before.cells.get(cell) == YES for cell, mark in after.cells.items())
+def _headline(client: str, version: str, before: Results) -> str:
+    old = before.versions.get(client, "none")
+    return f"{INTEGRATIONS[client].title}: {version} is the newest on the registry, {old} is the version tried before"
+
+
+def _cells(client: str, before: Mapping[Cell, str], trial: Trial) -> Iterator[str]:
+    """Yield the cells that hold, those that fail and why, and those that were decided before but not now."""
+    known = [cell for cell in before if cell.client == client]
+    for mode in Mode:
+        held = [cell.situation for cell, mark in trial.cells.items() if cell.mode is mode and mark == YES]
+        if held:
+            yield f"holds, {mode.value}: {', '.join(held)}"
+    for cell, mark in trial.cells.items():
+        if mark == NO:
+            was = before.get(cell, "not tried")
+            yield f"fails, {cell.mode.value}: {cell.situation} (before: {was}): {'; '.join(trial.reasons(cell))}"
+    for mode in Mode:
+        untried = [cell.situation for cell in known if cell.mode is mode and cell not in trial.cells]
+        if untried:
+            yield f"not tried, {mode.value}: {', '.join(untried)}"
+    if all(before.get(cell) == mark for cell, mark in trial.cells.items()):
+        yield "no cell that was tried changed"
+
+
+def is_complete(before: Results, trial: Trial) -> bool:
+    """Whether everything was tried, and all that worked before works."""
+    worse = any(mark == NO and before.cells.get(cell) == YES for cell, mark in trial.cells.items())
+    return bool(trial.outcomes) and not worse and trial.seconds_allowed is None and trial.sent is not None
 
 
 def main(words: Sequence[str]) -> int:
-    """Install, try and report."""
+    """Install, try and report, one client after the other."""
     clients = [word for word in words if word != "--short"] or list(CLIENTS)
     unknown = [client for client in clients if client not in CLIENTS]
     if unknown:
         print(f"there is no client {unknown[0]!r}; there are {', '.join(CLIENTS)}", file=sys.stderr)
         return 2
-    with TemporaryDirectory(prefix="newest-") as scratch:
-        folder = Path(scratch)
-        versions = dict(_install_newest(clients, folder))
-        after, sent = try_out(versions, folder, short="--short" in words) if versions else (Results({}, {}), {})
-    before = results.load()
-    print("\n".join(line for client in versions for line in report(client, before, after, sent)))
-    return int(got_worse(before, after) or len(versions) < len(clients))
+    options = ["-n", str((os.cpu_count() or 1) + 1), *(["-m", "not long"] if "--short" in words else [])]
+    kept = os.environ.get(OTHER_FOLDER)
+    with nullcontext(kept) if kept else TemporaryDirectory(prefix="newest-") as folder:
+        complete = [_try_newest(client, Path(folder).resolve(), options) for client in clients]
+    return int(not all(complete))
 
 
-def _install_newest(clients: Sequence[str], folder: Path) -> Iterator[tuple[str, str]]:
-    """Install the newest versions; yield the clients and versions that could be installed."""
-    for client in clients:
-        try:
-            package = replace(PACKAGES[client], version=newest_version(PACKAGES[client]))
-            install(client, package, folder)
-        except Missing as missing:
-            print(f"{INTEGRATIONS[client].title}: {missing}", file=sys.stderr, flush=True)
-        else:
-            yield client, package.version
-
-
-def try_out(versions: Mapping[str, str], folder: Path, *, short: bool) -> tuple[Results, dict[str, payloads.Schema]]:
-    """Run the tests against the clients in a folder; return the results and what the clients sent."""
-    os.environ |= {OTHER_FOLDER: str(folder), KEEP: str(folder)}
-    workers = ["-n", str((os.cpu_count() or 1) + 1)]
-    found, _ = run(list(versions), *workers, *(["-m", "not long"] if short else []))
-    del os.environ[ONLY]
-    recording = str(Path(__file__).parent / "test_payloads.py")
-    pytest.main([recording, "-q", "-p", "no:cacheprovider", "-k", " or ".join(f"[{name}]" for name in versions)])
-    sent = {
-        name: json.loads(file.read_text(encoding="utf-8"))
-        for name in versions
-        if (file := folder / f"{name}.json").exists()
-    }
-    return Results(versions, found.cells), sent
+def _try_newest(client: str, folder: Path, options: Sequence[str]) -> bool:
+    """Try the newest version of a client and print the report; return whether everything was tried and works."""
+    before, version = results.load(), "unknown"
+    try:
+        version = newest_version(PACKAGES[client])
+        install(client, replace(PACKAGES[client], version=version), folder, INSTALL_TIMEOUT_SECONDS)
+    except Missing as missing:
+        # The last line says why; the lines above are npm's.
+        reason = str(missing).splitlines()[-1]
+        print(f"{_headline(client, version, before)}\n  not tried: {reason}", flush=True)
+        return False
+    trial = try_out(client, folder, TRIAL_TIMEOUT_SECONDS, *options)
+    print("\n".join(report(client, version, before, trial)), flush=True)
+    return is_complete(before, trial)
 
 
 if __name__ == "__main__":

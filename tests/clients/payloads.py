@@ -19,7 +19,7 @@ RECORDING = """\
 copy={folder}/$(date +%s%N).$$
 exec {program} "$@" < <(tee "$copy")
 """
-METHODS = ("initialize", "tools/call")
+METHODS = ("initialize", "server/discover", "tools/call")
 """The requests to a server that are described; which others there are depends on what the server offers."""
 
 FREE_FORM = ("args", "tool_input", "tool_response", "arguments", "input", "output", "background_tasks")

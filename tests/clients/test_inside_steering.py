@@ -1,5 +1,6 @@
 """In a real client at work, a person edits the plan, stops the agent, pauses it and lets it go on."""
 
+from collections.abc import Mapping, Sequence
 from time import sleep
 
 import pytest
@@ -20,8 +21,11 @@ DONE = [("Write the parser", "completed"), ("Wire it up", "completed")]
 SETTLING_SECONDS = 3.0
 """How long the hook of a stop may take after the message is shown."""
 
-SAY_SO = ("claude", "pi")
-"""Clients that end no turn for a hook: their model is told to end it."""
+STOPPED: Mapping[str, Sequence[str]] = {
+    "claude": (STOP["text"], "hook stopped continuation", "stopped by tildone stop"),
+    "pi": (STOP["text"],),
+}
+"""What ends a stopped turn. Pi and old versions of Claude Code end none for a hook: their model is told to end it."""
 
 in_every_client = pytest.mark.parametrize("name", CLIENTS)
 
@@ -59,7 +63,7 @@ def test_a_stopped_agent_ends_its_turn_with_open_tasks(name: str, mode: str, mak
     with ActingModel(name, mode, PLAN, goes_on, STOP, FINISH, ALL) as model:
         client = install_in(mode, name, make_sandbox(model))
         with conversation(client, mode) as say:
-            say(TASK, STOP["text"] if name in SAY_SO else "topped by the person")
+            say(TASK, *STOPPED.get(name, ["topped by the person"]))
             stopped_after = len(model.requests)
 
     assert stopped_after <= 3

@@ -21,7 +21,9 @@ WAITS_FOR_SUBAGENT = "wait for the subagent"
 
 STARTS: Mapping[str, Sequence[Turn]] = {
     "claude": [
-        {"tool": "Agent", "args": {"description": "look", "prompt": SUBTASK, "subagent_type": "general-purpose"}}
+        {"tool": "Agent", "args": {"description": "look", "prompt": SUBTASK, "subagent_type": "general-purpose"}},
+        # Newer versions run it in the background, and wake the agent when the subagent has ended.
+        {"text": "I wait for it."},
     ],
     "codex": [{"tool": "spawn_agent", "args": {"message": SUBTASK}}, {"text": WAITS_FOR_SUBAGENT}],
     "opencode": [{"tool": "task", "args": {"description": "look", "prompt": SUBTASK, "subagent_type": "general"}}],
@@ -116,9 +118,15 @@ NATIVE: Mapping[str, Turn] = {
 @pytest.mark.parametrize("name", NATIVE)
 @proves("subagents")
 def test_a_subagents_own_todo_tool_writes_to_its_own_list_too(name: str, make_sandbox: MakeSandbox) -> None:
+    start, *waits = STARTS[name]
+    if name == "claude":
+        # Subagents in the background have no todo tool of the client's own.
+        start = {**start, "args": {**start["args"], "run_in_background": False}}
+        waits = []
     main: list[Turn] = [
         {"tool": "todo", "args": {"add": MAIN}},
-        *STARTS[name],
+        start,
+        *waits,
         {"tool": "todo", "args": {"done": [1, 2]}},
         {"text": "All of it is done."},
     ]

@@ -44,7 +44,9 @@ def test_a_failed_download_leaves_the_old_installation(tmp_path: Path, monkeypat
     monkeypatch.setenv("npm_config_fetch_retries", "0")
     monkeypatch.setenv("npm_config_cache", str(tmp_path / "cache"))
 
-    with pytest.raises(Missing, match=r"(?s)ECONNREFUSED.*could not install greeter 1\.0\.0; is the network reachable"):
+    with pytest.raises(
+        Missing, match=r"(?s)ECONNREFUSED.*could not install greeter 1\.0\.0: .*; is the network reachable"
+    ):
         install.install("greeter", Package("greeter", "1.0.0"), folder)
 
     assert [path.name for path in folder.iterdir()] == ["greeter"]
@@ -70,7 +72,8 @@ def test_a_client_without_a_build_for_this_platform_is_skipped(
     ours = own_package(tmp_path)
     failing = tmp_path / "failing"
     failing.mkdir()
-    scripts = {"postinstall": "echo 'npm error code ETARGET'; exit 1"}
+    lines = "npm error code ETARGET", "npm error notarget No matching version found for failing-arm@1.0.0."
+    scripts = {"postinstall": f"{'; '.join(f'echo {line}' for line in lines)}; exit 1"}
     manifest = {"name": "failing", "version": "1.0.0", "scripts": scripts}
     (failing / "package.json").write_text(json.dumps(manifest), encoding="utf-8")
     packages = {"failing": Package("failing", f"file:{failing}", scripts=True), "greeter": ours}
@@ -80,9 +83,25 @@ def test_a_client_without_a_build_for_this_platform_is_skipped(
     assert install.main([], tmp_path / "clients") == 0
 
     printed = capsys.readouterr().out
-    assert f"failing file:{failing} has no build for this platform: its tests are skipped" in printed
+    reason = "No matching version found for failing-arm@1.0.0; its tests are skipped"
+    assert f"npm could not install failing file:{failing}: {reason}\n" in printed
     assert installed("greeter", ours, tmp_path / "clients")
     assert not installed("failing", packages["failing"], tmp_path / "clients")
+
+
+@pytest.mark.parametrize(
+    ("lines", "reason"),
+    [
+        (
+            ["code 1", "npm error notarget No matching version found for a@1.", "Help."],
+            "No matching version found for a@1",
+        ),
+        (["code E404", "404 Not Found", "A complete log of this run can be found in: x"], "404 Not Found"),
+        ([], "npm printed nothing"),
+    ],
+)
+def test_the_reason_of_npm_is_the_missing_version_or_the_last_line(lines: list[str], reason: str) -> None:
+    assert install.npm_reason("".join(f"npm error {line}\n" for line in lines)) == reason
 
 
 def test_an_unknown_client_is_refused(capsys: pytest.CaptureFixture[str]) -> None:

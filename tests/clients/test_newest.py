@@ -5,63 +5,118 @@ from pathlib import Path
 
 import pytest
 
-from tests.clients import newest, payloads
+from tests.clients import newest, payloads, results
 from tests.clients.install import Missing, Package
-from tests.clients.newest import got_worse, newest_version, report
-from tests.clients.results import NO, YES, Results
+from tests.clients.newest import is_complete, newest_version, report
+from tests.clients.results import YES, Results
 from tests.clients.situations import Cell, Mode
+from tests.clients.trial import FAILED, PASSED, SKIPPED, Outcome, Trial, trial_of
 
 HELD = Cell("held", "pi", Mode.HEADLESS)
 STOP = Cell("stop", "pi", Mode.TERMINAL)
-BEFORE = Results({"pi": "1.0"}, {HELD: YES})
+EDIT = Cell("edit", "pi", Mode.TERMINAL)
+BEFORE = Results({"pi": "1.0"}, {HELD: YES, EDIT: YES})
+SENT = payloads.load()["pi"]
+HEAD = "pi: 1.1 is the newest on the registry, 1.0 is the version tried before"
+
+on_unix = pytest.mark.skipif(os.name == "nt", reason="the npm of this test is a shell script")
 
 
-def test_a_report_names_versions_cells_and_fields() -> None:
-    sent = {"pi": {**payloads.load()["pi"], "a_new_event": ["directory"]}}
+def outcome(test: str, result: str, *cells: Cell, attempt: int = 1, reason: str = "") -> Outcome:
+    return Outcome(test, attempt, result, [str(cell) for cell in cells], reason)
 
-    lines = list(report("pi", BEFORE, Results({"pi": "1.1"}, {HELD: NO, STOP: YES}), sent))
+
+def test_a_report_names_versions_what_holds_what_fails_and_the_fields() -> None:
+    outcomes = [outcome("a", FAILED, HELD, reason="assert 2 == 1"), outcome("b", PASSED, STOP), outcome("c", SKIPPED)]
+
+    lines = list(report("pi", "1.1", BEFORE, trial_of(outcomes, {**SENT, "a_new_event": ["directory"]})))
 
     assert lines == [
-        "pi: 1.0 -> 1.1, 2 cells tried",
-        "  held, headless: yes -> no",
-        "  stop, terminal: not tried -> yes",
+        HEAD,
+        "  3 tests: 1 passed, 1 failed, 1 skipped; 0 of them were run twice",
+        "  holds, terminal: stop",
+        "  fails, headless: held (before: yes): assert 2 == 1",
+        "  not tried, terminal: edit",
         "  event a_new_event is new: directory",
     ]
 
 
 def test_a_report_says_that_nothing_changed() -> None:
-    after = Results({"pi": "1.1"}, {HELD: YES})
+    outcomes = [outcome("a", PASSED, HELD), outcome("b", PASSED, EDIT)]
 
-    assert list(report("pi", BEFORE, after, {"pi": payloads.load()["pi"]})) == [
-        "pi: 1.0 -> 1.1, 1 cells tried",
-        "  no cell changed",
+    assert list(report("pi", "1.1", BEFORE, trial_of(outcomes, SENT))) == [
+        HEAD,
+        "  2 tests: 2 passed, 0 failed, 0 skipped; 0 of them were run twice",
+        "  holds, headless: held",
+        "  holds, terminal: edit",
+        "  no cell that was tried changed",
         "  no field of an event or of a request changed",
     ]
-    assert list(report("pi", BEFORE, after, {}))[-1] == "  what it sends to hooks and servers could not be recorded"
 
 
-@pytest.mark.parametrize(("mark", "worse"), [(YES, False), (NO, True)])
-def test_what_worked_and_fails_now_is_a_failure(mark: str, *, worse: bool) -> None:
-    """What was not tried before is not."""
-    assert got_worse(BEFORE, Results({"pi": "1.1"}, {HELD: mark, STOP: NO})) is worse
+def test_a_report_says_what_is_missing() -> None:
+    lines = list(report("pi", "1.1", BEFORE, trial_of([], None, 900.0)))
+
+    assert "  stopped after 900 s; what had not run by then is not tried" in lines
+    assert lines[-1] == "  what it sends to hooks and servers could not be recorded"
 
 
-@pytest.mark.skipif(os.name == "nt", reason="the npm of this test is a shell script")
 @pytest.mark.parametrize(
-    ("script", "complaint"), [("exit 1", "could not look up pi"), ("echo", "could not look up pi")]
+    ("trial", "complete"),
+    [
+        (trial_of([outcome("a", PASSED, HELD)], SENT), True),
+        (trial_of([outcome("a", PASSED, HELD), outcome("b", FAILED, STOP)], SENT), True),
+        (trial_of([outcome("a", FAILED, HELD)], SENT), False),
+        (trial_of([outcome("a", PASSED, HELD)], SENT, 900.0), False),
+        (trial_of([outcome("a", PASSED, HELD)], None), False),
+        (trial_of([], SENT), False),
+    ],
+    ids=["works", "never worked", "fails now", "stopped", "not recorded", "no test"],
 )
-def test_a_version_that_npm_does_not_know_is_reported(
-    script: str, complaint: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    npm = tmp_path / "npm"
-    npm.write_text(f"#!/bin/sh\n{script}\n", encoding="utf-8")
-    npm.chmod(0o755)
-    monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
+def test_what_worked_and_fails_now_is_a_failure_and_so_is_what_was_not_tried(trial: Trial, *, complete: bool) -> None:
+    assert is_complete(BEFORE, trial) is complete
 
-    with pytest.raises(Missing, match=complaint):
+
+@on_unix
+@pytest.mark.parametrize("script", ["exit 1", "echo", "echo '{\"error\": {}}'"])
+def test_a_version_that_npm_does_not_know_is_reported(
+    script: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_npm(tmp_path, monkeypatch, script)
+
+    with pytest.raises(Missing, match="could not look up pi"):
         newest_version(Package("pi", "1.0"))
+
+
+@on_unix
+def test_a_client_that_cannot_be_installed_is_reported_with_the_reason_of_npm(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The exit code is 1, and nothing is left in the folder."""
+    lines = "npm error code E403", "npm error 403 Forbidden"
+    fails = f"{'; '.join(f'echo {line}' for line in lines)}; exit 1"
+    write_npm(tmp_path, monkeypatch, f"if [ $1 = view ]; then echo '\"1.1\"'; else {fails}; fi")
+    folder = tmp_path / "clients"
+    monkeypatch.setenv("CLIENTS_IN", str(folder))
+
+    assert newest.main(["pi"]) == 1
+
+    reason = "npm could not install @earendil-works/pi-coding-agent 1.1: 403 Forbidden; is the network reachable?"
+    versions = f"1.1 is the newest on the registry, {results.load().versions['pi']} is the version tried before"
+    assert capsys.readouterr().out == f"pi: {versions}\n  not tried: {reason}\n"
+    assert list(folder.iterdir()) == []
 
 
 def test_an_unknown_client_is_named(capsys: pytest.CaptureFixture[str]) -> None:
     assert newest.main(["emacs"]) == 2
     assert capsys.readouterr().err.startswith("there is no client 'emacs'; there are claude, codex")
+
+
+def write_npm(folder: Path, monkeypatch: pytest.MonkeyPatch, script: str) -> None:
+    """Put a program named npm on the PATH."""
+    programs = folder / "bin"
+    programs.mkdir()
+    npm = programs / "npm"
+    npm.write_text(f"#!/bin/sh\n{script}\n", encoding="utf-8")
+    npm.chmod(0o755)
+    monkeypatch.setenv("PATH", str(programs), prepend=os.pathsep)

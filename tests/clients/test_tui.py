@@ -23,6 +23,8 @@ PLAN: Turn = {"tool": "todo", "args": {"add": ["Write the parser", "Wire it up"]
 FINISH: Turn = {"tools": [["todo", {"done": 1}], ["todo", {"done": 2}]]}
 STOP: Turn = {"text": "I stop here."}
 ALL: Turn = {"text": "All of it is done."}
+NUDGES = 3
+"""How often an agent is continued that does nothing and repeats the same message."""
 
 in_every_client = pytest.mark.parametrize("name", CLIENTS)
 
@@ -42,6 +44,39 @@ def test_an_agent_at_a_terminal_is_continued_until_its_plan_is_done(name: str, m
     assert [GO_ON in last_message(request) for request in model.requests] == [False, False, True, False]
     assert client.tasks == [("Write the parser", "completed"), ("Wire it up", "completed")]
     assert GO_ON in shown
+
+
+@in_every_client
+@pytest.mark.long
+@proves("released", tui=True)
+def test_a_person_at_a_terminal_sees_that_an_agent_without_progress_was_released(
+    name: str, make_sandbox: MakeSandbox
+) -> None:
+    """After a few nudges, the client shows why it was let go."""
+    with PatientModel(PLAN, {**STOP, "repeat": True}, wait=WAIT.get(name)) as model:
+        client = install_for_terminal(name, make_sandbox(model))
+        with at_terminal(client) as screen:
+            screen.say(TASK)
+            screen.until("tildone lets the agent go: stopped 3 times more with the same words")
+
+    assert [GO_ON in last_message(request) for request in model.requests] == [False, False] + [True] * NUDGES
+    assert client.tasks == [("Write the parser", "pending"), ("Wire it up", "pending")]
+
+
+@pytest.mark.parametrize("name", ["claude", "pi"])
+@pytest.mark.long
+@proves("status line", tui=True)
+def test_the_plan_is_on_the_screen_all_the_time(name: str, make_sandbox: MakeSandbox) -> None:
+    """In the client's status line, which follows the plan."""
+    first, second = {"text": "Which of the two first?"}, {"text": "Shall I go on?"}
+    with PatientModel(PLAN, first, {"tool": "todo", "args": {"done": 1}}, second, wait=WAIT.get(name)) as model:
+        client = install_for_terminal(name, make_sandbox(model))
+        with at_terminal(client) as screen:
+            screen.say(TASK)
+            screen.until("✓ 0/2 · #1 Write the parser")
+            screen.until(first["text"])
+            screen.say("The first one.")
+            screen.until("✓ 1/2 · #2 Wire it up")
 
 
 @in_every_client

@@ -19,7 +19,13 @@ WAIT_SECONDS = 80.0
 ATTEMPTS, UNCHANGED_SECONDS = 10, 4.0
 """How often keys are sent that do not change the screen, and when they are sent again."""
 
-ENTER, ESCAPE, DOWN = "\r", "\x1b", "\x1b[B"
+QUIET_SECONDS, MAX_SETTLE_SECONDS = 0.7, 8.0
+"""A client has settled when it prints nothing for this long; one that never pauses is not waited for any longer."""
+
+ENTER, ESCAPE, UP, DOWN = "\r", "\x1b", "\x1b[A", "\x1b[B"
+
+LEADS_TO_YES: Mapping[str, str] = {"❯ No, exit": DOWN, "❯ Continue without using this MCP server": UP}
+"""Newer versions of Claude Code have selected no; the key selects yes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,13 +42,14 @@ class StartPrompt:
 
 
 FOLDER, _SERVER, _HOOKS = "whether you trust th", "whether to use the new MCP server", "whether you trust the new hooks"
-_CLAUDE_FOLDER = StartPrompt(FOLDER, "Quick safety check: Is this a project you created or one you trust?")
+_CLAUDE_FOLDER = StartPrompt(FOLDER, "Yes, I trust this folder")
+_CLAUDE_SERVER = StartPrompt(_SERVER, "Continue without using this MCP server")
 _CODEX_HOOKS = StartPrompt(_HOOKS, "Hooks need review", (DOWN, ENTER))
 _GEMINI_FOLDER = StartPrompt(FOLDER, "Do you trust the files in this folder?")
 
 PROMPTS: Mapping[tuple[str, str], tuple[StartPrompt, ...]] = {
     ("claude", "user"): (_CLAUDE_FOLDER,),
-    ("claude", "project"): (_CLAUDE_FOLDER, StartPrompt(_SERVER, "New MCP server found in this project: tildone")),
+    ("claude", "project"): (_CLAUDE_FOLDER, _CLAUDE_SERVER),
     ("codex", "user"): (_CODEX_HOOKS,),
     ("codex", "project"): (StartPrompt(FOLDER, "Trust this folder?"), _CODEX_HOOKS),
     ("gemini", "user"): (_GEMINI_FOLDER,),
@@ -57,14 +64,14 @@ PROMPTS: Mapping[tuple[str, str], tuple[StartPrompt, ...]] = {
 STARTING = "Startup is still in progress"
 """What pi says of a prompt that it does not accept yet."""
 
-READY: Mapping[str, str] = {
-    "claude": "Tips for getting started",
-    "codex": "Ask Codex to do anything",
-    "gemini": "1 MCP server",
-    "opencode": "Ask anything...",
-    "pi": "(auto)",
+READY: Mapping[str, Sequence[str]] = {
+    "claude": ("Tips for getting started", "manual mode on"),
+    "codex": ("Ask Codex to do anything",),
+    "gemini": ("1 MCP server",),
+    "opencode": ("Ask anything...",),
+    "pi": ("(auto)",),
 }
-"""What is on the screen when a client waits for a prompt."""
+"""What is on the screen when a client waits for a prompt; more than one text if it differs by version."""
 
 COMMANDS: Mapping[str, Sequence[str]] = {
     "claude": ("claude", "--model", "claude-sonnet-4-5"),
@@ -109,8 +116,9 @@ class Screen(Pane):
     def say(self, text: str) -> None:
         """Type a prompt and send it."""
         self.press(text)
-        # A client takes a line end that arrives together with the text as part of a pasted text.
+        # A client takes a line end that arrives soon after the text as part of a pasted text.
         self.until(text)
+        self.settle()
         self.press(ENTER)
         for _ in range(ATTEMPTS):
             if STARTING not in self.screen:
@@ -119,6 +127,13 @@ class Screen(Pane):
             with contextlib.suppress(TimedOut):
                 self.next_line(time.monotonic() + UNCHANGED_SECONDS)
             self.send(ENTER)
+
+    def settle(self) -> None:
+        """Wait until the client pauses."""
+        deadline = time.monotonic() + MAX_SETTLE_SECONDS
+        with contextlib.suppress(TimedOut):
+            while time.monotonic() < deadline:
+                self.next_line(time.monotonic() + QUIET_SECONDS)
 
     def press(self, keys: str) -> None:
         """Send keys until the screen changes: a client may draw a screen before it reads what is typed there."""
@@ -136,8 +151,20 @@ class Screen(Pane):
         """Say yes to each question."""
         for prompt in prompts:
             self.until(prompt.text)
-            for key in prompt.keys:
-                self.press(key)
+            for _ in range(ATTEMPTS):
+                no = next((no for no in LEADS_TO_YES if no in self.screen), None)
+                for key in prompt.keys if no is None else (LEADS_TO_YES[no], *prompt.keys):
+                    self.press(key)
+                if no is None or not self._is_shown_again(no):
+                    break
+
+    def _is_shown_again(self, text: str) -> bool:
+        """Whether a question is drawn anew with this answer selected: an early answer may be lost."""
+        try:
+            self.until(text, seconds=UNCHANGED_SECONDS)
+        except TimedOut:
+            return False
+        return True
 
 
 def install_for_terminal(
@@ -170,7 +197,7 @@ def at_terminal(client: InstalledClient, *options: str, again: bool = False, wor
     with Screen(command, client.sandbox.work, client.environ, size=SIZE, seconds=SESSION_SECONDS) as screen:
         if not again:
             screen.answer(expected_prompts(client))
-        screen.until(READY[client.name] if works or client.name != "gemini" else "Type your message")
+        screen.until(*(READY[client.name] if works or client.name != "gemini" else ["Type your message"]))
         yield screen
 
 

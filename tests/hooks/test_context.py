@@ -102,19 +102,38 @@ def test_a_model_that_never_saw_the_plan_gets_all_of_it(agent: HookedAgent) -> N
     assert context(agent, HookPoint.PROMPT, prompt="Go on") == ""
 
 
-def test_a_model_gets_the_plan_again_after_compaction(workspace: Workspace) -> None:
-    """Gemini CLI also announces compactions that it does not carry out."""
-    agent = HookedAgent(workspace, GEMINI)
-    workspace.plan(*OPEN)
+def test_a_model_gets_the_plan_again_after_compaction(agent: HookedAgent) -> None:
+    agent.workspace.plan(*OPEN)
     context(agent, HookPoint.PROMPT, prompt="Begin")
 
-    agent.report(HookPoint.COMPACTION, trigger="auto")
-    still = context(agent, HookPoint.PROMPT, prompt="Go on")
     agent.report(HookPoint.COMPACTION, trigger="manual")
 
-    assert still == ""
     assert agent.seen_head is None
     assert "Write the parser" in context(agent, HookPoint.PROMPT, prompt="Go on")
+
+
+def test_where_a_compaction_may_go_unnoticed_every_prompt_of_a_person_comes_with_the_plan(workspace: Workspace) -> None:
+    """Gemini CLI announces many more compactions than it carries out."""
+    agent = HookedAgent(workspace, GEMINI)
+    workspace.plan(*OPEN)
+    first = context(agent, HookPoint.PROMPT, prompt="Begin")
+
+    agent.report(HookPoint.COMPACTION, trigger="auto")
+    again = context(agent, HookPoint.PROMPT, prompt="Go on")
+    workspace.session.change((Append((Task("Measure it"),)),))
+    changed = context(agent, HookPoint.PROMPT, prompt="Go on")
+
+    assert first.count("Write the parser") == 1
+    assert again == first
+    assert changed.startswith("Your plan was changed since you last saw it (by the user): added #3 “Measure it”.\n")
+    assert changed.endswith(first.replace("Wire it up", "Wire it up\n3 Measure it"))
+    assert agent.seen_head == workspace.session.state.head
+
+
+def test_a_finished_plan_does_not_come_with_a_prompt(workspace: Workspace) -> None:
+    workspace.plan(("Write the parser", "completed"))
+
+    assert context(HookedAgent(workspace, GEMINI), HookPoint.PROMPT, prompt="Go on") == ""
 
 
 @pytest.mark.parametrize("integration", [CURSOR, COPILOT], ids=lambda integration: integration.name)

@@ -89,12 +89,13 @@ def test_an_agent_in_a_subfolder_works_on_the_project(tmp_path: Path) -> None:
         ({"prompt": "Go on"}, True),
         ({"prompt": "Go on", "source": "user"}, True),
         ({"prompt": "Go on", "source": "loop_wakeup"}, False),
+        ({"prompt": "<task-notification>\n<task-id>a1</task-id>\n</task-notification>"}, False),
         ({"prompt": "  "}, False),
         ({}, False),
     ],
 )
 def test_a_prompt_may_not_come_from_a_person(payload: dict[str, object], *, person: bool) -> None:
-    """It may come from a timer, or be empty: some agents report a prompt at every step."""
+    """It may come from a timer or a background task, or be empty: some agents report a prompt at every step."""
     assert event(payload, point=HookPoint.PROMPT).from_person is person
 
 

@@ -72,7 +72,7 @@ def test_a_change_is_told_after_the_next_tool_call_and_only_once(
     told = [after_tool(agent) for _ in range(2)]
 
     assert (before, told) == ("", [ADDED, ""])
-    assert said(agent, HookPoint.PROMPT, prompt="Go on") == ""
+    assert ADDED not in said(agent, HookPoint.PROMPT, prompt="Go on")
 
 
 def test_a_change_is_told_after_a_tool_call_that_failed(agent: HookedAgent) -> None:

@@ -74,6 +74,22 @@ def test_a_subagent_is_held_to_its_own_list_only_and_its_parent_not_to_it(agent:
     assert agent.stops() == ""
 
 
+def test_a_subagent_in_the_background_is_held_and_its_parent_waits_for_it(agent: HookedAgent) -> None:
+    """Claude Code lists the subagent that stops and its siblings as running; a command of the subagent wakes it."""
+    agent.workspace.plan(*OPEN)
+    writes(agent, ("Look", "pending"), **EXPLORE)
+    subagents = [
+        {"id": name, "type": "subagent", "status": "running", "agent_type": "Explore"} for name in ("a1", "a2")
+    ]
+    command = {"id": "b1", "type": "shell", "status": "running"}
+
+    held = stops(agent, background_tasks=subagents, **EXPLORE)
+
+    assert "Look" in held["reason"]
+    assert stops(agent, background_tasks=[*subagents, command], **EXPLORE) == {}
+    assert agent.stops(background_tasks=subagents) == ""
+
+
 def test_the_parent_is_held_to_its_plan_and_the_subagent_is_not(agent: HookedAgent) -> None:
     agent.workspace.plan(*OPEN)
     writes(agent, ("Look", "completed"), **EXPLORE)

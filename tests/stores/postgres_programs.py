@@ -5,6 +5,7 @@ Each ends with the test that started it.
 
 import os
 import sys
+import time
 from threading import Thread
 
 import psycopg
@@ -15,6 +16,9 @@ from tildone.stores.postgres.store import PostgresStore
 
 LONG_ENOUGH = 60.0
 END = "end"
+CONNECTIONS = 2
+"""Of a store that has waited: one for statements, and one that listens."""
+
 OURS = "SELECT pid FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'tildone'"
 
 
@@ -64,7 +68,9 @@ def fork(url: str) -> None:
     """Use a store in a forked process, print the result, and continue in the parent."""
     store = PostgresStore(url)
     store.wait("s", None, 0.01)
-    before = backends(url)
+    # The connection that listens may take longer than the wait.
+    while len(before := backends(url)) < CONNECTIONS:
+        time.sleep(0.01)
     child = os.fork()
     if not child:
         for use in (store.session_head, lambda session: store.wait(session, None, 1)):

@@ -6,6 +6,8 @@ import signal
 import sys
 import time
 from collections.abc import Callable
+from importlib import import_module
+from pkgutil import walk_packages
 from typing import TextIO
 
 from tildone.core.ops import At, Mark, Write
@@ -47,8 +49,11 @@ def write_cramped(store: Store) -> None:
 
 def become_nobody() -> None:
     """Drop root privileges, after importing what stores import late: Python may be in a folder of root's."""
-    import json  # noqa: F401, PLC0415  see above
-
+    for room in ("core", "log", "loop", "history", "stores"):
+        package = import_module(f"tildone.{room}")
+        for module in walk_packages(package.__path__, f"{package.__name__}."):
+            import_module(module.name)
+    import_module("json")
     if os.geteuid() == 0:
         os.setgroups([])
         os.setgid(NOBODY)

@@ -58,6 +58,11 @@ def agent_process(hosts: Collection[str] = ()) -> int:
     return nearest
 
 
+def is_below(pids: Collection[int]) -> bool:
+    """Return whether one of these processes has started this one, directly or not; False without `/proc`."""
+    return os.path.exists("/proc/self/stat") and any(pid in pids for pid in _ancestors(os.getppid()))
+
+
 def start_time(pid: int) -> int:
     """Return when a process started, in clock ticks since boot; 0 if that cannot be determined."""
     fields = _stat(pid)[1] if pid else []

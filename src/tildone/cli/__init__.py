@@ -121,5 +121,6 @@ def _report(message: str, code: int, before: str = "") -> int:
     # Only errors need it.
     from tildone.views.sanitize import printable_lines  # noqa: PLC0415  see above
 
+    sys.stdout.flush()
     print(f"{before}tildone:", "\n".join(printable_lines(message)), file=sys.stderr)
     return code

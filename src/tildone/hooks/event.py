@@ -40,6 +40,9 @@ PERSON_SOURCES = ("user", "sdk", "")
 FINISHED = frozenset({"completed", "complete", "done", "failed", "error", "killed", "stopped", "cancelled", "canceled"})
 """The statuses of a background task that no longer runs."""
 
+SUBAGENT_TASK = "subagent"
+"""The type of a background task that is a subagent."""
+
 
 @value
 class HookEvent:
@@ -99,7 +102,9 @@ class HookEvent:
     @property
     def from_person(self) -> bool:
         """Whether a prompt appears to have been typed by a person."""
-        return self.text("prompt").strip() != "" and self.text("source") in PERSON_SOURCES
+        prompt = self.text("prompt").strip()
+        is_own = prompt.startswith(self.hooks.own_prompts)
+        return prompt != "" and not is_own and self.text("source") in PERSON_SOURCES
 
     @property
     def in_plan_mode(self) -> bool:
@@ -119,12 +124,16 @@ class HookEvent:
 
     @property
     def will_wake(self) -> bool:
-        """Whether a background task or a timer will wake the agent by itself."""
+        """Whether a background task or a timer will wake the agent by itself.
+
+        A subagent is not woken by subagents: those that its event lists are the subagent itself and its siblings.
+        """
         tasks, timers = self.get("background_tasks"), self.get("scheduled_tasks")
+        ignored = SUBAGENT_TASK if self.text("subagent") else None
         running = [
             task
             for task in (tasks if isinstance(tasks, list) else ())
-            if isinstance(task, dict) and task.get("status") not in FINISHED
+            if isinstance(task, dict) and task.get("status") not in FINISHED and task.get("type", "") != ignored
         ]
         return bool(running) or (isinstance(timers, list) and bool(timers))
 

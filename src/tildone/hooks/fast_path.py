@@ -113,7 +113,9 @@ def _is_silent(event: HookEvent, summary: SessionSummary) -> bool:
         case HookPoint.SESSION_START:
             return not (summary.workable or summary.blocked)
         case HookPoint.PROMPT:
-            return not _has_news(summary) and not (summary.continued and event.from_person)
+            repeats = repeats_plan(event) and (summary.workable or summary.blocked)
+            resets = summary.continued and event.from_person
+            return not _has_news(summary) and not resets and not repeats
         case HookPoint.BEFORE_TOOL:
             return summary.directive != STOP
         case HookPoint.AFTER_TOOL | HookPoint.TOOL_FAILED:
@@ -126,6 +128,14 @@ def _is_silent(event: HookEvent, summary: SessionSummary) -> bool:
 def _has_news(summary: SessionSummary) -> bool:
     """Return whether something has happened since the model saw the plan, or there are tasks that it never saw."""
     return summary.seen != summary.head if summary.seen else summary.workable or summary.blocked
+
+
+def repeats_plan(event: HookEvent) -> bool:
+    """Return whether a person's prompt comes with the plan even if the model has seen it.
+
+    It does where the agent may compact the conversation before the prompt without a sign of it.
+    """
+    return event.hooks.compaction_trigger != "" and event.from_person
 
 
 def accepts_news(event: HookEvent) -> bool:

@@ -20,7 +20,7 @@ from tildone.core.query import open_tasks
 from tildone.dialects.native import context as plan_context
 from tildone.dialects.native import describe_changes
 from tildone.errors import StoreError
-from tildone.hooks.fast_path import accepts_news, writes_native_list
+from tildone.hooks.fast_path import accepts_news, repeats_plan, writes_native_list
 from tildone.hooks.reply import HookReply, can_reply
 from tildone.integrations.record import HookPoint, ReplyKind
 from tildone.log.events import Actor, Directive
@@ -61,7 +61,7 @@ def prompted(context: HookContext) -> HookReply | None:
     """Return what changed in the plan since the model last saw it; a person's prompt also resets every count."""
     if context.event.from_person:
         context.session.reset_counts()
-    return _one_at_a_time(context, lambda: _news(context))
+    return _one_at_a_time(context, lambda: _with_plan(context, _news(context)))
 
 
 def tool_called(context: HookContext) -> HookReply | None:
@@ -104,6 +104,14 @@ def _mirrored(context: HookContext) -> HookReply | None:
         session.set_seen_head(state.head)
         return None
     return _tell(context, outcome.before, state.head)
+
+
+def _with_plan(context: HookContext, reply: HookReply | None) -> HookReply | None:
+    """Return the reply to a prompt with the plan, if the model may have lost it."""
+    plan = remind(context) if repeats_plan(context.event) else None
+    if plan is None or reply is None or reply == plan:
+        return reply if plan is None else plan
+    return replace(reply, text=f"{reply.text}\n{plan.text}")
 
 
 def _news(context: HookContext) -> HookReply | None:

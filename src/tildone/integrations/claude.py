@@ -151,6 +151,8 @@ INTEGRATION = Integration(
         conversation_variable=CONVERSATION_VARIABLE,
         project_variable="CLAUDE_PROJECT_DIR",
         continues_subagents=True,
+        # The end of a background task, such as a subagent, is a prompt.
+        own_prompts=("<task-notification>",),
     ),
     mcp=McpClient(
         names=("claude-code",),

@@ -23,7 +23,8 @@ POINTS = {
     "SessionEnd": HookPoint.SESSION_END,
 }
 MANUAL = "manual"
-"""Gemini CLI announces a compression before every request, but compresses only when a person asks for it."""
+"""The trigger of a compression that a person asks for. With another one, Gemini CLI announces a compression before
+every request, and carries it out only before a prompt and if the context is half full."""
 
 
 def _configure(installation: Installation) -> None:

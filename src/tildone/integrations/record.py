@@ -117,7 +117,7 @@ class Hooks:
     Replies are templates of the JSON to print: `continue_reply` makes an agent that has stopped continue,
     `context_replies` add text to the model's context, `halt_replies` end its turn, `notice_reply` is for the person.
 
-    Quirks: `compaction_trigger` is the only trigger at which the agent really compacts, if it announces others;
+    Quirks: `compaction_trigger` is the only trigger at which the agent certainly compacts, if it announces others;
     `cumulative_messages` means that its last message repeats all messages since the person's prompt;
     `continues_subagents` means that a subagent that has stopped can be made to continue;
     `shares_process` means that one process runs several conversations. `time_limits` are the seconds after which the
@@ -126,7 +126,7 @@ class Hooks:
     hook can tell whether the tools are there, and name a command if they are not. `attended_if` is an environment
     variable and its value in the interface for people. With another value, the agent shows no notices, but prints what
     a hook that fails at the end of the session writes to standard error. `shows_stderr` means that it shows what a hook
-    that succeeds without a reply writes there.
+    that succeeds without a reply writes there. `own_prompts` are the beginnings of prompts that no person typed.
     """
 
     points: Mapping[str, HookPoint]
@@ -145,6 +145,7 @@ class Hooks:
     starts_servers: bool = False
     attended_if: tuple[str, str] = ("", "")
     shows_stderr: bool = False
+    own_prompts: tuple[str, ...] = ()
 
 
 @value

@@ -27,7 +27,7 @@ from tildone.mcp.pending import PendingRequests
 from tildone.mcp.progress import ProgressNotices
 from tildone.mcp.protocol import Protocol, complete
 from tildone.mcp.reporting import client_message, log_error
-from tildone.mcp.stdio_subscriptions import begin_stream, end_of_stream, subscribe
+from tildone.mcp.stdio_subscriptions import acknowledge, begin_stream, end_of_stream, needs_store, subscribe
 from tildone.mcp.tools import error_reply, tool_result, wants_structured
 from tildone.typing import TYPE_CHECKING
 
@@ -122,6 +122,9 @@ class StdioDispatcher:
         if result is not None:
             return result_line(number, complete(request, result))
         pending = self._pending.add(number, request)
+        if pending.is_stream and not needs_store(request):
+            acknowledge(pending, (), self._output)
+            return None
         try:
             backend = self._opened_backend()
             connection = backend.connection(request)

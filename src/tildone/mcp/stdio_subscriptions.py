@@ -9,6 +9,7 @@ from tildone.mcp.params import LIST_CHANGES
 from tildone.typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
     from typing import Any
 
     from tildone.mcp.backend import Backend
@@ -34,24 +35,34 @@ def subscribe(request: Request, backend: Backend, connection: Connection, output
         backend.subscriptions.watch(uri, snapshot, partial(output.send, line))
 
 
+def needs_store(request: Request) -> bool:
+    """Return whether a stream carries changes of plans. What else a client may ask for never changes."""
+    return bool(request.params["notifications"].get("resourceSubscriptions"))
+
+
+def acknowledge(pending: Pending, uris: Collection[str], output: Output) -> None:
+    """Say which of the wanted notifications the stream of a request will carry; of the resources, these."""
+    wanted = pending.request.params["notifications"]
+    honored: dict[str, Any] = {kind: True for kind in LIST_CHANGES if wanted.get(kind)}
+    if uris:
+        honored["resourceSubscriptions"] = list(uris)
+    meta = {SUBSCRIPTION_KEY: pending.id}
+    output.send(notification_line(ACKNOWLEDGED, {"_meta": meta, "notifications": honored}))
+
+
 def begin_stream(pending: Pending, backend: Backend, connection: Connection, output: Output) -> None:
-    """Say which of the wanted notifications the stream of a request will carry, and begin to send them.
+    """Acknowledge a stream with changes of plans, and begin to send them.
 
     Raises:
         RequestError: the store cannot be read, or there are too many subscriptions.
     """
-    wanted = pending.request.params["notifications"]
-    uris = wanted.get("resourceSubscriptions") or ()
+    uris = pending.request.params["notifications"]["resourceSubscriptions"]
     snapshots = backend.handlers.readable(pending.request, connection, uris)
     backend.subscriptions.begin(pending)
-    honored: dict[str, Any] = {kind: True for kind in LIST_CHANGES if wanted.get(kind)}
-    if snapshots:
-        honored["resourceSubscriptions"] = list(snapshots)
-    meta = {SUBSCRIPTION_KEY: pending.id}
     # Before watching begins, because it must be the first message of the stream. Changes since the snapshots are seen.
-    output.send(notification_line(ACKNOWLEDGED, {"_meta": meta, "notifications": honored}))
+    acknowledge(pending, snapshots, output)
     for uri, snapshot in snapshots.items():
-        line = notification_line(UPDATED, {"_meta": meta, "uri": uri})
+        line = notification_line(UPDATED, {"_meta": {SUBSCRIPTION_KEY: pending.id}, "uri": uri})
         backend.subscriptions.watch(pending, snapshot, partial(output.send, line))
 
 

@@ -134,16 +134,17 @@ def _author(settings: Settings, store: Store, agent: Callable[[], Author]) -> Ca
         nonlocal name
         # Only a process that writes an event looks the name up: that reads files.
         name = name or _person(settings, store)
-        return Author(name, _agent_of_shell()) if actor is Actor.USER else replace(agent(), name=name)
+        return Author(name, agent_here(settings)) if actor is Actor.USER else replace(agent(), name=name)
 
     return author
 
 
-def _agent_of_shell() -> str:
+def agent_here(settings: Settings) -> str:
+    """Return the text of the id of the agent in whose shell this process runs; empty if it is a person's."""
     # Imported here because most hooks write nothing.
     from tildone.agents.shell import agent_of_shell  # noqa: PLC0415  see above
 
-    return agent_of_shell(os.environ)
+    return agent_of_shell(os.environ, open_agents(settings).active(now()))
 
 
 def _person(settings: Settings, store: Store) -> str:

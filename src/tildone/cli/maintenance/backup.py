@@ -12,7 +12,7 @@ from tildone.cli.opening import is_same_store, open_existing_store, settings_for
 from tildone.cli.output.amounts import counted, size
 from tildone.cli.output.data import put_data
 from tildone.cli.output.progress import ProgressLine
-from tildone.cli.output.screen import on_terminal, put
+from tildone.cli.output.screen import on_terminal, put, put_notice
 from tildone.cli.parsing.table import ParsedArgs
 from tildone.config import data_folder
 from tildone.errors import NotFound, Refused, UsageError
@@ -50,7 +50,7 @@ def run(args: ParsedArgs) -> int:
             return _to_standard_output(source)
         return _to_file(source, settings, args)
     except KeyboardInterrupt:
-        print("Interrupted. No backup was written.", file=sys.stderr)
+        put_notice("Interrupted. No backup was written.")
         return INTERRUPTED
     finally:
         source.close()
@@ -87,14 +87,14 @@ def _to_standard_output(source: Store) -> int:
             copyfileobj(file, sys.stdout.buffer)
         sys.stdout.buffer.flush()
     much = f"{counted(copied.sessions, 'session')} with {counted(copied.events, 'event')}"
-    print(f"Wrote {much} to standard output. To restore it: tildone restore -", file=sys.stderr)
+    put_notice(f"Wrote {much} to standard output. To restore it: tildone restore -")
     _warn_of_changes(copied)
     return 0
 
 
 def _warn_of_changes(copied: CopyResult) -> None:
     if copied.changed_since:
-        print(f"{changed_sessions(copied)}; their last changes are not in the backup", file=sys.stderr)
+        put_notice(f"{changed_sessions(copied)}; their last changes are not in the backup")
 
 
 def _path(store: StoreAddress, given: str | None) -> str:

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import os
 import shlex
-import sys
 
 from tildone.cli import INTERRUPTED
 from tildone.cli.opening import is_same_store, open_existing_store, settings_at, settings_for
 from tildone.cli.output.amounts import counted
 from tildone.cli.output.data import put_data
 from tildone.cli.output.progress import ProgressLine
-from tildone.cli.output.screen import put
+from tildone.cli.output.screen import put, put_notice
 from tildone.cli.parsing.table import ParsedArgs
 from tildone.errors import StoreBusy, UsageError
 from tildone.log.copying import copy
@@ -35,7 +34,7 @@ def run(args: ParsedArgs) -> int:
         with ProgressLine() as progress:
             copied = copy(source, target, progress)
     except KeyboardInterrupt:
-        print("Interrupted. Sessions that were copied are kept; rerun the command to resume.", file=sys.stderr)
+        put_notice("Interrupted. Sessions that were copied are kept; rerun the command to resume.")
         return INTERRUPTED
     finally:
         source.close()

@@ -15,7 +15,7 @@ from tildone.cli.opening import is_same_store, open_existing_store, settings_for
 from tildone.cli.output.amounts import counted
 from tildone.cli.output.data import put_data
 from tildone.cli.output.progress import ProgressLine
-from tildone.cli.output.screen import put
+from tildone.cli.output.screen import put, put_notice
 from tildone.cli.output.titles import session_meant, titled_sessions
 from tildone.cli.parsing.table import ParsedArgs
 from tildone.errors import StoreDamaged, UsageError
@@ -61,7 +61,7 @@ def run(args: ParsedArgs) -> int:
             _verify(source, title)
             report = _report(source, settings, args, title)
         except KeyboardInterrupt:
-            print("Interrupted. Sessions that were restored are kept; rerun the command to resume.", file=sys.stderr)
+            put_notice("Interrupted. Sessions that were restored are kept; rerun the command to resume.")
             return INTERRUPTED
         finally:
             source.close()
@@ -147,7 +147,7 @@ def _replace_damaged(settings: Settings, error: StoreDamaged) -> tuple[Store, st
     renamed = f"{path}.damaged-{time.strftime('%Y%m%d-%H%M%S')}"
     while os.path.exists(renamed):
         renamed += "+"
-    print(f"{printable(str(error))}\nThe store is renamed to {printable(renamed)}", file=sys.stderr)
+    put_notice(f"{printable(str(error))}\nThe store is renamed to {printable(renamed)}")
     for name in kind.files(settings.store):
         if os.path.exists(name):
             os.rename(name, renamed + name.removeprefix(path))

@@ -1,4 +1,4 @@
-"""Standard output: what is printed, how wide, and whether in colour. Every verb prints through this module."""
+"""Output: what is printed, how wide, and whether in colour. Every verb prints through this module."""
 
 from __future__ import annotations
 
@@ -26,6 +26,12 @@ def prepare() -> None:
 def put(text: str) -> None:
     """Print a line of tildone's own text."""
     sys.stdout.write(f"{text}\n")
+
+
+def put_notice(text: str) -> None:
+    """Print a line on standard error, after what was printed on standard output: both may go to one place."""
+    sys.stdout.flush()
+    sys.stderr.write(f"{text}\n")
 
 
 def put_raw(text: str) -> None:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import sys
-
+from tildone.cli.output.screen import put_notice
 from tildone.typing import TYPE_CHECKING
 from tildone.views.sanitize import printable
 
@@ -20,11 +19,9 @@ def print_warnings(title: str, warnings: Sequence[ConversionWarning], *, verbose
     """Print the warnings on standard error under a title; only the first few unless `verbose`."""
     if not warnings:
         return
-    # Where both streams are a terminal, what was done comes before what was not.
-    sys.stdout.flush()
-    print(f"{printable(title)}:", file=sys.stderr)
+    put_notice(f"{printable(title)}:")
     for warning in warnings if verbose else warnings[:MAX_LISTED]:
-        print(f"  {printable(warning.text() if verbose else str(warning))}", file=sys.stderr)
+        put_notice(f"  {printable(warning.text() if verbose else str(warning))}")
     more = len(warnings) - MAX_LISTED
     if more > 0 and not verbose:
-        print(f"  and {more} more (use --verbose to list all)", file=sys.stderr)
+        put_notice(f"  and {more} more (use --verbose to list all)")

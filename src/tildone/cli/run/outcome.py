@@ -7,8 +7,8 @@ could not start (see `tildone.errors`); 128 plus its number, a signal ended the 
 from __future__ import annotations
 
 import shlex
-import sys
 
+from tildone.cli.output.screen import put_notice
 from tildone.cli.run.arguments import RunArguments
 from tildone.core.query import open_tasks, progress
 from tildone.distribution import program
@@ -101,5 +101,5 @@ def report_on_stderr(outcome: RunOutcome) -> int:
     """Write the reason and the next step to standard error, for modes whose output is for programs. Return the code."""
     if outcome.code:
         lines = [f"tildone: {outcome.reason}", *filter(None, [outcome.next_step])]
-        sys.stderr.write("".join(f"{line}\n" for text in lines for line in printable_lines(text)))
+        put_notice("\n".join(line for text in lines for line in printable_lines(text)))
     return outcome.code

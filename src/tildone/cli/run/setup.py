@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import shlex
-import sys
 
 from tildone.agents.identity import AgentId
 from tildone.cli.output.progress import ProgressLine
-from tildone.cli.output.screen import put
+from tildone.cli.output.screen import put, put_notice
 from tildone.cli.parsing.table import ParsedArgs
 from tildone.cli.run.arguments import SHELL, parse_arguments, with_options
 from tildone.cli.run.choosing import RESUME, check_writable, choose_conversation
@@ -185,7 +184,7 @@ class RunSetup:
     def _say(self, notice: str) -> None:
         """Tell the person; standard output belongs to the mode."""
         if notice:
-            sys.stderr.write(f"tildone: {notice}\n")
+            put_notice(f"tildone: {notice}")
 
 
 def _policy(given: ParsedArgs) -> PermissionPolicy | None:

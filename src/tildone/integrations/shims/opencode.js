@@ -72,6 +72,7 @@ export const Tildone = async ({ client, directory }) => {
   const informed = new Set() // the sessions that have received their plan since opencode started
   const busy = new Set() // the sessions in which the model is running
   const nudges = new Map() // by session: the prompt that we sent to continue it
+  const summaries = new Map() // by session that is being compacted: the plan that its summary is to contain
 
   const told = new Set() // what the person was told; each notice is shown once
 
@@ -127,6 +128,7 @@ export const Tildone = async ({ client, directory }) => {
   /** Asks the gate whether a session that has become idle continues, and if so sends it the prompt. */
   async function continueIfOpen(sessionID) {
     busy.delete(sessionID)
+    summaries.delete(sessionID)
     if (!(await isRoot(sessionID))) return void (await reportOwn("session.idle", sessionID))
     if (ENDS_WHEN_IDLE) return
     const turn = await lastTurn(sessionID)
@@ -190,7 +192,16 @@ export const Tildone = async ({ client, directory }) => {
 
     "experimental.session.compacting": ignoringErrors(async ({ sessionID }, output) => {
       const { context } = await report("session.created", sessionID)
-      if (context) output.context.push(context)
+      if (!context) return
+      output.context.push(context)
+      summaries.set(sessionID, context)
+    }),
+
+    // The next request contains little more than the summary, and the model that wrote it may have left the plan out.
+    "experimental.text.complete": ignoringErrors(async ({ sessionID }, output) => {
+      const plan = summaries.get(sessionID)
+      summaries.delete(sessionID)
+      if (plan && !output.text.includes(plan)) output.text += `\n\n${plan}`
     }),
 
     "tool.execute.before": async ({ tool, sessionID }, { args }) => {

@@ -68,6 +68,7 @@ function lastMessage(messages: any[]): string {
 
 export default function (pi: any) {
   let informed = false; // whether the model of this conversation has received its plan
+  let compacted = ""; // the plan, if the conversation was compacted and no request was sent since
   const ours = new Set<string>(); // the names of our tools
 
   const told = new Set<string>(); // what the person was told; each notice is shown once
@@ -138,6 +139,7 @@ export default function (pi: any) {
   on("before_agent_start", async (event, ctx) => {
     const first = informed ? undefined : (await report("session_start", ctx)).data.context;
     informed = true;
+    compacted = "";
     const { context } = (await report("before_agent_start", ctx, { text: event.prompt })).data;
     const content = [first, context].filter(Boolean).join("\n");
     return content ? { message: { customType: CUSTOM_TYPE, content, display: false } } : undefined;
@@ -169,7 +171,18 @@ export default function (pi: any) {
     return context ? { content: [...event.content, { type: "text", text: context }] } : undefined;
   });
 
-  on("session_compact", (_event, ctx) => report("session_compact", ctx));
+  on("session_compact", async (_event, ctx) => {
+    compacted = (await report("session_start", ctx)).data.context ?? "";
+    // Afterwards, because the plan is not part of the conversation yet: a later event adds it.
+    await report("session_compact", ctx);
+  });
+
+  on("context", async (event) => {
+    if (!compacted) return undefined;
+    const plan = { role: "custom", customType: CUSTOM_TYPE, content: compacted, display: false, timestamp: Date.now() };
+    compacted = "";
+    return { messages: [...event.messages, plan] };
+  });
 
   on("session_shutdown", (event, ctx) => report("session_shutdown", ctx, { reason: event.reason }));
 }

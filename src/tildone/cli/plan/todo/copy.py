@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import sys
 from base64 import b64encode
 
 from tildone.cli.opening import open_for_reading
-from tildone.cli.output.screen import on_terminal, put, put_raw
+from tildone.cli.output.screen import on_terminal, put, put_notice, put_raw
 from tildone.cli.parsing.table import ParsedArgs
 from tildone.cli.plan.applying import apply_answer
 from tildone.cli.plan.hints import BEGIN
@@ -30,5 +29,5 @@ def run(args: ParsedArgs) -> int:
         put(f"\x1b]52;c;{b64encode(request.text.encode()).decode()}\x07Sent the plan to your terminal's clipboard")
         return 0
     put_raw(request.text.removesuffix("\n"))
-    print("tildone: no clipboard is available; the plan was printed instead", file=sys.stderr)
+    put_notice("tildone: no clipboard is available; the plan was printed instead")
     return 0

@@ -45,7 +45,7 @@ DIFFERENCES = (
     Difference(
         id="drift-bound",
         original="Every change of a status resets the nudge count.",
-        tildone="A second bound ends chains of nudges in which no task is closed or added.",
+        tildone="A second bound ends chains of nudges without progress, and a third one every chain of nudges.",
         why="An agent that keeps toggling a status would never be stopped.",
     ),
     Difference(

@@ -284,11 +284,11 @@ class Session:
     def _moved(self, move: Callable[[], None]) -> Outcome:
         """Move the head and keep the directive: undo and checkout do not affect what the person wants."""
         from tildone.core.reduce import Outcome  # noqa: PLC0415  see the module's docstring
-        from tildone.loop.changing import kept_after_move  # noqa: PLC0415  the same
+        from tildone.loop.changing import fact_after_move  # noqa: PLC0415  the same
 
         before, by_agent = self.state, self.author_of(Actor.USER).agent != ""
         move()
-        self._writer.record(Actor.USER, lambda state: (None, kept_after_move(before, state, by_agent=by_agent)))
+        self._writer.record(Actor.USER, lambda state: (None, fact_after_move(before, state, by_agent=by_agent)))
         return Outcome(before.plan, self.plan)
 
     def _logged(self, done: CompletedCall) -> CompletedCall:

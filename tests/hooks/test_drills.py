@@ -10,7 +10,7 @@ NUDGES = {
     "lies": 3,
     "toggles": 60,
     "rewords": 60,
-    "plans": 117,
+    "plans": 80,
     "touches": 60,
     "fails": 0,
     "asks": 0,

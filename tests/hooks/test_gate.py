@@ -8,7 +8,7 @@ import pytest
 
 from tests.hooks.agent import WITH_HOOKS, HookedAgent, Workspace, hooks_of, plan_of
 from tildone.agents.identity import AgentId, digest
-from tildone.core.ops import Append, Write
+from tildone.core.ops import Append, Mark, Numbered, Write
 from tildone.core.plan import Status, Task
 from tildone.dialects import dialect_named
 from tildone.dialects.by_hand import BY_HAND
@@ -212,15 +212,53 @@ def test_a_persons_prompt_resets_the_bounds_after_one_was_reached(agent: HookedA
     assert agent.stops()
 
 
-def test_a_prompt_in_the_middle_of_a_chain_resets_nothing(agent: HookedAgent) -> None:
-    """Some agents report our own text as a prompt."""
+def test_our_own_text_as_a_prompt_resets_nothing(agent: HookedAgent) -> None:
+    """Some agents report it so."""
     agent.workspace.plan(*OPEN)
     nudge = agent.stops("a")
 
     agent.report(HookPoint.PROMPT, prompt=nudge)
 
     assert agent.workspace.session.state.nudges == 1
-    assert "Steered" not in facts(agent.workspace)
+    assert "DirectiveSet" not in facts(agent.workspace)
+
+
+def test_a_persons_prompt_in_the_middle_of_a_chain_resets_every_count(agent: HookedAgent) -> None:
+    agent.workspace.plan(*OPEN)
+    for word in "abc":
+        agent.stops(word)
+    counted = agent.workspace.session.state.ledger.continued
+
+    agent.report(HookPoint.PROMPT, prompt="Is the parser done?")
+
+    state = agent.workspace.session.state
+    assert (counted, state.ledger.continued, state.nudges, state.drift) == (3, 0, 0, 0)
+
+
+def test_a_prompt_writes_nothing_unless_there_is_something_to_reset(agent: HookedAgent) -> None:
+    agent.workspace.plan(*OPEN)
+    head = agent.workspace.session.state.head
+
+    agent.report(HookPoint.PROMPT, prompt="Begin")
+
+    assert agent.workspace.session.state.head == head
+
+
+@pytest.mark.parametrize("bound", ["max_total = 3", "max_hours = 0"])
+def test_a_bound_holds_whatever_the_agent_does(workspace: Workspace, bound: str) -> None:
+    """Every stop comes after a task was closed."""
+    (workspace.project / "tildone.toml").write_text(f"{bound}\n", encoding="utf-8")
+    workspace.plan(*((f"Task {number}", "pending") for number in range(9)))
+    agent = HookedAgent(workspace)
+    held = 0
+    for number in range(1, 9):
+        workspace.session.change((Mark(Numbered((number,)), Status.COMPLETED),))
+        if not agent.stops(f"Closed {number}."):
+            break
+        held += 1
+
+    assert held == (3 if bound == "max_total = 3" else 1)
+    assert facts(workspace)[-1] == "Tripped"
 
 
 def test_resuming_resets_the_bounds(agent: HookedAgent) -> None:

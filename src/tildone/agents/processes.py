@@ -58,9 +58,9 @@ def agent_process(hosts: Collection[str] = ()) -> int:
     return nearest
 
 
-def is_below(pids: Collection[int]) -> bool:
-    """Return whether one of these processes has started this one, directly or not; False without `/proc`."""
-    return os.path.exists("/proc/self/stat") and any(pid in pids for pid in _ancestors(os.getppid()))
+def is_below(pid: int) -> bool:
+    """Return whether a process has started this one, directly or not; False without `/proc`."""
+    return os.path.exists("/proc/self/stat") and pid in _ancestors(os.getppid())
 
 
 def start_time(pid: int) -> int:

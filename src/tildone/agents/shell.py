@@ -8,11 +8,11 @@ not be told of it again. Nor does an agent speak for a person: it cannot resume 
 from __future__ import annotations
 
 from tildone.agents.identity import agent_id
-from tildone.agents.processes import is_below
+from tildone.agents.processes import is_below, runs_program
 from tildone.typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
     from tildone.agents.registry import Agent
 
@@ -20,12 +20,16 @@ VARIABLES = {"CLAUDE_CODE_SESSION_ID": "claude", "CODEX_SESSION_ID": "codex", "P
 """The variables with the conversation's id, and the integrations; observed in the shells of the running programs."""
 
 
-def agent_of_shell(environ: Mapping[str, str], agents: Iterable[Agent] = ()) -> str:
+def agent_of_shell(
+    environ: Mapping[str, str], agents: Iterable[Agent] = (), program: Callable[[Agent], str] = lambda _: ""
+) -> str:
     """Return the text of the id of the agent whose shell this is; empty if it is nobody's, or not known.
 
-    `agents` are the agents at work; they are looked for among the processes above this one.
+    `agents` are the agents at work, and `program` returns the name of the program of one. They are looked for among the
+    processes above this one.
     """
     for variable, integration in VARIABLES.items():
         if environ.get(variable):
             return str(agent_id(integration, environ[variable], 0))
-    return next((str(agent.id) for agent in agents if agent.pid and is_below({agent.pid})), "")
+    above = (agent for agent in agents if agent.pid and is_below(agent.pid))
+    return next((str(agent.id) for agent in above if runs_program(agent.pid, (program(agent),))), "")

@@ -64,7 +64,8 @@ def _fault(key: str, setting: object) -> str:
     if key == PRICES:
         return _price_fault(setting)
     if key not in KEYS and key not in PHASES:
-        return f"there is no setting {key!r}; {nearest(key, KEYS)}"
+        known = f"known are {', '.join(KEYS)}"
+        return f"there is no setting {key!r}; {nearest(key, KEYS, known)}"
     if key in TEXTS and (not isinstance(setting, str) or not setting):
         return f"{key} must be a non-empty string in quotes"
     if key in NUMBERS and (not isinstance(setting, int) or isinstance(setting, bool) or setting < 0):

@@ -36,6 +36,12 @@ if TYPE_CHECKING:
 MAX_CONTEXT_LENGTH = 4000
 """How many characters are added to a model's context. For a longer plan, only the open tasks are listed."""
 
+ECHO_LENGTH = 100
+"""How much of a nudge is compared with a prompt."""
+
+NOT_DONE = " is not done:\n"
+"""Part of the nudges that do not depend on the dialect of the session."""
+
 LOCK_FOLDER = ".news"
 LOCK_TIMEOUT_SECONDS = 1.0
 
@@ -59,7 +65,7 @@ def remind(context: HookContext) -> HookReply | None:
 
 def prompted(context: HookContext) -> HookReply | None:
     """Return what changed in the plan since the model last saw it; a person's prompt also resets every count."""
-    if context.event.from_person:
+    if context.event.from_person and (context.session.state.tripped or not _is_echo(context)):
         context.session.reset_counts()
     return _one_at_a_time(context, lambda: _with_plan(context, _news(context)))
 
@@ -88,6 +94,12 @@ def told_to_continue(context: HookContext, reply: HookReply | None) -> HookReply
     changes = _describe_news(context, state.plan, state.head, with_added=False)
     session.set_seen_head(state.head)
     return reply if changes is None else replace(reply, text=f"{changes}\n{reply.text}")
+
+
+def _is_echo(context: HookContext) -> bool:
+    """Return whether a prompt repeats the text by which the agent was told to continue: some report it as a prompt."""
+    prompt, nudge = context.event.text("prompt"), context.session.dialect.carry_on(context.session.held_state.plan)
+    return any(text and text in prompt for text in (nudge.strip()[:ECHO_LENGTH], NOT_DONE))
 
 
 def _mirrored(context: HookContext) -> HookReply | None:

@@ -46,7 +46,7 @@ def change_plan(
     return outcome, PlanChanged(after, call, drift, since, state.directive, ledger)
 
 
-def kept_after_move(before: State, after: State, *, by_agent: bool) -> DirectiveSet | None:
+def fact_after_move(before: State, after: State, *, by_agent: bool) -> DirectiveSet | None:
     """Return the fact that keeps what a move of the head must not change: the directive and, for an agent, the counts.
 
     An agent that undoes a change in its shell must not undo what was counted, too.

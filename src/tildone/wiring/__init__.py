@@ -22,7 +22,7 @@ from tildone.value import replace
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from tildone.agents.registry import AgentRegistry
+    from tildone.agents.registry import Agent, AgentRegistry
     from tildone.dialects.base import Completions, Dialect
     from tildone.log.store import Store
 
@@ -144,7 +144,15 @@ def agent_here(settings: Settings) -> str:
     # Imported here because most hooks write nothing.
     from tildone.agents.shell import agent_of_shell  # noqa: PLC0415  see above
 
-    return agent_of_shell(os.environ, open_agents(settings).active(now()))
+    return agent_of_shell(os.environ, open_agents(settings).active(now()), _program)
+
+
+def _program(agent: Agent) -> str:
+    # Imported here because few commands are run in the shell of an agent.
+    from tildone.integrations import INTEGRATIONS  # noqa: PLC0415  see above
+
+    name = agent.id.integration
+    return INTEGRATIONS[name].executable if name in INTEGRATIONS else name
 
 
 def _person(settings: Settings, store: Store) -> str:

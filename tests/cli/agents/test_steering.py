@@ -1,11 +1,14 @@
 """`tildone pause`, `resume`, `stop` and `status`: what is said, what is set, and for whom."""
 
 import os
+import subprocess
+import sys
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
-from tests.cli.person import Person
+from tests.cli.person import PROGRAM, Person
 from tildone.agents.identity import AgentId
 from tildone.agents.processes import start_time
 from tildone.agents.registry import Agent, AgentRegistry
@@ -140,3 +143,52 @@ def test_they_take_no_words(person: Person) -> None:
     answers = [person.run(verb, "now") for verb in ("pause", "resume", "stop", "status")]
 
     assert [answer.code for answer in answers] == [2, 2, 2, 2]
+
+
+def test_an_agent_cannot_resume_itself_in_its_shell(person: Person) -> None:
+    """It may pause or stop itself."""
+    person.run("todo", "add", "One")
+    person.run("stop")
+
+    refused = person.run("resume", CODEX_SESSION_ID="c1")
+
+    assert (refused.code, refused.out) == (3, "")
+    assert refused.err == "tildone: only a person can resume an agent: this is the shell of codex:c1\n"
+    assert person.run("pause", CODEX_SESSION_ID="c1").code == 0
+
+
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="only Linux says which process started another")
+def test_an_agent_is_recognised_by_its_process_too(person: Person, tmp_path: Path) -> None:
+    """Of a coding agent that tells its shells nothing: here a script with its name, which runs the command."""
+    person.run("todo", "add", "One")
+    person.run("stop")
+    script = tmp_path / "opencode.py"
+    script.write_text(
+        "import os, subprocess, sys\n"
+        "from tildone.agents.identity import AgentId\n"
+        "from tildone.agents.processes import start_time\n"
+        "from tildone.agents.registry import Agent, AgentRegistry\n"
+        "from tildone.config import load\n"
+        "from tildone.ids import now\n"
+        "settings, pid = load({}, os.environ, os.getcwd()), os.getpid()\n"
+        "agents = AgentRegistry(settings.agents_dir, settings.project)\n"
+        "agent = Agent(AgentId('opencode', 'o1'), agents.project, 'r', pid, now(), start_time(pid))\n"
+        "agents.save(agent)\n"
+        "sys.exit(subprocess.run(['sh', '-c', '\"$0\" resume; exit $?', sys.argv[1]]).returncode)\n",
+        encoding="utf-8",
+    )
+
+    inside = subprocess.run(
+        [sys.executable, script, str(PROGRAM)],
+        cwd=person.folder,
+        env=person.environ,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert (inside.returncode, inside.stderr) == (
+        3,
+        "tildone: only a person can resume an agent: this is the shell of opencode:o1\n",
+    )
+    assert person.run("resume").code == 0

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import os
-
-from tildone.agents.shell import agent_of_shell
 from tildone.cli.opening import session_title, settings_for, with_session
 from tildone.cli.output.screen import put
 from tildone.cli.parsing.table import ParsedArgs
@@ -16,7 +13,7 @@ from tildone.log.events import Directive
 from tildone.typing import TYPE_CHECKING
 from tildone.value import replace, value
 from tildone.views.sanitize import printable
-from tildone.wiring import open_agents, open_session, open_store
+from tildone.wiring import agent_here, open_agents, open_session, open_store
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -66,12 +63,10 @@ def steer(args: ParsedArgs, directive: Directive) -> int:
     Raises:
         Refused: an agent wants to resume itself, in its shell.
     """
-    agent = agent_of_shell(os.environ)
-    if directive is Directive.GO and agent:
-        raise Refused(
-            f"only a person can resume an agent, and this is the shell of {agent}; use a terminal of your own"
-        )
     settings = settings_for(args)
+    agent = agent_here(settings) if directive is Directive.GO else ""
+    if agent:
+        raise Refused(f"only a person can resume an agent: this is the shell of {printable(agent)}")
     store = open_store(settings)
     settings = with_session(args, settings, store)
     agents, sessions = agents_and_sessions(settings, store)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from tildone.cli.maintenance.checks.context import CheckContext
 
-ZERO_DISABLES = ("max_nudges", "max_same", "max_minutes", "max_cost")
+ZERO_DISABLES = ("max_nudges", "max_same", "max_minutes", "max_cost", "max_total", "max_hours")
 """The bounds that, at 0, are reached before an agent is continued for the first time."""
 
 

@@ -115,7 +115,10 @@ class Screen(Pane):
 
     def say(self, text: str) -> None:
         """Type a prompt and send it."""
-        self.press(text)
+        # Codex takes a question mark for a command as long as the text before it has not arrived.
+        self.press(text[:-1])
+        self.until(text[:-1])
+        self.press(text[-1])
         # A client takes a line end that arrives soon after the text as part of a pasted text.
         self.until(text)
         self.settle()

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.clients.driving import TERMINAL, MakeSandbox, conversation, in_both_modes, install_in
+from tests.clients.driving import MakeSandbox, conversation, in_both_modes, install_in
 from tests.clients.inside import CLIENTS, InstalledClient
 from tests.clients.model import Model, offered_tools
 from tests.clients.situations import proves

@@ -113,6 +113,11 @@ class Screen(Pane):
             except TimedOut as late:
                 raise TimedOut(f"{late}; waiting for {texts}, the screen shows:\n{screen}") from None
 
+    @property
+    def plain(self) -> str:
+        """What is visible now, without white space and borders."""
+        return _without_spaces(self.screen)
+
     def say(self, text: str) -> None:
         """Type a prompt and send it."""
         # Codex takes a question mark for a command as long as the text before it has not arrived.

@@ -55,8 +55,13 @@ def try_fast_path(event: HookEvent, settings: Settings, pid: int) -> bool:
         return True
     path = settings.store.path
     is_missing = path is not None and not os.path.exists(path)
-    if event.point is HookPoint.SESSION_START and not is_missing:
-        note_model(event, agents, agent_id)
+    if event.point is HookPoint.SESSION_START:
+        if path is not None:
+            from tildone.hooks.full_disk import check_space  # noqa: PLC0415  only this event needs it
+
+            check_space(path)
+        if not is_missing:
+            note_model(event, agents, agent_id)
     if event.hooks.shares_process and event.point is HookPoint.BEFORE_TOOL and _calls_our_tool(event):
         # The MCP server sees only the process; this tells it which conversation calls next.
         agents.set_note(AgentId(event.integration.name, pid=pid), CALLER_NOTE, str(agent_id))

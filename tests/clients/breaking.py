@@ -16,8 +16,10 @@ from tests.clients.inside import InstalledClient, program
 Break = Callable[[InstalledClient, Path], AbstractContextManager[None]]
 
 FULL_DISK = """\
-mount -t tmpfs -o size=64k tmpfs {data} || exit 0
-head -c 200000 /dev/zero > {data}/filler 2> /dev/null
+mount -t tmpfs -o size=4m tmpfs /mnt || exit 0
+cp -r {data}/. /mnt
+mount --bind /mnt {data}
+head -c 8000000 /dev/zero > {data}/filler 2> /dev/null
 exec {program} "$@"
 """
 """A program whose data folder is on a full disk: a file system of its own, in a mount namespace of its own."""

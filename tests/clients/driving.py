@@ -60,7 +60,7 @@ class ActingModel(PatientModel):
     """
 
     def __init__(self, name: str, mode: str, *script: Turn) -> None:
-        super().__init__(*script, wait=(TERMINAL_WAIT if mode == TERMINAL else HEADLESS_WAIT).get(name))
+        super().__init__(*script, wait=wait_in(mode, name))
         self.summaries: list[ReceivedRequest] = []
 
     def respond(self, request: ReceivedRequest) -> Turn:
@@ -71,6 +71,11 @@ class ActingModel(PatientModel):
         if "do" in turn:
             turn["do"]()
         return turn
+
+
+def wait_in(mode: str, name: str) -> Turn | None:
+    """What a model does while its tool is missing, if the client may ask it so early in this mode."""
+    return (TERMINAL_WAIT if mode == TERMINAL else HEADLESS_WAIT).get(name)
 
 
 def is_for_summary(request: ReceivedRequest) -> bool:

@@ -109,7 +109,8 @@ def main(words: Sequence[str]) -> int:
     if unknown:
         print(f"there is no client {unknown[0]!r}; there are {', '.join(CLIENTS)}", file=sys.stderr)
         return 2
-    options = ["-n", str((os.cpu_count() or 1) + 1), *(["-m", "not long"] if "--short" in words else [])]
+    # No more than there are processors: at a terminal, Codex gives up if it has to wait for its own terminal.
+    options = ["-n", str(os.cpu_count() or 1), *(["-m", "not long"] if "--short" in words else [])]
     kept = os.environ.get(OTHER_FOLDER)
     with nullcontext(kept) if kept else TemporaryDirectory(prefix="newest-") as folder:
         complete = [_try_newest(client, Path(folder).resolve(), options) for client in clients]

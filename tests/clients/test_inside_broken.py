@@ -9,7 +9,7 @@ import pytest
 from tests.cli.person import PROGRAM
 from tests.clients.agents import Sandbox
 from tests.clients.breaking import WAYS
-from tests.clients.driving import needs_tmux
+from tests.clients.driving import HEADLESS, in_both_modes, install_in, needs_tmux
 from tests.clients.inside import CLIENTS, TASK, InstalledClient, install, program
 from tests.clients.model import Model
 from tests.clients.situations import proves
@@ -32,25 +32,33 @@ TIMEOUTS = {
 }
 """The timeouts that an installation sets, and shorter ones for the tests."""
 
-TOLD = ("bad config", "unusable store")
-"""The situations of which a person is told when a conversation begins; a full disk is noticed by the first write."""
+TOLD = ("bad config", "full disk", "unusable store")
+"""The situations of which a person is told when a conversation begins."""
 
 in_every_client = pytest.mark.parametrize("name", CLIENTS)
 
 
 @in_every_client
 @pytest.mark.parametrize("wrong", WRONG)
+@in_both_modes
 @proves("broken program")
 def test_a_client_works_with_a_tildone_that_is_something_else(
-    name: str, wrong: str, make_sandbox: MakeSandbox, tmp_path: Path
+    name: str, wrong: str, mode: str, make_sandbox: MakeSandbox, tmp_path: Path
 ) -> None:
     """A command that fails, prints garbage, or never ends."""
     with Model({"text": "Hello from the script."}) as model:
-        client = install(name, make_sandbox(model))
+        client = install_in(mode, name, make_sandbox(model))
         client.rewrite(str(PROGRAM), str(program(tmp_path / "bin", WRONG[wrong])))
         if wrong == "hangs":
             client = with_short_timeouts(client)
-        check_unaffected(client, model)
+        if mode == HEADLESS:
+            check_unaffected(client, model)
+            return
+        with at_terminal(client, works=False) as screen:
+            screen.say(TASK)
+            screen.until("Hello from the script.")
+
+    assert len(model.requests) == 1
 
 
 @in_every_client
@@ -79,9 +87,9 @@ def test_a_person_at_a_terminal_is_told_of_a_broken_tildone(
         client = install_for_terminal(name, make_sandbox(model))
         with WAYS[situation](client, tmp_path), at_terminal(client, works=False) as screen:
             screen.say(TASK)
-            screen.until("Hello from the script.")
             if situation in TOLD:
                 screen.until("tildone does not work")
+            screen.until("Hello from the script.")
 
     assert len(model.requests) == 1
 

@@ -32,6 +32,8 @@ from tests.clients.inside import (
 )
 from tests.clients.model import Model
 from tests.clients.situations import proves
+from tests.clients.tui import WAIT as TERMINAL_WAIT
+from tests.clients.tui import at_terminal
 from tests.host.models.model_server import Turn
 
 pytestmark = pytest.mark.slow
@@ -39,6 +41,10 @@ MakeSandbox = Callable[[Model], Sandbox]
 
 PLAN: Turn = {"tool": "todo", "args": {"add": ["Write the parser", "Wire it up"]}}
 ASKS: Turn = {"text": "Which of the two shall I begin with?"}
+TWO_ERRANDS: dict[str, list[Turn]] = {
+    "First errand.": [{"tool": "todo", "args": {"add": ["Ours"]}}, {"waits": True, **ASKS}],
+    "Second errand.": [{"tool": "todo", "args": {"add": ["Theirs"]}}, {"tool": "todo", "args": {"done": 1}}],
+}
 
 in_every_client = pytest.mark.parametrize("name", CLIENTS)
 
@@ -149,11 +155,7 @@ def test_two_coding_agents_in_one_folder_have_plans_of_their_own(
 @proves("two sessions")
 def test_two_sessions_in_one_folder_have_plans_of_their_own(name: str, make_sandbox: MakeSandbox) -> None:
     """The second one starts, plans and finishes while the first is working; neither sees the other's plan."""
-    scripts = {
-        "First errand.": [{"tool": "todo", "args": {"add": ["Ours"]}}, {"waits": True, **ASKS}],
-        "Second errand.": [{"tool": "todo", "args": {"add": ["Theirs"]}}, {"tool": "todo", "args": {"done": 1}}],
-    }
-    with TwoAgentModel(scripts, wait=WAIT.get(name)) as model:
+    with TwoAgentModel(TWO_ERRANDS, wait=WAIT.get(name)) as model:
         client = install(name, make_sandbox(model))
         with client.running("First errand.") as first:
             assert model.waits.wait(TIMEOUT_SECONDS)
@@ -162,10 +164,35 @@ def test_two_sessions_in_one_folder_have_plans_of_their_own(name: str, make_sand
             out, err = first.communicate()
 
     assert (first.returncode, second.code) == (0, 0), (out, err, second)
+    check_two_plans(client)
+
+
+@in_every_client
+@pytest.mark.long
+@needs_tmux
+@proves("two sessions", tui=True)
+def test_two_terminals_in_one_folder_have_plans_of_their_own(name: str, make_sandbox: MakeSandbox) -> None:
+    """The person starts a second client in another terminal while the first one is working."""
+    with TwoAgentModel(TWO_ERRANDS, wait=TERMINAL_WAIT.get(name)) as model:
+        client = install_in(TERMINAL, name, make_sandbox(model))
+        with at_terminal(client) as first:
+            first.say("First errand.")
+            assert model.waits.wait(TIMEOUT_SECONDS)
+            with at_terminal(client, again=True) as second:
+                second.say("Second errand.")
+                second.until("Done.")
+            model.go.set()
+            first.until(ASKS["text"])
+
+    check_two_plans(client)
+
+
+def check_two_plans(client: InstalledClient) -> None:
+    """Check that the first session works on the project's plan, and the second on one of its own."""
     plans = client.sessions()
     assert plans.pop(str(client.sandbox.work)) == [("Ours", "pending")]
     assert list(plans.values()) == [[("Theirs", "completed")]]
-    assert [session.startswith(f"{client.sandbox.work}#{name}:") for session in plans] == [True]
+    assert [session.startswith(f"{client.sandbox.work}#{client.name}:") for session in plans] == [True]
 
 
 @proves("two sessions", client="opencode")

@@ -64,10 +64,10 @@ def test_a_stopped_agent_ends_its_turn_with_open_tasks(name: str, mode: str, mak
         client = install_in(mode, name, make_sandbox(model))
         with conversation(client, mode) as say:
             say(TASK, *STOPPED.get(name, ["topped by the person"]))
-            stopped_after = len(model.requests)
 
-    assert stopped_after <= 3
-    assert [GO_ON in without_tools(request) for request in model.requests] == [False] * stopped_after
+    # At a terminal, the last request may come after the text that ends the turn.
+    assert len(model.requests) <= 3
+    assert not any(GO_ON in without_tools(request) for request in model.requests)
     assert client.tasks == [("Write the parser", "pending"), ("Wire it up", "pending")]
 
 

@@ -2,18 +2,16 @@
 
 import json
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 import pytest
 
-from tests.clients.agents import Sandbox
-from tests.clients.inside import TASK, WAIT, InstalledClient, TwoAgentModel, install, last_message, serving
-from tests.clients.model import Model
+from tests.clients.driving import MakeSandbox, conversation, in_both_modes, install_in, wait_in
+from tests.clients.inside import TASK, WAIT, TwoAgentModel, install, last_message, serving
 from tests.clients.situations import proves
 from tests.host.models.model_server import ReceivedRequest, Turn
 
 pytestmark = pytest.mark.slow
-MakeSandbox = Callable[[Model], Sandbox]
 
 SUBTASK = "Look around in this folder."
 MAIN, SUB = ["Main one", "Main two"], ["Sub one", "Sub two"]
@@ -54,21 +52,11 @@ class FamilyModel(TwoAgentModel):
         return {"tools": [("multi_agent_v1/wait_agent", json.dumps({"targets": [subagent], "timeout_ms": 60_000}))]}
 
 
-def run_to_end(client: InstalledClient) -> None:
-    if client.name == "opencode":
-        with serving(client) as server:
-            server.say(TASK)
-            server.until("session.idle")
-            server.until("session.idle")
-        return
-    result = client.run()
-    assert result.code == 0, result
-
-
 @pytest.mark.parametrize("name", STARTS)
+@in_both_modes
 @proves("subagents")
 def test_a_subagent_has_a_list_of_its_own_and_cannot_close_the_tasks_of_the_plan(
-    name: str, make_sandbox: MakeSandbox
+    name: str, mode: str, make_sandbox: MakeSandbox
 ) -> None:
     """Its task number 1 is not the plan's. Where the client can be told, it is held to its own list."""
     nudged: Sequence[Turn] = () if name == "opencode" else ({"text": "I stop."},)
@@ -86,9 +74,10 @@ def test_a_subagent_has_a_list_of_its_own_and_cannot_close_the_tasks_of_the_plan
         {"tool": "todo", "args": {"done": [2]}},
         {"text": "I looked around."},
     ]
-    with FamilyModel(main, sub, WAIT.get(name)) as model:
-        client = install(name, make_sandbox(model))
-        run_to_end(client)
+    with FamilyModel(main, sub, wait_in(mode, name)) as model:
+        client = install_in(mode, name, make_sandbox(model))
+        with conversation(client, mode) as say:
+            say(TASK, "All of it is done.")
         listed = client.tildone("todo")
         status = client.tildone("status")
 

@@ -113,9 +113,17 @@ class Screen(Pane):
             except TimedOut as late:
                 raise TimedOut(f"{late}; waiting for {texts}, the screen shows:\n{screen}") from None
 
+    @property
+    def plain(self) -> str:
+        """What is visible now, without white space and borders."""
+        return _without_spaces(self.screen)
+
     def say(self, text: str) -> None:
         """Type a prompt and send it."""
-        self.press(text)
+        # Codex takes a question mark for a command as long as the text before it has not arrived.
+        self.press(text[:-1])
+        self.until(text[:-1])
+        self.press(text[-1])
         # A client takes a line end that arrives soon after the text as part of a pasted text.
         self.until(text)
         self.settle()

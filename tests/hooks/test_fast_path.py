@@ -37,6 +37,10 @@ FINDS_NO_PLAN = {
     # Where the session is empty when the agent stops: whether the conversation had a plan before.
     *("tildone.hooks.lost_plans", "tildone.hooks.remembered"),
 }
+STARTS = {
+    # When a conversation starts: whether there is space for a plan.
+    "tildone.hooks.full_disk",
+}
 READS_A_STORE = {
     # Where there is a file to read: the SQL, and the package that it is in.
     *("tildone.stores", "tildone.stores.sqlite_summary"),
@@ -89,6 +93,7 @@ def test_a_silent_hook_loads_nothing_but_what_is_listed(
     modules = loaded(agent, point, **fields)
 
     allowed = LOADED_BY_A_SILENT_HOOK | (READS_A_STORE if begun else FINDS_NO_PLAN)
+    allowed |= STARTS if point is HookPoint.SESSION_START else set()
     assert {name for name in modules if name.split(".")[0] == "tildone"} <= allowed
     assert modules & SLOW == set()
     assert "apsw" not in modules or begun

@@ -1,5 +1,6 @@
 """A person learns that tildone does not work: once in each conversation, in the way of their coding agent."""
 
+import errno
 import os
 from pathlib import Path
 
@@ -7,6 +8,8 @@ import pytest
 
 from tests.hooks.agent import WITH_HOOKS, HookedAgent, Workspace, hooks_of
 from tildone.agents.identity import AgentId
+from tildone.agents.registry import AgentRegistry
+from tildone.errors import StoreError
 from tildone.hooks import remembered
 from tildone.hooks.remembered import Remembered
 from tildone.integrations.gemini import INTEGRATION as GEMINI
@@ -96,6 +99,34 @@ def test_the_status_line_tells_it_too(broken: Workspace) -> None:
 
     assert line.startswith("tildone does not work: ")
     assert line.count("\n") == 1
+
+
+@pytest.mark.skipif(not hasattr(os, "statvfs"), reason="this system does not say how full a disk is")
+@pytest.mark.parametrize("planned", [True, False])
+def test_a_full_disk_is_told_when_a_session_starts(
+    agent: HookedAgent, monkeypatch: pytest.MonkeyPatch, *, planned: bool
+) -> None:
+    """Also if there is nothing to write yet. What cannot be written later is the same problem."""
+    if planned:
+        agent.workspace.plan(*OPEN)
+    monkeypatch.setattr(os, "statvfs", lambda _: FullDisk())
+    monkeypatch.setattr(AgentRegistry, "get", write_in_vain)
+
+    told = [agent.report(point) for point in (HookPoint.SESSION_START, HookPoint.PROMPT, HookPoint.STOP)]
+
+    assert told[0].json["systemMessage"].endswith("can't grow: the disk is full. To check: tildone doctor")
+    assert [answer.out for answer in told[1:]] == ["", ""]
+    assert os.strerror(errno.ENOSPC) in told[1].err
+
+
+class FullDisk:
+    """What the system says of a full disk."""
+
+    f_blocks, f_bfree, f_bavail = 100, 0, 0
+
+
+def write_in_vain(*_: object) -> None:
+    raise StoreError(f"cannot write /data/agents/a.json: {os.strerror(errno.ENOSPC)}")
 
 
 def test_a_deleted_store_is_told(agent: HookedAgent) -> None:

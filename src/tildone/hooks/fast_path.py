@@ -55,8 +55,8 @@ def try_fast_path(event: HookEvent, settings: Settings, pid: int) -> bool:
         return True
     path = settings.store.path
     is_missing = path is not None and not os.path.exists(path)
-    if event.point is HookPoint.SESSION_START and not is_missing:
-        note_model(event, agents, agent_id)
+    if event.point is HookPoint.SESSION_START:
+        _begin(event, agents, agent_id, path)
     if event.hooks.shares_process and event.point is HookPoint.BEFORE_TOOL and _calls_our_tool(event):
         # The MCP server sees only the process; this tells it which conversation calls next.
         agents.set_note(AgentId(event.integration.name, pid=pid), CALLER_NOTE, str(agent_id))
@@ -76,6 +76,16 @@ def try_fast_path(event: HookEvent, settings: Settings, pid: int) -> bool:
 def _calls_our_tool(event: HookEvent) -> bool:
     """Return whether the agent itself, not a subagent, is about to call a tool of ours."""
     return event.is_of_our_tool and not event.text("subagent")
+
+
+def _begin(event: HookEvent, agents: AgentRegistry, agent_id: AgentId, path: str | None) -> None:
+    """Check that there is space for a plan; note the agent's model, if there is a store."""
+    if path is not None:
+        from tildone.hooks.full_disk import check_space  # noqa: PLC0415  only this event needs it
+
+        check_space(path)
+    if path is None or os.path.exists(path):
+        note_model(event, agents, agent_id)
 
 
 def note_model(event: HookEvent, agents: AgentRegistry, agent_id: AgentId) -> None:

@@ -7,6 +7,9 @@ the end of its session, when it does show the error of a hook.
 
 from __future__ import annotations
 
+import errno
+import os
+
 from tildone.agents.identity import digest
 from tildone.hooks.remembered import Remembered
 from tildone.hooks.reply import HookReply, can_reply, rendered
@@ -21,6 +24,9 @@ PENDING = "pending"
 
 EXIT_CODE_WITH_NOTICE = 2
 """With which an agent prints the standard error of a hook at the end of a session."""
+
+FULL_DISK = ("the disk is full", os.strerror(errno.ENOSPC))
+"""How errors of stores and of other files say that the disk is full."""
 
 SILENT_POINTS = (HookPoint.SESSION_END, HookPoint.CALL_TOOL, HookPoint.OFFER_TOOLS, HookPoint.UNDELIVERED)
 """The points at which an agent shows no notice."""
@@ -61,5 +67,10 @@ def _remembered(event: HookEvent, pid: int) -> Remembered | None:
 
 
 def _kind(problem: str) -> str:
-    """Return what is the same whenever a problem occurs: its text without numbers, such as that of a process."""
+    """Return what is the same whenever a problem occurs: its text without numbers, such as that of a process.
+
+    A full disk is one problem, whichever file could not be written.
+    """
+    if any(text in problem for text in FULL_DISK):
+        return "full-disk"
     return digest("".join(letter for letter in problem if not letter.isdecimal()))

@@ -15,6 +15,7 @@ from tildone.dialects.by_hand import BY_HAND
 from tildone.ids import now
 from tildone.integrations.claude import INTEGRATION as CLAUDE
 from tildone.integrations.cursor import INTEGRATION as CURSOR
+from tildone.integrations.gemini import INTEGRATION as GEMINI
 from tildone.integrations.opencode import INTEGRATION as OPENCODE
 from tildone.integrations.pi import INTEGRATION as PI
 from tildone.integrations.record import HookPoint, Integration
@@ -221,6 +222,17 @@ def test_our_own_text_as_a_prompt_resets_nothing(agent: HookedAgent) -> None:
 
     assert agent.workspace.session.state.nudges == 1
     assert "DirectiveSet" not in facts(agent.workspace)
+
+
+def test_our_own_text_as_a_prompt_does_not_come_with_the_plan_again(workspace: Workspace) -> None:
+    """Gemini CLI reports it so, and its prompts come with the plan, because it may have compacted the conversation."""
+    workspace.plan(*OPEN)
+    agent = HookedAgent(workspace, GEMINI)
+    nudge = agent.stops("a")
+
+    answers = [agent.report(HookPoint.PROMPT, prompt=prompt).out for prompt in (nudge, "Is it done?")]
+
+    assert ["Write the parser" in answer for answer in answers] == [False, True]
 
 
 def test_a_persons_prompt_in_the_middle_of_a_chain_resets_every_count(agent: HookedAgent) -> None:

@@ -65,7 +65,9 @@ def remind(context: HookContext) -> HookReply | None:
 
 def prompted(context: HookContext) -> HookReply | None:
     """Return what changed in the plan since the model last saw it; a person's prompt also resets every count."""
-    if context.event.from_person and (context.session.state.tripped or not _is_echo(context)):
+    if not context.session.state.tripped and _is_echo(context):
+        return _one_at_a_time(context, lambda: _news(context))
+    if context.event.from_person:
         context.session.reset_counts()
     return _one_at_a_time(context, lambda: _with_plan(context, _news(context)))
 

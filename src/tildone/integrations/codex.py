@@ -125,6 +125,7 @@ INTEGRATION = Integration(
         ),
         "held": "After you trust the hooks: `/hooks`, or `--dangerously-bypass-hook-trust` for one run.",
         "status line": "Codex lets no program write to its status line.",
+        "compaction by the person": "`codex exec` has no command for it.",
         "native list": "`update_plan`, which is available with `tools.update_plan = {enabled = true}`.",
     },
 )

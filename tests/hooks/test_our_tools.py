@@ -104,10 +104,8 @@ def test_cumulative_messages_start_again_after_a_prompt(workspace: Workspace) ->
     assert continued == [True, True, True, False, False]
 
 
-def test_an_agent_that_accepts_no_context_at_the_start_gets_the_plan_with_the_first_prompt(
-    workspace: Workspace,
-) -> None:
-    """Also in a resumed conversation, whose model has seen the plan before."""
+def test_an_agent_that_accepts_no_context_at_the_start_gets_the_plan_with_its_prompts(workspace: Workspace) -> None:
+    """With each, because Gemini CLI may have compacted the conversation before it."""
     workspace.plan(*OPEN)
     agent = HookedAgent(workspace, GEMINI)
     agent.report(HookPoint.PROMPT, prompt="Begin")
@@ -116,4 +114,4 @@ def test_an_agent_that_accepts_no_context_at_the_start_gets_the_plan_with_the_fi
     prompts = [agent.report(HookPoint.PROMPT, prompt="Go on").out for _ in range(2)]
 
     assert started.out == ""
-    assert ["Write the parser" in text for text in prompts] == [True, False]
+    assert ["Write the parser" in text for text in prompts] == [True, True]

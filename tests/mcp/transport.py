@@ -3,7 +3,7 @@
 import asyncio
 import os
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from typing import Any
 
 import anyio
@@ -26,7 +26,9 @@ async def pipe_transport(to_server: int, from_server: int) -> AsyncIterator[tupl
     async def read() -> None:
         async with received:
             while line := await reader.readline():
-                await received.send(SessionMessage(jsonrpc_message_adapter.validate_json(line)))
+                # The server may still be writing when the client has closed its end.
+                with suppress(anyio.BrokenResourceError):
+                    await received.send(SessionMessage(jsonrpc_message_adapter.validate_json(line)))
 
     async def write() -> None:
         async with sent:

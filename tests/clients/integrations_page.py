@@ -1,8 +1,9 @@
 """Writes `docs/reference/integrations.md` from the integrations' records and the results of tests in real clients.
 
 `python -m tests.clients.integrations_page [CLIENT…]` runs every test that proves a cell of the tables, the long ones
-included, in these clients or in all of them, which takes minutes. It keeps the results in `results.json`, writes the
-page and prints the tables. That the page agrees with the records and the results is checked without running a client.
+included, in these clients or in all of them, which takes minutes; a test that fails is run once more, alone. It keeps
+the results in `results.json`, writes the page and prints the tables. That the page agrees with the records and the
+results is checked without running a client.
 """
 
 import os
@@ -144,6 +145,10 @@ def run(clients: Sequence[str], *options: str) -> tuple[Results, int]:
     os.environ[ONLY] = " ".join(clients)
     words = [str(Path(__file__).parent), "-q", "-p", "no:cacheprovider", *options]
     code = pytest.main(words, plugins=[recorder])
+    if recorder.failed:
+        # A busy machine can make a test at a terminal fail.
+        print(f"{len(recorder.failed)} tests failed; they are run again, one at a time")
+        code = pytest.main([*recorder.failed, *words[1:4], "-p", "no:xdist"], plugins=[recorder])
     return recorder.results, int(code)
 
 

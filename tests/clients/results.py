@@ -70,21 +70,30 @@ class Claims:
 
 @dataclass(slots=True)
 class Recorder:
-    """A pytest plugin that records the outcomes of tests, by cell."""
+    """A pytest plugin that records the outcomes of tests. Of a test that is run again, the last run counts."""
 
-    outcomes: dict[Cell, set[str]] = field(default_factory=dict)
+    outcomes: dict[str, list[tuple[Cell, str]]] = field(default_factory=dict)
+
+    def pytest_runtest_logstart(self, nodeid: str) -> None:
+        self.outcomes.pop(nodeid, None)
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         if report.when != "call" and report.passed:
             return
-        expected_to_fail = hasattr(report, "wasxfail")
-        for key, value in report.user_properties:
-            if key == PROPERTY:
-                outcome = "failed" if expected_to_fail else report.outcome
-                self.outcomes.setdefault(Cell.parse(str(value)), set()).add(outcome)
+        outcome = "failed" if hasattr(report, "wasxfail") else str(report.outcome)
+        cells = [Cell.parse(str(value)) for key, value in report.user_properties if key == PROPERTY]
+        self.outcomes.setdefault(report.nodeid, []).extend((cell, outcome) for cell in cells)
+
+    @property
+    def failed(self) -> list[str]:
+        """The tests that failed in their last run."""
+        return [test for test, found in self.outcomes.items() if any(outcome == "failed" for _, outcome in found)]
 
     @property
     def results(self) -> Results:
         """What the run has shown so far."""
-        cells = {cell: NO if "failed" in seen else YES for cell, seen in self.outcomes.items() if seen != {"skipped"}}
+        seen: dict[Cell, set[str]] = {}
+        for cell, outcome in (pair for found in self.outcomes.values() for pair in found):
+            seen.setdefault(cell, set()).add(outcome)
+        cells = {cell: NO if "failed" in marks else YES for cell, marks in seen.items() if marks != {"skipped"}}
         return Results({cell.client: PACKAGES[cell.client].version for cell in cells}, cells)

@@ -23,9 +23,10 @@ SETTLING_SECONDS = 3.0
 
 STOPPED: Mapping[str, Sequence[str]] = {
     "claude": (STOP["text"], "hook stopped continuation", "stopped by tildone stop"),
+    "opencode": (STOP["text"], "topped by the person"),
     "pi": (STOP["text"],),
 }
-"""What ends a stopped turn. Pi and old versions of Claude Code end none for a hook: their model is told to end it."""
+"""What ends a stopped turn. Old versions of Claude Code, opencode and pi end none for a hook: the model is told to."""
 
 in_every_client = pytest.mark.parametrize("name", CLIENTS)
 

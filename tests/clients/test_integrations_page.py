@@ -80,6 +80,15 @@ def test_a_cell_says_yes_if_every_test_passed(outcomes: tuple[Outcome, ...], mar
     assert len(recorder.results.cells) == (0 if mark is None else 1)
 
 
+def test_of_a_test_that_is_run_again_the_last_run_counts() -> None:
+    recorder = Recorder()
+    for outcome in ("failed", "passed"):
+        recorder.pytest_runtest_logstart(report("passed").nodeid)
+        recorder.pytest_runtest_logreport(report(outcome))
+
+    assert (recorder.failed, recorder.results.cells) == ([], {HELD: YES})
+
+
 def test_a_test_that_is_expected_to_fail_makes_a_no() -> None:
     """It does not become a dash."""
     recorder = Recorder()

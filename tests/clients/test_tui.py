@@ -87,7 +87,11 @@ def test_a_client_asks_what_install_says_that_it_will_ask(name: str, scope: str,
     """At the first start in a new folder; after that, the tool is there."""
     with PatientModel(PLAN, FINISH, ALL, wait=WAIT.get(name)) as model:
         client = install_for_terminal(name, make_sandbox(model), scope, new_folder=True)
-        with at_terminal(client) as screen:
+        if name == "gemini":
+            # It applies the answer when it starts again, which it does not do by itself in this environment.
+            with at_terminal(client, works=False):
+                pass
+        with at_terminal(client, again=name == "gemini") as screen:
             screen.say(TASK)
             screen.until(ALL["text"])
 

@@ -165,6 +165,6 @@ INTEGRATION = Integration(
     task_tools={TaskAction.CREATE: "TaskCreate", TaskAction.UPDATE: "TaskUpdate", TaskAction.LIST: "TaskList"},
     notes={
         "native list": "`TaskCreate` and `TaskUpdate`; `TodoWrite` if `CLAUDE_CODE_ENABLE_TASKS=0` is set.",
-        "status line": "Claude Code shows it only at a terminal; the test runs the installed command.",
+        "status line": "Claude Code shows it only at a terminal; without one, the test runs the installed command.",
     },
 )

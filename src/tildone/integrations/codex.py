@@ -120,9 +120,6 @@ INTEGRATION = Integration(
     ),
     list_tools={"update_plan": ("plan", "step")},
     notes={
-        "first request": (
-            "`codex exec` may send its first request before the MCP servers have started; later requests have the tool."
-        ),
         "held": "After you trust the hooks: `/hooks`, or `--dangerously-bypass-hook-trust` for one run.",
         "status line": "Codex lets no program write to its status line.",
         "compaction by the person": "`codex exec` has no command for it.",

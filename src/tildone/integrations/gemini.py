@@ -112,6 +112,7 @@ INTEGRATION = Integration(
     list_tools={"write_todos": ("todos", "description")},
     notes={
         "native list": "`write_todos`.",
+        "subagents": "Its hooks do not tell a subagent from the agent that started it: both work on one plan.",
         "status line": "Gemini CLI lets no program write to its status line.",
     },
 )

@@ -41,8 +41,11 @@ def test_a_process_that_has_ended_is_not_running() -> None:
 def test_a_process_is_known_by_the_program_that_it_runs(tmp_path: Path) -> None:
     """Its own, or the script that its interpreter runs."""
     script = tmp_path / "agent.py"
-    script.write_text("input()\n", encoding="utf-8")
-    with subprocess.Popen([sys.executable, script], stdin=subprocess.PIPE) as process:
+    script.write_text("print('ready', flush=True)\ninput()\n", encoding="utf-8")
+    with subprocess.Popen([sys.executable, script], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        # Its command line is set a moment after it has been started.
+        process.stdout.readline()
         found = [runs_program(process.pid, names) for names in (("agent",), ("other",), ())]
         process.communicate(b"\n")
 

@@ -70,6 +70,23 @@ def test_a_model_that_only_toggles_is_ended_by_the_drift_bound(person: Person) -
     assert nudges(server) == 60
 
 
+@pytest.mark.parametrize("mode", ["terminal", "print"])
+def test_a_model_that_never_stops_is_ended_by_the_bound_on_requests(person: Person, mode: str) -> None:
+    """It only lists its tasks. The person is told why and how to go on, and the log shows it."""
+    lists: Turn = {"tool": "list_todos", "args": {}, "repeat": True}
+    answer, server = run(person, "--mode", mode, script=(WRITE, lists), TILDONE_MAX_IDLE_REQUESTS="5")
+
+    assert len(server.requests) == 6
+    reason = "stopped: 5 requests to the model, and no task was closed or added"
+    assert answer.code == 1
+    if mode == "terminal":
+        assert f"✗ {reason}\n" in answer.out
+        assert "To go on: tildone run --continue\n" in answer.out
+    else:
+        assert (answer.out, answer.err) == ("", f"tildone: {reason}\nTo go on: tildone run --continue\n")
+    assert reason.removeprefix("stopped: ") in person.run("log").out
+
+
 def test_a_model_that_stops_early_is_continued_until_the_plan_is_done(person: Person) -> None:
     """The program waits for the countdown, while no turn is running."""
     script: tuple[Turn, ...] = (

@@ -22,7 +22,7 @@ from tildone.loop.progress import progress_of
 from tildone.session import Session
 from tildone.views.bounds import describe_bound
 
-GO_ON = "To go on: send a message, or tildone run --continue"
+GO_ON = "To go on, send a message"
 
 
 def request_bounds(open_session: OpenSession) -> Callable[[ExtensionAPI], None]:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.trusted import write_trusted
 from tildone.config import load, load_valid, project_root
 from tildone.errors import UsageError
 
@@ -70,7 +71,7 @@ def test_settings_have_an_order_of_precedence(project: Path, home: dict[str, str
     """A flag, then the environment, then the project's file, then the user's file."""
     write(user_file(home), 'session = "user"\n')
     sessions = [load({}, home, str(project)).session]
-    write(project / "tildone.toml", 'session = "project"\n')
+    write_trusted(project / "tildone.toml", 'session = "project"\n', home)
     sessions.append(load({}, home, str(project)).session)
     sessions.append(load({}, home | {"TILDONE_SESSION": "environment"}, str(project)).session)
     sessions.append(load({"session": "flag"}, home | {"TILDONE_SESSION": "environment"}, str(project)).session)
@@ -88,7 +89,7 @@ def test_an_empty_variable_is_ignored(project: Path, home: dict[str, str]) -> No
 def test_a_path_is_relative_to_the_file_that_contains_it(project: Path, home: dict[str, str]) -> None:
     write(user_file(home), 'store = "own.db"\n')
     of_user = str(load({}, home, str(project)).store)
-    write(project / "tildone.toml", 'store = "../shared.db"\n')
+    write_trusted(project / "tildone.toml", 'store = "../shared.db"\n', home)
     of_project = str(load({}, home, str(project)).store)
     of_flag = str(load({"store": "here.db"}, home, str(project)).store)
 
@@ -119,7 +120,7 @@ def test_an_invalid_file_is_reported_with_its_path_and_the_problem(
     project: Path, home: dict[str, str], text: str | bytes, complaint: str
 ) -> None:
     file = project / "tildone.toml"
-    file.write_bytes(text if isinstance(text, bytes) else text.encode())
+    write_trusted(file, text, home)
 
     with pytest.raises(UsageError) as caught:
         load({}, home, str(project))
@@ -130,7 +131,7 @@ def test_an_invalid_file_is_reported_with_its_path_and_the_problem(
 def test_valid_settings_apply_beside_invalid_ones(project: Path, home: dict[str, str]) -> None:
     """For a program that reports all of them: each invalid setting is named once, and has its default."""
     write(user_file(home), "countdown = 7\nmax_nudges = -1\n")
-    write(project / "tildone.toml", 'gate = "shut"\nsession = "ours"\n')
+    write_trusted(project / "tildone.toml", 'gate = "shut"\nsession = "ours"\n', home)
     environ = home | {"TILDONE_MAX_SAME": "many", "TILDONE_MAX_MINUTES": "9"}
 
     settings, problems = load_valid({"max-cost": "much"}, environ, str(project))
@@ -146,15 +147,15 @@ def test_valid_settings_apply_beside_invalid_ones(project: Path, home: dict[str,
 
 
 def test_a_byte_order_mark_is_no_part_of_the_settings(project: Path, home: dict[str, str]) -> None:
-    (project / "tildone.toml").write_bytes(b'\xef\xbb\xbfsession = "ours"\r\n')
+    write_trusted(project / "tildone.toml", b'\xef\xbb\xbfsession = "ours"\r\n', home)
 
     assert load({}, home, str(project)).session == "ours"
 
 
 def test_a_file_that_cannot_be_opened_is_an_error(project: Path, home: dict[str, str]) -> None:
-    (project / "tildone.toml").mkdir()
+    user_file(home).mkdir(parents=True)
 
-    with pytest.raises(UsageError, match=r"tildone\.toml: "):
+    with pytest.raises(UsageError, match=r"config\.toml: "):
         load({}, home, str(project))
 
 
@@ -190,7 +191,7 @@ def test_without_a_settings_file_no_toml_parser_is_imported(project: Path, home:
 
 
 def test_prices_of_models_are_in_a_table(project: Path, home: dict[str, str]) -> None:
-    write(project / "tildone.toml", '[prices]\n"qwen3" = { input = 0.5, output = 1, cache_read = 0 }\n')
+    write_trusted(project / "tildone.toml", '[prices]\n"qwen3" = { input = 0.5, output = 1, cache_read = 0 }\n', home)
 
     assert load({}, home, str(project)).prices == (("qwen3", {"input": 0.5, "output": 1, "cache_read": 0}),)
 
@@ -206,7 +207,7 @@ def test_prices_of_models_are_in_a_table(project: Path, home: dict[str, str]) ->
     ],
 )
 def test_a_wrong_price_is_an_error_that_shows_the_form(project: Path, home: dict[str, str], text: str) -> None:
-    write(project / "tildone.toml", text)
+    write_trusted(project / "tildone.toml", text, home)
 
     with pytest.raises(UsageError, match=r"in \[prices\], write .* = \{ input = 3\.0, output = 15\.0 \}"):
         load({}, home, str(project))

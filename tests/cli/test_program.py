@@ -8,6 +8,7 @@ import pytest
 
 from tests.cli.parsing.test_args import leaves
 from tests.cli.person import PROGRAM, Person
+from tests.trusted import write_trusted
 from tildone.cli import main
 from tildone.cli.parsing.table import Verb, command
 from tildone.cli.verbs import ROOT
@@ -90,7 +91,7 @@ def test_every_kind_of_trouble_has_its_exit_code_and_one_line(
 
 
 def test_a_settings_file_that_makes_no_sense_stops_the_program(person: Person) -> None:
-    (person.folder / "tildone.toml").write_text("sesion = 1\n", encoding="utf-8")
+    write_trusted(person.folder / "tildone.toml", "sesion = 1\n", person.environment({}))
 
     answer = person.run("todo")
 

@@ -6,6 +6,7 @@ from tests.clients.driving import HEADLESS, ActingModel, MakeSandbox, shell
 from tests.clients.inside import TASK, InstalledClient, install
 from tests.clients.model import Model
 from tests.host.models.model_server import Turn
+from tests.trusted import write_trusted
 
 pytestmark = pytest.mark.slow
 
@@ -32,7 +33,7 @@ def test_an_agent_that_was_stopped_says_so(name: str, make_sandbox: MakeSandbox)
 def test_a_setting_that_is_wrong_is_told_once(name: str, make_sandbox: MakeSandbox) -> None:
     with Model({"text": "Hello from the script."}) as model:
         client = install(name, make_sandbox(model))
-        (client.sandbox.work / "tildone.toml").write_text("max_nudges = [", encoding="utf-8")
+        write_trusted(client.sandbox.work / "tildone.toml", "max_nudges = [", client.environ)
         result = client.run()
 
     assert (result.code, result.out.strip()) == (0, "Hello from the script."), result

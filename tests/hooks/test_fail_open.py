@@ -12,6 +12,7 @@ import pytest
 
 from tests.cli.person import PROGRAM, Answer
 from tests.hooks.agent import WITH_HOOKS, HookedAgent, Workspace, in_process, in_subprocess, plan_of, to_json
+from tests.trusted import write_trusted
 from tildone.core.ops import Write
 from tildone.hooks import answers
 from tildone.integrations.record import HookPoint
@@ -210,14 +211,14 @@ def test_a_working_folder_that_is_invalid(workspace: Workspace, cwd: str) -> Non
 
 
 def test_settings_that_can_not_be_parsed(workspace: Workspace) -> None:
-    (workspace.project / "tildone.toml").write_text("max_nudges = [", encoding="utf-8")
+    write_trusted(workspace.project / "tildone.toml", "max_nudges = [", workspace.environ)
 
     error_told_to_the_person(HookedAgent(workspace).report(HookPoint.STOP))
 
 
 @pytest.mark.parametrize("text", ['gate = "maybe"', "max_cost = -1", "max_same = 1.5", "max_minutes = true"])
 def test_a_setting_of_the_wrong_type(workspace: Workspace, text: str) -> None:
-    (workspace.project / "tildone.toml").write_text(text, encoding="utf-8")
+    write_trusted(workspace.project / "tildone.toml", text, workspace.environ)
 
     assert text.split(" ", maxsplit=1)[0] in error_told_to_the_person(HookedAgent(workspace).report(HookPoint.STOP))
 

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from tests.hooks.agent import WITH_HOOKS, HookedAgent, Workspace, hooks_of, plan_of
+from tests.trusted import write_trusted
 from tildone.agents.identity import AgentId, digest
 from tildone.core.ops import Append, Mark, Numbered, Write
 from tildone.core.plan import Status, Task
@@ -68,7 +69,7 @@ def test_a_change_after_the_nudge_is_not_taken_back(workspace: Workspace) -> Non
 @pytest.mark.parametrize("dialect", ["indexed", "phased", "declared"])
 def test_an_agent_is_told_which_tasks_came_from_the_person(workspace: Workspace, dialect: str) -> None:
     """After the exact texts of a dialect, in the nudge and in the context."""
-    (workspace.project / "tildone.toml").write_text(f'dialect = "{dialect}"\n', encoding="utf-8")
+    write_trusted(workspace.project / "tildone.toml", f'dialect = "{dialect}"\n', workspace.environ)
     agent, session = HookedAgent(workspace), workspace.session
     exact = dialect_named(dialect)
     session.change([Append((Task("own", Status.IN_PROGRESS),))], Actor.AGENT)
@@ -149,7 +150,7 @@ def test_an_agent_may_report_its_last_message_before_the_stop(workspace: Workspa
 
 def test_a_person_may_switch_the_gate_off(workspace: Workspace) -> None:
     workspace.plan(*OPEN)
-    (workspace.project / "tildone.toml").write_text('gate = "off"\n', encoding="utf-8")
+    write_trusted(workspace.project / "tildone.toml", 'gate = "off"\n', workspace.environ)
 
     assert HookedAgent(workspace).stops() == ""
     assert HookedAgent(workspace).report(HookPoint.SESSION_START).out != ""
@@ -259,7 +260,7 @@ def test_a_prompt_writes_nothing_unless_there_is_something_to_reset(agent: Hooke
 @pytest.mark.parametrize("bound", ["max_total = 3", "max_hours = 0"])
 def test_a_bound_holds_whatever_the_agent_does(workspace: Workspace, bound: str) -> None:
     """Every stop comes after a task was closed."""
-    (workspace.project / "tildone.toml").write_text(f"{bound}\n", encoding="utf-8")
+    write_trusted(workspace.project / "tildone.toml", f"{bound}\n", workspace.environ)
     workspace.plan(*((f"Task {number}", "pending") for number in range(9)))
     agent = HookedAgent(workspace)
     held = 0
@@ -297,7 +298,7 @@ def test_a_new_message_or_a_changed_file_counts_as_activity(agent: HookedAgent) 
 
 def test_files_that_tildone_writes_do_not_count_as_activity(workspace: Workspace) -> None:
     """A store in the project changes with every nudge."""
-    (workspace.project / "tildone.toml").write_text('store = "plans.db"\n', encoding="utf-8")
+    write_trusted(workspace.project / "tildone.toml", 'store = "plans.db"\n', workspace.environ)
     workspace.plan(*OPEN)
     agent = HookedAgent(workspace)
 
@@ -305,7 +306,7 @@ def test_files_that_tildone_writes_do_not_count_as_activity(workspace: Workspace
 
 
 def test_the_number_of_nudges_can_be_configured(workspace: Workspace) -> None:
-    (workspace.project / "tildone.toml").write_text("max_nudges = 2\nmax_same = 9\n", encoding="utf-8")
+    write_trusted(workspace.project / "tildone.toml", "max_nudges = 2\nmax_same = 9\n", workspace.environ)
     workspace.plan(*OPEN)
     agent = HookedAgent(workspace)
 
@@ -313,7 +314,7 @@ def test_the_number_of_nudges_can_be_configured(workspace: Workspace) -> None:
 
 
 def test_the_time_without_progress_can_be_configured(workspace: Workspace) -> None:
-    (workspace.project / "tildone.toml").write_text("max_minutes = 5\n", encoding="utf-8")
+    write_trusted(workspace.project / "tildone.toml", "max_minutes = 5\n", workspace.environ)
     workspace.plan(*OPEN)
     session = workspace.session
     begun = Event("n", session.state.head, now() - 6 * 60_000, Actor.TIMER, Nudged(1, 1))
@@ -326,7 +327,7 @@ def test_the_time_without_progress_can_be_configured(workspace: Workspace) -> No
 
 def test_the_cost_can_be_configured(workspace: Workspace) -> None:
     """The cost is reported with the status line and stored until the next stop."""
-    (workspace.project / "tildone.toml").write_text("max_cost = 2.5\n", encoding="utf-8")
+    write_trusted(workspace.project / "tildone.toml", "max_cost = 2.5\n", workspace.environ)
     workspace.plan(*OPEN)
     agent = HookedAgent(workspace)
 
@@ -357,14 +358,14 @@ def test_the_nudge_is_phrased_in_the_models_dialect(workspace: Workspace) -> Non
     workspace.session.store.append(
         session.name, Event("t", workspace.session.state.head, now(), Actor.USER, DirectiveSet(Directive.GO))
     )
-    (workspace.project / "tildone.toml").write_text('dialect = "indexed"\n', encoding="utf-8")
+    write_trusted(workspace.project / "tildone.toml", 'dialect = "indexed"\n', workspace.environ)
 
     assert "edit_todos" in HookedAgent(workspace).stops()
 
 
 def test_a_named_session_takes_precedence(workspace: Workspace) -> None:
     workspace.session_of("ours").change((Write(plan_of(OPEN).phases),))
-    (workspace.project / "tildone.toml").write_text('session = "ours"\n', encoding="utf-8")
+    write_trusted(workspace.project / "tildone.toml", 'session = "ours"\n', workspace.environ)
 
     assert "Write the parser" in HookedAgent(workspace).stops()
 

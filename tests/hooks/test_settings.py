@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.trusted import write_trusted
 from tildone.config import load
 from tildone.dialects.by_hand import BY_HAND
 from tildone.errors import UsageError
@@ -66,7 +67,8 @@ def test_an_invalid_value_is_reported(tmp_path: Path, name: str, word: str, mess
 def test_an_invalid_value_in_a_file_is_reported_with_the_name_of_the_file(
     tmp_path: Path, text: str, message: str
 ) -> None:
-    (tmp_path / "tildone.toml").write_text(text, encoding="utf-8")
+    home = {"XDG_CONFIG_HOME": str(tmp_path), "XDG_DATA_HOME": str(tmp_path)}
+    write_trusted(tmp_path / "tildone.toml", text, home)
 
     with pytest.raises(UsageError, match=f"tildone.toml, line 1: {message}"):
-        load({}, {"XDG_CONFIG_HOME": str(tmp_path)}, str(tmp_path))
+        load({}, home, str(tmp_path))

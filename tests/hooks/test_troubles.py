@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.hooks.agent import WITH_HOOKS, HookedAgent, Workspace, hooks_of
+from tests.trusted import write_trusted
 from tildone.agents.identity import AgentId
 from tildone.agents.registry import AgentRegistry
 from tildone.errors import StoreError
@@ -25,7 +26,7 @@ AT_A_SCREEN = {"CLAUDE_CODE_ENTRYPOINT": "cli"}
 @pytest.fixture
 def broken(workspace: Workspace) -> Workspace:
     """A workspace with settings that cannot be parsed."""
-    (workspace.project / "tildone.toml").write_text("max_nudges = [", encoding="utf-8")
+    write_trusted(workspace.project / "tildone.toml", "max_nudges = [", workspace.environ)
     return workspace
 
 
@@ -77,7 +78,7 @@ def test_another_problem_is_told_too(broken: Workspace) -> None:
     agent = HookedAgent(broken)
     agent.report(HookPoint.STOP)
 
-    (broken.project / "tildone.toml").write_text('gate = "maybe"', encoding="utf-8")
+    write_trusted(broken.project / "tildone.toml", 'gate = "maybe"', broken.environ)
 
     assert "gate" in agent.report(HookPoint.STOP).json["systemMessage"]
 

@@ -28,6 +28,7 @@ from tests.mcp.project import (
     text_of,
 )
 from tests.mcp.wire import INITIALIZED, call, initialize, line, process, request
+from tests.trusted import write_trusted
 from tildone.distribution import install_extra
 
 unix_only = pytest.mark.skipif(os.name == "nt", reason="Windows has other signals")
@@ -235,7 +236,7 @@ def test_a_store_that_cannot_be_opened_is_reported_by_the_call(project: Project)
 def test_invalid_settings_are_reported_by_the_call(project: Project) -> None:
     """And no longer once they are corrected."""
     settings = project.folder / "tildone.toml"
-    settings.write_text("dialect = 7\n")
+    write_trusted(settings, "dialect = 7\n", project.environment())
     with process(project) as server:
         stdin, stdout = initialized(server)
         stdin.write(line(call(1, "todo", {"add": ["One"]})) + line(request(2, "resources/read", uri="plan://current")))

@@ -17,6 +17,7 @@ from tests.run.run_workspace import (
     provider_environment,
     write_plan,
 )
+from tests.trusted import write_trusted
 
 both_formats = pytest.mark.parametrize("spec", [CHAT, ANTHROPIC])
 
@@ -78,7 +79,7 @@ def test_a_broken_request_is_retried(person: Person, spec: str) -> None:
 
 
 def test_a_model_is_named_by_the_environment_or_the_project(person: Person) -> None:
-    write_plan(person, f'model = "{CHAT}"\n', "tildone.toml")
+    write_trusted(person.folder / "tildone.toml", f'model = "{CHAT}"\n', person.environment({}))
     with ModelServer({"text": "One."}, {"text": "Two."}) as server:
         said = [
             person.says("run", "Go", "--mode", "print", **provider_environment(server)),
@@ -142,7 +143,11 @@ def test_usage_is_stored_in_the_conversation(person: Person) -> None:
 def test_the_cost_is_shown_where_the_price_is_known(person: Person) -> None:
     with ModelServer({"text": "Hi."}, {"text": "Hi."}) as server:
         unknown = person.run("run", "Go", "--model", CHAT, **provider_environment(server))
-        (person.folder / "tildone.toml").write_text("[prices]\nscripted = { input = 1000, output = 1000 }\n")
+        write_trusted(
+            person.folder / "tildone.toml",
+            "[prices]\nscripted = { input = 1000, output = 1000 }\n",
+            person.environment({}),
+        )
         known = person.run("run", "Go", "--model", CHAT, **provider_environment(server))
 
     assert re.search(r"^Took \S+ s · 10 in · 5 out$", unknown.out, re.MULTILINE)

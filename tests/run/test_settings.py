@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.trusted import write_trusted
 from tildone.cli.parsing.args import parse
 from tildone.cli.verbs import ROOT
 from tildone.config import Settings, load
@@ -11,8 +12,8 @@ from tildone.errors import UsageError
 
 
 def settled(folder: Path, toml: str = "", flags: dict[str, str] | None = None, **environ: str) -> Settings:
-    (folder / "tildone.toml").write_text(toml, encoding="utf-8")
     homes = {"XDG_CONFIG_HOME": str(folder / "config"), "XDG_DATA_HOME": str(folder / "data")}
+    write_trusted(folder / "tildone.toml", toml, homes)
     return load(flags or {}, homes | environ, str(folder))
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.trusted import write_trusted
 from tildone.config import Settings, load
 from tildone.dialects.by_hand import BY_HAND
 from tildone.errors import StoreError, UsageError
@@ -29,7 +30,7 @@ def test_a_relative_folder_is_resolved_where_it_was_set(tmp_path: Path, home: di
     deep = tmp_path / "deep"
     deep.mkdir()
     (tmp_path / ".git").mkdir()
-    (tmp_path / "tildone.toml").write_text('store = "jsonl:plans"\n', encoding="utf-8")
+    write_trusted(tmp_path / "tildone.toml", 'store = "jsonl:plans"\n', home)
 
     assert str(load({}, home, str(deep)).store) == f"jsonl:{tmp_path / 'plans'}"
     assert str(load({}, home | {"TILDONE_STORE": "jsonl:../mine"}, str(deep)).store) == f"jsonl:{tmp_path / 'mine'}"

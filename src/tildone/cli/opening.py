@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 
+from tildone.cli.output.screen import put_notice
 from tildone.config import Settings, load
 from tildone.dialects import DIALECTS, names_by_position
 from tildone.dialects.by_hand import BY_HAND
@@ -23,6 +24,10 @@ if TYPE_CHECKING:
     from tildone.session import Session
 
 
+_TOLD: set[str] = set()
+"""The projects whose untrusted settings were mentioned: once in a process."""
+
+
 def settings_for(args: ParsedArgs) -> Settings:
     """The settings for this command line in the working folder.
 
@@ -32,6 +37,12 @@ def settings_for(args: ParsedArgs) -> Settings:
     settings = load(args.options, os.environ, working_folder())
     if settings.dialect and settings.dialect not in DIALECTS:
         raise UsageError(f"there is no dialect {settings.dialect!r}; {nearest(settings.dialect, tuple(DIALECTS))}")
+    if settings.untrusted and settings.project not in _TOLD:
+        _TOLD.add(settings.project)
+        # Late, because most projects have no settings file.
+        from tildone.views.sanitize import printable  # noqa: PLC0415  see above
+
+        put_notice(f"tildone: {printable(settings.trust_notice)}")
     return settings
 
 

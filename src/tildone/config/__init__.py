@@ -1,7 +1,8 @@
 """Settings: which store and session are used, and how an agent is run.
 
 Precedence, highest first: flags, environment variables (`TILDONE_…`), the project's `tildone.toml`, the user's
-`config.toml`, defaults.
+`config.toml`, defaults. The project's file does not loosen the bounds in the user's, and until a person has trusted it,
+most of its settings do not apply at all (`tildone.config.project_file`).
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 import os
 import sys
 
-from tildone.config.values import BOUNDS, KEYS, PHASES, PRICES, absolute, flag, in_home, parsed, store_address, variable
+from tildone.config.values import KEYS, LIMITS, PHASES, PRICES, absolute, flag, in_home, parsed, store_address, variable
 from tildone.errors import UsageError
 from tildone.typing import TYPE_CHECKING
 from tildone.value import value
@@ -36,6 +37,7 @@ class Settings:
     (`max_cost` in dollars); `countdown` is the number of seconds before each nudge of `tildone run`. Without
     `gate`, hooks never prevent an agent from stopping. `user` is the person's name in the history; if it is empty, the
     name comes from the store, from git or from the system. `prices` are the prices of models, by their names.
+    `untrusted` names the settings in the project's file that do not apply, because nobody has trusted it.
     """
 
     store: StoreAddress
@@ -59,6 +61,14 @@ class Settings:
     max_hours: int | None = None
     max_requests: int | None = None
     max_idle_requests: int | None = None
+    untrusted: tuple[str, ...] = ()
+
+    @property
+    def trust_notice(self) -> str:
+        """What a person should know about the project's file if nobody has trusted it."""
+        names = ", ".join(self.untrusted)
+        path = os.path.join(self.project, PROJECT_FILE)
+        return f"{path} is not trusted, so its settings do not apply ({names}); to see and trust it: tildone trust"
 
 
 def load(flags: Mapping[str, str], environ: Mapping[str, str], folder: str) -> Settings:
@@ -77,8 +87,9 @@ def load_valid(flags: Mapping[str, str], environ: Mapping[str, str], folder: str
     """Return the settings that apply in `folder` without the invalid ones, and what is wrong with those."""
     project = project_root(folder)
     problems: list[str] = []
-    settings = _from_file(os.path.join(_config_home(environ), "tildone", "config.toml"), problems)
-    settings |= _from_file(os.path.join(project, PROJECT_FILE), problems)
+    person = _from_file(_person_file(environ), problems)
+    applied, untrusted = _from_project(project, environ, person, problems)
+    settings = person | applied
     texts = {key: (f"${variable(key)}", environ[variable(key)]) for key in KEYS if environ.get(variable(key))}
     texts |= {key: (f"--{flag(key)}", flags[flag(key)]) for key in KEYS if flags.get(flag(key))}
     for key, (source, text) in texts.items():
@@ -86,10 +97,12 @@ def load_valid(flags: Mapping[str, str], environ: Mapping[str, str], folder: str
             settings[key] = str(store_address(text, folder)) if key == "store" else parsed(key, text)
         except UsageError as error:
             problems.append(str(error) if source.startswith("--") else f"{source}: {error}")
-    return _settings(settings, environ, folder, project), problems
+    return _settings(settings, environ, folder, project, untrusted), problems
 
 
-def _settings(settings: dict[str, Any], environ: Mapping[str, str], folder: str, project: str) -> Settings:
+def _settings(
+    settings: dict[str, Any], environ: Mapping[str, str], folder: str, project: str, untrusted: tuple[str, ...]
+) -> Settings:
     data = data_folder(environ)
     return Settings(
         store=store_address(settings.get("store", os.path.join(data, "tildone.db")), folder),
@@ -102,22 +115,20 @@ def _settings(settings: dict[str, Any], environ: Mapping[str, str], folder: str,
         phases=tuple((key, settings[key]) for key in PHASES if key in settings),
         agents_dir=os.path.join(data, "agents"),
         named_session=settings.get("session"),
-        max_cost=settings.get("max_cost"),
         gate=settings.get("gate") != "off",
         prices=tuple(settings.get(PRICES, {}).items()),
         user=settings.get("user", ""),
-        **{bound: settings[bound] for bound in BOUNDS if bound in settings},
+        untrusted=untrusted,
+        **{bound: settings[bound] for bound in LIMITS if bound in settings},
     )
 
 
 def origins(flags: Mapping[str, str], environ: Mapping[str, str], folder: str) -> dict[str, str]:
     """Return the origin of each setting that is not a default: a file, an environment variable or a flag."""
-    sources: dict[str, str] = {}
-    for file in (
-        os.path.join(_config_home(environ), "tildone", "config.toml"),
-        os.path.join(project_root(folder), PROJECT_FILE),
-    ):
-        sources |= dict.fromkeys(_from_file(file, []), file)
+    project = project_root(folder)
+    person = _from_file(_person_file(environ), [])
+    applied, _ = _from_project(project, environ, person, [])
+    sources = dict.fromkeys(person, _person_file(environ)) | dict.fromkeys(applied, os.path.join(project, PROJECT_FILE))
     sources |= {key: f"${variable(key)}" for key in KEYS if environ.get(variable(key))}
     return sources | {key: f"--{flag(key)}" for key in KEYS if flags.get(flag(key))}
 
@@ -144,6 +155,23 @@ def project_root(folder: str) -> str:
     return candidate
 
 
+def _from_project(
+    project: str, environ: Mapping[str, str], person: Mapping[str, Any], problems: list[str]
+) -> tuple[dict[str, Any], tuple[str, ...]]:
+    """Return the settings in the project's file that apply, and the names of those that do not for want of trust."""
+    path = os.path.join(project, PROJECT_FILE)
+    if not os.path.lexists(path):
+        return {}, ()
+    # Late, for the same reason as in `_from_file`.
+    from tildone.config.project_file import applicable, ignored, read_project_file  # noqa: PLC0415  see above
+
+    file = read_project_file(path, data_folder(environ))
+    if file.trusted:
+        problems += file.problems
+    applied = applicable(file, person)
+    return applied, ignored(file, applied)
+
+
 def _from_file(path: str, problems: list[str]) -> dict[str, Any]:
     """Return the valid settings in a file; none if there is no file."""
     try:
@@ -157,6 +185,10 @@ def _from_file(path: str, problems: list[str]) -> dict[str, Any]:
     from tildone.config.settings_file import read_file  # noqa: PLC0415  see above
 
     return read_file(path, problems)
+
+
+def _person_file(environ: Mapping[str, str]) -> str:
+    return os.path.join(_config_home(environ), "tildone", "config.toml")
 
 
 def _config_home(environ: Mapping[str, str]) -> str:

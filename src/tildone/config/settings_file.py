@@ -34,6 +34,11 @@ def read_file(path: str, problems: list[str]) -> dict[str, Any]:
     except OSError as error:
         problems.append(f"{path}: {error.strerror}")
         return {}
+    return parse(path, content, problems)
+
+
+def parse(path: str, content: bytes, problems: list[str]) -> dict[str, Any]:
+    """Return the valid settings in the content of the file at `path`; `problems` as in `read_file`."""
     try:
         text = content.decode("utf-8-sig")
         settings = tomllib.loads(text)
@@ -42,6 +47,9 @@ def read_file(path: str, problems: list[str]) -> dict[str, Any]:
         return {}
     except ValueError as error:
         problems.append(f"{path}: {error}")
+        return {}
+    except RecursionError:
+        problems.append(f"{path}: the values are nested too deeply")
         return {}
     faults = {key: _fault(key, setting) or _address_fault(key, setting) for key, setting in settings.items()}
     problems += [f"{path}{_line(text, key)}: {fault}" for key, fault in faults.items() if fault]

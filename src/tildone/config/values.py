@@ -13,9 +13,21 @@ if TYPE_CHECKING:
     from typing import Any
 
 TEXTS = ("store", "session", "dialect", "model", "session_dir", "user")
-BOUNDS = ("max_nudges", "max_same", "max_minutes", "max_total", "max_hours", "max_requests", "max_idle_requests")
-NUMBERS = (*BOUNDS, "countdown")
+LIMITS = {
+    "max_nudges": "nudges",
+    "max_same": "repeats",
+    "max_minutes": "minutes",
+    "max_total": "total",
+    "max_hours": "hours",
+    "max_requests": "requests",
+    "max_idle_requests": "idle_requests",
+    "max_cost": "cost",
+}
+"""The settings that bound how long an agent is continued, and the names of those bounds in `Patience`."""
+
 AMOUNTS = ("max_cost",)
+BOUNDS = tuple(name for name in LIMITS if name not in AMOUNTS)
+NUMBERS = (*BOUNDS, "countdown")
 CHOICES = {"gate": ("on", "off")}
 KEYS = (*TEXTS, *NUMBERS, *AMOUNTS, *CHOICES)
 PHASES = ("todo.enabled", "todo.reminders", "todo.reminders.max", "tasks.todoClearDelay")

@@ -110,6 +110,10 @@ def run(argv: Sequence[str], hook: HookRun) -> None:
         from tildone.hooks.answers import answer  # noqa: PLC0415  the same
 
         answer(event, settings, hook.pid, hook.print)
+    if settings.untrusted and not hook.has_printed:
+        from tildone.hooks.troubles import notice_once  # noqa: PLC0415  the same
+
+        hook.print(notice_once(event, hook.pid, f"tildone: {settings.trust_notice}"))
 
 
 def _integration(name: str) -> tuple[Integration, Hooks]:

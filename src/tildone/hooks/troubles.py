@@ -36,11 +36,16 @@ def trouble_reply(event: HookEvent, pid: int, problem: str) -> str:
     """Return the reply that tells the person of a problem; empty if they know of it or cannot be told now."""
     if event.point is HookPoint.STATUS_LINE:
         return f"tildone does not work: {problem}\n"
-    if event.point in SILENT_POINTS or not can_reply(event, ReplyKind.NOTIFY):
-        return ""
     notice = f"tildone does not work, and the agent goes on without it: {problem}. To check: tildone doctor"
+    return notice_once(event, pid, notice, _kind(problem))
+
+
+def notice_once(event: HookEvent, pid: int, notice: str, kind: str = "") -> str:
+    """Return the reply that gives the person a notice; empty if they had one of this kind or cannot be told now."""
+    if event.point in (*SILENT_POINTS, HookPoint.STATUS_LINE) or not can_reply(event, ReplyKind.NOTIFY):
+        return ""
     remembered = _remembered(event, pid)
-    is_new = None if remembered is None else remembered.is_new(f"told-{_kind(problem)}")
+    is_new = None if remembered is None else remembered.is_new(f"told-{kind or digest(notice)}")
     # What cannot be remembered is told when the session starts, which happens once.
     if is_new is False or (is_new is None and event.point is not HookPoint.SESSION_START):
         return ""

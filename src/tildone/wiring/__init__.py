@@ -8,6 +8,7 @@ from itertools import islice
 
 from tildone import stores
 from tildone.config import Settings
+from tildone.config.values import LIMITS
 from tildone.dialects import dialect_named, dialect_of_tool, plan_in_entry
 from tildone.dialects.by_hand import BY_HAND
 from tildone.ids import id_maker, now
@@ -164,16 +165,7 @@ def _person(settings: Settings, store: Store) -> str:
 
 def _patience(settings: Settings) -> Patience:
     """Return the default bounds, replaced by those that are configured."""
-    configured = {
-        "nudges": settings.max_nudges,
-        "repeats": settings.max_same,
-        "minutes": settings.max_minutes,
-        "total": settings.max_total,
-        "hours": settings.max_hours,
-        "requests": settings.max_requests,
-        "idle_requests": settings.max_idle_requests,
-        "cost": settings.max_cost,
-    }
+    configured = {bound: getattr(settings, name) for name, bound in LIMITS.items()}
     return replace(Patience(), **{bound: limit for bound, limit in configured.items() if limit is not None})
 
 

@@ -4,6 +4,7 @@ import os
 
 from tests.cli.person import Person
 from tests.history.histories import history
+from tests.trusted import write_trusted
 from tildone.core.plan import Plan
 from tildone.log.events import Actor, Event, Labelled
 from tildone.log.tree import SessionHead
@@ -17,7 +18,7 @@ def kept(person: Person, *plans: Plan, tool: str | None = None, session: str | N
         replace(event, id=named(event.id), parent=event.parent and named(event.parent))
         for event in history(*plans, tool=tool)
     ]
-    (person.folder / "tildone.toml").write_text('store = "plans.db"\n', encoding="utf-8")
+    write_trusted(person.folder / "tildone.toml", 'store = "plans.db"\n', person.environment({}))
     store = SqliteStore(person.folder / "plans.db")
     store.import_events(session or os.path.realpath(person.folder), events, SessionHead(events[-1].id))
     store.close()

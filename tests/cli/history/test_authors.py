@@ -9,6 +9,7 @@ import pytest
 
 from tests.cli.person import Person
 from tests.stores.postgres import needs_server, running_server
+from tests.trusted import write_trusted
 
 CODEX = "019a8f3e-0000-7000-8000-00000000c0de"
 
@@ -63,7 +64,7 @@ def test_two_people_on_one_store_are_told_apart(person: Person) -> None:
 
 def test_the_name_can_be_a_setting(person: Person) -> None:
     """The environment is stronger than a file."""
-    (person.folder / "tildone.toml").write_text('user = "Zoë"\n', encoding="utf-8")
+    write_trusted(person.folder / "tildone.toml", 'user = "Zoë"\n', person.environment({}))
 
     person.says("todo", "append", "One", TILDONE_USER="")
     person.says("todo", "append", "Two")

@@ -9,6 +9,7 @@ from tests.cli.history.histories import kept, named
 from tests.cli.person import Person
 from tests.plans import COMPLETED, IN_PROGRESS
 from tests.plans import unnumbered_plan_of as plan_of
+from tests.trusted import write_trusted
 from tildone.core.plan import Phase, Plan, Task, flat
 
 
@@ -235,7 +236,7 @@ def test_every_folder_of_a_project_shares_its_plan_and_no_other_does(person: Per
 
 
 def test_a_settings_file_is_heeded(person: Person) -> None:
-    (person.folder / "tildone.toml").write_text('session = "mine"\nstore = "plans.db"\n', encoding="utf-8")
+    write_trusted(person.folder / "tildone.toml", 'session = "mine"\nstore = "plans.db"\n', person.environment({}))
 
     person.says("todo", "append", "one")
 

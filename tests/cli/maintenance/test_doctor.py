@@ -14,6 +14,7 @@ import pytest
 from tests.cli.person import PROGRAM, Answer, Person
 from tests.stores.contract import chain
 from tests.stores.processes import finish, start, wait_for
+from tests.trusted import write_trusted
 from tildone.stores.sqlite.schema import APPLICATION_ID, SCHEMA_VERSION, migrations
 from tildone.stores.sqlite.store import SqliteStore
 
@@ -216,7 +217,7 @@ def test_each_setting_is_reported_with_its_origin(person: Person) -> None:
     settings = person.home / "config"
     (settings / "tildone").mkdir(parents=True)
     (settings / "tildone" / "config.toml").write_text('model = "openai:mine"\ncountdown = 7\nsession = "not this"\n')
-    (person.folder / "tildone.toml").write_text('session = "ours"\nmax_nudges = 4\n')
+    write_trusted(person.folder / "tildone.toml", 'session = "ours"\nmax_nudges = 4\n', person.environment({}))
 
     answer = person.run(
         "doctor",
@@ -238,7 +239,7 @@ def test_each_setting_is_reported_with_its_origin(person: Person) -> None:
 
 def test_invalid_settings_are_findings_and_the_other_checks_go_on(person: Person, plans: Path) -> None:
     """With the line; what is valid applies, and what is not has its default."""
-    (person.folder / "tildone.toml").write_text('countdown = 9\n\ncolour = 1\ngate = "of"\n')
+    write_trusted(person.folder / "tildone.toml", 'countdown = 9\n\ncolour = 1\ngate = "of"\n', person.environment({}))
 
     answer = person.run("doctor", "--json", TILDONE_MAX_SAME="x")
 
@@ -255,7 +256,7 @@ def test_invalid_settings_are_findings_and_the_other_checks_go_on(person: Person
 
 
 def test_a_file_that_is_not_toml_is_a_finding_with_its_position(person: Person) -> None:
-    (person.folder / "tildone.toml").write_text("gate = \n")
+    write_trusted(person.folder / "tildone.toml", "gate = \n", person.environment({}))
 
     answer = person.run("doctor", "--json")
 

@@ -43,6 +43,23 @@ VERBS: VerbTable = Registry(
                 "tildone doctor --store backups/tildone-20261115-120000.db",
             ),
         ),
+        "trust": Verb(
+            "trust",
+            "",
+            "Let the settings file of this project apply.",
+            description=(
+                "tildone.toml in a project comes with its repository, so somebody else may have written it. Until you "
+                "trust it, it can only choose a dialect and lower bounds. Shows what it sets and asks. The file is "
+                "trusted with exactly this content; after a change, it has to be trusted again. Bounds in your own "
+                "config.toml are never raised by it."
+            ),
+            options=(
+                Option("revoke", "", "Take the trust back."),
+                Option("yes", "", "Do not ask for confirmation."),
+                JSON,
+            ),
+            examples=("tildone trust", "tildone trust --revoke"),
+        ),
         "backup": Verb(
             "backup",
             "[FILE]",

@@ -25,6 +25,8 @@ def settings_in_force(context: CheckContext) -> Iterator[Finding]:
     """Each setting and its origin; before them, what is wrong with others."""
     for problem in context.problems:
         yield Finding(Severity.ERROR, f"{problem}; until then, hooks do nothing", "correct it")
+    if context.settings.untrusted:
+        yield Finding(Severity.WARNING, context.settings.trust_notice.partition(";")[0], "tildone trust")
     dialect = context.settings.dialect
     if dialect and dialect not in DIALECTS:
         hint = nearest(dialect, tuple(DIALECTS))

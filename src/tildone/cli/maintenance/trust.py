@@ -1,0 +1,91 @@
+"""`tildone trust`: let the settings file of a project apply, after showing what it sets."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from tildone.cli.opening import working_folder
+from tildone.cli.output.data import put_data
+from tildone.cli.output.prompts import confirm
+from tildone.cli.output.screen import on_terminal, put
+from tildone.cli.parsing.table import ParsedArgs
+from tildone.config import PROJECT_FILE, data_folder, load_valid, project_root
+from tildone.config.project_file import ProjectFile, applicable, read_project_file
+from tildone.config.trust import revoke, set_trusted, trusted_content
+from tildone.errors import NotFound, Refused, TildoneError, UsageError
+from tildone.log import codec
+from tildone.log.address import parse_address
+from tildone.views.sanitize import printable
+from tildone.wiring import agent_here
+
+
+def run(args: ParsedArgs) -> int:
+    """Show what the project's settings file sets, and trust it if the person agrees."""
+    path = os.path.join(project_root(working_folder()), PROJECT_FILE)
+    data = data_folder(os.environ)
+    if args.has("revoke"):
+        return _revoke(args, data, path)
+    if not os.path.lexists(path):
+        raise NotFound(f"there is no {path}")
+    file = read_project_file(path, data)
+    if file.content is None or file.problems:
+        raise Refused(f"{printable(file.problems[0])}; correct it first")
+    if not args.has("json"):
+        _show(file, changed=not file.trusted and trusted_content(data, path) is not None)
+    if not file.trusted:
+        _check_asked_by_person(args)
+        if not args.has("yes") and not confirm("Trust this file with exactly this content?"):
+            put("Nothing was changed.")
+            return 1
+        try:
+            set_trusted(data, path, file.content)
+        except OSError as error:
+            raise TildoneError(f"could not write to {data}: {error.strerror}") from error
+    if args.has("json"):
+        put_data(file=path, trusted=True, changed=not file.trusted, settings=_as_data(file))
+    else:
+        put("Already trusted." if file.trusted else "Trusted. To take it back: tildone trust --revoke")
+    return 0
+
+
+def _revoke(args: ParsedArgs, data: str, path: str) -> int:
+    changed = revoke(data, path)
+    if args.has("json"):
+        put_data(file=path, trusted=False, changed=changed)
+    else:
+        put(f"{'No longer trusted' if changed else 'Not trusted'}: {printable(path)}")
+    return 0
+
+
+def _check_asked_by_person(args: ParsedArgs) -> None:
+    """Check that a person runs this command.
+
+    Raises:
+        Refused: it runs in the shell of an agent.
+        UsageError: nobody can be asked.
+    """
+    settings, _ = load_valid({}, os.environ, working_folder())
+    agent = agent_here(settings)
+    if agent:
+        raise Refused(f"only a person can trust a file: this is the shell of {printable(agent)}")
+    if not args.has("yes") and (args.has("json") or not on_terminal() or not sys.stdin.isatty()):
+        raise UsageError("confirmation requires a terminal; use --yes to skip it")
+
+
+def _show(file: ProjectFile, *, changed: bool) -> None:
+    """Print the settings of the file, and which of them apply without trust."""
+    put(f"{printable(file.path)}{' has changed since it was trusted; it' if changed else ''} sets:")
+    anyway = {} if file.trusted else applicable(file, {})
+    for name, setting in _as_data(file).items():
+        note = "  (applies without trust)" if name in anyway else ""
+        put(f"  {printable(f'{name} = {codec.dump(setting)}')}{note}")
+    if not file.settings:
+        put("  nothing")
+
+
+def _as_data(file: ProjectFile) -> dict[str, object]:
+    """The settings, without the password in the address of a store."""
+    return {
+        name: parse_address(setting).redacted if name == "store" else setting for name, setting in file.settings.items()
+    }

@@ -1,0 +1,252 @@
+"""Trust: what the settings file of a project may do before a person has trusted it, and after."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.trusted import trust, write_trusted
+from tildone.config import data_folder, load, load_valid, origins
+from tildone.config.project_file import MAX_BYTES
+from tildone.config.trust import is_trusted, revoke, set_trusted
+from tildone.config.values import KEYS, LIMITS
+from tildone.loop.decision import Patience
+
+EVERYTHING = """
+store = "planted.db"
+session = "another"
+dialect = "phased"
+model = "openai-chat:evil"
+session_dir = "here"
+user = "root"
+max_nudges = 21
+max_same = 4
+max_minutes = 241
+max_total = 501
+max_hours = 25
+max_requests = 5001
+max_idle_requests = 401
+max_cost = 1000
+countdown = 0
+gate = "off"
+"todo.enabled" = false
+"todo.reminders" = false
+"todo.reminders.max" = 99
+"tasks.todoClearDelay" = 0
+
+[prices]
+qwen3 = { input = 0, output = 0 }
+"""
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> dict[str, str]:
+    return {"XDG_CONFIG_HOME": str(tmp_path / "config"), "XDG_DATA_HOME": str(tmp_path / "data")}
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    """The settings file of a project, not yet written."""
+    project = tmp_path / "project"
+    (project / ".git").mkdir(parents=True)
+    return project / "tildone.toml"
+
+
+def person_sets(home: dict[str, str], text: str) -> None:
+    path = Path(home["XDG_CONFIG_HOME"], "tildone", "config.toml")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, encoding="utf-8")
+
+
+def test_an_untrusted_file_sets_nothing_but_the_dialect(file: Path, home: dict[str, str]) -> None:
+    default = load({}, home, str(file.parent))
+    file.write_text(EVERYTHING, encoding="utf-8")
+
+    settings = load({}, home, str(file.parent))
+
+    changed = {name for name in type(settings).__match_args__ if getattr(settings, name) != getattr(default, name)}
+    # A cost limit is stricter than none.
+    assert changed == {"dialect", "max_cost", "untrusted"}
+    assert settings.dialect == "phased"
+    assert set(KEYS) - set(settings.untrusted) == {"dialect", "max_cost"}
+    assert {"prices", "todo.enabled", "tasks.todoClearDelay"} <= set(settings.untrusted)
+
+
+def test_a_trusted_file_sets_everything(file: Path, home: dict[str, str]) -> None:
+    write_trusted(file, EVERYTHING, home)
+
+    settings = load({}, home, str(file.parent))
+
+    assert settings.store.location == str(file.parent / "planted.db")
+    assert (settings.session, settings.model, settings.user, settings.gate) == (
+        "another",
+        "openai-chat:evil",
+        "root",
+        False,
+    )
+    assert [getattr(settings, name) for name in LIMITS] == [21, 4, 241, 501, 25, 5001, 401, 1000]
+    assert (settings.countdown, len(settings.phases), len(settings.prices), settings.untrusted) == (0, 4, 1, ())
+
+
+@pytest.mark.parametrize("name", LIMITS)
+def test_an_untrusted_file_can_lower_each_bound_and_raise_none(file: Path, home: dict[str, str], name: str) -> None:
+    default = getattr(Patience(), LIMITS[name])
+    limit = 100 if default is None else default
+
+    for person, given, in_force in [
+        (None, limit - 1, limit - 1),
+        (None, limit + 1, limit + 1 if default is None else None),
+        (5, 4, 4),
+        (5, 6, 5),
+        (limit + 10, limit + 5, limit + 5),
+        (limit + 10, limit + 11, limit + 10),
+    ]:
+        person_sets(home, "" if person is None else f"{name} = {person}\n")
+        file.write_text(f"{name} = {given}\n", encoding="utf-8")
+
+        assert getattr(load({}, home, str(file.parent)), name) == in_force
+
+
+@pytest.mark.parametrize("name", LIMITS)
+def test_a_trusted_file_raises_a_default_but_no_bound_of_the_person(
+    file: Path, home: dict[str, str], name: str
+) -> None:
+    write_trusted(file, f"{name} = 100000\n", home)
+    raised = getattr(load({}, home, str(file.parent)), name)
+    person_sets(home, f"{name} = 3\n")
+    bounded = getattr(load({}, home, str(file.parent)), name)
+    write_trusted(file, f"{name} = 2\n", home)
+
+    assert (raised, bounded, getattr(load({}, home, str(file.parent)), name)) == (100000, 3, 2)
+
+
+def test_the_environment_and_flags_are_the_persons_own(file: Path, home: dict[str, str]) -> None:
+    file.write_text("max_nudges = 2\n", encoding="utf-8")
+
+    by_variable = load({}, home | {"TILDONE_MAX_NUDGES": "99"}, str(file.parent))
+    by_flag = load({"max-nudges": "98"}, home, str(file.parent))
+
+    assert (by_variable.max_nudges, by_flag.max_nudges) == (99, 98)
+
+
+def test_trust_ends_with_the_first_change_of_the_file(file: Path, home: dict[str, str]) -> None:
+    write_trusted(file, 'session = "ours"\n', home)
+    trusted = load({}, home, str(file.parent)).session
+    file.write_text('session = "ours"\n\n', encoding="utf-8")
+    changed = load({}, home, str(file.parent))
+    file.write_text('session = "ours"\n', encoding="utf-8")
+
+    assert (trusted, changed.session, changed.untrusted) == ("ours", str(file.parent), ("session",))
+    assert load({}, home, str(file.parent)).session == "ours"
+
+
+def test_trust_is_for_one_path(file: Path, home: dict[str, str], tmp_path: Path) -> None:
+    write_trusted(file, 'store = "planted.db"\n', home)
+    other = tmp_path / "project2" / "tildone.toml"
+    other.parent.mkdir()
+    other.write_bytes(file.read_bytes())
+
+    assert load({}, home, str(other.parent)).untrusted == ("store",)
+
+
+def test_a_record_with_the_name_of_another_path_is_no_trust(home: dict[str, str]) -> None:
+    """Names of records are shortened, so that two paths may have the same one; then only the last has trust."""
+    data = data_folder(home)
+    # Found by trying: both paths end alike, and have the same CRC-32.
+    one, other = colliding_paths()
+
+    set_trusted(data, one, b"x")
+    assert (is_trusted(data, one, b"x"), is_trusted(data, other, b"x")) == (True, False)
+    set_trusted(data, other, b"x")
+
+    assert (is_trusted(data, one, b"x"), is_trusted(data, other, b"x")) == (False, True)
+
+
+def colliding_paths() -> tuple[str, str]:
+    """Two paths whose records have the same name: CRC-32 is linear, so four bytes can be chosen to give any value."""
+    end = "/" + "x" * 100
+    # "plumless" and "buckeroo" are the best known words with the same CRC-32, which stays the same with a common end.
+    return f"/plumless{end}", f"/buckeroo{end}"
+
+
+def test_revoked_trust_is_gone(file: Path, home: dict[str, str]) -> None:
+    write_trusted(file, 'session = "ours"\n', home)
+    data, path = data_folder(home), str(file.resolve())
+
+    assert (revoke(data, path), revoke(data, path)) == (True, False)
+    assert load({}, home, str(file.parent)).untrusted == ("session",)
+
+
+def test_an_untrusted_file_breaks_nothing(file: Path, home: dict[str, str]) -> None:
+    """Its mistakes are not errors: whoever wrote it can't stop tildone from working."""
+    for content in (b"max_nudges = [", b"\xff", b"x = " + b"[" * 50_000, b"x = " + b"9" * 5000, b"colour = 1\n"):
+        file.write_bytes(content)
+        settings, problems = load_valid({}, home, str(file.parent))
+
+        assert (settings.untrusted, problems) == (("all settings",), [])
+
+
+def test_a_trusted_file_with_a_mistake_is_an_error(file: Path, home: dict[str, str]) -> None:
+    write_trusted(file, b"x = " + b"[" * 50_000, home)
+
+    assert load_valid({}, home, str(file.parent))[1] == [f"{file}: the values are nested too deeply"]
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no named pipes here")
+def test_a_pipe_or_a_folder_in_place_of_the_file_blocks_nothing(file: Path, home: dict[str, str]) -> None:
+    os.mkfifo(file)
+    at_a_pipe = load_valid({}, home, str(file.parent))
+    file.unlink()
+    file.mkdir()
+    at_a_folder = load_valid({}, home, str(file.parent))
+
+    assert (at_a_pipe[0].untrusted, at_a_folder[0].untrusted) == (("all settings",), ("all settings",))
+
+
+def test_a_link_that_leads_nowhere_or_to_an_endless_device_is_ignored(file: Path, home: dict[str, str]) -> None:
+    for target in ("/nowhere", "/dev/zero"):
+        file.unlink(missing_ok=True)
+        file.symlink_to(target)
+
+        assert load_valid({}, home, str(file.parent))[0].untrusted == ("all settings",)
+
+
+def test_a_file_that_is_too_large_is_not_read(file: Path, home: dict[str, str]) -> None:
+    file.write_bytes(b'dialect = "phased"\n' + b"#" * (MAX_BYTES - 19))
+    largest = load({}, home, str(file.parent)).dialect
+    file.write_bytes(b'dialect = "phased"\n' + b"#" * (MAX_BYTES - 18))
+
+    assert (largest, load({}, home, str(file.parent)).dialect) == ("phased", None)
+
+
+def test_origins_name_a_file_only_for_settings_that_apply(file: Path, home: dict[str, str]) -> None:
+    file.write_text('store = "planted.db"\ndialect = "brief"\n', encoding="utf-8")
+    untrusted = origins({}, home, str(file.parent))
+    trust(file, home)
+
+    assert untrusted == {"dialect": str(file)}
+    assert origins({}, home, str(file.parent)) == {"dialect": str(file), "store": str(file)}
+
+
+def test_a_project_without_a_settings_file_loads_none_of_this() -> None:
+    program = "import os, sys; from tildone.config import load; load({}, os.environ, '/')"
+    asked = f"{program}; print([name for name in sys.modules if name in ('tomllib', 'tildone.config.trust')])"
+
+    answer = subprocess.run([sys.executable, "-c", asked], capture_output=True, text=True, check=True)
+
+    assert answer.stdout == "[]\n"
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no such permissions")
+def test_records_are_private(home: dict[str, str]) -> None:
+    before = os.umask(0)
+    try:
+        set_trusted(data_folder(home), "/p/tildone.toml", b"")
+    finally:
+        os.umask(before)
+
+    made = list(Path(home["XDG_DATA_HOME"]).rglob("*"))
+    assert len(made) == 3
+    assert not [path for path in made if path.stat().st_mode & 0o077]

@@ -1,0 +1,26 @@
+"""Settings files of projects that a person has trusted."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from tildone.config import data_folder
+from tildone.config.trust import set_trusted
+
+
+def write_trusted(file: Path, content: str | bytes, environ: Mapping[str, str]) -> None:
+    """Write a settings file and trust it, for a person with this environment."""
+    data = content.encode() if isinstance(content, str) else content
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_bytes(data)
+    trust(file, environ)
+
+
+def trust(file: Path, environ: Mapping[str, str]) -> None:
+    """Trust a settings file with the content that it has."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name in ("HOME", "USERPROFILE"):
+            if name in environ:
+                patch.setenv(name, environ[name])
+        set_trusted(data_folder(environ), str(file.resolve()), file.read_bytes())

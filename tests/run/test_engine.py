@@ -134,7 +134,7 @@ def test_a_denied_command_is_reported_with_the_flag_that_allows_it(person: Perso
 
     told = json.dumps(server.requests[-1].messages)
     assert "Not allowed: rm -rf build" in told
-    assert "Start with --allow 'rm *' to allow it" in answer.out
+    assert "Start with --allow 'rm -rf build' to allow it" in answer.out
     assert answer.code == 0
 
 

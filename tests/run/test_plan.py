@@ -157,6 +157,29 @@ def test_patterns_allow_only_matching_commands(person: Person) -> None:
     assert not (person.folder / "new").exists()
 
 
+def test_what_a_pattern_covers_is_said_when_it_is_given(person: Person) -> None:
+    name = write_plan(person, "- [ ] Look: `git -c alias.x='!touch made' x`\n")
+
+    answer = person.run("run", name, "--allow", "git *", "--mode", "print")
+
+    assert answer.code == 1
+    assert answer.err.splitlines()[0] == (
+        "tildone: allowed: --allow 'git *': this command with any arguments in place of *, "
+        "without arguments that run other programs or write other files, unless the pattern names them"
+    )
+    assert "Not allowed: git -c alias.x='!touch made' x" in answer.err
+    assert not (person.folder / "made").exists()
+
+
+def test_a_pattern_that_is_not_one_for_a_command_is_refused(person: Person) -> None:
+    name = write_plan(person, "- [ ] Look: `true`\n")
+
+    answer = person.run("run", name, "--allow", "true; false")
+
+    assert (answer.code, answer.out) == (2, "")
+    assert "'true; false' is not a pattern for one command: give --allow once for each" in answer.err
+
+
 def test_print_mode_prints_the_last_answer_and_nothing_else(person: Person) -> None:
     name = write_plan(person, "- [ ] A: `echo a`\n- [ ] B: `echo b`\n")
 

@@ -196,11 +196,17 @@ def test_a_run_that_is_ended_is_continued_without_more_options(
     assert (again.code, again.out, again.err) == (
         0,
         "All 2 tasks are done.\n",
-        "tildone: allowed as before: --allow '*'\n",
+        "tildone: allowed as before: --allow '*': every command\n",
     )
     assert statuses(person, "s") == "✓✓"
     assert len(conversation_files(person)) == 1
     assert tools(conversation_files(person)[0]) >= {"edit_todos", "bash"}
+
+
+ARGUMENTS = "this command with any arguments in place of *"
+ECHO_AND_CAT = (
+    f"tildone: allowed as before: --allow 'echo *': {ARGUMENTS}\ntildone: allowed: --allow 'cat *': {ARGUMENTS}\n"
+)
 
 
 def test_options_of_the_command_line_replace_those_of_the_conversation(person: Person) -> None:
@@ -211,7 +217,7 @@ def test_options_of_the_command_line_replace_those_of_the_conversation(person: P
     again = person.run("run", "--continue", "--allow", "cat *", "--mode", "print")
 
     assert first.code == 1
-    assert (again.code, again.err) == (0, "tildone: allowed as before: --allow 'echo *'\n")
+    assert (again.code, again.err) == (0, ECHO_AND_CAT)
     [entry] = [entry for entry in conversation_entries(conversation_files(person)[0]) if options(entry)][:1]
     assert (entry["data"]["session"], entry["data"]["allow"]) == ("one", ["echo *"])
     assert statuses(person, "one") == "✓✓"

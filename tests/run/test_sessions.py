@@ -78,7 +78,7 @@ def test_a_conversation_is_resumed_by_id_or_file(person: Person, by: str) -> Non
     which = str(first) if by == "its file" else conversation_entries(first)[0]["id"][-12:]
     resumed = person.run("run", "--resume", which)
 
-    assert (resumed.code, resumed.err) == (0, "tildone: allowed as before: --allow '*'\n")
+    assert (resumed.code, resumed.err) == (0, "tildone: allowed as before: --allow '*': every command\n")
     assert "All 2 tasks are done." in first.read_text(encoding="utf-8")
 
 

@@ -40,7 +40,7 @@ def test_a_run_that_is_stopped_ends_after_the_tool_that_is_running(person: Perso
     assert "No active agent is known here" in person.says("resume")
     person.says("resume", "--session", "s")
     again = person.run("run", "--continue")
-    assert (again.code, again.err) == (0, "tildone: allowed as before: --allow '*'\n")
+    assert (again.code, again.err) == (0, "tildone: allowed as before: --allow '*': every command\n")
     assert (person.folder / "proof").exists()
 
 

@@ -223,6 +223,7 @@ def test_print_mode_shows_progress_on_standard_error(person: Person) -> None:
     answer = at_terminal(person, name, *ALLOW_ALL, "--mode", "print").end()
 
     assert answer.code == 0
+    assert answer.out.startswith("tildone: allowed: --allow '*': every command\n")
     assert answer.out.endswith("\n✓ #1 A: `echo a`\nThe task is done.\n")
     assert "Bash: echo a" in answer.out
 

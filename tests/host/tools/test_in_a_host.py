@@ -57,7 +57,7 @@ def results(host: Host) -> list[tuple[bool | None, str]]:
 async def test_an_agent_can_work(folder: Path) -> None:
     """Calls of one turn run in order; errors are reported without a traceback."""
     outside = (folder.parent / "outside.txt").resolve()
-    how = "Start with --allow 'rm *' to allow it, or with --allow bash for every command."
+    how = "Start with --allow 'rm -rf src' to allow it, or with --allow '*' for every command."
     host = host_in(
         folder,
         PermissionPolicy(allow=("cat *", "false"), allow_write=("src",)),
@@ -94,7 +94,7 @@ async def test_an_agent_can_work(folder: Path) -> None:
 
 async def test_aborting_a_turn_ends_its_command(folder: Path) -> None:
     seconds = unique_duration()
-    host = host_in(folder, PermissionPolicy(allow=("bash",)), [("bash", {"command": f"sleep {seconds} & wait"})])
+    host = host_in(folder, PermissionPolicy(allow=("*",)), [("bash", {"command": f"sleep {seconds} & wait"})])
     await host.prompt("Go")
     await wait_until(lambda: sleeping_processes(seconds))
 

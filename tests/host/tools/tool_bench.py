@@ -21,7 +21,7 @@ from tildone.kit.definition import OnUpdate, ToolResult
 from tildone.kit.signal import AbortSignal
 from tildone.stores.pi.session_file import header
 
-ANY_COMMAND = PermissionPolicy(allow=("bash",), allow_write=("*",))
+ANY_COMMAND = PermissionPolicy(allow=("*",), allow_write=("*",))
 
 _durations = itertools.count(1)
 

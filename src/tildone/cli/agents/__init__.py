@@ -29,8 +29,9 @@ VERBS: VerbTable = Registry(
                 "first; - reads it from standard input. Without a model, tildone itself runs the command in backticks "
                 "at the end of each task. At a terminal you are asked to confirm each command and each change of a "
                 "file, which is shown as a diff; elsewhere only commands that --allow matches run, and only files that "
-                "--allow-write matches are changed. '*' is every command, or every file in the working folder except "
-                "in .git.\n"
+                "--allow-write matches are changed. A pattern such as 'git diff *' matches word by word, and its last "
+                "* any number of arguments, except those that run other programs or write other files: name these. "
+                "'*' is every command, or every file in the working folder except in .git.\n"
                 "Exit codes: 0 every task is done, 1 tasks are open or the work failed, 2 to 5 the run could not "
                 "start, 130 interrupted by Ctrl-C, 143 ended by SIGTERM."
             ),
@@ -44,7 +45,7 @@ VERBS: VerbTable = Registry(
                 Option("session-dir", "DIR", "The folder of the conversations; default: $TILDONE_SESSION_DIR."),
                 Option("no-session", "", "Store neither the conversation nor changes of the plan."),
                 Option("max-nudges", "N", "Limit of consecutive nudges without progress (default: 20)."),
-                Option("allow", "PATTERN", "Run matching commands without asking ('git *', '*'); repeatable."),
+                Option("allow", "PATTERN", "Run matching commands without asking ('git diff *'); repeatable."),
                 Option("allow-write", "PATTERN", "Change matching files without asking ('src/*', '*'); repeatable."),
                 Option("outside", "", "Allow reading and writing files outside the working folder."),
                 Option("no-builtin-tools", "", "Disable the tools read, write, edit and bash."),

@@ -15,6 +15,7 @@ from tildone.host.entries import CustomEntry
 from tildone.host.extension_context import ExtensionContext
 from tildone.host.extension_events import BeforeAgentStart
 from tildone.host.host import Host
+from tildone.host.tools.command_patterns import EVERYTHING, describe_pattern, is_pattern
 from tildone.host.transcript import Transcript
 from tildone.host.wire import JsonObject
 
@@ -59,14 +60,31 @@ def with_stored_options(given: ParsedArgs, stored: JsonObject) -> ParsedArgs:
 def stored_patterns(stored: JsonObject, option: str) -> list[str]:
     """Return the stored patterns of --allow or --allow-write."""
     patterns = stored.get(option)
-    return [pattern for pattern in patterns if isinstance(pattern, str)] if isinstance(patterns, list) else []
+    found = [pattern for pattern in patterns if isinstance(pattern, str)] if isinstance(patterns, list) else []
+    return [pattern for pattern in found if option != "allow" or is_pattern(pattern)]
 
 
-def describe_permissions(stored: JsonObject, given: ParsedArgs) -> str:
-    """Return the stored permissions that the command line does not repeat, as the options that gave them."""
+def describe_permissions(stored: JsonObject, given: ParsedArgs, *, terminal: bool) -> list[str]:
+    """Return a line for each stored permission that the command line does not repeat, and for each pattern it gives.
+
+    A pattern for commands is described by what it covers. That `*` covers everything is said only at a terminal: a
+    script that gives it was written by someone who knows.
+
+    Raises:
+        UsageError: a pattern on the command line is not one for a command.
+    """
     pairs = [(name, pattern) for name in PATTERNS for pattern in stored_patterns(stored, name)]
     added = [(name, pattern) for name, pattern in pairs if pattern not in given.values(name)]
-    return " ".join(f"--{name} {shlex.quote(pattern)}" for name, pattern in added)
+    new = [pattern for pattern in dict.fromkeys(given.values("allow")) if terminal or pattern != EVERYTHING]
+    return [
+        *(f"tildone: allowed as before: {_described(name, pattern)}" for name, pattern in added),
+        *(f"tildone: allowed: {_described('allow', pattern)}" for pattern in new),
+    ]
+
+
+def _described(name: str, pattern: str) -> str:
+    option = f"--{name} {shlex.quote(pattern)}"
+    return f"{option}: {describe_pattern(pattern)}" if name == "allow" else option
 
 
 def record_options(host: Host, options: JsonObject) -> None:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import shlex
+import sys
+import textwrap
 
 from tildone.agents.identity import AgentId
 from tildone.cli.output.progress import ProgressLine
-from tildone.cli.output.screen import put, put_notice
+from tildone.cli.output.screen import columns, on_terminal, put, put_notice
 from tildone.cli.parsing.table import ParsedArgs
 from tildone.cli.run.arguments import SHELL, parse_arguments, with_options
 from tildone.cli.run.choosing import RESUME, check_writable, choose_conversation
@@ -73,8 +75,9 @@ class RunSetup:
         self._model = self._checked_model()
         self.mode = arguments.mode
         self.report = OutcomeReport(arguments, self._session, self.conversations)
-        permissions = describe_permissions(stored, given)
-        self._say(f"allowed as before: {permissions}" if permissions else "")
+        for permission in describe_permissions(stored, given, terminal=on_terminal(sys.stderr)):
+            width = columns(sys.stderr)
+            put_notice(textwrap.fill(permission, width) if width else permission)
         self._take_over()
         self.prompt = self._first_prompt(chosen.forked_text)
 

@@ -1,8 +1,8 @@
 """Permissions of the built-in tools: files below the working directory, changes of files, and allowed commands.
 
 Paths are resolved with all symbolic links before they are checked, so a link cannot lead out of the working directory.
-A command line is split into simple commands (`shell_syntax`), and every one of them must be allowed. A file is changed
-only if a pattern allows it. For anything else the person is asked; without a UI it is refused. This protects against
+A command line is split into simple commands, and a pattern must cover each of them (`command_patterns`). A file is
+changed only if a pattern allows it. For anything else the person is asked; without a UI it is refused. This protects against
 mistakes of a model. It is not a sandbox: an allowed command runs with the person's own rights.
 """
 
@@ -18,7 +18,8 @@ from typing import Any, BinaryIO, Literal, TypeVar
 from tildone.core.plan import Plan
 from tildone.host.extension_context import ExtensionContext
 from tildone.host.permission_request import PermissionAnswer, PermissionReply, PermissionRequest
-from tildone.host.tools.coverage import THIS_COMMAND, covering_patterns, pattern_for, plan_commands
+from tildone.host.tools.command_patterns import EVERYTHING, not_allowed
+from tildone.host.tools.coverage import THIS_COMMAND, covering_patterns, exact_pattern, pattern_for, plan_commands
 from tildone.host.tools.file_change import PreparedChange, show_change
 from tildone.host.tools.paths import (
     EVERY_FILE,
@@ -28,7 +29,7 @@ from tildone.host.tools.paths import (
     matches_path,
     resolve_path,
 )
-from tildone.host.tools.shell_syntax import WINDOWS, not_allowed, simple_commands
+from tildone.host.tools.shell_words import Part
 from tildone.host.tools.tool_failure import ToolFailure
 from tildone.kit.signal import AbortSignal
 from tildone.value import value
@@ -56,7 +57,7 @@ async def ask_person(ctx: ExtensionContext, request: PermissionRequest) -> Permi
 class PermissionPolicy:
     """What is allowed without asking, and how to ask for the rest; if `ask` is None, the rest is refused.
 
-    `allow` contains patterns for commands, like `git *`; `*` and `bash` allow all commands. `allow_write` contains
+    `allow` contains patterns for commands, like `git diff *`; `*` allows all commands. `allow_write` contains
     patterns for the files that may be changed, like `src/*`. `outside` allows files outside the working directory.
     """
 
@@ -161,16 +162,16 @@ class PermissionGuard:
             Aborted: the signal was set before the person answered.
         """
 
-        def missing() -> tuple[str, ...]:
+        def missing() -> tuple[Part, ...] | None:
             granted = self._granted(ctx)
             if f"run {line}" in granted.actions:
                 return ()
-            return not_allowed(line, (*self.policy.allow, *granted.commands), windows=WINDOWS)
+            return not_allowed(line, (*self.policy.allow, *granted.commands))
 
         parts = missing()
-        if not parts:
+        if parts == ():
             return
-        patterns = covering_patterns(line, parts)
+        patterns = covering_patterns(parts)
         planned = plan_commands(self._plan_of(ctx.conversation.id)) if self._plan_of is not None else ()
 
         def grant(grants: _Grants) -> None:
@@ -184,7 +185,7 @@ class PermissionGuard:
             always=", ".join(map(printable, patterns)) or THIS_COMMAND,
             plan=planned if line in planned and len(planned) > 1 else (),
         )
-        await self._require(lambda: not missing(), request, _command_refusal(line, parts), ctx, signal, grant)
+        await self._require(lambda: missing() == (), request, _command_refusal(line, parts), ctx, signal, grant)
 
     def create_output_file(self) -> tuple[BinaryIO, str]:
         """Create a temporary file for output, and return it and its path. The tools may read it."""
@@ -244,14 +245,19 @@ def _write_refusal(change: PreparedChange, *, ordinary: bool) -> _Refusal:
     return _Refusal(f"changing {change.shown}", remedy)
 
 
-def _command_refusal(line: str, missing: tuple[str, ...]) -> _Refusal:
-    if simple_commands(line, windows=WINDOWS) is None:
-        remedy = "It is not made of simple commands alone, so only --allow bash, for every command, allows it."
+def _command_refusal(line: str, missing: tuple[Part, ...] | None) -> _Refusal:
+    if missing is None:
+        remedy = (
+            f"It is not made of simple commands alone, so only --allow '{EVERYTHING}', for every command, allows it."
+        )
         return _Refusal(line, remedy)
-    flags = dict.fromkeys(f"--allow {shlex.quote(pattern_for(part))}" for part in missing)
-    return _Refusal(
-        "; ".join(missing), f"Start with {' '.join(flags)} to allow it, or with --allow bash for every command."
-    )
+    what = "; ".join(part.text for part in missing)
+    patterns = [pattern_for(part) or exact_pattern(part) for part in missing]
+    if None in patterns:
+        return _Refusal(what, f"Only --allow '{EVERYTHING}', for every command, allows it.")
+    flags = dict.fromkeys(f"--allow {shlex.quote(pattern)}" for pattern in patterns if pattern is not None)
+    remedy = f"Start with {' '.join(flags)} to allow it, or with --allow '{EVERYTHING}' for every command."
+    return _Refusal(what, remedy)
 
 
 async def unless_aborted(work: Coroutine[Any, Any, T], signal: AbortSignal | None) -> T:

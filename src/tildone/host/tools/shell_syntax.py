@@ -1,70 +1,68 @@
-"""Splits a shell line into its simple commands, so that each can be checked against the allowed patterns.
+"""Splits a shell line into its simple commands and their words, so that each can be checked against patterns.
 
-Theory of operation. A pattern like `git *` must not allow anything that is chained to, substituted into or redirected
-by a git command. So the parser accepts only the part of the grammar on which all shells agree; on any doubt
+Theory of operation. A pattern like `git diff *` must not allow anything that is chained to, substituted into or
+redirected by a git command. So the parser accepts only the part of the grammar on which all shells agree; on any doubt
 (here-documents, compound commands, arithmetic, unbalanced quotes) it gives up, and the line is allowed or refused as a
 whole. It may give up on a harmless line, but never splits a line incorrectly.
+
+Every character is consumed once, and pieces are joined once, so the time is proportional to the length of the line. A
+line that is too long to be run is not split at all.
 """
 
 from __future__ import annotations
 
 import re
 import sys
-from fnmatch import fnmatchcase
+
+from tildone.host.tools.shell_words import Command, Part, Redirection, Word, WordBuilder
 
 WINDOWS = sys.platform == "win32"
 
-EVERYTHING = ("*", "bash")
-"""Patterns that allow any line, even one that cannot be split."""
+MAX_CHARACTERS = 131_072
+"""The longest line that is split. Linux starts no program with a longer argument, so no shell would run it."""
 
 _MAX_DEPTH = 20
 _BLANK = " \t"
 _ENDS = ";&|\n"
 _WORD_ENDS = f"{_BLANK}{_ENDS}()<>"
 _REDIRECTIONS = re.compile(r"&>>|&>|<<|<>|<&|>>|>\||>&|<|>")
-_DESCRIPTOR = re.compile(r"(?:^|(?<=[ \t]))[0-9]+$")
 _DUPLICATE = re.compile("[0-9]+-?|-")
 _INPUT = ("<", "<&")
 _NOWHERE = "/dev/null"
+_DESCRIPTOR = re.compile("[0-9]+")
+
+_BLANKS = re.compile(f"[{_BLANK}]+")
+_SIMPLE_WORD = re.compile(r"[A-Za-z0-9_./:=@%+,~^-]+(?=[ \t;&|\n)]|\Z)")
+_PLAIN = re.compile(r"[^'\"\\`$ \t;&|\n()<>#]+|#")
+_PLAIN_IN_QUOTES = re.compile(r"[^\"\\`$]+")
 
 # Expansions that can contain neither quotes nor commands.
 _PARAMETER = re.compile(r"\$\{[^'\"`\\${}();&|<>\s]*\}")
+_VARIABLE = re.compile(r"\$[A-Za-z0-9_@*#?$!-]")
 _BACKTICKS = re.compile("`([^`\\\\'\"]*)`")
 
 # Reserved words: what follows them is not a simple command.
 _BLOCKS = ("if", "then", "else", "elif", "fi", "for", "while", "until", "do", "done", "case", "esac", "select", "in")
-_RESERVED = {*_BLOCKS, "function", "coproc", "time", "{", "}", "!", "[[", "]]"}
+_RESERVED = {*_BLOCKS, "function", "coproc", "{", "}", "!", "[[", "]]"}
 _CMD_SIGNS = frozenset("&|<>^%!()'\"\r\n")
 
 
-def simple_commands(line: str, *, windows: bool = False) -> tuple[str, ...] | None:
-    """Return every command that the line runs, and every redirection, as `> file` or `< file`.
+def split_line(line: str, *, windows: bool = False) -> tuple[Part, ...] | None:
+    """Return every command that the line runs, including those in substitutions, and every redirection.
 
     Redirections to /dev/null and between streams are left out. The result is None if the line cannot be split.
     """
+    if len(line) > MAX_CHARACTERS:
+        return None
     if windows:
-        return None if _CMD_SIGNS.intersection(line) else (line.strip(),)
+        words = tuple(Word(text, text) for text in line.split())
+        return None if _CMD_SIGNS.intersection(line) or not words else (Command(words),)
     parser = _CommandParser(line)
     try:
         parser.commands("")
     except _Unclear:
         return None
     return tuple(parser.parts)
-
-
-def not_allowed(line: str, allow: tuple[str, ...], *, windows: bool = False) -> tuple[str, ...]:
-    """Return the commands of the line that no pattern allows; the line itself if it cannot be split."""
-    if any(pattern in EVERYTHING for pattern in allow):
-        return ()
-    parts = simple_commands(line, windows=windows)
-    if parts is None:
-        return (line,)
-    return tuple(part for part in parts if not any(_fits(part, pattern) for pattern in allow))
-
-
-def _fits(command: str, pattern: str) -> bool:
-    """Return whether a pattern matches a command; `git *` also matches `git` alone."""
-    return fnmatchcase(command, pattern) or (pattern.endswith(" *") and command == pattern[:-2])
 
 
 class _Unclear(Exception):
@@ -78,141 +76,174 @@ class _CommandParser:
         self.line = line
         self.at = 0
         self.depth = depth
-        self.parts: list[str] = []
+        self.parts: list[Part] = []
 
     def commands(self, closing: str) -> None:
         """Parse commands up to the closing character, or to the end of the line if `closing` is empty."""
-        command = ""
+        words: list[Word] = []
         while (char := self._peek()) != closing:
             if not char:
                 raise _Unclear
-            if char in _ENDS:
-                self._add_command(command)
-                command = ""
+            if char in _BLANK:
+                self._skip_blanks()
+            elif char in _ENDS:
+                self._add_command(words)
+                words = []
                 # Some shells do not know the operator `&>`: to them `&` ends a command and `>` begins a redirection.
                 if self._starts_with("&>"):
                     self._redirection()
                 else:
                     self.at += 1
             elif char in "<>":
-                command = _DESCRIPTOR.sub("", command)
                 self._redirection()
             elif char == "(":
-                self._subshell(command)
-            elif char == "#" and (not command or command[-1] in _BLANK):
+                self._subshell(words)
+            elif simple := _SIMPLE_WORD.match(self.line, self.at):
+                self.at = simple.end()
+                words.append(Word(simple[0], simple[0]))
+            elif char in "#)":
                 raise _Unclear  # a comment may contain an unbalanced quote
-            else:
-                command += self._piece()
-        self._add_command(command)
+            elif word := self._word():
+                words.append(word)
+        self._add_command(words)
 
-    def _add_command(self, command: str) -> None:
-        command = command.strip(_BLANK)
-        if not command:
+    def _add_command(self, words: list[Word]) -> None:
+        if not words:
             return
-        if re.split("[ \t]", command)[0] in _RESERVED:
+        if words[0].text in _RESERVED:
             raise _Unclear
-        self.parts.append(command)
+        self.parts.append(Command(tuple(words)))
 
-    def _subshell(self, command: str) -> None:
+    def _word(self) -> Word | None:
+        """Parse a word; None if it was a line continuation, or the descriptor of the redirection that follows."""
+        builder = WordBuilder()
+        while (char := self._peek()) and char not in _WORD_ENDS:
+            self._piece(builder)
+            if not builder.texts:
+                return None
+        word = builder.word()
+        if char and char in "<>":
+            if word.text.endswith("}"):
+                raise _Unclear  # `{name}>file` names a descriptor in some shells, and is an argument in others
+            if _DESCRIPTOR.fullmatch(word.text):
+                return None
+        return word
+
+    def _subshell(self, words: list[Word]) -> None:
         """Parse a subshell; after a word, a parenthesis starts something else, and `((` starts arithmetic."""
-        if command.strip(_BLANK) or self._starts_with("(("):
+        if words or self._starts_with("(("):
             raise _Unclear
         self._nested(1)
 
-    def _nested(self, opening: int) -> str:
-        """Parse commands in parentheses, and return the text with its delimiters."""
+    def _nested(self, opening: int) -> None:
+        """Parse commands in parentheses."""
         if self.depth == _MAX_DEPTH:
             raise _Unclear
-        start = self.at
         self.at += opening
         self.depth += 1
         self.commands(")")
         self.depth -= 1
         self.at += 1
-        return self.line[start : self.at]
 
     def _redirection(self) -> None:
         if self._starts_with("<(") or self._starts_with(">("):
-            self._nested(2)
-            return
+            raise _Unclear  # the command is given the name of a pipe, and not every shell supports it
         matched = _REDIRECTIONS.match(self.line, self.at)
         if matched is None or matched[0] == "<<":
             raise _Unclear  # a here-document may contain an unbalanced quote
         self.at = matched.end()
-        while self._peek() in tuple(_BLANK):
-            self.at += 1
-        target = ""
-        while (char := self._peek()) and char not in _WORD_ENDS:
-            target += self._piece()
-        if not target:
+        self._skip_blanks()
+        target = None if self._peek() in (*_WORD_ENDS, "#", "") else self._word()
+        if target is None:
             raise _Unclear
-        duplicates = matched[0] in {">&", "<&"} and _DUPLICATE.fullmatch(target)
-        if not duplicates and target != _NOWHERE:
-            self.parts.append(f"{'<' if matched[0] in _INPUT else '>'} {target}")
+        duplicates = matched[0] in {">&", "<&"} and _DUPLICATE.fullmatch(target.text)
+        if not duplicates and target.text != _NOWHERE:
+            self.parts.append(Redirection("<" if matched[0] in _INPUT else ">", target))
 
-    def _piece(self) -> str:
-        """Parse the next character, quoted string or expansion, and return it verbatim."""
+    def _piece(self, builder: WordBuilder) -> None:
+        """Parse the next plain characters, quoted string or expansion."""
         match self._peek():
             case "'":
-                return self._take_to(self.line.find("'", self.at + 1) + 1)
+                text = self._take_to(self.line.find("'", self.at + 1) + 1)
+                builder.add(text, text[1:-1])
             case '"':
-                return self._quoted()
+                self._quoted(builder)
             case "\\":
-                return self._escaped()
+                self._escaped(builder)
             case "`":
-                return self._backticks()
+                self._backticks(builder)
             case "$":
-                if self._starts_with("$'"):
-                    raise _Unclear  # not every shell supports this quote
-                return self._expansion()
-            case "" | ")":
-                raise _Unclear
+                if self._starts_with("$'") or self._starts_with('$"'):
+                    raise _Unclear  # not every shell supports these quotes
+                self._expansion(builder)
             case _:
-                return self._take_to(self.at + 1)
+                text = self._take(_PLAIN)
+                builder.add(text, text, text)
 
-    def _quoted(self) -> str:
-        text = self._take_to(self.at + 1)
+    def _quoted(self, builder: WordBuilder) -> None:
+        builder.add(self._take_to(self.at + 1), "")
         while (char := self._peek()) != '"':
             match char:
                 case "\\":
-                    text += self._escaped()
+                    self._escaped(builder, special='$`"\\')
                 case "`":
-                    text += self._backticks()
+                    self._backticks(builder)
                 case "$":
-                    text += self._expansion()
+                    self._expansion(builder)
                 case "":
                     raise _Unclear
                 case _:
-                    text += self._take_to(self.at + 1)
-        return text + self._take_to(self.at + 1)
+                    text = self._take(_PLAIN_IN_QUOTES)
+                    builder.add(text, text)
+        builder.add(self._take_to(self.at + 1), "")
 
-    def _escaped(self) -> str:
-        """Parse a backslash and the next character; accept a line continuation only between words."""
+    def _escaped(self, builder: WordBuilder, special: str = "") -> None:
+        """Parse a backslash and the next character; accept a line continuation only between words.
+
+        In double quotes, the backslash escapes only the `special` characters, and stands for itself before others.
+        """
         if self.line.startswith("\n", self.at + 1):
             if self.at == 0 or self.line[self.at - 1] not in _BLANK:
                 raise _Unclear
             self.at += 2
-            return ""
-        return self._take_to(self.at + 2)
+            return
+        text = self._take_to(self.at + 2)
+        builder.add(text, text if special and text[1] not in special else text[1])
 
-    def _expansion(self) -> str:
+    def _expansion(self, builder: WordBuilder) -> None:
+        start = self.at
         if self._starts_with("$((") or self._starts_with("$["):
             raise _Unclear
         if self._starts_with("$("):
-            return self._nested(2)
-        if self._starts_with("${"):
-            matched = _PARAMETER.match(self.line, self.at)
-            return self._take_to(matched.end() if matched else 0)
-        return self._take_to(self.at + 1)
+            self._nested(2)
+        elif self._starts_with("${"):
+            self._take(_PARAMETER)
+        elif _VARIABLE.match(self.line, self.at):
+            self.at += 1
+        else:
+            builder.add("$", "$")
+            self.at += 1
+            return
+        text = self.line[start : self.at]
+        builder.add(text, text, known=False)
 
-    def _backticks(self) -> str:
+    def _backticks(self, builder: WordBuilder) -> None:
         matched = _BACKTICKS.match(self.line, self.at)
         if matched is None or self.depth == _MAX_DEPTH:
             raise _Unclear
         inner = _CommandParser(matched[1], self.depth + 1)
         inner.commands("")
         self.parts += inner.parts
-        return self._take_to(matched.end())
+        text = self._take_to(matched.end())
+        builder.add(text, text, known=False)
+
+    def _skip_blanks(self) -> None:
+        if blanks := _BLANKS.match(self.line, self.at):
+            self.at = blanks.end()
+
+    def _take(self, pattern: re.Pattern[str]) -> str:
+        matched = pattern.match(self.line, self.at)
+        return self._take_to(matched.end() if matched else 0)
 
     def _take_to(self, end: int) -> str:
         """Consume and return the text up to `end`, which must be after the current position and within the line."""

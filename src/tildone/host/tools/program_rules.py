@@ -1,0 +1,177 @@
+"""Which programs and arguments a wildcard never covers: known ways to run other programs and to write files.
+
+The tables name the programs that are common in projects. They cannot be complete: a program that is not listed is
+covered with all its arguments by a pattern that names it.
+"""
+
+from __future__ import annotations
+
+import re
+
+from tildone.value import value
+
+
+@value
+class Rule:
+    """What a wildcard does not cover in the arguments of a program.
+
+    `refused` lists words and options. `--long` also matches its abbreviations, `-x` any group of short options with
+    that letter, and `-word` the same option with two dashes. If `subcommands` is not empty, the first operand must be
+    one of them; if `script` is given, the first operand must match it. In both cases only options that match `before`
+    may precede the operand.
+    """
+
+    refused: tuple[str, ...] = ()
+    subcommands: frozenset[str] = frozenset()
+    script: re.Pattern[str] | None = None
+    before: re.Pattern[str] = re.compile(r"(?!)")
+
+
+_RUNS_COMMANDS = "runs any command that it is given"
+_RUNS_CODE = "runs any code that it is given"
+_RUNS_PROJECT = "runs what the project's files tell it to"
+_WRITES = "writes any file"
+_DELETES = "deletes any file"
+_CHANGES_SHELL = "changes what later commands of the line do"
+
+_POWERS = {
+    _RUNS_COMMANDS: (
+        "sh bash dash zsh ksh ash fish csh tcsh busybox cmd powershell pwsh command builtin exec eval source . trap "
+        "env xargs nice nohup timeout time stdbuf setsid sudo doas su runuser pkexec ssh watch parallel ionice chroot "
+        "unshare nsenter strace ltrace script expect flock taskset chrt systemd-run at batch crontab screen tmux entr "
+        "npx bunx pnpx uvx pipx docker podman kubectl vagrant"
+    ),
+    _RUNS_CODE: "vi vim nvim view ex ed emacs nano pico less more man info gdb lldb sqlite3 psql mysql deno",
+    _RUNS_PROJECT: "make gmake ninja cmake just rake ant mvn gradle bazel",
+    _WRITES: "tee dd cp mv ln install rsync scp sftp wget patch tar zip unzip truncate chmod chown",
+    _DELETES: "rm rmdir unlink shred mkfs",
+    _CHANGES_SHELL: "export alias declare typeset readonly local set shopt enable hash unset",
+}
+
+POWERFUL: dict[str, str] = {program: power for power, names in _POWERS.items() for program in names.split()}
+"""Programs that a wildcard never stands for, with the reason. "Always" covers only the exact line that uses one."""
+
+RUNS_PROJECT_CODE = frozenset({"pytest", "tox", "nox", "python", "node", "perl", "ruby", "php", "cargo", "go"})
+"""Programs that are covered by a pattern that names them, although their purpose is to run code of the project."""
+
+_GIT_READS = (
+    "status diff log show blame annotate grep shortlog describe rev-parse rev-list ls-files ls-tree cat-file diff-tree "
+    "diff-index diff-files merge-base name-rev reflog show-ref for-each-ref count-objects version whatchanged cherry "
+    "range-diff check-ignore check-attr"
+)
+_GIT_WRITES = (
+    "add commit restore rm mv stash switch checkout branch tag merge cherry-pick revert reset rebase notes clean"
+)
+_GIT_OPTIONS = re.compile("--no-pager|--no-optional-locks|--literal-pathspecs|--version")
+
+# Commands such as p, d and q, and substitutions without the flags e and w.
+_SED_ADDRESS = r"(?:[0-9]+|\$|/[^/\\\n]*/)"
+_SED_SUBSTITUTION = "|".join(
+    rf"s{sign}[^{sign}\\\n]*(?:\\.[^{sign}\\\n]*)*{sign}[^{sign}\\\n]*(?:\\.[^{sign}\\\n]*)*{sign}[gpI0-9]*"
+    for sign in ("/", "#", ",", r"\|")
+)
+_SED_COMMAND = rf"(?:{_SED_ADDRESS}(?:,{_SED_ADDRESS})?!?)?(?:[pdqnNPD=]|{_SED_SUBSTITUTION})"
+_SED_SCRIPT = re.compile(rf"{_SED_COMMAND}(?:; ?{_SED_COMMAND})*")
+_AWK_PROGRAM = re.compile("(?!.*(?:system|getline))[^|>@]*", re.DOTALL)
+_FILE = re.compile("[^-].*", re.DOTALL)
+
+_AWK = Rule(("-f", "--file"), script=_AWK_PROGRAM, before=re.compile("-F.+"))
+_PACKAGES = "list ls show view info outdated why"
+
+RULES: dict[str, Rule] = {
+    "git": Rule(
+        (
+            *("--upload-pack", "--receive-pack", "--exec", "--extcmd", "--ext-diff", "--textconv", "--filters"),
+            *("--open-files-in-pager", "--template", "--output", "--config-env", "--exec-path"),
+        ),
+        subcommands=frozenset(f"{_GIT_READS} {_GIT_WRITES}".split()),
+        before=_GIT_OPTIONS,
+    ),
+    "git archive": Rule(("-o", "--remote")),
+    "git bisect": Rule(("run",)),
+    "git clone": Rule(("-c", "--config", "-u")),
+    "git config": Rule(("-e", "--edit")),
+    "git difftool": Rule(("-x", "-t", "--tool")),
+    "git fetch-pack": Rule(("--upload-pack",)),
+    "git grep": Rule(("-O",)),
+    "git ls-remote": Rule(("--upload-pack",)),
+    "git mergetool": Rule(("-t", "--tool")),
+    "git rebase": Rule(("-x",)),
+    "git submodule": Rule(("foreach",)),
+    "find": Rule(("-exec", "-execdir", "-ok", "-okdir", "-delete", "-fprint", "-fprint0", "-fprintf", "-fls")),
+    "fd": Rule(("-x", "-X", "--exec", "--exec-batch")),
+    "rg": Rule(("--pre", "--hostname-bin")),
+    "tar": Rule(
+        (
+            *("-I", "--use-compress-program", "--to-command", "--checkpoint-action", "-F", "--info-script"),
+            *("--new-volume-script", "--rsh-command", "--rmt-command", "-C", "--directory", "-P", "--absolute-names"),
+        )
+    ),
+    "sort": Rule(("--compress-program", "-o", "--output")),
+    "split": Rule(("--filter",)),
+    "rsync": Rule(("-e", "--rsh", "--rsync-path")),
+    "scp": Rule(("-S", "-o", "-F")),
+    "zip": Rule(("-T", "--test", "--unzip-command")),
+    "man": Rule(("-P", "--pager", "-H", "--html")),
+    "vim": Rule(("-c", "--cmd", "-S", "-s", "-u")),
+    "curl": Rule(
+        ("-o", "-O", "--output", "--remote-name", "-K", "--config", "-D", "--dump-header", "-c", "--cookie-jar")
+    ),
+    "sed": Rule(
+        ("-e", "--expression", "-f", "--file", "-i", "--in-place", "-l", "--line-length"),
+        script=_SED_SCRIPT,
+        before=re.compile("-[nErsuz]+|--quiet|--silent|--regexp-extended"),
+    ),
+    "awk": _AWK,
+    "gawk": _AWK,
+    "mawk": _AWK,
+    "nawk": _AWK,
+    "python": Rule(script=_FILE, before=re.compile("-[BEIOPsSuq]+")),
+    "perl": Rule(script=_FILE, before=re.compile("-[wWtT]+")),
+    "ruby": Rule(script=_FILE, before=re.compile("-w")),
+    "node": Rule(script=_FILE, before=re.compile("--test")),
+    "php": Rule(script=_FILE),
+    "npm": Rule(subcommands=frozenset(f"{_PACKAGES} explain root prefix ping whoami".split())),
+    "yarn": Rule(subcommands=frozenset(_PACKAGES.split())),
+    "pnpm": Rule(subcommands=frozenset(_PACKAGES.split())),
+    "bun": Rule(subcommands=frozenset({"outdated"})),
+    "uv": Rule(subcommands=frozenset({"tree", "version"})),
+    "pip": Rule(subcommands=frozenset({"list", "show", "freeze", "check"}), before=re.compile("--version")),
+    "cargo": Rule(
+        ("--config",),
+        subcommands=frozenset(["build", "check", "test", "bench", "clippy", "fmt", "doc", "tree", "metadata"]),
+    ),
+    "go": Rule(
+        ("-exec", "-toolexec", "-vettool", "-overlay", "-modfile", "-o"),
+        subcommands=frozenset(["build", "test", "vet", "list", "doc", "version"]),
+    ),
+}
+"""By the name of the program, or of the program and its subcommand."""
+
+BUNDLED = frozenset({"tar"})
+"""Programs whose first argument is a group of short options even without a dash."""
+
+_EXTENSION = re.compile(r"\.(?:exe|cmd|bat|com)$", re.IGNORECASE)
+_VERSION = re.compile(r"-?[0-9]+(?:\.[0-9]+)*$")
+
+
+def program_name(path: str) -> str:
+    """Return the name by which the tables know a program: without its folder, version and Windows extension."""
+    name = path.replace("\\", "/").rpartition("/")[2]
+    stem = _EXTENSION.sub("", name.lower()) if _EXTENSION.search(name) else name
+    unversioned = _VERSION.sub("", stem)
+    return unversioned if unversioned in POWERFUL or unversioned in RULES else stem
+
+
+def is_refused(word: str, refused: tuple[str, ...]) -> bool:
+    """Return whether an argument is one of the refused words or options, in any of the forms in which it is written."""
+    name = word.partition("=")[0]
+    return any(_is_form_of(word, name, entry) for entry in refused)
+
+
+def _is_form_of(word: str, name: str, entry: str) -> bool:
+    if entry.startswith("--"):
+        return len(name) > len("--") and entry.startswith(name)
+    if entry.startswith("-") and len(entry) == len("-x"):
+        return word.startswith("-") and not word.startswith("--") and entry[1] in word
+    return name in (entry, f"-{entry}") if entry.startswith("-") else word == entry

@@ -1,0 +1,343 @@
+"""Which commands a pattern covers, and the ways to run other programs that a wildcard never covers."""
+
+import pytest
+
+from tildone.errors import UsageError
+from tildone.host.tools.command_patterns import describe_pattern, not_allowed, parse_pattern
+from tildone.host.tools.program_rules import POWERFUL, RULES
+
+
+def refused(line: str, *allow: str, windows: bool = False) -> tuple[str, ...]:
+    """Return the parts of a line that are not allowed; the line itself if it cannot be split."""
+    missing = not_allowed(line, allow, windows=windows)
+    return (line,) if missing is None else tuple(part.text for part in missing)
+
+
+@pytest.mark.parametrize(
+    ("line", "missing"),
+    [
+        ("git", ()),
+        ("git status", ()),
+        ("git log --format='%h; %s' 2>&1", ()),
+        ("git status; rm -rf x", ("rm -rf x",)),
+        ("git status && rm -rf x", ("rm -rf x",)),
+        ("git status || rm -rf x", ("rm -rf x",)),
+        ("git log | sh", ("sh",)),
+        ("git status\nrm -rf x", ("rm -rf x",)),
+        ("git status & rm -rf x", ("rm -rf x",)),
+        ("git log $(rm -rf x)", ("rm -rf x", "git log $(rm -rf x)")),
+        ('git log "`rm -rf x`"', ("rm -rf x", 'git log "`rm -rf x`"')),
+        ("git diff <(rm -rf x)", ("git diff <(rm -rf x)",)),
+        ("git status &>x rm -rf y", ("> x", "rm -rf y")),
+        ("git log > ~/.bashrc", ("> ~/.bashrc",)),
+        ("PATH=. git status", ("PATH=. git status",)),
+        ("LD_PRELOAD=./x.so git status", ("LD_PRELOAD=./x.so git status",)),
+        ("GIT_SSH_COMMAND=evil git log", ("GIT_SSH_COMMAND=evil git log",)),
+        ("PATH=.", ("PATH=.",)),
+        ("gitk --all", ("gitk --all",)),
+        ("./git status", ("./git status",)),
+        ("git status #'\nrm -rf x #'", ("git status #'\nrm -rf x #'",)),
+    ],
+)
+def test_every_part_of_a_line_must_be_covered(line: str, missing: tuple[str, ...]) -> None:
+    assert refused(line, "git *") == missing
+
+
+@pytest.mark.parametrize(
+    ("pattern", "covered", "not_covered"),
+    [
+        ("git status", ["git status", "git 'status'"], ["git", "git status -s", "git statusx"]),
+        ("git diff *", ["git diff", "git diff a b", "git diff --stat -- 'a b'"], ["git log", "git diff2"]),
+        ("ls -?", ["ls -l"], ["ls", "ls -la", "ls -l x"]),
+        ("cat * x", ["cat a x"], ["cat x", "cat a b x"]),
+        ("cat *.py", ["cat a.py", "cat *.py"], ["cat a.py b.py", "cat a.pyc"]),
+        ("echo '*'", ["echo '*'"], ["echo a", "echo *"]),
+        ("echo 'a b'", ["echo 'a b'", 'echo "a b"', r"echo a\ b"], ["echo a b"]),
+        ("echo $HOME", ["echo $HOME"], ["echo $PATH", "echo '$HOME'", 'echo "$HOME"']),
+        ("echo *", ["echo a", "echo '$HOME'", "echo src/*"], ["echo $HOME", "echo $(ls)", "echo {a,b}"]),
+        ("X=1 echo *", ["X=1 echo a"], ["X=2 echo a", "echo a", "X=1 Y=2 echo a"]),
+        ("* --version", ["ls --version"], ["sh --version", "X=1 --version", "./*.sh --version", "ls"]),
+        ("> out/*", ["> out/log.txt"], ["> out/../x", "> x", "< out/x", "> out/$x"]),
+        ("> a.txt", ["> a.txt", ">a.txt"], ["> b.txt", ">> $(a.txt)"]),
+        ("< a.txt", ["< a.txt"], ["> a.txt", "a.txt"]),
+    ],
+)
+def test_a_pattern_means_words(pattern: str, covered: list[str], not_covered: list[str]) -> None:
+    assert [line for line in covered if refused(line, pattern)] == []
+    assert [line for line in not_covered if not refused(line, pattern)] == []
+
+
+HARMLESS = [
+    "git",
+    "git --no-pager log -3 --oneline",
+    "git commit -am 'x; y'",
+    "git diff -- src/*.py",
+    "git rebase main",
+    "git grep -n TODO",
+    "find . -name '*.py' -newer x",
+    "find src/* -type f",
+    "tar tf x.tar",
+    "tar -xzf x.tgz",
+    "sort -rn x",
+    "split -l 10 x",
+    "rsync -av a b",
+    "scp -r a b",
+    "zip -r a.zip b",
+    "man ls",
+    "vim x",
+    "curl -sSfL https://example.com",
+    "fd -e py x",
+    "rg -n x src",
+    "sed -n 1,20p x",
+    "sed 's/a\\/b/c/g; $d' x",
+    "sed 's|a|b|p' x",
+    "sed -E '/^x/!d' x",
+    "awk '{print $1}' x",
+    "awk -F, 'NR == 1 {print $2}' x",
+    "gawk 1 x",
+    "mawk 1 x",
+    "nawk 1 x",
+    "python script.py -c x",
+    "python3.12 -u script.py",
+    "perl -w x.pl",
+    "ruby x.rb",
+    "node --test x.js",
+    "php x.php",
+    "npm ls",
+    "yarn why x",
+    "pnpm outdated",
+    "bun outdated",
+    "uv tree",
+    "pip list",
+    "pip3 show x",
+    "cargo test",
+    "go test ./...",
+    "pytest -q tests",
+    "make all",
+    "timeout 5 ls",
+]
+
+
+@pytest.mark.parametrize("line", HARMLESS)
+def test_a_wildcard_covers_ordinary_arguments(line: str) -> None:
+    assert refused(line, f"{line.split(maxsplit=1)[0]} *") == ()
+
+
+NAMED = {
+    # The pattern that names the word, and a command that it covers.
+    "git -c *": "git -c alias.x='!id' x",
+    "git --config-env *": "git --config-env alias.x=E x",
+    "git --exec-path=/tmp *": "git --exec-path=/tmp status",
+    "git -C *": "git -C evil status",
+    "git --git-dir=x *": "git --git-dir=x status",
+    "git x *": "git x y",
+    "git config *": "git config alias.x '!id'",
+    "git push *": "git push origin main",
+    "git fetch --upload-pack *": "git fetch --upload-pack evil x",
+    "git push --receive-pack=evil *": "git push --receive-pack=evil x",
+    "git push --exec *": "git push --exec evil x",
+    "git rebase -x *": "git rebase -x evil main",
+    "git rebase --exec *": "git rebase --exec evil main",
+    "git bisect run *": "git bisect run evil",
+    "git submodule foreach *": "git submodule foreach evil",
+    "git difftool --extcmd *": "git difftool --extcmd evil",
+    "git difftool -x *": "git difftool -x evil",
+    "git mergetool --tool *": "git mergetool --tool evil",
+    "git grep -O *": "git grep -O evil x",
+    "git grep --open-files-in-pager=evil *": "git grep --open-files-in-pager=evil x",
+    "git diff --ext-diff *": "git diff --ext-diff x",
+    "git cat-file --textconv *": "git cat-file --textconv x",
+    "git cat-file --filters *": "git cat-file --filters x",
+    "git diff --output *": "git diff --output x",
+    "git init --template *": "git init --template evil",
+    "git clone -c *": "git clone -c core.fsmonitor=evil x",
+    "git clone --config *": "git clone --config core.fsmonitor=evil x",
+    "git clone -u *": "git clone -u evil x",
+    "git archive -o *": "git archive -o x HEAD",
+    "git archive --remote *": "git archive --remote evil HEAD",
+    "git config -e *": "git config -e x",
+    "git ls-remote --upload-pack *": "git ls-remote --upload-pack evil",
+    "git fetch-pack --upload-pack *": "git fetch-pack --upload-pack evil x",
+    "find . -exec *": "find . -exec rm {} +",
+    "find . -execdir *": "find . -execdir rm {} +",
+    "find . -ok *": "find . -ok rm {} ';'",
+    "find . -okdir *": "find . -okdir rm {} ';'",
+    "find . -delete *": "find . -delete",
+    "find . -fprint *": "find . -fprint x",
+    "find . -fprint0 *": "find . -fprint0 x",
+    "find . -fprintf *": "find . -fprintf x y",
+    "find . -fls *": "find . -fls x",
+    "fd -x *": "fd -x evil",
+    "fd --exec-batch *": "fd --exec-batch evil",
+    "rg --pre *": "rg --pre evil x",
+    "rg --hostname-bin *": "rg --hostname-bin evil x",
+    "tar --to-command *": "tar --to-command evil -xf x",
+    "tar --use-compress-program=evil *": "tar --use-compress-program=evil -xf x",
+    "tar -I *": "tar -I evil -xf x",
+    "tar -xIf *": "tar -xIf evil x",
+    "tar xIf *": "tar xIf evil x",
+    "tar --checkpoint-action *": "tar --checkpoint-action exec=evil -cf x .",
+    "tar -F *": "tar -F evil -cf x .",
+    "tar --info-script *": "tar --info-script evil -cf x .",
+    "tar --rsh-command *": "tar --rsh-command evil -cf x .",
+    "tar -C *": "tar -C / -xf x",
+    "tar -P *": "tar -P -xf x",
+    "sort --compress-program *": "sort --compress-program evil x",
+    "sort -o *": "sort -o x y",
+    "split --filter *": "split --filter evil x",
+    "rsync -e *": "rsync -e evil a b",
+    "rsync --rsync-path *": "rsync --rsync-path evil a b",
+    "scp -S *": "scp -S evil a b",
+    "scp -o *": "scp -o ProxyCommand=evil a b",
+    "zip -TT *": "zip -TT evil x",
+    "man -P *": "man -P evil ls",
+    "vim -c *": "vim -c '!evil'",
+    "curl -o *": "curl -o x y",
+    "curl -K *": "curl -K x",
+    "sed -i *": "sed -i s/a/b/ x",
+    "sed -e *": "sed -e 1e x",
+    "sed -f *": "sed -f x y",
+    "sed 1e *": "sed 1e x",
+    "sed '1w x' *": "sed '1w x' y",
+    "sed s/a/b/e *": "sed s/a/b/e x",
+    "sed 's/a/b/w x' *": "sed 's/a/b/w x' y",
+    "awk 'BEGIN {system(\"evil\")}' *": "awk 'BEGIN {system(\"evil\")}' x",
+    "awk '{print > \"x\"}' *": "awk '{print > \"x\"}' y",
+    "awk '{print | \"x\"}' *": "awk '{print | \"x\"}' y",
+    "awk -f *": "awk -f x y",
+    "gawk '@load \"x\"' *": "gawk '@load \"x\"' y",
+    "mawk -f *": "mawk -f x y",
+    "nawk -v *": "nawk -v x=1 'BEGIN {system(\"evil\")}'",
+    "python -c *": "python -c evil",
+    "python3.12 -m *": "python3.12 -m evil",
+    "python - *": "python -",
+    "perl -e *": "perl -e evil",
+    "perl -ne *": "perl -ne evil",
+    "ruby -e *": "ruby -e evil",
+    "node -e *": "node -e evil",
+    "php -r *": "php -r evil",
+    "npm run *": "npm run evil",
+    "npm exec *": "npm exec evil",
+    "npm install *": "npm install evil",
+    "yarn run *": "yarn run evil",
+    "pnpm exec *": "pnpm exec evil",
+    "bun run *": "bun run evil",
+    "uv run *": "uv run evil",
+    "pip install *": "pip install evil",
+    "cargo run *": "cargo run",
+    "cargo --config *": "cargo --config x build",
+    "go run *": "go run x",
+    "go test -exec *": "go test -exec evil",
+    "go test --toolexec *": "go test --toolexec evil",
+}
+
+
+@pytest.mark.parametrize(("pattern", "line"), NAMED.items())
+def test_a_wildcard_never_covers_a_way_to_run_other_programs(pattern: str, line: str) -> None:
+    """A pattern that names the word covers it; a wildcard for the program or its subcommand does not."""
+    words = parse_pattern(pattern).text.split()
+    shorter = [f"{' '.join(words[:count])} *" for count in range(1, len(words) - 1)]
+
+    assert refused(line, pattern) == ()
+    assert shorter
+    assert [other for other in shorter[:1] if not refused(line, other)] == []
+
+
+@pytest.mark.parametrize(
+    ("line", "pattern"),
+    [
+        ("git diff --outp=x", "git diff *"),
+        ("git grep --open=x y", "git grep *"),
+        ("git rebase --ex=evil main", "git rebase *"),
+        ("git submodule foreach evil", "git submodule *"),
+        ("git bisect run evil", "git bisect *"),
+        ("git difftool -yx evil", "git difftool *"),
+        ("git diff *", "git diff *"),
+        ("git st*", "git *"),
+        ("find -ex*", "find *"),
+        ("find . -ex*", "find *"),
+        ("find . -name x -exec ls {} + -delete", "find . -name * -print *"),
+        ("tar cf x *", "tar *"),
+        ("tar -xf x --to-com=evil", "tar *"),
+        ("sed -ni s/a/b/ x", "sed *"),
+        ("sed -n 1p x -i", "sed *"),
+        ("sed 's/a/b/;e' x", "sed *"),
+        ("sed $script x", "sed *"),
+        ("awk -F , 'BEGIN {system(1)}'", "awk *"),
+        ("python", "python *"),
+        ("python -uc evil", "python *"),
+        ("python", "p* *"),
+        ("/usr/bin/env evil", "/usr/bin/* *"),
+        ("python3 *", "python3 *"),
+        ("sort -uo x y", "sort *"),
+    ],
+)
+def test_other_spellings_are_refused_too(line: str, pattern: str) -> None:
+    assert refused(line, pattern) != ()
+
+
+@pytest.mark.parametrize("program", POWERFUL)
+def test_a_wildcard_never_stands_for_a_powerful_program(program: str) -> None:
+    for name in (program, f"/usr/bin/{program}"):
+        assert refused(f"{name} x", "* x", f"{name[0]}* x", f"*{name[1:] or '*'} *")
+    assert refused(f"{program} x", f"{program} x") == ()
+
+
+def test_every_rule_has_an_ordinary_and_a_refused_example() -> None:
+    examples = [parse_pattern(pattern).text for pattern in NAMED]
+    ordinary = {line.split()[0].rstrip("3.12") for line in HARMLESS}
+
+    assert {name for name in RULES if not any(f"{text} ".startswith(f"{name} ") for text in examples)} == set()
+    assert {name for name in RULES if " " not in name} - ordinary == set()
+
+
+def test_one_pattern_covers_every_line() -> None:
+    """This includes lines that cannot be split."""
+    assert refused("for x in a; do rm $x; done <<E", "git *", "*") == ()
+    assert refused("bash", "git *", "*") == ()
+    assert refused("rm x", "bash") == ("rm x",)
+
+
+@pytest.mark.parametrize("pattern", ["", " ", "a; b", "a 'b", "for x", "a > b", "<(a)"])
+def test_a_pattern_is_one_command(pattern: str) -> None:
+    with pytest.raises(UsageError, match="is not a pattern for one command"):
+        parse_pattern(pattern)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "said"),
+    [
+        ("*", "every command"),
+        ("git status", "exactly this command"),
+        ("ls *", "this command with any arguments in place of *"),
+        (
+            "git diff *",
+            (
+                "this command with any arguments in place of *, "
+                "without arguments that run other programs or write other files, unless the pattern names them"
+            ),
+        ),
+        ("pytest *", "this command with any arguments in place of *, which runs code of the project"),
+        ("X=1 make all", "exactly this command, which runs what the project's files tell it to"),
+        ("sudo *", "this command with any arguments in place of *, which runs any command that it is given"),
+        ("> out/*", "writing to out/* in redirections"),
+        ("< in", "reading from in in redirections"),
+        ("X=1", "exactly this command"),
+    ],
+)
+def test_a_pattern_says_what_it_covers(pattern: str, said: str) -> None:
+    assert describe_pattern(pattern) == said
+
+
+@pytest.mark.parametrize(
+    ("line", "pattern", "missing"),
+    [
+        ("git status", "git *", ()),
+        ("GIT.EXE -c x=y z", "GIT.EXE *", ("GIT.EXE -c x=y z",)),
+        ("dir C:\\x", "dir *", ()),
+        ("cmd /c del", "c* *", ("cmd /c del",)),
+        ("git status & del x", "git *", ("git status & del x",)),
+    ],
+)
+def test_a_line_of_windows_has_the_same_rules(line: str, pattern: str, missing: tuple[str, ...]) -> None:
+    assert refused(line, pattern, windows=True) == missing

@@ -90,6 +90,18 @@ DIFFERENCES = (
         tags=("terminal-escape",),
     ),
     Difference(
+        id="harmless-for-models",
+        original="Control, bidirectional and invisible characters, and tags, reach the model as they are.",
+        tildone="Every coding agent and every model is handed symbols, code points and ‹ instead.",
+        why="Hidden text, or the tag with which a coding agent ends its own text, would be read as an instruction.",
+    ),
+    Difference(
+        id="bounded-texts",
+        original="Results and prompts list every task with its whole text, however long.",
+        tildone="Each has a limit. Long texts are cut, and the tasks that do not fit are counted.",
+        why="One imported plan must not fill the context of every model that works on the project.",
+    ),
+    Difference(
         id="state-in-session",
         original="The list and its counters are module state.",
         tildone="They belong to a session and are derived from its event log.",

@@ -9,7 +9,7 @@ from itertools import islice
 
 from tildone.core.numbers import same_content, with_status
 from tildone.core.plan import Plan, Status
-from tildone.dialects.base import CompletedCall, Reply
+from tildone.dialects.base import CompletedCall
 from tildone.errors import UnknownEvent
 from tildone.log import codec
 from tildone.log.events import Actor, Author, Call, Directive, DirectiveSet, Labelled, Nudged, PlanChanged, Tripped
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from tildone.core.reduce import Outcome, Step
     from tildone.core.rules import Rules
-    from tildone.dialects.base import Completions, Dialect, Tool
+    from tildone.dialects.base import Completions, Dialect, Reply, Tool
     from tildone.log.events import Bound, Fact
     from tildone.log.store import Store
 
@@ -104,12 +104,11 @@ class Session:
 
     def call(self, tool_name: str, arguments: str | Mapping[str, Any]) -> Reply:
         """Execute a model's tool call. An invalid call gets an error reply and changes nothing."""
+        from tildone.dialects.arguments import read_arguments, unknown_tool  # noqa: PLC0415  see the module's docstring
+
         tool = self.dialect.tool(tool_name)
         if tool is None:
-            known = ", ".join(tool.name for tool in self.dialect.tools)
-            return Reply(f"Error: unknown tool {tool_name!r}; known are {known}", {}, is_error=True)
-        from tildone.dialects.arguments import read_arguments  # noqa: PLC0415  see the module's docstring
-
+            return unknown_tool(self.dialect, tool_name)
         params, problems = read_arguments(tool, arguments)
         if problems:
             return self.dialect.refuse(tool, problems, params)
@@ -124,7 +123,7 @@ class Session:
         if tool.whole_list and callable(steps) and known is not None:
             from tildone.core.arrange import keep_unseen  # noqa: PLC0415  see the module's docstring
 
-            steps = keep_unseen(steps, known)
+            steps = keep_unseen(steps, self.dialect.shown_part(known))
         call = Call(tool.name, codec.dump(params)) if steps else None
         outcome = self._apply(steps, Actor.AGENT, call, seen_by=self.reader)
         done = CompletedCall(params, outcome, self.store.durable, elapsed_ms=self._now() - started, known=known)

@@ -18,6 +18,30 @@ from tildone.mcp.token import Token, find_token
 SECRET = "0123456789abcdef"  # noqa: S105  of a test
 EVERYWHERE = "0.0.0.0"  # noqa: S104  a name to be recognised
 TOKEN = Token(SECRET, "here")
+BAD_HOSTS = [
+    "[::1]evil.com",
+    "[::1].evil.com",
+    "[::1",
+    "::1",
+    "[localhost]",
+    "127.0.0.1:80@evil.com",
+    "127.0.0.1@evil.com",
+    "localhost:8633:1",
+    "localhost.",
+    "127.0.0.1.:8633",
+    "localhost:",
+    "localhost:0",
+    "localhost:65536",
+    "localhost:123456",
+    "localhost:80a",
+    "local host",
+    "localhost,evil.com",
+    "localhost/evil.com",
+    "localhost\\evil.com",
+    "localhost%00.evil.com",
+]
+"""Headers that a careless parser reads as a name of this server."""
+
 unix_only = pytest.mark.skipif(os.name == "nt", reason="Windows keeps others out by other means")
 
 
@@ -47,6 +71,8 @@ async def status(listens: str, token: Token | None = None, path: str = "/mcp", *
         (EVERYWHERE, "evil.example", 421),
         ("::", "[fe80::1]:8633", 200),
         ("127.0.0.1", "", 421),
+        *(("127.0.0.1", host, 421) for host in BAD_HOSTS),
+        *((EVERYWHERE, host, 421) for host in BAD_HOSTS),
     ],
 )
 async def test_the_host_header_must_name_the_server(listens: str, host: str, expected: int) -> None:
@@ -57,8 +83,19 @@ async def test_the_host_header_must_name_the_server(listens: str, host: str, exp
 @pytest.mark.parametrize(
     ("listens", "host", "origin", "expected"),
     [
-        ("127.0.0.1", "localhost", "http://localhost:3000", 200),
-        ("127.0.0.1", "localhost", "http://127.0.0.1", 200),
+        ("127.0.0.1", "localhost:8633", "http://localhost:8633", 200),
+        ("127.0.0.1", "localhost:8633", "http://LOCALHOST:8633", 200),
+        ("127.0.0.1", "localhost", "http://localhost", 200),
+        ("plans.lan", "plans.lan", "https://plans.lan", 200),
+        ("plans.lan", "plans.lan", "https://plans.lan:8443", 403),
+        ("127.0.0.1", "localhost", "http://localhost:3000", 403),
+        ("127.0.0.1", "localhost:8633", "http://localhost:3000", 403),
+        ("127.0.0.1", "localhost:8633", "http://localhost", 403),
+        ("127.0.0.1", "localhost:8633", "http://localhost:8633@evil.example", 403),
+        ("127.0.0.1", "localhost:8633", "http://evil.example/localhost:8633", 403),
+        ("127.0.0.1", "localhost:8633", "ftp://localhost:8633", 403),
+        ("127.0.0.1", "localhost:8633", "http://localhost:8633/", 403),
+        ("127.0.0.1", "localhost:8633", "", 403),
         ("127.0.0.1", "localhost", "https://evil.example", 403),
         ("127.0.0.1", "localhost", "null", 403),
         ("127.0.0.1", "localhost", "http://[", 403),
@@ -68,6 +105,44 @@ async def test_the_host_header_must_name_the_server(listens: str, host: str, exp
 )
 async def test_the_origin_must_be_the_same_host(listens: str, host: str, origin: str, expected: int) -> None:
     assert await status(listens, host=host, origin=origin) == expected
+
+
+async def test_a_request_has_one_host_and_at_most_one_origin() -> None:
+    """Two of them would be read differently by a proxy and by the server."""
+    app = AccessMiddleware(PlainTextResponse("in"), "127.0.0.1", None)
+    statuses = []
+    async with httpx2.AsyncClient(transport=httpx2.ASGITransport(app=app), base_url="http://localhost") as client:
+        for name, value in (("Host", "localhost"), ("Origin", "http://localhost")):
+            headers = [("Host", "localhost"), (name, value)]
+            statuses.append((await client.post("/mcp", headers=headers)).status_code)
+            statuses.append((await client.post("/mcp", headers=[*headers, (name, value)])).status_code)
+
+    assert statuses == [421, 421, 200, 403]
+
+
+async def test_the_origin_may_be_any_name_of_the_server_at_the_port_that_it_serves() -> None:
+    """A page under one name of the server, such as an inspector's, may use another."""
+    app = AccessMiddleware(PlainTextResponse("in"), "127.0.0.1", None)
+    async with httpx2.AsyncClient(transport=httpx2.ASGITransport(app=app), base_url="http://localhost:8633") as client:
+        answers = [
+            (await client.post("/mcp", headers={"Origin": origin})).status_code
+            for origin in ("http://127.0.0.1:8633", "http://[::1]:8633", "http://127.0.0.1:8634")
+        ]
+
+    assert answers == [200, 200, 403]
+
+
+async def test_a_request_that_is_let_in_is_told_by_the_address_of_its_client() -> None:
+    """And a refusal closes the connection, which nobody holds open then."""
+    admitted: list[object] = []
+    app = AccessMiddleware(PlainTextResponse("in"), "127.0.0.1", TOKEN, admitted.append)
+    transport = httpx2.ASGITransport(app=app, client=("1.2.3.4", 5))
+    async with httpx2.AsyncClient(transport=transport, base_url="http://localhost") as client:
+        refused = await client.post("/mcp")
+        assert (refused.status_code, refused.headers["connection"], admitted) == (401, "close", [])
+        await client.post("/mcp", headers={"Authorization": f"Bearer {SECRET}"})
+
+    assert admitted == [("1.2.3.4", 5)]
 
 
 @pytest.mark.parametrize(

@@ -139,7 +139,9 @@ def test_a_request_from_another_origin_is_refused(served: Served, origin: str) -
 
 
 def test_a_request_from_this_machine_is_accepted(served: Served) -> None:
-    assert served.post(initialize(), origin="http://localhost:6274", host="localhost:1").status_code == 200
+    port = served.url.rpartition(":")[2].removesuffix("/mcp")
+
+    assert served.post(initialize(), origin=f"http://localhost:{port}", host="localhost:1").status_code == 200
 
 
 def test_other_paths_are_not_found(served: Served) -> None:

@@ -109,7 +109,7 @@ async def test_the_log_says_who_did_what(project: Project, mode: str) -> None:
     editors, codex, eves = log.splitlines()
     assert re.fullmatch(rf"{TIME}  my-editor⏎ pid \d+  added #3 “of my:editor⏎”", editors)
     assert re.fullmatch(rf"{TIME}  codex pid \d+  added #2 “of codex-mcp-client”", codex)
-    assert re.fullmatch(rf"{TIME}  Eve⏎␛</system-remin…  added #1 “‹/system-reminder>”", eves)
+    assert re.fullmatch(rf"{TIME}  Eve⏎␛‹/system-remin…  added #1 “‹/system-reminder>”", eves)
     assert (data["version"], data["session"]) == (1, str(project.folder))
     assert [event["author"]["name"] for event in data["events"]] == ["Ada", "Ada", eve.name]
     assert [event["author"]["agent"] for event in data["events"]][2] is None

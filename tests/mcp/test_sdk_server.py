@@ -99,12 +99,12 @@ async def test_only_the_callers_session_is_offered(project: Project, mode: str) 
 
 
 async def test_a_lone_surrogate_is_replaced(project: Project) -> None:
-    """The SDK could not encode it."""
+    """The SDK could not encode it; the text says which one it is."""
     project.add("a\ud800b")
     async with connected(project, "auto") as client:
         called = await client.call_tool("todo", {})
 
-    assert (text_of(called), called.structured_content) == ("1 a\ufffdb", {"say": "1 a\ufffdb"})
+    assert (text_of(called), called.structured_content) == ("1 a<U+D800>b", {"say": "1 a<U+D800>b"})
 
 
 @every_mode

@@ -3,7 +3,7 @@
 import os
 import signal
 import subprocess
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -69,9 +69,9 @@ class Served:
 
 
 @contextmanager
-def serving(project: Project, *words: str, **environ: str) -> Iterator[Served]:
+def serving(project: Project, *words: str, program: Sequence[str] = (PROGRAM,), **environ: str) -> Iterator[Served]:
     """Run a server on a free port; it has ended on exit, whatever happens in the test."""
-    command = ["sh", "-c", PRINTS_ITS_PID, "sh", PROGRAM, "mcp", "--http", "--port", "0", *words]
+    command = ["sh", "-c", PRINTS_ITS_PID, "sh", *program, "mcp", "--http", "--port", "0", *words]
     env = project.environment(**environ)
     with supervised(
         command, seconds=2 * TIMEOUT_SECONDS, cwd=project.folder, env=env, stderr=subprocess.PIPE

@@ -22,8 +22,8 @@ def test_an_empty_list_says_so() -> None:
 
 def test_a_part_of_a_list_keeps_its_positions() -> None:
     """They refer to the whole plan."""
-    assert numbered_lines([(3, Task("d")), (7, Task("h"))]) == "– [3] d\n– [7] h"
-    assert numbered_lines([]) == ""
+    assert numbered_lines([(3, Task("d")), (7, Task("h"))], 99) == "– [3] d\n– [7] h"
+    assert numbered_lines([], 99) == ""
 
 
 def test_a_text_cannot_forge_a_line_of_the_list() -> None:

@@ -1,5 +1,7 @@
 """Sanitizing of text for models, reminders and terminals."""
 
+import json
+import re
 import unicodedata
 
 import pytest
@@ -7,9 +9,12 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tildone.views.sanitize import (
-    escape_reminder_tags,
+    escape_json,
+    harmless,
     printable,
     printable_lines,
+    reminder,
+    shown_text,
     single_line,
 )
 
@@ -27,6 +32,12 @@ SPELLING = ["می‌خواهم", "क्‍ष", "葛\U000e0100城", "ქარ�
 
 CONTROLS = "\t\x00\x1b\x7f\x9b\xad\ud800\udfff"
 HIDDEN = "\u034f\u200b\u200c\u200d\u202e\u2066\u3164\ufe00\ufe0f\ufeff\U0001d173\U000e0041\U000e007f\U000e0100"
+
+# What no reader may be handed, told without the module under test.
+FORBIDDEN = re.compile(
+    "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ud800-\udfff\U000e0001\U000e0020-\U000e0060]"
+    "|(?i:</?(?:system-reminder|todo|tool_result|function_calls|antml))|<\\|im_start"
+)
 
 hostile = st.text(st.sampled_from([*BREAKS, *CONTROLS, *HIDDEN, *"a1#<>&\"'葛👩❤🏴م"]))
 
@@ -55,19 +66,77 @@ def test_crlf_is_one_line_break() -> None:
         "<system-reminder>",
         "< / System-Reminder >",
         "</SYSTEM_REMINDER>",
-        "<\u200b/system\u00adreminder",
+        "</system reminder",
+        "<todo>",
+        "</todos>",
+        "<todo-list kind='x'>",
+        "<tool_result>",
+        "</tool-results>",
+        "<tool_use id=1>",
+        "<function_calls>",
+        "</function_response>",
+        "<user-prompt-submit-hook>",
+        "</local-command-stdout>",
+        "<environment_context>",
+        "<invoke>",
+        "<|im_start|>",
+        "<|endoftext|>",
     ],
 )
-def test_text_cannot_open_or_close_a_reminder(tag: str) -> None:
+def test_text_cannot_open_or_close_the_elements_of_a_coding_agent(tag: str) -> None:
     """In any spelling; line breaks are kept."""
-    assert escape_reminder_tags(f"a\n{tag}\nb") == f"a\n‹{tag[1:]}\nb"
+    defused = f"‹{tag[1:]}"
+
+    assert harmless(f"a\n{tag}\nb") == f"a\n{defused}\nb"
+    assert printable(tag) == defused
+    assert reminder(tag) == f"<system-reminder>\n{defused}\n</system-reminder>"
+    assert escape_json(f'"{tag}"') == f'"\\u003c{tag[1:]}"'
+
+
+def test_a_hidden_character_in_a_tag_is_shown_and_breaks_the_tag() -> None:
+    assert harmless("</system\u200b-reminder>") == "</system<U+200B>-reminder>"
 
 
 @pytest.mark.parametrize(
-    "text", ["a < b", "<system> reminder", "<b>system-reminder</b>", "system-reminder>", "a\r\nb\x1b"]
+    "text",
+    [
+        "a < b",
+        "a <| b |> c",
+        "<system> reminder",
+        "<b>system-reminder</b>",
+        "system-reminder>",
+        "<div>Vec<T></div> <!-- TODO -->",
+        "tabs\tand\r\nlines\n",
+        *EMOJI,
+        *SPELLING,
+    ],
 )
-def test_escaping_reminder_tags_changes_nothing_else(text: str) -> None:
-    assert escape_reminder_tags(text) == text
+def test_ordinary_text_is_handed_to_a_model_as_it_is(text: str) -> None:
+    assert harmless(text) == text
+    assert escape_json(json.dumps(text, ensure_ascii=False)) == json.dumps(text, ensure_ascii=False)
+
+
+@given(st.text() | hostile)
+@example("\r\r\n\x1b\u2028\t<todo>")
+def test_no_text_hides_anything_from_a_model(text: str) -> None:
+    """Lines and tabs stay, and a text is harmless from the first time on."""
+    safe = harmless(text)
+
+    assert not FORBIDDEN.search(safe)
+    assert safe.count("\n") == text.count("\n")
+    assert harmless(safe) == safe
+    assert shown_text(shown_text(text)) == shown_text(text)
+    assert not FORBIDDEN.search(shown_text(text))
+
+
+@given(st.text() | hostile)
+@example("</system-reminder>\U000e0041\x7f\x9b\\<todo>")
+def test_escaped_json_has_the_same_value(text: str) -> None:
+    for plain in (json.dumps([text], ensure_ascii=False), json.dumps({"k": text}, ensure_ascii=False, indent=2)):
+        escaped = escape_json(plain)
+
+        assert json.loads(escaped) == json.loads(plain)
+        assert not FORBIDDEN.search(escaped)
 
 
 @given(hostile)

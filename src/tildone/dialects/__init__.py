@@ -48,15 +48,22 @@ DEFAULT_DIALECT = "brief"
 """The dialect for MCP clients and hooks, unless another one is configured."""
 
 
+_NAMED: dict[str, Dialect] = {}
+
+
 def dialect_named(name: str) -> Dialect:
-    """Return the dialect of that name, importing no other.
+    """Return the dialect of that name, whose texts are harmless (`tildone.dialects.harmless`), importing no other.
 
     Raises:
         UsageError: there is no such dialect.
     """
     if name not in DIALECTS:
         raise UsageError(f"there is no dialect {name!r}; {nearest(name, tuple(DIALECTS))}")
-    return DIALECTS[name]
+    if name not in _NAMED:
+        from tildone.dialects.harmless import harmless_dialect  # noqa: PLC0415  it imports `base`, which imports this
+
+        _NAMED[name] = harmless_dialect(DIALECTS[name])
+    return _NAMED[name]
 
 
 def dialect_of_tool(tool: str) -> str | None:

@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+from tildone.dialects.base import Reply
 from tildone.kit.schema import SchemaProblem, coerce_arguments, schema_problems
 from tildone.log import codec
 from tildone.typing import TYPE_CHECKING
+from tildone.views.sanitize import shown_text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from typing import Any
 
-    from tildone.dialects.base import Tool
+    from tildone.dialects.base import Dialect, Tool
 
 MAX_ARGUMENT_CHARACTERS = 1_000_000
+
+
+def unknown_tool(dialect: Dialect, name: str) -> Reply:
+    """Return the reply to a call of a tool that the dialect does not have."""
+    known = ", ".join(tool.name for tool in dialect.tools)
+    return Reply(f"Error: unknown tool {shown_text(name)!r}; known are {known}", {}, is_error=True)
 
 
 def read_arguments(tool: Tool, arguments: str | Mapping[str, Any]) -> tuple[Any, Sequence[SchemaProblem]]:

@@ -128,6 +128,9 @@ class Dialect:
 
     `names_tools` means that `context` tells the model to call the dialect's tools.
 
+    `shown_part` returns the part of a plan that a model is told. Tasks that it was not told are kept when it replaces
+    the whole list.
+
     A dialect that is `numbered` names tasks by their numbers towards its model. One that `marks_origins` says in its
     texts which open tasks a person added; others have the exact texts of the tools they come from, and hooks add it.
 
@@ -148,6 +151,7 @@ class Dialect:
     numbered: bool = False
     marks_origins: bool = False
     names_tools: bool = True
+    shown_part: Callable[[Plan], Plan] = lambda plan: plan
 
     def tool(self, name: str) -> Tool | None:
         """Return the tool of that name, or None."""

@@ -7,7 +7,8 @@ from tildone.core.query import next_task
 from tildone.core.rules import Rules
 from tildone.dialects.base import Dialect, Reply
 from tildone.typing import TYPE_CHECKING
-from tildone.views.sanitize import single_line
+from tildone.views.limits import clipped
+from tildone.views.sanitize import harmless, single_line
 
 if TYPE_CHECKING:
     from tildone.core.plan import Plan
@@ -37,7 +38,7 @@ def _carry_on(plan: Plan, command: str, options: str) -> str:
     upcoming = next_task(plan)
     first = upcoming[0] if upcoming else 0
     todo = [task for task in plan.tasks[first:] + plan.tasks[:first] if task.status.is_actionable]
-    lines = [f"{task.number} {single_line(task.text)[:MAX_TEXT_CHARACTERS]}" for task in todo[:MAX_TASKS_LISTED]]
+    lines = [f"{task.number} {_shown(task.text)}" for task in todo[:MAX_TASKS_LISTED]]
     lines += [f"+{len(todo) - MAX_TASKS_LISTED} more"] if len(todo) > MAX_TASKS_LISTED else []
     listing = "\n".join(lines)
     return (
@@ -45,3 +46,7 @@ def _carry_on(plan: Plan, command: str, options: str) -> str:
         f"Go on. Report each task by its number, in a shell: {command} done N{options}\n"
         f"What is not needed: {command} drop N{options}"
     )
+
+
+def _shown(text: str) -> str:
+    return clipped(harmless(single_line(text)), MAX_TEXT_CHARACTERS)

@@ -10,7 +10,8 @@ from tildone.core.query import open_tasks, progress
 from tildone.core.rules import Rules
 from tildone.dialects.base import Dialect, Reply
 from tildone.typing import TYPE_CHECKING
-from tildone.views.sanitize import single_line
+from tildone.views.limits import clipped
+from tildone.views.sanitize import harmless, single_line
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -52,7 +53,7 @@ def user_tasks(plan: Plan) -> str:
         return ""
     if len(added) == len(tasks):
         return "All open tasks are from the user."
-    lines = [f"- {_truncated(single_line(task.text))}" for task in added[:MAX_USER_TASKS_LISTED]]
+    lines = [f"- {_shown(task.text)}" for task in added[:MAX_USER_TASKS_LISTED]]
     if len(added) > MAX_USER_TASKS_LISTED:
         lines.append(f"- and {len(added) - MAX_USER_TASKS_LISTED} more")
     return "\n".join(["From the user:", *lines])
@@ -60,7 +61,7 @@ def user_tasks(plan: Plan) -> str:
 
 def describe_changes(changes: Sequence[str], authors: Sequence[str] = ()) -> str:
     """Return one sentence that lists the changes to a plan since its model last saw it, and their authors."""
-    listed = [_truncated(change) for change in changes[:MAX_CHANGES_LISTED]]
+    listed = [_shown(change) for change in changes[:MAX_CHANGES_LISTED]]
     if len(changes) > MAX_CHANGES_LISTED:
         listed.append(f"and {len(changes) - MAX_CHANGES_LISTED} more changes")
     by = f" (by {', '.join(authors)})" if authors else ""
@@ -71,10 +72,7 @@ def _task_list(plan: Plan) -> str:
     tasks = [task for _, task in open_tasks(plan)]
     listed = tasks[:MAX_TASKS_LISTED]
     mark = "-" if all(task.from_user for task in listed) else "*"
-    lines = [
-        f"{mark if task.from_user else '-'} {_truncated(single_line(task.text))}{_status_suffix(task)}"
-        for task in listed
-    ]
+    lines = [f"{mark if task.from_user else '-'} {_shown(task.text)}{_status_suffix(task)}" for task in listed]
     if len(tasks) > MAX_TASKS_LISTED:
         lines.append(f"- and {len(tasks) - MAX_TASKS_LISTED} more")
     if any(task.from_user for task in listed):
@@ -87,15 +85,15 @@ def _status_suffix(task: Task) -> str:
         case Status.IN_PROGRESS:
             return " (in progress)"
         case Status.BLOCKED if task.notes:
-            return f" (waits: {_truncated(single_line(task.notes[-1]))})"
+            return f" (waits: {_shown(task.notes[-1])})"
         case Status.BLOCKED:
             return " (waits for somebody else)"
         case status:
             return "" if status is Status.PENDING else f" ({status.value})"
 
 
-def _truncated(text: str) -> str:
-    return text if len(text) <= MAX_TEXT_CHARACTERS else f"{text[: MAX_TEXT_CHARACTERS - 1]}…"
+def _shown(text: str) -> str:
+    return clipped(harmless(single_line(text)), MAX_TEXT_CHARACTERS)
 
 
 NATIVE = Dialect(

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from tildone.formats.markdown.writer import portable_checklist
+from tildone.formats.markdown.writer import bounded_checklist
 from tildone.typing import TYPE_CHECKING
-from tildone.views.sanitize import escape_reminder_tags
+from tildone.views.limits import MAX_CONTEXT, MAX_FRAME, MAX_START, bounded_lines, clipped
+from tildone.views.sanitize import harmless, reminder
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -16,11 +17,11 @@ CONTINUE = "Continue where you stopped."
 
 def work_prompt(plan: Plan) -> str:
     """Return the prompt to work through a plan. Task text appears in the list only."""
-    return f"Work through this plan, task by task. It is in your todo list:\n\n{portable_checklist(plan).strip()}"
+    listed = harmless(bounded_checklist(plan, MAX_START - MAX_FRAME).strip())
+    return f"Work through this plan, task by task. It is in your todo list:\n\n{listed}"
 
 
 def change_reminder(changes: Sequence[str], current: str) -> str:
     """Return the message that tells a model, in the middle of its turn, what others changed in its list."""
-    listed = "\n".join(f"- {change}" for change in changes)
-    body = escape_reminder_tags(f"Others changed your todo list:\n{listed}\nIt is now:\n\n{current.strip()}")
-    return f"<system-reminder>\n{body}\n</system-reminder>"
+    listed = "\n".join(bounded_lines((f"- {clipped(change)}" for change in changes), MAX_CONTEXT))
+    return reminder(f"Others changed your todo list:\n{listed}\nIt is now:\n\n{current.strip()}")

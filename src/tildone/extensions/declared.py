@@ -15,7 +15,7 @@ from tildone.dialects.declared.envelope import internal_error
 from tildone.extensions.restoring import OpenSession, is_shared
 from tildone.extensions.skeleton import DialectExtension
 from tildone.extensions.tools import definition
-from tildone.formats.markdown.writer import portable_checklist
+from tildone.formats.markdown.writer import bounded_checklist
 from tildone.host.extension_api import ExtensionAPI
 from tildone.host.extension_context import ExtensionContext
 from tildone.host.extension_events import BeforeAgentStart, ContextReply, ContextRequest
@@ -24,24 +24,25 @@ from tildone.kit.components import Component, RenderOptions, Text
 from tildone.kit.definition import ToolDefinition, ToolResult
 from tildone.kit.theme import Role
 from tildone.session import Session
-from tildone.views.sanitize import escape_reminder_tags
+from tildone.views.limits import MAX_FRAME, MAX_START
+from tildone.views.sanitize import reminder
 
 RECAP = "todo-recap"
 
 
-def declared(open_session: OpenSession, root: str) -> Callable[[ExtensionAPI], None]:
+def declared(open_session: OpenSession, root: str, dialect: Dialect = DECLARED) -> Callable[[ExtensionAPI], None]:
     """Return the extension; `open_session` opens the plan's session, given the id of a conversation.
 
     Finished lists are logged in the project at `root`, unless the session already has a completion log.
     """
-    return lambda api: DeclaredExtension(api, open_session, root).register()
+    return lambda api: DeclaredExtension(api, open_session, root, dialect).register()
 
 
 class DeclaredExtension(DialectExtension):
     """The declared list of one host."""
 
-    def __init__(self, api: ExtensionAPI, open_session: OpenSession, root: str) -> None:
-        super().__init__(api, DECLARED, open_session)
+    def __init__(self, api: ExtensionAPI, open_session: OpenSession, root: str, dialect: Dialect = DECLARED) -> None:
+        super().__init__(api, dialect, open_session)
         self._root = root
 
     def register_hooks(self) -> None:
@@ -51,7 +52,7 @@ class DeclaredExtension(DialectExtension):
 
     def definition(self, tool: Tool) -> ToolDefinition:
         """Return the tool's definition, with its renderer."""
-        return definition(tool, self.call, DECLARED.refuse, render_result=render_result, any_case_name=True)
+        return definition(tool, self.call, self.dialect.refuse, render_result=render_result, any_case_name=True)
 
     def execute(self, tool: Tool, params: dict[str, Any], ctx: ExtensionContext) -> Reply:
         """Execute a model's call. An internal error is reported in the envelope and leaves the list unchanged."""
@@ -74,7 +75,7 @@ class DeclaredExtension(DialectExtension):
 
     def current_list(self) -> str:
         """Return the whole list: the recap names only some of its items."""
-        return portable_checklist(self.session.plan)
+        return bounded_checklist(self.session.plan, MAX_START - MAX_FRAME)
 
     def prompted(self, _event: BeforeAgentStart, ctx: ExtensionContext) -> None:
         """Remember the shared list at the time of the prompt: what others add from now on, the model does not know."""
@@ -87,8 +88,7 @@ class DeclaredExtension(DialectExtension):
         text = self.session.context()
         if text is None:
             return None
-        content = f"<system-reminder>\nTodos: {escape_reminder_tags(text)}\n</system-reminder>"
-        return ContextReply([*event.messages, CustomMessage(RECAP, content)])
+        return ContextReply([*event.messages, CustomMessage(RECAP, reminder(f"Todos: {text}"))])
 
     def _roll_back(self, head: str | None) -> None:
         """Undo what a failed call had already written, if nothing was written since."""
@@ -110,9 +110,9 @@ def _timestamp(at: int) -> str:
     return time.strftime("%Y%m%d-%H%M%S", time.localtime(at / 1000))
 
 
-def from_settings(_dialect: Dialect, open_session: OpenSession, settings: Settings) -> Callable[[ExtensionAPI], None]:
+def from_settings(dialect: Dialect, open_session: OpenSession, settings: Settings) -> Callable[[ExtensionAPI], None]:
     """Return the extension for `tildone run`."""
-    return declared(open_session, settings.project)
+    return declared(open_session, settings.project, dialect)
 
 
 EXTENSION = from_settings

@@ -49,16 +49,20 @@ CALL_RENDERERS: dict[str, Callable[[Any], Any]] = {
 }
 
 
-def indexed(open_session: OpenSession, ticks: Sequence[Tick] = countdown()) -> Callable[[ExtensionAPI], None]:
+def indexed(
+    open_session: OpenSession, ticks: Sequence[Tick] = countdown(), dialect: Dialect = INDEXED
+) -> Callable[[ExtensionAPI], None]:
     """Return the extension; `open_session` opens the plan's session, given the id of a conversation."""
-    return lambda api: IndexedExtension(api, open_session, ticks).register()
+    return lambda api: IndexedExtension(api, open_session, ticks, dialect).register()
 
 
 class IndexedExtension(DialectExtension):
     """The indexed list of one host."""
 
-    def __init__(self, api: ExtensionAPI, open_session: OpenSession, ticks: Sequence[Tick]) -> None:
-        super().__init__(api, INDEXED, open_session)
+    def __init__(
+        self, api: ExtensionAPI, open_session: OpenSession, ticks: Sequence[Tick], dialect: Dialect = INDEXED
+    ) -> None:
+        super().__init__(api, dialect, open_session)
         self._ticks = ticks
         self._timers: list[Callable[[], None]] = []
 
@@ -174,7 +178,7 @@ class IndexedExtension(DialectExtension):
             return
         if state.directive is not Directive.GO:
             return
-        prompt = INDEXED.carry_on(state.plan)
+        prompt = self.dialect.carry_on(state.plan)
         try:
             self.api.send_user_message(prompt)
         except Exception:  # noqa: BLE001  a turn has begun meanwhile: deliver when it ends, if possible
@@ -215,9 +219,9 @@ def _texts(plan: Plan) -> list[str]:
     return [task.text for task in plan.tasks]
 
 
-def from_settings(_dialect: Dialect, open_session: OpenSession, settings: Settings) -> Callable[[ExtensionAPI], None]:
+def from_settings(dialect: Dialect, open_session: OpenSession, settings: Settings) -> Callable[[ExtensionAPI], None]:
     """Return the extension for `tildone run`."""
-    return indexed(open_session, countdown(settings.countdown))
+    return indexed(open_session, countdown(settings.countdown), dialect)
 
 
 EXTENSION = from_settings

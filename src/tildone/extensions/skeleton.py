@@ -38,7 +38,7 @@ from tildone.extensions.restoring import (
     store_is_ahead,
 )
 from tildone.extensions.tools import definition
-from tildone.formats.markdown.writer import portable_checklist
+from tildone.formats.markdown.writer import bounded_checklist
 from tildone.history.changes import changes
 from tildone.history.sentences import change_sentences
 from tildone.host.content import TextBlock
@@ -64,6 +64,7 @@ from tildone.session import Session
 from tildone.value import replace
 from tildone.views import widget
 from tildone.views.bounds import describe_bound
+from tildone.views.limits import MAX_FRAME, MAX_START
 from tildone.views.plan_lines import task_label, task_lead
 from tildone.views.sanitize import printable
 
@@ -207,7 +208,7 @@ class DialectExtension:
 
     def current_list(self) -> str:
         """Return the plan as the model knows it."""
-        return self.session.context() or portable_checklist(self.session.plan)
+        return self.session.context() or bounded_checklist(self.session.plan, MAX_START - MAX_FRAME)
 
     def _changes_by_others(self) -> list[str]:
         """Return what changed since the model last saw the plan, as sentences. From now on it counts as seen."""

@@ -6,7 +6,8 @@ from tildone.integrations.record import EVENT, TEXT, ReplyKind
 from tildone.log import codec
 from tildone.typing import TYPE_CHECKING
 from tildone.value import value
-from tildone.views.sanitize import escape_reminder_tags, printable_lines
+from tildone.views.limits import MAX_HOOK_REPLY, clipped
+from tildone.views.sanitize import harmless
 
 if TYPE_CHECKING:
     from typing import Any
@@ -35,10 +36,8 @@ def rendered(event: HookEvent, reply: HookReply) -> str:
 
 
 def sanitized(text: str) -> str:
-    """Return the text with terminal control sequences and imitations of the agent's own reminder tags escaped."""
-    printable = "\n".join(printable_lines(text))
-    # Most replies contain no "<" and need no pattern to be compiled.
-    return escape_reminder_tags(printable) if "<" in printable else printable
+    """Return the text in the form in which a model or a person may read it: harmless, and not too long."""
+    return clipped(harmless(text), MAX_HOOK_REPLY)
 
 
 def _template(event: HookEvent, kind: ReplyKind) -> Template | None:

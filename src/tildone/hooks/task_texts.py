@@ -9,6 +9,7 @@ are two tasks.
 from __future__ import annotations
 
 from tildone.typing import TYPE_CHECKING
+from tildone.views.sanitize import harmless
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -51,8 +52,11 @@ def find_tasks(texts: Sequence[str], tasks: Sequence[AnyTask]) -> list[int | Non
 
 
 def normalized(text: str) -> str:
-    """Return the text without differences of case, white space, quotation marks and final punctuation."""
-    plain = " ".join(text.translate(_SAME).casefold().split())
+    """Return the text without differences of case, white space, quotation marks and final punctuation.
+
+    The model may have read the text in its harmless form.
+    """
+    plain = " ".join(harmless(text).translate(_SAME).casefold().split())
     return plain.rstrip(_AT_END) or plain
 
 

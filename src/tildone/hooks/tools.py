@@ -7,6 +7,7 @@ from tildone.errors import UsageError
 from tildone.hooks.native_lists import arguments
 from tildone.log import codec
 from tildone.typing import TYPE_CHECKING
+from tildone.views.sanitize import escape_json
 from tildone.views.status import status_line
 from tildone.wiring import open_session
 
@@ -47,4 +48,4 @@ def call_tool(event: HookEvent, settings: Settings, agent_session: Session, auth
     session.taken = agent_session.taken
     reply = session.call(tool, arguments(event.get("tool_input")))
     result = {"text": reply.text, "failed": reply.failed, "line": status_line(session.state)}
-    return f"{codec.dump(result)}\n"
+    return f"{escape_json(codec.dump(result))}\n"

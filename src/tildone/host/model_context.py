@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import assert_never
 
-from tildone.host.content import Content, TextBlock, blocks
+from tildone.host.content import Block, Content, TextBlock, blocks
 from tildone.host.messages import (
     AssistantMessage,
     BashExecutionMessage,
@@ -26,6 +26,8 @@ from tildone.host.messages import (
     UserMessage,
     tool_calls,
 )
+from tildone.value import replace
+from tildone.views.sanitize import visible
 
 NO_RESULT = "No result: the call was interrupted."
 
@@ -38,8 +40,10 @@ def model_messages(messages: Sequence[Message]) -> list[ModelMessage]:
 def _converted(messages: Sequence[Message], position: int) -> Iterator[ModelMessage]:
     message = messages[position]
     match message:
-        case UserMessage() | CustomMessage() | DeveloperMessage():
+        case UserMessage():
             yield from _as_user(message, message.content)
+        case CustomMessage() | DeveloperMessage():
+            yield from _as_user(message, tuple(map(_visible, blocks(message.content))))
         case AssistantMessage():
             if message.content:
                 yield message
@@ -55,6 +59,11 @@ def _converted(messages: Sequence[Message], position: int) -> Iterator[ModelMess
             return  # results are inserted after their calls
         case _:
             assert_never(message)
+
+
+def _visible(block: Block) -> Block:
+    """The block of a message of an extension, which may quote task texts: without hidden characters."""
+    return replace(block, text=visible(block.text)) if isinstance(block, TextBlock) else block
 
 
 def _as_user(

@@ -37,6 +37,10 @@ class Backend:
         """Return the connection of the agent that sent a request."""
         return self._connections.of(request)
 
+    def release(self, connection: Connection) -> None:
+        """Close the connection of a caller that does not come back."""
+        self._connections.release(connection)
+
     def open_store(self) -> None:
         """Open the store now instead of at the first call.
 

@@ -107,6 +107,15 @@ class CallerConnections:
         self._last = caller, connection
         return connection
 
+    def release(self, connection: Connection) -> None:
+        """Close the connection of a caller that does not come back."""
+        if self._connections.get(connection.caller) is not connection:
+            return
+        del self._connections[connection.caller]
+        if self._last is not None and self._last[1] is connection:
+            self._last = None
+        connection.close()
+
     def close(self) -> None:
         """Close all connections, and the store unless a call is still running after the timeout."""
         deadline = monotonic() + CLOSE_TIMEOUT_SECONDS
@@ -131,7 +140,7 @@ class Connection:
         agent: CallingAgent,
         report: Callable[[Exception], None],
     ) -> None:
-        self._caller = caller
+        self.caller = caller
         self._settings = settings
         self._dialect = dialect
         self._store = store
@@ -140,6 +149,7 @@ class Connection:
         self._author = Author()
         self._known: Agent | None = None
         self._session: Session | None = None
+        self.ends_with_session = False
         self.executor = SerialExecutor(str(caller.id))
 
     def call(self, tool: str, arguments: dict[str, object]) -> Reply:
@@ -186,13 +196,13 @@ class Connection:
         """Return the agent's session, with the reader and the author of its events."""
         if agent is not self._known:
             self._known = agent
-            self._author = Author(agent=self._caller.author_of(agent.id), model=self._agent.note(agent, MODEL_NOTE))
+            self._author = Author(agent=self.caller.author_of(agent.id), model=self._agent.note(agent, MODEL_NOTE))
         if self._session is None or self._session.name != agent.session:
             own = replace(self._settings, session=agent.session)
             self._session = open_session(own, self._dialect, self._store.get(), lambda: self._author)
         self._session.reader = agent.reader
         self._session.taken = lambda: _tasks_of_others(self._settings, self._store.get(), agent)
-        if self._caller.retention is Retention.NONE:
+        if self.caller.retention is Retention.NONE:
             self._session.set_seen_head(None)
         return self._session
 

@@ -19,6 +19,8 @@ from tildone.dialects import DEFAULT_DIALECT, dialect_named
 from tildone.errors import TildoneError, UsageError
 from tildone.mcp.access import PATH, AccessMiddleware, is_loopback
 from tildone.mcp.callers import http_callers
+from tildone.mcp.http_connections import WaitingConnections, timed_protocol
+from tildone.mcp.http_escaping import EscapingMiddleware
 from tildone.mcp.json_rpc import MAX_MESSAGE_BYTES
 from tildone.mcp.lifecycle import exit_code, handling_signals
 from tildone.mcp.sdk_server import open_server
@@ -26,6 +28,10 @@ from tildone.mcp.token import Token, find_token
 
 SHUTDOWN_TIMEOUT_SECONDS = 1
 """How long shutdown waits for requests in progress; a stream of notifications would never end by itself."""
+
+
+SESSION_IDLE_SECONDS = 600.0
+"""How long an MCP session stays without a request in progress. One whose client listens for notifications has one."""
 
 
 def run(settings: Settings, host: str, port: int, *, token_file: str | None, guarded: bool) -> int:
@@ -78,11 +84,15 @@ def make_web_server(server: Server[Any], host: str, token: Token | None) -> WebS
     app = server.streamable_http_app(
         streamable_http_path=PATH,
         max_request_body_size=MAX_MESSAGE_BYTES,
+        session_idle_timeout=SESSION_IDLE_SECONDS,
         # Off, because our middleware makes the same checks, and also for addresses that other machines can reach.
         transport_security=TransportSecuritySettings(enable_dns_rebinding_protection=False),
     )
+    waiting = WaitingConnections()
     config = uvicorn.Config(
-        AccessMiddleware(app, host, token),
+        AccessMiddleware(EscapingMiddleware(app), host, token, waiting.remove),
+        http=timed_protocol(waiting),
+        ws="none",
         log_config=None,
         log_level="critical",
         access_log=False,

@@ -7,6 +7,7 @@ import json
 from tildone.mcp.surrogates import replace_surrogates
 from tildone.typing import TYPE_CHECKING
 from tildone.value import value
+from tildone.views.sanitize import escape_json, harmless
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -31,7 +32,7 @@ class RequestError(Exception):
     """A request cannot be answered with a result: the error of its response."""
 
     def __init__(self, code: int, message: str, data: object = None) -> None:
-        super().__init__(message)
+        super().__init__(harmless(message))
         self.code = code
         self.data = data
 
@@ -102,10 +103,14 @@ def notification_line(method: str, params: Mapping[str, Any]) -> bytes:
 
 
 def _encoded(message: dict[str, Any]) -> bytes:
+    line = _dump(message)
     try:
-        return f"{_dump(message)}\n".encode()
+        encoded = f"{line}\n".encode()
     except UnicodeEncodeError:
-        return f"{_dump(replace_surrogates(message))}\n".encode()
+        line = _dump(replace_surrogates(message))
+        encoded = f"{line}\n".encode()
+    safe = escape_json(line)
+    return encoded if safe is line else f"{safe}\n".encode()
 
 
 def _valid_id(number: object) -> RequestId | None:

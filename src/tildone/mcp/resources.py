@@ -13,13 +13,19 @@ from tildone.log import codec
 from tildone.mcp.listings import CURRENT, CURRENT_JSON, JSON, LOG, LOG_JSON, MARKDOWN, MAX_LOG_EVENTS, SCHEME, TEXT
 from tildone.typing import TYPE_CHECKING
 from tildone.value import value
-from tildone.views.sanitize import escape_reminder_tags
+from tildone.views.limits import MAX_FRAME, MAX_RESOURCE, bounded_lines, bounded_plan, clipped, more_tasks
+from tildone.views.sanitize import escape_json, harmless
 
 if TYPE_CHECKING:
+    from typing import Any
+
     from tildone.core.plan import Plan
     from tildone.mcp.snapshot import SessionSnapshot
 
 JSON_VERSION = 1
+
+MAX_PLAN = (MAX_RESOURCE - MAX_FRAME) // 3
+"""How many characters of a plan or a log are in a resource. Some are written as up to six, which few are."""
 
 
 @value
@@ -54,32 +60,47 @@ def contents(parsed: PlanUri, snapshot: SessionSnapshot) -> dict[str, str]:
 
 
 def _plan(parsed: PlanUri, snapshot: SessionSnapshot) -> tuple[str, str]:
+    # JSON and its comments in Markdown write some characters in up to six; a plan that large is told in part.
+    shown, left = bounded_plan(snapshot.state.plan, MAX_PLAN)
     if parsed.as_json:
-        return JSON, codec.pretty(_as_data(snapshot))
-    return MARKDOWN, lossless_checklist(snapshot.state.plan) or EMPTY
+        return JSON, escape_json(codec.pretty(_as_data(snapshot, shown, left)))
+    text = lossless_checklist(shown, escaped=True) + "".join(f"{line}\n" for line in more_tasks(left))
+    return MARKDOWN, text or EMPTY
 
 
 def _log(parsed: PlanUri, snapshot: SessionSnapshot) -> tuple[str, str]:
     rows = timeline(snapshot.recent, snapshot.state.head, timestamp)
     newest_first = list(zip(snapshot.recent, rows, strict=True))[::-1][:MAX_LOG_EVENTS]
     if parsed.as_json:
-        events = [row_data(event, row, timestamp) for event, row in newest_first]
-        return JSON, codec.pretty({"version": JSON_VERSION, "session": snapshot.session, "events": events})
-    lines = [f"{row.when}  {row.who}  {'; '.join(row.what)}\n" for _, row in newest_first]
-    return TEXT, escape_reminder_tags("".join(lines)) or "No events yet.\n"
+        events = _fitting_events([row_data(event, row, timestamp) for event, row in newest_first])
+        return JSON, escape_json(codec.pretty({"version": JSON_VERSION, "session": snapshot.session, "events": events}))
+    lines = [clipped(f"{row.when}  {row.who}  {'; '.join(row.what)}") for _, row in newest_first]
+    text = harmless("\n".join(bounded_lines(lines, MAX_PLAN)))
+    return TEXT, f"{text or 'No events yet.'}\n"
 
 
-def _as_data(snapshot: SessionSnapshot) -> dict[str, object]:
-    plan, changed = snapshot.state.plan, snapshot.changed
-    done = progress(plan)
-    return {
+def _fitting_events(events: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return the newest events as far as they fit; each says what was changed, and may be long."""
+    room = MAX_PLAN
+    for index, event in enumerate(events):
+        room -= len(codec.dump(event))
+        if room < 0:
+            return events[:index]
+    return events
+
+
+def _as_data(snapshot: SessionSnapshot, shown: Plan, left: int) -> dict[str, object]:
+    """Return the plan as data, with the number of tasks that were left out, if any."""
+    done, changed = progress(snapshot.state.plan), snapshot.changed
+    data: dict[str, object] = {
         "version": JSON_VERSION,
         "session": snapshot.session,
         "changed": changed and event_data(changed, timestamp),
         "closed": done.closed,
         "total": done.total,
-        "phases": _phases(plan),
+        "phases": _phases(shown),
     }
+    return data | {"omitted": left} if left else data
 
 
 def _phases(plan: Plan) -> list[dict[str, object]]:

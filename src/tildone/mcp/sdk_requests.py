@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from mcp.server.context import ServerRequestContext
 
+    from tildone.mcp.connections import Connection
     from tildone.mcp.executor import SerialExecutor
 
     Context = ServerRequestContext[Any, Any]
@@ -30,6 +31,14 @@ def as_request(context: Context) -> Request:
     client = context.session.client_params
     name = client.client_info.name.lower() if client else ""
     return Request(context.method, context.params or {}, context.protocol_version, name, context.request)
+
+
+def release_with_session(context: Context, connection: Connection, release: Callable[[Connection], None]) -> None:
+    """Release a connection when the MCP session ends that it was opened for; others may be used by more sessions."""
+    if connection.caller.mcp_session and not connection.ends_with_session:
+        connection.ends_with_session = True
+        # The SDK gives handlers no public access to the connection and its exit stack.
+        context.session._connection.exit_stack.callback(release, connection)  # noqa: SLF001  see above
 
 
 async def run_on(executor: SerialExecutor, job: Callable[[], T]) -> T:

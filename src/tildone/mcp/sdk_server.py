@@ -13,7 +13,7 @@ from tildone.mcp.json_rpc import RequestError
 from tildone.mcp.listings import SERVER_INFO, Listings
 from tildone.mcp.protocol import complete
 from tildone.mcp.reporting import log_error
-from tildone.mcp.sdk_requests import as_request, as_sdk_error, encodable, run_on
+from tildone.mcp.sdk_requests import as_request, as_sdk_error, encodable, release_with_session, run_on
 from tildone.mcp.sdk_subscriptions import SdkSubscriptions
 
 if TYPE_CHECKING:
@@ -83,6 +83,7 @@ def make_server(backend: Backend, subscriptions: SdkSubscriptions, dialect: Dial
     async def answer(context: Context, _params: object) -> dict[str, Any]:
         request = as_request(context)
         connection = backend.connection(request)
+        release_with_session(context, connection, backend.release)
         try:
             result = await run_on(connection.executor, lambda: backend.handlers.answer(request, connection))
             return complete(request, encodable(result))

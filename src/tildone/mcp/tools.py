@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from tildone.dialects.base import Reply
 from tildone.kit.schema import SchemaProblem
+from tildone.mcp.bounded_data import bounded_data
 from tildone.mcp.clients import is_text_only
 from tildone.mcp.reporting import client_message
 from tildone.typing import TYPE_CHECKING
+from tildone.views.sanitize import harmless
 
 if TYPE_CHECKING:
     from typing import Any
@@ -50,11 +52,11 @@ def tool_result(tool: Tool, reply: Reply, *, structured: bool) -> dict[str, Any]
     Its texts may contain lone surrogates, which every transport replaces when it encodes them.
     """
     result: dict[str, Any] = {
-        "content": [{"type": "text", "text": reply.text}],
+        "content": [{"type": "text", "text": harmless(reply.text)}],
         "isError": reply.failed,
     }
     if structured and reply.details and tool.output_schema is not None:
-        result["structuredContent"] = reply.details
+        result["structuredContent"] = bounded_data(reply.details)
     return result
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tildone.typing import TYPE_CHECKING
+from tildone.views.limits import MAX_FRAME, MAX_NUDGE, MAX_RESULT, bounded_list, clipped
 from tildone.views.sanitize import single_line
 
 if TYPE_CHECKING:
@@ -14,17 +15,19 @@ NO_TODOS = "No todos"
 UNNAMED_PHASE = "(unnamed)"
 
 
-def numbered_list(plan: Plan) -> str:
-    """Return every task with its position, or `NO_TODOS`."""
-    return numbered_lines(enumerate(plan.tasks)) or NO_TODOS
+def numbered_list(plan: Plan, max_characters: int = MAX_RESULT - MAX_FRAME) -> str:
+    """Return every task with its position, as many as fit, or `NO_TODOS`."""
+    return numbered_lines(enumerate(plan.tasks), max_characters) or NO_TODOS
 
 
-def numbered_at(plan: Plan, positions: Iterable[int]) -> str:
+def numbered_at(plan: Plan, positions: Iterable[int], max_characters: int = MAX_NUDGE - MAX_FRAME) -> str:
     """Return the tasks at these positions, in the given order; positions without a task are skipped."""
     tasks = plan.tasks
-    return numbered_lines((position, tasks[position]) for position in positions if 0 <= position < len(tasks))
+    found = ((position, tasks[position]) for position in positions if 0 <= position < len(tasks))
+    return numbered_lines(found, max_characters)
 
 
-def numbered_lines(tasks: Iterable[tuple[int, Task]]) -> str:
-    """Return these tasks with their positions, one per line."""
-    return "\n".join([f"{task.status.icon} [{position}] {single_line(task.text)}" for position, task in tasks])
+def numbered_lines(tasks: Iterable[tuple[int, Task]], max_characters: int) -> str:
+    """Return these tasks with their positions, one per line, and how many more there are if not all fit."""
+    entries = [(task, f"{task.status.icon} [{position}] {clipped(single_line(task.text))}") for position, task in tasks]
+    return "\n".join(bounded_list(entries, max_characters))

@@ -1,22 +1,52 @@
 """Sanitize untrusted text for display: the only module that decides which characters may be shown.
 
-Task text is written by a model. It is stored unchanged; when it is shown, it must not be able to imitate the text
-around it, whether by line breaks, terminal escapes, bidi overrides or invisible characters.
+Task text is written by a model, or comes from a file that somebody checked in. It is stored unchanged. When it is
+shown, to a person or to a model, it must not be able to imitate the text around it, whether by line breaks, terminal
+escapes, bidi overrides, invisible characters or tags. There are four forms:
+
+- `single_line`, for a text within a list: it cannot start a line of its own. The dialects build their lists with it.
+- `harmless`, for a whole text that a model reads: every shell applies it to what it hands over.
+- `printable`, for one line on a screen or in a pipe.
+- `escape_json`, for JSON that programs read: nothing is lost, but no such character is in it as itself.
+
+Letters of every script, combining marks, and the joiners and selectors that emoji and some scripts are spelled with
+are ordinary text and stay as they are.
 """
 
 from __future__ import annotations
 
 from tildone.typing import TYPE_CHECKING
+from tildone.views.limits import clipped
 
 if TYPE_CHECKING:
     import re
+    from collections.abc import Callable
 
 LINE_BREAK_SYMBOL = "⏎"
 
 _BREAKS = str.maketrans(dict.fromkeys("\n\v\f\r\x85\u2028\u2029", LINE_BREAK_SYMBOL))
 
 # Patterns are strings, and `re` is imported where it is used: hooks rarely print text that needs it.
-_REMINDER = r"(?i)<(?=[^\w<>]*system[^\w<>]*_?reminder)"
+_GAP = r"(?:[^\w<>‹]|_)*"
+_WRAPPERS = (
+    f"system{_GAP}(?:reminder|message|prompt|instruction|notification)",
+    "todo",
+    f"tool{_GAP}(?:result|response|output|use|call|code)",
+    f"function{_GAP}(?:call|result|response|output)",
+    f"user{_GAP}(?:prompt|instruction|message|query)",
+    f"command{_GAP}(?:name|message|args|contents)",
+    f"local{_GAP}command",
+    f"environment{_GAP}(?:context|details)",
+    f"hook{_GAP}(?:context|output|result|feedback)",
+    f"task{_GAP}notification",
+    f"persisted{_GAP}output",
+    "antml",
+    "invoke",
+)
+"""The names of the elements with which coding agents, and tildone, separate their own text from that of others."""
+
+# The angle bracket of such a tag, in any spelling, and that of a special token of a chat format (`<|im_start|>`).
+_TAG = rf"(?i)<(?=\|[\w./-]{{1,40}}\|>|[^\w<>!‹]*(?:{'|'.join(_WRAPPERS)}))"
 
 # Emoji, and the letters of scripts whose spelling needs joiners (Arabic to Sinhala, Burmese, Khmer, Mongolian).
 _EMOJI = "\xa9\xae\u203c\u2049\u2100-\u2bff\u3030\u303d\u3297\u3299\U0001f000-\U0001faff"
@@ -53,29 +83,77 @@ def single_line(text: str) -> str:
     return text.replace("\r\n", "\n").translate(_BREAKS)
 
 
-def escape_reminder_tags(text: str) -> str:
-    """Defuse tags in text inside a `<system-reminder>`: it can neither close one nor open another. Lines are kept."""
-    if "<" not in text:
-        return text
-    import re  # noqa: PLC0415  see `_REMINDER`
+def harmless(text: str) -> str:
+    """Return text for a model: its lines and tabs are kept, and nothing in it hides, reorders or imitates other text.
 
-    return re.sub(_REMINDER, "‹", text)
+    A text that is in this form already is unchanged.
+    """
+    return _defused(visible(text))
+
+
+def visible(text: str) -> str:
+    """Return text with nothing in it that hides or reorders; its lines, tabs and tags are kept."""
+    if text.isascii() and text.isprintable():
+        return text
+    return "\n".join([_visible(line, _symbol) for line in text.split("\n")])
+
+
+def reminder(body: str) -> str:
+    """Return a text as the element in which coding agents tell a model something beside the conversation.
+
+    The body can neither close it nor open another one.
+    """
+    return f"<system-reminder>\n{_defused(body)}\n</system-reminder>"
+
+
+def shown_text(text: str) -> str:
+    """Return the text of a task as a model reads it: on one line, harmless, and not too long."""
+    return clipped(harmless(single_line(text)))
 
 
 def printable(text: str) -> str:
     """Return one line for a screen: symbols replace characters that would move, hide or reorder others."""
     line = single_line(text)
-    # Fast path for ordinary text: compiling the pattern takes longer than showing a plan.
-    if line.isprintable() and _INVISIBLE.isdisjoint(line):
-        return line
-    import re  # noqa: PLC0415  see `_REMINDER`
-
-    return re.sub(_UNPRINTABLE, _symbol, line)
+    return _defused(line if _is_visible(line) else _replaced(line, _symbol))
 
 
 def printable_lines(text: str) -> list[str]:
     """Return the lines of a text for a screen, each made `printable`."""
     return [printable(line) for line in text.replace("\r\n", "\n").split("\n")]
+
+
+def escape_json(text: str) -> str:
+    """Return JSON text with the same value, in which all that `harmless` replaces is escaped."""
+    if not _is_visible(text):
+        text = "\n".join([_visible(line, _escape) for line in text.split("\n")])
+    return _defused(text, "\\\\u003c")
+
+
+def _visible(line: str, symbol: Callable[[re.Match[str]], str]) -> str:
+    if _is_visible(line):
+        return line
+    # A carriage return at the end of a line is part of its line break, and a tab hides nothing.
+    body = line.removesuffix("\r")
+    return "\t".join([_replaced(part, symbol) for part in body.split("\t")]) + line[len(body) :]
+
+
+def _is_visible(line: str) -> bool:
+    """Return whether the line needs no replacement: compiling the pattern takes longer than showing a plan."""
+    return line.isprintable() and (line.isascii() or _INVISIBLE.isdisjoint(line))
+
+
+def _defused(text: str, bracket: str = "‹") -> str:
+    if "<" not in text:
+        return text
+    import re  # noqa: PLC0415  see `_GAP`
+
+    return re.sub(_TAG, bracket, text)
+
+
+def _replaced(line: str, symbol: Callable[[re.Match[str]], str]) -> str:
+    import re  # noqa: PLC0415  see `_GAP`
+
+    return re.sub(_UNPRINTABLE, symbol, line)
 
 
 def _symbol(match: re.Match[str]) -> str:
@@ -87,3 +165,10 @@ def _symbol(match: re.Match[str]) -> str:
     if code == 0x7F:  # noqa: PLR2004  DEL has a picture of its own
         return "␡"
     return f"<U+{code:04X}>"
+
+
+def _escape(match: re.Match[str]) -> str:
+    if match["allowed"]:
+        return match[0]
+    units = match[0].encode("utf-16-be", "surrogatepass")
+    return "".join([f"\\u{units[at]:02x}{units[at + 1]:02x}" for at in range(0, len(units), 2)])

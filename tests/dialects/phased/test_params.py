@@ -10,9 +10,9 @@ from tildone.core.ops import Append, Everything, InPhase, Mark, Named, Note, Op,
 from tildone.core.plan import Phase, Task
 from tildone.dialects.phased.params import PARAMETERS, demands, steps
 from tildone.kit.schema import SchemaProblem, schema_problems
-from tildone.views.sanitize import single_line
+from tildone.views.sanitize import shown_text
 
-WIRE, AUTH = Named("wire", single_line), InPhase("Auth", single_line)
+WIRE, AUTH = Named("wire", shown_text), InPhase("Auth", shown_text)
 
 
 def test_init_writes_every_phase_with_its_tasks() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tildone.cli.output.screen import put
+from tildone.cli.output.screen import put_json
 from tildone.log import codec
 
 VERSION = 1
@@ -11,4 +11,4 @@ VERSION = 1
 
 def put_data(**fields: object) -> None:
     """Print one JSON object on one line: the version, then the fields."""
-    put(codec.dump({"version": VERSION, **fields}))
+    put_json(codec.dump({"version": VERSION, **fields}))

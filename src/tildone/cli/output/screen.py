@@ -35,13 +35,19 @@ def put_notice(text: str) -> None:
 
 
 def put_raw(text: str) -> None:
-    """Print text from elsewhere: exact to a pipe or a file, made printable on a terminal."""
-    if on_terminal():
-        # Only a terminal needs it.
-        from tildone.views.sanitize import printable_lines  # noqa: PLC0415  see above
+    """Print text from elsewhere: made printable on a terminal, harmless for whoever reads a pipe."""
+    # Not every verb prints such text.
+    from tildone.views.sanitize import harmless, printable_lines  # noqa: PLC0415  see above
 
-        text = "\n".join(printable_lines(text))
-    put(text)
+    put("\n".join(printable_lines(text)) if on_terminal() else harmless(text))
+
+
+def put_json(text: str) -> None:
+    """Print JSON for a program: nothing is lost, and whoever else reads it finds no character as itself that hides."""
+    # Not every verb prints JSON.
+    from tildone.views.sanitize import escape_json  # noqa: PLC0415  see above
+
+    put(escape_json(text))
 
 
 def put_spans(lines: Iterable[Iterable[Span]]) -> None:

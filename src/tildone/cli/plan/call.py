@@ -7,7 +7,7 @@ import sys
 
 from tildone.agents.shell import agent_of_shell
 from tildone.cli.opening import settings_for
-from tildone.cli.output.screen import put, put_raw
+from tildone.cli.output.screen import put_json, put_raw
 from tildone.cli.parsing.table import ParsedArgs
 from tildone.dialects import DIALECTS, dialect_named, dialect_of_tool, tools_of
 from tildone.errors import Refused, UsageError
@@ -28,7 +28,7 @@ def run(args: ParsedArgs) -> int:
     reply = open_session(settings, dialect, agent=_agent).call(args.positional[0], _arguments(arguments))
     if args.has("json"):
         content = [{"type": "text", "text": reply.text}]
-        put(codec.dump({"content": content, "details": reply.details, "isError": reply.is_error}))
+        put_json(codec.dump({"content": content, "details": reply.details, "isError": reply.is_error}))
     else:
         put_raw(reply.text)
     return Refused.exit_code if reply.failed else 0

@@ -15,7 +15,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from tildone.config import Settings
 from tildone.core.plan import Plan
 from tildone.errors import TildoneError
-from tildone.formats.markdown.writer import portable_checklist
+from tildone.formats.markdown.writer import bounded_checklist
 from tildone.host.conversations import Conversations
 from tildone.host.extension_api import ExtensionAPI
 from tildone.host.extension_context import ExtensionContext
@@ -24,6 +24,8 @@ from tildone.host.messages import AssistantMessage
 from tildone.host.model import Model
 from tildone.host.prices import read_prices
 from tildone.kit.signal import Aborted
+from tildone.views.limits import MAX_START
+from tildone.views.sanitize import harmless
 from tildone.views.widget import status_text
 
 ONE_TEXT = ("add", "append")
@@ -128,7 +130,9 @@ class PersonCommands:
             return
         plan = self._plan()
         try:
-            await self._host.compact(f"{PLAN_NOW}\n{portable_checklist(plan).rstrip()}" if plan.tasks else "")
+            await self._host.compact(
+                f"{PLAN_NOW}\n{harmless(bounded_checklist(plan, MAX_START)).rstrip()}" if plan.tasks else ""
+            )
         except Aborted:
             ctx.ui.notify("Nothing was compacted: it was interrupted", "warning")
         except TildoneError as error:

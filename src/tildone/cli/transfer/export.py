@@ -6,7 +6,7 @@ import os
 from itertools import islice
 
 from tildone.cli.opening import open_for_reading, session_title, settings_for
-from tildone.cli.output.screen import put, put_raw
+from tildone.cli.output.screen import put, put_json, put_raw
 from tildone.cli.output.warnings import print_warnings
 from tildone.cli.parsing.table import ParsedArgs
 from tildone.cli.transfer.reading import STREAM
@@ -41,9 +41,9 @@ def run(args: ParsedArgs) -> int:
         _write_pi_session(session, path, settings_for(args).project)
         put(f"Wrote the session to {printable(path)}")
         return 0
-    written = _written(session, format_)
+    written = _written(session, format_, escaped=path == STREAM)
     if path == STREAM:
-        put_raw(written.text.removesuffix("\n"))
+        (put_json if format_ == JSON else put_raw)(written.text.removesuffix("\n"))
     else:
         if not args.has("force"):
             _check_overwrite(session, path, format_)
@@ -71,13 +71,13 @@ def _format(given: str | None, path: str) -> str:
     return found
 
 
-def _written(session: Session, format_: str) -> ExportedText:
+def _written(session: Session, format_: str, *, escaped: bool) -> ExportedText:
     if format_ == JSON:
         return ExportedText(archive.write(_whole_session(session)))
     plan = session.plan
     if not plan.phases:
         raise Refused("there is no plan to export; start one with: tildone todo add TEXT")
-    return todotxt.write(plan) if format_ == TODO_TXT else ExportedText(lossless_checklist(plan))
+    return todotxt.write(plan) if format_ == TODO_TXT else ExportedText(lossless_checklist(plan, escaped=escaped))
 
 
 def _whole_session(session: Session) -> Archive:

@@ -6,7 +6,7 @@ from tildone.core.ops import Append, Mark, Move, Named, Note, Numbered, StartNex
 from tildone.core.plan import Status, Task
 from tildone.dialects.brief.params import FINISHING, MARKS
 from tildone.typing import TYPE_CHECKING
-from tildone.views.sanitize import single_line
+from tildone.views.sanitize import shown_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -54,4 +54,4 @@ def _selectors(ids: Sequence[Id]) -> Iterator[Selector]:
 
 
 def _selector(task: Id) -> Named | Numbered:
-    return Numbered((task,)) if isinstance(task, int) else Named(task, single_line)
+    return Numbered((task,)) if isinstance(task, int) else Named(task, shown_text)

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from tildone.core.numbers import numbered
-from tildone.core.plan import Status
+from tildone.core.plan import Phase, Plan, Status
 from tildone.core.query import next_task
 from tildone.dialects.base import Reply
 from tildone.typing import TYPE_CHECKING
-from tildone.views.sanitize import single_line
+from tildone.value import replace
+from tildone.views.limits import MAX_CONTEXT, MAX_FRAME, MAX_RESULT, bounded_plan, clipped, more_tasks
+from tildone.views.sanitize import harmless, shown_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from tildone.core.faults import Fault
-    from tildone.core.plan import Phase, Plan, Task
+    from tildone.core.plan import Task
     from tildone.dialects.base import CompletedCall, Tool
     from tildone.kit.schema import SchemaProblem
 
@@ -56,22 +58,22 @@ def refuse(_tool: Tool, problems: Sequence[SchemaProblem], _given: object) -> Re
     return _reply("; ".join(map(str, problems)), is_error=True)
 
 
-def listing(plan: Plan) -> str:
-    """List the open tasks, one per line, and the numbers of the closed ones."""
+def listing(plan: Plan, max_characters: int = MAX_RESULT) -> str:
+    """List the open tasks, one per line, as many as fit, and the numbers of the closed ones."""
     plan = numbered(plan)
     open_tasks = [task for task in plan.tasks if task.status.is_open]
     mark = _mark(open_tasks)
-    lines = [line for phase in plan.phases for line in _phase_lines(phase, mark)]
+    lines = _open_lines(plan, mark, max_characters - 2 * MAX_FRAME)
     lines += _legend(open_tasks)
     for status, word in CLOSED_WORDS.items():
         closed = [task.number for task in plan.tasks if task.status is status]
-        lines += [f"{word} {_ranges(closed)}"] if closed else []
+        lines += [f"{word} {clipped(_ranges(closed), MAX_FRAME // 2)}"] if closed else []
     return "\n".join(lines) or EMPTY
 
 
 def context(plan: Plan) -> str | None:
     """Return the plan for the start of a model's context, or None if no task is open."""
-    return f"Your plan:\n{listing(plan)}" if any(task.status.is_open for task in plan.tasks) else None
+    return f"Your plan:\n{listing(plan, MAX_CONTEXT)}" if any(task.status.is_open for task in plan.tasks) else None
 
 
 def carry_on(plan: Plan) -> str:
@@ -82,11 +84,12 @@ def carry_on(plan: Plan) -> str:
     todo = [task for task in plan.tasks[first:] + plan.tasks[:first] if task.status.is_actionable]
     more = f"\n+{len(todo) - MAX_TASKS_LISTED} more" if len(todo) > MAX_TASKS_LISTED else ""
     listed = todo[:MAX_TASKS_LISTED]
-    lines = "\n".join([*(_line(task, _mark(listed)) for task in listed), *_legend(listed)])
+    lines = "\n".join([*(clipped(_line(task, _mark(listed))) for task in listed), *_legend(listed)])
     return f"Your plan is not done:\n{lines}{more}\nGo on; block what waits for someone else, drop what is not needed."
 
 
 def _reply(text: str, *, is_error: bool = False) -> Reply:
+    text = clipped(harmless(text), MAX_RESULT)
     return Reply(text, {"say": text}, is_error=is_error)
 
 
@@ -136,14 +139,25 @@ def _by_text(ops: Iterable[Sequence[object]]) -> bool:
 
 def _numbers_of_named(ops: Iterable[Sequence[object]], plan: Plan) -> list[int]:
     named = {given[0] for op, *given in ops if op != "add" and given}
-    return [task.number for task in plan.tasks if task.text in named or single_line(task.text) in named]
+    shown = {shown_text(text) for text in named if isinstance(text, str)}
+    return [task.number for task in plan.tasks if task.text in named or shown_text(task.text) in shown]
+
+
+def _open_lines(plan: Plan, user_mark: str, max_characters: int) -> list[str]:
+    shown, left = bounded_plan(Plan(tuple(map(_open_part, plan.phases))), max_characters)
+    return [*(line for phase in shown.phases for line in _phase_lines(phase, user_mark)), *more_tasks(left)]
+
+
+def _open_part(phase: Phase) -> Phase:
+    """Return the phase with what a list shows of it: the open tasks, each with its newest note."""
+    tasks = tuple(replace(task, notes=task.notes[-1:]) for task in phase.tasks if task.status in OPEN_SIGNS)
+    return Phase(phase.name, tasks)
 
 
 def _phase_lines(phase: Phase, user_mark: str) -> Iterator[str]:
-    tasks = [_line(task, user_mark) for task in phase.tasks if task.status in OPEN_SIGNS]
-    if tasks and phase.name:
-        yield f"{single_line(phase.name)}:"
-    yield from tasks
+    if phase.tasks and phase.name:
+        yield f"{shown_text(phase.name)}:"
+    yield from (_line(task, user_mark) for task in phase.tasks)
 
 
 def _mark(tasks: Sequence[Task]) -> str:
@@ -159,9 +173,9 @@ def _legend(tasks: Sequence[Task]) -> list[str]:
 
 
 def _line(task: Task, user_mark: str) -> str:
-    why = f" ({single_line(task.notes[-1])})" if task.status is Status.BLOCKED and task.notes else ""
+    why = f" ({shown_text(task.notes[-1])})" if task.status is Status.BLOCKED and task.notes else ""
     mark = user_mark if task.from_user else ""
-    return f"{task.number}{mark}{OPEN_SIGNS[task.status]} {single_line(task.text)}{why}"
+    return f"{task.number}{mark}{OPEN_SIGNS[task.status]} {shown_text(task.text)}{why}"
 
 
 def _ranges(numbers: Iterable[int]) -> str:
@@ -185,8 +199,6 @@ def _refusal(fault: Fault, plan: Plan) -> str:
             known = _ranges(task.number for task in numbered(plan).tasks)
             return f"no {_ranges(numbers)}; " + (f"there are {known}" if known else "the plan is empty")
         case TaskMissing(text, empty):
-            return (
-                "the plan is empty" if empty else f"no task {single_line(text)!r:.60}; call without arguments to list"
-            )
+            return "the plan is empty" if empty else f"no task {shown_text(text)!r:.60}; call without arguments to list"
         case other:
             return describe_fault(other)

@@ -14,7 +14,7 @@ from tildone.dialects.declared.params import (
 )
 from tildone.dialects.declared.phrasing import PHRASING
 from tildone.dialects.declared.results import RESULT
-from tildone.dialects.declared.words import carry_on, completes, completion, context
+from tildone.dialects.declared.words import carry_on, completes, completion, context, shown_part
 
 SNIPPET = "Keep the plan of a longer task: send the whole todo list, get it back with a recap"
 GUIDELINES = (
@@ -54,4 +54,5 @@ DIALECT = Dialect(
     recover=recover,
     completes=completes,
     completion=completion,
+    shown_part=shown_part,
 )

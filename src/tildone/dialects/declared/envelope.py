@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from tildone.dialects.base import Reply
 from tildone.dialects.declared.params import STATUSES, WORDS
-from tildone.dialects.declared.words import lines, recap, sentence
+from tildone.dialects.declared.words import lines, recap, sentence, shown_part
 from tildone.log.codec import pretty
 from tildone.typing import TYPE_CHECKING
+from tildone.views.limits import clipped, more_tasks
+from tildone.views.sanitize import escape_json
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -21,18 +23,27 @@ MAX_PROBLEMS = 5
 MAX_ECHO_DEPTH = 16
 """Arguments with deeper nesting are not echoed. A valid call has four levels, and each adds indentation."""
 
+MAX_ECHO_CHARACTERS = 10_000
+"""Longer arguments are not echoed."""
+
 
 def write_reply(call: CompletedCall) -> Reply:
     """Report the new list, as data for the model and as text for people."""
     if call.outcome.faults:
         return _refusal(sentence(call.outcome.faults[0]), call.params, call.elapsed_ms)
     plan = call.outcome.after
+    shown = shown_part(plan)
     todos = [
         {"id": f"t{number}", "content": task.text, "status": WORDS[task.status]}
-        for number, task in enumerate(plan.tasks, 1)
+        for number, task in enumerate(shown.tasks, 1)
     ]
-    data: Details = {"todos": todos, "recap": recap(plan), "summary": call.params["summary"].strip()}
-    block = ["--- TODO UPDATE ---", *lines(plan), "-------------------"]
+    data: Details = {
+        "todos": todos,
+        "recap": recap(plan),
+        "summary": clipped(call.params["summary"].strip(), MAX_ECHO_CHARACTERS),
+    }
+    more = more_tasks(len(plan.tasks) - len(shown.tasks))
+    block = ["--- TODO UPDATE ---", *lines(shown), *more, "-------------------"]
     if call.saved_to is not None:
         data["persisted_to"] = call.saved_to
         block.append(f"(Saved to {call.saved_to})")
@@ -65,20 +76,21 @@ def _refusal(message: str, given: object, elapsed_ms: int, code: str = "INVALID_
         {
             "status": "error",
             "data": {},
-            "text": message,
+            "text": clipped(message),
             "stats": {"time_ms": elapsed_ms},
             "context": _context(given),
-            "error": {"code": code, "message": message},
+            "error": {"code": code, "message": clipped(message)},
         }
     )
 
 
 def _reply(envelope: Details) -> Reply:
-    return Reply(pretty(envelope), envelope, is_error=envelope["status"] == "error")
+    return Reply(escape_json(pretty(envelope)), envelope, is_error=envelope["status"] == "error")
 
 
 def _context(given: object) -> Details:
-    return {"cwd": ".", "params_input": {} if _is_deeper(given, MAX_ECHO_DEPTH) else given}
+    is_short = not _is_deeper(given, MAX_ECHO_DEPTH) and len(pretty(given)) <= MAX_ECHO_CHARACTERS
+    return {"cwd": ".", "params_input": given if is_short else {}}
 
 
 def _is_deeper(given: object, levels: int) -> bool:

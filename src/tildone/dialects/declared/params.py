@@ -9,6 +9,7 @@ from tildone.core.plan import Plan, Status, Task
 from tildone.core.rules import Focus, Rules
 from tildone.kit.schema import SchemaProblem, schema_problems
 from tildone.typing import TYPE_CHECKING
+from tildone.views.sanitize import shown_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -85,10 +86,19 @@ def write_steps(params: Params, plan: Plan = Plan()) -> Sequence[Step]:  # noqa:
     fault = _first_fault(params, plan)
     if fault is not None:
         return (fault,)
-    tasks = [Task(item["content"].strip(), STATUSES[item["status"]]) for item in params["todos"]]
+    shown = _shown_texts(plan)
+    contents = [item["content"].strip() for item in params["todos"]]
+    statuses = [STATUSES[item["status"]] for item in params["todos"]]
+    tasks = [Task(shown.get(text, text), status) for text, status in zip(contents, statuses, strict=True)]
     blocked = {task.text for task in plan.tasks if task.status is Status.BLOCKED}
     tasks = [_still_blocked(task) if task.text in blocked else task for task in tasks]
     return (Write(arrange(plan, tasks).phases if tasks else ()),)
+
+
+def _shown_texts(plan: Plan) -> dict[str, str]:
+    """Return the texts that a model reads in another form, by that form: it may send either back."""
+    texts = {task.text for task in plan.tasks}
+    return {shown: text for text in texts if (shown := shown_text(text).strip()) not in texts}
 
 
 def _still_blocked(task: Task) -> Task:
@@ -105,7 +115,7 @@ def _first_fault(params: Params, plan: Plan) -> Fault | None:
         return MissingField("todos", NAME)
     if len(todos) > max(MAX_ITEMS, len(plan.tasks)):
         return TooManyTasks(len(todos), MAX_ITEMS, 0)
-    known = {task.text for task in plan.tasks}
+    known = {task.text for task in plan.tasks} | _shown_texts(plan).keys()
     for index, item in enumerate(todos):
         fault = _item_fault(index, item, known)
         if fault is not None:

@@ -7,6 +7,7 @@ from tildone.core.plan import Status
 from tildone.core.query import open_tasks, progress
 from tildone.dialects.declared.params import NAME, STATUSES
 from tildone.typing import TYPE_CHECKING
+from tildone.views.limits import MAX_FRAME, MAX_NUDGE, bounded_plan, clipped, more_tasks
 from tildone.views.sanitize import single_line
 
 if TYPE_CHECKING:
@@ -22,6 +23,9 @@ MARKS = {status: f"[{status.icon}]" for status in Status} | {
     Status.ABANDONED: "[~]",
 }
 RECAP_SECTIONS = (("Pending", Status.PENDING, 3), ("Cancelled", Status.ABANDONED, 2))
+MAX_SHOWN = MAX_NUDGE - 2 * MAX_FRAME
+"""How many characters of a list a model is told, in a nudge and in a reply alike."""
+
 EXPECTED = {
     "summary": "some text",
     "todos": "an array",
@@ -45,7 +49,15 @@ def recap(plan: Plan) -> str:
 
 def lines(plan: Plan) -> list[str]:
     """Return one line per task."""
-    return [f"{MARKS[task.status]} {single_line(task.text)}" for task in plan.tasks]
+    return [f"{MARKS[task.status]} {_shown(task.text)}" for task in plan.tasks]
+
+
+def shown_part(plan: Plan) -> Plan:
+    """Return the part of the plan that a model is told: all of it, unless it is far longer than the tool allows.
+
+    The model sends back what it was told; the other tasks count as unknown to it, and are kept.
+    """
+    return bounded_plan(plan, MAX_SHOWN)[0]
 
 
 def sentence(fault: Fault) -> str:
@@ -75,7 +87,7 @@ def carry_on(plan: Plan) -> str:
     """
     active = any(task.status is Status.IN_PROGRESS for task in plan.tasks)
     instruction = "Finish the [▶] item" if active else "Set the first [ ] item to in_progress and do it"
-    listed = "\n".join(lines(plan))
+    listed = "\n".join([*lines(shown := shown_part(plan)), *more_tasks(len(plan.tasks) - len(shown.tasks))])
     return (
         f"Todos ({len(open_tasks(plan))} of {len(plan.tasks)} open):\n{listed}\n\n"
         f"{instruction}; send the whole list with {NAME} whenever a status changes."
@@ -101,5 +113,9 @@ def completion(call: CompletedCall, number: int, timestamp: str) -> str:
     return "\n".join([*block, ""])
 
 
+def _shown(text: str) -> str:
+    return clipped(single_line(text))
+
+
 def _texts(plan: Plan, status: Status) -> Iterator[str]:
-    return (single_line(task.text) for task in plan.tasks if task.status is status)
+    return (_shown(task.text) for task in plan.tasks if task.status is status)

@@ -15,6 +15,7 @@ from tildone.core.plan import Status
 from tildone.core.query import next_task, open_tasks
 from tildone.dialects.base import Reply
 from tildone.typing import TYPE_CHECKING
+from tildone.views.limits import MAX_CONTEXT, MAX_FRAME
 from tildone.views.plain_list import numbered_at, numbered_list
 
 if TYPE_CHECKING:
@@ -66,7 +67,7 @@ def context(plan: Plan) -> str | None:
     if not remaining:
         return None
     return (
-        f"[TILL-DONE ACTIVE]\n\nCurrent todo list:\n{numbered_list(plan)}\n\n"
+        f"[TILL-DONE ACTIVE]\n\nCurrent todo list:\n{numbered_list(plan, MAX_CONTEXT - MAX_FRAME)}\n\n"
         f"{remaining} item(s) remaining. Continue working through the list. Call edit_todos with action "
         "'start' on the next item before working on it, then 'complete' when done."
     )

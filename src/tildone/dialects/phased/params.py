@@ -9,7 +9,7 @@ from tildone.core.rules import Focus, Rules
 from tildone.formats.whitespace import JS_WHITESPACE
 from tildone.kit.schema import SchemaProblem
 from tildone.typing import TYPE_CHECKING
-from tildone.views.sanitize import single_line
+from tildone.views.sanitize import shown_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -102,12 +102,12 @@ def _target(entry: Params) -> Selector:
     if entry.get("task"):
         return _named(entry)
     if entry.get("phase"):
-        return InPhase(entry["phase"], single_line)
+        return InPhase(entry["phase"], shown_text)
     return Everything()
 
 
 def _named(entry: Params) -> Named:
-    return Named(entry["task"], single_line)
+    return Named(entry["task"], shown_text)
 
 
 def _tasks(texts: Sequence[str]) -> tuple[Task, ...]:

@@ -9,9 +9,11 @@ from tildone.core.plan import Status
 from tildone.core.query import newly_completed, tasks_with_phase
 from tildone.dialects.base import Reply
 from tildone.dialects.phased.entries import phases_out
-from tildone.formats.markdown.writer import portable_checklist
+from tildone.formats.markdown.writer import bounded_checklist
 from tildone.typing import TYPE_CHECKING
-from tildone.views.sanitize import escape_reminder_tags, single_line
+from tildone.views.limits import MAX_FRAME, MAX_NUDGE, MAX_RESULT, MAX_START, bounded_list, clipped, fitting, more_tasks
+from tildone.views.sanitize import reminder as as_reminder
+from tildone.views.sanitize import single_line
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -32,6 +34,9 @@ MISSING = {
 }
 EMPTY_HINT = " (the list is empty: init it first)"
 NAME_HINT = " (name a task by its text)"
+MAX_LIST = (MAX_RESULT - 4 * MAX_FRAME) // 2
+"""How many characters each of the two lists in a summary may have."""
+
 INVENTED_ID = re.compile("task-[0-9]+")
 """The names that models invent for tasks which they believe to have ids."""
 
@@ -59,25 +64,23 @@ def context(_plan: Plan) -> None:
 
 def carry_on(plan: Plan) -> str:
     """Return the nudge. Task text appears in the list only."""
-    remaining = escape_reminder_tags("\n".join(_open_items(plan)))
+    remaining = "\n".join(bounded_list(_open_items(plan), MAX_NUDGE - MAX_FRAME))
     return f"You stopped, and these todos are open:\n{remaining}\nGo on. Mark each done or dropped with todo_write."
 
 
 def reminder(plan: Plan, attempt: int, limit: int) -> str:
     """Return the nudge as a host sends it, with its number and the limit."""
-    return f"<system-reminder>\n{carry_on(plan)}\nReminder {attempt}/{limit}.\n</system-reminder>"
+    return as_reminder(f"{carry_on(plan)}\nReminder {attempt}/{limit}.")
 
 
 def edit_reminder(plan: Plan) -> str:
     """Return the message that reports a person's edit to the model, with the plan after it."""
-    if plan.phases:
-        body = (
-            "The user changed the todo list by hand. It is now:\n\n"
-            f"{escape_reminder_tags(portable_checklist(plan))}\nWork from it; do not bring back what is gone."
-        )
-    else:
-        body = "The user cleared the todo list by hand. Leave it empty unless asked for a new one."
-    return f"<system-reminder>\n{body}\n</system-reminder>"
+    if not plan.phases:
+        return as_reminder("The user cleared the todo list by hand. Leave it empty unless asked for a new one.")
+    return as_reminder(
+        "The user changed the todo list by hand. It is now:\n\n"
+        f"{bounded_checklist(plan, MAX_START - MAX_FRAME)}\nWork from it; do not bring back what is gone."
+    )
 
 
 def errors(faults: Sequence[Fault]) -> str:
@@ -88,7 +91,7 @@ def errors(faults: Sequence[Fault]) -> str:
         hint = _hint(fault)
         messages.append(sentence(fault) + ("" if hint in given_hints else hint))
         given_hints.add(hint)
-    return f"Errors: {'; '.join(messages)}" if messages else ""
+    return clipped(f"Errors: {'; '.join(messages)}") if messages else ""
 
 
 def sentence(fault: Fault) -> str:
@@ -99,11 +102,11 @@ def sentence(fault: Fault) -> str:
         case EmptyNote():
             return "Missing text for note operation"
         case TaskMissing(text):
-            return f'Task "{single_line(text)}" not found'
+            return f'Task "{_shown(text)}" not found'
         case PhaseMissing(name):
-            return f'Phase "{single_line(name)}" not found'
+            return f'Phase "{_shown(name)}" not found'
         case DuplicateTask(text):
-            return f'Task "{single_line(text)}" already exists'
+            return f'Task "{_shown(text)}" already exists'
         case other:
             raise AssertionError(other)
 
@@ -114,12 +117,12 @@ def summary(plan: Plan) -> str:
         return ""
     remaining = _open_items(plan)
     opening = f"Remaining items ({len(remaining)}):" if remaining else "Remaining items: none."
-    return "\n".join([opening, *remaining, _progress(plan), *_tree(plan)])
+    return "\n".join([opening, *bounded_list(remaining, MAX_LIST), _progress(plan), *_tree(plan)])
 
 
-def _open_items(plan: Plan) -> list[str]:
+def _open_items(plan: Plan) -> list[tuple[Task, str]]:
     return [
-        f"  - {single_line(item.task.text)} [{item.task.status.value}] ({single_line(item.phase)})"
+        (item.task, f"  - {_shown(item.task.text)} [{item.task.status.value}] ({_shown(item.phase)})")
         for item in tasks_with_phase(plan)
         if item.task.status.is_open
     ]
@@ -132,7 +135,7 @@ def _progress(plan: Plan) -> str:
     current = next(unfinished, total - 1)
     phase = plan.phases[current]
     count = f"{_closed_count(phase)}/{len(phase.tasks)} tasks complete"
-    return f'Phase {current + 1}/{total} "{single_line(phase.name)}" — {count}'
+    return f'Phase {current + 1}/{total} "{_shown(phase.name)}" — {count}'
 
 
 def _closed_count(phase: Phase) -> int:
@@ -140,12 +143,31 @@ def _closed_count(phase: Phase) -> int:
 
 
 def _tree(plan: Plan) -> Iterator[str]:
+    """Return the lines of all phases; of those without a task that fits, only if everything fits."""
+    entries = [
+        (task, "\n".join([f"  {_shown(phase.name)}:", *_task_lines(task)]))
+        for phase in plan.phases
+        for task in phase.tasks
+    ]
+    kept = frozenset(fitting(entries, MAX_LIST))
+    index = 0
     for phase in plan.phases:
-        yield f"  {single_line(phase.name)}:"
-        for task in phase.tasks:
-            yield f"    {SIGNS[task.status]} {single_line(task.text)}{_note_count(task)}"
-            if task.status is Status.IN_PROGRESS and task.notes:
-                yield from map(_note_line, "\n---\n".join(task.notes).split("\n"))
+        inside = [at for at in range(index, index + len(phase.tasks)) if at in kept]
+        index += len(phase.tasks)
+        if inside or len(kept) == len(entries):
+            yield f"  {_shown(phase.name)}:"
+        yield from (line for at in inside for line in _task_lines(entries[at][0]))
+    yield from more_tasks(len(entries) - len(kept))
+
+
+def _task_lines(task: Task) -> Iterator[str]:
+    yield f"    {SIGNS[task.status]} {_shown(task.text)}{_note_count(task)}"
+    if task.status is Status.IN_PROGRESS and task.notes:
+        yield from map(_note_line, clipped("\n---\n".join(task.notes)).split("\n"))
+
+
+def _shown(text: str) -> str:
+    return clipped(single_line(text))
 
 
 def _note_count(task: Task) -> str:

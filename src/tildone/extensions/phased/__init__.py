@@ -42,7 +42,9 @@ from tildone.kit.definition import TextContent, ToolDefinition, ToolResult
 from tildone.log.events import Directive
 from tildone.session import Session
 from tildone.views import phase_tree
-from tildone.views.sanitize import escape_reminder_tags, printable
+from tildone.views.limits import clipped
+from tildone.views.sanitize import printable
+from tildone.views.sanitize import reminder as as_reminder
 
 (TODO_WRITE,) = PHASED.tools
 
@@ -57,18 +59,24 @@ def phases(
     open_session: OpenSession,
     settings: PhasedSettings = PhasedSettings(),  # noqa: B008  frozen
     copy: Copy = copy_to_clipboard,
+    dialect: Dialect = PHASED,
 ) -> Callable[[ExtensionAPI], None]:
     """Return the extension; `open_session` opens the plan's session, given the id of a conversation."""
-    return lambda api: PhasedExtension(api, open_session, settings, copy).register()
+    return lambda api: PhasedExtension(api, open_session, settings, copy, dialect).register()
 
 
 class PhasedExtension(DialectExtension):
     """The phases of one host."""
 
     def __init__(
-        self, api: ExtensionAPI, open_session: OpenSession, settings: PhasedSettings, copy: Copy = copy_to_clipboard
+        self,
+        api: ExtensionAPI,
+        open_session: OpenSession,
+        settings: PhasedSettings,
+        copy: Copy = copy_to_clipboard,
+        dialect: Dialect = PHASED,
     ) -> None:
-        super().__init__(api, PHASED, open_session)
+        super().__init__(api, dialect, open_session)
         self.settings = settings
         self.conversation_plan = ConversationPlan(open_session)
         self.clearing = AutoClear(self.conversation_plan, settings.clear_delay_ms, self.tasks_cleared)
@@ -90,7 +98,7 @@ class PhasedExtension(DialectExtension):
         return definition(
             tool,
             self.call,
-            PHASED.refuse,
+            self.dialect.refuse,
             render_call=lambda args: Text(phase_tree.write_call(args)),
             render_result=render_result,
             discoverable=True,
@@ -266,10 +274,9 @@ def failure_warning(result: ToolResult) -> str:
 
 def failure_reminder(why: str) -> str:
     """Return the reminder that tells the model, in its next turn, that its update failed."""
-    because = f": {escape_reminder_tags(why)}" if why else "."
-    return (
-        f"<system-reminder>\nA todo_write failed{because}\n"
-        "The user does not see its progress until a call succeeds: put it right.\n</system-reminder>"
+    because = f": {clipped(why)}" if why else "."
+    return as_reminder(
+        f"A todo_write failed{because}\nThe user does not see its progress until a call succeeds: put it right."
     )
 
 
@@ -282,13 +289,13 @@ def _stopped_by_itself(event: BeforeSettle) -> bool:
 
 
 def from_settings(
-    _dialect: Dialect, open_session: OpenSession, settings: Configuration
+    dialect: Dialect, open_session: OpenSession, settings: Configuration
 ) -> Callable[[ExtensionAPI], None]:
     """Return the extension for `tildone run`."""
     limit = {} if settings.max_nudges is None else {"todo.reminders.max": settings.max_nudges}
     # The plan is the project's: what is done stays in it, unless a setting says how long.
     defaults = {"tasks.todoClearDelay": NEVER}
-    return phases(open_session, PhasedSettings.from_mapping(defaults | dict(settings.phases) | limit))
+    return phases(open_session, PhasedSettings.from_mapping(defaults | dict(settings.phases) | limit), dialect=dialect)
 
 
 EXTENSION = from_settings

@@ -15,9 +15,12 @@ from tildone.formats.markdown.exact import (
 )
 from tildone.formats.whitespace import JS_WHITESPACE
 from tildone.typing import TYPE_CHECKING
-from tildone.views.sanitize import single_line
+from tildone.views.limits import bounded_plan, more_tasks
+from tildone.views.sanitize import harmless, single_line
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from tildone.core.plan import Phase, Plan
 
 EMPTY = "# Todos\n"
@@ -29,12 +32,20 @@ def portable_checklist(plan: Plan) -> str:
     return _joined([_portable_lines(phase) for phase in plan.phases]) or EMPTY
 
 
-def lossless_checklist(plan: Plan) -> str:
+def bounded_checklist(plan: Plan, max_characters: int) -> str:
+    """Return `portable_checklist` of the part of a plan that fits, and the number of tasks that do not."""
+    shown, left = bounded_plan(plan, max_characters)
+    return portable_checklist(shown) + "".join(f"{line}\n" for line in more_tasks(left))
+
+
+def lossless_checklist(plan: Plan, *, escaped: bool = False) -> str:
     """Return the plan in a form from which `reader.read` restores the same plan, whatever its texts contain.
 
-    Equal to `portable_checklist` where that is lossless. A flat list has no heading.
+    Equal to `portable_checklist` where that is lossless. A flat list has no heading. If `escaped`, texts that are not
+    harmless are in comments too, for a reader that may be a model or a terminal.
     """
-    return _joined([_lossless_lines(phase, first=not index) for index, phase in enumerate(plan.phases)])
+    is_literal = _is_harmless if escaped else _is_literal
+    return _joined([_lossless_lines(phase, is_literal, first=not index) for index, phase in enumerate(plan.phases)])
 
 
 def _joined(blocks: list[list[str]]) -> str:
@@ -49,26 +60,26 @@ def _portable_lines(phase: Phase) -> list[str]:
     return lines
 
 
-def _lossless_lines(phase: Phase, *, first: bool) -> list[str]:
+def _lossless_lines(phase: Phase, is_literal: Callable[[str], bool], *, first: bool) -> list[str]:
     flat = first and not phase.name and phase.tasks
-    lines = [] if flat else [f"# {_exact_text(phase.name)}"]
+    lines = [] if flat else [f"# {_exact_text(phase.name, is_literal)}"]
     for task in phase.tasks:
-        lines.append(f"- [{task.status.checkbox}] {_exact_text(task.text)}")
-        lines += _quoted(_exact_notes(task.notes))
+        lines.append(f"- [{task.status.checkbox}] {_exact_text(task.text, is_literal)}")
+        lines += _quoted(_exact_notes(task.notes, is_literal))
     return lines
 
 
-def _exact_text(text: str) -> str:
+def _exact_text(text: str, is_literal: Callable[[str], bool]) -> str:
     """A phase name or task text, with a comment if it would not be restored without one."""
-    if text and text == text.strip(JS_WHITESPACE) and _is_literal(text):
+    if text and text == text.strip(JS_WHITESPACE) and is_literal(text):
         return text
     return f"{visible_text(text)} {text_comment(text)}".lstrip(" ")
 
 
-def _exact_notes(notes: tuple[str, ...]) -> list[str]:
+def _exact_notes(notes: tuple[str, ...], is_literal: Callable[[str], bool]) -> list[str]:
     """The lines of a task's notes, with one comment for all if they would not be restored without one."""
     lines = note_lines(notes, str)
-    if split_notes(lines) == list(notes) and all(map(_is_literal, lines)):
+    if split_notes(lines) == list(notes) and all(map(is_literal, lines)):
         return lines
     return [*note_lines(notes, visible_note_line), notes_comment(notes)]
 
@@ -76,6 +87,11 @@ def _exact_notes(notes: tuple[str, ...]) -> list[str]:
 def _is_literal(line: str) -> bool:
     """Whether the line can be written as it is."""
     return line == _portable(line) and OPENING not in line
+
+
+def _is_harmless(line: str) -> bool:
+    """Whether the line can be written as it is, for any reader."""
+    return _is_literal(line) and line == harmless(line)
 
 
 def _quoted(lines: list[str]) -> list[str]:

@@ -28,6 +28,6 @@ def run(args: ParsedArgs) -> int:
         # OSC 52: the terminal copies it, over SSH as well, and does not confirm it.
         put(f"\x1b]52;c;{b64encode(request.text.encode()).decode()}\x07Sent the plan to your terminal's clipboard")
         return 0
-    put_raw(request.text.removesuffix("\n"))
+    put_raw(lossless_checklist(session.plan, escaped=True).removesuffix("\n"))
     put_notice("tildone: no clipboard is available; the plan was printed instead")
     return 0

@@ -12,6 +12,7 @@ from tildone.commands.answer import Answer, WriteFile
 from tildone.commands.requests import FILE, after_request, export, request_failed
 from tildone.errors import Refused
 from tildone.formats.markdown.reader import read
+from tildone.formats.markdown.writer import lossless_checklist
 
 
 def run(args: ParsedArgs) -> int:
@@ -19,8 +20,8 @@ def run(args: ParsedArgs) -> int:
     session = open_for_reading(args)
     answer = export(session.plan, args.positional[0] if args.positional else FILE, BEGIN)
     match answer.request:
-        case WriteFile(path, text) if path == STREAM:
-            put_raw(text.removesuffix("\n"))
+        case WriteFile(path) if path == STREAM:
+            put_raw(lossless_checklist(session.plan, escaped=True).removesuffix("\n"))
             return 0
         case WriteFile() as request:
             return apply_answer(args, session, _written(request, force=args.has("force")))

@@ -1,0 +1,46 @@
+"""A dialect whose texts are safe to hand to a model: harmless whatever the plan contains, and of limited size.
+
+The dialects that reproduce other tools keep the exact texts of those tools, and their lists hold one line for each
+task. All else that a text could do to its reader is the same for all dialects, and so it is prevented here, in one
+place that every call, context and nudge of every shell passes.
+"""
+
+from __future__ import annotations
+
+from tildone.typing import TYPE_CHECKING
+from tildone.value import replace
+from tildone.views.limits import MAX_CONTEXT, MAX_NUDGE, MAX_RESULT, clipped
+from tildone.views.sanitize import harmless
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import ParamSpec
+
+    from tildone.dialects.base import Dialect, Reply, Tool
+
+    P = ParamSpec("P")
+
+
+def harmless_dialect(dialect: Dialect) -> Dialect:
+    """Return the dialect with every text that it makes of a plan or of a call in its harmless form."""
+    context, completion = dialect.context, dialect.completion
+    return replace(
+        dialect,
+        tools=tuple(map(_harmless_tool, dialect.tools)),
+        refuse=_harmless_reply(dialect.refuse),
+        context=lambda plan: None if (text := context(plan)) is None else clipped(harmless(text), MAX_CONTEXT),
+        carry_on=lambda plan: clipped(harmless(dialect.carry_on(plan)), MAX_NUDGE),
+        completion=completion and (lambda *given: harmless(completion(*given))),
+    )
+
+
+def _harmless_tool(tool: Tool) -> Tool:
+    return replace(tool, reply=_harmless_reply(tool.reply))
+
+
+def _harmless_reply(reply: Callable[P, Reply]) -> Callable[P, Reply]:
+    def make(*args: P.args, **kwargs: P.kwargs) -> Reply:
+        made = reply(*args, **kwargs)
+        return replace(made, text=clipped(harmless(made.text), MAX_RESULT))
+
+    return make

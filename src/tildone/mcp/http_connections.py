@@ -1,0 +1,101 @@
+"""Time limits of HTTP requests, and a bound on the connections that have not been let in.
+
+Theory of operation. Whoever can reach the port can open connections, before any token is checked. A connection
+therefore *waits* until a request on it passes `AccessMiddleware`. Only so many may wait: one more, and the one that has
+waited longest is closed. A client that sends its request at once is let in before that is its turn, however many
+others hold connections open. A request whose headers or body do not arrive in time ends with its connection, whether
+it was let in or not. Idle connections between requests are closed by uvicorn.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import h11
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+MAX_WAITING = 100
+"""How many connections may be open on which no request has been let in."""
+
+HEADER_SECONDS = 10.0
+"""How long the headers of a request may take."""
+
+BODY_SECONDS = 30.0
+"""How long the body of a request may take after its headers."""
+
+Address = tuple[str, int]
+
+
+class WaitingConnections:
+    """The connections on which no request has been let in, by the address of the client, the oldest first."""
+
+    def __init__(self) -> None:
+        self._waiting: dict[Address, TimedProtocol] = {}
+
+    def add(self, protocol: TimedProtocol) -> None:
+        """Add a new connection. If there are too many, the oldest one is closed."""
+        if protocol.client is None:
+            return
+        self._waiting[protocol.client] = protocol
+        if len(self._waiting) > MAX_WAITING:
+            oldest = next(iter(self._waiting))
+            self._waiting.pop(oldest).transport.abort()
+
+    def remove(self, client: Address | None) -> None:
+        """A request of this client was let in, or its connection has ended."""
+        if client is not None:
+            self._waiting.pop((client[0], client[1]), None)
+
+
+class TimedProtocol(H11Protocol):
+    """uvicorn's protocol with a time limit for the headers and one for the body of a request."""
+
+    waiting: WaitingConnections
+    """Set by `timed_protocol`."""
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self._part: object = None
+        self._deadline: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn does
+        super().connection_made(transport)
+        self.waiting.add(self)
+        self._watch()
+
+    def data_received(self, data: bytes) -> None:
+        super().data_received(data)
+        self._watch()
+
+    def on_response_complete(self) -> None:
+        super().on_response_complete()
+        # uvicorn now limits how long the connection may be idle; the limit for headers begins with their first byte.
+        self._stop_watching()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._stop_watching()
+        self.waiting.remove(self.client)
+        super().connection_lost(exc)
+
+    def _watch(self) -> None:
+        """Begin the time limit of the part of a request that is expected now, unless it has begun."""
+        part = self.conn.their_state
+        if part is self._part:
+            return
+        self._stop_watching()
+        seconds = {h11.IDLE: HEADER_SECONDS, h11.SEND_BODY: BODY_SECONDS}.get(part)
+        if seconds is not None:
+            self._part = part
+            self._deadline = self.loop.call_later(seconds, self.transport.abort)
+
+    def _stop_watching(self) -> None:
+        self._part = None
+        if self._deadline is not None:
+            self._deadline.cancel()
+            self._deadline = None
+
+
+def timed_protocol(connections: WaitingConnections) -> type[TimedProtocol]:
+    """Return the protocol of a server whose connections wait in this table."""
+    return type("TimedProtocol", (TimedProtocol,), {"waiting": connections})

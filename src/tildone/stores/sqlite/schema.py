@@ -57,13 +57,21 @@ class Transaction:
 
 
 def opened_or_created(path: str) -> apsw.Connection:
-    """Open the file at `path`; without one, create it and its folder."""
-    flags = apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE
+    """Open the file at `path`; without one, create it and its folder. Only the user can read what is created.
+
+    SQLite gives the files that it adds the permissions of this one.
+    """
     try:
-        return apsw.Connection(path, flags=flags)
+        return apsw.Connection(path, flags=apsw.SQLITE_OPEN_READWRITE)
     except apsw.CantOpenError:
-        os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
-        return apsw.Connection(path, flags=flags)
+        if os.path.exists(path):
+            raise
+        # Late, because nearly every store exists.
+        from tildone.files.private import make_private_folder, open_private  # noqa: PLC0415  see above
+
+        make_private_folder(os.path.dirname(path))
+        os.close(open_private(path, os.O_RDWR | os.O_CREAT))
+        return apsw.Connection(path, flags=apsw.SQLITE_OPEN_READWRITE)
 
 
 def page_counter(pages: list[int]) -> Callable[[apsw.Connection, str, int], int]:

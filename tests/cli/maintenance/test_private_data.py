@@ -2,13 +2,15 @@
 
 import json
 import os
+import socket
 import subprocess
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.cli.person import PROGRAM, Person
+from tests.cli.person import PROGRAM, Answer, Person
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="Windows has no modes")
 
@@ -98,3 +100,64 @@ def test_settings_of_a_project_keep_the_umask(person: Person, umask: int) -> Non
     person.run("install", "claude", "--scope", "project", "--no-check")
 
     assert (person.folder / ".claude/settings.json").stat().st_mode & 0o777 == 0o666 & ~umask
+
+
+def test_doctor_finds_what_other_users_can_read_and_mends_it(person: Person) -> None:
+    """Nothing but tildone's own files, and no target of a link."""
+    person.says("call", "write_todos", TODOS, "--dialect", "indexed")
+    data, other = person.home / ".local/share/tildone", person.home / "mine"
+    other.write_text("")
+    (data / "link").symlink_to(other)
+    for path in (other, data, data / "tildone.db", data.parent):
+        path.chmod(0o755)
+
+    before = person.run("doctor", "--json")
+    fixed = person.run("doctor", "--fix", "--json")
+    after = person.run("doctor", "--json")
+
+    assert permissions(before) == [
+        ("warning", f"2 files and folders in {data} have modes that give other users access", "tildone doctor --fix")
+    ]
+    assert permissions(fixed) == [("ok", f"took access to 2 files and folders in {data} away from other users", "")]
+    assert permissions(after) == [("ok", "you can read and write the store, and other users cannot read it", "")]
+    (data / "link").unlink()
+    assert loose(data) == {}
+    assert [path.stat().st_mode & 0o777 for path in (other, data.parent)] == [0o755, 0o755]
+
+
+def test_doctor_mends_a_store_elsewhere_but_not_its_folder(person: Person) -> None:
+    with tempfile.TemporaryDirectory() as name:
+        folder, store = Path(name), Path(name, "plans.db")
+        person.says("call", "write_todos", TODOS, "--dialect", "indexed", "--store", str(store))
+        folder.chmod(0o755)
+        store.chmod(0o644)
+
+        person.run("doctor", "--fix", "--store", str(store))
+
+        assert [path.stat().st_mode & 0o777 for path in (folder, store)] == [0o755, 0o600]
+
+
+def test_doctor_names_a_file_whose_mode_it_cannot_change(person: Person, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A pipe without a writer is opened without waiting; a socket cannot be opened."""
+    data = person.home / ".local/share/tildone"
+    data.mkdir(parents=True, mode=0o700)
+    os.mkfifo(data / "pipe", 0o644)
+    with socket.socket(socket.AF_UNIX) as server:
+        monkeypatch.chdir(data)
+        server.bind("socket")
+        answer = person.run("doctor", "--fix", "--json")
+
+    assert answer.code == 5
+    assert (data / "pipe").stat().st_mode & 0o777 == 0o600
+    assert permissions(answer) == [
+        ("problem", f"cannot change the mode of {data / 'socket'}: No such device or address", "")
+    ]
+
+
+def test_doctor_fixes_no_coding_agent(person: Person) -> None:
+    assert person.run("doctor", "claude", "--fix").code == 2
+
+
+def permissions(answer: Answer) -> list[tuple[str, str, str]]:
+    checks = [each for each in answer.json["checks"] if each["name"] == "permissions"]
+    return [(each["status"], each["message"], each["remedy"]) for each in checks]

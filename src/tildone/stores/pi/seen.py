@@ -10,8 +10,8 @@ import os
 
 from tildone.errors import StoreError
 from tildone.files.atomic import remove_if_there, replace_file
-from tildone.files.private import PRIVATE_FILE
 from tildone.files.durable import store_error
+from tildone.files.private import PRIVATE_FILE
 from tildone.log import codec
 from tildone.log.seen import with_seen
 from tildone.stores.pi.folder import file_safe

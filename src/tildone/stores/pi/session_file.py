@@ -62,7 +62,9 @@ class SessionFile:
     def _begin(self, entry: Entry) -> None:
         durable.make_folder(os.path.dirname(self.path) or ".")
         try:
-            durable.create(self.path, format_line(self._header) + format_line(entry), f"{self.path}.{os.urandom(6).hex()}.tmp")
+            durable.create(
+                self.path, format_line(self._header) + format_line(entry), f"{self.path}.{os.urandom(6).hex()}.tmp"
+            )
         except FileExistsError as error:
             raise StoreError(f"{self.path} exists already and was not changed") from error
         self._exists = True

@@ -117,7 +117,7 @@ def test_damage_is_reported_with_a_remedy(person: Person, plans: Path) -> None:
     answer = person.run("doctor")
 
     assert answer.code == 5
-    assert re.fullmatch(r"3 problems in \d+ findings\.", answer.out.splitlines()[-1])
+    assert re.fullmatch(r"4 problems in \d+ findings\.", answer.out.splitlines()[-1])
     assert (
         "  ✗ event 'c' of session 'one' has parent 'b', which is missing\n"
         "    → restore a backup: tildone restore FILE\n"

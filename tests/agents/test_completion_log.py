@@ -9,6 +9,7 @@ import pytest
 from tests.plans import plan_of
 from tildone.agents.completion_log import CompletionLog
 from tildone.dialects.declared import DIALECT as DECLARED
+from tildone.errors import Refused
 from tildone.session import Session
 from tildone.stores.memory import MemoryStore
 
@@ -140,3 +141,19 @@ def test_a_session_reports_where_a_completed_plan_was_logged(tmp_path: Path, *, 
     assert reply.details["data"].get("persisted_to") == (FILE if writable else None)
     assert (tmp_path / FILE).exists() is writable
     assert [task.text for task in session.plan.tasks] == [task.text for task in plan_of("a").tasks]
+
+
+@pytest.mark.parametrize("link", ["memory", "memory/todos", FILE])
+def test_a_link_out_of_the_project_is_not_followed(tmp_path: Path, link: str) -> None:
+    """A repository may contain one: nothing is written to where it leads."""
+    project, outside = tmp_path / "project", tmp_path / "outside"
+    (project / link).parent.mkdir(parents=True)
+    outside.mkdir()
+    (outside / "file").write_text("mine")
+    (project / link).symlink_to(outside / "file" if link == FILE else outside)
+    log = log_in(project, FIRST)
+
+    assert log.add(entry()) is None
+    assert isinstance(log.last_error, Refused)
+    assert [path.name for path in outside.rglob("*")] == ["file"]
+    assert (outside / "file").read_text() == "mine"

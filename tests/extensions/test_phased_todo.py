@@ -243,3 +243,18 @@ async def test_a_missing_clipboard_is_reported() -> None:
     await stage.says("/todo copy")
 
     assert stage.screen.notices[0][0] == "error"
+
+
+async def test_an_export_to_the_default_name_follows_no_link_out_of_the_folder(tmp_path: Path) -> None:
+    """A repository may contain one; a file that the person names is their own choice."""
+    (tmp_path / "project").mkdir()
+    (tmp_path / "project" / "TODO.md").symlink_to(tmp_path / "outside.md")
+    stage = await on_stage(PLAN, cwd=str(tmp_path / "project"))
+    await stage.says("go")
+
+    await stage.says("/todo export")
+
+    assert not (tmp_path / "outside.md").exists()
+    [(kind, text)] = stage.screen.notices
+    assert kind == "error"
+    assert "TODO.md is a symbolic link to" in text

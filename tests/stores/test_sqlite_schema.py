@@ -22,12 +22,13 @@ def path(tmp_path: Path) -> Path:
     return tmp_path / "plans.db"
 
 
-def first_schema(path: Path) -> Path:
-    """A store of the first schema, with a session of two events."""
+def first_schema(path: Path, version: int = 1) -> Path:
+    """A store of the first schema, or of a later one, with a session of two events."""
     connection = apsw.Connection(str(path))
     connection.execute("PRAGMA journal_mode = WAL")
-    connection.execute(migrations()[0])
-    connection.execute(f"PRAGMA user_version = 1; PRAGMA application_id = {APPLICATION_ID}")
+    for migration in migrations()[:version]:
+        connection.execute(migration)
+    connection.execute(f"PRAGMA user_version = {version}; PRAGMA application_id = {APPLICATION_ID}")
     for event in (planned("a", None, "one"), planned("b", "a", "two")):
         connection.execute(
             "INSERT INTO events (session, id, parent, at, body) VALUES ('s', ?, ?, ?, ?)",
@@ -186,18 +187,38 @@ def test_an_older_store_is_read_without_being_migrated(path: Path) -> None:
     assert path.read_bytes() == before
 
 
-def test_a_store_without_seen_heads_is_read_without_being_migrated(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The second schema lacks nothing else."""
-    with monkeypatch.context() as earlier:
-        earlier.setattr(schema, "SCHEMA_VERSION", 2)
-        chain(SqliteStore(path), "s", "a")
+@pytest.mark.parametrize("version", range(1, SCHEMA_VERSION))
+def test_a_store_of_any_older_schema_is_read_without_being_migrated(path: Path, version: int) -> None:
+    """What it lacks is added for the connection only."""
+    first_schema(path, version)
 
     store = SqliteStore(path, read_only=True)
 
-    assert (ids(store.history("s")), store.seen("s", "claude")) == (["a"], None)
+    assert (ids(store.history("s")), store.seen("s", "claude")) == (["b", "a"], None)
+    assert [info.name for info in store.sessions()] == ["s"]
     with pytest.raises(StoreError):
         store.set_seen("s", "claude", "a")
-    assert apsw.Connection(str(path)).pragma("user_version") == 2
+    assert apsw.Connection(str(path)).pragma("user_version") == version
+
+
+@pytest.mark.parametrize("version", range(1, SCHEMA_VERSION))
+def test_a_store_of_any_older_schema_is_migrated(path: Path, version: int) -> None:
+    store = SqliteStore(first_schema(path, version))
+    chain(store, "s", "c")
+
+    assert ids(store.history("s")) == ["c", "b", "a"]
+    assert list(store.check())[-1].what == "1 session and 3 events, all intact"
+
+
+@pytest.mark.parametrize("version", [0, -7])
+@pytest.mark.parametrize("read_only", [True, False], ids=["reading", "writing"])
+def test_a_store_without_a_schema_is_damaged(path: Path, version: int, *, read_only: bool) -> None:
+    """No tildone writes one."""
+    first_schema(path)
+    apsw.Connection(str(path)).execute(f"PRAGMA user_version = {version}")
+
+    with pytest.raises(StoreDamaged, match=f"it has schema {version}; to check all of it: tildone doctor"):
+        SqliteStore(path, read_only=read_only)
 
 
 def test_an_empty_file_is_no_store_to_a_reader(path: Path) -> None:

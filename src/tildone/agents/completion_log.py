@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 
+from tildone.errors import Refused
+from tildone.files.boundary import real_path_inside
 from tildone.typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -20,7 +22,7 @@ class CompletionLog:
     """
 
     def __init__(self, root: str, timestamp: Callable[[], str]) -> None:
-        self.last_error: OSError | None = None
+        self.last_error: OSError | Refused | None = None
         self._root = root
         self._timestamp = timestamp
         self._number = 0
@@ -35,8 +37,9 @@ class CompletionLog:
         self._number += 1
         path = self._path or f"{FOLDER}/todoList-{timestamp}.md"
         try:
-            _append(os.path.join(self._root, *path.split("/")), entry(self._number, timestamp))
-        except OSError as error:
+            inside = real_path_inside(self._root, os.path.join(self._root, *path.split("/")))
+            _append(inside, entry(self._number, timestamp))
+        except (OSError, Refused) as error:
             self.last_error = error
             return None
         self.last_error = None

@@ -179,11 +179,12 @@ class AgentRegistry:
     def _write(self, path: str, text: str) -> None:
         # Late, because most hooks write nothing.
         from tildone.files.atomic import replace_file  # noqa: PLC0415  see above
+        from tildone.files.private import PRIVATE_FILE, make_private_folder  # noqa: PLC0415  see above
 
         try:
-            os.makedirs(self.folder, mode=0o700, exist_ok=True)
+            make_private_folder(self.folder)
             # Not durable: after a power failure, no agent is running, and an fsync would delay every hook.
-            replace_file(path, text.encode(), durable=False)
+            replace_file(path, text.encode(), mode=PRIVATE_FILE, durable=False)
         except OSError as error:
             raise StoreError(f"cannot write {path}: {error.strerror}") from error
 

@@ -48,13 +48,17 @@ class ProvidedTools:
 
     def announce(self) -> None:
         """Say that the tools are there, until the context or the server process ends."""
+        # Late, because hooks only ask which files are there.
+        from tildone.files.private import make_private_folder, open_private  # noqa: PLC0415  see above
+
         try:
-            os.makedirs(self._folder, mode=0o700, exist_ok=True)
+            make_private_folder(self._folder)
             for path, agent, server in _entries(self._folder):
                 if not _counts(path, agent, server):
                     _remove(path)
             for agent in self._agents:
-                with open(self._path(agent), "w", encoding="ascii") as file:
+                flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC
+                with open(open_private(self._path(agent), flags), "w", encoding="ascii") as file:
                     file.write(_start_times(agent, self._server))
         except OSError:
             # Serving is more important than hooks that know of it.

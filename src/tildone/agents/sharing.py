@@ -30,11 +30,14 @@ def set_shared(agents: AgentRegistry, *, shared: bool) -> bool:
     """
     if is_shared(agents) == shared:
         return False
+    # Late, because hooks only ask whether the plan is shared.
+    from tildone.files.private import make_private_folder, open_private  # noqa: PLC0415  see above
+
     path = os.path.join(agents.folder, MARKER)
     try:
         if shared:
-            os.makedirs(agents.folder, mode=0o700, exist_ok=True)
-            with open(path, "w", encoding="utf-8") as file:
+            make_private_folder(agents.folder)
+            with open(open_private(path, os.O_WRONLY | os.O_CREAT), "w", encoding="utf-8") as file:
                 file.write(agents.project)
         else:
             os.remove(path)

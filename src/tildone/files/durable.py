@@ -15,6 +15,7 @@ import os
 
 from tildone.errors import StoreError
 from tildone.files.atomic import publish, remove_if_there, sync_folder, write_all, write_new
+from tildone.files.private import PRIVATE_FILE, make_private_folder
 
 DRAFT_FILE = ".tildone.new"
 """Name for the `draft` of a file in a folder that is written under a lock. A crashed process may leave one behind."""
@@ -25,13 +26,13 @@ _NOT_PERMITTED = {errno.EACCES, errno.EPERM, errno.EROFS}
 
 
 def make_folder(path: str) -> None:
-    """Create a folder and its parents, accessible only to the user, unless it exists.
+    """Create a folder and its missing parents, accessible only to the user.
 
     Raises:
         StoreError: it cannot be created.
     """
     try:
-        os.makedirs(path, mode=0o700, exist_ok=True)
+        make_private_folder(path)
     except OSError as error:
         raise store_error(path, error) from error
 
@@ -55,15 +56,17 @@ def append(path: str, lines: bytes, mtime: int | None = None) -> None:
         raise store_error(path, error) from error
 
 
-def create(path: str, content: bytes, draft: str, mtime: int | None = None) -> None:
+def create(path: str, content: bytes, draft: str, mtime: int | None = None, mode: int = PRIVATE_FILE) -> None:
     """Create a file in an existing folder. `draft` is an unused path in that folder, to which it is written first.
+
+    The file gets `mode` under the umask: by default, only the user can read it.
 
     Raises:
         FileExistsError: the file exists; it is unchanged.
         StoreError: it cannot be created.
     """
     try:
-        _write_draft(draft, content)
+        _write_draft(draft, content, mode)
         try:
             if mtime is not None:
                 set_mtime(draft, mtime)
@@ -135,7 +138,7 @@ def _ends_with_newline(file: int) -> bool:
     return os.read(file, 1) == b"\n"
 
 
-def _write_draft(path: str, content: bytes, mode: int = 0o666) -> None:
+def _write_draft(path: str, content: bytes, mode: int) -> None:
     # Removed, not truncated: if a process was killed between link and unlink, this is a hard link to a live file.
     remove_if_there(path)
     try:
@@ -165,4 +168,4 @@ def _back_up(path: str, backup: str) -> None:
         os.link(path, unused)
     except OSError:
         with open(path, "rb") as file:
-            _write_draft(unused, file.read())
+            _write_draft(unused, file.read(), os.fstat(file.fileno()).st_mode & 0o777)

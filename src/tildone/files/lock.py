@@ -17,6 +17,7 @@ from time import monotonic, sleep
 
 from tildone.errors import StoreBusy
 from tildone.files.durable import make_folder, set_mtime, store_error
+from tildone.files.private import open_private
 from tildone.typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
 
 LOCK_FILE = ".tildone.lock"
 
-_BINARY = getattr(os, "O_BINARY", 0)
 _MIN_RETRY_SECONDS, _MAX_RETRY_SECONDS = 0.0005, 0.005
 
 
@@ -70,7 +70,7 @@ class FolderLock:
         deadline = monotonic() + self._timeout
         pause = _MIN_RETRY_SECONDS
         while True:
-            self._file = os.open(self._path, os.O_RDWR | os.O_CREAT | _BINARY, 0o666)
+            self._file = open_private(self._path, os.O_RDWR | os.O_CREAT)
             try:
                 if _try_lock(self._file) and _is_at(self._file, self._path):
                     return

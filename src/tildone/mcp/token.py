@@ -10,6 +10,7 @@ from collections.abc import Mapping
 
 from tildone.config import Settings
 from tildone.errors import UsageError
+from tildone.files.private import make_private_folder, open_private
 from tildone.value import value
 
 VARIABLE = "TILDONE_TOKEN"
@@ -63,9 +64,9 @@ def _checked(text: str, source: str) -> str:
 
 def _create(path: str) -> None:
     """Create a token file that only its owner can read. If several processes do so at once, the first file stays."""
-    os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
-    temporary = f"{path}.{os.getpid()}"
-    with open(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="ascii") as file:
+    make_private_folder(os.path.dirname(path))
+    temporary = f"{path}.{secrets.token_hex(6)}"
+    with open(open_private(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL), "w", encoding="ascii") as file:
         file.write(f"{secrets.token_urlsafe(32)}\n")
     try:
         # Unlike `os.replace`, neither function overwrites an existing file.

@@ -118,7 +118,7 @@ def test_damage_is_reported_with_a_remedy(person: Person, plans: Path) -> None:
     answer = person.run("doctor")
 
     assert answer.code == 5
-    assert re.fullmatch(r"3 problems in \d+ findings\.", answer.out.splitlines()[-1])
+    assert re.fullmatch(r"4 problems in \d+ findings\.", answer.out.splitlines()[-1])
     assert (
         "  ✗ event 'c' of session 'one' has parent 'b', which is missing\n"
         "    → restore a backup: tildone restore FILE\n"
@@ -192,7 +192,7 @@ def test_a_store_that_other_users_can_read_is_a_warning(person: Person) -> None:
         folder.chmod(0o700)
         out_of_reach = person.run("doctor", "--json", "--store", str(store))
 
-    assert findings(reached, "permissions") == [("warning", f"every user of this machine can read {store}")]
+    assert findings(reached, "permissions") == [("warning", f"{store} has a mode that gives other users access")]
     assert reached.code == 0
     assert findings(out_of_reach, "permissions") == [
         ("ok", "you can read and write the store, and other users cannot read it")

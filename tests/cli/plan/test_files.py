@@ -132,3 +132,17 @@ def test_windows_line_ends_and_a_byte_order_mark_are_read(person: Person) -> Non
     person.says("todo", "import")
 
     assert person.says("todo", "export", "-") == TEXT
+
+
+@pytest.mark.skipif(os.name == "nt", reason="links need a privilege on Windows")
+def test_an_export_to_the_default_name_follows_no_link_out_of_the_project(person: Person) -> None:
+    """A repository may contain one; a file that the person names is their own choice."""
+    person.says("todo", "add", "one")
+    outside = person.home / "notes.md"
+    outside.write_text("")
+    (person.folder / "TODO.md").symlink_to(outside)
+
+    answer = person.run("todo", "export", "--force")
+
+    assert (answer.code, outside.read_text()) == (3, "")
+    assert f"{person.folder / 'TODO.md'} is a symbolic link to {outside}, outside of {person.folder}" in answer.err

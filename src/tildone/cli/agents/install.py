@@ -90,7 +90,7 @@ def _changes(agent: Integration, site: Site) -> Callable[[], list[SettingsChange
     edits = edits_for(agent.configure, site)
     if not edits:
         raise UsageError(f"{agent.title} has no settings for these options; nothing was installed")
-    return lambda: files.install_changes(edits, backups())
+    return lambda: files.install_changes(edits, backups(), site.within)
 
 
 def _unchecked(agent: Integration) -> Finding:

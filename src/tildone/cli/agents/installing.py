@@ -159,13 +159,12 @@ def install_plugin(args: ParsedArgs, site: Site, agents: list[Integration], fold
         raise UsageError(f"only {able} takes a plugin folder: tildone install {able} --as-plugin DIR")
     installation = Installation(site)
     command = agents[0].plugin(installation, folder)
-    changes = files.install_changes(installation.edits, backups())
+    compute = partial(files.install_changes, installation.edits, backups(), folder)
+    changes = compute()
     if args.has("dry-run"):
         preview(agents[0], changes, "has this plugin folder already")
         return 0
-    files.write_all(
-        changes, partial(files.install, backups=backups()), lambda: files.install_changes(installation.edits, backups())
-    )
+    files.write_all(changes, partial(files.install, backups=backups()), compute)
     show_changes(changes, verbose=args.has("verbose"))
     put(f"To use it: {command}")
     return 0

@@ -40,7 +40,7 @@ def run(args: ParsedArgs) -> int:
             preview(agent, changes, NOTHING)
             continue
         files.write_all(changes, partial(files.uninstall, backups=backups()), _changes(agent, site))
-        files.forget(edits_for(agent.configure, site), backups())
+        files.forget(edits_for(agent.configure, site), backups(), site.within)
         put(f"Removed from {agent.title}:" if changes else f"{agent.title} {NOTHING}.")
         show_changes(changes, verbose=args.has("verbose"))
         if changes:
@@ -50,4 +50,4 @@ def run(args: ParsedArgs) -> int:
 
 def _changes(agent: Integration, site: Site) -> Callable[[], list[SettingsChange]]:
     edits = edits_for(agent.configure, site)
-    return lambda: files.uninstall_changes(edits, backups())
+    return lambda: files.uninstall_changes(edits, backups(), site.within)

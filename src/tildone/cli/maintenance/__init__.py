@@ -34,9 +34,13 @@ VERBS: VerbTable = Registry(
                 "Checks the program and its extras, settings and their origin, the project's plan, the store and its "
                 "contents, permissions, free space, and other processes that have the store open. In each coding "
                 "agent, starts what is installed as the agent does, and finds settings that disable it. Changes "
-                "nothing. With AGENT, checks only these coding agents. The exit code is 5 if there is a problem."
+                "nothing without --fix. With AGENT, checks only these coding agents. The exit code is 5 if there is a "
+                "problem."
             ),
-            options=(JSON,),
+            options=(
+                Option("fix", "", "Take access to tildone's own files away from other users: modes 700 and 600."),
+                JSON,
+            ),
             examples=(
                 "tildone doctor",
                 "tildone doctor claude",

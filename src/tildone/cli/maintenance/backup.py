@@ -17,6 +17,7 @@ from tildone.cli.parsing.table import ParsedArgs
 from tildone.config import data_folder
 from tildone.errors import NotFound, Refused, UsageError
 from tildone.files.atomic import publish
+from tildone.files.private import make_private_folder
 from tildone.log.address import parse_address
 from tildone.log.copying import copy
 from tildone.stores.sqlite import SUFFIXES
@@ -63,7 +64,7 @@ def _to_file(source: Store, settings: Settings, args: ParsedArgs) -> int:
     if os.path.exists(path) and not args.has("force"):
         raise Refused(f"{path} already exists; to overwrite it, use --force")
     if not args.positional:
-        os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
+        make_private_folder(os.path.dirname(path))
     copied = _write(source, path)
     length = os.path.getsize(path)
     if args.has("json"):

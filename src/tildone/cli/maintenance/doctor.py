@@ -1,4 +1,4 @@
-"""`tildone doctor`: check the installation and the store. Nothing is changed."""
+"""`tildone doctor`: check the installation and the store. Nothing is changed, except modes with --fix."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tildone.cli.output.progress import ProgressLine
 from tildone.cli.output.screen import put, put_json, put_spans
 from tildone.cli.parsing.table import ParsedArgs
 from tildone.config import load_valid
-from tildone.errors import StoreError
+from tildone.errors import StoreError, UsageError
 from tildone.kit.theme import Span
 from tildone.log import codec
 from tildone.log.findings import Finding, Severity
@@ -48,10 +48,12 @@ def run(args: ParsedArgs) -> int:
 
 def _run_checks(args: ParsedArgs, progress: ProgressLine) -> Iterator[tuple[str, Finding]]:
     """Run the checks one after the other. Invalid settings are a finding, and the other checks use the defaults."""
+    if args.positional and args.has("fix"):
+        raise UsageError("--fix changes the modes of tildone's own files; it takes no AGENT")
     folder = working_folder()
     settings, problems = load_valid(args.options, os.environ, folder)
     agents = tuple(agent.name for agent in agents_named(args.positional, sites(settings.project)[0]))
-    context = CheckContext(settings, args.options, folder, progress, tuple(problems), agents)
+    context = CheckContext(settings, args.options, folder, progress, tuple(problems), agents, args.has("fix"))
     for title, check in CHECKS:
         if not args.positional or title == AGENTS:
             for finding in check(context):

@@ -17,13 +17,15 @@ from tildone.commands.answer import (
     WriteFile,
     refusal,
 )
-from tildone.commands.requests import after_request, request_failed
+from tildone.commands.requests import FILE, after_request, request_failed
 from tildone.commands.slash import command
 from tildone.core.plan import Plan
 from tildone.dialects.phased import DIALECT as PHASED
 from tildone.dialects.phased.entries import EDIT, phases_out
 from tildone.dialects.phased.words import edit_reminder
+from tildone.errors import Refused
 from tildone.extensions.phased.conversation_plan import ConversationPlan
+from tildone.files.boundary import real_path_inside
 from tildone.formats.markdown.reader import read
 from tildone.host.content import TextBlock
 from tildone.host.extension_api import ExtensionAPI
@@ -123,10 +125,14 @@ class TodoCommand:
 def _write_file(request: WriteFile, directory: str) -> Answer:
     path = os.path.join(directory, request.path)
     try:
+        if request.path == FILE:
+            real_path_inside(directory, path)
         if not _is_replaceable(path):
             return request_failed(request, "it holds more than a checklist; name another file")
         with open(path, "wb") as file:
             file.write(request.text.encode())
+    except Refused as error:
+        return request_failed(request, str(error))
     except OSError as error:
         return request_failed(request, error.strerror or str(error))
     return after_request(request)

@@ -17,6 +17,7 @@ from hashlib import sha256
 
 from tildone.errors import Refused
 from tildone.files.atomic import remove_if_there, replace_file
+from tildone.files.private import PRIVATE_FILE, make_private_folder
 from tildone.typing import TYPE_CHECKING
 from tildone.value import value
 
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
 
 FOLDER = "settings-backups"
 LEGACY_SUFFIX = ".tildone-backup"
-MODE = 0o600
 
 
 @value
@@ -63,8 +63,8 @@ class Backups:
         """
         saved = {"file": file, "before": before, "written": _digest(after)}
         try:
-            os.makedirs(self.folder, exist_ok=True)
-            replace_file(self.path(file), (json.dumps(saved, indent=1) + "\n").encode(), mode=MODE)
+            make_private_folder(self.folder)
+            replace_file(self.path(file), (json.dumps(saved, indent=1) + "\n").encode(), mode=PRIVATE_FILE)
             remove_if_there(file + LEGACY_SUFFIX)
         except OSError as error:
             raise Refused(f"cannot write a backup to {self.folder}: {error.strerror}") from error

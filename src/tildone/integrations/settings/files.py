@@ -6,6 +6,9 @@ remains a moment; closing it would take a lock that the other program respects.
 
 Each installation records what the file contains without our entries (`backups`). Removal compares with that: a file
 that nobody else has changed since gets its old bytes back; from any other file only our entries are removed.
+
+The files in a project come with its repository, so they may be symbolic links that somebody else made. Such a link is
+followed only to another place in the project (`within`); the links of a person in their home are followed anywhere.
 """
 
 from __future__ import annotations
@@ -14,6 +17,8 @@ import os
 
 from tildone.errors import Refused
 from tildone.files.atomic import replace_file
+from tildone.files.boundary import real_path_inside
+from tildone.files.private import PRIVATE_FILE
 from tildone.integrations.settings.edits import Edit, contains, put_in, take_out
 from tildone.typing import TYPE_CHECKING
 from tildone.value import value
@@ -23,8 +28,8 @@ if TYPE_CHECKING:
 
     from tildone.integrations.settings.backups import Backups
 
-NEW_FILE_MODE = 0o600
-
+SHARED_FILE = 0o666
+"""The permissions of a new file in a project, under the umask. One in the person's home is private."""
 
 MAX_ATTEMPTS = 5
 
@@ -35,49 +40,55 @@ class FileChanged(Refused):
 
 @value
 class SettingsChange:
-    """The text of a file before and after a change, and without our entries; None means that there is no file."""
+    """The text of a file before and after a change, and without our entries; None means that there is no file.
+
+    `within` is the folder that the file must not be outside of; empty if it may be anywhere.
+    """
 
     file: str
     before: str | None
     after: str | None
     without_ours: str | None = None
+    within: str = ""
 
 
-def install_changes(edits: Sequence[Edit], backups: Backups) -> list[SettingsChange]:
+def install_changes(edits: Sequence[Edit], backups: Backups, within: str = "") -> list[SettingsChange]:
     """Return the changes that applying these edits makes.
 
     Raises:
-        Refused: a file can't be read or parsed, or contains an entry in the same place that is not ours.
+        Refused: a file can't be read or parsed, is a link out of `within`, or contains an entry in the same place that
+            is not ours.
     """
     changes = []
-    for file, own in _by_file(edits).items():
+    for file, own in _by_file(edits, within).items():
         before = after = read(file)
         for edit in own:
             after = put_in(after, edit) or None
         if after != before:
-            changes.append(SettingsChange(file, before, after, _without_ours(file, before, own, backups)))
+            changes.append(SettingsChange(file, before, after, _without_ours(file, before, own, backups), within))
     return changes
 
 
-def uninstall_changes(edits: Sequence[Edit], backups: Backups) -> list[SettingsChange]:
+def uninstall_changes(edits: Sequence[Edit], backups: Backups, within: str = "") -> list[SettingsChange]:
     """Return the changes that undoing these edits makes.
 
     Raises:
-        Refused: a file can't be read or parsed.
+        Refused: a file can't be read or parsed, or is a link out of `within`.
     """
     changes = []
-    for file, own in _by_file(edits).items():
+    for file, own in _by_file(edits, within).items():
         before = read(file)
         after = _without_ours(file, before, own, backups)
         if before is not None and after != before:
-            changes.append(SettingsChange(file, before, after, after))
+            changes.append(SettingsChange(file, before, after, after, within))
     return changes
 
 
-def _by_file(edits: Iterable[Edit]) -> dict[str, list[Edit]]:
+def _by_file(edits: Iterable[Edit], within: str) -> dict[str, list[Edit]]:
     by_file: dict[str, list[Edit]] = {}
     for edit in edits:
-        by_file.setdefault(os.path.realpath(edit.file), []).append(edit)
+        file = real_path_inside(within, edit.file) if within else os.path.realpath(edit.file)
+        by_file.setdefault(file, []).append(edit)
     return by_file
 
 
@@ -148,7 +159,7 @@ def install(change: SettingsChange, backups: Backups) -> None:
         backups.drop(change.file)
     else:
         backups.put(change.file, change.without_ours, change.after or "")
-    _write(change.file, change.after or "")
+    _write(change, change.after or "")
 
 
 def uninstall(change: SettingsChange, backups: Backups) -> None:
@@ -167,17 +178,19 @@ def uninstall(change: SettingsChange, backups: Backups) -> None:
         _remove_if_empty(os.path.dirname(change.file))
     else:
         _check_writable(change.file)
-        _write(change.file, change.after)
+        _write(change, change.after)
     backups.drop(change.file)
 
 
-def forget(edits: Iterable[Edit], backups: Backups) -> None:
+def forget(edits: Iterable[Edit], backups: Backups, within: str = "") -> None:
     """Delete the backups of the files of these edits, when nothing of ours is in them."""
-    for file in _by_file(edits):
+    for file in _by_file(edits, within):
         backups.drop(file)
 
 
 def _check_unchanged(change: SettingsChange) -> None:
+    if change.within:
+        real_path_inside(change.within, change.file)
     if read(change.file) != change.before:
         raise FileChanged(f"another program is changing {change.file}; try again when it has finished")
 
@@ -187,12 +200,13 @@ def _check_writable(file: str) -> None:
         raise Refused(f"cannot write {file}: it is read-only")
 
 
-def _write(file: str, text: str) -> None:
+def _write(change: SettingsChange, text: str) -> None:
     """Write a file atomically, with the permissions that it has if it exists."""
+    file = change.file
     try:
         like = os.stat(file) if os.path.exists(file) else None
         os.makedirs(os.path.dirname(file), exist_ok=True)
-        replace_file(file, text.encode(), like=like, mode=NEW_FILE_MODE)
+        replace_file(file, text.encode(), like=like, mode=SHARED_FILE if change.within else PRIVATE_FILE)
     except OSError as error:
         raise Refused(f"cannot write {file}: {error.strerror}") from error
 

@@ -36,6 +36,11 @@ class Site:
         """Whether the installation is for all projects of the user."""
         return self.scope == USER
 
+    @property
+    def within(self) -> str:
+        """The folder that the settings files must not be outside of; empty if they may be anywhere."""
+        return "" if self.for_user else self.project
+
     def at(self, user: str, project: str) -> str:
         """Return the path `user` below the home folder, or `project` below the project, depending on the scope."""
         return os.path.join(self.home, user) if self.for_user else os.path.join(self.project, project)

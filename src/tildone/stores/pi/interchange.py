@@ -68,6 +68,7 @@ def write_history(path: str, session: str, cwd: str, events: Sequence[Event], he
     content = format_line(header(session, cwd, draft.begun)) + draft.text
     durable.make_folder(os.path.dirname(path) or ".")
     try:
-        durable.create(path, content, f"{path}.{os.getpid()}.tmp")
+        # Exported to be shared, so unlike a store it has the permissions of any new file.
+        durable.create(path, content, f"{path}.{os.urandom(6).hex()}.tmp", mode=0o666)
     except FileExistsError as error:
         raise StoreError(f"{path} exists already and was not changed") from error

@@ -11,6 +11,7 @@ import os
 from tildone.errors import StoreError
 from tildone.files.atomic import remove_if_there, replace_file
 from tildone.files.durable import store_error
+from tildone.files.private import PRIVATE_FILE
 from tildone.log import codec
 from tildone.log.seen import with_seen
 from tildone.stores.pi.folder import file_safe
@@ -46,7 +47,7 @@ def write_seen(folder: str, session: str, reader: str, head: str | None) -> None
     path = seen_path(folder, session)
     text = codec.dump({"session": session, "seen": with_seen(heads, reader, head)})
     try:
-        replace_file(path, text.encode(), mode=0o600, durable=False)
+        replace_file(path, text.encode(), mode=PRIVATE_FILE, durable=False)
     except OSError as error:
         raise store_error(path, error) from error
 

@@ -55,14 +55,16 @@ class SessionFile:
             self._begin(entry)
             return
         if not self._upgraded:
-            upgrade_file(self.path, f"{self.path}.{os.getpid()}.tmp")
+            upgrade_file(self.path, f"{self.path}.{os.urandom(6).hex()}.tmp")
             self._upgraded = True
         durable.append(self.path, format_line(entry))
 
     def _begin(self, entry: Entry) -> None:
         durable.make_folder(os.path.dirname(self.path) or ".")
         try:
-            durable.create(self.path, format_line(self._header) + format_line(entry), f"{self.path}.{os.getpid()}.tmp")
+            durable.create(
+                self.path, format_line(self._header) + format_line(entry), f"{self.path}.{os.urandom(6).hex()}.tmp"
+            )
         except FileExistsError as error:
             raise StoreError(f"{self.path} exists already and was not changed") from error
         self._exists = True

@@ -8,6 +8,7 @@ import psycopg
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from tildone.errors import UsageError
+from tildone.stores.postgres.encryption import missing_sslmode
 from tildone.typing import TYPE_CHECKING
 from tildone.value import value
 
@@ -47,7 +48,7 @@ class Address:
 def address_of(url: str, timeout: float) -> Address:
     """Parse a libpq URL. Parameters that it omits come from libpq's environment variables.
 
-    A connection attempt takes at most `timeout` seconds.
+    A connection attempt takes at most `timeout` seconds. It is encrypted as `missing_sslmode` says.
 
     Raises:
         UsageError: it is not such a URL.
@@ -65,6 +66,9 @@ def address_of(url: str, timeout: float) -> Address:
     parameters: dict[str, Any] = DEFAULTS | given
     if not os.environ.get("PGCONNECT_TIMEOUT"):
         parameters.setdefault("connect_timeout", int(min(MAX_CONNECT_SECONDS, max(1, timeout))))
+    sslmode = missing_sslmode(given)
+    if sslmode:
+        parameters["sslmode"] = sslmode
     # Overrides the environment: names are sent as UTF-8.
     parameters["client_encoding"] = "utf8"
     return Address(make_conninfo("", **parameters), _where(given))

@@ -18,6 +18,8 @@ TEMPORARY_MESSAGES = (
 )
 """Substrings of error messages after which a new attempt may succeed, in the server's default language."""
 
+NO_ENCRYPTION = "server does not support SSL, but SSL was required"
+
 _SHUTDOWN_CLASS = "57P"
 _PREFIXES = ("failed: ", "is bad: ", "FATAL:  ")
 
@@ -43,6 +45,11 @@ def connection_lost(error: Error, *, closed: bool) -> bool:
 def connect_error(error: Error, where: str) -> StoreError:
     """Return the `StoreError` for a failed connection attempt; libpq gives the reason only as text."""
     reason = reason_of(error)
+    if NO_ENCRYPTION in reason:
+        return StoreError(
+            f"{where} offers no encryption, so no password and no plan was sent to it; enable TLS on the server, "
+            "or, if the network between is trusted, add sslmode=disable to the address or set PGSSLMODE=disable"
+        )
     if "does not exist" in reason and "database" in reason:
         return StoreError(f"there is no {where}: create the database first")
     if "too many" in reason or "slots are reserved" in reason:

@@ -4,6 +4,7 @@
     file.py     the open file: connection, write-ahead log, detection of a replaced or overwritten file
     schema.py   recognising and migrating a file; `migrations/*.sql`
     queries.py  every SQL statement
+    decoding.py rows as values, compared with their checksums
     failures.py driver errors as store errors
     health.py   the integrity check
     backup.py   stores as single plain files

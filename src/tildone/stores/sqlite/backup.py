@@ -6,6 +6,7 @@ import os
 
 import apsw
 
+from tildone.files.private import PRIVATE_FILE
 from tildone.stores.base import TIMEOUT_SECONDS
 from tildone.stores.sqlite.failures import store_error
 from tildone.stores.sqlite.file import SqliteFile
@@ -25,7 +26,7 @@ def finish_backup(path: str) -> None:
         connection.close()
     except apsw.Error as error:
         raise store_error(error, path) from error
-    os.chmod(path, 0o600)
+    os.chmod(path, PRIVATE_FILE)
 
 
 def open_backup(path: str, scratch: str) -> SqliteStore:

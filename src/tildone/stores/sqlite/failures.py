@@ -13,6 +13,11 @@ _ACCESS, _PID, _FILE = 3, 4, 5
 """Positions in a line of `/proc/locks` (proc(5))."""
 
 
+def damaged(path: str, why: object) -> StoreDamaged:
+    """Return the error that says that a store is damaged, and what to do."""
+    return StoreDamaged(f"{path} is damaged: {why}; to check all of it: tildone doctor")
+
+
 def store_error(error: apsw.Error | UnicodeDecodeError, path: str) -> StoreError:
     """Convert an error of the driver to a `StoreError`."""
     match error:
@@ -21,9 +26,9 @@ def store_error(error: apsw.Error | UnicodeDecodeError, path: str) -> StoreError
         case apsw.NotADBError():
             return StoreDamaged(f"{path} is not a tildone store")
         case apsw.CorruptError() | apsw.SQLError():
-            return StoreDamaged(f"{path} is damaged: {error}")
+            return damaged(path, error)
         case UnicodeDecodeError():
-            return StoreDamaged(f"{path} is damaged: it contains text that is not UTF-8")
+            return damaged(path, "it contains text that is not UTF-8")
         case apsw.FullError():
             return StoreError(f"{path} can't grow: the disk is full")
         case apsw.ReadOnlyError():

@@ -10,6 +10,7 @@ import apsw
 from tildone.log import codec
 from tildone.log.findings import Finding, Severity
 from tildone.stores.sqlite import queries
+from tildone.stores.sqlite.decoding import redo_in
 from tildone.stores.sqlite.schema import SCHEMA_VERSION, from_sql, schema_version, to_sql
 from tildone.typing import TYPE_CHECKING
 
@@ -95,28 +96,22 @@ def _orphan_errors(connection: apsw.Connection) -> Iterator[str]:
 
 def _session_errors(connection: apsw.Connection, row: tuple[Any, ...]) -> Iterator[str]:
     """Return errors of a session whose columns do not match its events."""
-    name, head, redo, events, created, updated, newest = row
+    name, head, redo, events, created, updated, newest, matches = row
     label = f"session {from_sql(name)!r}"
     count, *ends = connection.execute(queries.EVENTS_OF_SESSION, (name,)).get
     if count != events:
         yield f"{label} should have {_count(events, 'event')}, but has {count:,}"
     elif (created, updated, newest) != (*(connection.execute(queries.TIME_OF_EVENT, (n,)).get for n in ends), ends[1]):
         yield f"{label} has wrong creation or update times"
+    if not matches:
+        yield f"{label} has a head that does not match its checksum"
     if head is not None and connection.execute(queries.EVENT_EXISTS, (name, head)).get is None:
         yield f"{label} has head {from_sql(head)!r}, which is missing"
-    for event_id in _decoded_redo(redo):
+    undone = redo_in(redo)
+    for event_id in (None,) if undone is None else undone:
         if event_id is None or connection.execute(queries.EVENT_EXISTS, (name, to_sql(event_id))).get is None:
             yield f"{label} has a damaged redo list"
             return
-
-
-def _decoded_redo(redo: str) -> list[str | None]:
-    """Return the redo list of a session; [None] if it cannot be decoded."""
-    try:
-        events = codec.parse(redo)
-    except ValueError:
-        return [None]
-    return events if isinstance(events, list) and all(isinstance(event, str) for event in events) else [None]
 
 
 def _count(number: int, noun: str) -> str:

@@ -3,13 +3,18 @@
 They are constants, not a file of SQL: reading and splitting a file would take longer than a hook's query.
 """
 
-SESSION_HEAD = "SELECT head, ahead FROM sessions WHERE name = ?"
+SESSION_HEAD = "SELECT head, ahead, head_check = quote(name) || quote(head) || ahead FROM sessions WHERE name = ?"
 HEAD = "SELECT head FROM sessions WHERE name = ?"
 SESSIONS = "SELECT name, events, created, updated FROM sessions ORDER BY newest DESC"
 
 EVENT = "SELECT body, crc FROM events WHERE session = ? AND id = ?"
 EVENT_EXISTS = "SELECT 1 FROM events WHERE session = ? AND id = ?"
 EVENT_NUMBERS = "SELECT seq FROM events WHERE session = ? ORDER BY seq"
+EVENT_COUNT = "SELECT events FROM sessions WHERE name = ?"
+# Both count in one snapshot, so that a session that is created or deleted at this moment is no mismatch.
+MISCOUNTED = """
+SELECT coalesce((SELECT events FROM sessions WHERE name = ?1), 0) != (SELECT count(*) FROM events WHERE session = ?1)
+"""
 # The unary plus keeps the planner from scanning the session's index instead of looking up the given numbers.
 EVENTS_BY_NUMBER = (
     "SELECT body, crc FROM events WHERE seq IN (SELECT value FROM json_each(?)) AND +session = ? ORDER BY seq"
@@ -22,7 +27,7 @@ ORDER BY seq
 
 APPEND = "INSERT INTO events (session, id, parent, at, body, crc) VALUES (?, ?, ?, ?, ?, ?)"
 APPEND_SEEN = "INSERT INTO seen_events (session, id, parent, at, body, crc, reader) VALUES (?, ?, ?, ?, ?, ?, ?)"
-MOVE_HEAD = "UPDATE sessions SET head = ?, ahead = ? WHERE name = ?"
+MOVE_HEAD = "UPDATE sessions SET head = ?1, ahead = ?2, head_check = quote(name) || quote(?1) || ?2 WHERE name = ?3"
 DELETE_SESSION = (
     "DELETE FROM events WHERE session = ?",
     "DELETE FROM seen WHERE session = ?",
@@ -41,7 +46,10 @@ RECORD_STAMP = "UPDATE mark SET size = :size, written = :written WHERE size != :
 
 ALL_EVENTS = "SELECT session, id, parent, at, body, crc FROM events ORDER BY seq"
 COUNT_EVENTS = "SELECT count(*) FROM events"
-ALL_SESSIONS = "SELECT name, head, ahead, events, created, updated, newest FROM sessions"
+ALL_SESSIONS = """
+SELECT name, head, ahead, events, created, updated, newest, head_check = quote(name) || quote(head) || ahead
+FROM sessions
+"""
 TOTALS = "SELECT count(*), (SELECT count(*) FROM events) FROM sessions"
 EVENTS_OF_SESSION = "SELECT count(*), min(seq), max(seq) FROM events WHERE session = ?"
 TIME_OF_EVENT = "SELECT at FROM events WHERE seq = ?"
@@ -58,4 +66,7 @@ CREATE TEMP VIEW events AS SELECT *, NULL AS crc FROM main.events;
 CREATE TEMP VIEW mark AS SELECT 0 AS size, 0 AS written
 """,
     2: "CREATE TEMP VIEW seen AS SELECT NULL AS session, NULL AS reader, NULL AS head",
+    3: """
+CREATE TEMP VIEW sessions AS SELECT *, quote(name) || quote(head) || ahead AS head_check FROM main.sessions
+""",
 }

@@ -14,6 +14,7 @@ import apsw
 
 from tildone.errors import NotFound, StoreDamaged, StoreTooNew
 from tildone.stores.sqlite import queries
+from tildone.stores.sqlite.failures import damaged
 from tildone.typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 
     Stamp = tuple[int, int, int, int]
 
-SCHEMA_VERSION = 3
+SCHEMA_VERSION = 4
 FIRST_VERSION_WITH_MARK = 2
 APPLICATION_ID = 0x746C646E  # "tldn"
 HEAD_MOVED = "the head moved"  # the message of a trigger in the schema
@@ -57,13 +58,21 @@ class Transaction:
 
 
 def opened_or_created(path: str) -> apsw.Connection:
-    """Open the file at `path`; without one, create it and its folder."""
-    flags = apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE
+    """Open the file at `path`; without one, create it and its folder. Only the user can read what is created.
+
+    SQLite gives the files that it adds the permissions of this one.
+    """
     try:
-        return apsw.Connection(path, flags=flags)
+        return apsw.Connection(path, flags=apsw.SQLITE_OPEN_READWRITE)
     except apsw.CantOpenError:
-        os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
-        return apsw.Connection(path, flags=flags)
+        if os.path.exists(path):
+            raise
+        # Late, because nearly every store exists.
+        from tildone.files.private import make_private_folder, open_private  # noqa: PLC0415  see above
+
+        make_private_folder(os.path.dirname(path))
+        os.close(open_private(path, os.O_RDWR | os.O_CREAT))
+        return apsw.Connection(path, flags=apsw.SQLITE_OPEN_READWRITE)
 
 
 def page_counter(pages: list[int]) -> Callable[[apsw.Connection, str, int], int]:
@@ -96,8 +105,8 @@ def migrate(connection: apsw.Connection, path: str, timeout: float, *, had_log: 
         StoreTooNew: a newer tildone wrote it.
     """
     version, application = _version_and_application(connection)
-    if not version and not application:
-        if _is_empty(connection):
+    if not version:
+        if not application and _is_empty(connection):
             _create(connection, path, timeout)
         # Read again even if not empty: another process may have created the store since.
         version, application = _version_and_application(connection)
@@ -217,6 +226,8 @@ def _version_and_application(connection: apsw.Connection) -> tuple[int, int]:
 def _checked_version(version: int, application: int, path: str) -> int:
     if application != APPLICATION_ID:
         raise StoreDamaged(f"{path} is not a tildone store")
+    if version < 1:
+        raise damaged(path, f"it has schema {version}")
     if version > SCHEMA_VERSION:
         raise StoreTooNew(
             f"{path} was written by a newer tildone: it has schema {version}, "

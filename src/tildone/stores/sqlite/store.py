@@ -17,11 +17,13 @@ from binascii import crc32
 
 import apsw
 
-from tildone.errors import HeadMoved, StoreDamaged, StoreError, UnknownEvent
+from tildone.errors import HeadMoved, StoreError, UnknownEvent
 from tildone.log import codec
-from tildone.log.tree import SessionHead, SessionInfo
+from tildone.log.tree import SessionHead
 from tildone.stores.base import TIMEOUT_SECONDS
 from tildone.stores.sqlite import queries
+from tildone.stores.sqlite.decoding import event_in, info_in, session_head_in
+from tildone.stores.sqlite.failures import damaged
 from tildone.stores.sqlite.file import SqliteFile
 from tildone.stores.sqlite.schema import HEAD_MOVED, Transaction, from_sql, to_sql
 from tildone.typing import TYPE_CHECKING
@@ -33,6 +35,7 @@ if TYPE_CHECKING:
     from tildone.log.events import Event
     from tildone.log.findings import Finding
     from tildone.log.store import ProgressCallback
+    from tildone.log.tree import SessionInfo
 
 COMPACT_FROM_FRACTION = 10
 """The file is compacted when at least one in this many pages is unused."""
@@ -61,10 +64,10 @@ class SqliteStore:
         """Return the head of the session and its redo list."""
         with self._file as connection:
             row = connection.execute(queries.SESSION_HEAD, (to_sql(session),)).get
-        if row is None:
-            return SessionHead()
-        head, redo = row
-        return SessionHead(None if head is None else from_sql(head), () if redo == "[]" else self._decoded_redo(redo))
+            if row is not None:
+                return session_head_in(row, session, self._file.path)
+            self._check_count(connection, session)
+        return SessionHead()
 
     def history(self, session: str, head: str | None = None) -> Iterator[Event]:
         """Return the events from `head`, by default the session's own, to the root, newest first.
@@ -72,8 +75,13 @@ class SqliteStore:
         Raises:
             UnknownEvent: `head` is not in this session.
         """
-        newest = self.session_head(session).head if head is None else head
-        return iter(()) if newest is None else self._ancestors(session, self._event(session, newest))
+        if head is not None:
+            event = self._event(session, head)
+            if event is None:
+                raise UnknownEvent(head)
+            return self._ancestors(session, event)
+        newest = self.session_head(session).head
+        return iter(()) if newest is None else self._ancestors(session, self._known_event(session, newest))
 
     def events(self, session: str) -> Iterator[Event]:
         """Return every event of every branch, in the order they were written."""
@@ -81,7 +89,11 @@ class SqliteStore:
         from array import array  # noqa: PLC0415  see above
 
         with self._file as connection:
+            # The count comes first: if nothing is lost, there are at least as many events after it.
+            count = connection.execute(queries.EVENT_COUNT, (to_sql(session),)).get or 0
             numbers = array("q", (seq for (seq,) in connection.execute(queries.EVENT_NUMBERS, (to_sql(session),))))
+            if not len(numbers) >= count > 0:
+                self._check_count(connection, session)
         return self._events_numbered(session, numbers)
 
     def append(self, session: str, event: Event, seen_by: str = "") -> None:
@@ -177,7 +189,7 @@ class SqliteStore:
     def sessions(self) -> list[SessionInfo]:
         """Return every session, the most recently written first."""
         with self._file as connection:
-            return [SessionInfo(from_sql(name), *rest) for name, *rest in connection.execute(queries.SESSIONS)]
+            return [info_in(row, self._file.path) for row in connection.execute(queries.SESSIONS)]
 
     def wait(self, session: str, head: str | None, timeout: float) -> bool:
         """Wait until the head is not `head`; return False if `timeout` seconds pass first."""
@@ -227,44 +239,47 @@ class SqliteStore:
     def _ancestors(self, session: str, event: Event) -> Iterator[Event]:
         yield event
         while event.parent is not None:
-            event = self._event(session, event.parent)
+            event = self._known_event(session, event.parent)
             yield event
 
-    def _event(self, session: str, event_id: str) -> Event:
+    def _known_event(self, session: str, event_id: str) -> Event:
+        """Return an event that the session has, unless it was deleted at this moment or the store is damaged."""
+        event = self._event(session, event_id)
+        if event is None:
+            raise damaged(self._file.path, f"session {session!r} has lost event {event_id!r}")
+        return event
+
+    def _event(self, session: str, event_id: str) -> Event | None:
         with self._file as connection:
             row = connection.execute(queries.EVENT, (to_sql(session), to_sql(event_id))).get
         if row is None:
-            raise UnknownEvent(event_id)
-        return self._decoded(*row)
+            return None
+        event = event_in(row, self._file.path)
+        if event.id != event_id:
+            raise damaged(self._file.path, f"the index has event {event.id!r} as {event_id!r}")
+        return event
 
     def _events_numbered(self, session: str, numbers: Sequence[int]) -> Iterator[Event]:
         """Return the events of these row numbers, read in batches of bounded size."""
         begin, count = 0, 1
         while begin < len(numbers):
-            batch = codec.dump(list(numbers[begin : begin + count]))
+            batch = list(numbers[begin : begin + count])
             with self._file as connection:
-                rows: list[Any] = connection.execute(queries.EVENTS_BY_NUMBER, (batch, to_sql(session))).fetchall()
-            yield from (self._decoded(body, crc) for body, crc in rows)
-            if not rows:
+                parameters = codec.dump(batch), to_sql(session)
+                rows: list[Any] = connection.execute(queries.EVENTS_BY_NUMBER, parameters).fetchall()
+                exists = len(rows) == len(batch) or connection.execute(queries.EVENT_COUNT, (to_sql(session),)).get
+            yield from (event_in(row, self._file.path) for row in rows)
+            if not exists:
                 # The session was deleted while it was read.
                 return
+            if len(rows) < len(batch):
+                raise damaged(self._file.path, f"session {session!r} has lost events")
             begin += count
             count = max(1, min(2 * count, BATCH_CHARACTERS * count // sum(len(body) for body, _ in rows)))
 
-    def _decoded(self, body: str, crc: int | None) -> Event:
-        try:
-            event = codec.decode(body)
-        except codec.UndecodableEvent as error:
-            raise StoreDamaged(f"{self._file.path} is damaged: {error}") from error
-        if crc is not None and crc32(body.encode()) != crc:
-            raise StoreDamaged(f"{self._file.path} is damaged: event {event.id!r} does not match its checksum")
-        return event
-
-    def _decoded_redo(self, redo: str) -> tuple[str, ...]:
-        try:
-            return tuple(codec.parse(redo))
-        except ValueError as error:
-            raise StoreDamaged(f"{self._file.path} is damaged: {error}") from error
+    def _check_count(self, connection: apsw.Connection, session: str) -> None:
+        if connection.execute(queries.MISCOUNTED, (to_sql(session),)).get:
+            raise damaged(self._file.path, f"session {session!r} does not have the events that it should have")
 
 
 def _set_head(connection: apsw.Connection, name: str | bytes | None, to: SessionHead) -> None:

@@ -1,4 +1,4 @@
-"""The checks of `tildone doctor`. A check yields findings and changes nothing; to add one, add it to `CHECKS`."""
+"""The checks of `tildone doctor`. A check yields findings; to add one, add it to `CHECKS`."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ class CheckContext:
     """The settings and the flags they may come from; `progress` is called as a check advances.
 
     `problems` are what is wrong with settings that are left out of `settings`. `agents` are the names of the coding
-    agents to check; empty means all of them.
+    agents to check; empty means all of them. With `fix`, a check mends what it can, instead of suggesting it.
     """
 
     settings: Settings
@@ -26,3 +26,4 @@ class CheckContext:
     progress: ProgressLine
     problems: tuple[str, ...] = ()
     agents: tuple[str, ...] = ()
+    fix: bool = False

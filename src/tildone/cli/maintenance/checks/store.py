@@ -8,7 +8,9 @@ from shlex import quote
 from shutil import disk_usage
 
 from tildone.agents.open_files import processes_with_open
+from tildone.cli.maintenance.checks.modes import is_loose, loose_modes, loose_paths
 from tildone.cli.output.amounts import size
+from tildone.config import data_folder
 from tildone.distribution import program, upgrade
 from tildone.errors import NotFound, StoreBusy, StoreDamaged, StoreTooNew, TildoneError
 from tildone.kit.text import clip_text
@@ -49,18 +51,21 @@ def store(context: CheckContext) -> Iterator[Finding]:
 
 
 def permissions(context: CheckContext) -> Iterator[Finding]:
-    """Who may read and write the store."""
+    """Who may read and write the store, and the rest of tildone's own files."""
     path = context.settings.store.path
-    if path is None or not os.path.exists(path):
-        return
-    found = [name for name in store_kind(context.settings.store).files(context.settings.store) if os.path.exists(name)]
-    wrong = [finding for name in (os.path.dirname(path), *found) for finding in _access(name)]
-    wrong += [finding for name in found for finding in _ownership(name, path)]
-    if os.name == "posix" and _is_open_to_all(path):
-        wrong.append(
-            Finding(Severity.WARNING, f"every user of this machine can read {path}", f"chmod o-rwx {quote(path)}")
-        )
-    yield from wrong or [Finding(Severity.OK, "you can read and write the store, and other users cannot read it")]
+    found: list[str] = []
+    if path is not None and os.path.exists(path):
+        files = store_kind(context.settings.store).files(context.settings.store)
+        found = [name for name in files if os.path.exists(name)]
+    data = data_folder(os.environ)
+    wrong = [*loose_modes([*loose_paths(data)], f"in {data}", fix=context.fix)]
+    if path is not None and found:
+        wrong += [finding for name in (os.path.dirname(path), *found) for finding in _access(name)]
+        wrong += [finding for name in found for finding in _ownership(name, path)]
+        if os.name == "posix" and _is_open_to_all(path):
+            wrong += loose_modes([name for name in found if is_loose(name)], "of the store", fix=context.fix)
+    if wrong or found:
+        yield from wrong or [Finding(Severity.OK, "you can read and write the store, and other users cannot read it")]
 
 
 def space(context: CheckContext) -> Iterator[Finding]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tildone.cli.opening import open_for_reading
+from tildone.cli.opening import open_for_reading, settings_for
 from tildone.cli.output.screen import put_raw
 from tildone.cli.parsing.table import ParsedArgs
 from tildone.cli.plan.applying import apply_answer
@@ -11,6 +11,7 @@ from tildone.cli.plan.todo.import_file import STREAM, read_text
 from tildone.commands.answer import Answer, WriteFile
 from tildone.commands.requests import FILE, after_request, export, request_failed
 from tildone.errors import Refused
+from tildone.files.boundary import real_path_inside
 from tildone.formats.markdown.reader import read
 from tildone.formats.markdown.writer import lossless_checklist
 
@@ -24,6 +25,8 @@ def run(args: ParsedArgs) -> int:
             put_raw(lossless_checklist(session.plan, escaped=True).removesuffix("\n"))
             return 0
         case WriteFile() as request:
+            if not args.positional:
+                real_path_inside(settings_for(args).project, FILE)
             return apply_answer(args, session, _written(request, force=args.has("force")))
         case _:
             return apply_answer(args, session, answer)

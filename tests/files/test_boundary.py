@@ -1,0 +1,48 @@
+import os
+from pathlib import Path
+
+import pytest
+
+from tildone.errors import Refused
+from tildone.files.boundary import real_path_inside
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    (tmp_path / "project").mkdir()
+    (tmp_path / "project-other").mkdir()
+    return tmp_path / "project"
+
+
+def test_paths_and_links_inside_are_resolved(project: Path) -> None:
+    (project / "real").mkdir()
+    (project / "link").symlink_to("real")
+    root = os.path.realpath(project)
+
+    assert real_path_inside(str(project), str(project / "link" / "new.json")) == os.path.join(root, "real", "new.json")
+    assert real_path_inside(str(project), str(project / "missing" / "new.json")).startswith(root)
+    assert real_path_inside(str(project), str(project)) == root
+
+
+@pytest.mark.parametrize("target", ["../project-other", "../missing", "/"])
+def test_a_link_out_is_refused_and_named(project: Path, target: str) -> None:
+    """A folder whose name begins like that of the project is outside, too."""
+    (project / "a").mkdir()
+    (project / "a" / "link").symlink_to(f"../{target}" if target.startswith(".") else target)
+
+    with pytest.raises(Refused) as refused:
+        real_path_inside(str(project), str(project / "a" / "link" / "file"))
+
+    link = os.path.join(os.path.realpath(project), "a", "link")
+    assert str(refused.value).startswith(f"{link} is a symbolic link to {os.path.realpath(link)}, outside of {project}")
+
+
+def test_a_project_that_is_reached_through_a_link_is_fine(project: Path, tmp_path: Path) -> None:
+    (tmp_path / "shortcut").symlink_to(project)
+
+    assert real_path_inside(str(tmp_path / "shortcut"), str(tmp_path / "shortcut" / "file"))
+
+
+def test_a_path_that_goes_up_is_refused(project: Path) -> None:
+    with pytest.raises(Refused):
+        real_path_inside(str(project), str(project / ".." / "file"))

@@ -1,0 +1,87 @@
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Never
+
+import pytest
+
+from tildone.files.private import make_private_folder, open_private
+
+pytestmark = pytest.mark.skipif(os.name == "nt", reason="Windows has no modes")
+
+
+@pytest.fixture(params=[0o000, 0o022, 0o077, 0o777], ids=oct)
+def umask(request: pytest.FixtureRequest) -> Iterator[int]:
+    before = os.umask(request.param)
+    yield request.param
+    os.umask(before)
+
+
+@pytest.mark.usefixtures("umask")
+def test_every_created_folder_is_private(tmp_path: Path) -> None:
+    tmp_path.chmod(0o755)
+
+    make_private_folder(str(tmp_path / "a" / "b"))
+
+    assert [_mode(tmp_path / "a" / "b"), _mode(tmp_path / "a"), _mode(tmp_path)] == [0o700, 0o700, 0o755]
+
+
+def test_an_existing_folder_keeps_its_mode(tmp_path: Path) -> None:
+    (tmp_path / "a").mkdir()
+    (tmp_path / "a").chmod(0o755)
+
+    make_private_folder(str(tmp_path / "a"))
+
+    assert _mode(tmp_path / "a") == 0o755
+
+
+def test_a_file_in_the_place_of_the_folder_is_an_error(tmp_path: Path) -> None:
+    (tmp_path / "a").write_text("")
+
+    with pytest.raises(FileExistsError):
+        make_private_folder(str(tmp_path / "a"))
+
+
+def test_a_folder_that_another_process_creates_first_is_fine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = os.mkdir
+
+    def overtaken(path: str, mode: int) -> Never:
+        made(path, mode)
+        raise FileExistsError(path)
+
+    monkeypatch.setattr(os, "mkdir", overtaken)
+
+    make_private_folder(str(tmp_path / "a"))
+
+    assert (tmp_path / "a").is_dir()
+
+
+@pytest.mark.usefixtures("umask")
+@pytest.mark.parametrize("flags", [os.O_CREAT, os.O_CREAT | os.O_EXCL], ids=["create", "exclusive"])
+def test_a_created_file_is_private(tmp_path: Path, flags: int) -> None:
+    os.close(open_private(str(tmp_path / "file"), os.O_RDWR | flags))
+
+    assert _mode(tmp_path / "file") == 0o600
+
+
+def test_an_existing_file_keeps_its_mode(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("here")
+    (tmp_path / "file").chmod(0o644)
+
+    for flags in (os.O_RDONLY, os.O_RDWR | os.O_CREAT):
+        file = open_private(str(tmp_path / "file"), flags)
+        assert os.read(file, 9) == b"here"
+        os.close(file)
+
+    assert _mode(tmp_path / "file") == 0o644
+
+
+def test_an_existing_file_is_not_created_again(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+
+    with pytest.raises(FileExistsError):
+        open_private(str(tmp_path / "file"), os.O_RDWR | os.O_CREAT | os.O_EXCL)
+
+
+def _mode(path: Path) -> int:
+    return path.stat().st_mode & 0o777

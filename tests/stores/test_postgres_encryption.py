@@ -1,0 +1,172 @@
+"""Connections to PostgreSQL on other machines are encrypted unless the person asks for something else."""
+
+import os
+import socket
+import struct
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from threading import Thread
+
+import pytest
+
+pytest.importorskip("psycopg", reason="the driver is not installed: pip install 'tildone[postgres]'")
+
+from tildone.errors import StoreError
+from tildone.stores.postgres.address import address_of
+from tildone.stores.postgres.encryption import missing_sslmode
+from tildone.stores.postgres.store import PostgresStore
+
+SSL_REQUEST, GSS_REQUEST = bytes.fromhex("0000000804d2162f"), bytes.fromhex("0000000804d21630")
+SIOCGIFADDR = 0x8915
+PASSWORD_REQUEST = b"R\0\0\0\x08\0\0\0\x03"
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A person without certificates and services."""
+    for name in [name for name in os.environ if name.startswith("PG")]:
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("url", "encrypted"),
+    [
+        ("postgresql:///plans", False),
+        ("postgresql://localhost/plans", False),
+        ("postgresql://127.0.0.1/plans", False),
+        ("postgresql://127.9.9.9/plans", False),
+        ("postgresql://[::1]/plans", False),
+        ("postgresql:///plans?host=/run/postgresql", False),
+        ("postgresql://db.example/plans", True),
+        ("postgresql://localhost.evil.example/plans", True),
+        ("postgresql://127.0.0.1.evil.example/plans", True),
+        ("postgresql://localhost,db.example/plans", True),
+        ("postgresql://192.0.2.1/plans", True),
+        ("postgresql://localhost/plans?hostaddr=192.0.2.1", True),
+        ("postgresql://db.example/plans?hostaddr=127.0.0.1", False),
+    ],
+)
+def test_only_a_connection_to_this_machine_may_be_in_clear_text(url: str, *, encrypted: bool) -> None:
+    assert ("sslmode=require" in address_of(url, 1).conninfo) is encrypted
+
+
+@pytest.mark.parametrize("mode", ["disable", "allow", "prefer", "require", "verify-ca", "verify-full"])
+def test_what_the_person_asks_for_is_done(mode: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In the address, or in the environment."""
+    assert f"sslmode={mode}" in address_of(f"postgresql://db.example/plans?sslmode={mode}", 1).conninfo
+
+    monkeypatch.setenv("PGSSLMODE", mode)
+    assert "sslmode" not in address_of("postgresql://db.example/plans", 1).conninfo
+
+
+def test_a_server_has_to_prove_who_it_is_if_there_is_a_root_certificate(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert missing_sslmode({"host": "db.example"}) == "require"
+    assert missing_sslmode({"host": "db.example", "sslrootcert": "system"}) == "verify-full"
+
+    monkeypatch.setenv("PGSSLROOTCERT", "/some/root.crt")
+    assert missing_sslmode({"host": "db.example"}) == "verify-full"
+
+    monkeypatch.delenv("PGSSLROOTCERT")
+    (home / ".postgresql").mkdir()
+    (home / ".postgresql" / "root.crt").touch()
+    assert missing_sslmode({"host": "db.example"}) == "verify-full"
+
+
+def test_the_host_may_come_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PGHOST", "db.example")
+    assert missing_sslmode({}) == "require"
+    assert missing_sslmode({"host": "/run/postgresql"}) == ""
+
+    monkeypatch.setenv("PGHOSTADDR", "127.0.0.1")
+    assert missing_sslmode({}) == ""
+
+
+def test_a_service_names_the_server_and_the_mode(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (home / ".pg_service.conf").write_text(
+        "[near]\nhost=/run/postgresql\n[far]\nhost=db.example\n[asked]\nhost=db.example\nsslmode=disable\n"
+    )
+
+    assert [missing_sslmode({"service": name}) for name in ("near", "far", "asked")] == ["", "require", ""]
+    monkeypatch.setenv("PGSERVICE", "far")
+    assert missing_sslmode({}) == "require"
+    monkeypatch.setenv("PGHOST", "/run/postgresql")
+    assert missing_sslmode({}) == "require"
+
+
+@pytest.mark.parametrize("content", [b"\xff\xfe", b"no section\n"])
+def test_a_service_file_that_cannot_be_read_is_left_to_libpq(home: Path, content: bytes) -> None:
+    (home / ".pg_service.conf").write_bytes(content)
+
+    assert missing_sslmode({"service": "far", "host": "db.example"}) == "require"
+
+
+def own_addresses() -> list[str]:
+    """The addresses of this machine that are not loopback addresses: traffic to them does not leave it."""
+    if sys.platform != "linux":
+        return []
+    import fcntl  # noqa: PLC0415  Windows has none
+
+    found = []
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as asked:
+        for _, name in socket.if_nameindex():
+            with suppress(OSError):
+                request = fcntl.ioctl(asked, SIOCGIFADDR, struct.pack("256s", name.encode()))
+                found.append(socket.inet_ntoa(request[20:24]))
+    return sorted(address for address in found if not address.startswith("127."))
+
+
+@contextmanager
+def clear_text_server(host: str) -> Iterator[tuple[int, list[bytes]]]:
+    """A server without TLS that asks for a password; yields its port and all that it receives."""
+    received: list[bytes] = []
+
+    def serve() -> None:
+        while True:
+            try:
+                connection, _ = listener.accept()
+            except OSError:
+                return
+            with connection:
+                while data := connection.recv(1024):
+                    received.append(data)
+                    connection.sendall(b"N" if data in {SSL_REQUEST, GSS_REQUEST} else PASSWORD_REQUEST)
+
+    with socket.create_server((host, 0)) as listener:
+        thread = Thread(target=serve, daemon=True)
+        thread.start()
+        yield listener.getsockname()[1], received
+        listener.shutdown(socket.SHUT_RDWR)
+    thread.join(10)
+
+
+@pytest.mark.skipif(not own_addresses(), reason="this machine has loopback addresses only")
+def test_a_server_on_another_address_without_encryption_gets_nothing() -> None:
+    """Neither the password nor the names; the error says what to do."""
+    host = own_addresses()[0]
+    with clear_text_server(host) as (port, received), pytest.raises(StoreError) as told:
+        PostgresStore(f"postgresql://me:secret@{host}:{port}/plans", timeout=5)
+
+    assert f"plans at {host}:{port} offers no encryption, so no password and no plan was sent to it" in str(told.value)
+    assert "add sslmode=disable to the address or set PGSSLMODE=disable" in str(told.value)
+    assert {*received} <= {SSL_REQUEST, GSS_REQUEST}
+
+
+def test_a_server_without_encryption_gets_nothing_if_encryption_is_required() -> None:
+    with clear_text_server("127.0.0.1") as (port, received), pytest.raises(StoreError, match="offers no encryption"):
+        PostgresStore(f"postgresql://me:secret@127.0.0.1:{port}/plans?sslmode=require", timeout=5)
+
+    assert {*received} <= {SSL_REQUEST, GSS_REQUEST}
+
+
+def test_a_person_may_ask_for_clear_text() -> None:
+    host = next(iter(own_addresses()), "127.0.0.1")
+    with clear_text_server(host) as (port, received), pytest.raises(StoreError):
+        PostgresStore(f"postgresql://me:secret@{host}:{port}/plans?sslmode=disable&connect_timeout=2", timeout=2)
+
+    assert any(b"secret" in data for data in received)

@@ -17,7 +17,7 @@ from tildone.log.state import State, latest_state
 from tildone.log.tree import SessionHead
 from tildone.log.writer import SessionWriter
 from tildone.loop.decision import GiveUp, GoOn, Patience, Turn, Verdict, decide
-from tildone.loop.holding import with_counts_of, without_taken
+from tildone.loop.holding import subagent_nudge, with_counts_of, without_taken
 from tildone.typing import TYPE_CHECKING
 from tildone.value import replace
 
@@ -43,7 +43,8 @@ class Session:
     `author` returns the author of an event of an actor. It is called only when an event is written. `reader` is the
     name under which the store records which head the model has seen; if it is empty, only this object remembers it.
     `taken` returns the numbers of the tasks that other agents work on: the agent neither does them nor waits for them.
-    A subagent's session has a `parent`, with which it shares the bounds since a person last spoke.
+    A subagent's session has a `parent`, with which it shares the bounds since a person last spoke. `files` returns a
+    fingerprint of the files that the agent works on; empty if it is unknown.
     """
 
     def __init__(  # noqa: PLR0913  all dependencies are passed by name
@@ -70,6 +71,7 @@ class Session:
         self._writer = SessionWriter(store, name, now, new_id, author)
         self.taken: Callable[[], frozenset[int]] = frozenset
         self.parent: Session | None = None
+        self.files: Callable[[], str] = str
         self._seen: tuple[str | None, Plan | None] = (None, None)
 
     @property
@@ -176,11 +178,7 @@ class Session:
 
     def count_subagent_nudge(self) -> None:
         """Record that a subagent was told to continue, unless there is no plan, to which the agent could be held."""
-
-        def choose_fact(state: State) -> tuple[None, Fact | None]:
-            return None, Nudged(state.nudges, state.drift, of_subagent=True) if state.plan.tasks else None
-
-        self._writer.record(Actor.TIMER, choose_fact, self._seen_by())
+        self._writer.record(Actor.TIMER, lambda state: (None, subagent_nudge(state)), self._seen_by())
 
     def retract_nudge(self) -> bool:
         """Take back the newest event if it is a nudge, because it did not reach the agent. Return whether it was."""

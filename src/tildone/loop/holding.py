@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tildone.core.numbers import with_status
 from tildone.core.plan import Status
+from tildone.log.events import Nudged
 from tildone.typing import TYPE_CHECKING
 from tildone.value import replace
 
@@ -28,3 +29,8 @@ def with_counts_of(state: State, parent: State) -> State:
     own, shared = state.ledger, parent.ledger
     began = min(filter(None, (own.began, shared.began)), default=0)
     return replace(state, ledger=replace(own, continued=max(own.continued, shared.continued), began=began))
+
+
+def subagent_nudge(parent: State) -> Nudged | None:
+    """Return the fact that a subagent was told to continue; None if its parent has no plan to be held to."""
+    return Nudged(parent.nudges, parent.drift, of_subagent=True) if parent.plan.tasks else None

@@ -62,6 +62,7 @@ class Agent:
     """A simulated agent: what it is called, what it does, and its first tasks.
 
     One that `never_stops` calls one tool after another. One with `subagents` starts one in every turn.
+    One that `types_commands` is about who types: in `tildone run`, it runs in the program itself.
     """
 
     name: str
@@ -71,6 +72,7 @@ class Agent:
     never_stops: bool = False
     subagents: bool = False
     honest: bool = False
+    types_commands: bool = False
 
 
 def two(first: Change, second: Change) -> Act:
@@ -164,10 +166,10 @@ ADVERSARIES = (
     Agent("split", "drops a task for two new ones each time", splits),
     Agent("add and close", "adds a task, then closes it", adds_and_closes),
     Agent("two plans in turns", "replaces its list with another, and back", replaces),
-    Agent("undo/redo", "closes a task, undoes that and redoes it", undoes),
-    Agent("undo and do again", "closes a task and undoes that", undoes_and_does),
+    Agent("undo/redo", "closes a task, undoes that and redoes it", undoes, types_commands=True),
+    Agent("undo and do again", "closes a task and undoes that", undoes_and_does, types_commands=True),
     Agent("file toucher", "changes a file each time", touches),
-    Agent("resume-typer", "types `tildone resume` in its shell", resumes),
+    Agent("resume-typer", "types `tildone resume` in its shell", resumes, types_commands=True),
     Agent("lister", "only lists its tasks", lists),
     Agent("lister without a stop", "only lists its tasks, and never stops", lists, never_stops=True),
     Agent("toggler without a stop", "closes a task and reopens it, and never stops", TOGGLE, never_stops=True),

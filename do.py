@@ -84,7 +84,7 @@ def argument_parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("verb", nargs="?", choices=list(VERBS), metavar="VERB", help="what to do")
     parser.add_argument(
-        "names", nargs="*", metavar="NAME", help="for `clients`, `table`, `newest`, `drill`, `prove`: which of them"
+        "names", nargs="*", metavar="NAME", help="for `clients`, `table`, `newest`, `drill`, `prove`, `faults`: which of them"
     )
     return parser
 
@@ -409,6 +409,16 @@ def prove(*rows: str) -> int:
     return subprocess.run([sys.executable, "-m", "tests.bare_debian.prove", *rows], cwd=ROOT, check=False).returncode
 
 
+def faults(*words: str) -> int:
+    """Kill, damage, fuzz and outwit tildone for up to an hour and count failures; `short` takes less than a minute."""
+    setup()
+    try:
+        return subprocess.run([str(PYTHON), "-m", "tests.faults", *words], cwd=ROOT, check=False).returncode
+    except KeyboardInterrupt:
+        # It has printed what it counted so far.
+        return 130
+
+
 def fmt() -> int:
     """Format the code and apply the safe lint fixes."""
     setup()
@@ -521,6 +531,7 @@ VERBS: dict[str, Callable[..., int]] = {
     "newest": newest,
     "drill": drill,
     "prove": prove,
+    "faults": faults,
     "fmt": fmt,
     "demo": demo,
     "docs": docs,
@@ -528,7 +539,7 @@ VERBS: dict[str, Callable[..., int]] = {
     "lock": lock,
 }
 
-TAKE_NAMES = ("clients", "table", "newest", "drill", "prove")
+TAKE_NAMES = ("clients", "table", "newest", "drill", "prove", "faults")
 
 if __name__ == "__main__":
     sys.exit(main(sys.argv[1:]))

@@ -49,8 +49,8 @@ if TYPE_CHECKING:
     )
     from tildone.log.events import Actor, Author, Bound, Directive, StopFingerprint
     from tildone.log.store import Store
-    from tildone.loop.decision import Decision, GiveUp, GoOn, Patience, Rest, RestReason, Turn
-    from tildone.session import Session, Verdict
+    from tildone.loop.decision import Decision, GiveUp, GoOn, Patience, Rest, RestReason, Turn, Verdict
+    from tildone.session import Session
     from tildone.stores.memory import MemoryStore
     from tildone.stores.sqlite.store import SqliteStore
     from tildone.version import __version__
@@ -73,8 +73,8 @@ _HOMES = {
     " UnknownEvent UsageError",
     "tildone.log.events": "Actor Author Bound Directive StopFingerprint",
     "tildone.log.store": "Store",
-    "tildone.loop.decision": "Decision GiveUp GoOn Patience Rest RestReason Turn",
-    "tildone.session": "Session Verdict",
+    "tildone.loop.decision": "Decision GiveUp GoOn Patience Rest RestReason Turn Verdict",
+    "tildone.session": "Session",
     "tildone.stores.memory": "MemoryStore",
     "tildone.stores.sqlite.store": "SqliteStore",
     "tildone.version": "__version__",

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from itertools import islice
 
-from tildone.core.numbers import same_content, with_status
-from tildone.core.plan import Plan, Status
+from tildone.core.numbers import same_content
+from tildone.core.plan import Plan
 from tildone.dialects.base import CompletedCall
 from tildone.errors import UnknownEvent
 from tildone.log import codec
@@ -16,9 +16,10 @@ from tildone.log.events import Actor, Author, Call, Directive, DirectiveSet, Lab
 from tildone.log.state import State, latest_state
 from tildone.log.tree import SessionHead
 from tildone.log.writer import SessionWriter
-from tildone.loop.decision import Decision, GiveUp, GoOn, Patience, Turn, decide
+from tildone.loop.decision import GiveUp, GoOn, Patience, Turn, Verdict, decide
+from tildone.loop.holding import subagent_nudge, with_counts_of, without_taken
 from tildone.typing import TYPE_CHECKING
-from tildone.value import replace, value
+from tildone.value import replace
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -36,20 +37,14 @@ MAX_RECENT_EVENTS = 200
 """How many events `recently_had` reads."""
 
 
-@value
-class Verdict:
-    """The decision at the end of a turn, and the prompt for the agent, if it continues."""
-
-    decision: Decision
-    prompt: str | None = None
-
-
 class Session:
     """One agent's plan and its history, in one dialect. Other processes may use the same session at the same time.
 
     `author` returns the author of an event of an actor. It is called only when an event is written. `reader` is the
     name under which the store records which head the model has seen; if it is empty, only this object remembers it.
     `taken` returns the numbers of the tasks that other agents work on: the agent neither does them nor waits for them.
+    A subagent's session has a `parent`, with which it shares the bounds since a person last spoke. `files` returns a
+    fingerprint of the files that the agent works on; empty if it is unknown.
     """
 
     def __init__(  # noqa: PLR0913  all dependencies are passed by name
@@ -75,6 +70,8 @@ class Session:
         self.author_of = author
         self._writer = SessionWriter(store, name, now, new_id, author)
         self.taken: Callable[[], frozenset[int]] = frozenset
+        self.parent: Session | None = None
+        self.files: Callable[[], str] = str
         self._seen: tuple[str | None, Plan | None] = (None, None)
 
     @property
@@ -172,13 +169,15 @@ class Session:
 
     def turn_ended(self, turn: Turn = Turn()) -> Verdict:  # noqa: B008  frozen
         """Decide whether the agent continues, and record the nudge, or the bound that was reached."""
-        turn, seen_head = replace(turn, at=self._now()), self.seen_head
+        turn = replace(turn, at=self._now())
+        verdict = self._writer.record(Actor.TIMER, lambda state: self._verdict(state, turn), self._seen_by())
+        if self.parent and isinstance(verdict.decision, GoOn):
+            self.parent.count_subagent_nudge()
+        return verdict
 
-        def seen_by(state: State) -> str:
-            # A model that knew the plan before the event knows it after it.
-            return self.reader if state.head == seen_head else ""
-
-        return self._writer.record(Actor.TIMER, lambda state: self._verdict(state, turn), seen_by)
+    def count_subagent_nudge(self) -> None:
+        """Record that a subagent was told to continue, unless there is no plan, to which the agent could be held."""
+        self._writer.record(Actor.TIMER, lambda state: (None, subagent_nudge(state)), self._seen_by())
 
     def retract_nudge(self) -> bool:
         """Take back the newest event if it is a nudge, because it did not reach the agent. Return whether it was."""
@@ -260,13 +259,15 @@ class Session:
 
         return self._writer.record(actor, choose_fact, lambda _: seen_by)
 
+    def _seen_by(self) -> Callable[[State], str]:
+        """Return who has seen the plan after an event that leaves it as it is: a model that knew it before."""
+        seen_head = self.seen_head
+        return lambda state: self.reader if state.head == seen_head else ""
+
     def _held(self, state: State) -> State:
-        taken = self.taken()
-        if not taken:
-            return state
-        # Who sends the whole list back must not learn that a task is done which is not.
-        status = Status.BLOCKED if any(tool.whole_list for tool in self.dialect.tools) else Status.COMPLETED
-        return replace(state, plan=with_status(state.plan, taken, status))
+        sends_whole_list = any(tool.whole_list for tool in self.dialect.tools)
+        held = without_taken(state, self.taken(), sends_whole_list=sends_whole_list)
+        return with_counts_of(held, self.parent.state) if self.parent else held
 
     def _verdict(self, state: State, turn: Turn) -> tuple[Verdict, Fact | None]:
         state = self._held(state)

@@ -82,3 +82,21 @@ async def test_a_persons_message_starts_every_count_again() -> None:
 
     assert (first, len(stage.model.requests)) == (4, 7)
     assert tripped(stage) == [Tripped(Bound.IDLE_REQUESTS, 3)] * 2
+
+
+async def test_the_time_since_a_person_spoke_is_bounded() -> None:
+    stage = await on_stage(Patience(hours=2), write("One"), *[LIST] * 3)
+    clock = stage.clock
+
+    async def an_hour_later() -> Answer:
+        clock.advance(3_600_000)
+        return LIST
+
+    stage.model.script[1:1] = [an_hour_later] * 9
+    await stage.says("go")
+    first = len(stage.model.requests)
+    await stage.says("go on")
+
+    assert (first, len(stage.model.requests)) == (3, 5)
+    assert tripped(stage) == [Tripped(Bound.HOURS, 2)] * 2
+    assert stage.screen.notices[0][1] == f"Stopped: 2 hours have passed since you last spoke. {GO_ON}"

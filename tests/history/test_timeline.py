@@ -92,16 +92,19 @@ def test_all_other_facts_have_sentences() -> None:
         Labelled("gone\n", "x"),
         DirectiveSet(Directive.PAUSE),
         DirectiveSet(Directive.GO),
+        Nudged(0, 0, of_subagent=True),
     ]
-    events = [event(name, before, fact) for name, before, fact in zip("abcdefg", [None, *"abcdef"], facts, strict=True)]
+    names = "abcdefgh"
+    events = [event(name, before, fact) for name, before, fact in zip(names, [None, *names[:-1]], facts, strict=True)]
 
-    assert [row.what for row in timeline(events, "g", at)][1:] == [
+    assert [row.what for row in timeline(events, "h", at)][1:] == [
         ("took the name off a",),
         ("gave up: told to go on 60 times, and no task was closed or added",),
         ("left the plan as it was",),
         ("named gone⏎ “x”",),
         ("paused: the agent is not told to go on",),
         ("let the agent be told to go on",),
+        ("told a subagent to go on",),
     ]
 
 

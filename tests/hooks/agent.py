@@ -157,7 +157,7 @@ def in_process(argv: list[str], given: bytes, environ: Mapping[str, str]) -> Ans
     with tempfile.TemporaryFile() as source, tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
         source.write(given)
         source.seek(0)
-        with _streams(source.fileno(), out.fileno(), err.fileno()), _environment(environ):
+        with _streams(source.fileno(), out.fileno(), err.fileno()), environment(environ):
             code = main(argv)
         out.seek(0)
         err.seek(0)
@@ -194,7 +194,7 @@ def _streams(*files: int) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def _environment(environ: Mapping[str, str]) -> Iterator[None]:
+def environment(environ: Mapping[str, str]) -> Iterator[None]:
     before = dict(os.environ)
     os.environ.update(environ)
     try:

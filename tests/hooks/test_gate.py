@@ -210,7 +210,7 @@ def test_a_persons_prompt_resets_the_bounds_after_one_was_reached(agent: HookedA
     agent.report(HookPoint.PROMPT, prompt="Go on")
 
     assert still == ""
-    assert agent.workspace.session.state.tripped is False
+    assert agent.workspace.session.state.tripped is None
     assert agent.stops()
 
 

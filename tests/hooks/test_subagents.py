@@ -113,6 +113,22 @@ def test_a_subagent_that_is_let_go_has_ended_and_may_be_resumed(agent: HookedAge
     assert after_two_hours == []
 
 
+def test_a_chain_of_subagents_ends_with_the_bound_of_its_parent(workspace: Workspace) -> None:
+    """Each has a list of its own, and the person is told once for each why it is let go."""
+    agent = HookedAgent(Workspace(workspace.project, workspace.home, {**workspace.more, "TILDONE_MAX_TOTAL": "5"}))
+    workspace.plan(*OPEN)
+    agent.stops("First.")
+    for subagent in "ab":
+        writes(agent, ("Look", "pending"), agent_id=subagent)
+
+    answers = [stops(agent, agent_id=subagent) for subagent in "ababab"]
+
+    assert [answer.get("decision") for answer in answers] == ["block"] * 4 + [None] * 2
+    assert "told to go on 5 times since you last spoke" in answers[4]["systemMessage"]
+    assert workspace.session.state.nudges == 1
+    assert not agent.stops("Again.")
+
+
 def test_a_paused_parent_has_resting_subagents(agent: HookedAgent) -> None:
     writes(agent, ("Look", "pending"), **EXPLORE)
     agent.workspace.session.set_directive(Directive.PAUSE)

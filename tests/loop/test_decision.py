@@ -50,19 +50,19 @@ def test_drift_ends_a_chain_that_changes_without_progress() -> None:
 
 def test_a_chain_ends_after_all_nudges_since_a_person_spoke() -> None:
     """Also if every one of them was followed by progress."""
-    before = State("e", OPEN, ledger=Ledger(continued=499, began=1))
-    at = State("e", OPEN, ledger=Ledger(continued=500, began=1))
+    before = State("e", OPEN, ledger=Ledger(continued=999, began=1))
+    at = State("e", OPEN, ledger=Ledger(continued=1000, began=1))
 
     assert isinstance(decide(before, PATIENCE, Turn(at=1)), GoOn)
-    assert decide(at, PATIENCE, Turn(at=1)) == GiveUp(Bound.TOTAL, 500)
+    assert decide(at, PATIENCE, Turn(at=1)) == GiveUp(Bound.TOTAL, 1000)
 
 
-def test_a_chain_ends_a_day_after_its_first_nudge() -> None:
+def test_a_chain_ends_a_week_after_its_first_nudge() -> None:
     state = State("e", OPEN, ledger=Ledger(continued=1, began=1_000))
-    day = 24 * 60 * 60 * 1000
+    week = 7 * 24 * 60 * 60 * 1000
 
-    assert isinstance(decide(state, PATIENCE, Turn(at=999 + day)), GoOn)
-    assert decide(state, PATIENCE, Turn(at=1_000 + day)) == GiveUp(Bound.HOURS, 24)
+    assert isinstance(decide(state, PATIENCE, Turn(at=999 + week)), GoOn)
+    assert decide(state, PATIENCE, Turn(at=1_000 + week)) == GiveUp(Bound.HOURS, 168)
 
 
 def test_an_agent_is_not_nudged_about_blocked_tasks() -> None:

@@ -77,6 +77,20 @@ def test_adding_counts_within_a_budget_until_a_task_is_closed() -> None:
     assert played(*growing, closed, more) == [True] * MAX_ADDED + [False] * 2 + [True, True]
 
 
+def test_dropping_counts_within_the_same_budget_until_a_task_is_completed() -> None:
+    """An agent that splits its tasks drops one and adds two, for ever."""
+    many = plan_of(*(f"task {number}" for number in range(MAX_ADDED + 3)))
+
+    def dropped(count: int, *more: Task) -> Plan:
+        kept = many.tasks[count : len(many.tasks) - len(more)]
+        return flat(*(Task(task.text, ABANDONED) for task in many.tasks[:count]), *kept, *more)
+
+    completed = flat(*(Task(task.text, COMPLETED) for task in dropped(MAX_ADDED + 1).tasks))
+    plans = [dropped(count) for count in range(1, MAX_ADDED + 2)]
+
+    assert played(many, *plans, completed) == [False, *[True] * MAX_ADDED, False, True]
+
+
 def test_what_is_remembered_is_bounded() -> None:
     ledger = Ledger()
     many = numbered(plan_of(*(f"text {number}" for number in range(3 * MAX_REMEMBERED))))

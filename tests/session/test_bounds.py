@@ -1,6 +1,7 @@
 """Every chain of nudges ends, whatever the agent does between two of them."""
 
-from itertools import cycle
+from collections.abc import Callable
+from itertools import count, cycle
 
 import pytest
 
@@ -19,12 +20,18 @@ MOST = 700
 def nudges(session: Session, *calls: Call) -> tuple[int, object]:
     """How often an agent is continued that makes these calls in turn, one before each stop; and what ends that."""
     turns = cycle(calls)
-    for count in range(MOST):
+    for times in range(MOST):
         session.call(*next(turns))
         decision = session.turn_ended().decision
         if not isinstance(decision, GoOn):
-            return count, decision
+            return times, decision
     return MOST, None
+
+
+def counter() -> Callable[[], str]:
+    """Ids that no other session has."""
+    numbers = count()
+    return lambda: f"{id(numbers)}-{next(numbers)}"
 
 
 def with_two() -> Session:
@@ -35,10 +42,10 @@ def with_two() -> Session:
 
 @pytest.mark.parametrize("closed", ["done", "drop"])
 def test_an_agent_that_closes_and_reopens_a_task_is_let_go(closed: str) -> None:
-    count, decision = nudges(with_two(), ("todo", {closed: 1}), ("todo", {"start": 1}))
+    times, decision = nudges(with_two(), ("todo", {closed: 1}), ("todo", {"start": 1}))
 
     assert decision == GiveUp(Bound.DRIFT, 60)
-    assert count <= 64
+    assert times <= 64
 
 
 def test_an_agent_that_grows_and_shrinks_its_list_is_let_go() -> None:
@@ -48,20 +55,20 @@ def test_an_agent_that_grows_and_shrinks_its_list_is_let_go() -> None:
     session = session_on(dialect=DECLARED)
     session.call(*write("a"))
 
-    count, decision = nudges(session, write("a", "b"), write("a"))
+    times, decision = nudges(session, write("a", "b"), write("a"))
 
     assert decision == GiveUp(Bound.DRIFT, 60)
-    assert count <= 64
+    assert times <= 64
 
 
 def test_an_agent_that_only_adds_tasks_is_let_go() -> None:
     session = with_two()
     more: list[Call] = [("todo", {"add": [f"more {number}"]}) for number in range(MOST)]
 
-    count, decision = nudges(session, *more)
+    times, decision = nudges(session, *more)
 
     assert decision == GiveUp(Bound.DRIFT, 60)
-    assert count <= 20 + 64
+    assert times <= 20 + 64
 
 
 def test_an_agent_that_adds_a_task_and_closes_it_is_let_go_after_all_nudges() -> None:
@@ -102,6 +109,47 @@ def test_an_agent_that_undoes_a_change_in_its_shell_does_not_undo_what_was_count
     assert counted == 6
     assert [undone.ledger.continued, session.state.ledger.continued] == [6, 6]
     assert [undone.drift, session.state.drift] == [6, 6]
+
+
+def test_a_task_that_an_agent_closes_and_undoes_in_its_shell_counts_once() -> None:
+    session = with_two()
+    session.author_of = lambda actor: Author("Ada", "claude:1" if actor is Actor.USER else "")
+    times, decision = 0, session.turn_ended().decision
+    while isinstance(decision, GoOn) and times < MOST:
+        if times % 2:
+            session.undo()
+        else:
+            session.call("todo", {"done": 1})
+        times, decision = times + 1, session.turn_ended().decision
+
+    assert decision == GiveUp(Bound.DRIFT, 60)
+
+
+def test_nudges_of_subagents_count_among_those_since_a_person_spoke_and_no_others() -> None:
+    session = with_two()
+    session.turn_ended()
+    before = session.state
+    subagents = [Session(session.store, f"s#sub:{number}", BRIEF, now=lambda: 9, new_id=counter()) for number in "123"]
+    for each in subagents:
+        each.parent, each.patience = session, Patience(total=4)
+        each.call("todo", {"add": ["look"]})
+
+    decisions = [each.turn_ended().decision for each in (*subagents, *subagents)]
+
+    assert [isinstance(each, GoOn) for each in decisions] == [True] * 3 + [False] * 3
+    assert decisions[3] == GiveUp(Bound.TOTAL, 4)
+    after = session.state
+    assert (after.ledger.continued, after.ledger.began) == (4, before.ledger.began)
+    assert (after.nudges, after.drift, after.since) == (before.nudges, before.drift, before.since)
+
+
+def test_an_agent_without_a_plan_does_not_count_the_nudges_of_its_subagents() -> None:
+    session, below = session_on(), session_on(dialect=BRIEF)
+    below.parent = session
+    below.call("todo", {"add": ["look"]})
+
+    assert isinstance(below.turn_ended().decision, GoOn)
+    assert session.state.head is None
 
 
 def test_a_person_who_undoes_a_change_returns_to_the_counts_of_that_time() -> None:

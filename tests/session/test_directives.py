@@ -53,7 +53,7 @@ def test_go_resets_every_count_after_a_bound_was_reached() -> None:
 
     assert session.set_directive(Directive.GO)
 
-    assert (session.state.nudges, session.state.drift, session.state.tripped) == (0, 0, False)
+    assert (session.state.nudges, session.state.drift, session.state.tripped) == (0, 0, None)
     assert isinstance(session.turn_ended().decision, GoOn)
 
 

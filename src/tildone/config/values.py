@@ -29,6 +29,9 @@ AMOUNTS = ("max_cost",)
 BOUNDS = tuple(name for name in LIMITS if name not in AMOUNTS)
 NUMBERS = (*BOUNDS, "countdown")
 CHOICES = {"gate": ("on", "off")}
+MAX_DIGITS = 18
+"""How many digits a number may have: those of a SQLite integer. Python refuses to read some thousands."""
+
 KEYS = (*TEXTS, *NUMBERS, *AMOUNTS, *CHOICES)
 PHASES = ("todo.enabled", "todo.reminders", "todo.reminders.max", "tasks.todoClearDelay")
 """Settings of the phased extension, which checks their values itself. They can be set in files only."""
@@ -64,6 +67,8 @@ def parsed(key: str, text: str) -> Any:
         return text
     if not text.isdecimal():
         raise UsageError(f"{flag(key)} must be a whole number, 0 or more, not {text!r}")
+    if len(text) > MAX_DIGITS:
+        raise UsageError(f"{flag(key)} must have at most {MAX_DIGITS} digits, not {len(text)}")
     return int(text)
 
 

@@ -34,7 +34,7 @@ from tildone.host.messages import CustomMessage, StopReason, last_answer, text_o
 from tildone.host.runtime import Delivery
 from tildone.kit.components import RenderOptions, Text
 from tildone.kit.definition import ToolDefinition, ToolResult
-from tildone.log.events import Bound, Directive
+from tildone.log.events import Bound, Directive, StopFingerprint
 from tildone.loop.countdown import Tick, countdown
 from tildone.loop.decision import GiveUp, GoOn, Rest, Turn
 from tildone.views import indexed_tools, widget
@@ -121,7 +121,8 @@ class IndexedExtension(DialectExtension):
             return
         last = last_answer(event.messages)
         stop = last.stop_reason if last else None
-        turn = Turn(aborted=stop == StopReason.ABORTED, errored=stop == StopReason.ERROR)
+        files = StopFingerprint(self.session.files())
+        turn = Turn(aborted=stop == StopReason.ABORTED, errored=stop == StopReason.ERROR, fingerprint=files)
         verdict = self.session.turn_ended(turn)
         was_counting = self._stop_countdown()
         match verdict.decision:

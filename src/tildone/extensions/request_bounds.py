@@ -1,8 +1,8 @@
 """Bounds on the requests of the host's agent: a model that only calls tools never stops, so the gate never sees it.
 
-Requests are counted since a person last spoke, and since the last progress of the plan (`loop.progress`). At either
-bound the turn is aborted before the next request, the session records which one it was, and the person is told how to
-go on.
+Requests are counted since a person last spoke, and since the last progress of the plan (`loop.progress`); the time since
+a person last spoke is bounded as well. At a bound the turn is aborted before the next request, the session records which
+one it was, and the person is told how to go on.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from tildone.host.extension_api import ExtensionAPI
 from tildone.host.extension_context import ExtensionContext
 from tildone.host.extension_events import ConversationStart, PersonSpoke
 from tildone.log.events import Bound, Ledger
+from tildone.loop.decision import MS_PER_HOUR
 from tildone.loop.progress import progress_of
 from tildone.session import Session
 from tildone.views.bounds import describe_bound
@@ -40,6 +41,7 @@ class RequestBounds:
         self._ledger = Ledger()
         self._plan = Plan()
         self._total = self._idle = 0
+        self._began = 0
 
     def register(self) -> None:
         """Register the event handlers."""
@@ -49,11 +51,11 @@ class RequestBounds:
 
     def open(self, _event: ConversationStart, ctx: ExtensionContext) -> None:
         """Open the session of the conversation's plan."""
-        self._session = self._open_session(ctx.conversation.id)
+        self._session, self._began = self._open_session(ctx.conversation.id), ctx.now()
 
-    def restart(self, *_: object) -> None:
+    def restart(self, _event: PersonSpoke, ctx: ExtensionContext) -> None:
         """Count from 0: a person has spoken."""
-        self._ledger, self._total, self._idle = Ledger(), 0, 0
+        self._ledger, self._total, self._idle, self._began = Ledger(), 0, 0, ctx.now()
         if self._session is not None:
             # The turn reports a store that cannot be read.
             with suppress(StoreError):
@@ -72,6 +74,8 @@ class RequestBounds:
             self._end(self._session, Bound.REQUESTS, patience.requests, ctx)
         elif self._idle > patience.idle_requests:
             self._end(self._session, Bound.IDLE_REQUESTS, patience.idle_requests, ctx)
+        elif 0 < patience.hours * MS_PER_HOUR <= ctx.now() - self._began:
+            self._end(self._session, Bound.HOURS, patience.hours, ctx)
 
     def _look_for_progress(self, plan: Plan) -> None:
         if plan == self._plan:

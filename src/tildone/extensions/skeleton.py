@@ -58,7 +58,7 @@ from tildone.host.runtime import Delivery
 from tildone.kit.components import Component, Container, RenderOptions, Text
 from tildone.kit.definition import ToolDefinition, ToolResult
 from tildone.kit.theme import Role, Span
-from tildone.log.events import Actor, Bound
+from tildone.log.events import Actor, Bound, StopFingerprint
 from tildone.loop.decision import GiveUp, GoOn, Rest, Turn
 from tildone.session import Session
 from tildone.value import replace
@@ -229,7 +229,8 @@ class DialectExtension:
     def nudge(self, event: BeforeSettle, _ctx: ExtensionContext) -> KeepGoing | None:
         """Continue an agent that stops with open tasks, or tell the person why it is not continued."""
         stop = event.stop_reason
-        turn = Turn(aborted=stop == StopReason.ABORTED, errored=stop == StopReason.ERROR)
+        files = StopFingerprint(self.session.files())
+        turn = Turn(aborted=stop == StopReason.ABORTED, errored=stop == StopReason.ERROR, fingerprint=files)
         verdict = self.session.turn_ended(turn)
         match verdict.decision:
             case GoOn():

@@ -166,6 +166,8 @@ def _describe_fact(
     fact: Nudged | Tripped | DirectiveSet | Labelled, short: Mapping[str, str], limit: int | None
 ) -> str:
     match fact:
+        case Nudged(of_subagent=True):
+            return "told a subagent to go on"
         case Nudged(count):
             return f"told to go on ({count if limit is None else f'{count}/{limit}'})"
         case Tripped(bound, reached):

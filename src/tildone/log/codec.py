@@ -171,6 +171,8 @@ def _fact_out(fact: Fact) -> str:
             more += f',"counted":{plan.last_number}' if plan.last_number else ""
             more += _ledger_out(ledger)
             return f'"plan_changed","plan":[{",".join(map(_phase_out, plan.phases))}],"drift":{drift}{made}{more}'
+        case Nudged(count, drift, of_subagent=True):
+            return f'"nudged","count":{count},"drift":{drift},"subagent":true'
         case Nudged(count, drift, fingerprint, repeats):
             files, message = _quoted(fingerprint.files), _quoted(fingerprint.message)
             fields = f',"files":{files},"words":{message},"same":{repeats}'
@@ -228,7 +230,8 @@ def _fact_in(data: Json) -> Fact:
             return PlanChanged(plan, made, data["drift"], since, directive, _ledger_in(data.get("ledger")))
         case "nudged":
             fingerprint = StopFingerprint(data.get("files", ""), data.get("words", ""))
-            return Nudged(data["count"], data["drift"], fingerprint, data.get("same", 0))
+            of_subagent = data.get("subagent", False)
+            return Nudged(data["count"], data["drift"], fingerprint, data.get("same", 0), of_subagent)
         case "steered":
             drift, since = data.get("drift", 0), data.get("since", 0)
             return DirectiveSet(Directive(data["course"]), drift, since, _ledger_in(data.get("ledger")))

@@ -70,7 +70,7 @@ class Ledger:
     """What has counted since a person last spoke.
 
     `continued` is the number of nudges, and `began` the time of the first of them. `added` is the number of changes
-    since the last closed task that counted as progress because they added tasks. `reopened` are the numbers of open
+    since the last completed task that counted as progress because they added or dropped tasks. `reopened` are the numbers of open
     tasks that were closed before, and `gone` the checksums of texts that were removed from the plan: neither counts a
     second time.
     """
@@ -111,13 +111,15 @@ class StopFingerprint:
 class Nudged:
     """The agent was told to continue: this is nudge `count` since the last change and `drift` since the last progress.
 
-    `repeats` is the number of stops in a row with the same fingerprint.
+    `repeats` is the number of stops in a row with the same fingerprint. If it was a nudge `of_subagent`, which only
+    counts among those since a person last spoke, the other counts are those of the nudge before.
     """
 
     count: int
     drift: int
     fingerprint: StopFingerprint = StopFingerprint()
     repeats: int = 0
+    of_subagent: bool = False
 
 
 @value

@@ -28,14 +28,14 @@ class State:
 
     `nudges` counts since the last change, `drift` since the last progress; `since` is the time of the first of the
     `drift` nudges. `fingerprint` belongs to the newest stop, and `repeats` is how many stops in a row had it. `tripped`
-    means that a bound was reached. `ledger` is what has counted since a person last spoke.
+    is the bound that was reached, if any. `ledger` is what has counted since a person last spoke.
     """
 
     head: str | None = None
     plan: Plan = Plan()
     nudges: int = 0
     drift: int = 0
-    tripped: bool = False
+    tripped: Tripped | None = None
     since: int = 0
     fingerprint: StopFingerprint = StopFingerprint()
     repeats: int = 0
@@ -45,7 +45,7 @@ class State:
     @property
     def has_counts(self) -> bool:
         """Whether there is something to reset when a person speaks."""
-        return self.tripped or self.drift > 0 or self.ledger.continued > 0
+        return self.tripped is not None or self.drift > 0 or self.ledger.continued > 0
 
 
 def apply_event(state: State, event: Event) -> State:
@@ -53,10 +53,12 @@ def apply_event(state: State, event: Event) -> State:
     match event.fact:
         case PlanChanged(plan, _, drift, since, directive, ledger):
             return State(event.id, plan, 0, drift, since=since, directive=directive, ledger=ledger)
-        case Nudged(count, drift, fingerprint, repeats):
-            since = state.since if drift > 1 else event.at
+        case Nudged(count, drift, fingerprint, repeats, of_subagent):
             known = state.ledger
             ledger = replace(known, continued=known.continued + 1, began=known.began or event.at)
+            if of_subagent:
+                return replace(state, head=event.id, ledger=ledger)
+            since = state.since if drift > 1 else event.at
             return State(
                 event.id,
                 state.plan,
@@ -70,8 +72,8 @@ def apply_event(state: State, event: Event) -> State:
             )
         case DirectiveSet(directive, drift, since, ledger):
             return State(event.id, state.plan, 0, drift, since=since, directive=directive, ledger=ledger)
-        case Tripped():
-            return replace(state, head=event.id, tripped=True)
+        case Tripped() as fact:
+            return replace(state, head=event.id, tripped=fact)
         case Labelled():  # exhaustive
             return replace(state, head=event.id)
 

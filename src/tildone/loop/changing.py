@@ -49,8 +49,10 @@ def change_plan(
 def fact_after_move(before: State, after: State, *, by_agent: bool) -> DirectiveSet | None:
     """Return the fact that keeps what a move of the head must not change: the directive and, for an agent, the counts.
 
-    An agent that undoes a change in its shell must not undo what was counted, too.
+    An agent that undoes a change in its shell must not undo what was counted, too: a task that the move reopens does
+    not count as closed a second time.
     """
     if by_agent and (before.has_counts or after.has_counts):
-        return DirectiveSet(before.directive, before.drift, before.since, before.ledger)
+        _, ledger = progress_of(before.plan, after.plan, before.ledger)
+        return DirectiveSet(before.directive, before.drift, before.since, ledger)
     return DirectiveSet(before.directive) if after.directive is not before.directive else None

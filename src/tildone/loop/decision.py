@@ -63,9 +63,9 @@ class Patience:
     repeats: int = 3
     minutes: int = 240
     cost: float | None = None
-    total: int = 500
-    hours: int = 24
-    requests: int = 5000
+    total: int = 1000
+    hours: int = 168
+    requests: int = 10_000
     idle_requests: int = 400
 
 
@@ -116,6 +116,14 @@ class GiveUp:
 
 Decision = Rest | GoOn | GiveUp
 """What is decided when an agent ends its turn: leave it alone, continue it, or let it stop at a bound."""
+
+
+@value
+class Verdict:
+    """The decision at the end of a turn, and the prompt for the agent, if it continues."""
+
+    decision: Decision
+    prompt: str | None = None
 
 
 def decide(state: State, patience: Patience, turn: Turn = Turn()) -> Decision:  # noqa: B008  frozen

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from zlib import crc32
 
+from tildone.core.plan import Status
 from tildone.typing import TYPE_CHECKING
 from tildone.value import replace
 
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from tildone.log.events import Ledger
 
 MAX_ADDED = 20
-"""How many changes that only add tasks count as progress before one closes a task."""
+"""How many changes that only add or drop tasks count as progress before one completes a task."""
 
 MAX_REMEMBERED = 200
 """How many reopened tasks and how many removed texts are remembered: the newest."""
@@ -30,19 +31,21 @@ def progress_of(before: Plan, after: Plan, ledger: Ledger) -> tuple[bool, Ledger
     """Return whether a change is progress, and the ledger after it.
 
     Progress closes a task that was never closed, or adds tasks with new texts to the existing ones. Replacing texts is
-    not progress, because an agent could reword its list for ever.
+    not progress, because an agent could reword its list for ever. Adding and dropping count within a budget, because
+    an agent could split its tasks for ever; completing a task renews the budget.
     """
     earlier = {task.number: task for task in before.tasks}
     texts, former = {task.text for task in after.tasks}, {task.text for task in before.tasks}
     reopened = {*ledger.reopened, *_reopened(earlier, after)}
-    closes = any(_counts_as_closed(task, earlier, reopened, ledger) for task in after.tasks)
+    closed = [task for task in after.tasks if _counts_as_closed(task, earlier, reopened, ledger)]
+    completes = any(task.status is not Status.ABANDONED for task in closed)
     adds = texts > former and any(checksum(text) not in ledger.gone for text in texts - former)
-    counts = closes or (adds and ledger.added < MAX_ADDED)
+    counts = completes or (bool(adds or closed) and ledger.added < MAX_ADDED)
     gone = [text for text in map(checksum, sorted(former - texts)) if text not in ledger.gone]
     numbers = {task.number for task in after.tasks}
     return counts, replace(
         ledger,
-        added=0 if closes else ledger.added + (1 if adds and counts else 0),
+        added=0 if completes else ledger.added + counts,
         reopened=tuple(sorted(reopened & numbers)[-MAX_REMEMBERED:]),
         gone=(*ledger.gone, *gone)[-MAX_REMEMBERED:],
     )

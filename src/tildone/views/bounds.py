@@ -11,7 +11,7 @@ _WORDS = {
     Bound.TIME: "no task was closed or added in {limit} minutes",
     Bound.COST: "the session has cost ${limit}",
     Bound.TOTAL: "told to go on {times} since you last spoke",
-    Bound.HOURS: "{limit} hours have passed since it was first told to go on",
+    Bound.HOURS: "{limit} hours have passed since you last spoke",
     Bound.IDLE_REQUESTS: "{limit} requests to the model, and no task was closed or added",
     Bound.REQUESTS: "{limit} requests to the model since you last spoke",
 }

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from tildone.agents.identity import AgentId
+from tildone.agents.worktree import fingerprint
 from tildone.config import Settings
 from tildone.dialects import dialect_named, dialect_of_tool
 from tildone.dialects.by_hand import BY_HAND
@@ -100,7 +101,10 @@ def _extension(settings: Settings, name: str, store: Store, host: Host) -> Exten
     dialect = dialect_named(name)
 
     def session(_conversation: str) -> Session:
-        return open_session(settings, dialect, store, lambda: _author(host))
+        opened = open_session(settings, dialect, store, lambda: _author(host))
+        ignored = (settings.store.location, settings.agents_dir, settings.session_dir)
+        opened.files = lambda: fingerprint(settings.project, ignored)
+        return opened
 
     return extension_of(dialect, session, settings)
 

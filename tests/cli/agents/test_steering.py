@@ -13,7 +13,11 @@ from tildone.agents.identity import AgentId
 from tildone.agents.processes import start_time
 from tildone.agents.registry import Agent, AgentRegistry
 from tildone.config import load
+from tildone.dialects.by_hand import BY_HAND
 from tildone.ids import now
+from tildone.log.events import Bound
+from tildone.views.bounds import describe_bound
+from tildone.wiring import open_session
 
 PAUSED = "An agent that reaches the end of its turn is not told to continue; until then it keeps working.\n"
 STOPPED = "An agent ends its turn before its next tool call, or after the one that is running.\n"
@@ -102,6 +106,21 @@ def test_status_is_a_line_and_who_is_at_work(person: Person) -> None:
         "✓ 0/1 · #1 Write the parser · paused\nPaused. To resume: tildone resume\n  claude s1: 1 of 1 tasks open\n"
     )
     assert person.says("status", "--line") == "✓ 0/1 · #1 Write the parser · paused\n"
+
+
+@pytest.mark.parametrize("bound", list(Bound))
+def test_status_and_log_say_which_bound_let_an_agent_go(person: Person, bound: Bound) -> None:
+    """And how to go on."""
+    person.says("todo", "add", "One")
+    settings = load({}, person.environ, str(person.folder))
+    open_session(settings, BY_HAND).let_go(bound, 7)
+
+    said, logged = person.says("status"), person.says("log")
+
+    why = describe_bound(bound, 7)
+    assert f"The agent was let go: {why}.\nTo hold it to its plan again: tildone resume\n" in said
+    assert f"gave up: {why}" in logged
+    assert person.run("status", "--json").json["tripped"] is True
 
 
 def test_status_without_a_plan_is_a_sentence_or_an_empty_line(person: Person) -> None:

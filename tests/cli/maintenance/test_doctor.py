@@ -309,7 +309,7 @@ def test_a_bound_that_was_reached_is_reported(person: Person) -> None:
 
     [_, (status, what)] = findings(person.run("doctor", "--json"), "project")
 
-    assert (status, what.split(",")[0]) == ("warning", "a bound was reached")
+    assert (status, what.split(")")[0]) == ("warning", "a bound was reached (told to go on once, and nothing changed")
 
 
 def test_the_extras_and_the_way_of_installation_are_reported(person: Person) -> None:

@@ -12,6 +12,7 @@ from tildone.core.query import next_task, progress
 from tildone.kit.theme import Span
 from tildone.log.events import Directive
 from tildone.typing import TYPE_CHECKING
+from tildone.views.bounds import describe_bound
 from tildone.views.plan_lines import plan_lines
 from tildone.views.status import status_line
 from tildone.wiring.plan_agents import plan_agents
@@ -44,6 +45,10 @@ def run(args: ParsedArgs) -> int:
     put(line or f"No tasks in {session_title(settings.session)}. Add one with: tildone todo add TEXT")
     if state.directive in HOLD_MESSAGES:
         put(f"{HOLD_MESSAGES[state.directive]}. To resume: tildone resume")
+    for name, reached in [(name, each.tripped) for name, each in states.items() if each.tripped]:
+        plan = "" if name == settings.session else f" on {session_title(name)}"
+        put(f"The agent{plan} was let go: {describe_bound(reached.bound, reached.limit)}.")
+        put("To hold it to its plan again: tildone resume")
     found = plan_agents(settings, store)
     tasks = {str(each.agent.id): each.tasks for each in found.agents}
     for agent in agents:
@@ -72,7 +77,7 @@ def _as_data(session: str, state: State, agents: list[tuple[Agent, State]]) -> d
         "next": upcoming and {"number": upcoming[1].number, "text": upcoming[1].text},
         "directive": state.directive.value,
         "nudges": state.nudges,
-        "tripped": state.tripped,
+        "tripped": state.tripped is not None,
         "agents": [
             {"id": str(agent.id), "session": agent.session, "pid": agent.pid, "line": status_line(theirs)}
             for agent, theirs in agents

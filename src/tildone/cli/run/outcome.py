@@ -16,7 +16,7 @@ from tildone.host.conversations import Conversations
 from tildone.host.host import Host
 from tildone.host.messages import StopReason, last_answer
 from tildone.kit.formatting import format_count
-from tildone.log.events import Directive, Tripped
+from tildone.log.events import Directive
 from tildone.session import Session
 from tildone.value import value
 from tildone.views.bounds import describe_bound
@@ -53,7 +53,8 @@ class OutcomeReport:
         if stop_reason == StopReason.ABORTED and state.directive is Directive.STOP:
             return RunOutcome(FAILED, "stopped by tildone stop", reported=False, next_step=self.next_step(host))
         if stop_reason == StopReason.ABORTED and state.tripped:
-            return RunOutcome(FAILED, self._bound_reached(), reported=False, next_step=self.next_step(host))
+            reason = f"stopped: {describe_bound(state.tripped.bound, state.tripped.limit)}"
+            return RunOutcome(FAILED, reason, reported=False, next_step=self.next_step(host))
         if stop_reason == StopReason.ABORTED:
             return self.interrupted(host, INTERRUPTED)
         if last is not None and stop_reason == StopReason.ERROR:
@@ -68,12 +69,6 @@ class OutcomeReport:
     def interrupted(self, host: Host, code: int) -> RunOutcome:
         """Return the outcome of a run that a signal or the person ended."""
         return RunOutcome(code, "interrupted", next_step=self.next_step(host))
-
-    def _bound_reached(self) -> str:
-        """Return the bound that ended the run, which is recorded in the newest event of its kind."""
-        facts = (event.fact for event in self._session.store.history(self._session.name))
-        reached = next(fact for fact in facts if isinstance(fact, Tripped))
-        return f"stopped: {describe_bound(reached.bound, reached.limit)}"
 
     def next_step(self, host: Host) -> str:
         """Return the command that continues the run; empty if nothing was stored."""

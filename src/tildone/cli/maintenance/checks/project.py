@@ -13,6 +13,7 @@ from tildone.log.events import Directive
 from tildone.log.findings import Finding, Severity
 from tildone.log.state import latest_state
 from tildone.typing import TYPE_CHECKING
+from tildone.views.bounds import describe_bound
 from tildone.wiring import open_store
 
 if TYPE_CHECKING:
@@ -41,7 +42,8 @@ def plan_of_project(context: CheckContext) -> Iterator[Finding]:
     if state.directive in HELD:
         yield Finding(Severity.WARNING, HELD[state.directive], f"{program()} resume")
     if state.tripped:
-        what = "a bound was reached, so that agents are not continued until you send them a prompt"
+        bound = describe_bound(state.tripped.bound, state.tripped.limit)
+        what = f"a bound was reached ({bound}), so that agents are not continued until you send them a prompt"
         yield Finding(Severity.WARNING, what, f"{program()} resume")
 
 

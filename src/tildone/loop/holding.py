@@ -1,0 +1,36 @@
+"""What an agent is held to: its plan without the tasks of others, and the counts that it shares with its parent."""
+
+from __future__ import annotations
+
+from tildone.core.numbers import with_status
+from tildone.core.plan import Status
+from tildone.log.events import Nudged
+from tildone.typing import TYPE_CHECKING
+from tildone.value import replace
+
+if TYPE_CHECKING:
+    from tildone.log.state import State
+
+
+def without_taken(state: State, taken: frozenset[int], *, sends_whole_list: bool) -> State:
+    """Return the state in which the tasks with these numbers, which other agents work on, need not be done."""
+    if not taken:
+        return state
+    # Who sends the whole list back must not learn that a task is done which is not.
+    status = Status.BLOCKED if sends_whole_list else Status.COMPLETED
+    return replace(state, plan=with_status(state.plan, taken, status))
+
+
+def with_counts_of(state: State, parent: State) -> State:
+    """Return the state of a subagent with the nudges that its parent and all of its subagents have had.
+
+    Otherwise, an agent that starts one subagent after another would be continued for ever, in parts.
+    """
+    own, shared = state.ledger, parent.ledger
+    began = min(filter(None, (own.began, shared.began)), default=0)
+    return replace(state, ledger=replace(own, continued=max(own.continued, shared.continued), began=began))
+
+
+def subagent_nudge(parent: State) -> Nudged | None:
+    """Return the fact that a subagent was told to continue; None if its parent has no plan to be held to."""
+    return Nudged(parent.nudges, parent.drift, of_subagent=True) if parent.plan.tasks else None

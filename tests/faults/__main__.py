@@ -1,0 +1,64 @@
+"""`python -m tests.faults [short|long|gate|repeat] …`: the campaign, its parts, or one input again.
+
+    short [seed=N]                          every part, in less than a minute
+    long [seed=N] [inputs=N] [minutes=N]    every part, with at least a million inputs, in up to an hour (the default)
+    gate [write]                            the table of agents against the gate; `write` puts it into the documentation
+    repeat seed=N input=N PARSER            feed one odd input to its parser again
+"""
+
+import sys
+import tempfile
+from pathlib import Path
+from random import SystemRandom
+
+from tests.faults import campaign, tally
+from tests.faults.fuzz.worker import all_targets
+from tests.faults.gate.table import ALL_AGENTS, PAGE, page, run_table, tables
+
+
+def main(argv: list[str]) -> int:
+    """Run what the words name, and return the exit code."""
+    options = dict(word.split("=", 1) for word in argv if "=" in word)
+    words = [word for word in argv if "=" not in word]
+    form = words.pop(0) if words else "long"
+    if form == "gate":
+        return gate(write=words == ["write"])
+    if form == "repeat":
+        return repeat(options["seed"], int(options["input"]), " ".join(words))
+    if form not in ("short", "long") or words or not options.keys() <= {"seed", "inputs", "minutes"}:
+        print(__doc__, file=sys.stderr)
+        return 2
+    seed = int(options.get("seed") or SystemRandom().randrange(10**9))
+    folder = Path(tempfile.mkdtemp(prefix="tildone-faults-"))
+    if form == "short":
+        return campaign.run(tally.short(seed, folder))
+    inputs, minutes = int(options.get("inputs", 1_000_000)), float(options.get("minutes", 60))
+    return campaign.run(tally.long(seed, folder, inputs, minutes))
+
+
+def gate(*, write: bool) -> int:
+    """Run every agent, print the tables, and write them into the page if asked to."""
+    cells = []
+    for cell in run_table(ALL_AGENTS):
+        cells.append(cell)
+        print(f"{cell.key}: {cell.text}", file=sys.stderr, flush=True)
+    print(tables(cells))
+    if write:
+        PAGE.write_text(page(cells), encoding="utf-8", newline="\n")
+    return 0
+
+
+def repeat(seed: str, number: int, name: str) -> int:
+    """Feed one input to a parser again; an exception is shown."""
+    from random import Random  # noqa: PLC0415  only here
+
+    with tempfile.TemporaryDirectory() as folder:
+        target = next(each for each in all_targets(Path(folder)) if each.name == name)
+        given = target.draw(Random(f"{seed} {target.name} {number}"))  # noqa: S311  as the worker draws it
+        print(repr(given))
+        target.feed(given)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,64 @@
+"""The campaign: every part one after another, their counts, and the totals."""
+
+import time
+from collections import Counter
+from collections.abc import Callable
+
+from tests.faults.doors import doors
+from tests.faults.fuzz.runner import fuzz
+from tests.faults.gate.part import gate
+from tests.faults.stores import clocks, copies, damages, full_disks, kills
+from tests.faults.tally import BAD, Plan, Tally
+
+PARTS: dict[str, Callable[[Plan, Tally], None]] = {
+    "kills": kills,
+    "copies": copies,
+    "full disks": full_disks,
+    "clocks": clocks,
+    "damaged files": damages,
+    "mixed doors": doors,
+    "odd inputs": fuzz,
+    "gate": gate,
+}
+
+
+def run(plan: Plan) -> int:
+    """Run every part, print what each counted and the totals, and return the exit code."""
+    print(f"seed={plan.seed}; failures are kept in {plan.folder}", flush=True)
+    tallies: list[Tally] = []
+    code = 0
+    try:
+        for name, part in PARTS.items():
+            tallies.append(Tally(name))
+            code |= _run_part(part, plan, tallies[-1])
+    except KeyboardInterrupt:
+        print(tallies[-1].line())
+        print("interrupted")
+        code = 130
+    totals = sum((tally.counts for tally in tallies), Counter[str]())
+    print(_summary(totals))
+    return code or int(any(totals[name] for name in BAD))
+
+
+def _run_part(part: Callable[[Plan, Tally], None], plan: Plan, tally: Tally) -> int:
+    """Run one part. Return 1 if it could not be run to its end."""
+    began = time.monotonic()
+    failed = ""
+    try:
+        part(plan, tally)
+    except Exception as error:  # noqa: BLE001  the other parts are still run
+        failed = f"; FAILED: {type(error).__name__}: {error}"
+    clear = "\r\x1b[K" if tally.shown else ""
+    print(f"{clear}{tally.line()} ({time.monotonic() - began:.0f} s){failed}", flush=True)
+    return int(failed != "")
+
+
+def _summary(totals: Counter[str]) -> str:
+    gate_failed = totals["unbounded"] + totals["stopped_early"]
+    wrong = totals["wrong_plans"]
+    return (
+        f"{totals['inputs']:,} inputs, {totals['crashes']:,} crashes, {totals['hangs']:,} hangs, "
+        f"{totals['lost']:,} acknowledged changes lost"
+        + (f", {wrong:,} wrong plans shown" if wrong else "")
+        + (f", {gate_failed:,} agents not ended in time or ended early" if gate_failed else "")
+    )

@@ -1,0 +1,143 @@
+"""Sixteen writers on one session through all doors at once: every acknowledged change is in the history exactly once.
+
+A door adds tasks with texts of its own, and prints each text once it is told that the task was added. The doors are the
+command line (`todo add` and `call`), MCP servers on stdio, hooks, and sessions in processes of their own.
+"""
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from collections import Counter
+from itertools import count, cycle, islice
+from pathlib import Path
+
+from tests.cli.person import PROGRAM
+from tests.faults.tally import Plan, Tally
+from tests.hooks.agent import Workspace
+from tests.stores.writers import say
+from tildone.config import load
+from tildone.dialects import dialect_named
+from tildone.log.events import PlanChanged
+from tildone.wiring import open_session
+
+WRITERS = 16
+TIMEOUT_SECONDS = 600
+DIALECT = "phased"
+"""The dialect without a limit on tasks."""
+
+
+def doors(plan: Plan, tally: Tally) -> None:
+    """Write through all doors, and compare what was acknowledged with the history."""
+    with tempfile.TemporaryDirectory() as name:
+        project, home = Path(name, "project"), Path(name, "home")
+        (project / ".git").mkdir(parents=True)
+        home.mkdir()
+        workspace = Workspace(project, home, {"TILDONE_DIALECT": DIALECT, "TILDONE_SESSION": "doors"})
+        environ = {**os.environ, **workspace.environ, "PYTHONPATH": str(Path(__file__).resolve().parents[2])}
+        writers = [
+            subprocess.Popen(
+                [sys.executable, "-m", "tests.faults.doors", door, str(number), str(plan.changes)],
+                cwd=project,
+                env=environ,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                text=True,
+            )
+            for number, door in enumerate(islice(cycle(DOORS), WRITERS))
+        ]
+        told: list[str] = []
+        for writer in writers:
+            out, err = writer.communicate(timeout=TIMEOUT_SECONDS)
+            told += out.split()
+            failed = writer.returncode != 0
+            tally.add(inputs=plan.changes, writers=1, acknowledged=len(out.split()), crashes=int(failed))
+            if failed:
+                (plan.folder / f"door-{writer.args[3]}.txt").write_text(f"{out}\n{err}", encoding="utf-8")
+        session = open_session(workspace.settings, dialect_named(DIALECT))
+        added = _added([event.fact.plan for event in session.store.events("doors") if isinstance(event.fact, PlanChanged)])
+        tally.add(lost=sum(added[text] != 1 for text in told), **{"twice": sum(n > 1 for n in added.values())})
+
+
+def _added(plans: list) -> Counter[str]:
+    """How often each text was added to the plan."""
+    before: set[str] = set()
+    added: Counter[str] = Counter()
+    for plan in plans:
+        texts = {task.text for task in plan.tasks}
+        added.update(texts - before)
+        before = texts
+    return added
+
+
+def append(text: str) -> dict[str, object]:
+    return {"ops": [{"op": "append", "phase": "Doors", "items": [text]}]}
+
+
+def run_todo(texts: list[str]) -> None:
+    for text in texts:
+        _command("todo", "add", text)
+        say(text)
+
+
+def run_call(texts: list[str]) -> None:
+    for text in texts:
+        _command("call", "todo_write", json.dumps(append(text)))
+        say(text)
+
+
+def run_hook(texts: list[str]) -> None:
+    """The shim of pi calls our tools through a hook."""
+    for number, text in enumerate(texts):
+        payload = {"directory": os.getcwd(), "sessionID": f"{os.getpid()}", "tool": "todo_write", "args": append(text)}
+        answer = json.loads(_command("hook", "pi", CALL_EVENT, given=json.dumps(payload)))
+        assert not answer["failed"], answer
+        say(text)
+        _command("hook", "claude", "Stop", given=json.dumps({"session_id": f"{os.getpid()}", "cwd": os.getcwd(), "n": number}))
+
+
+def run_mcp(texts: list[str]) -> None:
+    server = subprocess.Popen([PROGRAM, "mcp"], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    assert server.stdin is not None
+    assert server.stdout is not None
+    numbers = count(1)
+
+    def ask(method: str, **params: object) -> dict[str, object]:
+        number = next(numbers)
+        line = json.dumps({"jsonrpc": "2.0", "id": number, "method": method, "params": params})
+        server.stdin.write(f"{line}\n".encode())  # type: ignore[union-attr]  a pipe, see above
+        server.stdin.flush()  # type: ignore[union-attr]  the same
+        while True:
+            answer = json.loads(server.stdout.readline())  # type: ignore[union-attr]  the same
+            if answer.get("id") == number:
+                return answer["result"]
+
+    ask("initialize", protocolVersion="2025-06-18", capabilities={}, clientInfo={"name": "door", "version": "1"})
+    for text in texts:
+        answer = ask("tools/call", name="todo_write", arguments=append(text))
+        assert not answer.get("isError"), answer
+        say(text)
+    server.stdin.close()
+    server.wait(60)
+
+
+def run_session(texts: list[str]) -> None:
+    session = open_session(load({}, os.environ, os.getcwd()), dialect_named(DIALECT))
+    for text in texts:
+        reply = session.call("todo_write", append(text))
+        assert not reply.failed, reply
+        say(text)
+
+
+def _command(*argv: str, given: str = "") -> str:
+    done = subprocess.run([PROGRAM, *argv], input=given, capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 0, done
+    return done.stdout
+
+
+CALL_EVENT = "call"
+DOORS = {"todo": run_todo, "call": run_call, "mcp": run_mcp, "hook": run_hook, "session": run_session}
+
+if __name__ == "__main__":
+    DOORS[sys.argv[1]]([f"{sys.argv[1]}-{sys.argv[2]}-{number}" for number in range(int(sys.argv[3]))])

@@ -1,0 +1,75 @@
+"""Whole programs in this process, for odd inputs that pass every parser: hooks, and verbs of the command line."""
+
+import contextlib
+import io
+import os
+from pathlib import Path
+from random import Random
+from typing import Any
+
+from tests.faults.fuzz import odd
+from tests.faults.fuzz.target import Target
+from tests.hooks.agent import WITH_HOOKS, Workspace, environment, hooks_of, in_process, to_json
+from tests.hooks.golden import FILES, PROJECT_PLACEHOLDER, golden
+from tests.hooks.test_fuzz import is_fine
+from tildone.cli import main
+from tildone.integrations.record import HookPoint
+
+VERBS = (
+    *("list", "next", "add", "append", "start", "done", "block", "unblock", "reopen", "rename", "move", "drop", "rm"),
+    *("note", "undo", "export"),
+)
+OTHERS = ("log", "status", "blame", "diff", "undo", "redo", "todo", "call", "checkout", "label", "sessions")
+MAX_TASKS_ARE = 40
+
+
+def targets(folder: Path) -> list[Target]:
+    """Return the programs; they work in `folder`."""
+    project, home = folder / "project", folder / "home"
+    (project / ".git").mkdir(parents=True)
+    home.mkdir()
+    workspace = Workspace(project, home, {"EDITOR": "true", "VISUAL": "true"})
+    return [
+        Target("hooks", lambda luck: _event(luck, project), lambda given: _report(workspace, *given), weight=1),
+        Target("verbs", _argv, lambda argv: _run(workspace, argv), weight=1),
+    ]
+
+
+def _event(luck: Random, project: Path) -> tuple[str, str, Any]:
+    each = golden(luck.choice(FILES))
+    text = luck.choice(("s1", "s2", "s3"))
+    sample = odd.varied(luck, each.case["stdin"])
+    if isinstance(sample, dict):
+        fields = hooks_of(each.integration).fields
+        sample |= {fields["cwd"].split()[0]: str(project), fields["conversation"].split()[0]: text}
+    return each.integration.name, each.event, sample
+
+
+def _report(workspace: Workspace, integration: str, event: str, payload: Any) -> None:
+    given = to_json(payload).replace(PROJECT_PLACEHOLDER.encode(), str(workspace.project).encode())
+    is_line = hooks_of(WITH_HOOKS[integration]).points.get(event) == HookPoint.STATUS_LINE
+    assert is_fine(in_process([integration, event], given, workspace.environ), line=is_line)
+
+
+def _argv(luck: Random) -> list[str]:
+    words = ("1", "#2", "3-1", "One", "--json", "--phase", "--last", "--before", "head~1", "-n", "--open", "Two", "todo")
+    verb = ["todo", luck.choice(VERBS)] if luck.random() < 0.6 else [luck.choice(OTHERS)]
+    rest = [odd.word(luck, words).replace("\0", "") for _ in range(luck.randrange(4))]
+    return [*verb, *rest] if luck.random() < 0.9 else ["todo", "rm", "--all"]
+
+
+def _run(workspace: Workspace, argv: list[str]) -> None:
+    """Run a verb. What it prints is encoded as a terminal or a pipe would."""
+    with environment(workspace.environ), contextlib.chdir(workspace.project), open(os.devnull, encoding="utf-8") as nothing:
+        out, err = (io.TextIOWrapper(io.BytesIO(), "utf-8", errors="backslashreplace") for _ in range(2))
+        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+            import sys  # noqa: PLC0415
+
+            before, sys.stdin = sys.stdin, nothing
+            try:
+                main(argv)
+            finally:
+                sys.stdin = before
+    for path in workspace.project.iterdir():
+        if path.is_file():
+            path.unlink()

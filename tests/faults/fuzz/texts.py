@@ -1,0 +1,196 @@
+"""Parsers of texts: plans as files, commands, addresses, settings, shell lines and what is shown."""
+
+from collections.abc import Callable
+from pathlib import Path
+from random import Random
+
+from tests.faults.fuzz import odd
+from tests.faults.fuzz.target import Target
+from tests.formats.hostile_plans import FAMILIES
+from tildone.cli.parsing.args import parse
+from tildone.cli.program.bash_line import split_line
+from tildone.cli.verbs import ROOT
+from tildone.commands.slash import command
+from tildone.commands.targets import find_targets
+from tildone.config import load_valid
+from tildone.config.values import KEYS
+from tildone.core.numbers import numbered
+from tildone.core.plan import Phase, Plan, Status, Task
+from tildone.core.reduce import reduce
+from tildone.core.rules import Rules
+from tildone.errors import TildoneError
+from tildone.formats import detection, todotxt
+from tildone.formats.markdown import importer, reader
+from tildone.formats.markdown.writer import lossless_checklist
+from tildone.host.tools.shell_syntax import simple_commands
+from tildone.integrations.settings import jsonc, toml
+from tildone.kit.components.markdown import markdown_rows
+from tildone.kit.theme import Role
+from tildone.log.address import parse_address
+from tildone.loop.questions import ends_with_question
+from tildone.views.sanitize import printable, printable_lines, single_line
+
+CHECKLIST = """# Build
+- [x] Write the schema
+- [ ] Migrate #2
+  > a note
+* [-] Dropped
+1. [ ] Numbered
+## Ship
+- [!] Blocked <!--tildone "Blocked" -->
+"""
+TODO_TXT = "x 2026-01-02 2026-01-01 Write the schema +Build @home\n(A) 2026-01-01 Migrate due:2026-02-01 status:active\n"
+CLAUDE = (
+    '[{"content": "One", "status": "completed", "activeForm": "x"}, {"content": "Two", "status": "pending"}]',
+    '{"id": "3", "subject": "One", "description": "d", "status": "pending", "blocks": ["4"], "blockedBy": []}',
+)
+SETTINGS = """store = "plans.db"
+dialect = "indexed"
+max_nudges = 20
+max_cost = 2.5
+gate = "on"
+"todo.reminders.max" = 3
+
+[prices]
+"openai:x" = { input = 0.2, output = 0.6 }
+"""
+ADDRESSES = ("plans.db", "jsonl:plans", "postgresql://ada:s%40@db:5432/plans?sslmode=require", "memory:", "x:", "//h/p")
+SHELL = """git commit -m "a b" && make -j2 | tee 'log file' > out.txt 2>&1; echo $(date) `id` ${HOME} \\
+  & (cd /tmp; ls *.py) || sh -c "rm -rf x" <<END
+END
+"""
+COMMANDS = ("append", "start", "done", "drop", "rm", "edit", "copy", "export", "import", "help", "?", "Build", "1", "#2")
+OPTIONS = ("--json", "--session", "--store", "--", "-h", "--open", "--phase", "--dialect=brief", "--max-nudges", "1e999")
+JSONC = '{\n  // theirs\n  "mcpServers": {"other": {"command": "x", "args": ["a"]}}, /* c */ "hooks": [],\n}\n'
+TOML = '# theirs\nmodel = "x"\n[mcp_servers.other]\ncommand = "y"\nargs = ["a", "b"]\n[[hooks]]\nx = 1\n'
+BREAKS_OF_WORDS = " \t\n\"'><=;|&(:"
+
+Draw = Callable[[Random], str]
+
+
+def targets(folder: Path) -> list[Target]:
+    """Return the parsers of texts; `folder` is for settings."""
+    return [
+        Target("Markdown", like(CHECKLIST), _read_markdown),
+        Target("todo.txt", like(TODO_TXT), todotxt.read),
+        Target("lists of Claude Code", like(*CLAUDE), _read_claude, (ValueError, RecursionError)),
+        Target("format of a file", like(CHECKLIST, TODO_TXT, *CLAUDE), lambda text: detection.detect_format("x", text)),
+        Target("plans written and read", plan, _write_and_read),
+        Target("settings", like(SETTINGS), lambda text: _load(folder, text), weight=2),
+        Target("settings in variables", _variables, _load_variables, weight=3),
+        Target("store addresses", like(*ADDRESSES), _address),
+        Target("shell lines", like(SHELL), _split),
+        Target("command lines", _argv, lambda argv: parse(ROOT, argv), (TildoneError,), weight=1),
+        Target("completion", like(SHELL, "tildone todo do"), lambda line: split_line(line, BREAKS_OF_WORDS)),
+        Target("slash commands", _slash, lambda given: _typed(*given)),
+        Target("names of tasks", _named, lambda given: find_targets(*given)),
+        Target("settings in JSON", like(JSONC), _edit_json, (ValueError, RecursionError)),
+        Target("settings in TOML", like(TOML), _edit_toml, (ValueError, RecursionError, TildoneError), weight=2),
+        Target("text that is shown", like(CHECKLIST), _show),
+    ]
+
+
+def like(*samples: str) -> Draw:
+    """Return what draws texts like the samples."""
+    encoded = [sample.encode() for sample in samples]
+    words = samples[0].split()
+
+    def draw(luck: Random) -> str:
+        if luck.random() < 0.2:
+            return odd.text(luck, words)
+        return odd.mutated(luck, luck.choice(encoded)).decode("utf-8", luck.choice(("replace", "surrogateescape")))
+
+    return draw
+
+
+def plan(luck: Random) -> Plan:
+    """Return a plan with odd texts."""
+    pieces, statuses = luck.choice([*FAMILIES.values()]), list(Status)
+
+    def words() -> str:
+        return "".join(luck.choices(pieces, k=luck.randrange(1, 4)))
+
+    def task() -> Task:
+        return Task(words() or "x", luck.choice(statuses), tuple(words() for _ in range(luck.choice((0, 0, 1, 2)))))
+
+    phases = (Phase(words(), tuple(task() for _ in range(luck.randrange(4)))) for _ in range(luck.randrange(3)))
+    return numbered(Plan(tuple(phases)))
+
+
+def _read_markdown(text: str) -> None:
+    importer.read(text)
+    reader.read(text)
+
+
+def _read_claude(text: str) -> None:
+    detection.parse_file("x.json", detection.CLAUDE, text)
+
+
+def _write_and_read(given: Plan) -> None:
+    written = reader.read(lossless_checklist(given))
+    todotxt.read(todotxt.write(given).text)
+    assert len(written.plan.tasks) == len(given.tasks)
+
+
+def _load(folder: Path, text: str) -> None:
+    (folder / "tildone.toml").write_bytes(text.encode("utf-8", "surrogatepass"))
+    load_valid({}, {"HOME": str(folder)}, str(folder))
+
+
+def _variables(luck: Random) -> dict[str, str]:
+    names = luck.sample(KEYS, 3)
+    return {f"TILDONE_{name.upper()}": odd.text(luck, ("1", "on", *ADDRESSES)).replace("\0", "") for name in names}
+
+
+def _load_variables(environ: dict[str, str]) -> None:
+    load_valid({}, {"HOME": "/nowhere", **environ}, "/")
+
+
+def _address(text: str) -> None:
+    address = parse_address(text)
+    assert str(parse_address(str(address))) == str(address)
+    assert isinstance(address.redacted, str)
+
+
+def _split(line: str) -> None:
+    for windows in (False, True):
+        simple_commands(line, windows=windows)
+
+
+def _argv(luck: Random) -> list[str]:
+    words = (*(verb.name for verb in ROOT.verbs), *COMMANDS, *OPTIONS)
+    return [odd.word(luck, words) for _ in range(luck.randrange(1, 6))]
+
+
+def _slash(luck: Random) -> tuple[str, Plan]:
+    given = plan(luck)
+    texts = [task.text for task in given.tasks]
+    return f"{odd.word(luck, COMMANDS)} {odd.text(luck, (*COMMANDS, *texts))}", given
+
+
+def _typed(text: str, given: Plan) -> None:
+    reduce(given, command(text, given).steps or (), Rules())
+
+
+def _named(luck: Random) -> tuple[Plan, list[str]]:
+    given = plan(luck)
+    words = ("1", "#2", "1-3", "9" * 20, *(task.text for task in given.tasks))
+    return given, [odd.word(luck, words) for _ in range(luck.randrange(4))]
+
+
+def _edit_json(text: str) -> None:
+    jsonc.get(jsonc.put(text, ("mcpServers", "tildone"), {"command": "tildone"}), ("mcpServers",))
+    jsonc.remove(text, ("mcpServers", "other"))
+
+
+def _edit_toml(text: str) -> None:
+    toml.get(toml.merge(text, ("mcp_servers", "tildone"), {"command": "tildone"}), ("mcp_servers",))
+    toml.remove(text, ("mcp_servers", "other"))
+
+
+def _show(text: str) -> None:
+    list(markdown_rows(text, Role.TEXT))
+    ends_with_question(text)
+    single_line(text)
+    for shown in (printable(text), *printable_lines(text)):
+        assert "\x1b" not in shown

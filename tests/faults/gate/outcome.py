@@ -1,0 +1,32 @@
+"""How a simulated agent ended."""
+
+from dataclasses import dataclass
+
+from tildone.log.events import Tripped
+from tildone.session import Session
+from tildone.views.bounds import describe_bound
+
+MAX_CONTINUATIONS = 4000
+MAX_REQUESTS = 25_000
+"""Beyond every bound: an agent that is continued so often is continued for ever."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """How an agent ended: `count` is how often it was continued, in `tildone run` how many requests its model got.
+
+    `why` says what ended it; `done` means that no task is open. `notices` are what the person was told.
+    """
+
+    count: int
+    why: str
+    done: bool
+    notices: tuple[str, ...] = ()
+
+
+def end_of(session: Session, count: int, notices: tuple[str, ...] = ()) -> Ended:
+    """Return how an agent ended, according to the history of its session."""
+    done = not any(task.status.is_open for task in session.plan.tasks)
+    reached = session.state.tripped
+    why = describe_bound(reached.bound, reached.limit) if reached else "its plan is done" if done else "it stopped"
+    return Ended(count, why, done, notices)

@@ -1,0 +1,120 @@
+"""Simulated agents in `tildone run`: a host as the program opens it, and a model that does what the agent does.
+
+What the agent types in its shell is a command for the tool `bash`, and a file is changed with the tool `write`.
+"""
+
+import asyncio
+import contextlib
+import os
+import shlex
+import tempfile
+from collections.abc import AsyncGenerator, Iterator
+from pathlib import Path
+
+from tests.cli.person import PROGRAM
+from tests.faults.gate.actions import DIALECTS, REWRITES, ROOM, Action, Add, Call, Change, Command, Touch
+from tests.faults.gate.agents import Agent
+from tests.faults.gate.clock import running_ahead
+from tests.faults.gate.outcome import MAX_REQUESTS, Ended, end_of
+from tests.hooks.agent import Workspace, environment
+from tildone.dialects import dialect_named
+from tildone.host.content import TextBlock, tool_call
+from tildone.host.messages import AssistantMessage, StopReason, assistant_message
+from tildone.host.model import ChatRequest
+from tildone.host.stream_events import AnswerDone
+from tildone.host.tools.permissions import PermissionPolicy
+from tildone.core.plan import Plan
+from tildone.kit.signal import AbortSignal
+from tildone.session import Session
+from tildone.wiring import open_session, open_store
+from tildone.wiring.hosting import open_conversations, open_host
+
+ENVIRON = {"TILDONE_COUNTDOWN": "0", "PATH": f"{PROGRAM.parent}{os.pathsep}{os.environ.get('PATH', '')}"}
+
+NOT_CONTINUED = frozenset({"phased", "declared"})
+"""The dialects in which `tildone run` reminds an agent a few times or never, as the originals do.
+
+Honest workers do not stop there before their plan is done.
+"""
+
+
+class AgentModel:
+    """A model that does what a simulated agent does, one action in each answer, and sees the agent's plan."""
+
+    api = provider = id = "script"
+
+    def __init__(self, agent: Agent, dialect: str, session: Session) -> None:
+        self.agent, self.dialect, self.session = agent, dialect, session
+        self.room, self.rewrites = ROOM[dialect], dialect in REWRITES
+        self.hours = 0.0
+        self.requests = 0
+        self._turn = 0
+        self._stops = not agent.never_stops and not (agent.honest and dialect in NOT_CONTINUED)
+        self._actions: Iterator[Action] = iter([self.make(Add(agent.tasks[: self.room]))])
+
+    @property
+    def plan(self) -> Plan:
+        return self.session.plan
+
+    def make(self, change: Change) -> Action:
+        return DIALECTS[self.dialect](self.plan, change)
+
+    def wait(self, hours: float) -> None:
+        self.hours += hours
+
+    async def stream(
+        self, _request: ChatRequest, _signal: AbortSignal | None = None
+    ) -> AsyncGenerator[AnswerDone, None]:
+        self.requests += 1
+        assert self.requests <= MAX_REQUESTS, f"{self.agent.name} is never ended"
+        yield AnswerDone(self._answer())
+
+    async def close(self) -> None:
+        """There is nothing to close."""
+
+    def _answer(self) -> AssistantMessage:
+        action = next(self._actions, None)
+        if action is None and self._may_act():
+            self._actions, self._turn = self.agent.act(self, self._turn), self._turn + 1
+            action = next(self._actions, None) if not self._stops or self._turn == 1 else None
+        if action is None:
+            return assistant_message([TextBlock(f"Words {self._turn}.")], self, StopReason.STOP, 0)
+        return assistant_message([tool_call(f"call-{self.requests}", *self._call(action))], self, StopReason.TOOL_USE, 0)
+
+    def _may_act(self) -> bool:
+        return any(task.status.is_open for task in self.plan.tasks) or self.requests == 1
+
+    def _call(self, action: Action) -> tuple[str, dict[str, object]]:
+        match action:
+            case Call(tool, arguments):
+                return tool, arguments
+            case Command(words):
+                return "bash", {"command": shlex.join(("tildone", *words))}
+            case Touch(text):
+                return "write", {"path": "work.txt", "content": text}
+
+
+def run_host(agent: Agent, dialect: str) -> Ended:
+    """Run an agent in a host until it is not continued any more, or its plan is done."""
+    with tempfile.TemporaryDirectory() as folder:
+        project, home = Path(folder, "project"), Path(folder, "home")
+        (project / ".git").mkdir(parents=True)
+        home.mkdir()
+        workspace = Workspace(project, home, {"TILDONE_DIALECT": dialect, **ENVIRON})
+        with environment(workspace.environ), contextlib.chdir(project):
+            return asyncio.run(_run(agent, dialect, workspace))
+
+
+async def _run(agent: Agent, dialect: str, workspace: Workspace) -> Ended:
+    settings, project = workspace.settings, str(workspace.project)
+    store = open_store(settings)
+    model = AgentModel(agent, dialect, open_session(settings, dialect_named(dialect), store))
+    transcript = open_conversations(settings, project, kept=False).new()
+    policy = PermissionPolicy(("*",), allow_write=("*",))
+    host = open_host(settings, store, transcript, cwd=project, model=model, mode="print", policy=policy)
+    with running_ahead(lambda: model.hours):
+        await host.start()
+        await host.prompt("Go")
+        await host.over()
+        await host.close()
+    return end_of(model.session, model.requests)

@@ -14,21 +14,16 @@ from tildone.config.trust import is_trusted, revoke, set_trusted
 from tildone.config.values import KEYS, LIMITS
 from tildone.loop.decision import Patience
 
-EVERYTHING = """
+LOOSE = {name: (getattr(Patience(), LIMITS[name]) or 999) + 1 for name in LIMITS}
+"""Every bound, looser than its default."""
+
+EVERYTHING = f"""{"".join(f"{name} = {limit}{chr(10)}" for name, limit in LOOSE.items())}
 store = "planted.db"
 session = "another"
 dialect = "phased"
 model = "openai-chat:evil"
 session_dir = "here"
 user = "root"
-max_nudges = 21
-max_same = 4
-max_minutes = 241
-max_total = 501
-max_hours = 25
-max_requests = 5001
-max_idle_requests = 401
-max_cost = 1000
 countdown = 0
 gate = "off"
 "todo.enabled" = false
@@ -37,7 +32,7 @@ gate = "off"
 "tasks.todoClearDelay" = 0
 
 [prices]
-qwen3 = { input = 0, output = 0 }
+qwen3 = {{ input = 0, output = 0 }}
 """
 
 
@@ -86,7 +81,7 @@ def test_a_trusted_file_sets_everything(file: Path, home: dict[str, str]) -> Non
         "root",
         False,
     )
-    assert [getattr(settings, name) for name in LIMITS] == [21, 4, 241, 501, 25, 5001, 401, 1000]
+    assert [getattr(settings, name) for name in LIMITS] == list(LOOSE.values())
     assert (settings.countdown, len(settings.phases), len(settings.prices), settings.untrusted) == (0, 4, 1, ())
 
 

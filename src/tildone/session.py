@@ -5,18 +5,15 @@ What only some of its methods need is imported there: most hooks open a session 
 
 from __future__ import annotations
 
-from itertools import islice
-
-from tildone.core.numbers import same_content
 from tildone.core.plan import Plan
 from tildone.dialects.base import CompletedCall
 from tildone.errors import UnknownEvent
 from tildone.log import codec
-from tildone.log.events import Actor, Author, Call, Directive, DirectiveSet, Labelled, Nudged, PlanChanged, Tripped
+from tildone.log.events import Actor, Author, Call, Directive, DirectiveSet, Labelled, Nudged, Tripped
 from tildone.log.state import State, latest_state
 from tildone.log.tree import SessionHead
 from tildone.log.writer import SessionWriter
-from tildone.loop.decision import GiveUp, GoOn, Patience, Turn, Verdict, decide
+from tildone.loop.decision import GoOn, Patience, Turn, Verdict, judge
 from tildone.loop.holding import subagent_nudge, with_counts_of, without_taken
 from tildone.typing import TYPE_CHECKING
 from tildone.value import replace
@@ -33,9 +30,6 @@ if TYPE_CHECKING:
 
     Steps = Sequence[Step] | Callable[[Plan], Sequence[Step]]
 
-MAX_RECENT_EVENTS = 200
-"""How many events `recently_had` reads."""
-
 
 class Session:
     """One agent's plan and its history, in one dialect. Other processes may use the same session at the same time.
@@ -44,7 +38,8 @@ class Session:
     name under which the store records which head the model has seen; if it is empty, only this object remembers it.
     `taken` returns the numbers of the tasks that other agents work on: the agent neither does them nor waits for them.
     A subagent's session has a `parent`, with which it shares the bounds since a person last spoke. `files` returns a
-    fingerprint of the files that the agent works on; empty if it is unknown.
+    fingerprint of the files that the agent works on; empty if it is unknown. `source` names whose tasks these are in a
+    store that others use, too (`Task.source`).
     """
 
     def __init__(  # noqa: PLR0913  all dependencies are passed by name
@@ -70,6 +65,7 @@ class Session:
         self.author_of = author
         self._writer = SessionWriter(store, name, now, new_id, author)
         self.taken: Callable[[], frozenset[int]] = frozenset
+        self.source = ""
         self.parent: Session | None = None
         self.files: Callable[[], str] = str
         self._seen: tuple[str | None, Plan | None] = (None, None)
@@ -93,11 +89,6 @@ class Session:
     def held_state(self) -> State:
         """The state with the plan that the agent is held to: tasks that are `taken` by other agents count as closed."""
         return self._held(self.state)
-
-    def recently_had(self, plan: Plan) -> bool:
-        """Return whether the plan had the content of `plan` after one of the newest events on this branch."""
-        recent = islice(self.store.history(self.name), MAX_RECENT_EVENTS)
-        return any(isinstance(event.fact, PlanChanged) and same_content(event.fact.plan, plan) for event in recent)
 
     def call(self, tool_name: str, arguments: str | Mapping[str, Any]) -> Reply:
         """Execute a model's tool call. An invalid call gets an error reply and changes nothing."""
@@ -205,7 +196,9 @@ class Session:
 
     def context(self) -> str | None:
         """Return the text to add to the model's context at the start of its turn; None if there is none."""
-        return self.dialect.context(self.held_state.plan)
+        plan = self.held_state.plan
+        text = self.dialect.context(plan)
+        return text and self._told(text, plan)
 
     def checkout(self, event_id: str | None) -> Plan:
         """Move the head to another event, or before the first one if None. Return the plan there.
@@ -244,6 +237,7 @@ class Session:
         self, steps: Steps, actor: Actor, call: Call | None, rules: Rules | None = None, seen_by: str = ""
     ) -> Outcome:
         """Apply steps to the plan. If that changes it, record the change, and that the reader `seen_by` has seen it."""
+        from tildone.core.origins import Origin  # noqa: PLC0415  the same
         from tildone.core.reduce import Outcome  # noqa: PLC0415  see the module's docstring
         from tildone.loop.changing import change_plan  # noqa: PLC0415  the same
 
@@ -255,7 +249,8 @@ class Session:
             resolved = steps(state.plan) if callable(steps) else steps
             # An import by an agent's process restores a plan of the agent.
             by_user = actor is Actor.USER or (actor is Actor.IMPORT and not self.author_of(actor).agent)
-            return change_plan(state, resolved, rules or self.dialect.rules, call, by_user=by_user, taken=self.taken)
+            origin = Origin(by_user, self.source)
+            return change_plan(state, resolved, rules or self.dialect.rules, call, origin, self.taken)
 
         return self._writer.record(actor, choose_fact, lambda _: seen_by)
 
@@ -270,16 +265,16 @@ class Session:
         return with_counts_of(held, self.parent.state) if self.parent else held
 
     def _verdict(self, state: State, turn: Turn) -> tuple[Verdict, Fact | None]:
-        state = self._held(state)
-        decision = decide(state, self.patience, turn)
-        match decision:
-            case GoOn(_, _, count, repeats):
-                fact = Nudged(count, state.drift + 1, turn.fingerprint, repeats)
-                return Verdict(decision, self.dialect.carry_on(state.plan)), fact
-            case GiveUp(bound, limit) if not state.tripped:
-                return Verdict(decision), Tripped(bound, limit)
-            case _:
-                return Verdict(decision), None
+        held = self._held(state)
+        return judge(held, self.patience, turn, lambda: self._told(self.dialect.carry_on(held.plan), held.plan))
+
+    def _told(self, text: str, plan: Plan) -> str:
+        """Return a text about the plan that says which tasks came from elsewhere."""
+        if not any(task.source for task in plan.tasks):
+            return text
+        from tildone.views.sources import with_sources  # noqa: PLC0415  see the module's docstring
+
+        return with_sources(text, plan, self.source, numbered=self.dialect.numbered)
 
     def _moved(self, move: Callable[[], None]) -> Outcome:
         """Move the head and keep the directive: undo and checkout do not affect what the person wants."""

@@ -116,7 +116,7 @@ WITH_AUTHOR = Event(
     None,
     1,
     Actor.AGENT,
-    PlanChanged(flat(Task("x", number=1, from_user=True), Task("y"))),
+    PlanChanged(flat(Task("x", number=1, from_user=True), Task("y"), Task("z", number=3, source='"é'))),
     Author("Zoë", "claude:1"),
 )
 
@@ -131,7 +131,9 @@ def test_an_event_has_its_author_and_a_task_its_origin() -> None:
     assert text.count('"from_user":true') == 1
     assert decoded == WITH_AUTHOR
     assert isinstance(decoded.fact, PlanChanged)
-    assert [task.from_user for task in decoded.fact.plan.tasks] == [True, False]
+    assert [task.from_user for task in decoded.fact.plan.tasks] == [True, False, False]
+    assert [task.source for task in decoded.fact.plan.tasks] == ["", "", '"é']
+    assert text.count('"source":') == 1
     assert "by" not in codec.parse(codec.encode(Event("a", None, 1, Actor.TIMER, Nudged(1, 1))))
 
 

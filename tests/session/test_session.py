@@ -15,6 +15,7 @@ from tildone.core.ops import Append, At, Mark, Op, Write
 from tildone.core.plan import Phase, Plan, Task, flat
 from tildone.dialects.arguments import MAX_ARGUMENT_CHARACTERS
 from tildone.errors import HeadMoved, Refused, UnknownEvent
+from tildone.extensions.restoring import store_is_ahead
 from tildone.log.events import Actor, Bound, Call, Directive, Event, Labelled, Nudged, PlanChanged, Tripped
 from tildone.loop.decision import GiveUp, GoOn, Patience, Rest, RestReason, Turn
 from tildone.session import Session
@@ -353,16 +354,16 @@ def test_moving_the_head_is_retried() -> None:
     assert session.plan == Plan()
 
 
-def test_recently_had_finds_former_plans_of_the_branch() -> None:
+def test_a_former_plan_of_the_branch_is_found() -> None:
     """Undone plans are not found."""
     session = session_on()
     session.call("write_todos", ADD_TWO)
     session.call("edit_todos", {"action": "start", "indices": [0]})
 
-    assert session.recently_had(plan_of("a", "b"))
-    assert not session.recently_had(plan_of("a"))
+    assert store_is_ahead(session, plan_of("a", "b"))
+    assert not store_is_ahead(session, plan_of("a"))
     session.undo()
-    assert not session.recently_had(flat(Task("a", IN_PROGRESS), Task("b")))
+    assert not store_is_ahead(session, flat(Task("a", IN_PROGRESS), Task("b")))
 
 
 def test_only_events_of_the_session_can_be_labelled() -> None:

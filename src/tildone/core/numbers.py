@@ -35,7 +35,7 @@ def assign_numbers(before: Plan, after: Plan) -> Plan:
             if not number:
                 last_number += 1
                 number = last_number
-            tasks.append(Task(task.text, task.status, task.notes, number, task.from_user))
+            tasks.append(Task(task.text, task.status, task.notes, number, task.from_user, task.source))
         phases.append(Phase(phase.name, tuple(tasks)))
     return Plan(tuple(phases), last_number)
 

@@ -71,8 +71,9 @@ _BASIC = (Status.PENDING, Status.IN_PROGRESS, Status.COMPLETED, Status.ABANDONED
 class Task:
     """One thing to do. `number` never changes once it is assigned; 0 means none.
 
-    The newest note of a blocked task says what it waits for. `from_user` means that a person added the task; tasks that
-    differ in nothing else are equal, because files and tools that lists come from do not record it.
+    The newest note of a blocked task says what it waits for. `from_user` means that a person added the task. `source`
+    says where its text came from, such as "the file PLAN.md", unless it was written here. Tasks that differ in nothing
+    else are equal, because files and tools that lists come from record neither.
     """
 
     text: str
@@ -80,8 +81,9 @@ class Task:
     notes: tuple[str, ...] = ()
     number: int = 0
     from_user: bool = False
+    source: str = ""
 
-    __uncompared__ = ("from_user",)
+    __uncompared__ = ("from_user", "source")
 
 
 @value

@@ -171,7 +171,7 @@ def _mark(plan: Plan, target: Selector, status: Status, rules: Rules) -> tuple[P
     if status is Status.IN_PROGRESS and rules.focus is not Focus.ANY:
         others = [spot for spot in spots_where(plan, lambda task: task.status is status) if spot not in spots]
         plan = _change(plan, others, lambda task: replace(task, status=Status.PENDING))
-    return _change(plan, spots, lambda task: Task(task.text, status, task.notes, task.number, task.from_user)), ()
+    return _change(plan, spots, lambda task: replace(task, status=status)), ()
 
 
 def _move(plan: Plan, target: Selector, before: Selector | None, phase: str | None) -> tuple[Plan, tuple[Fault, ...]]:

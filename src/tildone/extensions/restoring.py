@@ -13,16 +13,20 @@ from collections.abc import Callable, Iterator
 from itertools import islice
 
 from tildone.agents.identity import AgentId
+from tildone.core.numbers import same_content
 from tildone.core.plan import Plan, Status
 from tildone.core.rules import Rules
 from tildone.host.extension_context import ConversationView
 from tildone.log.events import Event, PlanChanged
-from tildone.session import MAX_RECENT_EVENTS, Session
+from tildone.session import Session
 
 OpenSession = Callable[[str], Session]
 
 NO_RULES = Rules()
 """The rules for plans that are restored or imported: no limits, and no task is started automatically."""
+
+MAX_RECENT_EVENTS = 200
+"""How many events are searched for a former plan."""
 
 FORK = "fork"
 """The reason with which a forked conversation is opened."""
@@ -32,7 +36,7 @@ NOT_RESTORED = "The plan stays as it is: it was changed outside of this conversa
 
 def store_is_ahead(session: Session, last_plan: Plan | None) -> bool:
     """Return whether the store's history contains the last plan of the conversation, and may continue after it."""
-    return last_plan is None or session.recently_had(last_plan)
+    return last_plan is None or any(same_content(_plan(event), last_plan) for event in _recent_changes(session))
 
 
 def is_shared(session: Session, conversation: ConversationView) -> bool:

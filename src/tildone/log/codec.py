@@ -203,7 +203,7 @@ def _phase_out(phase: Phase) -> str:
     tasks = [
         f'{{"text":{_quoted(task.text)},"status":"{_STATUS_NAMES[task.status]}","number":{task.number}'
         f"{_FROM_USER if task.from_user else ''}}}"
-        if task.number and not task.notes
+        if task.number and not task.notes and not task.source
         else _task_out(task)
         for task in phase.tasks
     ]
@@ -213,8 +213,9 @@ def _phase_out(phase: Phase) -> str:
 def _task_out(task: Task) -> str:
     notes = f',"notes":[{",".join(map(_quoted, task.notes))}]' if task.notes else ""
     number = f',"number":{task.number}' if task.number else ""
-    from_user = _FROM_USER if task.from_user else ""
-    return f'{{"text":{_quoted(task.text)},"status":"{_STATUS_NAMES[task.status]}"{notes}{number}{from_user}}}'
+    source = f',"source":{_quoted(task.source)}' if task.source else ""
+    origin = f"{_FROM_USER if task.from_user else ''}{source}"
+    return f'{{"text":{_quoted(task.text)},"status":"{_STATUS_NAMES[task.status]}"{notes}{number}{origin}}}'
 
 
 _FROM_USER = ',"from_user":true'
@@ -256,7 +257,7 @@ def _phase_in(data: Json) -> Phase:
 
 def _task_in(data: Json) -> Task:
     notes, number, from_user = tuple(data.get("notes", ())), data.get("number", 0), data.get("from_user") is True
-    return Task(data["text"], _STATUSES[data["status"]], notes, number, from_user)
+    return Task(data["text"], _STATUSES[data["status"]], notes, number, from_user, str(data.get("source", "")))
 
 
 def _upcast(data: Json) -> Json:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tildone.core.ops import StartNext
-from tildone.core.origins import keep_origins
+from tildone.core.origins import Origin, keep_origins
 from tildone.core.reduce import Outcome, reduce
 from tildone.log.events import DirectiveSet, PlanChanged
 from tildone.loop.progress import progress_of
@@ -23,18 +23,17 @@ def change_plan(
     steps: Iterable[Step],
     rules: Rules,
     call: Call | None,
-    *,
-    by_user: bool,
+    origin: Origin,
     taken: Callable[[], frozenset[int]],
 ) -> tuple[Outcome, PlanChanged | None]:
     """Return the outcome of `steps`, and the fact if they change the plan.
 
-    `by_user` is the origin of new tasks. `taken` returns the numbers of the tasks that other agents work on, which
-    `StartNext` needs. The fact has the directive and the counts of the state; progress resets the counts.
+    `origin` is that of new tasks. `taken` returns the numbers of the tasks that other agents work on, which `StartNext`
+    needs. The fact has the directive and the counts of the state; progress resets the counts.
     """
     known = (StartNext(taken) if isinstance(step, StartNext) else step for step in steps)
     reduced = reduce(state.plan, known, rules)
-    after = keep_origins(reduced.before, reduced.after, by_user=by_user)
+    after = keep_origins(reduced.before, reduced.after, origin)
     outcome = Outcome(reduced.before, after, reduced.faults)
     if not outcome.changed:
         return outcome, None

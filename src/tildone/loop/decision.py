@@ -21,11 +21,13 @@ from enum import Enum
 
 from tildone.core.plan import Task
 from tildone.core.query import next_task, open_tasks
-from tildone.log.events import Bound, Directive, StopFingerprint
+from tildone.log.events import Bound, Directive, Nudged, StopFingerprint, Tripped
 from tildone.typing import TYPE_CHECKING
 from tildone.value import value
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from tildone.log.state import State
 
 
@@ -124,6 +126,20 @@ class Verdict:
 
     decision: Decision
     prompt: str | None = None
+
+
+def judge(
+    state: State, patience: Patience, turn: Turn, prompt: Callable[[], str]
+) -> tuple[Verdict, Nudged | Tripped | None]:
+    """Return the verdict at the end of a turn, and the fact that records it: the nudge, or a bound that is new."""
+    decision = decide(state, patience, turn)
+    match decision:
+        case GoOn(_, _, count, repeats):
+            return Verdict(decision, prompt()), Nudged(count, state.drift + 1, turn.fingerprint, repeats)
+        case GiveUp(bound, limit) if not state.tripped:
+            return Verdict(decision), Tripped(bound, limit)
+        case _:
+            return Verdict(decision), None
 
 
 def decide(state: State, patience: Patience, turn: Turn = Turn()) -> Decision:  # noqa: B008  frozen

@@ -110,6 +110,7 @@ def _phases(plan: Plan) -> list[dict[str, object]]:
             "tasks": [
                 {"text": task.text, "status": task.status.value, "notes": list(task.notes)}
                 | {"number": task.number, "from_user": task.from_user}
+                | ({"source": task.source} if task.source else {})
                 for task in phase.tasks
             ],
         }

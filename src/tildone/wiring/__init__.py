@@ -84,7 +84,7 @@ def open_session(
     under which the store records what the model has seen.
     """
     opened = store or open_store(settings)
-    return Session(
+    session = Session(
         opened,
         settings.session,
         dialect,
@@ -95,6 +95,10 @@ def open_session(
         author=_author(settings, opened, agent),
         reader=reader,
     )
+    if opened.user:
+        # Others use the store, too, on their machines.
+        session.source = _person(settings, opened)
+    return session
 
 
 def open_agents(settings: Settings) -> AgentRegistry:

@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import os
 
+from tildone.cli.transfer.reading import source_of
 from tildone.config import Settings
 from tildone.core.ops import Write
+from tildone.core.origins import with_source
 from tildone.core.plan import Phase, Plan, Task
 from tildone.core.query import open_tasks
 from tildone.core.rules import Rules
@@ -49,8 +51,9 @@ def plan_from_file(current: Plan, file: PlanFile, *, restart: bool) -> Plan:
 def take_over(session: Session, file: PlanFile, options: str, *, restart: bool) -> list[str]:
     """Make the file the plan of the session, which `options` name. Return what the person should know of it."""
     before = session.state.head
+    given = replace(file, plan=with_source(file.plan, source_of(file.path)))
     outcome = session.change(
-        lambda plan: (Write(plan_from_file(plan, file, restart=restart).phases),), Actor.IMPORT, NO_LIMITS
+        lambda plan: (Write(plan_from_file(plan, given, restart=restart).phases),), Actor.IMPORT, NO_LIMITS
     )
     notices = [f"{printable(file.path)}: {warning.text()}" for warning in file.warnings]
     here = {task.text for task in outcome.after.tasks}

@@ -11,8 +11,9 @@ from tildone.cli.output.screen import columns, put, put_spans
 from tildone.cli.output.summary import plan_summary
 from tildone.cli.parsing.table import ParsedArgs
 from tildone.cli.transfer.importing import amount, as_data, import_history, import_plan, warn_of_losses
-from tildone.cli.transfer.reading import STREAM, checked_format, file_title, read_files
+from tildone.cli.transfer.reading import STREAM, checked_format, file_title, read_files, source_of
 from tildone.cli.transfer.watch import watch
+from tildone.core.origins import with_source
 from tildone.core.plan import Phase, Plan
 from tildone.errors import UsageError
 from tildone.formats.conversion import ConversionWarning
@@ -70,7 +71,8 @@ def _merged(plans: Sequence[PlanFile]) -> PlanFile:
         title = file_title(file.path)
         stem = os.path.splitext(os.path.basename(os.path.abspath(file.path)))[0]
         name = title if file.path == STREAM else stem
-        phases += [replace(phase, name=phase.name or name) for phase in file.plan.phases]
+        plan = with_source(file.plan, source_of(file.path))
+        phases += [replace(phase, name=phase.name or name) for phase in plan.phases]
         warnings += [replace(warning, message=f"{warning.message} ({title})") for warning in file.warnings]
         if any(not phase.name for phase in file.plan.phases):
             warnings.append(ConversionWarning(f"tasks without a phase in {title} are in phase “{name}”"))

@@ -6,8 +6,9 @@ from tildone.cli.opening import open_to_read, session_title, settings_for
 from tildone.cli.output.amounts import counted
 from tildone.cli.output.warnings import print_warnings
 from tildone.cli.parsing.table import ParsedArgs
-from tildone.cli.transfer.reading import file_title
+from tildone.cli.transfer.reading import file_title, source_of
 from tildone.core.ops import Write
+from tildone.core.origins import with_source
 from tildone.core.plan import Plan
 from tildone.core.reduce import reduce
 from tildone.errors import Refused, StoreError
@@ -48,7 +49,7 @@ def import_plan(session: Session, file: PlanFile, args: ParsedArgs) -> Imported:
     """
     if not file.plan.tasks and session.plan.tasks and not args.has("force"):
         raise Refused(f"{file_title(file.path)} contains no tasks; to empty the plan, use --force or: tildone todo rm")
-    steps = (Write(file.plan.phases),)
+    steps = (Write(with_source(file.plan, source_of(file.path)).phases),)
     if args.has("dry-run"):
         outcome: Outcome = reduce(session.plan, steps, session.dialect.rules)
     else:

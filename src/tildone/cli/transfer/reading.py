@@ -55,6 +55,11 @@ def file_title(path: str) -> str:
     return "standard input" if path == STREAM else path
 
 
+def source_of(path: str) -> str:
+    """The file as the source of tasks: a model is told its name, but not where it is."""
+    return file_title(path) if path == STREAM else f"the file {os.path.basename(os.path.abspath(path))}"
+
+
 def read_files(paths: Sequence[str], format_: str | None) -> list[ImportFile]:
     """What the files contain; several task files of Claude Code from one folder are one list.
 

@@ -2,8 +2,8 @@
 
 Paths are resolved with all symbolic links before they are checked, so a link cannot lead out of the working directory.
 A command line is split into simple commands, and a pattern must cover each of them (`command_patterns`). A file is
-changed only if a pattern allows it. For anything else the person is asked; without a UI it is refused. This protects against
-mistakes of a model. It is not a sandbox: an allowed command runs with the person's own rights.
+changed only if a pattern allows it. For anything else the person is asked; without a UI it is refused. This protects
+against mistakes of a model. It is not a sandbox: an allowed command runs with the person's own rights.
 """
 
 from __future__ import annotations

@@ -171,6 +171,30 @@ def test_what_a_pattern_covers_is_said_when_it_is_given(person: Person) -> None:
     assert not (person.folder / "made").exists()
 
 
+def test_a_command_gets_a_secret_variable_only_if_it_is_passed(person: Person) -> None:
+    """Its value is redacted in the output and in the conversation; --continue passes it again."""
+    name = write_plan(person, '- [ ] Look: `echo "[$PGPASSWORD]" > seen; cat seen; test -e ready`\n')
+    seen = person.folder / "seen"
+    environ = {"PGPASSWORD": "a-password-of-this-test"}
+
+    person.run("run", name, *ALLOW_ALL, "--mode", "print", **environ)
+    held = seen.read_text(encoding="utf-8")
+    answer = person.run("run", name, *ALLOW_ALL, "--pass-env", "PGPASSWORD", **environ)
+    passed = seen.read_text(encoding="utf-8")
+    seen.unlink()
+    again = person.run("run", "--continue", "--mode", "print", **environ)
+
+    assert (held, passed, seen.read_text(encoding="utf-8")) == (
+        "[]\n",
+        "[a-password-of-this-test]\n",
+        "[a-password-of-this-test]\n",
+    )
+    assert "allowed as before: --pass-env PGPASSWORD\n" in again.err
+    assert "[[redacted]]" in answer.out
+    stored = "".join(file.read_text(encoding="utf-8") for file in conversation_files(person))
+    assert "a-password" not in answer.out + answer.err + stored
+
+
 def test_a_pattern_that_is_not_one_for_a_command_is_refused(person: Person) -> None:
     name = write_plan(person, "- [ ] Look: `true`\n")
 

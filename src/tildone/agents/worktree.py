@@ -7,9 +7,16 @@ path that `git status` reports, with its size and modification time, because ano
 change the output of git. Elsewhere, it covers all files except hidden ones and dependencies.
 
 What can go wrong: tildone's own files may be in the project and change at every stop, so the caller excludes them. Git
-might take an optional lock or run a command that the project configures (`core.fsmonitor`). Both are disabled, because
-the agent may be committing, and the project's settings are not trusted. A folder that is too large to read in time has
-no fingerprint (the empty string), because the part that was read could differ between two stops.
+might take an optional lock, which is disabled, because the agent may be committing.
+
+The project's settings are not trusted, so git runs none of the programs that they name. `git status` would run
+`core.fsmonitor`, the filters of files that may have changed, hooks if it wrote the index, and the program that fetches
+missing objects of a partial clone. All of them are overridden on the command line, which takes precedence over every
+file; the names of the filters are asked for first. In a submodule, git would start itself without these overrides, so
+it is told not to, and submodules are looked at one by one in the same way.
+
+A folder that is too large to read in time has no fingerprint (the empty string), because the part that was read could
+differ between two stops.
 """
 
 from __future__ import annotations
@@ -32,10 +39,18 @@ MAX_INSPECTED_FILES = 2000
 MAX_WALKED_FILES = 5000
 WALK_TIMEOUT_SECONDS = 0.5
 
-_GIT = ("git", "--no-optional-locks", "-c", "core.fsmonitor=")
-_STATUS = ("status", "--porcelain=v2", "--branch", "-z", "--untracked-files=all")
-_OTHER_REPOSITORY = frozenset({"GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_OBJECT_DIRECTORY", "GIT_PREFIX"})
-"""Variables that would make git look at another repository."""
+MAX_SUBMODULES = 20
+
+_GIT = ("git", "--no-optional-locks", "--no-pager", "-c", "core.fsmonitor=", "-c", f"core.hooksPath={os.devnull}")
+_SETTINGS = ("config", "--list", "--name-only", "-z")
+_STATUS = ("status", "--porcelain=v2", "--branch", "-z", "--untracked-files=all", "--ignore-submodules=dirty")
+_NO_FILTER = {"clean": "", "smudge": "", "process": "", "required": "false"}
+
+_KEPT_VARIABLES = frozenset({"GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_NOSYSTEM"})
+"""Other variables of git's could make it look at another repository or run a program."""
+
+_NO_PROGRAMS = {"GIT_ALLOW_PROTOCOL": "none", "GIT_NO_LAZY_FETCH": "1", "GIT_TERMINAL_PROMPT": "0"}
+"""Without an allowed protocol, nothing is fetched."""
 
 _DEPENDENCIES = frozenset({"node_modules", "__pycache__", "venv"})
 _FIELDS_BEFORE_PATH = {"1": 8, "2": 9, "u": 10, "?": 1}
@@ -47,23 +62,73 @@ def fingerprint(folder: str, excluded: Sequence[str] = ()) -> str:
 
     Paths that begin with one of `excluded` are ignored.
     """
-    status = _git_status(folder)
-    if status is not None:
-        return digest("\n".join(_lines_from_git(folder, status, excluded)))
-    lines = list(_lines_from_walk(folder, excluded))
-    return "" if None in lines else digest("\n".join(line for line in lines if line is not None))
+    deadline = monotonic() + GIT_TIMEOUT_SECONDS
+    status = _git_status(folder, deadline)
+    if status is None:
+        lines = list(_lines_from_walk(folder, excluded))
+        return "" if None in lines else digest("\n".join(line for line in lines if line is not None))
+    found = list(_lines_from_git(folder, status, excluded))
+    for submodule in _submodules(folder):
+        inner = _git_status(submodule, deadline)
+        found += [submodule, *_lines_from_git(submodule, inner or "", excluded)]
+    return digest("\n".join(found))
 
 
-def _git_status(folder: str) -> str | None:
+def _git_status(folder: str, deadline: float) -> str | None:
     """The output of `git status`; None if there is no repository or no git, or if it takes too long."""
     if not os.path.exists(os.path.join(folder, ".git")):
         return None
-    environ = {name: text for name, text in os.environ.items() if name not in _OTHER_REPOSITORY}
+    settings = _git_output(folder, _SETTINGS, deadline)
+    overrides = None if settings is None else _filter_overrides(settings)
+    return None if overrides is None else _git_output(folder, (*overrides, *_STATUS), deadline)
+
+
+def _git_output(folder: str, arguments: Sequence[str], deadline: float) -> str | None:
+    environ = {
+        name: text for name, text in os.environ.items() if not name.startswith("GIT_") or name in _KEPT_VARIABLES
+    }
     try:
-        output = command_output([*_GIT, "-C", folder, *_STATUS], environ, GIT_TIMEOUT_SECONDS)
+        command = [*_GIT, "-C", folder, *arguments]
+        output = command_output(command, environ | _NO_PROGRAMS, deadline - monotonic())
     except OSError:
         return None
     return None if output is None else os.fsdecode(output)
+
+
+def _filter_overrides(settings: str) -> list[str] | None:
+    """Options that disable every filter in the settings; None if one has a name that no option can contain."""
+    keys = [key for key in settings.split("\0") if key.startswith("filter.")]
+    names = dict.fromkeys(key.removeprefix("filter.").rpartition(".")[0] for key in keys)
+    if any("=" in name for name in names):
+        return None
+    pairs = [f"filter.{name}.{key}={text}" for name in names for key, text in _NO_FILTER.items()]
+    return [option for pair in pairs for option in ("-c", pair)]
+
+
+def _submodules(folder: str) -> list[str]:
+    """The submodules in a folder, including nested ones, that are inside it and not behind a link."""
+    found: list[str] = []
+    folder = os.path.normpath(folder)
+    folders, root = [folder], os.path.realpath(folder)
+    while folders:
+        outer = folders.pop()
+        for path in _submodule_paths(outer):
+            linkless = os.path.realpath(path) == os.path.join(root, os.path.relpath(path, folder))
+            inside = path.startswith(os.path.join(folder, "")) and linkless
+            if inside and path not in found and len(found) < MAX_SUBMODULES:
+                found.append(path)
+                folders.append(path)
+    return found
+
+
+def _submodule_paths(folder: str) -> list[str]:
+    try:
+        with open(os.path.join(folder, ".gitmodules"), encoding="utf-8", errors="replace") as file:
+            settings = [line.partition("=") for line in file]
+    except OSError:
+        return []
+    paths = [text.strip().strip('"') for key, _, text in settings if key.strip() == "path"]
+    return [os.path.normpath(os.path.join(folder, path)) for path in paths]
 
 
 def _lines_from_git(folder: str, status: str, excluded: Sequence[str]) -> Iterator[str]:

@@ -17,34 +17,47 @@ _BINARY = getattr(os, "O_BINARY", 0)
 
 
 def replace_file(
-    path: str, data: bytes, *, like: os.stat_result | None = None, mode: int = 0o666, durable: bool = True
+    path: str,
+    data: bytes,
+    *,
+    like: os.stat_result | None = None,
+    mode: int = 0o666,
+    durable: bool = True,
+    folder: int | None = None,
 ) -> None:
     """Make `data` the content of the file at `path`, which need not exist; its folder must exist.
 
     The file gets the permissions and, if allowed, the owner of `like`; without `like`, it gets `mode` under the umask.
     Without `durable`, there is no fsync: the replacement is atomic for readers, but a power failure may undo it.
+    With `folder`, the descriptor of an open folder, `path` is a name in it.
 
     Raises:
         OSError: it cannot be written; the file is unchanged.
     """
     draft = os.path.join(os.path.dirname(path), f".tildone-{os.urandom(6).hex()}.tmp")
     try:
-        write_new(draft, data, like=like, mode=mode, durable=durable)
-        publish(draft, path, durable=durable)
+        write_new(draft, data, like=like, mode=mode, durable=durable, folder=folder)
+        publish(draft, path, durable=durable, folder=folder)
     except BaseException:
-        remove_if_there(draft)
+        remove_if_there(draft, folder)
         raise
 
 
 def write_new(
-    path: str, data: bytes, *, like: os.stat_result | None = None, mode: int = 0o666, durable: bool = True
+    path: str,
+    data: bytes,
+    *,
+    like: os.stat_result | None = None,
+    mode: int = 0o666,
+    durable: bool = True,
+    folder: int | None = None,
 ) -> None:
-    """Create a file that does not exist yet; `like`, `mode` and `durable` as in `replace_file`.
+    """Create a file that does not exist yet; the options are those of `replace_file`.
 
     Raises:
         OSError: it exists, or cannot be written; in the latter case, a part of it may be left.
     """
-    file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _BINARY, mode)
+    file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _BINARY, mode, dir_fd=folder)
     try:
         if like is not None:
             _copy_owner_and_mode(file, path, like)
@@ -55,15 +68,15 @@ def write_new(
         os.close(file)
 
 
-def publish(draft: str, path: str, *, durable: bool = True) -> None:
+def publish(draft: str, path: str, *, durable: bool = True, folder: int | None = None) -> None:
     """Rename a finished file to `path`, replacing the file there. If `durable`, the rename is on disk on return.
 
     Raises:
         OSError: it cannot be moved.
     """
-    os.replace(draft, path)
+    os.replace(draft, path, src_dir_fd=folder, dst_dir_fd=folder)
     if durable:
-        sync_folder(path)
+        sync_folder(path, folder)
 
 
 def write_all(file: int, data: bytes) -> None:
@@ -73,27 +86,27 @@ def write_all(file: int, data: bytes) -> None:
         left = left[os.write(file, left) :]
 
 
-def remove_if_there(path: str) -> None:
-    """Remove a file, if it exists."""
+def remove_if_there(path: str, folder: int | None = None) -> None:
+    """Remove a file, if it exists; `folder` as in `replace_file`."""
     try:
-        os.unlink(path)
+        os.unlink(path, dir_fd=folder)
     except FileNotFoundError:
         return
 
 
-def sync_folder(path: str) -> None:
+def sync_folder(path: str, folder: int | None = None) -> None:
     """Flush the folder entry of the file at `path` to disk. Does nothing on Windows, which does not need it."""
     if sys.platform == "win32":
         return
     try:
-        folder = os.open(os.path.dirname(path) or ".", os.O_RDONLY)
+        readable = os.open(os.path.dirname(path) or ".", os.O_RDONLY, dir_fd=folder)
     except PermissionError:
         # A folder may be writable but not readable; then it cannot be flushed.
         return
     try:
-        os.fsync(folder)
+        os.fsync(readable)
     finally:
-        os.close(folder)
+        os.close(readable)
 
 
 def read_text(path: str) -> str | None:
@@ -136,7 +149,9 @@ def _copy_owner_and_mode(file: int, path: str, like: os.stat_result) -> None:
     # The owner comes first, because changing it clears some bits of the mode.
     if sys.platform != "win32":
         _try_chown(file, like)
-    os.chmod(path, stat.S_IMODE(like.st_mode))
+        os.fchmod(file, stat.S_IMODE(like.st_mode))
+    else:
+        os.chmod(path, stat.S_IMODE(like.st_mode))
 
 
 def _try_chown(file: int, like: os.stat_result) -> None:

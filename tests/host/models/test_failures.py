@@ -65,6 +65,21 @@ async def test_a_refused_key_is_traced_to_its_variable(spec: str, variable: str)
 
 
 @both_formats
+async def test_keys_in_an_error_are_redacted(spec: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Some providers repeat the key that they refuse."""
+    monkeypatch.setenv("GROQ_API_KEY", "value-of-another-key")
+    said = f"Incorrect API key provided: sk-proj-{'aB3' * 10}; value-of-another-key."
+    async with open_scripted(spec, {"error": 401, "message": said}, {"error": 500, "message": said}) as (model, _):
+        failures = [await failure(model) for _ in range(2)]
+
+    assert [str(each).splitlines()[0] for each in failures] == [
+        "401 Incorrect API key provided: [redacted]; [redacted].",
+        "500 Incorrect API key provided: [redacted]; [redacted].",
+    ]
+    assert [each.transient for each in failures] == [False, True]
+
+
+@both_formats
 async def test_an_unknown_model_is_named_with_those_that_the_server_has(spec: str) -> None:
     async with open_scripted(spec, {"error": 404, "message": "no such model"}) as (model, server):
         server.models = [f"{model.id}-2", "other"]

@@ -47,6 +47,7 @@ VERBS: VerbTable = Registry(
                 Option("max-nudges", "N", "Limit of consecutive nudges without progress (default: 20)."),
                 Option("allow", "PATTERN", "Run matching commands without asking ('git diff *'); repeatable."),
                 Option("allow-write", "PATTERN", "Change matching files without asking ('src/*', '*'); repeatable."),
+                Option("pass-env", "NAME", "Give commands this secret environment variable; repeatable."),
                 Option("outside", "", "Allow reading and writing files outside the working folder."),
                 Option("no-builtin-tools", "", "Disable the tools read, write, edit and bash."),
             ),

@@ -1,8 +1,8 @@
 """The options of a run, stored in its conversation, so that `tildone run --continue` needs none of them.
 
 They are a custom entry of the conversation file, which only its owner can read. An option on the command line replaces
-the stored one; patterns of --allow and --allow-write are added to the stored ones. Permissions are stored only if they
-were given on the command line: a permission that a person gave during the run ends with it.
+the stored one; values of --allow, --allow-write and --pass-env are added to the stored ones. Permissions are stored
+only if they were given on the command line: a permission that a person gave during the run ends with it.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from tildone.host.wire import JsonObject
 RUN_ENTRY = "tildone_run"
 TEXTS = ("session", "store", "model", "dialect", "max-nudges")
 SWITCHES = ("outside", "no-builtin-tools")
-PATTERNS = ("allow", "allow-write")
+PATTERNS = ("allow", "allow-write", "pass-env")
 
 
 def options_of_run(given: ParsedArgs, settings: Settings) -> JsonObject:
@@ -58,7 +58,7 @@ def with_stored_options(given: ParsedArgs, stored: JsonObject) -> ParsedArgs:
 
 
 def stored_patterns(stored: JsonObject, option: str) -> list[str]:
-    """Return the stored patterns of --allow or --allow-write."""
+    """Return the stored values of --allow, --allow-write or --pass-env."""
     patterns = stored.get(option)
     found = [pattern for pattern in patterns if isinstance(pattern, str)] if isinstance(patterns, list) else []
     return [pattern for pattern in found if option != "allow" or is_pattern(pattern)]

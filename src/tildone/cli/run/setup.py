@@ -194,5 +194,8 @@ def _policy(given: ParsedArgs) -> PermissionPolicy | None:
     if given.has("no-builtin-tools"):
         return None
     return PermissionPolicy(
-        given.values("allow"), outside=given.has("outside"), allow_write=given.values("allow-write")
+        given.values("allow"),
+        outside=given.has("outside"),
+        allow_write=given.values("allow-write"),
+        pass_env=given.values("pass-env"),
     )

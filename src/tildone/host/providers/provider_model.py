@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
 from collections.abc import AsyncGenerator
 from typing import cast
 
@@ -25,6 +26,7 @@ from tildone.host.providers.decoding import StreamAssembler, answer, usage_of
 from tildone.host.providers.encoding import history, parameters
 from tildone.host.providers.error_mapping import to_model_failure
 from tildone.host.providers.failure_hints import address_hint, refusal_hint
+from tildone.host.secrets import Redactor
 from tildone.host.stream_events import AnswerDone, BlockEvent, StreamEvent
 from tildone.kit.signal import AbortSignal
 from tildone.value import replace
@@ -106,16 +108,15 @@ class ProviderModel:
         arrived.put_nowait(AnswerDone(message))
 
     async def _explained(self, error: Exception) -> ModelFailure:
-        """Return the failure for an error, with a hint for the person if there is one."""
+        """Return the failure for an error, without secrets, and with a hint for the person if there is one."""
         failure = to_model_failure(error, self._inner.base_url)
         hint = ""
         if isinstance(error, ModelHTTPError) and not failure.transient:
             hint = await refusal_hint(error.status_code, self._inner, self.id)
         elif isinstance(error, ModelConnectionError):
             hint = address_hint(self._inner)
-        if not hint:
-            return failure
-        return ModelFailure(f"{failure}\n{hint}", transient=failure.transient, retry_after=failure.retry_after)
+        text = Redactor(os.environ).text(f"{failure}\n{hint}" if hint else str(failure))
+        return ModelFailure(text, transient=failure.transient, retry_after=failure.retry_after)
 
 
 def _with_usage(event: BlockEvent, used: RequestUsage) -> BlockEvent:

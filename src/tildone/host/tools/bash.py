@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from signal import strsignal
 from time import monotonic
 from typing import NotRequired, TypedDict
 
 from tildone.host.extension_context import ExtensionContext
+from tildone.host.secrets import Redactor, command_environment
 from tildone.host.tools.command_output import CommandOutput, OutputExcerpt
 from tildone.host.tools.permissions import PermissionGuard
 from tildone.host.tools.result_view import argument, result_view
@@ -60,8 +62,9 @@ def bash_tool(guard: PermissionGuard) -> ToolDefinition:
         if signal:
             signal.raise_if_aborted()
         started = monotonic()
-        output = CommandOutput(guard.create_output_file)
-        command = ShellCommand(line, ctx.cwd, output)
+        output = CommandOutput(guard.create_output_file, Redactor(os.environ))
+        environ = command_environment(os.environ, guard.policy.pass_env)
+        command = ShellCommand(line, ctx.cwd, output, environ)
         ending = await command.wait(seconds, signal, lambda: send_update(on_update, _partial_result(output)))
         return _result(command, ending, output.excerpt(), seconds, round((monotonic() - started) * 1000))
 

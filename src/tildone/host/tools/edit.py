@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import re
 from difflib import get_close_matches
 from itertools import islice
@@ -11,8 +10,8 @@ from typing import NotRequired, TypedDict
 
 from tildone.host.extension_context import ExtensionContext
 from tildone.host.tools.diffs import Hunk, Replacement, apply_replacements, hunks, unified_diff
-from tildone.host.tools.file_change import PreparedChange
-from tildone.host.tools.files import FileLocks, encoding_of, is_binary, read_file
+from tildone.host.tools.file_change import PreparedChange, content
+from tildone.host.tools.files import FileLocks, encoding_of, is_binary
 from tildone.host.tools.paths import display_path
 from tildone.host.tools.permissions import PermissionGuard
 from tildone.host.tools.result_view import argument, diff_view
@@ -107,9 +106,9 @@ def render_result(result: ToolResult, options: RenderOptions) -> Component | Non
 
 def _prepared(real: str, shown: str, params: EditParams) -> tuple[PreparedChange, ToolResult]:
     """Return the change, and the result to be returned once it is written."""
-    if not os.path.lexists(real):
+    data = content(real, shown)
+    if data is None:
         raise ToolFailure(f"{shown} does not exist; to make a file, use write")
-    data = read_file(real, shown)
     if is_binary(data):
         raise ToolFailure(f"{shown} is a binary file")
     encoding = encoding_of(data)

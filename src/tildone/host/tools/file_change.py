@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Sequence
 
 from tildone.host.tools.diffs import Hunk, changed_lines, unified_diff
@@ -39,7 +38,7 @@ class PreparedChange:
         Raises:
             ToolFailure: it cannot be written, or has changed since the change was prepared.
         """
-        if _content(self.path, self.shown) != self.before:
+        if content(self.path, self.shown) != self.before:
             raise ToolFailure(f"{self.shown} has changed in the meantime; read it again")
         replace_file(self.path, self.after, self.shown)
 
@@ -53,9 +52,19 @@ class ShownChange:
     lines: tuple[str, ...]
 
 
+def content(path: str, shown: str) -> bytes | None:
+    """Return the content of a file; None if it does not exist."""
+    try:
+        return read_file(path, shown)
+    except ToolFailure as failure:
+        if isinstance(failure.__cause__, FileNotFoundError):
+            return None
+        raise
+
+
 def whole_file(path: str, shown: str, data: bytes) -> PreparedChange:
     """Return the change that replaces all of a file."""
-    before = _content(path, shown)
+    before = content(path, shown)
 
     def hunks() -> tuple[str, Sequence[Hunk]]:
         old, new = _text(before or b""), _text(data)
@@ -78,10 +87,6 @@ def show_change(change: PreparedChange) -> ShownChange:
     hidden = len(lines) - MAX_DIFF_LINES
     more = (f"… {format_count(hidden, 'more line')} that cannot be shown here",) if hidden > 0 else ()
     return ShownChange(added, removed, (*lines[:MAX_DIFF_LINES], *more))
-
-
-def _content(path: str, shown: str) -> bytes | None:
-    return read_file(path, shown) if os.path.lexists(path) else None
 
 
 def _text(data: bytes) -> str:

@@ -8,7 +8,7 @@ import os
 import stat
 from weakref import WeakValueDictionary
 
-from tildone.files import atomic
+from tildone.host.tools.resolved_files import open_resolved, replace_resolved
 from tildone.host.tools.tool_failure import ToolFailure, os_failure
 from tildone.kit.formatting import format_size
 from tildone.value import value
@@ -67,39 +67,44 @@ def is_binary(data: bytes) -> bool:
 
 
 def read_file(path: str, shown: str) -> bytes:
-    """Return all bytes of a file.
+    """Return all bytes of the file at a resolved path.
 
     Raises:
         ToolFailure: it is not a regular file, is too large, or cannot be read.
     """
     try:
-        about = os.stat(path)
-        if not stat.S_ISREG(about.st_mode):
-            raise ToolFailure(f"{shown} is not a regular file")
-        if about.st_size > MAX_FILE_BYTES:
-            raise ToolFailure(
-                f"{shown} has {format_size(about.st_size)}; look at parts of it with bash (sed -n, grep, tail)"
-            )
-        with open(path, "rb") as file:
-            return file.read()
+        with open_resolved(path) as descriptor:
+            return read_descriptor(descriptor, shown)
     except OSError as error:
         raise os_failure(shown, error) from error
 
 
+def read_descriptor(descriptor: int, shown: str) -> bytes:
+    """Return all bytes of an open file.
+
+    Raises:
+        ToolFailure: it is not a regular file, or is too large.
+        OSError: it cannot be read.
+    """
+    about = os.fstat(descriptor)
+    if not stat.S_ISREG(about.st_mode):
+        raise ToolFailure(f"{shown} is not a regular file")
+    if about.st_size > MAX_FILE_BYTES:
+        raise ToolFailure(
+            f"{shown} has {format_size(about.st_size)}; look at parts of it with bash (sed -n, grep, tail)"
+        )
+    with open(descriptor, "rb", closefd=False) as file:
+        return file.read()
+
+
 def replace_file(path: str, data: bytes, shown: str) -> None:
-    """Create or replace a file atomically; an existing one keeps its mode and owner.
+    """Create or replace the file at a resolved path atomically; an existing one keeps its mode and owner.
 
     Raises:
         ToolFailure: it cannot be written.
     """
     try:
-        os.makedirs(os.path.dirname(path), exist_ok=True)
-        before = os.stat(path) if os.path.exists(path) else None
-        if before is not None and not stat.S_ISREG(before.st_mode):
-            raise ToolFailure(f"{shown} is not a regular file")
-        if before is not None and not os.access(path, os.W_OK):
-            raise ToolFailure(f"{shown} is read-only")
-        atomic.replace_file(path, data, like=before)
+        replace_resolved(path, data, shown)
     except OSError as error:
         raise os_failure(shown, error) from error
 

@@ -59,12 +59,14 @@ class PermissionPolicy:
 
     `allow` contains patterns for commands, like `git diff *`; `*` allows all commands. `allow_write` contains
     patterns for the files that may be changed, like `src/*`. `outside` allows files outside the working directory.
+    `pass_env` names secret environment variables that commands get all the same.
     """
 
     allow: tuple[str, ...] = ()
     outside: bool = False
     ask: Ask | None = ask_person
     allow_write: tuple[str, ...] = ()
+    pass_env: tuple[str, ...] = ()
 
 
 @value

@@ -6,13 +6,15 @@ import asyncio
 import base64
 import os
 import shlex
+import stat
 from collections.abc import Sequence
 from typing import NotRequired, TypedDict
 
 from tildone.host.extension_context import ExtensionContext
-from tildone.host.tools.files import encoding_of, is_binary, read_file
+from tildone.host.tools.files import encoding_of, is_binary, read_descriptor
 from tildone.host.tools.paths import decodable_name, display_path
 from tildone.host.tools.permissions import PermissionGuard
+from tildone.host.tools.resolved_files import RELATIVE, open_resolved
 from tildone.host.tools.result_view import argument, result_view
 from tildone.host.tools.similar_paths import similar_paths
 from tildone.host.tools.tool_failure import ToolFailure, os_failure
@@ -99,11 +101,17 @@ def render_result(result: ToolResult, options: RenderOptions) -> Component | Non
 
 def _read(real: str, cwd: str, first: int, count: int) -> ToolResult:
     shown = display_path(real, cwd)
-    if os.path.isdir(real):
-        return _windowed(_entries(real, shown), shown, first, count, noun="entry")
-    if not os.path.lexists(real):
-        raise ToolFailure(_missing(real, shown, os.path.realpath(cwd)))
-    data = read_file(real, shown)
+    try:
+        if not RELATIVE and os.path.isdir(real):
+            return _windowed(_entries(real), shown, first, count, noun="entry")
+        with open_resolved(real) as opened:
+            if stat.S_ISDIR(os.fstat(opened).st_mode):
+                return _windowed(_entries(opened), shown, first, count, noun="entry")
+            data = read_descriptor(opened, shown)
+    except FileNotFoundError:
+        raise ToolFailure(_missing(real, shown, os.path.realpath(cwd))) from None
+    except OSError as error:
+        raise os_failure(shown, error) from error
     mime_type = _image_type(data)
     if mime_type:
         return _image(data, mime_type, shown)
@@ -120,15 +128,20 @@ def _missing(real: str, shown: str, root: str) -> str:
     return f"{shown} does not exist. Did you mean {' or '.join(similar)}?" if similar else f"{shown} does not exist"
 
 
-def _entries(real: str, shown: str) -> str:
+def _entries(directory: int | str) -> str:
     """Return the entries of a directory, one per line, subdirectories first."""
-    try:
-        names = os.listdir(real)
-    except OSError as error:
-        raise os_failure(shown, error) from error
-    folders = {name for name in names if os.path.isdir(os.path.join(real, name))}
-    ordered = [f"{name}/" for name in sorted(folders)] + sorted(set(names) - folders)
+    with os.scandir(directory) as found:
+        is_folder = {entry.name: _is_folder(entry) for entry in found}
+    names, folders = set(is_folder), {name for name in is_folder if is_folder[name]}
+    ordered = [f"{name}/" for name in sorted(folders)] + sorted(names - folders)
     return "".join(f"{single_line(decodable_name(name))}\n" for name in ordered)
+
+
+def _is_folder(entry: os.DirEntry[str]) -> bool:
+    try:
+        return entry.is_dir()
+    except OSError:
+        return False  # a link that leads in a circle
 
 
 def _image_type(data: bytes) -> str:

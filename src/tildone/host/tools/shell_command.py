@@ -16,7 +16,7 @@ import select
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from enum import Enum
 from functools import partial
 from threading import Thread
@@ -50,8 +50,8 @@ class Ending(Enum):
 class ShellCommand:
     """One command, started when it is created."""
 
-    def __init__(self, line: str, cwd: str, output: CommandOutput) -> None:
-        """Start the command.
+    def __init__(self, line: str, cwd: str, output: CommandOutput, environ: Mapping[str, str]) -> None:
+        """Start the command with these environment variables.
 
         Raises:
             ToolFailure: the command cannot be started.
@@ -61,7 +61,7 @@ class ShellCommand:
         self._exited: asyncio.Future[int] = self._loop.create_future()
         self._drained: asyncio.Future[None] = self._loop.create_future()
         self._output_arrived = asyncio.Event()
-        self._pipe, self._process = _start_process(line, cwd)
+        self._pipe, self._process = _start_process(line, cwd, {**environ, **ENVIRONMENT})
         self._tree = ProcessTree(self._process.pid)
         # Daemon threads, because a background process may keep its end of the pipe open forever.
         Thread(target=self._read_output, daemon=True).start()
@@ -152,14 +152,14 @@ def _set_result(future: asyncio.Future[T], result: T) -> None:
         future.set_result(result)
 
 
-def _start_process(line: str, cwd: str) -> tuple[int, subprocess.Popen[bytes]]:
+def _start_process(line: str, cwd: str, environ: dict[str, str]) -> tuple[int, subprocess.Popen[bytes]]:
     """Start the process; return the read end of its output pipe, and the process."""
     read, write = os.pipe()
     try:
         return read, subprocess.Popen(  # noqa: S603  running given commands is its purpose; see `permissions`
             _arguments(line),
             cwd=cwd,
-            env=os.environ | ENVIRONMENT,
+            env=environ,
             stdin=subprocess.DEVNULL,
             stdout=write,
             stderr=write,

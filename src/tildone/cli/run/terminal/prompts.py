@@ -30,7 +30,8 @@ UNARMED = "Tab answers; what you type now goes into the line below"
 NO_REASON = "Why not? The model reads it. Enter alone says no without a reason"
 EXPLAINED = """\
 y  allows this one call. The next one is asked for again.
-a  allows everything that is named behind it, until this conversation ends.
+a  allows everything that is named behind it, until this conversation ends. A * is any arguments, except
+   those that run other programs or write other files.
 {plan}n  refuses this call; the model is told, and goes on.
 r  refuses it, and tells the model your reason.
 Esc and Ctrl-C refuse it and stop the model. Enter does nothing."""

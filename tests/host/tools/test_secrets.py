@@ -1,0 +1,173 @@
+"""Secrets: the environment of commands, and what is redacted in outputs and errors."""
+
+import os
+import time
+import timeit
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.host.tools.tool_bench import ToolBench
+from tildone.host.providers.failure_hints import KEY_VARIABLES
+from tildone.host.secrets import (
+    MAX_HELD_BYTES,
+    REDACTED,
+    Redactor,
+    StreamRedactor,
+    command_environment,
+    is_secret,
+)
+from tildone.host.tools.permissions import PermissionPolicy
+
+LETTERS = "aB3dE6gH9jK2mN5pQ8sT1vW4yZ7" * 2
+PRIVATE_KEY = (
+    f"-----BEGIN RSA PRIVATE KEY-----\nProc-Type: 4,ENCRYPTED\n\n{LETTERS}\n{LETTERS}=\n-----END RSA PRIVATE KEY-----"
+)
+KEYS = {
+    "OpenAI": f"sk-{LETTERS}",
+    "OpenAI project": f"sk-proj-{LETTERS}_x-y",
+    "Anthropic": f"sk-ant-api03-{LETTERS}-AA",
+    "GitHub": f"ghp_{LETTERS}",
+    "GitHub app": f"ghs_{LETTERS}",
+    "GitHub fine-grained": f"github_pat_{LETTERS}_{LETTERS}",
+    "GitLab": f"glpat-{LETTERS[:20]}",
+    "AWS": "AKIAIOSFODNN7EXAMPLE",
+    "Google": f"AIza{LETTERS[:35]}",
+    "Slack": "xoxb-1234567890-abcdefghij",
+    "Hugging Face": f"hf_{LETTERS[:34]}",
+    "npm": f"npm_{LETTERS[:36]}",
+    "JWT": f"eyJ{LETTERS}.{LETTERS}.{LETTERS}",
+    "private key": PRIVATE_KEY,
+    "OpenSSH": f"-----BEGIN OPENSSH PRIVATE KEY-----\n{LETTERS}\n-----END OPENSSH PRIVATE KEY-----",
+}
+VALUE = "correct horse battery stäple"
+ENVIRON = {"MY_PASSWORD": VALUE, "SHORT_TOKEN": "none", "AWS_REGION": "eu-central-1", "HOME": "/home/ada/project"}
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *sorted(set(KEY_VARIABLES.values())),
+        *("AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "AWS_PROFILE", "PGPASSWORD", "MYSQL_PWD", "GH_TOKEN"),
+        *("my_secret_thing", "DB_PASSWORD_FILE", "GOOGLE_APPLICATION_CREDENTIALS", "SSH_PASSPHRASE", "NPM_TOKEN"),
+    ],
+)
+def test_a_command_does_not_get_a_secret_unless_it_is_passed(name: str) -> None:
+    environ = {name: "x", "PATH": "/bin"}
+
+    assert command_environment(environ) == {"PATH": "/bin"}
+    assert command_environment(environ, [name]) == environ
+
+
+@pytest.mark.parametrize(
+    "name", ["PATH", "PWD", "OLDPWD", "TOKENIZERS_PARALLELISM", "KEYBOARD", "SSH_AUTH_SOCK", "LANG"]
+)
+def test_other_variables_are_not_secrets(name: str) -> None:
+    assert not is_secret(name)
+
+
+@pytest.mark.parametrize("key", KEYS.values(), ids=KEYS)
+def test_what_looks_like_a_key_is_redacted(key: str) -> None:
+    assert Redactor({}).text(f"key={key}, and more") == f"key={REDACTED}, and more"
+    assert Redactor({}).text(f'"{key}"') == f'"{REDACTED}"'
+
+
+def test_values_of_secret_variables_are_redacted() -> None:
+    redactor = Redactor(ENVIRON)
+
+    assert redactor.text(f"It is {VALUE}!") == f"It is {REDACTED}!"
+    assert redactor.data(f"It is {VALUE}!".encode()) == f"It is {REDACTED}!".encode()
+    assert redactor.text("none eu-central-1 /home/ada/project") == "none eu-central-1 /home/ada/project"
+
+
+def test_the_word_before_a_token_stays() -> None:
+    header = f"Authorization: Bearer {LETTERS}"
+
+    assert Redactor({}).text(header) == f"Authorization: Bearer {REDACTED}"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a task-oriented-but-very-long-word disk-usage-of-the-machine",
+        "The bearer of this letter",
+        "AKIAIOSFODNN7EXAMPLEandmore",
+        "-----BEGIN CERTIFICATE-----\nabc\n-----END CERTIFICATE-----",
+        "0123456789abcdef0123456789abcdef01234567",
+        "ünïcode ✓",
+    ],
+)
+def test_ordinary_text_stays(text: str) -> None:
+    assert Redactor(ENVIRON).text(text) == text
+    assert Redactor(ENVIRON).data(text.encode()) == text.encode()
+
+
+@given(
+    st.lists(st.sampled_from([*KEYS.values(), VALUE, " ", "\n", "word ", "-----BEGIN x\n", "\r"]), max_size=8),
+    st.lists(st.integers(1, 60), min_size=1),
+)
+def test_a_stream_is_redacted_wherever_it_is_cut(pieces: list[str], sizes: list[int]) -> None:
+    """A preview never shows a part of a secret."""
+    redactor, text = Redactor(ENVIRON), "".join(f"{piece} " for piece in pieces)
+    stream, data, out, at = StreamRedactor(redactor), text.encode(), b"", 0
+    while at < len(data):
+        size = sizes[at % len(sizes)]
+        out += stream.feed(data[at : at + size])
+        at += size
+        assert redactor.data(data).startswith(out)
+        assert LETTERS[:12].encode() not in stream.preview()
+
+    assert out + stream.finish() == redactor.data(data)
+
+
+@pytest.mark.parametrize("fill", ["x", "x ", f"{KEYS['AWS']}/"])
+def test_a_long_line_is_not_held_back_for_ever(fill: str) -> None:
+    """And where it is cut, no key is cut."""
+    key = KEYS["Anthropic"]
+    data = (fill * (MAX_HELD_BYTES // len(fill)) + f" {key} ").encode() * 3
+    stream, out = StreamRedactor(Redactor({})), b""
+    for at in range(0, len(data), 997):
+        out += stream.feed(data[at : at + 997])
+        assert len(out) > 0 or at < MAX_HELD_BYTES
+    out += stream.finish()
+
+    assert out == Redactor({}).data(data)
+    assert LETTERS.encode() not in out
+
+
+@pytest.mark.parametrize("piece", ["eyJ", "sk-", "-----BEGIN PRIVATE KEY-----", "Bearer ", "a.", "AKIA", "ghp_a", "-"])
+def test_the_time_is_proportional_to_the_length(piece: str) -> None:
+    """Twice as long a text takes about twice as long; with a quadratic step it would take four times as long."""
+    redactor = Redactor(ENVIRON)
+
+    def seconds(size: int) -> float:
+        text = piece * (size // len(piece))
+        return min(timeit.repeat(lambda: redactor.text(text), number=1, repeat=3, timer=time.process_time))
+
+    assert seconds(400_000) <= 3.2 * seconds(200_000) + 0.005
+
+
+async def test_a_command_sees_and_shows_no_secret(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "own-key-of-this-test")
+    monkeypatch.setenv("PGPASSWORD", "own-password-of-this-test")
+    line = f'echo "[$ANTHROPIC_API_KEY] [$PGPASSWORD]"; echo own-key-of-this-test; printf {KEYS["GitHub"]}'
+
+    held = await ToolBench(folder).bash(line)
+    passed = await ToolBench(folder, PermissionPolicy(allow=("*",), pass_env=("PGPASSWORD",))).bash(line)
+
+    assert held.text == f"[] []\n{REDACTED}\n{REDACTED}"
+    assert passed.text == f"[] [{REDACTED}]\n{REDACTED}\n{REDACTED}"
+
+
+async def test_the_file_with_all_of_an_output_is_redacted(folder: Path) -> None:
+    result = await ToolBench(folder).bash(f"for i in $(seq 3000); do echo $i {KEYS['OpenAI']}; done")
+
+    path = result.details["fullOutputPath"]
+    assert path is not None
+    with open(path, encoding="utf-8") as file:  # noqa: ASYNC230  nothing else runs
+        assert file.read() == "".join(f"{i} {REDACTED}\n" for i in range(1, 3001))
+    assert LETTERS not in result.text
+    assert os.stat(path).st_mode & 0o777 == 0o600
+    assert "all of it is in" in result.text

@@ -39,6 +39,7 @@ class Group:
 GROUPS = (
     Group("cold", (30,), (1,)),
     Group("hooks", (30,), (1,)),
+    Group("sizes", (15, 2_000, 10_000, 5_000), (1, 20, 20, 20)),
     Group("calls", (2000,), (3,)),
     Group("appending", (2000,), (3,)),
     Group("mcp", (1000, 15), (3, 1)),

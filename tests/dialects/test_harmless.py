@@ -34,7 +34,7 @@ phases = st.builds(Phase, texts, st.lists(tasks, min_size=1, max_size=4).map(tup
 plans = st.lists(phases, min_size=1, max_size=3).map(lambda found: Plan(tuple(found)))
 every_dialect = pytest.mark.parametrize("name", list(DIALECTS))
 
-CALLS = {
+CALLS: dict[str, list[tuple[str, dict[str, object]]]] = {
     "indexed": [("list_todos", {}), ("edit_todos", {"action": "start", "indices": [0]}), ("edit_todos", {})],
     "phased": [
         ("todo_write", {"ops": [{"op": "start", "task": HOSTILE}, {"op": "done", "phase": HOSTILE}]}),

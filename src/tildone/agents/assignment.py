@@ -53,7 +53,7 @@ def assign_session(
         if current is not None:
             return current
         agent = agents.get(agent_id)
-        earlier = agent or _earlier(agents, agent_id, pid, successor=successor)
+        earlier = agent or _earlier(agents, agent_id, pid, now, successor=successor)
         if earlier is not None and named_session in (None, earlier.session):
             reader = new_reader(agent_id, now) if successor and agent is None else earlier.reader
             agent = _renewed(replace(earlier, id=agent_id, reader=reader), pid or earlier.pid, now)
@@ -78,9 +78,9 @@ def _renewed(agent: Agent, pid: int, now: int) -> Agent:
     return replace(agent, pid=pid, last_active=now, started=start_time(pid))
 
 
-def _earlier(agents: AgentRegistry, agent_id: AgentId, pid: int, *, successor: bool) -> Agent | None:
+def _earlier(agents: AgentRegistry, agent_id: AgentId, pid: int, now: int, *, successor: bool) -> Agent | None:
     """The record that this agent has under another identity, or else the record of the agent that it succeeds."""
-    in_process = [agent for agent in agents.all() if pid and agent.pid == pid and not agent.is_subagent]
+    in_process = [agent for agent in agents.live(now) if pid and agent.pid == pid and not agent.is_subagent]
     same = [agent for agent in in_process if agent.id.is_process(pid) or agent_id.is_process(pid)]
     preceding = [agent for agent in in_process if successor and agent.id.integration == agent_id.integration]
     return max(same or preceding, key=lambda agent: agent.last_active, default=None)

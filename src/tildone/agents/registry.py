@@ -7,6 +7,9 @@ write its record, and facts that several of them write at the same time are sepa
 choice of a session depends on other records, and it is made under a lock (`tildone.agents.assignment`).
 
 A record that cannot be parsed is treated as missing: the agent is registered again, and its plan is not affected.
+
+A record stays for a month, and few agents are at work. Those that may be are listed in a folder of markers
+(`tildone.agents.live`), so that no hook reads the records of all agents that there have been.
 """
 
 from __future__ import annotations
@@ -24,6 +27,8 @@ from tildone.value import replace, value
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from tildone.agents.live import LiveMarkers
+
 FRESH_FOR_MS = 3_600_000
 """How long a record is valid without renewal, and how long an agent without a known process counts as active."""
 
@@ -31,6 +36,7 @@ ACTIVE_FOR_MS = 7 * 24 * 3_600_000
 """How long an agent counts as active after its last renewal while its process runs."""
 
 REMOVED_AFTER_MS = 30 * 24 * 3_600_000
+EXPIRY_EVERY_MS = 24 * 3_600_000
 
 CALLER_NOTE = "caller"
 """Name of a note about a process that runs several agents: the id of the one that is about to call a tool."""
@@ -74,6 +80,12 @@ class Agent:
         """Return whether the record is recent and belongs to process `pid` (0: unknown): it needs no renewal."""
         return pid in (0, self.pid) and now - self.last_active < FRESH_FOR_MS
 
+    def is_gone(self, now: int) -> bool:
+        """Return whether it is certainly not active, and will not be again before its record is renewed."""
+        if now - self.last_active >= ACTIVE_FOR_MS:
+            return True
+        return not self.is_active(now) and (not self.pid or sys.platform != "win32")
+
     def is_active(self, now: int) -> bool:
         """Return whether its process runs; if that cannot be determined, whether the record is recent."""
         if not self.pid or sys.platform == "win32":
@@ -106,9 +118,33 @@ class AgentRegistry:
             if agent is not None:
                 yield agent
 
+    def is_empty(self) -> bool:
+        """Return whether no agent is registered."""
+        try:
+            with os.scandir(self.folder) as entries:
+                return not any(entry.name.endswith(_RECORD) for entry in entries)
+        except OSError:
+            return True
+
+    def live(self, now: int) -> Iterator[Agent]:
+        """Yield the agents that may be at work: all but those whose process or time has certainly ended."""
+        markers = self._live
+        for name in markers.names(self._all_names):
+            path = os.path.join(self.folder, name + _RECORD)
+            agent = _load(path)
+            if agent is not None and not agent.is_gone(now):
+                yield agent
+                continue
+            markers.remove(name)
+            # Its own process may have renewed the record since it was read.
+            renewed = _load(path)
+            if renewed is not None and renewed != agent and not renewed.is_gone(now):
+                markers.add(name)
+                yield renewed
+
     def active(self, now: int) -> Iterator[Agent]:
         """Yield the agents that are active, as far as that can be determined, without subagents."""
-        return (agent for agent in self.all() if not agent.is_subagent and agent.is_active(now))
+        return (agent for agent in self.live(now) if not agent.is_subagent and agent.is_active(now))
 
     def save(self, agent: Agent) -> None:
         """Write an agent's record, replacing the one it had.
@@ -117,6 +153,13 @@ class AgentRegistry:
             StoreError: it cannot be written.
         """
         self._write(self._path(agent.id), _encode(agent))
+        # After the record: whoever removes the marker of an agent looks at its record once more.
+        try:
+            markers = self._live
+            markers.names(self._all_names)
+            markers.add(digest(str(agent.id)))
+        except OSError as error:
+            raise StoreError(f"cannot write in {self.folder}: {error.strerror}") from error
 
     def remove(self, agent_id: AgentId) -> None:
         """Remove an agent's record and notes, but neither its plan nor what a resumed conversation still needs."""
@@ -157,7 +200,9 @@ class AgentRegistry:
         return text
 
     def remove_expired(self, now: int) -> None:
-        """Remove records and notes that are older than `REMOVED_AFTER_MS`."""
+        """Remove records and notes that are older than `REMOVED_AFTER_MS`; at most once a day, as it reads them all."""
+        if not self._live.is_due(EXPIRY_EVERY_MS, now):
+            return
         for name in self._names():
             path = os.path.join(self.folder, name)
             try:
@@ -166,6 +211,16 @@ class AgentRegistry:
                 continue
             if expired and not name.startswith("."):
                 _remove_file(path)
+
+    @property
+    def _live(self) -> LiveMarkers:
+        # Late, because a hook with nothing to say needs to know of no other agent.
+        from tildone.agents.live import LiveMarkers  # noqa: PLC0415  see above
+
+        return LiveMarkers(self.folder)
+
+    def _all_names(self) -> list[str]:
+        return [name.removesuffix(_RECORD) for name in self._names() if name.endswith(_RECORD)]
 
     def _names(self) -> list[str]:
         try:

@@ -7,7 +7,7 @@ from tildone.agents.registry import MODEL_NOTE
 from tildone.dialects import DEFAULT_DIALECT, dialect_named, dialect_of_tool
 from tildone.dialects.native import NATIVE
 from tildone.hooks.fast_path import CONTINUING
-from tildone.hooks.native_lists import TOOL_SEPARATOR, newest_calls
+from tildone.hooks.native_lists import TOOL_SEPARATOR, newest_tool
 from tildone.ids import now
 from tildone.integrations.record import HookPoint
 from tildone.log.events import Author
@@ -84,9 +84,9 @@ def _claimed(settings: Settings, store: Store, agent: Agent) -> frozenset[int]:
 def session_of(settings: Settings, store: Store, author: Callable[[], Author], reader: str) -> Session:
     """Return the session that the settings name, in the dialect in which its agent is spoken to."""
     session = open_session(settings, NATIVE, store, author, reader)
-    newest = next(newest_calls(session), None)
-    if newest is None or TOOL_SEPARATOR not in newest.tool:
-        name = settings.dialect or (dialect_of_tool(newest.tool) if newest else None)
+    tool = newest_tool(session, open_agents(settings))
+    if TOOL_SEPARATOR not in tool:
+        name = settings.dialect or dialect_of_tool(tool)
         session.dialect = dialect_named(name or DEFAULT_DIALECT)
     return session
 

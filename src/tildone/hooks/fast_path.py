@@ -100,7 +100,7 @@ def _agent(agents: AgentRegistry, agent_id: AgentId, pid: int, settings: Setting
     if agent is not None:
         fresh = agent.is_fresh(pid, _now())
         return agent if fresh and settings.named_session in (None, agent.session) else None
-    return Agent(agent_id, settings.session) if next(agents.all(), None) is None else None
+    return Agent(agent_id, settings.session) if agents.is_empty() else None
 
 
 def _summary(settings: Settings, agent: Agent) -> SessionSummary | None:

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from itertools import islice
 
+from tildone.agents.identity import AgentId
 from tildone.core.plan import Status
+from tildone.errors import StoreError
 from tildone.log.events import PlanChanged
 from tildone.log.json_scanner import parse
 from tildone.typing import TYPE_CHECKING
@@ -18,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from typing import Any
 
+    from tildone.agents.registry import AgentRegistry
     from tildone.integrations.record import Integration
     from tildone.log.events import Call, Event
     from tildone.session import Session
@@ -27,6 +30,12 @@ TOOL_SEPARATOR = "/"
 
 MAX_EVENTS = 2000
 """How many events are searched for calls, newest first."""
+
+FEW_EVENTS = 5
+"""So many events are read again by every hook: a note would save nothing."""
+
+NOTED_SESSION, TOOL_NOTE = "session", "tool"
+"""In place of a coding agent's name in a note about a session; the note of the newest tool that changed it."""
 
 MAX_NATIVE_TASKS = 500
 """A longer list is ignored: no model works through it."""
@@ -59,9 +68,32 @@ class NativeTask:
     is_deleted: bool = False
 
 
-def newest_calls(session: Session) -> Iterator[Call]:
-    """Yield the tool calls that changed the plan, newest first."""
-    return (call for _, call in calls_with_events(session))
+def newest_tool(session: Session, agents: AgentRegistry) -> str:
+    """Return the tool whose call was the newest one to change the plan; empty if there was none.
+
+    A person may have changed a long plan many times since, and reading those changes takes time. They are read once:
+    a note holds what was found, and at which event.
+    """
+    key = AgentId(NOTED_SESSION, session.name)
+    noted_head, _, tool = agents.note(key, TOOL_NOTE).partition(" ")
+    newest, passed = "", 0
+    for event in islice(session.store.history(session.name), MAX_EVENTS):
+        newest = newest or event.id
+        if event.id == noted_head:
+            break
+        if isinstance(event.fact, PlanChanged) and event.fact.call is not None:
+            tool = event.fact.call.tool
+            break
+        passed += 1
+    else:
+        tool = ""
+    if passed > FEW_EVENTS:
+        try:
+            agents.set_note(key, TOOL_NOTE, f"{newest} {tool}")
+        except StoreError:
+            # They are read again next time.
+            return tool
+    return tool
 
 
 def calls_with_events(session: Session) -> Iterator[tuple[Event, Call]]:

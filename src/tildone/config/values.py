@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from tildone.errors import UsageError
+from tildone.errors import MAX_DIGITS, UsageError, shortened
 from tildone.log.address import StoreAddress, parse_address
 from tildone.typing import TYPE_CHECKING
 from tildone.value import replace
@@ -50,8 +50,8 @@ def parsed(key: str, text: str) -> Any:
         return _amount(key, text)
     if key not in NUMBERS:
         return text
-    if not text.isdecimal():
-        raise UsageError(f"{flag(key)} must be a whole number, 0 or more, not {text!r}")
+    if not text.isdecimal() or len(text) > MAX_DIGITS:
+        raise UsageError(f"{flag(key)} must be a whole number, 0 or more, not {shortened(text)!r}")
     return int(text)
 
 
@@ -93,5 +93,5 @@ def _amount(key: str, text: str) -> float:
     except ValueError:
         amount = _INFINITY
     if not 0 <= amount < _INFINITY:
-        raise UsageError(f"{flag(key)} must be a number of dollars, 0 or more, not {text!r}")
+        raise UsageError(f"{flag(key)} must be a number of dollars, 0 or more, not {shortened(text)!r}")
     return amount

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tildone.errors import closest, nearest
+from tildone.errors import closest, nearest, shortened
 
 VERBS = ("todo", "call", "log", "undo", "redo", "checkout", "export", "install", "uninstall", "status", "sessions")
 
@@ -49,3 +49,13 @@ def test_a_hint_names_the_closest_or_where_to_look(
     typed: str, known: tuple[str, ...], otherwise: str, hint: str
 ) -> None:
     assert nearest(typed, known, otherwise) == hint
+
+
+def test_a_long_value_is_shown_shortened() -> None:
+    assert shortened("9" * 40) == "9" * 40
+    assert shortened("9" * 5000) == "9" * 40 + "…"
+
+
+def test_a_very_long_word_is_compared_with_nothing() -> None:
+    """The time that it takes grows with its length."""
+    assert closest("status" * 5000, ("status",) * 100) == []

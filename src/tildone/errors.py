@@ -29,6 +29,10 @@ MAX_ERRORS, CHARACTERS_PER_ERROR = 3, 3
 """Words are close if they differ by at most three typing errors, and by at most one in three characters."""
 
 
+MAX_DIGITS, MAX_SHOWN = 15, 40
+"""How many digits a number of a person may have, and how many characters of an invalid value are shown."""
+
+
 class TildoneError(Exception):
     """An error that the caller or the operator has to act on."""
 
@@ -79,6 +83,11 @@ class StoreTooNew(StoreError):
     """The store was written by a newer tildone than this one."""
 
 
+def shortened(given: str) -> str:
+    """Return an invalid value as a message shows it: its beginning, if it is long."""
+    return given if len(given) <= MAX_SHOWN else f"{given[:MAX_SHOWN]}…"
+
+
 def nearest(word: str, known: tuple[str, ...], otherwise: str = "") -> str:
     """Return a hint for an unknown word: the closest known ones; if none is close, `otherwise` or a short list."""
     close = closest(word, known)
@@ -97,6 +106,8 @@ def did_you_mean(names: list[str]) -> str:
 
 def closest(word: str, known: tuple[str, ...]) -> list[str]:
     """Return up to three known words that differ from `word` by a typing error or that it begins, closest first."""
+    if len(word) > MAX_SHOWN:
+        return []
     typed = word.lower().lstrip("-")
     ranked = []
     for name in known:

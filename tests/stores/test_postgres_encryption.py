@@ -132,7 +132,7 @@ def clear_text_server(host: str) -> Iterator[tuple[int, list[bytes]]]:
                 connection, _ = listener.accept()
             except OSError:
                 return
-            with connection:
+            with connection, suppress(ConnectionError):
                 while data := connection.recv(1024):
                     received.append(data)
                     connection.sendall(b"N" if data in {SSL_REQUEST, GSS_REQUEST} else PASSWORD_REQUEST)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from tildone.errors import UsageError
+from tildone.errors import MAX_DIGITS, UsageError, shortened
 from tildone.log.address import StoreAddress, parse_address
 from tildone.typing import TYPE_CHECKING
 from tildone.value import replace
@@ -29,9 +29,6 @@ AMOUNTS = ("max_cost",)
 BOUNDS = tuple(name for name in LIMITS if name not in AMOUNTS)
 NUMBERS = (*BOUNDS, "countdown")
 CHOICES = {"gate": ("on", "off")}
-MAX_DIGITS = 18
-"""How many digits a number may have: those of a SQLite integer. Python refuses to read some thousands."""
-
 KEYS = (*TEXTS, *NUMBERS, *AMOUNTS, *CHOICES)
 PHASES = ("todo.enabled", "todo.reminders", "todo.reminders.max", "tasks.todoClearDelay")
 """Settings of the phased extension, which checks their values itself. They can be set in files only."""
@@ -65,10 +62,8 @@ def parsed(key: str, text: str) -> Any:
         return _amount(key, text)
     if key not in NUMBERS:
         return text
-    if not text.isdecimal():
-        raise UsageError(f"{flag(key)} must be a whole number, 0 or more, not {text!r}")
-    if len(text) > MAX_DIGITS:
-        raise UsageError(f"{flag(key)} must have at most {MAX_DIGITS} digits, not {len(text)}")
+    if not text.isdecimal() or len(text) > MAX_DIGITS:
+        raise UsageError(f"{flag(key)} must be a whole number, 0 or more, not {shortened(text)!r}")
     return int(text)
 
 
@@ -110,5 +105,5 @@ def _amount(key: str, text: str) -> float:
     except ValueError:
         amount = _INFINITY
     if not 0 <= amount < _INFINITY:
-        raise UsageError(f"{flag(key)} must be a number of dollars, 0 or more, not {text!r}")
+        raise UsageError(f"{flag(key)} must be a number of dollars, 0 or more, not {shortened(text)!r}")
     return amount

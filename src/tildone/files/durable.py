@@ -35,6 +35,8 @@ def make_folder(path: str) -> None:
         make_private_folder(path)
     except OSError as error:
         raise store_error(path, error) from error
+    except ValueError as error:
+        raise StoreError(f"{path!r} is not a valid file name: {error}") from error
 
 
 def append(path: str, lines: bytes, mtime: int | None = None) -> None:

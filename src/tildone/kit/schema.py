@@ -51,7 +51,7 @@ def coerce_arguments(schema: Schema, given: Any) -> Any:
     if schema["type"] == "integer" and isinstance(given, str) and _is_integer(given):
         return int(given)
     if schema["type"] == "string" and isinstance(given, int | float) and not isinstance(given, bool):
-        return str(int(given)) if given == int(given) else str(given)
+        return str(int(given)) if isinstance(given, float) and given.is_integer() else str(given)
     return given
 
 

@@ -6,7 +6,7 @@ from tildone.agents.servers import ANY_AGENT, ProvidedTools
 from tildone.cli.opening import settings_for
 from tildone.cli.parsing.table import ParsedArgs
 from tildone.dialects import dialect_named
-from tildone.errors import UsageError
+from tildone.errors import MAX_DIGITS, UsageError, shortened
 from tildone.typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -67,6 +67,6 @@ def _serve_http(args: ParsedArgs, settings: Settings) -> int:
 def _port(args: ParsedArgs) -> int:
     """The port to listen on; 0 means any free one."""
     given = args.options.get("port", str(DEFAULT_PORT))
-    if not given.isdecimal() or int(given) > MAX_PORT:
-        raise UsageError(f"--port requires a number from 0 to {MAX_PORT}, not {given!r}")
+    if not given.isdecimal() or len(given) > MAX_DIGITS or int(given) > MAX_PORT:
+        raise UsageError(f"--port requires a number from 0 to {MAX_PORT}, not {shortened(given)!r}")
     return int(given)

@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     from tildone.kit.theme import Span
 
 
+MAX_COLUMNS_DIGITS = 6
+
+
 def prepare() -> None:
     """Encode output as UTF-8, with unencodable characters escaped, so that printing never fails."""
     for stream in (sys.stdout, sys.stderr):
@@ -85,9 +88,8 @@ def columns(stream: TextIO | None = None) -> int | None:
     """The width of the terminal; None, for unlimited, if there is none."""
     if not on_terminal(stream):
         return None
-    given = os.environ.get("COLUMNS", "")
-    if given.isdecimal() and int(given):
-        return int(given)
+    if given := _columns_given():
+        return given
     try:
         return os.get_terminal_size((stream or sys.stdout).fileno()).columns or None
     except OSError:
@@ -96,8 +98,13 @@ def columns(stream: TextIO | None = None) -> int | None:
 
 def width_of_text() -> int | None:
     """The width for running text: that of the terminal or, in a pipe, $COLUMNS if it is set; None for no limit."""
+    return columns() or _columns_given() or None
+
+
+def _columns_given() -> int:
+    """The value of $COLUMNS; 0 if it is not set, or is no width."""
     given = os.environ.get("COLUMNS", "")
-    return columns() or (int(given) if given.isdecimal() and int(given) else None)
+    return int(given) if given.isdecimal() and len(given) <= MAX_COLUMNS_DIGITS else 0
 
 
 def moment(at: int) -> str:

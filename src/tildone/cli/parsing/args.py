@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
+
 from tildone.cli.parsing.table import ParsedArgs, Verb, command
-from tildone.errors import UsageError, nearest
+from tildone.errors import UsageError, nearest, shortened
 from tildone.typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -20,6 +22,8 @@ def parse(root: Verb, argv: Sequence[str]) -> ParsedArgs:
     Raises:
         UsageError: a verb, an option or the number of arguments is wrong.
     """
+    for arg in argv:
+        _check_characters(arg)
     path, positional, occurrences = [root], list[str](), list[tuple[str, str]]()
     pending = iter(argv)
     options_ended = False
@@ -35,6 +39,16 @@ def parse(root: Verb, argv: Sequence[str]) -> ParsedArgs:
         _check_options(args)
         _check_count(args)
     return args
+
+
+def _check_characters(arg: str) -> None:
+    """Check that an operating system could have passed the argument: a calling program may pass any text."""
+    try:
+        os.fsencode(arg)
+    except UnicodeEncodeError as error:
+        raise UsageError(f"no command line contains half of a character: {shortened(arg)!r}") from error
+    if "\0" in arg:
+        raise UsageError(f"no command line contains the character NUL: {shortened(arg)!r}")
 
 
 def _is_option(arg: str) -> bool:

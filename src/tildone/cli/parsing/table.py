@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tildone.errors import UsageError
+from tildone.errors import MAX_DIGITS, UsageError, shortened
 from tildone.typing import TYPE_CHECKING
 from tildone.value import value
 
@@ -109,8 +109,8 @@ class ParsedArgs:
         given = self.options.get(option)
         if given is None:
             return default
-        if not given.isdecimal() or int(given) == 0:
-            raise UsageError(f"--{option} requires a positive number, not {given!r}")
+        if not given.isdecimal() or len(given) > MAX_DIGITS or int(given) == 0:
+            raise UsageError(f"--{option} requires a positive number, not {shortened(given)!r}")
         return int(given)
 
 

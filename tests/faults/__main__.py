@@ -1,9 +1,10 @@
 """`python -m tests.faults [short|long|gate|repeat] …`: the campaign, its parts, or one input again.
 
-    short [seed=N]                          every part, in less than a minute
-    long [seed=N] [inputs=N] [minutes=N]    every part, with at least a million inputs, in up to an hour (the default)
-    gate [write]                            the table of agents against the gate; `write` puts it into the documentation
-    repeat seed=N input=N PARSER            feed one odd input to its parser again
+short [PART…] [seed=N]                  every part, or those named, in less than a minute
+long [PART…] [seed=N] [inputs=N]        the same with a million odd inputs (the default), or with so many
+long [PART…] [seed=N] minutes=N         the same with odd inputs for so many minutes
+gate [write]                            the table of agents against the gate; `write` puts it into the documentation
+repeat seed=N input=N PARSER            feed one odd input to its parser again
 """
 
 import sys
@@ -15,6 +16,8 @@ from tests.faults import campaign, tally
 from tests.faults.fuzz.worker import all_targets
 from tests.faults.gate.table import ALL_AGENTS, PAGE, page, run_table, tables
 
+MAX_MINUTES, UNLIMITED = 24 * 60, 10**12
+
 
 def main(argv: list[str]) -> int:
     """Run what the words name, and return the exit code."""
@@ -25,15 +28,18 @@ def main(argv: list[str]) -> int:
         return gate(write=words == ["write"])
     if form == "repeat":
         return repeat(options["seed"], int(options["input"]), " ".join(words))
-    if form not in ("short", "long") or words or not options.keys() <= {"seed", "inputs", "minutes"}:
+    parts = [word.replace("-", " ") for word in words]
+    known = form in ("short", "long") and set(parts) <= campaign.PARTS.keys()
+    if not known or not options.keys() <= {"seed", "inputs", "minutes"}:
         print(__doc__, file=sys.stderr)
         return 2
     seed = int(options.get("seed") or SystemRandom().randrange(10**9))
     folder = Path(tempfile.mkdtemp(prefix="tildone-faults-"))
     if form == "short":
-        return campaign.run(tally.short(seed, folder))
-    inputs, minutes = int(options.get("inputs", 1_000_000)), float(options.get("minutes", 60))
-    return campaign.run(tally.long(seed, folder, inputs, minutes))
+        return campaign.run(tally.short(seed, folder), parts)
+    minutes = float(options.get("minutes", MAX_MINUTES))
+    inputs = int(options.get("inputs", UNLIMITED if "minutes" in options else 1_000_000))
+    return campaign.run(tally.long(seed, folder, inputs, minutes), parts)
 
 
 def gate(*, write: bool) -> int:

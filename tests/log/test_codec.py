@@ -41,7 +41,7 @@ facts = st.one_of(
         ledgers,
     ),
     st.builds(Nudged, st.integers(1, 20), st.integers(1, 60)),
-    st.builds(Nudged, st.integers(0, 20), st.integers(0, 60), of_subagent=st.just(True)),
+    st.builds(Nudged, st.integers(0, 20), st.integers(0, 60), of_subagent=st.sampled_from([True])),
     st.builds(Nudged, st.integers(1, 20), st.integers(1, 60), st.builds(StopFingerprint, wild, wild), st.just(0)),
     st.builds(Nudged, st.integers(1, 20), st.integers(1, 60), st.just(StopFingerprint("f")), st.integers(0, 9)),
     st.builds(DirectiveSet, st.sampled_from(Directive)),

@@ -52,7 +52,21 @@ def _report(workspace: Workspace, integration: str, event: str, payload: Any) ->
 
 
 def _argv(luck: Random) -> list[str]:
-    words = ("1", "#2", "3-1", "One", "--json", "--phase", "--last", "--before", "head~1", "-n", "--open", "Two", "todo")
+    words = (
+        "1",
+        "#2",
+        "3-1",
+        "One",
+        "--json",
+        "--phase",
+        "--last",
+        "--before",
+        "head~1",
+        "-n",
+        "--open",
+        "Two",
+        "todo",
+    )
     verb = ["todo", luck.choice(VERBS)] if luck.random() < 0.6 else [luck.choice(OTHERS)]
     rest = [odd.word(luck, words).replace("\0", "") for _ in range(luck.randrange(4))]
     return [*verb, *rest] if luck.random() < 0.9 else ["todo", "rm", "--all"]
@@ -60,7 +74,11 @@ def _argv(luck: Random) -> list[str]:
 
 def _run(workspace: Workspace, argv: list[str]) -> None:
     """Run a verb. What it prints is encoded as a terminal or a pipe would."""
-    with environment(workspace.environ), contextlib.chdir(workspace.project), open(os.devnull, encoding="utf-8") as nothing:
+    with (
+        environment(workspace.environ),
+        contextlib.chdir(workspace.project),
+        open(os.devnull, encoding="utf-8") as nothing,
+    ):
         out, err = (io.TextIOWrapper(io.BytesIO(), "utf-8", errors="backslashreplace") for _ in range(2))
         with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
             import sys  # noqa: PLC0415

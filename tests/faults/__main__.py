@@ -3,18 +3,19 @@
 short [PART…] [seed=N]                  every part, or those named, in less than a minute
 long [PART…] [seed=N] [inputs=N]        the same with a million odd inputs (the default), or with so many
 long [PART…] [seed=N] minutes=N         the same with odd inputs for so many minutes
-gate [write]                            the table of agents against the gate; `write` puts it into the documentation
+    gate [write] [AGENT]                    the table of agents against the gate, or the row of one; `write` puts it
+                                            into the documentation
 repeat seed=N input=N PARSER            feed one odd input to its parser again
 """
 
 import sys
 import tempfile
 from pathlib import Path
-from random import SystemRandom
+from random import Random, SystemRandom
 
 from tests.faults import campaign, tally
 from tests.faults.fuzz.worker import all_targets
-from tests.faults.gate.table import ALL_AGENTS, PAGE, page, run_table, tables
+from tests.faults.gate.table import ALL_AGENTS, PAGE, page, page_with, run_table, table, tables
 
 MAX_MINUTES, UNLIMITED = 24 * 60, 10**12
 
@@ -25,7 +26,7 @@ def main(argv: list[str]) -> int:
     words = [word for word in argv if "=" not in word]
     form = words.pop(0) if words else "long"
     if form == "gate":
-        return gate(write=words == ["write"])
+        return gate(" ".join(word for word in words if word != "write"), write="write" in words)
     if form == "repeat":
         return repeat(options["seed"], int(options["input"]), " ".join(words))
     parts = [word.replace("-", " ") for word in words]
@@ -42,22 +43,20 @@ def main(argv: list[str]) -> int:
     return campaign.run(tally.long(seed, folder, inputs, minutes), parts)
 
 
-def gate(*, write: bool) -> int:
-    """Run every agent, print the tables, and write them into the page if asked to."""
+def gate(name: str, *, write: bool) -> int:
+    """Run every agent, or the one of that name, print the tables, and write them into the page if asked to."""
     cells = []
-    for cell in run_table(ALL_AGENTS):
+    for cell in run_table(tuple(agent for agent in ALL_AGENTS if name in ("", agent.name))):
         cells.append(cell)
         print(f"{cell.key}: {cell.text}", file=sys.stderr, flush=True)
-    print(tables(cells))
+    print(table(cells) if name else tables(cells))
     if write:
-        PAGE.write_text(page(cells), encoding="utf-8", newline="\n")
+        PAGE.write_text(page_with(cells) if name else page(cells), encoding="utf-8", newline="\n")
     return 0
 
 
 def repeat(seed: str, number: int, name: str) -> int:
     """Feed one input to a parser again; an exception is shown."""
-    from random import Random  # noqa: PLC0415  only here
-
     with tempfile.TemporaryDirectory() as folder:
         target = next(each for each in all_targets(Path(folder)) if each.name == name)
         given = target.draw(Random(f"{seed} {target.name} {number}"))  # noqa: S311  as the worker draws it

@@ -19,6 +19,7 @@ from tests.plans import plan_of
 from tests.stores.contract import chain
 from tildone.errors import UsageError
 from tildone.stores.memory import MemoryStore
+from tildone.stores.sqlite.store import SqliteStore
 
 ROOT = Path(__file__).resolve().parents[2]
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="kills, alarms and limits are Unix's")
@@ -133,8 +134,6 @@ def test_a_lost_change_is_counted() -> None:
 
 
 def test_a_copy_that_shows_what_was_never_written_is_counted(tmp_path: Path) -> None:
-    from tildone.stores.sqlite.store import SqliteStore  # noqa: PLC0415  only here
-
     store = SqliteStore(tmp_path / "plans.db")
     chain(store, "s", "a", "b")
     store.close()

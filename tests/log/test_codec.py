@@ -29,6 +29,7 @@ ledgers = st.builds(
     *[st.integers(0, 2**53)] * 3,
     st.lists(st.integers(1, 99)).map(tuple),
     st.lists(wild).map(tuple),
+    st.integers(0, 200),
 )
 facts = st.one_of(
     st.builds(

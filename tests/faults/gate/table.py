@@ -92,6 +92,13 @@ def page(cells: list[Cell]) -> str:
     return TABLE_IN_PAGE.sub(lambda _: f"\n{tables(cells)}\n\n", PAGE.read_text(encoding="utf-8"))
 
 
+def page_with(cells: list[Cell]) -> str:
+    """Return the page with the rows of these agents replaced."""
+    rows = {row.split(" | ")[0]: row for row in table(cells).splitlines()[2:] if row.startswith("|")}
+    lines = PAGE.read_text(encoding="utf-8").splitlines(keepends=True)
+    return "".join(f"{rows[line.split(' | ')[0]]}\n" if line.split(" | ")[0] in rows else line for line in lines)
+
+
 def text_in_page(agent: Agent, path: str, dialect: str) -> str:
     """Return what the page says of an agent."""
     [row] = [line for line in PAGE.read_text(encoding="utf-8").splitlines() if line.startswith(f"| {agent.name} |")]

@@ -84,7 +84,7 @@ def argument_parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("verb", nargs="?", choices=list(VERBS), metavar="VERB", help="what to do")
     parser.add_argument(
-        "names", nargs="*", metavar="NAME", help="for `clients`, `table`, `newest`, `drill`, `prove`, `faults`: which of them"
+        "names", nargs="*", metavar="NAME", help=f"for {', '.join(f'`{verb}`' for verb in TAKE_NAMES)}: which of them"
     )
     return parser
 

@@ -9,7 +9,7 @@ import pytest
 
 from tests.trusted import write_trusted
 from tildone.config import load, load_valid, project_root
-from tildone.errors import UsageError
+from tildone.errors import UsageError, shortened
 
 
 @pytest.fixture
@@ -132,7 +132,7 @@ def test_valid_settings_apply_beside_invalid_ones(project: Path, home: dict[str,
     """For a program that reports all of them: each invalid setting is named once, and has its default."""
     write(user_file(home), "countdown = 7\nmax_nudges = -1\n")
     write_trusted(project / "tildone.toml", 'gate = "shut"\nsession = "ours"\n', home)
-    environ = home | {"TILDONE_MAX_SAME": "many", "TILDONE_MAX_MINUTES": "9"}
+    environ = home | {"TILDONE_MAX_SAME": "many", "TILDONE_MAX_MINUTES": "9", "TILDONE_MAX_TOTAL": "9" * 5000}
 
     settings, problems = load_valid({"max-cost": "much"}, environ, str(project))
 
@@ -142,6 +142,7 @@ def test_valid_settings_apply_beside_invalid_ones(project: Path, home: dict[str,
         f"{user_file(home)}, line 2: max_nudges must be a whole number, 0 or more",
         f'{project / "tildone.toml"}, line 1: gate must be "on" or "off"',
         "$TILDONE_MAX_SAME: max-same must be a whole number, 0 or more, not 'many'",
+        f"$TILDONE_MAX_TOTAL: max-total must be a whole number, 0 or more, not {shortened('9' * 5000)!r}",
         "max-cost must be a number of dollars, 0 or more, not 'much'",
     ]
 

@@ -26,8 +26,7 @@ from tildone.kit.components import Component, RenderOptions
 from tildone.kit.components.drawing import markup
 from tildone.kit.definition import TextContent, ToolDefinition, ToolResult, result_to_json
 from tildone.kit.schema import SchemaProblem, coerce_arguments, schema_problems
-from tildone.loop.decision import Decision, GiveUp, GoOn, Rest, RestReason, Turn
-from tildone.loop.decision import Verdict
+from tildone.loop.decision import Decision, GiveUp, GoOn, Rest, RestReason, Turn, Verdict
 from tildone.session import Session
 from tildone.stores.memory import MemoryStore
 from tildone.views import plain_list

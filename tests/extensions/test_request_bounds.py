@@ -88,9 +88,9 @@ async def test_the_time_since_a_person_spoke_is_bounded() -> None:
     stage = await on_stage(Patience(hours=2), write("One"), *[LIST] * 3)
     clock = stage.clock
 
-    async def an_hour_later() -> Answer:
+    async def an_hour_later() -> dict[str, Any]:
         clock.advance(3_600_000)
-        return LIST
+        return {"call": ("list_todos", {})}
 
     stage.model.script[1:1] = [an_hour_later] * 9
     await stage.says("go")

@@ -10,14 +10,17 @@ import subprocess
 import sys
 import tempfile
 from collections import Counter
+from collections.abc import Sequence
 from itertools import count, cycle, islice
 from pathlib import Path
+from typing import Any
 
 from tests.cli.person import PROGRAM
 from tests.faults.tally import Plan, Tally
 from tests.hooks.agent import Workspace
 from tests.stores.writers import say
 from tildone.config import load
+from tildone.core.plan import Plan as TildonePlan
 from tildone.dialects import dialect_named
 from tildone.log.events import PlanChanged
 from tildone.wiring import open_session
@@ -48,19 +51,21 @@ def doors(plan: Plan, tally: Tally) -> None:
             for number, door in enumerate(islice(cycle(DOORS), WRITERS))
         ]
         told: list[str] = []
-        for writer in writers:
+        for number, writer in enumerate(writers):
             out, err = writer.communicate(timeout=TIMEOUT_SECONDS)
             told += out.split()
             failed = writer.returncode != 0
             tally.add(inputs=plan.changes, writers=1, acknowledged=len(out.split()), crashes=int(failed))
             if failed:
-                (plan.folder / f"door-{writer.args[3]}.txt").write_text(f"{out}\n{err}", encoding="utf-8")
+                (plan.folder / f"door-{number}.txt").write_text(f"{out}\n{err}", encoding="utf-8")
         session = open_session(workspace.settings, dialect_named(DIALECT))
-        added = _added([event.fact.plan for event in session.store.events("doors") if isinstance(event.fact, PlanChanged)])
-        tally.add(lost=sum(added[text] != 1 for text in told), **{"twice": sum(n > 1 for n in added.values())})
+        added = added_texts(
+            [event.fact.plan for event in session.store.events("doors") if isinstance(event.fact, PlanChanged)]
+        )
+        tally.add(lost=sum(added[text] != 1 for text in told), twice=sum(n > 1 for n in added.values()))
 
 
-def _added(plans: list) -> Counter[str]:
+def added_texts(plans: Sequence[TildonePlan]) -> Counter[str]:
     """How often each text was added to the plan."""
     before: set[str] = set()
     added: Counter[str] = Counter()
@@ -94,22 +99,28 @@ def run_hook(texts: list[str]) -> None:
         answer = json.loads(_command("hook", "pi", CALL_EVENT, given=json.dumps(payload)))
         assert not answer["failed"], answer
         say(text)
-        _command("hook", "claude", "Stop", given=json.dumps({"session_id": f"{os.getpid()}", "cwd": os.getcwd(), "n": number}))
+        _command(
+            "hook",
+            "claude",
+            "Stop",
+            given=json.dumps({"session_id": f"{os.getpid()}", "cwd": os.getcwd(), "n": number}),
+        )
 
 
 def run_mcp(texts: list[str]) -> None:
     server = subprocess.Popen([PROGRAM, "mcp"], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     assert server.stdin is not None
     assert server.stdout is not None
+    to_server, from_server = server.stdin, server.stdout
     numbers = count(1)
 
-    def ask(method: str, **params: object) -> dict[str, object]:
+    def ask(method: str, **params: object) -> Any:
         number = next(numbers)
         line = json.dumps({"jsonrpc": "2.0", "id": number, "method": method, "params": params})
-        server.stdin.write(f"{line}\n".encode())  # type: ignore[union-attr]  a pipe, see above
-        server.stdin.flush()  # type: ignore[union-attr]  the same
+        to_server.write(f"{line}\n".encode())
+        to_server.flush()
         while True:
-            answer = json.loads(server.stdout.readline())  # type: ignore[union-attr]  the same
+            answer = json.loads(from_server.readline())
             if answer.get("id") == number:
                 return answer["result"]
 
@@ -118,7 +129,7 @@ def run_mcp(texts: list[str]) -> None:
         answer = ask("tools/call", name="todo_write", arguments=append(text))
         assert not answer.get("isError"), answer
         say(text)
-    server.stdin.close()
+    to_server.close()
     server.wait(60)
 
 

@@ -4,6 +4,8 @@ import random
 import shutil
 import tempfile
 import time
+from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 
 from tests.faults.tally import Plan, Tally
@@ -30,11 +32,11 @@ def kills(plan: Plan, tally: Tally) -> None:
     """Kill processes while they write, and look for every change that they were told is written."""
     with tempfile.TemporaryDirectory() as name:
         told = processes.run("killed", Path(name, "plans.db"), plan.kills, plan.seed).stdout.split()
-        _count(tally, told, SqliteStore(Path(name, "plans.db")), kills=plan.kills)
+        count(tally, told, SqliteStore(Path(name, "plans.db")), kills=plan.kills)
     with tempfile.TemporaryDirectory() as name:
         with jsonl_programs.started("killed", name, "append", plan.kills, plan.seed) as killing:
             told = jsonl_programs.ended(killing).split()
-        _count(tally, told, JsonlStore(name, plan_in_entry), kills=plan.kills)
+        count(tally, told, JsonlStore(name, plan_in_entry), kills=plan.kills)
     if plan.is_long and not why_not():
         _kill_on_postgres(plan, tally)
 
@@ -44,14 +46,14 @@ def full_disks(plan: Plan, tally: Tally) -> None:
     for _ in range(5 if plan.is_long else 1):
         with tempfile.TemporaryDirectory() as name:
             told = processes.run("cramped", Path(name, "plans.db")).stdout.split()
-            _count(tally, told, SqliteStore(Path(name, "plans.db")), full_disks=1)
+            count(tally, told, SqliteStore(Path(name, "plans.db")), full_disks=1)
         with tempfile.TemporaryDirectory() as name:
             with jsonl_programs.started("cramped", name) as writing:
                 told = jsonl_programs.ended(writing).split()
-            _count(tally, told, JsonlStore(name, plan_in_entry), full_disks=1)
+            count(tally, told, JsonlStore(name, plan_in_entry), full_disks=1)
 
 
-def _count(tally: Tally, told: list[str], store: Store, **more: int) -> None:
+def count(tally: Tally, told: list[str], store: Store, **more: int) -> None:
     written = ids(store.history("s"))
     lost = len(set(told) - set(written)) + len(written) - len(set(written))
     tally.add(inputs=sum(more.values()), acknowledged=len(told), lost=lost, **more)
@@ -71,7 +73,7 @@ def copies(plan: Plan, tally: Tally) -> None:
         processes.finish([writer])
         written = ids(SqliteStore(path).history("s"))[::-1]
         for copy in made:
-            tally.add(inputs=1, copies=1, **_examined(copy, written))
+            tally.add(inputs=1, copies=1, **examined(copy, written))
 
 
 def _copied(path: Path, folder: Path) -> Path:
@@ -82,7 +84,7 @@ def _copied(path: Path, folder: Path) -> Path:
     return folder / path.name
 
 
-def _examined(copy: Path, written: list[str]) -> dict[str, int]:
+def examined(copy: Path, written: list[str]) -> dict[str, int]:
     """Open a copy; what it shows must be the beginning of what was written."""
     try:
         found = ids(SqliteStore(copy).history("s"))[::-1]
@@ -109,12 +111,10 @@ def clocks(plan: Plan, tally: Tally) -> None:
 
 def damages(plan: Plan, tally: Tally) -> None:
     """Damage files in many ways; see `tests.stores.damage`."""
-    try:
-        from tests.stores.damage import campaign  # noqa: PLC0415  it may be missing
-    except ImportError:
+    if find_spec("tests.stores.damage") is None:
         tally.add(not_available=1)
         return
-    found = campaign(plan.damages, plan.seed)
+    found = import_module("tests.stores.damage").campaign(plan.damages, plan.seed)
     names = {"traceback": "crashes", "wrong plan": "wrong_plans"}
     tally.add(inputs=plan.damages, **{names.get(name, name.replace(" ", "_")): n for name, n in found.items()})
 
@@ -124,5 +124,5 @@ def _kill_on_postgres(plan: Plan, tally: Tally) -> None:
         with program("killed", url, plan.kills, plan.seed) as killing:
             told = ended(killing).split()
         store = PostgresStore(url)
-        _count(tally, told, store, kills=plan.kills)
+        count(tally, told, store, kills=plan.kills)
         store.close()

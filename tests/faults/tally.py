@@ -33,7 +33,7 @@ class Tally:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """How much is tried: kills, copies and so on per store, odd inputs, and for how long; and where failures are kept."""
+    """How much is tried: kills, copies and so on, odd inputs, and for how long; and the folder for failures."""
 
     seed: int
     folder: Path
@@ -54,4 +54,4 @@ def short(seed: int, folder: Path) -> Plan:
 
 def long(seed: int, folder: Path, inputs: int = 1_000_000, minutes: float = 60) -> Plan:
     """Return what takes up to an hour."""
-    return Plan(seed, folder, 200, 100, 20_000, 2_000, 25, inputs, minutes * 60, is_long=True)
+    return Plan(seed, folder, 200, 50, 20_000, 2_000, 25, inputs, minutes * 60, is_long=True)

@@ -99,6 +99,7 @@ def test_the_coding_agents_own_loop_flag_does_not_switch_the_gate_off(agent: Hoo
         {"permission_mode": "plan"},
         {"background_tasks": [{"id": "1", "status": "running"}]},
         {"background_tasks": [{"id": "1", "status": "completed"}, {"id": "2"}]},
+        {"background_tasks": [{"id": "1", "status": {"of": "another type"}}]},
         {"session_crons": [{"id": "1"}]},
     ],
 )

@@ -29,6 +29,7 @@ ledgers = st.builds(
     *[st.integers(0, 2**53)] * 3,
     st.lists(st.integers(1, 99)).map(tuple),
     st.lists(wild).map(tuple),
+    st.integers(0, 200),
 )
 facts = st.one_of(
     st.builds(
@@ -41,7 +42,7 @@ facts = st.one_of(
         ledgers,
     ),
     st.builds(Nudged, st.integers(1, 20), st.integers(1, 60)),
-    st.builds(Nudged, st.integers(0, 20), st.integers(0, 60), of_subagent=st.just(True)),
+    st.builds(Nudged, st.integers(0, 20), st.integers(0, 60), of_subagent=st.sampled_from([True])),
     st.builds(Nudged, st.integers(1, 20), st.integers(1, 60), st.builds(StopFingerprint, wild, wild), st.just(0)),
     st.builds(Nudged, st.integers(1, 20), st.integers(1, 60), st.just(StopFingerprint("f")), st.integers(0, 9)),
     st.builds(DirectiveSet, st.sampled_from(Directive)),

@@ -8,7 +8,7 @@ from tests.plans import ABANDONED, COMPLETED, IN_PROGRESS, PENDING, plan_of
 from tildone.core.numbers import assign_numbers, numbered
 from tildone.core.plan import Plan, Status, Task, flat
 from tildone.log.events import Ledger
-from tildone.loop.progress import MAX_ADDED, MAX_REMEMBERED, progress_of
+from tildone.loop.progress import MAX_ADDED, MAX_DROPPED, MAX_REMEMBERED, progress_of
 
 AB = numbered(plan_of("a", "b"))
 
@@ -77,18 +77,20 @@ def test_adding_counts_within_a_budget_until_a_task_is_closed() -> None:
     assert played(*growing, closed, more) == [True] * MAX_ADDED + [False] * 2 + [True, True]
 
 
-def test_dropping_counts_within_the_same_budget_until_a_task_is_completed() -> None:
-    """An agent that splits its tasks drops one and adds two, for ever."""
-    many = plan_of(*(f"task {number}" for number in range(MAX_ADDED + 3)))
+def test_dropping_counts_within_a_budget() -> None:
+    """An agent that splits its tasks drops one and adds two, for ever. Completing a task does not renew the budget."""
+    many = plan_of(*(f"task {number}" for number in range(MAX_DROPPED + 3)))
 
-    def dropped(count: int, *more: Task) -> Plan:
-        kept = many.tasks[count : len(many.tasks) - len(more)]
-        return flat(*(Task(task.text, ABANDONED) for task in many.tasks[:count]), *kept, *more)
+    def dropped(count: int, last: Status) -> Plan:
+        kept = many.tasks[count:-1]
+        return flat(
+            *(Task(task.text, ABANDONED) for task in many.tasks[:count]), *kept, Task(many.tasks[-1].text, last)
+        )
 
-    completed = flat(*(Task(task.text, COMPLETED) for task in dropped(MAX_ADDED + 1).tasks))
-    plans = [dropped(count) for count in range(1, MAX_ADDED + 2)]
+    plans = [dropped(count, PENDING) for count in range(1, MAX_DROPPED + 2)]
+    completed, one_more = dropped(MAX_DROPPED + 1, COMPLETED), dropped(MAX_DROPPED + 2, COMPLETED)
 
-    assert played(many, *plans, completed) == [False, *[True] * MAX_ADDED, False, True]
+    assert played(many, *plans, completed, one_more) == [False, *[True] * MAX_DROPPED, False, True, False]
 
 
 def test_what_is_remembered_is_bounded() -> None:

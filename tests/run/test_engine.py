@@ -11,6 +11,7 @@ from tests.run.run_workspace import ALLOW_ALL, CHAT, WRITE, provider_environment
 pytestmark = pytest.mark.slow
 
 STOPS: Turn = {"text": "I stop here.", "repeat": True}
+BOUND = "told to go on 20 times, and nothing changed"
 NOTICE = "Remaining todos were not completed. Take over manually."
 
 
@@ -40,7 +41,7 @@ def test_a_model_without_progress_is_nudged_twenty_times(person: Person, mode: s
     else:
         assert (answer.out, answer.err) == (
             "I stop here.\n",
-            "tildone: 2 of 2 tasks left open\nTo go on: tildone run --continue\n",
+            f"tildone: 2 of 2 tasks left open ({BOUND})\nTo go on: tildone run --continue\n",
         )
 
 
@@ -125,6 +126,8 @@ def test_phases_remind_a_few_times(person: Person) -> None:
 
     assert (answer.code, len(server.requests)) == (1, 5)
     assert "✗ 2 of 2 tasks left open\n" in answer.out
+    assert "Not continued: told to go on 3 times since you last spoke. To go on, send a message" in answer.out
+    assert "gave up: told to go on 3 times since you last spoke" in person.says("log")
 
 
 def test_a_denied_command_is_reported_with_the_flag_that_allows_it(person: Person) -> None:

@@ -1,6 +1,6 @@
 """Bounds on the requests of the host's agent: a model that only calls tools never stops, so the gate never sees it.
 
-Requests are counted since a person last spoke, and since the last progress of the plan (`loop.progress`); the time
+Requests are counted since a person last spoke, and since the last progress of the plan (`loop.progress`). The time
 since a person last spoke is bounded as well. At a bound the turn is aborted before the next request, the session
 records which one it was, and the person is told how to go on.
 """

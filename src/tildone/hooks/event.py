@@ -37,7 +37,7 @@ OUR_TOOLS = "tildone"
 PERSON_SOURCES = ("user", "sdk", "")
 """The sources of prompts that a person typed. Agents that report a source have others for timers and events."""
 
-FINISHED = frozenset({"completed", "complete", "done", "failed", "error", "killed", "stopped", "cancelled", "canceled"})
+FINISHED = ("completed", "complete", "done", "failed", "error", "killed", "stopped", "cancelled", "canceled")
 """The statuses of a background task that no longer runs."""
 
 SUBAGENT_TASK = "subagent"

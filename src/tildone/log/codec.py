@@ -45,6 +45,7 @@ _ACTORS = {actor.value: actor for actor in Actor}
 
 _UNKNOWN = Author()
 _EMPTY = Ledger()
+_LEDGER_COUNTS = ("continued", "began", "added", "dropped")
 
 
 class UndecodableEvent(ValueError):
@@ -190,7 +191,7 @@ def _ledger_out(ledger: Ledger) -> str:
     """The field `ledger` with what differs from an empty one; nothing if it is empty."""
     if ledger == _EMPTY:
         return ""
-    counts = [f'"{name}":{count}' for name in ("continued", "began", "added") if (count := getattr(ledger, name))]
+    counts = [f'"{name}":{count}' for name in _LEDGER_COUNTS if (count := getattr(ledger, name))]
     if ledger.reopened:
         counts.append(f'"reopened":[{",".join(map(str, ledger.reopened))}]')
     if ledger.gone:
@@ -248,7 +249,7 @@ def _ledger_in(data: Json | None) -> Ledger:
     if not data:
         return _EMPTY
     reopened, gone = tuple(data.get("reopened", ())), tuple(data.get("gone", ()))
-    return Ledger(data.get("continued", 0), data.get("began", 0), data.get("added", 0), reopened, gone)
+    return Ledger(**{name: data.get(name, 0) for name in _LEDGER_COUNTS}, reopened=reopened, gone=gone)
 
 
 def _phase_in(data: Json) -> Phase:

@@ -70,9 +70,9 @@ class Ledger:
     """What has counted since a person last spoke.
 
     `continued` is the number of nudges, and `began` the time of the first of them. `added` is the number of changes
-    since the last completed task that counted as progress because they added or dropped tasks. `reopened` are the
-    numbers of open tasks that were closed before, and `gone` the checksums of texts that were removed from the plan:
-    neither counts a second time.
+    since the last completed task that counted as progress because they added tasks, and `dropped` is the number of
+    those that dropped tasks, in all. `reopened` are the numbers of open tasks that were closed before, and `gone` the
+    checksums of texts that were removed from the plan: neither counts a second time.
     """
 
     continued: int = 0
@@ -80,6 +80,7 @@ class Ledger:
     added: int = 0
     reopened: tuple[int, ...] = ()
     gone: tuple[str, ...] = ()
+    dropped: int = 0
 
 
 @value

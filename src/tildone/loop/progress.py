@@ -21,7 +21,10 @@ if TYPE_CHECKING:
     from tildone.log.events import Ledger
 
 MAX_ADDED = 20
-"""How many changes that only add or drop tasks count as progress before one completes a task."""
+"""How many changes that only add tasks count as progress before one completes a task."""
+
+MAX_DROPPED = 200
+"""How many changes that only drop tasks count as progress until a person speaks."""
 
 MAX_REMEMBERED = 200
 """How many reopened tasks and how many removed texts are remembered: the newest."""
@@ -31,8 +34,8 @@ def progress_of(before: Plan, after: Plan, ledger: Ledger) -> tuple[bool, Ledger
     """Return whether a change is progress, and the ledger after it.
 
     Progress closes a task that was never closed, or adds tasks with new texts to the existing ones. Replacing texts is
-    not progress, because an agent could reword its list for ever. Adding and dropping count within a budget, because
-    an agent could split its tasks for ever; completing a task renews the budget.
+    not progress, because an agent could reword its list for ever. Adding and dropping count within budgets, because
+    an agent could split its tasks for ever. Completing a task renews the budget for adding.
     """
     earlier = {task.number: task for task in before.tasks}
     texts, former = {task.text for task in after.tasks}, {task.text for task in before.tasks}
@@ -40,12 +43,14 @@ def progress_of(before: Plan, after: Plan, ledger: Ledger) -> tuple[bool, Ledger
     closed = [task for task in after.tasks if _counts_as_closed(task, earlier, reopened, ledger)]
     completes = any(task.status is not Status.ABANDONED for task in closed)
     adds = texts > former and any(checksum(text) not in ledger.gone for text in texts - former)
-    counts = completes or (bool(adds or closed) and ledger.added < MAX_ADDED)
+    drops = bool(closed) and not completes and ledger.dropped < MAX_DROPPED
+    adds = adds and ledger.added < MAX_ADDED
     gone = [text for text in map(checksum, sorted(former - texts)) if text not in ledger.gone]
     numbers = {task.number for task in after.tasks}
-    return counts, replace(
+    return completes or drops or adds, replace(
         ledger,
-        added=0 if completes else ledger.added + counts,
+        added=0 if completes else ledger.added + adds,
+        dropped=ledger.dropped + drops,
         reopened=tuple(sorted(reopened & numbers)[-MAX_REMEMBERED:]),
         gone=(*ledger.gone, *gone)[-MAX_REMEMBERED:],
     )

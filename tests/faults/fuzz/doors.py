@@ -2,10 +2,10 @@
 
 import contextlib
 import io
-import os
 from pathlib import Path
 from random import Random
 from typing import Any
+from unittest.mock import patch
 
 from tests.faults.fuzz import odd
 from tests.faults.fuzz.target import Target
@@ -20,7 +20,6 @@ VERBS = (
     *("note", "undo", "export"),
 )
 OTHERS = ("log", "status", "blame", "diff", "undo", "redo", "todo", "call", "checkout", "label", "sessions")
-MAX_TASKS_ARE = 40
 
 
 def targets(folder: Path) -> list[Target]:
@@ -52,24 +51,37 @@ def _report(workspace: Workspace, integration: str, event: str, payload: Any) ->
 
 
 def _argv(luck: Random) -> list[str]:
-    words = ("1", "#2", "3-1", "One", "--json", "--phase", "--last", "--before", "head~1", "-n", "--open", "Two", "todo")
+    words = (
+        "1",
+        "#2",
+        "3-1",
+        "One",
+        "--json",
+        "--phase",
+        "--last",
+        "--before",
+        "head~1",
+        "-n",
+        "--open",
+        "Two",
+        "todo",
+    )
     verb = ["todo", luck.choice(VERBS)] if luck.random() < 0.6 else [luck.choice(OTHERS)]
     rest = [odd.word(luck, words).replace("\0", "") for _ in range(luck.randrange(4))]
     return [*verb, *rest] if luck.random() < 0.9 else ["todo", "rm", "--all"]
 
 
 def _run(workspace: Workspace, argv: list[str]) -> None:
-    """Run a verb. What it prints is encoded as a terminal or a pipe would."""
-    with environment(workspace.environ), contextlib.chdir(workspace.project), open(os.devnull, encoding="utf-8") as nothing:
-        out, err = (io.TextIOWrapper(io.BytesIO(), "utf-8", errors="backslashreplace") for _ in range(2))
-        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
-            import sys  # noqa: PLC0415
-
-            before, sys.stdin = sys.stdin, nothing
-            try:
-                main(argv)
-            finally:
-                sys.stdin = before
+    """Run a verb. What it prints is encoded as for a pipe."""
+    out, err = (io.TextIOWrapper(io.BytesIO(), "utf-8", errors="backslashreplace") for _ in range(2))
+    with (
+        environment(workspace.environ),
+        contextlib.chdir(workspace.project),
+        contextlib.redirect_stdout(out),
+        contextlib.redirect_stderr(err),
+        patch("sys.stdin", io.StringIO()),
+    ):
+        main(argv)
     for path in workspace.project.iterdir():
         if path.is_file():
             path.unlink()

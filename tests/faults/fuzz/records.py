@@ -29,7 +29,18 @@ from tildone.stores.pi.session_file import load
 from tildone.stores.pi.store import JsonlStore
 
 METHODS = sorted(HANDSHAKE_METHODS | MODERN_METHODS)
-MCP_FIELDS = ("name", "arguments", "uri", "cursor", "ref", "argument", "level", "protocolVersion", "capabilities", "_meta")
+MCP_FIELDS = (
+    "name",
+    "arguments",
+    "uri",
+    "cursor",
+    "ref",
+    "argument",
+    "level",
+    "protocolVersion",
+    "capabilities",
+    "_meta",
+)
 MAX_CALLS = 40
 """How many calls a session gets before the next one begins, so that its plan stays short."""
 
@@ -37,7 +48,19 @@ EVENT = (
     '{"v":1,"id":"b","parent":"a","at":5,"actor":"agent","fact":"plan_changed","plan":[{"name":"","tasks":[{"text":"One",'
     '"status":"pending","number":1,"notes":["n"]}]}],"drift":2,"since":3,"ledger":{"continued":2,"gone":["0a0b0c0d"]}}'
 )
-ENTRY_FIELDS = ("type", "id", "parentId", "timestamp", "message", "role", "content", "toolName", "details", "phases", "data")
+ENTRY_FIELDS = (
+    "type",
+    "id",
+    "parentId",
+    "timestamp",
+    "message",
+    "role",
+    "content",
+    "toolName",
+    "details",
+    "phases",
+    "data",
+)
 
 
 def targets(folder: Path) -> list[Target]:
@@ -46,9 +69,14 @@ def targets(folder: Path) -> list[Target]:
         *(_hook(name) for name in WITH_HOOKS),
         *(_tools(name) for name in DIALECTS),
         Target("lines of MCP", _rpc, _receive, (InvalidMessage, RequestError)),
-        Target("events of a session", _near(EVENT), lambda text: codec.decode(text), (ValueError,)),
+        Target("events of a session", _near(EVENT), codec.decode, (ValueError,)),
         Target("JSON", _near(EVENT), _scan),
-        Target("archives", _near('{"tildone":1,"session":"s","head":"b","events":[%s]}' % EVENT), read_archive, (ValueError, RecursionError)),
+        Target(
+            "archives",
+            _near(f'{{"tildone":1,"session":"s","head":"b","events":[{EVENT}]}}'),
+            read_archive,
+            (ValueError, RecursionError),
+        ),
         Target("entries of pi", lambda luck: odd.varied(luck, luck.choice(ENTRIES), ENTRY_FIELDS), _decode_entry),
         Target("session files of pi", _session_file, lambda content: _load(folder, content), (TildoneError,), weight=1),
     ]
@@ -145,7 +173,10 @@ ENTRIES: list[dict[str, Any]] = [
     for message in (
         {"role": "user", "content": "Go", "timestamp": 1},
         {"role": "user", "content": [{"type": "text", "text": "Go"}, {"type": "image", "data": "x", "mimeType": "y"}]},
-        {"role": "assistant", "content": [{"type": "toolCall", "id": "c", "name": "todo", "arguments": {"add": ["x"]}}]},
+        {
+            "role": "assistant",
+            "content": [{"type": "toolCall", "id": "c", "name": "todo", "arguments": {"add": ["x"]}}],
+        },
         {"role": "toolResult", "toolCallId": "c", "toolName": "todo_write", "content": [], "details": {"phases": []}},
         {"role": "toolResult", "toolName": "write_todos", "details": {"todos": [{"text": "x", "status": "pending"}]}},
     )
@@ -170,7 +201,13 @@ def _decode_entry(entry: Any) -> None:
 
 
 def _session_file(luck: Random) -> bytes:
-    first = {"type": "session", "version": luck.choice((1, 2, 3, 3, 3)), "id": "s", "timestamp": "2026-01-02T03:04:05.678Z", "cwd": "/"}
+    first = {
+        "type": "session",
+        "version": luck.choice((1, 2, 3, 3, 3)),
+        "id": "s",
+        "timestamp": "2026-01-02T03:04:05.678Z",
+        "cwd": "/",
+    }
     records = [first, *(odd.varied(luck, luck.choice(ENTRIES), ENTRY_FIELDS) for _ in range(luck.randrange(6)))]
     lines = [json.dumps(record).encode("utf-8", "surrogatepass") for record in records]
     return odd.mutated(luck, b"\n".join(lines)) if luck.random() < 0.5 else b"\n".join(lines)

@@ -114,4 +114,3 @@ def _replace(
     after = number + WORKERS
     if after < worker.plan.inputs and time.monotonic() < deadline:
         workers.add(_started(selector, Worker(worker.plan, after, deadline)))
-

@@ -1,5 +1,6 @@
 """Parsers of texts: plans as files, commands, addresses, settings, shell lines and what is shown."""
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 from random import Random
@@ -39,7 +40,9 @@ CHECKLIST = """# Build
 ## Ship
 - [!] Blocked <!--tildone "Blocked" -->
 """
-TODO_TXT = "x 2026-01-02 2026-01-01 Write the schema +Build @home\n(A) 2026-01-01 Migrate due:2026-02-01 status:active\n"
+TODO_TXT = (
+    "x 2026-01-02 2026-01-01 Write the schema +Build @home\n(A) 2026-01-01 Migrate due:2026-02-01 status:active\n"
+)
 CLAUDE = (
     '[{"content": "One", "status": "completed", "activeForm": "x"}, {"content": "Two", "status": "pending"}]',
     '{"id": "3", "subject": "One", "description": "d", "status": "pending", "blocks": ["4"], "blockedBy": []}',
@@ -59,8 +62,34 @@ SHELL = """git commit -m "a b" && make -j2 | tee 'log file' > out.txt 2>&1; echo
   & (cd /tmp; ls *.py) || sh -c "rm -rf x" <<END
 END
 """
-COMMANDS = ("append", "start", "done", "drop", "rm", "edit", "copy", "export", "import", "help", "?", "Build", "1", "#2")
-OPTIONS = ("--json", "--session", "--store", "--", "-h", "--open", "--phase", "--dialect=brief", "--max-nudges", "1e999")
+COMMANDS = (
+    "append",
+    "start",
+    "done",
+    "drop",
+    "rm",
+    "edit",
+    "copy",
+    "export",
+    "import",
+    "help",
+    "?",
+    "Build",
+    "1",
+    "#2",
+)
+OPTIONS = (
+    "--json",
+    "--session",
+    "--store",
+    "--",
+    "-h",
+    "--open",
+    "--phase",
+    "--dialect=brief",
+    "--max-nudges",
+    "1e999",
+)
 JSONC = '{\n  // theirs\n  "mcpServers": {"other": {"command": "x", "args": ["a"]}}, /* c */ "hooks": [],\n}\n'
 TOML = '# theirs\nmodel = "x"\n[mcp_servers.other]\ncommand = "y"\nargs = ["a", "b"]\n[[hooks]]\nx = 1\n'
 BREAKS_OF_WORDS = " \t\n\"'><=;|&(:"
@@ -139,7 +168,12 @@ def _load(folder: Path, text: str) -> None:
 
 def _variables(luck: Random) -> dict[str, str]:
     names = luck.sample(KEYS, 3)
-    return {f"TILDONE_{name.upper()}": odd.text(luck, ("1", "on", *ADDRESSES)).replace("\0", "") for name in names}
+    return {f"TILDONE_{name.upper()}": _in_environment(odd.text(luck, ("1", "on", *ADDRESSES))) for name in names}
+
+
+def _in_environment(text: str) -> str:
+    """Return a text as a process gets it from its environment."""
+    return os.fsdecode(text.encode("utf-8", "replace").replace(b"\0", b""))
 
 
 def _load_variables(environ: dict[str, str]) -> None:

@@ -1,4 +1,4 @@
-"""A process that feeds odd inputs to the parsers: `python -m tests.faults.fuzz.worker SEED FIRST STEP LAST SECONDS FOLDER`.
+"""A process that feeds odd inputs to the parsers, with the arguments SEED FIRST STEP LAST SECONDS FOLDER.
 
 Input `number` is FIRST, FIRST + STEP and so on; the seed, the target and the number determine it. A line of JSON on
 standard output has the counts since the line before. What a failure needs to be repeated is a file in FOLDER. The file
@@ -28,6 +28,11 @@ CURRENT_BYTES = 64
 
 class Hang(BaseException):
     """An input takes too long."""
+
+
+def alarm(_number: int, _frame: FrameType | None) -> None:
+    """Interrupt an input that takes too long."""
+    raise Hang
 
 
 def all_targets(folder: Path) -> list[Target]:
@@ -69,9 +74,6 @@ def try_input(target: Target, seed: str, number: int, folder: Path) -> str:
 
 def main(seed: str, first: str, step: str, last: str, seconds: str, folder: str) -> None:
     """Feed the inputs, and report how many there were."""
-    def alarm(_number: int, _frame: FrameType | None) -> None:
-        raise Hang
-
     signal.signal(signal.SIGALRM, alarm)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     # Hooks take over the standard streams.

@@ -111,7 +111,9 @@ def typed(plan: Plan, change: Change) -> Action:
 
     match change:
         case Mark(status, positions):
-            verb = "unblock" if status is Status.PENDING and plan.tasks[positions[0]].status is BLOCKED else VERBS[status]
+            verb = (
+                "unblock" if status is Status.PENDING and plan.tasks[positions[0]].status is BLOCKED else VERBS[status]
+            )
             return Command(("todo", verb, *map(number, positions)))
         case Add(texts):
             return Command(("todo", "add", "--", *texts))

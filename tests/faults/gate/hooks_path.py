@@ -5,8 +5,20 @@ import io
 import tempfile
 from pathlib import Path
 
-from tests.faults.gate.actions import ACTIVE, DIALECTS, DONE, REWRITES, ROOM, Action, Add, Call, Change, Command
-from tests.faults.gate.actions import Mark, Touch
+from tests.faults.gate.actions import (
+    ACTIVE,
+    DIALECTS,
+    DONE,
+    REWRITES,
+    ROOM,
+    Action,
+    Add,
+    Call,
+    Change,
+    Command,
+    Mark,
+    Touch,
+)
 from tests.faults.gate.agents import Agent
 from tests.faults.gate.clock import running_ahead
 from tests.faults.gate.outcome import MAX_CONTINUATIONS, Ended, end_of
@@ -111,7 +123,7 @@ def _run_subagent(view: HooksView, stops: Stops, turn: int) -> None:
     """Start a subagent with a list of its own, which closes and reopens a task of it."""
     parent = view.agent.record
     if parent is None:
-        view.agent.stops("Hello.")
+        stops.continues()
         parent = view.agent.record
         assert parent is not None
     agents, own = view.agent.workspace.agents, f"sub{turn}"

@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass
 
-from tildone.log.events import Tripped
 from tildone.session import Session
 from tildone.views.bounds import describe_bound
 

@@ -25,7 +25,9 @@ def agent_named(name: str) -> Agent:
 
 def gate(plan: Plan, tally: Tally) -> None:
     """Run the agents."""
-    cells = [(agent.name, path, dialect) for agent in (*ADVERSARIES, *WORKERS) for path in PATHS for dialect in DIALECTS]
+    cells = [
+        (agent.name, path, dialect) for agent in (*ADVERSARIES, *WORKERS) for path in PATHS for dialect in DIALECTS
+    ]
     for name, path, dialect in cells if plan.is_long else SAMPLE:
         _count(run_cell(agent_named(name), path, dialect), tally)
 

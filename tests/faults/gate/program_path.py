@@ -49,7 +49,7 @@ def run_program(agent: Agent, dialect: str) -> Ended:
         data = {"XDG_DATA_HOME": str(home), "SSL_CERT_DIR": str(home)}
         person = Person(project, home, environ | data)
         options = ("--model", CHAT, *ALLOW_ALL, "--mode", "print", "--dialect", dialect)
-        command = [PROGRAM, "run", "Go", *options]
+        command = [str(PROGRAM), "run", "Go", *options]
         environ = person.environment(provider_environment(server))
         subprocess.run(command, cwd=project, env=environ, capture_output=True, timeout=TIMEOUT_SECONDS, check=False)
         session = open_session(load({}, person.environment({}), str(project)), BY_HAND)

@@ -17,13 +17,13 @@ from tests.faults.gate.agents import Agent
 from tests.faults.gate.clock import running_ahead
 from tests.faults.gate.outcome import MAX_REQUESTS, Ended, end_of
 from tests.hooks.agent import Workspace, environment
+from tildone.core.plan import Plan
 from tildone.dialects import dialect_named
 from tildone.host.content import TextBlock, tool_call
 from tildone.host.messages import AssistantMessage, StopReason, assistant_message
 from tildone.host.model import ChatRequest
 from tildone.host.stream_events import AnswerDone
 from tildone.host.tools.permissions import PermissionPolicy
-from tildone.core.plan import Plan
 from tildone.kit.signal import AbortSignal
 from tildone.session import Session
 from tildone.wiring import open_session, open_store
@@ -79,7 +79,9 @@ class AgentModel:
             action = next(self._actions, None) if not self._stops or self._turn == 1 else None
         if action is None:
             return assistant_message([TextBlock(f"Words {self._turn}.")], self, StopReason.STOP, 0)
-        return assistant_message([tool_call(f"call-{self.requests}", *self._call(action))], self, StopReason.TOOL_USE, 0)
+        return assistant_message(
+            [tool_call(f"call-{self.requests}", *self._call(action))], self, StopReason.TOOL_USE, 0
+        )
 
     def _may_act(self) -> bool:
         return any(task.status.is_open for task in self.plan.tasks) or self.requests == 1

@@ -17,6 +17,7 @@ from tildone.host.host import Host
 from tildone.host.messages import StopReason, last_answer
 from tildone.kit.formatting import format_count
 from tildone.log.events import Directive
+from tildone.log.state import State
 from tildone.session import Session
 from tildone.value import value
 from tildone.views.bounds import describe_bound
@@ -61,10 +62,16 @@ class OutcomeReport:
             return RunOutcome(FAILED, last.error_message or "the model failed", next_step=self.next_step(host))
         left = len(open_tasks(state.plan))
         if left:
-            paused = " (paused)" if state.directive is Directive.PAUSE else ""
-            remaining = f"{left} of {format_count(progress(state.plan).total, 'task')} left open{paused}"
+            why = " (paused)" if state.directive is Directive.PAUSE else self._bound(state)
+            remaining = f"{left} of {format_count(progress(state.plan).total, 'task')} left open{why}"
             return RunOutcome(FAILED, remaining, reported=False, next_step=self.next_step(host))
         return RunOutcome(0)
+
+    def _bound(self, state: State) -> str:
+        """Return the bound that ended the run, in parentheses, where nothing else has shown it."""
+        if state.tripped is None or self._arguments.mode == "terminal":
+            return ""
+        return f" ({describe_bound(state.tripped.bound, state.tripped.limit)})"
 
     def interrupted(self, host: Host, code: int) -> RunOutcome:
         """Return the outcome of a run that a signal or the person ended."""

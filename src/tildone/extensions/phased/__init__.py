@@ -18,6 +18,7 @@ from tildone.extensions.phased.clearing import AutoClear
 from tildone.extensions.phased.conversation_plan import ConversationPlan
 from tildone.extensions.phased.settings import PhasedSettings
 from tildone.extensions.phased.todo import DESCRIPTION, NAME, Copy, TodoCommand
+from tildone.extensions.request_bounds import GO_ON
 from tildone.extensions.restoring import OpenSession
 from tildone.extensions.skeleton import DialectExtension
 from tildone.extensions.tools import definition
@@ -39,9 +40,10 @@ from tildone.host.messages import CustomMessage, DeveloperMessage, StopReason, l
 from tildone.host.runtime import Delivery
 from tildone.kit.components import Component, RenderOptions, Text
 from tildone.kit.definition import TextContent, ToolDefinition, ToolResult
-from tildone.log.events import Directive
+from tildone.log.events import Bound, Directive
 from tildone.session import Session
 from tildone.views import phase_tree
+from tildone.views.bounds import describe_bound
 from tildone.views.limits import clipped
 from tildone.views.sanitize import printable
 from tildone.views.sanitize import reminder as as_reminder
@@ -200,7 +202,7 @@ class PhasedExtension(DialectExtension):
         self.api.append_entry(SNAPSHOT, {"phases": phases_out(plan)})
         return AgentStartReply(CustomMessage(EDIT_TYPE, edit_reminder(plan)))
 
-    def nudge(self, event: BeforeSettle, _ctx: ExtensionContext) -> KeepGoing | None:
+    def nudge(self, event: BeforeSettle, ctx: ExtensionContext) -> KeepGoing | None:
         """Remind an agent that stops with open tasks, a limited number of times per prompt."""
         plan = self.conversation_plan.plan
         remaining = [task for _, task in open_tasks(plan)]
@@ -209,7 +211,11 @@ class PhasedExtension(DialectExtension):
             return None
         disabled = not self.settings.reminders or self.conversation_plan.session.state.directive is not Directive.GO
         limit = 0 if disabled else self.settings.reminders_max
-        if self._reminder_count >= limit or not _stopped_by_itself(event):
+        if not limit or not _stopped_by_itself(event):
+            return None
+        if self._reminder_count >= limit:
+            self.conversation_plan.session.let_go(Bound.TOTAL, limit)
+            ctx.ui.notify(f"Not continued: {describe_bound(Bound.TOTAL, limit)}. {GO_ON}", "warning")
             return None
         self._reminder_count += 1
         todos = [{"content": task.text, "status": task.status.value} for task in remaining]

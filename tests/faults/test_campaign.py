@@ -1,0 +1,158 @@
+"""The campaign of faults: its short form, and that it notices what it is there to notice."""
+
+import os
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.faults import campaign, stores
+from tests.faults.doors import added_texts
+from tests.faults.fuzz import worker
+from tests.faults.fuzz.target import Target
+from tests.faults.tally import Plan, Tally, short
+from tests.plans import plan_of
+from tests.stores.contract import chain
+from tildone.errors import UsageError
+from tildone.stores.memory import MemoryStore
+from tildone.stores.sqlite.store import SqliteStore
+
+ROOT = Path(__file__).resolve().parents[2]
+pytestmark = pytest.mark.skipif(os.name == "nt", reason="kills, alarms and limits are Unix's")
+
+
+def command(*words: str) -> list[str]:
+    return [sys.executable, "-m", "tests.faults", *words]
+
+
+@pytest.fixture
+def _alarmed(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """The worker's watchdog, after a moment."""
+    monkeypatch.setattr(worker, "WATCHDOG_SECONDS", 0.05)
+    before = signal.signal(signal.SIGALRM, worker.alarm)
+    yield
+    signal.signal(signal.SIGALRM, before)
+
+
+@pytest.mark.slow
+def test_the_short_form_finds_nothing() -> None:
+    """Every part runs, and the last line has the totals."""
+    done = subprocess.run(
+        command("short", "seed=20261116"), cwd=ROOT, capture_output=True, text=True, timeout=280, check=False
+    )
+
+    lines = done.stdout.splitlines()
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert lines[0].startswith("seed=20261116; failures are kept in ")
+    assert [line[:14].strip() for line in lines[1:-1]] == list(campaign.PARTS)
+    assert re.fullmatch(r"[0-9,]+ inputs, 0 crashes, 0 hangs, 0 acknowledged changes lost", lines[-1])
+
+
+@pytest.mark.slow
+def test_an_interrupted_campaign_says_what_it_counted_so_far() -> None:
+    started = command("long", "clocks", "odd-inputs", "minutes=5")
+    with subprocess.Popen(started, cwd=ROOT, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        while not process.stdout.readline().startswith("clocks"):
+            pass
+        process.send_signal(signal.SIGINT)
+        out, _ = process.communicate(timeout=60)
+
+    assert process.returncode == 130
+    assert out.splitlines()[-2] == "interrupted"
+    assert "inputs, 0 crashes" in out.splitlines()[-1]
+
+
+@pytest.mark.parametrize(
+    ("counts", "code"),
+    [({"inputs": 1}, 0), ({"crashes": 1}, 1), ({"hangs": 1}, 1), ({"lost": 2}, 1), ({"unbounded": 1}, 1)],
+)
+def test_a_campaign_that_found_something_fails(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, counts: dict[str, int], code: int
+) -> None:
+    def part(_plan: Plan, tally: Tally) -> None:
+        tally.add(**counts)
+
+    monkeypatch.setattr(campaign, "PARTS", {"part": part})
+
+    assert campaign.run(short(1, tmp_path)) == code
+
+
+def test_a_part_that_cannot_be_run_fails_the_campaign_and_not_the_other_parts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def broken(_plan: Plan, _tally: Tally) -> None:
+        raise OSError("no processes left")
+
+    monkeypatch.setattr(campaign, "PARTS", {"broken": broken, "other": lambda _plan, tally: tally.add(inputs=7)})
+
+    assert campaign.run(short(1, tmp_path)) == 1
+    shown = capsys.readouterr().out
+    assert "FAILED: OSError: no processes left" in shown
+    assert shown.splitlines()[-1].startswith("7 inputs")
+
+
+@pytest.mark.usefixtures("_alarmed")
+def test_a_crash_a_hang_and_an_answer_are_told_apart_and_the_input_is_kept(tmp_path: Path) -> None:
+    def feed(given: str) -> None:
+        if given == "loop":
+            while True:
+                pass
+        raise UsageError(given) if given == "refuse" else KeyError(given)
+
+    def tried(given: str) -> str:
+        return worker.try_input(Target("odd/one", lambda _: given, feed, (UsageError,)), "1", 5, tmp_path)
+
+    assert [tried(given) for given in ("refuse", "break", "loop")] == ["", "crash", "hang"]
+    [crash, hang] = sorted(tmp_path.iterdir())
+    assert (crash.name, hang.name) == ("crash-5-odd-one.txt", "hang-5-odd-one.txt")
+    assert crash.read_text().startswith("seed=1 odd/one 5\n'break'\n")
+
+
+def test_an_input_follows_from_the_seed_the_parser_and_its_number(tmp_path: Path) -> None:
+    drawn: list[float] = []
+    target = Target("x", lambda luck: luck.random(), drawn.append)
+
+    for seed, number in (("1", 2), ("1", 2), ("1", 3), ("2", 2)):
+        worker.try_input(target, seed, number, tmp_path)
+
+    assert drawn[0] == drawn[1]
+    assert len(set(drawn)) == 3
+
+
+def test_a_lost_change_is_counted() -> None:
+    store, tally = MemoryStore(), Tally("kills")
+    chain(store, "s", "a", "b")
+
+    stores.count(tally, ["a", "b", "gone"], store, kills=1)
+
+    assert (tally.counts["lost"], tally.counts["acknowledged"]) == (1, 3)
+
+
+def test_a_copy_that_shows_what_was_never_written_is_counted(tmp_path: Path) -> None:
+    store = SqliteStore(tmp_path / "plans.db")
+    chain(store, "s", "a", "b")
+    store.close()
+    broken = tmp_path / "broken.db"
+    broken.write_bytes(b"no database" * 1000)
+
+    assert stores.examined(tmp_path / "plans.db", ["a", "b", "c"]) == {"readable": 1}
+    assert stores.examined(tmp_path / "plans.db", ["a", "x", "c"]) == {"crashes": 1}
+    assert stores.examined(broken, ["a"]) == {"damaged": 1}
+
+
+def test_a_text_that_is_added_twice_is_counted_twice() -> None:
+    added = added_texts([plan_of("a"), plan_of("a", "b"), plan_of("b"), plan_of("a", "b")])
+
+    assert added == {"a": 2, "b": 1}
+
+
+def test_unknown_words_are_refused() -> None:
+    done = subprocess.run(command("quick"), cwd=ROOT, capture_output=True, text=True, timeout=60, check=False)
+
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "python -m tests.faults" in done.stderr

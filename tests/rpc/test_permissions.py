@@ -8,7 +8,9 @@ import pytest
 from tildone.host.permission_request import PermissionAnswer, PermissionReply, PermissionRequest
 from tildone.rpc.ui import RpcUI
 
-REQUEST = PermissionRequest("Run this command?", ("git push", "git tag x"), always="git push *", plan=("git push", "ls"))
+REQUEST = PermissionRequest(
+    "Run this command?", ("git push", "git tag x"), always="git push *", plan=("git push", "ls")
+)
 OPTIONS = [
     "Allow once",
     "Always allow in this conversation: git push *",

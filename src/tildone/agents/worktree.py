@@ -46,7 +46,7 @@ _SETTINGS = ("config", "--list", "--name-only", "-z")
 _STATUS = ("status", "--porcelain=v2", "--branch", "-z", "--untracked-files=all", "--ignore-submodules=dirty")
 _NO_FILTER = {"clean": "", "smudge": "", "process": "", "required": "false"}
 
-_KEPT_VARIABLES = frozenset({"GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_NOSYSTEM"})
+_PRESERVED_VARIABLES = frozenset({"GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_NOSYSTEM"})
 """Other variables of git's could make it look at another repository or run a program."""
 
 _NO_PROGRAMS = {"GIT_ALLOW_PROTOCOL": "none", "GIT_NO_LAZY_FETCH": "1", "GIT_TERMINAL_PROMPT": "0"}
@@ -85,7 +85,7 @@ def _git_status(folder: str, deadline: float) -> str | None:
 
 def _git_output(folder: str, arguments: Sequence[str], deadline: float) -> str | None:
     environ = {
-        name: text for name, text in os.environ.items() if not name.startswith("GIT_") or name in _KEPT_VARIABLES
+        name: text for name, text in os.environ.items() if not name.startswith("GIT_") or name in _PRESERVED_VARIABLES
     }
     try:
         command = [*_GIT, "-C", folder, *arguments]

@@ -153,7 +153,7 @@ def _covers_arguments(name: str, words: tuple[Word, ...], named: list[bool]) -> 
         return True
     if harmful or any(_may_be_option(word) for word, is_named in zip(words, named, strict=True) if not is_named):
         return False
-    return (operand < len(words) and named[operand]) or _is_harmless_operand(rule, words[operand : operand + 1])
+    return (operand < len(words) and named[operand]) or _allows_operand(rule, words[operand : operand + 1])
 
 
 def _is_option(word: Word) -> bool:
@@ -168,7 +168,7 @@ def _may_be_option(word: Word) -> bool:
     return "/" not in start or start.startswith("-")
 
 
-def _is_harmless_operand(rule: Rule, operand: tuple[Word, ...]) -> bool:
+def _allows_operand(rule: Rule, operand: tuple[Word, ...]) -> bool:
     text = operand[0].value if operand else ""
     if any(word.kind is not WordKind.LITERAL for word in operand) and (rule.subcommands or rule.script):
         return False

@@ -2,8 +2,9 @@
 
 import pytest
 
-from tildone.dialects import dialect_named
+from tildone.dialects import DIALECTS, dialect_named
 from tildone.dialects.arguments import MAX_ARGUMENT_CHARACTERS, read_arguments
+from tildone.dialects.base import Tool
 
 WRITE_TODOS = dialect_named("indexed").tools[0]
 TODO_WRITE = dialect_named("phased").tools[0]
@@ -35,3 +36,27 @@ def test_demands_are_checked_once_the_schema_is_satisfied() -> None:
     _, problems = read_arguments(TODO_WRITE, {"ops": [{"op": "init"}]})
 
     assert [str(problem) for problem in problems] == ["ops[0].list: required for init; [] clears the list"]
+
+
+OPTIONAL = [
+    (name, tool, field)
+    for name in DIALECTS
+    for tool in dialect_named(name).tools
+    for field in tool.parameters["properties"]
+    if field not in tool.parameters.get("required", ())
+]
+
+
+@pytest.mark.parametrize(("dialect", "tool", "field"), OPTIONAL, ids=lambda given: getattr(given, "name", given))
+def test_an_optional_field_that_is_null_is_absent(dialect: str, tool: Tool, field: str) -> None:
+    assert read_arguments(tool, {field: None}) == read_arguments(tool, {})
+    assert dialect in DIALECTS
+
+
+def test_fields_of_items_may_be_null_too_but_no_required_one() -> None:
+    given = {"ops": [{"op": "start", "task": "a", "phase": None, "items": None}]}
+
+    assert read_arguments(TODO_WRITE, given) == ({"ops": [{"op": "start", "task": "a"}]}, [])
+    assert [str(problem) for problem in read_arguments(TODO_WRITE, {"ops": [{"op": None}]})[1]] == [
+        "ops[0].op: expected a string, got null"
+    ]

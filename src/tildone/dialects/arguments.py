@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tildone.dialects.base import Reply
-from tildone.kit.schema import SchemaProblem, coerce_arguments, schema_problems
+from tildone.kit.schema import SchemaProblem, coerce_arguments, schema_problems, without_nulls
 from tildone.log import codec
 from tildone.typing import TYPE_CHECKING
 from tildone.views.sanitize import shown_text
@@ -40,6 +40,7 @@ def read_arguments(tool: Tool, arguments: str | Mapping[str, Any]) -> tuple[Any,
             params = codec.parse(arguments)
         except ValueError as error:
             return {}, [SchemaProblem("", f"expected JSON: {error}")]
+    params = without_nulls(tool.parameters, params)
     if tool.interpret is not None:
         return tool.interpret(params)
     problems = schema_problems(tool.parameters, params)

@@ -20,7 +20,7 @@ from tildone.host.messages import ToolResultMessage, tool_result_message
 from tildone.host.runtime import Runtime
 from tildone.host.wire import JsonValue
 from tildone.kit.definition import ToolDefinition, ToolResult, error_result
-from tildone.kit.schema import SchemaProblem, coerce_arguments, schema_problems
+from tildone.kit.schema import SchemaProblem, coerce_arguments, schema_problems, without_nulls
 from tildone.kit.signal import Aborted, AbortSignal
 
 
@@ -89,6 +89,7 @@ class ToolExecutor:
 
 def _read(tool: ToolDefinition, arguments: JsonValue) -> tuple[JsonValue, Sequence[SchemaProblem]]:
     """Return the arguments in the form that the tool expects, and the problems with them."""
+    arguments = without_nulls(tool.parameters, arguments)
     if tool.interpret is not None:
         return tool.interpret(arguments)
     if not tool.strict:

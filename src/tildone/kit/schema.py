@@ -55,6 +55,20 @@ def coerce_arguments(schema: Schema, given: Any) -> Any:
     return given
 
 
+def without_nulls(schema: Schema, given: Any) -> Any:
+    """Return the arguments without the optional fields that are null: models write null for a field they leave out."""
+    if isinstance(given, dict):
+        known, required = schema.get("properties", {}), schema.get("required", ())
+        return {
+            name: without_nulls(known[name], item) if name in known else item
+            for name, item in given.items()
+            if item is not None or name not in known or name in required
+        }
+    if isinstance(given, list) and "items" in schema:
+        return [without_nulls(schema["items"], item) for item in given]
+    return given
+
+
 def schema_problems(schema: Schema, arguments: object) -> list[SchemaProblem]:
     """Return the problems with `arguments`; empty if they are valid."""
     return list(_check(schema, arguments, ""))

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 
 from tests.plans import ABANDONED, COMPLETED, IN_PROGRESS, plans
-from tildone.core.plan import Phase, Plan, Task
+from tildone.core.plan import Phase, Plan, Status, Task
 from tildone.dialects.phased.entries import phases_in, phases_out, recover, resumed
 
 Json = dict[str, Any]
@@ -90,7 +90,6 @@ def test_entries_without_a_plan_are_skipped(noise: Json) -> None:
         [{"name": "x", "tasks": [None]}],
         [{"name": "x", "tasks": [{"content": "a"}]}],
         [{"name": "x", "tasks": [{"content": 1, "status": "pending"}]}],
-        [{"name": "x", "tasks": [{"content": "a", "status": "doing"}]}],
         [{"name": "x", "tasks": [{"content": "a", "status": []}]}],
         [{"name": "x", "tasks": [{"content": "a", "status": "pending", "notes": "n"}]}],
         [{"name": "x", "tasks": [{"content": "a", "status": "pending", "notes": [1]}]}],
@@ -101,6 +100,16 @@ def test_an_invalid_snapshot_is_skipped(broken: object) -> None:
     with pytest.raises(ValueError, match="not a list of phases"):
         phases_in(broken)
     assert recover([result({"phases": OLD}), result({"phases": broken})]) == phases_in(OLD)
+
+
+def test_a_status_word_that_is_not_known_is_read_as_pending() -> None:
+    """And never brings back an older plan."""
+    tasks = [{"content": "a", "status": "doing"}, {"content": "b", "status": "completed"}]
+    snapshot = [{"name": "x", "tasks": tasks}]
+
+    assert recover([result({"phases": OLD}), result({"phases": snapshot})]) == Plan(
+        (Phase("x", (Task("a"), Task("b", Status.COMPLETED))),)
+    )
 
 
 def test_a_session_without_snapshots_has_no_plan() -> None:

@@ -76,7 +76,8 @@ def _phase_in(data: Any) -> Phase:
 
 
 def _task_in(data: Any) -> Task:
-    text, status = _text(data["content"]), _STATUSES[data["status"]]
+    # One word that a later version may have added must not bring back an older plan.
+    text, status = _text(data["content"]), _STATUSES.get(_text(data["status"]), Status.PENDING)
     return Task(text, status, tuple(map(_text, _list(data.get("notes", [])))))
 
 

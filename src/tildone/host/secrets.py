@@ -114,7 +114,7 @@ class StreamRedactor:
 
     def _before_private_key(self, end: int) -> int:
         """Return where an unfinished private key begins, if that is before `end`."""
-        start = self._held.rfind(b"-----BEGIN ")
+        start = self._held.rfind(b"-----BEGIN ", 0, end)
         if start < 0 or b"-----END " in self._held[start:end]:
             return end
-        return min(start, end) if _PRIVATE_KEY.match(self._held[start:end].decode("latin-1")) else end
+        return start if _PRIVATE_KEY.match(self._held[start:end].decode("latin-1")) else end

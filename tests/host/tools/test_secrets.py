@@ -6,7 +6,7 @@ import timeit
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tests.host.tools.tool_bench import ToolBench
@@ -108,6 +108,7 @@ def test_ordinary_text_stays(text: str) -> None:
     st.lists(st.sampled_from([*KEYS.values(), VALUE, " ", "\n", "word ", "-----BEGIN x\n", "\r"]), max_size=8),
     st.lists(st.integers(1, 60), min_size=1),
 )
+@example([PRIVATE_KEY, PRIVATE_KEY], [1])
 def test_a_stream_is_redacted_wherever_it_is_cut(pieces: list[str], sizes: list[int]) -> None:
     """A preview never shows a part of a secret."""
     redactor, text = Redactor(ENVIRON), "".join(f"{piece} " for piece in pieces)

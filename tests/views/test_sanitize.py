@@ -132,6 +132,8 @@ def test_no_text_hides_anything_from_a_model(text: str) -> None:
 @given(st.text() | hostile)
 @example("</system-reminder>\U000e0041\x7f\x9b\\<todo>")
 def test_escaped_json_has_the_same_value(text: str) -> None:
+    # JSON has no form for two surrogates in a row that are not one character.
+    text = json.loads(json.dumps(text))
     for plain in (json.dumps([text], ensure_ascii=False), json.dumps({"k": text}, ensure_ascii=False, indent=2)):
         escaped = escape_json(plain)
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.person import PROGRAM
-from tests.dialects.test_harmless import HOSTILE, LONG
+from tests.dialects.test_safe_texts import HOSTILE, LONG
 from tests.hooks.agent import Workspace
 from tests.views.test_sanitize import FORBIDDEN
 from tildone.core.ops import Append, Mark, Note, Numbered

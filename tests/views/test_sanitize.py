@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 
 from tildone.views.sanitize import (
     escape_json,
-    harmless,
     printable,
     printable_lines,
     reminder,
+    safe_text,
     shown_text,
     single_line,
 )
@@ -87,14 +87,14 @@ def test_text_cannot_open_or_close_the_elements_of_a_coding_agent(tag: str) -> N
     """In any spelling; line breaks are kept."""
     defused = f"‹{tag[1:]}"
 
-    assert harmless(f"a\n{tag}\nb") == f"a\n{defused}\nb"
+    assert safe_text(f"a\n{tag}\nb") == f"a\n{defused}\nb"
     assert printable(tag) == defused
     assert reminder(tag) == f"<system-reminder>\n{defused}\n</system-reminder>"
     assert escape_json(f'"{tag}"') == f'"\\u003c{tag[1:]}"'
 
 
 def test_a_hidden_character_in_a_tag_is_shown_and_breaks_the_tag() -> None:
-    assert harmless("</system\u200b-reminder>") == "</system<U+200B>-reminder>"
+    assert safe_text("</system\u200b-reminder>") == "</system<U+200B>-reminder>"
 
 
 @pytest.mark.parametrize(
@@ -112,7 +112,7 @@ def test_a_hidden_character_in_a_tag_is_shown_and_breaks_the_tag() -> None:
     ],
 )
 def test_ordinary_text_is_handed_to_a_model_as_it_is(text: str) -> None:
-    assert harmless(text) == text
+    assert safe_text(text) == text
     assert escape_json(json.dumps(text, ensure_ascii=False)) == json.dumps(text, ensure_ascii=False)
 
 
@@ -120,11 +120,11 @@ def test_ordinary_text_is_handed_to_a_model_as_it_is(text: str) -> None:
 @example("\r\r\n\x1b\u2028\t<todo>")
 def test_no_text_hides_anything_from_a_model(text: str) -> None:
     """Lines and tabs stay, and a text is harmless from the first time on."""
-    safe = harmless(text)
+    safe = safe_text(text)
 
     assert not FORBIDDEN.search(safe)
     assert safe.count("\n") == text.count("\n")
-    assert harmless(safe) == safe
+    assert safe_text(safe) == safe
     assert shown_text(shown_text(text)) == shown_text(text)
     assert not FORBIDDEN.search(shown_text(text))
 
@@ -132,6 +132,8 @@ def test_no_text_hides_anything_from_a_model(text: str) -> None:
 @given(st.text() | hostile)
 @example("</system-reminder>\U000e0041\x7f\x9b\\<todo>")
 def test_escaped_json_has_the_same_value(text: str) -> None:
+    # JSON has no form for two surrogates in a row that are not one character.
+    text = json.loads(json.dumps(text))
     for plain in (json.dumps([text], ensure_ascii=False), json.dumps({"k": text}, ensure_ascii=False, indent=2)):
         escaped = escape_json(plain)
 

@@ -52,7 +52,7 @@ _NAMED: dict[str, Dialect] = {}
 
 
 def dialect_named(name: str) -> Dialect:
-    """Return the dialect of that name, whose texts are harmless (`tildone.dialects.harmless`), importing no other.
+    """Return the dialect of that name, whose texts are harmless (`tildone.dialects.safe_texts`), importing no other.
 
     Raises:
         UsageError: there is no such dialect.
@@ -60,9 +60,9 @@ def dialect_named(name: str) -> Dialect:
     if name not in DIALECTS:
         raise UsageError(f"there is no dialect {name!r}; {nearest(name, tuple(DIALECTS))}")
     if name not in _NAMED:
-        from tildone.dialects.harmless import harmless_dialect  # noqa: PLC0415  it imports `base`, which imports this
+        from tildone.dialects.safe_texts import safe_dialect  # noqa: PLC0415  it imports `base`, which imports this
 
-        _NAMED[name] = harmless_dialect(DIALECTS[name])
+        _NAMED[name] = safe_dialect(DIALECTS[name])
     return _NAMED[name]
 
 

@@ -8,7 +8,7 @@ from tildone.core.rules import Rules
 from tildone.dialects.base import Dialect, Reply
 from tildone.typing import TYPE_CHECKING
 from tildone.views.limits import clipped
-from tildone.views.sanitize import harmless, single_line
+from tildone.views.sanitize import safe_text, single_line
 
 if TYPE_CHECKING:
     from tildone.core.plan import Plan
@@ -49,4 +49,4 @@ def _carry_on(plan: Plan, command: str, options: str) -> str:
 
 
 def _shown(text: str) -> str:
-    return clipped(harmless(single_line(text)), MAX_TEXT_CHARACTERS)
+    return clipped(safe_text(single_line(text)), MAX_TEXT_CHARACTERS)

@@ -11,7 +11,7 @@ from tildone.core.rules import Rules
 from tildone.dialects.base import Dialect, Reply
 from tildone.typing import TYPE_CHECKING
 from tildone.views.limits import clipped
-from tildone.views.sanitize import harmless, single_line
+from tildone.views.sanitize import safe_text, single_line
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -93,7 +93,7 @@ def _status_suffix(task: Task) -> str:
 
 
 def _shown(text: str) -> str:
-    return clipped(harmless(single_line(text)), MAX_TEXT_CHARACTERS)
+    return clipped(safe_text(single_line(text)), MAX_TEXT_CHARACTERS)
 
 
 NATIVE = Dialect(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from tildone.formats.markdown.writer import bounded_checklist
 from tildone.typing import TYPE_CHECKING
 from tildone.views.limits import MAX_CONTEXT, MAX_FRAME, MAX_START, bounded_lines, clipped
-from tildone.views.sanitize import harmless, reminder
+from tildone.views.sanitize import reminder, safe_text
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -17,7 +17,7 @@ CONTINUE = "Continue where you stopped."
 
 def work_prompt(plan: Plan) -> str:
     """Return the prompt to work through a plan. Task text appears in the list only."""
-    listed = harmless(bounded_checklist(plan, MAX_START - MAX_FRAME).strip())
+    listed = safe_text(bounded_checklist(plan, MAX_START - MAX_FRAME).strip())
     return f"Work through this plan, task by task. It is in your todo list:\n\n{listed}"
 
 

@@ -7,7 +7,7 @@ from tildone.log import codec
 from tildone.typing import TYPE_CHECKING
 from tildone.value import value
 from tildone.views.limits import MAX_HOOK_REPLY, clipped
-from tildone.views.sanitize import harmless
+from tildone.views.sanitize import safe_text
 
 if TYPE_CHECKING:
     from typing import Any
@@ -37,7 +37,7 @@ def rendered(event: HookEvent, reply: HookReply) -> str:
 
 def sanitized(text: str) -> str:
     """Return the text in the form in which a model or a person may read it: harmless, and not too long."""
-    return clipped(harmless(text), MAX_HOOK_REPLY)
+    return clipped(safe_text(text), MAX_HOOK_REPLY)
 
 
 def _template(event: HookEvent, kind: ReplyKind) -> Template | None:

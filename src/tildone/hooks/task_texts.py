@@ -9,7 +9,7 @@ are two tasks.
 from __future__ import annotations
 
 from tildone.typing import TYPE_CHECKING
-from tildone.views.sanitize import harmless
+from tildone.views.sanitize import safe_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -56,7 +56,7 @@ def normalized(text: str) -> str:
 
     The model may have read the text in its harmless form.
     """
-    plain = " ".join(harmless(text).translate(_SAME).casefold().split())
+    plain = " ".join(safe_text(text).translate(_SAME).casefold().split())
     return plain.rstrip(_AT_END) or plain
 
 

@@ -7,7 +7,7 @@ import json
 from tildone.mcp.surrogates import replace_surrogates
 from tildone.typing import TYPE_CHECKING
 from tildone.value import value
-from tildone.views.sanitize import escape_json, harmless
+from tildone.views.sanitize import escape_json, safe_text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -32,7 +32,7 @@ class RequestError(Exception):
     """A request cannot be answered with a result: the error of its response."""
 
     def __init__(self, code: int, message: str, data: object = None) -> None:
-        super().__init__(harmless(message))
+        super().__init__(safe_text(message))
         self.code = code
         self.data = data
 

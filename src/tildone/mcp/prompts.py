@@ -5,7 +5,7 @@ from __future__ import annotations
 from tildone.mcp.json_rpc import INVALID_PARAMS, RequestError
 from tildone.typing import TYPE_CHECKING
 from tildone.views.limits import MAX_START, clipped
-from tildone.views.sanitize import harmless
+from tildone.views.sanitize import safe_text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -50,5 +50,5 @@ def _request_for_plan(dialect: Dialect, task: str) -> str:
     """Return a user message that asks for a plan, with the dialect's own tools and guidelines."""
     tools = " and ".join(tool.name for tool in dialect.tools if not tool.hints.read_only)
     request = f"Make a plan with {tools} for the task below, then work through it until nothing is open."
-    parts = (request, instructions(dialect), f"Task: {clipped(harmless(task), MAX_START)}")
+    parts = (request, instructions(dialect), f"Task: {clipped(safe_text(task), MAX_START)}")
     return "\n\n".join(part for part in parts if part)

@@ -14,7 +14,7 @@ from tildone.mcp.listings import CURRENT, CURRENT_JSON, JSON, LOG, LOG_JSON, MAR
 from tildone.typing import TYPE_CHECKING
 from tildone.value import value
 from tildone.views.limits import MAX_FRAME, MAX_RESOURCE, bounded_lines, bounded_plan, clipped, more_tasks
-from tildone.views.sanitize import escape_json, harmless
+from tildone.views.sanitize import escape_json, safe_text
 
 if TYPE_CHECKING:
     from typing import Any
@@ -75,7 +75,7 @@ def _log(parsed: PlanUri, snapshot: SessionSnapshot) -> tuple[str, str]:
         events = _fitting_events([row_data(event, row, timestamp) for event, row in newest_first])
         return JSON, escape_json(codec.pretty({"version": JSON_VERSION, "session": snapshot.session, "events": events}))
     lines = [clipped(f"{row.when}  {row.who}  {'; '.join(row.what)}") for _, row in newest_first]
-    text = harmless("\n".join(bounded_lines(lines, MAX_PLAN)))
+    text = safe_text("\n".join(bounded_lines(lines, MAX_PLAN)))
     return TEXT, f"{text or 'No events yet.'}\n"
 
 

@@ -8,7 +8,7 @@ from tildone.mcp.bounded_data import bounded_data
 from tildone.mcp.clients import is_text_only
 from tildone.mcp.reporting import client_message
 from tildone.typing import TYPE_CHECKING
-from tildone.views.sanitize import harmless
+from tildone.views.sanitize import safe_text
 
 if TYPE_CHECKING:
     from typing import Any
@@ -52,7 +52,7 @@ def tool_result(tool: Tool, reply: Reply, *, structured: bool) -> dict[str, Any]
     Its texts may contain lone surrogates, which every transport replaces when it encodes them.
     """
     result: dict[str, Any] = {
-        "content": [{"type": "text", "text": harmless(reply.text)}],
+        "content": [{"type": "text", "text": safe_text(reply.text)}],
         "isError": reply.failed,
     }
     if structured and reply.details and tool.output_schema is not None:

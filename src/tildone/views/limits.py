@@ -6,6 +6,8 @@ program. The limits are in characters; four are about one token.
 
 from __future__ import annotations
 
+from itertools import accumulate
+
 from tildone.core.plan import Phase, Plan, Status, Task
 from tildone.typing import TYPE_CHECKING
 from tildone.value import replace
@@ -66,13 +68,8 @@ def fitting(entries: Sequence[tuple[Task, str]], max_characters: int) -> list[in
     if sum(sizes) <= max_characters:
         return list(range(len(entries)))
     by_importance = sorted(range(len(entries)), key=lambda index: _rank(entries[index][0]))
-    kept: list[int] = []
-    for index in by_importance:
-        max_characters -= sizes[index]
-        if max_characters < 0:
-            break
-        kept.append(index)
-    return sorted(kept)
+    totals = accumulate(sizes[index] for index in by_importance)
+    return sorted(index for index, total in zip(by_importance, totals, strict=True) if total <= max_characters)
 
 
 def bounded_plan(plan: Plan, max_characters: int) -> tuple[Plan, int]:

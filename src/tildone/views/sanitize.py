@@ -5,7 +5,7 @@ shown, to a person or to a model, it must not be able to imitate the text around
 escapes, bidi overrides, invisible characters or tags. There are four forms:
 
 - `single_line`, for a text within a list: it cannot start a line of its own. The dialects build their lists with it.
-- `harmless`, for a whole text that a model reads: every shell applies it to what it hands over.
+- `safe_text`, for a whole text that a model reads: every shell applies it to what it hands over.
 - `printable`, for one line on a screen or in a pipe.
 - `escape_json`, for JSON that programs read: nothing is lost, but no such character is in it as itself.
 
@@ -83,7 +83,7 @@ def single_line(text: str) -> str:
     return text.replace("\r\n", "\n").translate(_BREAKS)
 
 
-def harmless(text: str) -> str:
+def safe_text(text: str) -> str:
     """Return text for a model: its lines and tabs are kept, and nothing in it hides, reorders or imitates other text.
 
     A text that is in this form already is unchanged.
@@ -108,7 +108,7 @@ def reminder(body: str) -> str:
 
 def shown_text(text: str) -> str:
     """Return the text of a task as a model reads it: on one line, harmless, and not too long."""
-    return clipped(harmless(single_line(text)))
+    return clipped(safe_text(single_line(text)))
 
 
 def printable(text: str) -> str:
@@ -123,7 +123,7 @@ def printable_lines(text: str) -> list[str]:
 
 
 def escape_json(text: str) -> str:
-    """Return JSON text with the same value, in which all that `harmless` replaces is escaped."""
+    """Return JSON text with the same value, in which all that `safe_text` replaces is escaped."""
     if not _is_visible(text):
         text = "\n".join([_visible(line, _escape) for line in text.split("\n")])
     return _defused(text, "\\\\u003c")

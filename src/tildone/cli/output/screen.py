@@ -40,9 +40,9 @@ def put_notice(text: str) -> None:
 def put_raw(text: str) -> None:
     """Print text from elsewhere: made printable on a terminal, harmless for whoever reads a pipe."""
     # Not every verb prints such text.
-    from tildone.views.sanitize import harmless, printable_lines  # noqa: PLC0415  see above
+    from tildone.views.sanitize import printable_lines, safe_text  # noqa: PLC0415  see above
 
-    put("\n".join(printable_lines(text)) if on_terminal() else harmless(text))
+    put("\n".join(printable_lines(text)) if on_terminal() else safe_text(text))
 
 
 def put_json(text: str) -> None:

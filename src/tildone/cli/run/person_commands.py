@@ -25,7 +25,7 @@ from tildone.host.model import Model
 from tildone.host.prices import read_prices
 from tildone.kit.signal import Aborted
 from tildone.views.limits import MAX_START
-from tildone.views.sanitize import harmless
+from tildone.views.sanitize import safe_text
 from tildone.views.widget import status_text
 
 ONE_TEXT = ("add", "append")
@@ -131,7 +131,7 @@ class PersonCommands:
         plan = self._plan()
         try:
             await self._host.compact(
-                f"{PLAN_NOW}\n{harmless(bounded_checklist(plan, MAX_START)).rstrip()}" if plan.tasks else ""
+                f"{PLAN_NOW}\n{safe_text(bounded_checklist(plan, MAX_START)).rstrip()}" if plan.tasks else ""
             )
         except Aborted:
             ctx.ui.notify("Nothing was compacted: it was interrupted", "warning")

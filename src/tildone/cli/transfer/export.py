@@ -6,7 +6,7 @@ import os
 from itertools import islice
 
 from tildone.cli.opening import open_for_reading, session_title, settings_for
-from tildone.cli.output.screen import put, put_json, put_raw
+from tildone.cli.output.screen import on_terminal, put, put_json, put_raw
 from tildone.cli.output.warnings import print_warnings
 from tildone.cli.parsing.table import ParsedArgs
 from tildone.cli.transfer.reading import STREAM
@@ -41,7 +41,7 @@ def run(args: ParsedArgs) -> int:
         _write_pi_session(session, path, settings_for(args).project)
         put(f"Wrote the session to {printable(path)}")
         return 0
-    written = _written(session, format_, escaped=path == STREAM)
+    written = _written(session, format_, escaped=path == STREAM and not on_terminal())
     if path == STREAM:
         (put_json if format_ == JSON else put_raw)(written.text.removesuffix("\n"))
     else:

@@ -9,7 +9,7 @@ from tildone.dialects.base import Reply
 from tildone.typing import TYPE_CHECKING
 from tildone.value import replace
 from tildone.views.limits import MAX_CONTEXT, MAX_FRAME, MAX_RESULT, bounded_plan, clipped, more_tasks
-from tildone.views.sanitize import harmless, shown_text
+from tildone.views.sanitize import safe_text, shown_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -89,7 +89,7 @@ def carry_on(plan: Plan) -> str:
 
 
 def _reply(text: str, *, is_error: bool = False) -> Reply:
-    text = clipped(harmless(text), MAX_RESULT)
+    text = clipped(safe_text(text), MAX_RESULT)
     return Reply(text, {"say": text}, is_error=is_error)
 
 

@@ -280,10 +280,8 @@ def failure_warning(result: ToolResult) -> str:
 
 def failure_reminder(why: str) -> str:
     """Return the reminder that tells the model, in its next turn, that its update failed."""
-    because = f": {clipped(why)}" if why else "."
-    return as_reminder(
-        f"A todo_write failed{because}\nThe user does not see its progress until a call succeeds: put it right."
-    )
+    failed = f"A todo_write failed: {clipped(why)}" if why else "A todo_write failed."
+    return as_reminder(f"{failed}\nThe user does not see its progress until a call succeeds: put it right.")
 
 
 def _stopped_by_itself(event: BeforeSettle) -> bool:

@@ -16,7 +16,7 @@ from tildone.formats.markdown.exact import (
 from tildone.formats.whitespace import JS_WHITESPACE
 from tildone.typing import TYPE_CHECKING
 from tildone.views.limits import bounded_plan, more_tasks
-from tildone.views.sanitize import harmless, single_line
+from tildone.views.sanitize import safe_text, single_line
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -44,7 +44,7 @@ def lossless_checklist(plan: Plan, *, escaped: bool = False) -> str:
     Equal to `portable_checklist` where that is lossless. A flat list has no heading. If `escaped`, texts that are not
     harmless are in comments too, for a reader that may be a model or a terminal.
     """
-    is_literal = _is_harmless if escaped else _is_literal
+    is_literal = _is_safe if escaped else _is_literal
     return _joined([_lossless_lines(phase, is_literal, first=not index) for index, phase in enumerate(plan.phases)])
 
 
@@ -89,9 +89,9 @@ def _is_literal(line: str) -> bool:
     return line == _portable(line) and OPENING not in line
 
 
-def _is_harmless(line: str) -> bool:
+def _is_safe(line: str) -> bool:
     """Whether the line can be written as it is, for any reader."""
-    return _is_literal(line) and line == harmless(line)
+    return _is_literal(line) and line == safe_text(line)
 
 
 def _quoted(lines: list[str]) -> list[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tildone.cli.opening import open_for_reading, settings_for
-from tildone.cli.output.screen import put_raw
+from tildone.cli.output.screen import on_terminal, put_raw
 from tildone.cli.parsing.table import ParsedArgs
 from tildone.cli.plan.applying import apply_answer
 from tildone.cli.plan.hints import BEGIN
@@ -22,7 +22,7 @@ def run(args: ParsedArgs) -> int:
     answer = export(session.plan, args.positional[0] if args.positional else FILE, BEGIN)
     match answer.request:
         case WriteFile(path) if path == STREAM:
-            put_raw(lossless_checklist(session.plan, escaped=True).removesuffix("\n"))
+            put_raw(lossless_checklist(session.plan, escaped=not on_terminal()).removesuffix("\n"))
             return 0
         case WriteFile() as request:
             if not args.positional:

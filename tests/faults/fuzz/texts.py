@@ -23,7 +23,7 @@ from tildone.errors import TildoneError
 from tildone.formats import detection, todotxt
 from tildone.formats.markdown import importer, reader
 from tildone.formats.markdown.writer import lossless_checklist
-from tildone.host.tools.shell_syntax import split_line
+from tildone.host.tools.shell_syntax import split_line as split_command
 from tildone.integrations.settings import jsonc, toml
 from tildone.kit.components.markdown import markdown_rows
 from tildone.kit.theme import Role
@@ -188,7 +188,7 @@ def _address(text: str) -> None:
 
 def _split(line: str) -> None:
     for windows in (False, True):
-        split_line(line, windows=windows)
+        split_command(line, windows=windows)
 
 
 def _argv(luck: Random) -> list[str]:

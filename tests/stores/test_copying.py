@@ -402,3 +402,63 @@ def test_restoring_a_session_interrupts_its_writer(source: MemoryStore, store: S
     with pytest.raises(HeadMoved):
         store.append("branched", planned("next", "later", "x"))
     assert ids(store.history("branched", "later"))[0] == "later"
+
+
+class PartlyDamaged(MemoryStore):
+    """A store in which the newest event of one session, or its head, cannot be read."""
+
+    broken = "bad"
+    lost_head = False
+
+    def session_head(self, session: str) -> SessionHead:
+        if session == self.broken and self.lost_head:
+            raise StoreDamaged("page 7 is gone")
+        return super().session_head(session)
+
+    def events(self, session: str) -> Iterator[Event]:
+        *before, last = super().events(session)
+        yield from before
+        if session == self.broken:
+            raise StoreDamaged("page 7 is gone")
+        yield last
+
+    def unreadable(self) -> list[str]:
+        return ["a file cannot be read"]
+
+
+def partly_damaged(*, lost_head: bool) -> PartlyDamaged:
+    """A long session, which is copied in batches, with a damage at its end, and one that is whole."""
+    store = PartlyDamaged()
+    chain(store, "bad", *map(str, range(MAX_BATCH_EVENTS + 2)))
+    chain(store, "good", "a", "b")
+    store.lost_head = lost_head
+    return store
+
+
+@pytest.mark.parametrize("lost_head", [True, False], ids=["head", "event"])
+def test_a_damaged_session_is_left_out_and_named(store: Store, *, lost_head: bool) -> None:
+    """Nothing of it is in the copy; the other sessions are."""
+    copied = copy(partly_damaged(lost_head=lost_head), store, quiet)
+
+    assert (copied.sessions, copied.events, copied.changed_since) == (1, 2, ())
+    assert copied.left_out == ("session 'bad': page 7 is gone", "a file cannot be read")
+    assert [info.name for info in store.sessions()] == ["good"]
+
+
+def test_a_session_that_the_target_has_already_is_kept_if_it_is_damaged_in_the_source(store: Store) -> None:
+    chain(store, "bad", "0", "1")
+
+    copied = copy(partly_damaged(lost_head=False), store, quiet)
+
+    assert copied.left_out[0] == "session 'bad': page 7 is gone"
+    assert store.session_head("bad") == SessionHead("1")
+
+
+def test_a_damaged_session_that_is_copied_alone_is_an_error(store: Store) -> None:
+    source = partly_damaged(lost_head=False)
+
+    with pytest.raises(StoreDamaged, match="page 7 is gone"):
+        copy(source, store, quiet, only="bad")
+    with pytest.raises(StoreDamaged, match="page 7 is gone"):
+        list(preview_copy(source, store))
+    assert copy(source, store, quiet, only="good").left_out == ()

@@ -128,6 +128,7 @@ def test_an_impossible_path_is_an_error(tmp_path: Path, name: str) -> None:
 def test_a_read_only_folder_can_be_read(open_folder: Path) -> None:
     """Writing raises an error with the reason."""
     chain(opened(open_folder), "s", "a")
+    file_of(open_folder).chmod(0o444)
     (open_folder / lock.LOCK_FILE).chmod(0o444)
     open_folder.chmod(0o555)
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 from hashlib import sha256
 from itertools import chain, islice
 
-from tildone.errors import NotFound, StoreBusy, StoreError, UnknownEvent
+from tildone.errors import NotFound, StoreBusy, StoreDamaged, StoreError, UnknownEvent
 from tildone.log import codec
 from tildone.log.events import PlanChanged
 from tildone.log.tree import SessionHead
@@ -46,6 +46,7 @@ class CopyResult:
     """The result of a copy: how many sessions and events it holds, how many events were new, and the digest of it all.
 
     `changed_since` names the sessions that were written to after they were copied; the copy lacks their newest events.
+    `left_out` says of each session that could not be read what is wrong with it.
     """
 
     sessions: int
@@ -53,6 +54,7 @@ class CopyResult:
     new: int
     digest: str
     changed_since: tuple[str, ...] = ()
+    left_out: tuple[str, ...] = ()
 
 
 @value
@@ -85,32 +87,46 @@ def copy(source: Store, target: Store, report: CopyProgress, only: str | None = 
     """Copy every session, or `only` one, with all its branches and its head.
 
     Sessions are copied in the order of their last event, so that the target lists them in the same order. `report` is
-    called with the current operation, the number of events processed, and their total.
+    called with the current operation, the number of events processed, and their total. A session of the source that is
+    damaged is left out, unless it is the `only` one.
 
     Raises:
         NotFound: there is no such session.
+        StoreDamaged: the only session, or the target, is damaged.
         StoreBusy: the head of a session was moved in the target during the copy.
         StoreError: a session differs between the two stores.
     """
     copied: dict[str, _CopiedSession] = {}
+    left_out: dict[str, str] = {}
     new = 0
     for _ in range(MAX_ROUNDS):
-        outdated = [info for info in _oldest_first(source, only) if not _is_up_to_date(source, info, copied)]
+        readable = (info for info in _oldest_first(source, only) if info.name not in left_out)
+        outdated = [info for info in readable if not _is_up_to_date(source, info, copied)]
         if not outdated:
             break
         counts = {info.name: info.events for info in target.sessions()}
         progress = _ProgressCounter(report, 2 * sum(info.events for info in outdated))
         for info in outdated:
-            copied[info.name] = _copy_session(source, target, info, counts.get(info.name), progress)
-            new += copied[info.name].new
-    infos = _oldest_first(source, only)
+            try:
+                copied[info.name] = _copy_session(source, target, info, counts.get(info.name), progress)
+            except _SourceDamaged as error:
+                if only is not None:
+                    raise error.reason from None
+                left_out[info.name] = f"session {info.name!r}: {error.reason}"
+                if info.name not in counts:
+                    # A long session is copied in batches.
+                    target.delete(info.name, expected=target.session_head(info.name).head)
+            else:
+                new += copied[info.name].new
+    infos = [info for info in _oldest_first(source, only) if info.name not in left_out]
     changed_since = tuple(info.name for info in infos if not _is_up_to_date(source, info, copied))
     present = [(info.name, copied[info.name]) for info in infos if info.name in copied]
     events = sum(session.events for _, session in present)
     total = sha256()
     for name, session in present:
         total.update(f"{codec.dump(name)} {session.digest}\n".encode())
-    return CopyResult(len(present), events, new, total.hexdigest(), changed_since)
+    lost = (*left_out.values(), *(source.unreadable() if only is None else ()))
+    return CopyResult(len(present), events, new, total.hexdigest(), changed_since, lost)
 
 
 def preview_copy(source: Store, target: Store, only: str | None = None) -> Iterator[CopyPreview]:
@@ -118,14 +134,25 @@ def preview_copy(source: Store, target: Store, only: str | None = None) -> Itera
 
     Raises:
         NotFound: there is no such session.
+        StoreDamaged: a session of the source, or the target, is damaged.
     """
     for info in _oldest_first(source, only):
-        head, events = _snapshot(source, info.name)
         new = count = 0
-        for event in events:
-            count += 1
-            new += not _has(target, info.name, event.id)
+        try:
+            head, events = _snapshot(source, info.name)
+            for event in events:
+                count += 1
+                new += not _has(target, info.name, event.id)
+        except _SourceDamaged as error:
+            raise error.reason from None
         yield CopyPreview(info.name, count, new, target.session_head(info.name), head)
+
+
+class _SourceDamaged(Exception):
+    """A session of the source cannot be read; the target would raise `StoreDamaged` itself."""
+
+    def __init__(self, reason: StoreDamaged) -> None:
+        self.reason = reason
 
 
 class _ProgressCounter:
@@ -192,11 +219,21 @@ def _snapshot(source: Store, name: str) -> tuple[SessionHead, Iterator[Event]]:
     that, it belongs to these events.
     """
     while True:
-        head = source.session_head(name)
-        events = source.events(name)
-        first = list(islice(events, 1))
-        if source.session_head(name) == head:
-            return head, chain(first, events)
+        try:
+            head = source.session_head(name)
+            events = _events(source, name)
+            first = list(islice(events, 1))
+            if source.session_head(name) == head:
+                return head, chain(first, events)
+        except StoreDamaged as error:
+            raise _SourceDamaged(error) from error
+
+
+def _events(source: Store, name: str) -> Iterator[Event]:
+    try:
+        yield from source.events(name)
+    except StoreDamaged as error:
+        raise _SourceDamaged(error) from error
 
 
 def _batches(events: Iterator[Event]) -> Iterator[tuple[list[Event], bool]]:
@@ -224,14 +261,14 @@ def _verified_digest(
     source: Store, target: Store, name: str, count: int, head: SessionHead, progress: _ProgressCounter
 ) -> str:
     """The digest of the session, after checking that both stores give the same."""
-    expected = _digest(progress.count_each(COMPARING, islice(source.events(name), count)), head)
+    expected = _digest(progress.count_each(COMPARING, islice(_events(source, name), count)), head)
     if not _is_at_or_after(target, name, head):
         raise StoreBusy(f"session {name!r} was moved in the target while it was copied; run the copy again")
     if _digest(target.events(name), target.session_head(name)) == expected:
         return expected
     # The target may have more events, or another order: compare only the events of the source, in their order.
     try:
-        actual = _digest((_event(target, name, event.id) for event in islice(source.events(name), count)), head)
+        actual = _digest((next(target.history(name, event.id)) for event in islice(_events(source, name), count)), head)
     except UnknownEvent as error:
         raise StoreError(f"session {name!r} was not copied completely: event {error} is missing") from error
     if actual != expected:
@@ -252,10 +289,6 @@ def _digest(events: Iterable[Event], head: SessionHead) -> str:
         total.update(f"{codec.encode(event)}\n".encode())
     total.update(codec.dump([head.head, head.redo]).encode())
     return total.hexdigest()
-
-
-def _event(store: Store, session: str, event_id: str) -> Event:
-    return next(store.history(session, event_id))
 
 
 def _has(store: Store, session: str, event_id: str) -> bool:

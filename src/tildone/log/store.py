@@ -96,6 +96,9 @@ class Store(Protocol):
     def sessions(self) -> list[SessionInfo]:
         """Return all sessions, the most recently written first."""
 
+    def unreadable(self) -> list[str]:
+        """Return what `sessions` leaves out because it cannot be read, each as a sentence."""
+
     def wait(self, session: str, head: str | None, timeout: float) -> bool:
         """Wait until the head differs from `head`. Return False if `timeout` seconds passed first."""
 

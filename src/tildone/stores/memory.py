@@ -140,6 +140,10 @@ class MemoryStore:
         with self._changed:
             return [_info(name, self._events[name]) for name in reversed(self._by_last_write)]
 
+    def unreadable(self) -> list[str]:
+        """Return nothing: `sessions` leaves nothing out."""
+        return []
+
     def wait(self, session: str, head: str | None, timeout: float) -> bool:
         """Wait until the head is not `head`; return False if `timeout` seconds pass first."""
         with self._changed:

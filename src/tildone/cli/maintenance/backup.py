@@ -11,11 +11,12 @@ from tildone.cli.maintenance.migrate import changed_sessions, copied_data, total
 from tildone.cli.opening import is_same_store, open_existing_store, settings_for
 from tildone.cli.output.amounts import counted, size
 from tildone.cli.output.data import put_data
+from tildone.cli.output.left_out import exit_code_for
 from tildone.cli.output.progress import ProgressLine
 from tildone.cli.output.screen import on_terminal, put, put_notice
 from tildone.cli.parsing.table import ParsedArgs
 from tildone.config import data_folder
-from tildone.errors import NotFound, Refused, UsageError
+from tildone.errors import NotFound, Refused, StoreDamaged, UsageError
 from tildone.files.atomic import publish
 from tildone.files.private import make_private_folder
 from tildone.log.address import parse_address
@@ -38,7 +39,7 @@ STREAM = "-"
 
 
 def run(args: ParsedArgs) -> int:
-    """Write the backup: complete and verified, or not at all."""
+    """Write the backup: complete and verified, except for sessions that are damaged, or not at all."""
     to_stream = args.positional == (STREAM,)
     if to_stream and args.has("json"):
         raise UsageError("tildone backup - writes the backup to standard output; it takes no --json")
@@ -69,11 +70,11 @@ def _to_file(source: Store, settings: Settings, args: ParsedArgs) -> int:
     length = os.path.getsize(path)
     if args.has("json"):
         put_data(file=path, bytes=length, **copied_data(copied))
-        return 0
+        return exit_code_for(copied.left_out)
     put("\n".join(total_lines(copied, f"Wrote {path} ({size(length)})")))
     _warn_of_changes(copied)
     put(f"To restore it: tildone restore {printable(path)}")
-    return 0
+    return exit_code_for(copied.left_out)
 
 
 def _to_standard_output(source: Store) -> int:
@@ -90,7 +91,7 @@ def _to_standard_output(source: Store) -> int:
     much = f"{counted(copied.sessions, 'session')} with {counted(copied.events, 'event')}"
     put_notice(f"Wrote {much} to standard output. To restore it: tildone restore -")
     _warn_of_changes(copied)
-    return 0
+    return exit_code_for(copied.left_out)
 
 
 def _warn_of_changes(copied: CopyResult) -> None:
@@ -121,6 +122,7 @@ def _write(source: Store, path: str) -> CopyResult:
                 copied = copy(source, target, progress)
             finally:
                 target.close()
+        _check_worth(copied, path)
         finish_backup(draft)
         publish(draft, path)
     except BaseException:
@@ -129,3 +131,16 @@ def _write(source: Store, path: str) -> CopyResult:
                 os.remove(f"{draft}{suffix}")
         raise
     return copied
+
+
+def _check_worth(copied: CopyResult, path: str) -> None:
+    """Check that an incomplete backup has something in it, and takes the place of no other.
+
+    Raises:
+        StoreDamaged: it does not.
+    """
+    if copied.left_out and not copied.sessions:
+        raise StoreDamaged(f"nothing can be backed up: {copied.left_out[0]}")
+    if copied.left_out and os.path.exists(path):
+        reason = f"the new backup would be incomplete: {copied.left_out[0]}"
+        raise StoreDamaged(f"{path} was not overwritten, because {reason}")

@@ -9,6 +9,7 @@ from tildone.cli import INTERRUPTED
 from tildone.cli.opening import is_same_store, open_existing_store, settings_at, settings_for
 from tildone.cli.output.amounts import counted
 from tildone.cli.output.data import put_data
+from tildone.cli.output.left_out import exit_code_for
 from tildone.cli.output.progress import ProgressLine
 from tildone.cli.output.screen import put, put_notice
 from tildone.cli.parsing.table import ParsedArgs
@@ -41,8 +42,8 @@ def run(args: ParsedArgs) -> int:
         target.close()
     if args.has("json"):
         put_data(store=there.store.redacted, **copied_data(copied))
-        return StoreBusy.exit_code if copied.changed_since else 0
-    if not copied.sessions and not copied.changed_since:
+        return exit_code_for(copied.left_out) or (StoreBusy.exit_code if copied.changed_since else 0)
+    if not copied.sessions and not copied.changed_since and not copied.left_out:
         put(f"{printable(here.store.redacted)} has no sessions: nothing was copied.")
         return 0
     put("\n".join(report_lines(copied, f"Copied to {there.store.redacted}")))
@@ -52,7 +53,7 @@ def run(args: ParsedArgs) -> int:
     put(f"To use it from now on: {word} TILDONE_STORE={shlex.quote(printable(there.store.redacted))}")
     if there.store.redacted != str(there.store):
         put("Add the password and options of the address; they are not shown here.")
-    return 0
+    return exit_code_for(copied.left_out)
 
 
 def copied_data(copied: CopyResult) -> dict[str, object]:
@@ -63,6 +64,7 @@ def copied_data(copied: CopyResult) -> dict[str, object]:
         "new_events": copied.new,
         "sha256": copied.digest,
         "changed_meanwhile": list(copied.changed_since),
+        "left_out": list(copied.left_out),
     }
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from tildone.cli.opening import open_to_read, settings_for, with_session
 from tildone.cli.output.amounts import ago
 from tildone.cli.output.data import put_data
+from tildone.cli.output.left_out import exit_code_for
 from tildone.cli.output.screen import columns, put, put_spans
 from tildone.cli.output.titles import titled_sessions
 from tildone.cli.parsing.table import ParsedArgs
@@ -31,14 +32,17 @@ def run(args: ParsedArgs) -> int:
     settings = settings_for(args)
     store = open_to_read(settings)
     current = with_session(args, settings, store).session
-    found = titled_sessions(store)
+    left_out: list[str] = []
+    found = titled_sessions(store, left_out)
+    left_out += store.unreadable()
     if args.has("json"):
-        put_data(sessions=[_as_data(each, current=each.info.name == current) for each in found])
+        listed = [_as_data(each, current=each.info.name == current) for each in found]
+        put_data(sessions=listed, left_out=left_out)
     elif found:
         put_spans(_rows(found, current, columns() or UNLIMITED_COLUMNS))
-    else:
+    elif not left_out:
         put(f"{printable(settings.store.redacted)} has no sessions yet. Start one with: tildone todo add TEXT")
-    return 0
+    return exit_code_for(left_out)
 
 
 def _as_data(session: TitledSession, *, current: bool) -> dict[str, object]:

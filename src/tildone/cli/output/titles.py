@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from tildone.agents.subagents import parent_session
-from tildone.errors import UsageError
+from tildone.errors import StoreDamaged, UsageError
 from tildone.log.state import latest_state
 from tildone.typing import TYPE_CHECKING
 from tildone.value import replace, value
@@ -40,10 +40,18 @@ class TitledSession:
         return "" if shown == self.title else shown
 
 
-def titled_sessions(store: Store) -> list[TitledSession]:
-    """The sessions of a store, the last changed first."""
-    found = ((info, latest_state(store.history(info.name)).plan) for info in store.sessions())
-    return [TitledSession(info, plan, title_of(info, plan)) for info, plan in found]
+def titled_sessions(store: Store, damaged: list[str] | None = None) -> list[TitledSession]:
+    """The sessions of a store that can be read, the last changed first; `damaged` is told about the others."""
+    found: list[TitledSession] = []
+    for info in store.sessions():
+        try:
+            plan = latest_state(store.history(info.name)).plan
+        except StoreDamaged as error:
+            if damaged is not None:
+                damaged.append(f"session {info.name!r}: {error}")
+        else:
+            found.append(TitledSession(info, plan, title_of(info, plan)))
+    return found
 
 
 def session_meant(given: str, store: Store) -> str:

@@ -6,6 +6,7 @@ import os
 
 from tildone.errors import StoreError
 from tildone.log.tree import SessionInfo
+from tildone.stores.pi.folder import has_session_file_name
 from tildone.stores.pi.history import History
 from tildone.stores.pi.outline import FileReplaced
 from tildone.typing import TYPE_CHECKING
@@ -22,12 +23,24 @@ class Listing:
         self._folder = folder
         self._recover = recover
         self._known: dict[str, tuple[tuple[int, int, int], SessionInfo | None]] = {}
+        self._problems: dict[str, str] = {}
 
     def infos(self) -> list[SessionInfo]:
         """Return every session, the most recently written first."""
         infos = [self._info(paths[0]) for paths in self._folder.files().values()]
         listed = [(written, info.updated, info) for written, info in infos if info is not None]
         return [info for *_, info in sorted(listed, key=lambda row: row[:2], reverse=True)]
+
+    def problems(self) -> list[str]:
+        """Return why files are skipped. A file of another program, which is not named like a session, is none."""
+        self.infos()
+        found = dict(self._problems)
+        for path in filter(has_session_file_name, self._folder.paths()):
+            try:
+                self._folder.session_in(path)
+            except StoreError as error:
+                found[path] = str(error)
+        return [found[path] for path in sorted(found) if os.path.exists(path)]
 
     def _info(self, path: str) -> tuple[int, SessionInfo | None]:
         """Return the modification time of a file, and its session."""
@@ -42,6 +55,7 @@ class Listing:
 
     def _read(self, path: str) -> SessionInfo | None:
         history = History(path, self._recover)
+        self._problems.pop(path, None)
         try:
             if not history.refresh():
                 return None
@@ -50,6 +64,9 @@ class Listing:
                 return None
             first, last = history.event(events[0]), history.event(events[-1])
             title = history.first_prompt()
-        except (StoreError, FileReplaced):
+        except FileReplaced:
+            return None
+        except StoreError as error:
+            self._problems[path] = str(error)
             return None
         return SessionInfo(history.session, len(events), first.at, last.at, title)

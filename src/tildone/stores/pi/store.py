@@ -71,7 +71,6 @@ class JsonlStore:
         timeout: float = TIMEOUT_SECONDS,
         clock: Callable[[], int] = time_ns,
     ) -> None:
-        # Absolute, to outlive a change of the working directory.
         self._folder = Folder(os.path.abspath(folder))
         self._recover = recover
         self._timeout = timeout
@@ -182,14 +181,13 @@ class JsonlStore:
             draft = Draft(history)
             if draft.session_head.head != expected:
                 raise HeadMoved(session)
-            if history is None or not history.has_events():
-                return
-            if history.is_all_ours():
-                durable.remove(history.outline.path)
-            else:
-                draft.delete_plan(self._clock() // 1_000_000)
-                self._write(session, history, draft)
-            remove_seen(self._folder.path, session)
+            if history is not None and history.has_events():
+                if history.is_all_ours():
+                    durable.remove(history.outline.path)
+                else:
+                    draft.delete_plan(self._clock() // 1_000_000)
+                    self._write(session, history, draft)
+                remove_seen(self._folder.path, session)
 
         self._change(session, remove)
 
@@ -201,6 +199,11 @@ class JsonlStore:
         """Return every session, the most recently written first. Unreadable files are skipped."""
         with self._changed:
             return self._listing.infos()
+
+    def unreadable(self) -> list[str]:
+        """Return what is wrong with each file that `sessions` skips."""
+        with self._changed:
+            return self._listing.problems()
 
     def wait(self, session: str, head: str | None, timeout: float) -> bool:
         """Wait until the head is not `head`; return False if `timeout` seconds pass first."""
@@ -242,9 +245,8 @@ class JsonlStore:
                 return work(self._history(session))
             except FileReplaced:
                 self._cache.pop(session, None)
-        raise StoreError(
-            f"{self._folder.path}: the file of {session!r} was replaced repeatedly while it was read; try again"
-        )
+        what = f"the file of {session!r} was replaced repeatedly while it was read"
+        raise StoreError(f"{self._folder.path}: {what}; try again")
 
     def _history(self, session: str) -> History | None:
         """Return the up-to-date history of the session's file. The most recently used ones are cached."""

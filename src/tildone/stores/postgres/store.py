@@ -207,6 +207,10 @@ class PostgresStore:
         """Return every session, the most recently written first."""
         return [SessionInfo(from_sql(name), *rest) for name, *rest in self._rows("sessions")]
 
+    def unreadable(self) -> list[str]:
+        """Return nothing: `sessions` leaves nothing out."""
+        return []
+
     def wait(self, session: str, head: str | None, timeout: float) -> bool:
         """Wait until the head is not `head`; return False if `timeout` seconds pass first.
 

@@ -191,6 +191,10 @@ class SqliteStore:
         with self._file as connection:
             return [info_in(row, self._file.path) for row in connection.execute(queries.SESSIONS)]
 
+    def unreadable(self) -> list[str]:
+        """Return nothing: `sessions` leaves nothing out."""
+        return []
+
     def wait(self, session: str, head: str | None, timeout: float) -> bool:
         """Wait until the head is not `head`; return False if `timeout` seconds pass first."""
         # Late, because few callers wait.

@@ -3,8 +3,8 @@
 short [PART…] [seed=N]                  every part, or those named, in less than a minute
 long [PART…] [seed=N] [inputs=N]        the same with a million odd inputs (the default), or with so many
 long [PART…] [seed=N] minutes=N         the same with odd inputs for so many minutes
-    gate [write] [AGENT]                    the table of agents against the gate, or the row of one; `write` puts it
-                                            into the documentation
+gate [write] [AGENT]                    the table of agents against the gate, or the row of one; `write` puts it
+                                        into the documentation
 repeat seed=N input=N PARSER            feed one odd input to its parser again
 """
 

@@ -8,6 +8,7 @@ gate [write] [AGENT]                    the table of agents against the gate, or
 repeat seed=N input=N PARSER            feed one odd input to its parser again
 """
 
+import shutil
 import sys
 import tempfile
 from pathlib import Path
@@ -36,11 +37,13 @@ def main(argv: list[str]) -> int:
         return 2
     seed = int(options.get("seed") or SystemRandom().randrange(10**9))
     folder = Path(tempfile.mkdtemp(prefix="tildone-faults-"))
-    if form == "short":
-        return campaign.run(tally.short(seed, folder), parts)
     minutes = float(options.get("minutes", MAX_MINUTES))
     inputs = int(options.get("inputs", UNLIMITED if "minutes" in options else 1_000_000))
-    return campaign.run(tally.long(seed, folder, inputs, minutes), parts)
+    plan = tally.short(seed, folder) if form == "short" else tally.long(seed, folder, inputs, minutes)
+    code = campaign.run(plan, parts)
+    if code == 0:
+        shutil.rmtree(folder)
+    return code
 
 
 def gate(name: str, *, write: bool) -> int:

@@ -3,11 +3,12 @@
 short [PART…] [seed=N]                  every part, or those named, in less than a minute
 long [PART…] [seed=N] [inputs=N]        the same with a million odd inputs (the default), or with so many
 long [PART…] [seed=N] minutes=N         the same with odd inputs for so many minutes
-    gate [write] [AGENT]                    the table of agents against the gate, or the row of one; `write` puts it
-                                            into the documentation
+gate [write] [AGENT]                    the table of agents against the gate, or the row of one; `write` puts it
+                                        into the documentation
 repeat seed=N input=N PARSER            feed one odd input to its parser again
 """
 
+import shutil
 import sys
 import tempfile
 from pathlib import Path
@@ -36,11 +37,13 @@ def main(argv: list[str]) -> int:
         return 2
     seed = int(options.get("seed") or SystemRandom().randrange(10**9))
     folder = Path(tempfile.mkdtemp(prefix="tildone-faults-"))
-    if form == "short":
-        return campaign.run(tally.short(seed, folder), parts)
     minutes = float(options.get("minutes", MAX_MINUTES))
     inputs = int(options.get("inputs", UNLIMITED if "minutes" in options else 1_000_000))
-    return campaign.run(tally.long(seed, folder, inputs, minutes), parts)
+    plan = tally.short(seed, folder) if form == "short" else tally.long(seed, folder, inputs, minutes)
+    code = campaign.run(plan, parts)
+    if code == 0:
+        shutil.rmtree(folder)
+    return code
 
 
 def gate(name: str, *, write: bool) -> int:

@@ -101,8 +101,9 @@ def _replace(
     """Take a worker that has ended from the list. If an input ended it or hangs, another worker goes on after it."""
     selector.unregister(worker.out)
     workers.discard(worker)
-    is_over = worker.process.poll() == 0 and (worker.next >= worker.plan.inputs or time.monotonic() >= deadline)
-    if is_over and not hangs:
+    was_last = worker.next >= worker.plan.inputs or time.monotonic() >= deadline
+    # The end of its output comes a moment before the end of the process.
+    if not hangs and worker.process.wait(SILENCE_SECONDS) == 0 and was_last:
         worker.end()
         return
     number, name = worker.current()

@@ -42,7 +42,7 @@ HOSTILE = (
     "/",
     ".",
     "..",
-    "~nobody",
+    "~no-such-user",
     "%s%n{}{0}",
     "jsonl:\x00",
     "postgresql://[",
@@ -244,7 +244,8 @@ VARIABLES = [
 @pytest.mark.parametrize("variable", VARIABLES)
 def test_hostile_environment_variables_are_refused_or_taken(variable: str, monkeypatch: pytest.MonkeyPatch) -> None:
     for value in HOSTILE:
-        if "\x00" in value or "\ud800" in value:
+        # In the root folder, root would create a store.
+        if "\x00" in value or "\ud800" in value or value == "/":
             continue
         monkeypatch.setenv(variable, value)
         for words in (["todo"], ["log"], ["status"], ["todo", "add", "x"], ["help", "log"]):

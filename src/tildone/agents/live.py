@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import os
 
+from tildone.files.private import open_private
 from tildone.typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -65,8 +66,8 @@ class LiveMarkers:
         except OSError:
             pass
         try:
-            with open(path, "w", encoding="ascii"):
-                os.utime(path, (now / 1000, now / 1000))
+            os.close(open_private(path, os.O_WRONLY | os.O_CREAT))
+            os.utime(path, (now / 1000, now / 1000))
         except OSError:
             return True
         return True

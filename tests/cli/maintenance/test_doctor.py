@@ -123,7 +123,7 @@ def test_damage_is_reported_with_a_remedy(person: Person, plans: Path) -> None:
         "  ✗ event 'c' of session 'one' has parent 'b', which is missing\n"
         "    → restore a backup: tildone restore FILE\n"
         "  ✗ session 'one' should have 3 events, but has 2\n"
-        "  ✗ session 'one' has head 'x', which is missing\n"
+        "  ✗ session 'one' has a head that does not match its checksum\n"
     ) in answer.out
 
 

@@ -325,7 +325,7 @@ def test_init_needs_a_list() -> None:
     reply = session.call("todo_write", {"ops": [{"op": "init"}]})
 
     assert reply.is_error
-    assert "list" in reply.text
+    assert "Missing list for init operation" in reply.text
     assert session.plan == before
 
 
@@ -356,7 +356,9 @@ async def test_list_is_drawn() -> None:
     drawn = tool.render_result(result, RenderOptions())
 
     assert drawn
-    assert markup(drawn) == "– [0] a\n– [1] b"
+    assert markup(drawn) == (
+        "<dim>–</dim> <accent>[0]</accent> <text>a</text>\n<dim>–</dim> <accent>[1]</accent> <text>b</text>"
+    )
 
 
 def test_partial_call() -> None:

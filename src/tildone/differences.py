@@ -172,7 +172,7 @@ DIFFERENCES = (
     Difference(
         id="init-needs-a-list",
         original="`init` without a list empties the plan and reports an error.",
-        tildone="The call is refused, and the plan is unchanged.",
+        tildone="The same error is reported, the plan is unchanged by this op, and the others are carried out.",
         why="A missing field must not delete the whole plan.",
     ),
     Difference(
@@ -184,7 +184,7 @@ DIFFERENCES = (
     Difference(
         id="list-is-drawn",
         original="The result of `list_todos` is always drawn as an empty list.",
-        tildone="The list is drawn as it is.",
+        tildone="The list is drawn, with the same colours as after a change.",
         why="A person who watches must see the same list as the model.",
     ),
     Difference(

@@ -14,7 +14,7 @@ from tildone.log.state import State, latest_state
 from tildone.log.tree import SessionHead
 from tildone.log.writer import SessionWriter
 from tildone.loop.decision import GoOn, Patience, Turn, Verdict, judge
-from tildone.loop.holding import subagent_nudge, with_counts_of, without_taken
+from tildone.loop.holding import fact_of_new_chain, subagent_nudge, with_counts_of, without_taken
 from tildone.typing import TYPE_CHECKING
 from tildone.value import replace
 
@@ -189,6 +189,10 @@ class Session:
     def reset_counts(self) -> None:
         """Reset every count and keep the directive, because a person has spoken."""
         self._writer.record(Actor.USER, lambda s: (None, DirectiveSet(s.directive) if s.has_counts else None))
+
+    def reset_chain(self) -> None:
+        """Reset the counts since the last change, because the conversation was opened again; keep the others."""
+        self._writer.record(Actor.TIMER, lambda state: (None, fact_of_new_chain(state)))
 
     def let_go(self, bound: Bound, limit: int) -> None:
         """Record that the agent was ended at a bound, unless that is recorded already."""

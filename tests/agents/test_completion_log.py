@@ -1,7 +1,10 @@
 """The log of completed plans, on a real disk."""
 
 import os
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -157,3 +160,45 @@ def test_a_link_out_of_the_project_is_not_followed(tmp_path: Path, link: str) ->
     assert isinstance(log.last_error, Refused)
     assert [path.name for path in outside.rglob("*")] == ["file"]
     assert (outside / "file").read_text() == "mine"
+
+
+def test_all_processes_of_a_session_append_to_one_file(tmp_path: Path) -> None:
+    """Numbered through the session. Each log here stands for a process of its own."""
+    record = str(tmp_path / "data" / "record")
+    logs = [CompletionLog(str(tmp_path), partial(str, stamp), record) for stamp in (FIRST, SECOND)]
+
+    paths = [log.add(entry()) for log in (*logs, *logs)]
+
+    assert paths == [FILE] * 4
+    content = (tmp_path / FILE).read_text(encoding="utf-8")
+    assert [line for line in content.splitlines() if line.startswith("#")] == [
+        f"# 1 {FIRST}",
+        f"# 2 {SECOND}",
+        f"# 3 {FIRST}",
+        f"# 4 {SECOND}",
+    ]
+
+
+def test_real_processes_number_their_entries_without_gaps_or_doubles(tmp_path: Path) -> None:
+    script = (
+        "import sys\nfrom tildone.agents.completion_log import CompletionLog\n"
+        "log = CompletionLog(sys.argv[1], lambda: sys.argv[3], sys.argv[2])\n"
+        "for _ in range(10): assert log.add(lambda number, stamp: f'# {number}\\n')\n"
+    )
+    argv = [sys.executable, "-c", script, str(tmp_path), str(tmp_path / "data" / "record"), FIRST]
+
+    processes = [subprocess.Popen(argv) for _ in range(4)]
+    assert [process.wait(60) for process in processes] == [0] * 4
+
+    numbers = [int(line[2:]) for line in (tmp_path / FILE).read_text().splitlines() if line]
+    assert numbers == list(range(1, 41))
+
+
+@pytest.mark.parametrize("content", [b"", b"x y", b"3 /etc/passwd", b"3 ../../x", b"\xff", b"3 memory/todos/gone.md"])
+def test_a_log_that_is_gone_or_a_record_that_makes_no_sense_begins_a_new_log(tmp_path: Path, content: bytes) -> None:
+    record = tmp_path / "data" / "record"
+    record.parent.mkdir()
+    record.write_bytes(content)
+
+    assert CompletionLog(str(tmp_path), lambda: FIRST, str(record)).add(entry()) == FILE
+    assert (tmp_path / FILE).read_text() == f"# 1 {FIRST}\nbody\n"

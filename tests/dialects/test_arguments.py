@@ -33,9 +33,9 @@ def test_only_a_tool_that_is_not_strict_accepts_a_number_for_text() -> None:
 
 
 def test_demands_are_checked_once_the_schema_is_satisfied() -> None:
-    _, problems = read_arguments(TODO_WRITE, {"ops": [{"op": "init"}]})
+    _, problems = read_arguments(TODO_WRITE, {"ops": [{"op": "append", "phase": "A", "items": [" "]}]})
 
-    assert [str(problem) for problem in problems] == ["ops[0].list: required for init; [] clears the list"]
+    assert [str(problem) for problem in problems] == ["ops[0].items[0]: expected some text, got none"]
 
 
 OPTIONAL = [

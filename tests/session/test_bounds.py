@@ -178,3 +178,19 @@ def test_a_pause_by_a_person_resets_every_count() -> None:
     session.set_directive(Directive.PAUSE)
 
     assert not session.state.has_counts
+
+
+def test_a_conversation_that_is_opened_again_starts_a_new_chain_within_the_same_total() -> None:
+    """As in the original, where a restart resets the counter; what has counted since a person spoke stays."""
+    session = with_two()
+    first, _ = nudges(session, ("todo", {}))
+    counted = session.state.ledger
+
+    session.reset_chain()
+    state = session.state
+    session.reset_chain()
+
+    assert (state.tripped, state.nudges, state.drift, state.ledger) == (None, 0, 0, counted)
+    assert session.state.head == state.head
+    assert nudges(session, ("todo", {}))[0] == first
+    assert session.state.ledger.continued == 2 * first

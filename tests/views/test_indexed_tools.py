@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from tests.plans import ABANDONED, COMPLETED, IN_PROGRESS, PENDING, plan_of
 from tildone.core.plan import Plan, Status, Task, flat
 from tildone.kit.theme import Span, ansi, markup
-from tildone.views.indexed_tools import edit_call, list_call, message, result, write_call
+from tildone.views.indexed_tools import edit_call, list_call, listing, message, result, write_call
 from tildone.views.sanitize import printable
 
 STATUSES = {"todo": PENDING, "doing": IN_PROGRESS, "done": COMPLETED, "out": ABANDONED}
@@ -135,3 +135,13 @@ def test_a_message_is_prefixed_by_the_icon_of_its_kind(kind: str, shown: str) ->
     """Its line breaks are kept."""
     assert markup(message(kind, "one\ntwo")) == shown
     assert ansi(message(kind, "one\ntwo"), color=False, safe=printable).endswith("one\ntwo")
+
+
+def test_a_listing_is_drawn_like_a_list_and_other_lines_stay() -> None:
+    text = "● [0] a [1] b\n✓ [10] done\nx [0] odd\n– [²] odd\n… and 3 more tasks"
+
+    assert markup(listing(text)) == (
+        "<warning>●</warning> <accent>[0]</accent> <text>a [1] b</text>\n"
+        "<success>✓</success> <accent>[10]</accent> <dim><strikethrough>done</strikethrough></dim>\n"
+        "x [0] odd\n– [²] odd\n… and 3 more tasks"
+    )

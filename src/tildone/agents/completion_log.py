@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 
-from tildone.errors import Refused
+from tildone.errors import TildoneError
+from tildone.files.atomic import replace_file
 from tildone.files.boundary import real_path_inside
+from tildone.files.private import PRIVATE_FILE
 from tildone.typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -13,18 +15,23 @@ if TYPE_CHECKING:
 
 FOLDER = "memory/todos"
 SEPARATOR = b"\n\n"
+LOCK_SECONDS = 5.0
+MAX_RECORD = 10_000
 
 
 class CompletionLog:
     """Appends entries to one file, which is named after the time of the first entry.
 
-    `last_error` is the error of the newest entry, or None if it was written.
+    With `record`, the path of a file that remembers the name of the log and the number of its entries, all processes of
+    a session append to the same log. A log that was deleted is begun again. `last_error` is the error of the newest
+    entry, or None if it was written.
     """
 
-    def __init__(self, root: str, timestamp: Callable[[], str]) -> None:
-        self.last_error: OSError | Refused | None = None
+    def __init__(self, root: str, timestamp: Callable[[], str], record: str = "") -> None:
+        self.last_error: OSError | TildoneError | None = None
         self._root = root
         self._timestamp = timestamp
+        self._record = record
         self._number = 0
         self._path: str | None = None
 
@@ -34,17 +41,40 @@ class CompletionLog:
         The number increases even if writing fails.
         """
         timestamp = self._timestamp()
-        self._number += 1
-        path = self._path or f"{FOLDER}/todoList-{timestamp}.md"
         try:
-            inside = real_path_inside(self._root, os.path.join(self._root, *path.split("/")))
-            _append(inside, entry(self._number, timestamp))
-        except (OSError, Refused) as error:
+            if not self._record:
+                return self._append(entry, timestamp)
+            # Late, because few logs are shared by processes.
+            from tildone.files.lock import FolderLock  # noqa: PLC0415  see above
+
+            with FolderLock(os.path.dirname(self._record), LOCK_SECONDS):
+                self._number, self._path = self._remembered()
+                path = self._append(entry, timestamp)
+                replace_file(self._record, f"{self._number} {path}".encode(), mode=PRIVATE_FILE)
+                return path
+        except (OSError, TildoneError) as error:
             self.last_error = error
             return None
+
+    def _append(self, entry: Callable[[int, str], str], timestamp: str) -> str:
+        self._number += 1
+        path = self._path or f"{FOLDER}/todoList-{timestamp}.md"
+        _append(self._real_path(path), entry(self._number, timestamp))
         self.last_error = None
         self._path = path
         return path
+
+    def _remembered(self) -> tuple[int, str | None]:
+        """Return how many entries the log of this session has, and its path; none if it is not there."""
+        try:
+            with open(self._record, encoding="utf-8") as file:
+                number, _, path = file.read(MAX_RECORD).partition(" ")
+            return (int(number), path) if os.path.isfile(self._real_path(path)) else (0, None)
+        except (OSError, ValueError, TildoneError):
+            return 0, None
+
+    def _real_path(self, path: str) -> str:
+        return real_path_inside(self._root, os.path.join(self._root, *path.split("/")))
 
 
 def _append(path: str, entry: str) -> None:

@@ -100,7 +100,7 @@ class DeclaredExtension(DialectExtension):
 
 def render_result(result: ToolResult, options: RenderOptions) -> Component | None:
     """Render the text of a result that is meant for people; None selects the default renderer."""
-    text = result.details.get("text")
+    text = result.details.get("text") if isinstance(result.details, dict) else None
     if options.is_partial or not isinstance(text, str):
         return None
     return Text(text, Role.ERROR if options.is_error else Role.TOOL_OUTPUT)

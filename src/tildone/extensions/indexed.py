@@ -91,20 +91,20 @@ class IndexedExtension(DialectExtension):
         The details of `list_todos` omit the list, so its result is rendered from its text.
         """
         if _is_listing(result.details) and result.text != NO_TODOS:
-            return Text(result.text)
+            return Text(indexed_tools.listing(result.text))
         return Text(indexed_tools.result(result.text, result.details, STATUSES))
 
     def conversation_opened(self, event: ConversationStart, ctx: ExtensionContext) -> None:
         """Cancel a running countdown, restore the plan of the conversation, and reset the count of nudges."""
         self.cancel(event, ctx)
         super().conversation_opened(event, ctx)
-        self.session.reset_counts()
+        self.session.reset_chain()
 
     def branch_chosen(self, event: BranchChange, ctx: ExtensionContext) -> None:
         """Cancel a running countdown, restore the plan of the branch, and reset the count of nudges."""
         self.cancel(event, ctx)
         super().branch_chosen(event, ctx)
-        self.session.reset_counts()
+        self.session.reset_chain()
 
     def add_context(self, event: BeforeAgentStart, ctx: ExtensionContext) -> AgentStartReply | None:
         """Add the plan to the model's context, hidden from the person."""

@@ -29,18 +29,19 @@ class ImageContent:
 
 
 Content = TextContent | ImageContent
-Details = dict[str, Any]
+Details = Any
+"""Data for renderers and for later turns, in a form of the tool's own: usually a dict that JSON can represent."""
 
 
 @value
 class ToolResult:
-    """The result of a call: `content` is sent to the model, `details` is used by renderers.
+    """The result of a call: `content` is sent to the model, `details` is used by renderers; a tool may have none.
 
     A tool reports failure by raising an exception, or returns `is_error` if it also has details.
     """
 
     content: tuple[Content, ...]
-    details: Details
+    details: Details = None
     is_error: bool = False
 
     @property

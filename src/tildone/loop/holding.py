@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tildone.core.numbers import with_status
 from tildone.core.plan import Status
-from tildone.log.events import Nudged
+from tildone.log.events import DirectiveSet, Nudged
 from tildone.typing import TYPE_CHECKING
 from tildone.value import replace
 
@@ -34,3 +34,9 @@ def with_counts_of(state: State, parent: State) -> State:
 def subagent_nudge(parent: State) -> Nudged | None:
     """Return the fact that a subagent was told to continue; None if its parent has no plan to be held to."""
     return Nudged(parent.nudges, parent.drift, of_subagent=True) if parent.plan.tasks else None
+
+
+def fact_of_new_chain(state: State) -> DirectiveSet | None:
+    """Return the fact that resets the counts since the last change and keeps those since a person spoke, if any."""
+    is_new = state.tripped is not None or state.drift > 0
+    return DirectiveSet(state.directive, ledger=state.ledger) if is_new else None

@@ -19,6 +19,8 @@ _MESSAGES = {
     "til-done-countdown": ("⏳ ", Role.ACCENT, Role.DIM),
 }
 
+_STATUSES = {status.icon: status for status in Status}
+
 
 def write_call(args: object) -> Line:
     """Render a call of `write_todos`, which may be incomplete while it streams in."""
@@ -61,6 +63,21 @@ def result(text: str, details: object, statuses: Mapping[str, Status]) -> Line:
     if not isinstance(todos, list):
         return (Span(text, Role.ERROR, lines=True),)
     return _listed(_items(todos, statuses))
+
+
+def listing(text: str) -> Line:
+    """Render the text of `list_todos`, whose details omit the list. Lines that are not of the list stay as they are."""
+    spans: list[Span] = []
+    for line in text.split("\n"):
+        spans += (LINE_BREAK,) if spans else ()
+        icon, _, rest = line.partition(" [")
+        position, bracket, task_text = rest.partition("] ")
+        if icon not in _STATUSES or not bracket or not position.isdecimal():
+            spans.append(Span(line))
+            continue
+        task = Task(task_text, _STATUSES[icon])
+        spans += (*task_lead(int(position), task), task_label(task)(task_text))
+    return tuple(spans)
 
 
 def message(kind: str, text: str) -> Line:

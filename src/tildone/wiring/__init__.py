@@ -91,7 +91,7 @@ def open_session(
         now=now,
         new_id=id_maker(now, os.urandom),
         patience=_patience(settings),
-        completions=_completions(settings.project) if dialect.completion else None,
+        completions=_completions(settings, opened) if dialect.completion else None,
         author=_author(settings, opened, agent),
         reader=reader,
     )
@@ -173,9 +173,12 @@ def _patience(settings: Settings) -> Patience:
     return replace(Patience(), **{bound: limit for bound, limit in configured.items() if limit is not None})
 
 
-def _completions(project: str) -> Completions:
-    """Return the log of completed plans in a project."""
+def _completions(settings: Settings, store: Store) -> Completions:
+    """Return the log of completed plans in a project: one file for a session that is stored."""
     # Imported here because only one dialect has such a log.
     from tildone.agents.completion_log import CompletionLog  # noqa: PLC0415  see above
+    from tildone.agents.identity import digest  # noqa: PLC0415  the same
 
-    return CompletionLog(project, lambda: time.strftime("%Y%m%d-%H%M%S"))
+    name = digest(f"{settings.store} {settings.session}")
+    record = os.path.join(os.path.dirname(settings.agents_dir), "completions", name) if settings.agents_dir else ""
+    return CompletionLog(settings.project, lambda: time.strftime("%Y%m%d-%H%M%S"), record if store.durable else "")

@@ -122,7 +122,6 @@ def test_validation_accepts_calls_that_the_ops_can_report_on(params: dict[str, A
 @pytest.mark.parametrize(
     ("entry", "path", "expected"),
     [
-        ({"op": "init"}, "ops[1].list", "required for init; [] clears the list"),
         (
             {"op": "init", "list": [{"phase": " ", "items": ["wire"]}]},
             "ops[1].list[0].phase",
@@ -137,7 +136,7 @@ def test_validation_accepts_calls_that_the_ops_can_report_on(params: dict[str, A
     ],
 )
 def test_validation_refuses_what_no_later_op_could_correct(entry: dict[str, Any], path: str, expected: str) -> None:
-    """A missing list would clear the plan, and blank names could not be addressed later."""
+    """Blank names could not be addressed later."""
     params = {"ops": [{"op": "done"}, entry]}
 
     assert schema_problems(PARAMETERS, params) == []

@@ -104,10 +104,10 @@ def test_a_call_that_fails_validation_changes_nothing() -> None:
     session = started(Auth=["wire"])
     before = session.plan
 
-    answer = session.call("todo_write", {"ops": [{"op": "done"}, {"op": "init"}]})
+    answer = session.call("todo_write", {"ops": [{"op": "done"}, {"op": "append", "phase": "A", "items": [""]}]})
 
     assert answer.is_error
-    assert answer.text == "Errors: ops[1].list: required for init; [] clears the list. Nothing changed."
+    assert answer.text == "Errors: ops[1].items[0]: expected some text, got none. Nothing changed."
     assert session.plan == before
 
 
@@ -164,3 +164,13 @@ def test_the_tool_costs_a_model_less_than_a_quarter_of_the_original() -> None:
     said = tool.description + codec.dump(tool.parameters)
 
     assert len(re.findall(r"[^\r\n\w]?\w+|[^\s\w]+|\s+", said)) < TOKENS
+
+
+def test_init_without_a_list_leaves_the_other_ops_alone() -> None:
+    session = started(A=["x"])
+
+    ops = [{"op": "init"}, {"op": "append", "phase": "A", "items": ["a"]}, {"op": "init", "list": None}]
+    reply = session.call("todo_write", {"ops": ops})
+
+    assert reply.text.count("Missing list for init operation") == 2
+    assert [task.text for task in session.plan.tasks] == ["x", "a"]

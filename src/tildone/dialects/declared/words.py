@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from tildone.core.faults import MissingField, TextTooLong, TooManyActive, TooManyTasks, UnknownValue
-from tildone.core.plan import Status
+from tildone.core.plan import Status, flat
 from tildone.core.query import open_tasks, progress
 from tildone.dialects.declared.params import NAME, STATUSES
 from tildone.typing import TYPE_CHECKING
+from tildone.value import replace
 from tildone.views.limits import MAX_FRAME, MAX_NUDGE, bounded_plan, clipped, more_tasks
 from tildone.views.sanitize import single_line
 
@@ -23,6 +24,9 @@ MARKS = {status: f"[{status.icon}]" for status in Status} | {
     Status.ABANDONED: "[~]",
 }
 RECAP_SECTIONS = (("Pending", Status.PENDING, 3), ("Cancelled", Status.ABANDONED, 2))
+MAX_RECAP = 299
+"""How long the recap at the end of a request may be: the original advises fewer than 300 characters."""
+
 MAX_SHOWN = MAX_NUDGE - 2 * MAX_FRAME
 """How many characters of a list a model is told, in a nudge and in a reply alike."""
 
@@ -45,6 +49,20 @@ def recap(plan: Plan) -> str:
         if texts:
             parts.append(f"{title}: {'; '.join(texts)}.")
     return " ".join(parts)
+
+
+def short_recap(plan: Plan) -> str:
+    """Return the recap in at most `MAX_RECAP` characters; the texts are cut to the same length."""
+    whole = recap(plan)
+    if len(whole) <= MAX_RECAP:
+        return whole
+    longest = next(size for size in range(MAX_RECAP, 0, -1) if len(recap(_cut(plan, size))) <= MAX_RECAP)
+    return recap(_cut(plan, longest))
+
+
+def _cut(plan: Plan, size: int) -> Plan:
+    tasks = [task if len(task.text) <= size else replace(task, text=f"{task.text[: size - 1]}…") for task in plan.tasks]
+    return flat(*tasks)
 
 
 def lines(plan: Plan) -> list[str]:
@@ -77,7 +95,7 @@ def sentence(fault: Fault) -> str:
 
 def context(plan: Plan) -> str | None:
     """Return the recap for the end of a request, or None if no task is open."""
-    return recap(plan) if open_tasks(plan) else None
+    return short_recap(plan) if open_tasks(plan) else None
 
 
 def carry_on(plan: Plan) -> str:

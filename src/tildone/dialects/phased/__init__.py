@@ -2,7 +2,7 @@
 
 from tildone.dialects.base import Dialect, Tool
 from tildone.dialects.phased.entries import recover
-from tildone.dialects.phased.params import PARAMETERS, RULES, demands, steps
+from tildone.dialects.phased.params import PARAMETERS, RULES, interpret, steps
 from tildone.dialects.phased.phrasing import PHRASING
 from tildone.dialects.phased.results import RESULT
 from tildone.dialects.phased.words import carry_on, context, refuse, reply
@@ -25,7 +25,7 @@ DIALECT = Dialect(
             parameters=PARAMETERS,
             steps=steps,
             reply=reply,
-            demands=demands,
+            interpret=interpret,
             output_schema=RESULT,
             snippet="Plan work in phases and tick it off",
             guidelines=(

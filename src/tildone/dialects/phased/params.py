@@ -7,12 +7,13 @@ from tildone.core.ops import Append, Everything, InPhase, Mark, Named, Note, Rem
 from tildone.core.plan import Phase, Status, Task
 from tildone.core.rules import Focus, Rules
 from tildone.formats.whitespace import JS_WHITESPACE
-from tildone.kit.schema import SchemaProblem
+from tildone.kit.schema import SchemaProblem, schema_problems
 from tildone.typing import TYPE_CHECKING
 from tildone.views.sanitize import shown_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+    from typing import Any
 
     from tildone.core.ops import Selector
     from tildone.core.reduce import Step
@@ -56,8 +57,17 @@ def steps(params: Params) -> Sequence[Step]:
     return [step for entry in params["ops"] for step in _steps(entry)]
 
 
+def interpret(arguments: Any) -> tuple[Any, Sequence[SchemaProblem]]:
+    """Return the arguments with the missing list of an `init` marked as null, and the problems with them."""
+    problems = schema_problems(PARAMETERS, arguments)
+    if problems:
+        return arguments, problems
+    ops = [{"list": None, **entry} if entry["op"] == "init" else entry for entry in arguments["ops"]]
+    return {**arguments, "ops": ops}, demands({"ops": ops})
+
+
 def demands(params: Params) -> Sequence[SchemaProblem]:
-    """Return a problem for each op that would clear the plan by mistake or add a task or phase without a name."""
+    """Return a problem for each op that would add a task or phase without a name."""
     return [problem for index, entry in enumerate(params["ops"]) for problem in _problems(entry, f"ops[{index}]")]
 
 
@@ -84,8 +94,9 @@ def _steps(entry: Params) -> Sequence[Step]:
 
 
 def _init(entry: Params) -> Sequence[Step]:
-    if "list" not in entry:
-        return Write(()), MissingField("list", "init")
+    if entry.get("list") is None:
+        # The original empties the plan here. `interpret` marks a list that a model forgot, so that its plan stays.
+        return (*(() if "list" in entry else (Write(()),)), MissingField("list", "init"))
     return (Write(tuple(Phase(given["phase"], _tasks(given["items"])) for given in entry["list"])),)
 
 
@@ -115,8 +126,6 @@ def _tasks(texts: Sequence[str]) -> tuple[Task, ...]:
 
 
 def _problems(entry: Params, path: str) -> Sequence[SchemaProblem]:
-    if entry["op"] == "init" and "list" not in entry:
-        return (SchemaProblem(f"{path}.list", "required for init; [] clears the list"),)
     blank = [location for location, text in _new_texts(entry, path) if not text.strip(JS_WHITESPACE)]
     return [SchemaProblem(location, "expected some text, got none") for location in blank]
 
@@ -124,7 +133,7 @@ def _problems(entry: Params, path: str) -> Sequence[SchemaProblem]:
 def _new_texts(entry: Params, path: str) -> Iterator[tuple[str, str]]:
     """Return every name and text that the op would add to the plan, each after its path in the arguments."""
     if entry["op"] == "init":
-        for index, given in enumerate(entry["list"]):
+        for index, given in enumerate(entry.get("list") or ()):
             yield f"{path}.list[{index}].phase", given["phase"]
             yield from _with_paths(given["items"], f"{path}.list[{index}].items")
     elif entry["op"] == "append":

@@ -14,7 +14,6 @@ from tildone.log.state import State, latest_state
 from tildone.log.tree import SessionHead
 from tildone.log.writer import SessionWriter
 from tildone.loop.decision import GoOn, Patience, Turn, Verdict, judge
-from tildone.loop.holding import fact_of_new_chain, subagent_nudge, with_counts_of, without_taken
 from tildone.typing import TYPE_CHECKING
 from tildone.value import replace
 
@@ -38,8 +37,7 @@ class Session:
     name under which the store records which head the model has seen; if it is empty, only this object remembers it.
     `taken` returns the numbers of the tasks that other agents work on: the agent neither does them nor waits for them.
     A subagent's session has a `parent`, with which it shares the bounds since a person last spoke. `files` returns a
-    fingerprint of the files that the agent works on; empty if it is unknown. `source` names whose tasks these are in a
-    store that others use, too (`Task.source`).
+    fingerprint of the agent's files, if it is known. `source` is that of new tasks, in a store that others use, too.
     """
 
     def __init__(  # noqa: PLR0913  all dependencies are passed by name
@@ -168,6 +166,8 @@ class Session:
 
     def count_subagent_nudge(self) -> None:
         """Record that a subagent was told to continue, unless there is no plan, to which the agent could be held."""
+        from tildone.loop.holding import subagent_nudge  # noqa: PLC0415  see the module's docstring
+
         self._writer.record(Actor.TIMER, lambda state: (None, subagent_nudge(state)), self._seen_by())
 
     def retract_nudge(self) -> bool:
@@ -186,13 +186,11 @@ class Session:
 
         return self._writer.record(Actor.USER, choose_fact)
 
-    def reset_counts(self) -> None:
-        """Reset every count and keep the directive, because a person has spoken."""
-        self._writer.record(Actor.USER, lambda s: (None, DirectiveSet(s.directive) if s.has_counts else None))
+    def reset_counts(self, *, by_person: bool = True) -> None:
+        """Reset every count because a person has spoken; else, those of this chain, because it is a new one."""
+        from tildone.loop.holding import fact_of_reset  # noqa: PLC0415  see the module's docstring
 
-    def reset_chain(self) -> None:
-        """Reset the counts since the last change, because the conversation was opened again; keep the others."""
-        self._writer.record(Actor.TIMER, lambda state: (None, fact_of_new_chain(state)))
+        self._writer.record(Actor.USER, lambda state: (None, fact_of_reset(state, by_person=by_person)))
 
     def let_go(self, bound: Bound, limit: int) -> None:
         """Record that the agent was ended at a bound, unless that is recorded already."""
@@ -264,8 +262,12 @@ class Session:
         return lambda state: self.reader if state.head == seen_head else ""
 
     def _held(self, state: State) -> State:
-        sends_whole_list = any(tool.whole_list for tool in self.dialect.tools)
-        held = without_taken(state, self.taken(), sends_whole_list=sends_whole_list)
+        taken = self.taken()
+        if not taken and not self.parent:
+            return state
+        from tildone.loop.holding import with_counts_of, without_taken  # noqa: PLC0415  see the module's docstring
+
+        held = without_taken(state, taken, sends_whole_list=any(tool.whole_list for tool in self.dialect.tools))
         return with_counts_of(held, self.parent.state) if self.parent else held
 
     def _verdict(self, state: State, turn: Turn) -> tuple[Verdict, Fact | None]:

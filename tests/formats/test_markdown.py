@@ -9,6 +9,7 @@ from tests.plans import ABANDONED, COMPLETED, IN_PROGRESS, PENDING, unnumbered_p
 from tildone.core.plan import Phase, Plan, Status, Task, flat
 from tildone.formats.markdown.reader import LineProblem, ParsedChecklist, read
 from tildone.formats.markdown.writer import lossless_checklist, portable_checklist
+from tildone.views.sanitize import safe_text
 
 PLANS_EACH = 950
 EXAMPLES = 500
@@ -175,6 +176,14 @@ def test_every_generated_plan_survives_a_round_trip(family: str) -> None:
 def test_any_plan_survives_a_round_trip(plan: Plan) -> None:
     """With any characters."""
     assert read(lossless_checklist(plan)) == ParsedChecklist(plan)
+
+
+@given(any_plans)
+def test_a_form_for_any_reader_survives_too_and_shows_nothing_that_is_not_safe(plan: Plan) -> None:
+    text = lossless_checklist(plan, escaped=True)
+
+    assert read(text) == ParsedChecklist(plan)
+    assert [line for line in text.splitlines() if line != safe_text(line)] == []
 
 
 def test_round_trips_cover_ten_thousand_plans() -> None:

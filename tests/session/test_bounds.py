@@ -186,9 +186,9 @@ def test_a_conversation_that_is_opened_again_starts_a_new_chain_within_the_same_
     first, _ = nudges(session, ("todo", {}))
     counted = session.state.ledger
 
-    session.reset_chain()
+    session.reset_counts(by_person=False)
     state = session.state
-    session.reset_chain()
+    session.reset_counts(by_person=False)
 
     assert (state.tripped, state.nudges, state.drift, state.ledger) == (None, 0, 0, counted)
     assert session.state.head == state.head

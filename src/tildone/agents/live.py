@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import os
 
-from tildone.files.private import open_private
 from tildone.typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -65,6 +64,9 @@ class LiveMarkers:
                 return False
         except OSError:
             pass
+        # Late, because this happens once a day.
+        from tildone.files.private import open_private  # noqa: PLC0415  see above
+
         try:
             os.close(open_private(path, os.O_WRONLY | os.O_CREAT))
             os.utime(path, (now / 1000, now / 1000))

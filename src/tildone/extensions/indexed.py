@@ -98,13 +98,13 @@ class IndexedExtension(DialectExtension):
         """Cancel a running countdown, restore the plan of the conversation, and reset the count of nudges."""
         self.cancel(event, ctx)
         super().conversation_opened(event, ctx)
-        self.session.reset_chain()
+        self.session.reset_counts(by_person=False)
 
     def branch_chosen(self, event: BranchChange, ctx: ExtensionContext) -> None:
         """Cancel a running countdown, restore the plan of the branch, and reset the count of nudges."""
         self.cancel(event, ctx)
         super().branch_chosen(event, ctx)
-        self.session.reset_chain()
+        self.session.reset_counts(by_person=False)
 
     def add_context(self, event: BeforeAgentStart, ctx: ExtensionContext) -> AgentStartReply | None:
         """Add the plan to the model's context, hidden from the person."""

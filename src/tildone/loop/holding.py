@@ -36,7 +36,12 @@ def subagent_nudge(parent: State) -> Nudged | None:
     return Nudged(parent.nudges, parent.drift, of_subagent=True) if parent.plan.tasks else None
 
 
-def fact_of_new_chain(state: State) -> DirectiveSet | None:
-    """Return the fact that resets the counts since the last change and keeps those since a person spoke, if any."""
+def fact_of_reset(state: State, *, by_person: bool) -> DirectiveSet | None:
+    """Return the fact that resets the counts since the last change, and by a person also those since they last spoke.
+
+    The directive stays. None means that there is nothing to reset.
+    """
+    if by_person:
+        return DirectiveSet(state.directive) if state.has_counts else None
     is_new = state.tripped is not None or state.drift > 0
     return DirectiveSet(state.directive, ledger=state.ledger) if is_new else None

@@ -16,6 +16,7 @@ from tildone.dialects.phased.words import edit_reminder, reminder
 from tildone.extensions.clipboard import copy_to_clipboard
 from tildone.extensions.phased.clearing import AutoClear
 from tildone.extensions.phased.conversation_plan import ConversationPlan
+from tildone.extensions.phased.failures import failure_reminder, failure_warning, first_text
 from tildone.extensions.phased.settings import PhasedSettings
 from tildone.extensions.phased.todo import DESCRIPTION, NAME, Copy, TodoCommand
 from tildone.extensions.request_bounds import GO_ON
@@ -39,21 +40,17 @@ from tildone.host.extension_events import (
 from tildone.host.messages import CustomMessage, DeveloperMessage, StopReason, last_answer, tool_calls
 from tildone.host.runtime import Delivery
 from tildone.kit.components import Component, RenderOptions, Text
-from tildone.kit.definition import TextContent, ToolDefinition, ToolResult
+from tildone.kit.definition import ToolDefinition, ToolResult
 from tildone.log.events import Bound, Directive
 from tildone.session import Session
 from tildone.views import phase_tree
 from tildone.views.bounds import describe_bound
-from tildone.views.limits import clipped
-from tildone.views.sanitize import printable
-from tildone.views.sanitize import reminder as as_reminder
 
 (TODO_WRITE,) = PHASED.tools
 
 PANEL = "todos"
 FAILURE_TYPE = "todo-write-error-reminder"
 EDIT_TYPE = "todo-changed-elsewhere"
-NEWLINE = "\n"
 NEVER = -1
 
 
@@ -264,24 +261,6 @@ def plan_in(details: object) -> Plan | None:
         return phases_in(details.get("phases"))
     except ValueError:
         return None
-
-
-def first_text(result: ToolResult) -> str | None:
-    """Return the first text of a result, or None."""
-    return next((block.text for block in result.content if isinstance(block, TextContent)), None)
-
-
-def failure_warning(result: ToolResult) -> str:
-    """Return a one-line warning for the person that an update failed, with the reason."""
-    texts = [block.text for block in result.content if isinstance(block, TextContent) and block.text]
-    why = texts[0] if texts else "no reason given"
-    return f"Todo update failed, the list may be out of date: {printable(why.partition(NEWLINE)[0])}"
-
-
-def failure_reminder(why: str) -> str:
-    """Return the reminder that tells the model, in its next turn, that its update failed."""
-    failed = f"A todo_write failed: {clipped(why)}" if why else "A todo_write failed."
-    return as_reminder(f"{failed}\nThe user does not see its progress until a call succeeds: put it right.")
 
 
 def _stopped_by_itself(event: BeforeSettle) -> bool:

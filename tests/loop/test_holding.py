@@ -1,0 +1,29 @@
+"""What an agent is held to: tasks of others, the counts of its parent, and new chains."""
+
+from tildone.core.plan import Status, Task, flat
+from tildone.log.events import Bound, Directive, DirectiveSet, Ledger, Tripped
+from tildone.log.state import State
+from tildone.loop.holding import fact_of_reset, without_taken
+
+TWO = State(plan=flat(Task("a", number=1), Task("b", number=2)))
+
+
+def test_tasks_of_others_need_not_be_done() -> None:
+    """A tool that sends the whole list must not learn that they are done."""
+    statuses = {
+        sends: [task.status for task in without_taken(TWO, frozenset({2}), sends_whole_list=sends).plan.tasks]
+        for sends in (True, False)
+    }
+
+    assert statuses == {True: [Status.PENDING, Status.BLOCKED], False: [Status.PENDING, Status.COMPLETED]}
+    assert without_taken(TWO, frozenset(), sends_whole_list=True) is TWO
+
+
+def test_a_person_resets_every_count_and_a_new_chain_its_own() -> None:
+    ledger = Ledger(continued=5, began=1)
+    tripped = State(drift=3, nudges=3, tripped=Tripped(Bound.SAME, 3), ledger=ledger, directive=Directive.PAUSE)
+
+    assert fact_of_reset(tripped, by_person=True) == DirectiveSet(Directive.PAUSE)
+    assert fact_of_reset(tripped, by_person=False) == DirectiveSet(Directive.PAUSE, ledger=ledger)
+    assert fact_of_reset(State(ledger=ledger), by_person=False) is None
+    assert fact_of_reset(State(), by_person=True) is None

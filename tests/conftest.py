@@ -1,5 +1,6 @@
 """Isolation for all tests: no access to the user's own plans, and no deadlines for property tests."""
 
+import gc
 import os
 import signal
 from collections import Counter
@@ -21,6 +22,9 @@ settings.load_profile("tildone")
 
 COVERING = tuple(f"tests/{part}" for part in (*PURE_ROOMS, "session/", "conformance/", "stores/test_copying.py"))
 """The tests that have to cover every line and branch of the pure rooms."""
+
+CONNECTING = ("tests/host/models/", "tests/mcp/test_http", "tests/mcp/test_outside.py", "tests/clients/")
+"""The tests that open connections in their own process."""
 
 FOLDER_VARIABLES = (
     "HOME",
@@ -69,6 +73,13 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         package = import_module(f"tildone.{room}")
         for module in walk_packages(package.__path__, f"{package.__name__}."):
             import_module(module.name)
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_runtest_teardown(item: pytest.Item) -> None:
+    """Collect what a test with connections leaves: a leak is then reported by that test, not by a later one."""
+    if item.nodeid.startswith(CONNECTING):
+        gc.collect()
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

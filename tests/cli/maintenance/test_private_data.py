@@ -58,6 +58,18 @@ def test_a_store_its_lock_and_its_backup_are_private(person: Person, store: str)
     assert loose(person.home / ".local") == {}
 
 
+@pytest.mark.usefixtures("umask")
+def test_the_conversation_of_a_run_is_private(person: Person) -> None:
+    person.says("todo", "add", "Say hello: `echo hello`")
+    run = person.run("run", "--allow", "*", "--mode", "print")
+
+    data = person.home / ".local"
+
+    assert run.code == 0, run
+    assert list(data.rglob("sessions/*/*.jsonl"))
+    assert loose(data) == {}
+
+
 def test_the_files_that_sqlite_adds_are_private_while_the_store_is_open(person: Person) -> None:
     program = (
         "import os, sys; os.umask(0); from tildone.stores.sqlite.store import SqliteStore; "

@@ -190,7 +190,8 @@ class Session:
         """Reset every count because a person has spoken; else, those of this chain, because it is a new one."""
         from tildone.loop.holding import fact_of_reset  # noqa: PLC0415  see the module's docstring
 
-        self._writer.record(Actor.USER, lambda state: (None, fact_of_reset(state, by_person=by_person)))
+        actor = Actor.USER if by_person else Actor.TIMER
+        self._writer.record(actor, lambda state: (None, fact_of_reset(state, by_person=by_person)))
 
     def let_go(self, bound: Bound, limit: int) -> None:
         """Record that the agent was ended at a bound, unless that is recorded already."""
@@ -199,8 +200,7 @@ class Session:
     def context(self) -> str | None:
         """Return the text to add to the model's context at the start of its turn; None if there is none."""
         plan = self.held_state.plan
-        text = self.dialect.context(plan)
-        return text and self._told(text, plan)
+        return (text := self.dialect.context(plan)) and self._told(text, plan)
 
     def checkout(self, event_id: str | None) -> Plan:
         """Move the head to another event, or before the first one if None. Return the plan there.

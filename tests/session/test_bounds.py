@@ -191,6 +191,7 @@ def test_a_conversation_that_is_opened_again_starts_a_new_chain_within_the_same_
     session.reset_counts(by_person=False)
 
     assert (state.tripped, state.nudges, state.drift, state.ledger) == (None, 0, 0, counted)
+    assert next(session.store.history("s")).actor is Actor.TIMER
     assert session.state.head == state.head
     assert nudges(session, ("todo", {}))[0] == first
     assert session.state.ledger.continued == 2 * first

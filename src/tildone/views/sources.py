@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tildone.core.query import open_tasks
 from tildone.typing import TYPE_CHECKING
-from tildone.views.sanitize import single_line
+from tildone.views.sanitize import shown_text
 
 if TYPE_CHECKING:
     from tildone.core.plan import Plan, Task
@@ -41,5 +41,5 @@ def _line(source: str, tasks: list[Task], total: int, numbered: bool) -> str:  #
 
 
 def _short(text: str) -> str:
-    line = single_line(text)
+    line = shown_text(text)
     return line if len(line) <= MAX_CHARACTERS else f"{line[: MAX_CHARACTERS - 1]}…"

@@ -1,15 +1,34 @@
-"""An empty project without agents."""
+"""Empty projects without agents, and an HTTP server in one of them."""
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.mcp.project import Project
+from tests.mcp.web import Served, serving
 
 
 @pytest.fixture
 def project(tmp_path: Path) -> Project:
-    folder, home = tmp_path / "project", tmp_path / "home"
+    return project_in(tmp_path)
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Project:
+    """A project for all tests of a module."""
+    return project_in(tmp_path_factory.mktemp("place"))
+
+
+@pytest.fixture(scope="module")
+def served(place: Project) -> Iterator[Served]:
+    """One server for all tests of a module; each uses sessions of its own."""
+    with serving(place) as server:
+        yield server
+
+
+def project_in(parent: Path) -> Project:
+    folder, home = parent / "project", parent / "home"
     (folder / ".git").mkdir(parents=True)
     home.mkdir()
-    return Project(folder.resolve(), home)
+    return Project(folder.resolve(), home.resolve())

@@ -6,7 +6,6 @@ import signal
 import socket
 import stat
 import subprocess
-from collections.abc import Iterator
 
 import pytest
 from mcp.shared.exceptions import MCPError
@@ -25,21 +24,6 @@ pytestmark = pytest.mark.skipif(os.name == "nt", reason="a server and all it sta
 every_mode = pytest.mark.parametrize("mode", MODES)
 EVERYWHERE = "0.0.0.0"  # noqa: S104  to be refused
 TOKEN = "a-token-that-is-long-enough"  # noqa: S105  of a server that is gone in a moment
-
-
-@pytest.fixture(scope="module")
-def place(tmp_path_factory: pytest.TempPathFactory) -> Project:
-    folder = tmp_path_factory.mktemp("http").resolve()
-    for name in ("project/.git", "home"):
-        (folder / name).mkdir(parents=True)
-    return Project(folder / "project", folder / "home")
-
-
-@pytest.fixture(scope="module")
-def served(place: Project) -> Iterator[Served]:
-    """One server for all tests; each uses sessions of its own."""
-    with serving(place) as server:
-        yield server
 
 
 @every_mode

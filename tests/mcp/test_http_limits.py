@@ -32,20 +32,6 @@ HEAD = b"POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json
 
 
 @pytest.fixture(scope="module")
-def place(tmp_path_factory: pytest.TempPathFactory) -> Project:
-    folder = tmp_path_factory.mktemp("limits").resolve()
-    for name in ("project/.git", "home"):
-        (folder / name).mkdir(parents=True)
-    return Project(folder / "project", folder / "home")
-
-
-@pytest.fixture(scope="module")
-def served(place: Project) -> Iterator[Served]:
-    with serving(place) as server:
-        yield server
-
-
-@pytest.fixture(scope="module")
 def impatient(place: Project) -> Iterator[Served]:
     """A server whose time limits are one second."""
     with serving(place, program=(sys.executable, "-c", SHORT_LIMITS)) as server:

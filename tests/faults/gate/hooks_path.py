@@ -7,14 +7,10 @@ from pathlib import Path
 
 from tests.faults.gate.actions import (
     ACTIVE,
-    DIALECTS,
     DONE,
-    REWRITES,
-    ROOM,
     Action,
     Add,
     Call,
-    Change,
     Command,
     Mark,
     Touch,
@@ -22,11 +18,11 @@ from tests.faults.gate.actions import (
 from tests.faults.gate.agents import Agent
 from tests.faults.gate.clock import running_ahead
 from tests.faults.gate.outcome import MAX_CONTINUATIONS, Ended, end_of
+from tests.faults.gate.view import PlanView
 from tests.hooks.agent import HookedAgent, Workspace, environment
 from tildone.agents.shell import VARIABLES
 from tildone.agents.subagents import register, subagent_of
 from tildone.cli import main as command_line
-from tildone.core.plan import Plan
 from tildone.dialects import dialect_named
 from tildone.ids import now
 from tildone.integrations.record import HookPoint
@@ -39,23 +35,12 @@ SHELL = {variable: "s1" for variable, integration in VARIABLES.items() if integr
 """What Claude Code sets in the shell of its model."""
 
 
-class HooksView:
+class HooksView(PlanView):
     """The plan of an agent in a workspace, and what it does to it."""
 
     def __init__(self, agent: HookedAgent, dialect: str, session: Session) -> None:
-        self.agent, self.dialect, self.session = agent, dialect, session
-        self.room, self.rewrites = ROOM[dialect], dialect in REWRITES
-        self.hours = 0.0
-
-    @property
-    def plan(self) -> Plan:
-        return self.session.plan
-
-    def make(self, change: Change) -> Action:
-        return DIALECTS[self.dialect](self.plan, change)
-
-    def wait(self, hours: float) -> None:
-        self.hours += hours
+        super().__init__(dialect, session)
+        self.agent = agent
 
     def do(self, action: Action) -> None:
         """Do it as the agent's model would: with a tool, in its shell, or to a file."""

@@ -12,12 +12,12 @@ from collections.abc import AsyncGenerator, Iterator
 from pathlib import Path
 
 from tests.cli.person import PROGRAM
-from tests.faults.gate.actions import DIALECTS, REWRITES, ROOM, Action, Add, Call, Change, Command, Touch
+from tests.faults.gate.actions import Action, Add, Call, Command, Touch
 from tests.faults.gate.agents import Agent
 from tests.faults.gate.clock import running_ahead
 from tests.faults.gate.outcome import MAX_REQUESTS, Ended, end_of
+from tests.faults.gate.view import PlanView
 from tests.hooks.agent import Workspace, environment
-from tildone.core.plan import Plan
 from tildone.dialects import dialect_named
 from tildone.host.content import TextBlock, tool_call
 from tildone.host.messages import AssistantMessage, StopReason, assistant_message
@@ -38,29 +38,18 @@ Honest workers do not stop there before their plan is done.
 """
 
 
-class AgentModel:
+class AgentModel(PlanView):
     """A model that does what a simulated agent does, one action in each answer, and sees the agent's plan."""
 
     api = provider = id = "script"
 
     def __init__(self, agent: Agent, dialect: str, session: Session) -> None:
-        self.agent, self.dialect, self.session = agent, dialect, session
-        self.room, self.rewrites = ROOM[dialect], dialect in REWRITES
-        self.hours = 0.0
+        super().__init__(dialect, session)
+        self.agent = agent
         self.requests = 0
         self._turn = 0
         self._stops = not agent.never_stops and not (agent.honest and dialect in NOT_CONTINUED)
         self._actions: Iterator[Action] = iter([self.make(Add(agent.tasks[: self.room]))])
-
-    @property
-    def plan(self) -> Plan:
-        return self.session.plan
-
-    def make(self, change: Change) -> Action:
-        return DIALECTS[self.dialect](self.plan, change)
-
-    def wait(self, hours: float) -> None:
-        self.hours += hours
 
     async def stream(
         self, _request: ChatRequest, _signal: AbortSignal | None = None

@@ -58,6 +58,7 @@ def doors(plan: Plan, tally: Tally) -> None:
             tally.add(inputs=plan.changes, writers=1, acknowledged=len(out.split()), crashes=int(failed))
             if failed:
                 (plan.folder / f"door-{number}.txt").write_text(f"{out}\n{err}", encoding="utf-8")
+                print(f"door {number}: {err[-2000:]}", file=sys.stderr, flush=True)
         session = open_session(workspace.settings, dialect_named(DIALECT))
         added = added_texts(
             [event.fact.plan for event in session.store.events("doors") if isinstance(event.fact, PlanChanged)]

@@ -243,6 +243,37 @@ def test_creating_a_store_waits_for_a_lock(path: Path, monkeypatch: pytest.Monke
     assert store.sessions() == []
 
 
+def test_a_store_that_another_process_creates_meanwhile_is_opened(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The file appears between the attempt to open it and the look whether it exists."""
+    exists = os.path.exists
+
+    def created_meanwhile(name: str) -> bool:
+        Path(name).touch()
+        return exists(name)
+
+    monkeypatch.setattr(os.path, "exists", created_meanwhile)
+
+    assert SqliteStore(path).sessions() == []
+
+
+def test_a_store_that_another_process_creates_while_sqlite_opens_it_can_be_written(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """SQLite tries to open a file for writing, then only for reading; the file appears between the two."""
+    connect = apsw.Connection
+    only_reading = [apsw.SQLITE_OPEN_READONLY]
+    path.touch()
+
+    def opened(name: str, *, flags: int) -> apsw.Connection:
+        return connect(name, flags=only_reading.pop() if only_reading else flags)
+
+    monkeypatch.setattr(apsw, "Connection", opened)
+    store = SqliteStore(path)
+    chain(store, "s", "a")
+
+    assert ids(store.history("s")) == ["a"]
+
+
 def test_a_full_disk_is_an_error(path: Path, on_connection: Callable[[str], None]) -> None:
     """Earlier changes stay, and writing continues when there is space again."""
     filled(path)

@@ -63,16 +63,22 @@ def opened_or_created(path: str) -> apsw.Connection:
     SQLite gives the files that it adds the permissions of this one.
     """
     try:
-        return apsw.Connection(path, flags=apsw.SQLITE_OPEN_READWRITE)
+        connection = apsw.Connection(path, flags=apsw.SQLITE_OPEN_READWRITE)
     except apsw.CantOpenError:
-        if os.path.exists(path):
-            raise
-        # Late, because nearly every store exists.
-        from tildone.files.private import make_private_folder, open_private  # noqa: PLC0415  see above
+        # If the file exists now, another process has created it since.
+        if not os.path.exists(path):
+            # Late, because nearly every store exists.
+            from tildone.files.private import make_private_folder, open_private  # noqa: PLC0415  see above
 
-        make_private_folder(os.path.dirname(path))
-        os.close(open_private(path, os.O_RDWR | os.O_CREAT))
+            make_private_folder(os.path.dirname(path))
+            os.close(open_private(path, os.O_RDWR | os.O_CREAT))
         return apsw.Connection(path, flags=apsw.SQLITE_OPEN_READWRITE)
+    if connection.readonly("main"):
+        # SQLite opens a file only for reading if the first attempt fails. The reason may be that the file did not exist
+        # yet, and another process created it before SQLite's second attempt.
+        connection.close()
+        return apsw.Connection(path, flags=apsw.SQLITE_OPEN_READWRITE)
+    return connection
 
 
 def page_counter(pages: list[int]) -> Callable[[apsw.Connection, str, int], int]:

@@ -45,8 +45,26 @@ DIFFERENCES = (
     Difference(
         id="drift-bound",
         original="Every change of a status resets the nudge count.",
-        tildone="A second bound ends chains of nudges without progress, and a third one every chain of nudges.",
+        tildone="A second bound ends chains of nudges in which statuses or files change and no task is finished.",
         why="An agent that keeps toggling a status would never be stopped.",
+    ),
+    Difference(
+        id="time-bound",
+        original="A chain of nudges without progress may last for any time.",
+        tildone="It ends after some hours, however few nudges there were.",
+        why="An agent that takes an hour for each turn would be nudged for a day without having finished anything.",
+    ),
+    Difference(
+        id="absolute-bound",
+        original="An agent that makes progress is continued without end.",
+        tildone="Nudges, hours and requests since a person last spoke are limited, whatever the agent does.",
+        why="An agent that adds a task for each one that it finishes would never be stopped.",
+    ),
+    Difference(
+        id="overtaken-session",
+        original="Opening a conversation restores the list in its history.",
+        tildone="A list that was changed in the store since is kept, and the model is told of it.",
+        why="Restoring an older list would undo the work of other agents and of the person.",
     ),
     Difference(
         id="no-nudge-after-error",
@@ -71,7 +89,7 @@ DIFFERENCES = (
     Difference(
         id="countdown-ends-with-branch",
         original="Without a screen, a countdown continues after a switch to another branch or conversation.",
-        tildone="The switch cancels it.",
+        tildone="The switch cancels it, and so does the end of the conversation.",
         why="Otherwise the prompt is about a plan that is no longer the current one.",
         tags=("upstream-bug",),
     ),
@@ -109,15 +127,18 @@ DIFFERENCES = (
     ),
     Difference(
         id="no-empty-text",
-        original="An item with empty text is accepted and lost at the next restart.",
-        tildone="The call is refused.",
-        why="Losing the item shifts the positions of all items after it.",
+        original="An item with empty text is accepted and lost at the next restart; one with only white space is kept.",
+        tildone="Calls with either are refused.",
+        why="Losing the item shifts the positions of all items after it, and nobody can tell what a blank one means.",
         tags=("upstream-bug",),
     ),
     Difference(
         id="strict-types",
         original="Its framework converts 1.5, true and null to integers, null to text, and single items to lists.",
-        tildone="Text that is an integer is converted to one, and a number to text; any other wrong type is refused.",
+        tildone=(
+            "Text that is an integer is converted to one, and a number to text; null for an optional field means that "
+            "the field is absent. Any other wrong type is refused, also if a host passes it on unchecked."
+        ),
         why="A wrong guess changes the plan; a refusal costs one short call.",
         tags=("coercion", "framework-text"),
     ),

@@ -11,6 +11,8 @@ from enum import Enum
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
+from tests.conformance.excuses import Deviation, shown_differences
+
 Vector = dict[str, Any]
 Answer = dict[str, Any]
 
@@ -25,31 +27,6 @@ Worlds = Mapping[str, Callable[[dict[str, Any]], World]]
 """For each system, a function that creates a world from a vector's setup."""
 
 VECTORS = Path(__file__).with_name("vectors")
-
-RELAXED = frozenset(
-    {
-        "upstream-bug",
-        "out-of-schema",
-        "coercion",
-        "framework-text",
-        "malformed",
-        "extra-keys",
-        "lossy-round-trip",
-        "lone-surrogate",
-        "line-break",
-        "emptied-list-stays-empty",
-        "finished-before-breaker",
-        "only-change-resets",
-        "no-nudge-after-error",
-        "one-countdown",
-        "prompt-at-send",
-        "countdown-ends-with-branch",
-        "list-is-drawn",
-        "partial-call",
-        "reminder-cannot-be-closed",
-    }
-)
-"""Tags of vectors from whose recorded answers tildone may deliberately differ."""
 
 INFORMATIVE = re.compile("rendered|coerced|source|info_.*|upstream_.*")
 RAISED = ("throws", "raises")
@@ -78,16 +55,25 @@ def vectors(folder: Path) -> Iterator[Vector]:
 def judge(vector: Vector, worlds: Worlds) -> Judgement:
     """Replay a vector and compare every answer.
 
-    A crash fails regardless of the tags, unless the original crashed, too.
+    An answer that deviates is excused if it shows a deliberate difference that the vector's tags name. A crash fails
+    regardless of the tags, unless the original crashed, too.
     """
     world = worlds[vector["system"]](vector.get("setup") or {})
     alternatives = vector.get("alt_expects", {}).get("expects")
+    tags = vector.get("tags", ())
     first: dict[str, Any] | None = None
+    unexcused: dict[str, Any] | None = None
+    shown: frozenset[str] = frozenset()
     for index, step in enumerate(vector["steps"]):
         call, want = step["call"], step["expect"]
         got = _answer(world, call, vector)
-        if not same(got, want) and first is None:
-            first = {"step": index, "call": call, "differs": differences(got, want) or got}
+        if not same(got, want):
+            found = {"step": index, "call": call, "differs": differences(got, want) or got}
+            first = first or found
+            deviation = Deviation(vector["steps"][:index], call, got, want, tuple(differences(got, want)), shown)
+            now_shown = shown_differences(deviation, tags, matches) if differences(got, want) else frozenset()
+            shown |= now_shown
+            unexcused = unexcused or (None if now_shown else found)
         if alternatives and not same(got, alternatives[index]):
             alternatives = None
         if "crashed" in got and not _raised(want):
@@ -96,8 +82,7 @@ def judge(vector: Vector, worlds: Worlds) -> Judgement:
         return Judgement(Verdict.PASS)
     if alternatives:
         return Judgement(Verdict.ALTERNATIVE)
-    relaxed = RELAXED.intersection(vector.get("tags", ()))
-    return Judgement(Verdict.RELAXED if relaxed else Verdict.FAIL, first)
+    return Judgement(Verdict.FAIL if unexcused else Verdict.RELAXED, unexcused or first)
 
 
 def same(got: Answer, want: Answer) -> bool:

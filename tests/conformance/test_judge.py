@@ -89,10 +89,28 @@ def test_the_first_difference_is_reported() -> None:
     )
 
 
-@pytest.mark.parametrize(("tag", "verdict"), [("line-break", Verdict.RELAXED), ("js-whitespace", Verdict.FAIL)])
-def test_only_some_tags_excuse_a_difference(tag: str, verdict: Verdict) -> None:
-    """A tag that only describes the input does not."""
-    assert judge(vector(({"x": 1}, {"x": 2}), tags=[tag]), WORLDS).verdict is verdict
+@pytest.mark.parametrize(
+    ("tag", "answer", "verdict"),
+    [
+        ("line-break", "a⏎b", Verdict.RELAXED),
+        ("line-break", "a c", Verdict.FAIL),
+        ("js-whitespace", "a⏎b", Verdict.FAIL),
+    ],
+)
+def test_a_tag_excuses_the_difference_that_it_names(tag: str, answer: str, verdict: Verdict) -> None:
+    """A tag that only describes the input excuses nothing."""
+    assert judge(vector(({"text": answer}, {"text": "a\nb"}), tags=[tag]), WORLDS).verdict is verdict
+
+
+def test_every_deviating_step_needs_an_excuse() -> None:
+    """And the one that has none is reported."""
+    good, bad = ({"text": "a⏎b"}, {"text": "a\nb"}), ({"text": "a"}, {"text": "b"})
+
+    judged = judge(vector(good, bad, tags=["line-break"]), WORLDS)
+
+    assert judged.verdict is Verdict.FAIL
+    assert judged.first_difference
+    assert judged.first_difference["step"] == 1
 
 
 def test_an_alternative_is_accepted_only_as_a_whole() -> None:

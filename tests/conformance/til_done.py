@@ -25,7 +25,7 @@ from tildone.host.ui import NoUI
 from tildone.kit.components import Component, RenderOptions
 from tildone.kit.components.drawing import markup
 from tildone.kit.definition import TextContent, ToolDefinition, ToolResult, result_to_json
-from tildone.kit.schema import SchemaProblem, coerce_arguments, schema_problems
+from tildone.kit.schema import SchemaProblem, coerce_arguments, schema_problems, without_nulls
 from tildone.loop.decision import Decision, GiveUp, GoOn, Rest, RestReason, Turn, Verdict
 from tildone.session import Session
 from tildone.stores.memory import MemoryStore
@@ -258,7 +258,8 @@ def done(work: Awaitable[Any]) -> Any:
 
 
 def wrong(tool: ToolDefinition, arguments: Any) -> Sequence[SchemaProblem]:
-    return schema_problems(tool.parameters, coerce_arguments(tool.parameters, arguments))
+    given = without_nulls(tool.parameters, arguments)
+    return schema_problems(tool.parameters, coerce_arguments(tool.parameters, given))
 
 
 def decision_word(decision: Decision) -> str:

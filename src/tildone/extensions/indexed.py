@@ -27,6 +27,7 @@ from tildone.host.extension_events import (
     AgentStartReply,
     BeforeAgentStart,
     BranchChange,
+    ConversationEnd,
     ConversationStart,
     Interruption,
 )
@@ -71,6 +72,7 @@ class IndexedExtension(DialectExtension):
         self.api.on(BeforeAgentStart, self.add_context)
         self.api.on(AgentEnd, self.turn_ended)
         self.api.on(Interruption, self.cancel)
+        self.api.on(ConversationEnd, self.conversation_ended)
         for custom_type in (CONTEXT_TYPE, COMPLETE_TYPE, COUNTDOWN_KEY):
             self.api.register_message_renderer(custom_type, _message_renderer(custom_type))
 
@@ -140,6 +142,11 @@ class IndexedExtension(DialectExtension):
         """Cancel the countdown: the person has taken over, or the plan was replaced."""
         self._stop_countdown()
         if ctx.has_ui:
+            ctx.ui.set_widget(COUNTDOWN_KEY, None)
+
+    def conversation_ended(self, _event: ConversationEnd, ctx: ExtensionContext) -> None:
+        """Cancel a running countdown."""
+        if self._stop_countdown() and ctx.has_ui:
             ctx.ui.set_widget(COUNTDOWN_KEY, None)
 
     def _announce_limit(self, bound: Bound, limit: int) -> None:

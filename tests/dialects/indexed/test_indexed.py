@@ -99,6 +99,34 @@ def test_an_edit_that_bypasses_the_schema_is_refused(params: dict[str, object], 
     assert session.plan == before
 
 
+@pytest.mark.parametrize("index", [1.5, -0.5, True, "x", "1" * 5000, [0], {}, float("nan"), float("inf")])
+def test_a_position_that_is_none_changes_nothing(index: object) -> None:
+    """The schema refuses it; a host that does not check the schema gets an error from the tool."""
+    session = session_on()
+    session.call("write_todos", REPLACE)
+    before = session.plan
+    write, edit = INDEXED.tool("write_todos"), INDEXED.tool("edit_todos")
+    assert write
+    assert edit
+
+    inserted = session.execute(write, {"mode": "insert", "index": index, "todos": [{"text": "n"}]})
+    started = session.execute(edit, {"action": "start", "indices": [0, index]})
+
+    assert inserted.details["error"] == started.details["error"] == f"unknown index '{index}'"
+    assert session.plan == before
+
+
+@pytest.mark.parametrize("index", ["1", 1.0, 1], ids=repr)
+def test_an_integer_in_another_form_is_a_position(index: object) -> None:
+    """Also for a host that does not check the schema."""
+    session = session_on()
+    session.call("write_todos", REPLACE)
+    tool = INDEXED.tool("edit_todos")
+    assert tool
+
+    assert session.execute(tool, {"action": "start", "indices": [index]}).text.startswith("Started [1]\n")
+
+
 @pytest.mark.parametrize(
     "item",
     [

@@ -90,20 +90,38 @@ def write_steps(params: Params) -> Sequence[Step]:
         case "insert" if params.get("index") is None:
             return (MissingField("index", "insert"),)
         case "insert":
-            return (Insert(tasks, int(params["index"])),)
+            at = _position(params["index"])
+            return (at if isinstance(at, UnknownValue) else Insert(tasks, at),)
         case mode:
             return (UnknownValue("mode", str(mode)),)
 
 
 def edit_steps(params: Params) -> Sequence[Step]:
     """Return the changes of an `edit_todos` call. Positions are checked before the action."""
-    indices = tuple(int(index) for index in params.get("indices") or ())
-    if not indices:
+    positions = [_position(index) for index in params.get("indices") or ()]
+    if not positions:
         return (MissingField("indices", "edit"),)
+    wrong = next((position for position in positions if isinstance(position, UnknownValue)), None)
+    if wrong is not None:
+        return (wrong,)
+    indices = tuple(position for position in positions if isinstance(position, int))
     action = params["action"]
     if action not in ACTIONS:
         return Mark(At(indices), Status.PENDING), UnknownValue("action", str(action))
     return (Mark(At(indices), ACTIONS[action]),)
+
+
+def _position(given: object) -> int | UnknownValue:
+    """Return a position, or the fault of a value that is none: the schema refuses it, but a host may pass it on."""
+    try:
+        position = int(given) if isinstance(given, str) else given
+    except ValueError:
+        position = None
+    if isinstance(position, float) and position.is_integer():
+        position = int(position)
+    if isinstance(position, int) and not isinstance(position, bool):
+        return position
+    return UnknownValue("index", str(given))
 
 
 def no_empty_texts(params: Params) -> Sequence[SchemaProblem]:

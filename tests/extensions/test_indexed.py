@@ -14,6 +14,8 @@ from tildone.extensions.indexed import indexed
 from tildone.kit.components import RenderOptions
 from tildone.kit.components.drawing import markup
 from tildone.kit.definition import TextContent, ToolResult
+from tildone.log.events import Bound
+from tildone.loop.decision import GiveUp, GoOn
 
 
 def written(*texts: str) -> dict[str, object]:
@@ -94,3 +96,22 @@ async def test_a_result_with_any_details_is_rendered(details: Any) -> None:
 
     assert drawn
     assert "Tool crashed" in markup(drawn) or details == {"todos": [None, {"text": 5}]}
+
+
+@pytest.mark.parametrize("opened", ["restart", "branch"])
+async def test_a_restart_and_a_switch_of_branch_reset_the_nudge_count(opened: str) -> None:
+    """The nudges since a person last spoke stay counted."""
+    stage = Stage(INDEXED, written("one"), {"text": "ok", "stopReason": "aborted"})
+    await stage.start(indexed(stage.open_session))
+    await stage.says("go")
+    session = stage.open_session("conversation")
+    for _ in range(21):
+        verdict = session.turn_ended()
+    assert verdict.decision == GiveUp(Bound.NUDGES, 20)
+    total = session.state.ledger.continued
+
+    await (stage.host.start("resume") if opened == "restart" else stage.host.turn_to(stage.host.transcript.leaf))
+
+    assert session.state.nudges == 0
+    assert session.state.ledger.continued == total
+    assert isinstance(session.turn_ended().decision, GoOn)

@@ -72,6 +72,7 @@ class IndexedExtension(DialectExtension):
         self.api.on(BeforeAgentStart, self.add_context)
         self.api.on(AgentEnd, self.turn_ended)
         self.api.on(Interruption, self.cancel)
+        # The user interface ends, too: as in the original, its widget stays as it is.
         self.api.on(ConversationEnd, self.conversation_ended)
         for custom_type in (CONTEXT_TYPE, COMPLETE_TYPE, COUNTDOWN_KEY):
             self.api.register_message_renderer(custom_type, _message_renderer(custom_type))
@@ -144,10 +145,9 @@ class IndexedExtension(DialectExtension):
         if ctx.has_ui:
             ctx.ui.set_widget(COUNTDOWN_KEY, None)
 
-    def conversation_ended(self, _event: ConversationEnd, ctx: ExtensionContext) -> None:
+    def conversation_ended(self, _event: ConversationEnd, _ctx: ExtensionContext) -> None:
         """Cancel a running countdown."""
-        if self._stop_countdown() and ctx.has_ui:
-            ctx.ui.set_widget(COUNTDOWN_KEY, None)
+        self._stop_countdown()
 
     def _announce_limit(self, bound: Bound, limit: int) -> None:
         self.api.send_message(CustomMessage(COMPLETE_TYPE, limit_notice(bound, limit), display=True))

@@ -76,9 +76,10 @@ def _phase_in(data: Any) -> Phase:
 
 
 def _task_in(data: Any) -> Task:
-    # One word that a later version may have added must not bring back an older plan.
-    text, status = _text(data["content"]), _STATUSES.get(_text(data["status"]), Status.PENDING)
-    return Task(text, status, tuple(map(_text, _list(data.get("notes", [])))))
+    text, status = _text(data["content"]), data.get("status")
+    # A status that is missing, or that a later version may have added, must not bring back an older plan.
+    known = _STATUSES.get(status, Status.PENDING) if isinstance(status, str) else Status.PENDING
+    return Task(text, known, tuple(map(_text, _list(data.get("notes") or []))))
 
 
 def _text(given: object) -> str:

@@ -142,6 +142,22 @@ async def test_a_renderer_that_fails_is_reported_once_and_the_default_is_shown()
     assert words.startswith("slow could not render its result: ValueError: Unknown theme color 'pink'; known are")
 
 
+async def test_what_cannot_be_drawn_is_replaced_by_the_default() -> None:
+    """Whether it is a component with wrong contents or no component at all."""
+
+    def render_call(_args: Any) -> Any:
+        return "no component"
+
+    def render_result(_result: ToolResult, _options: RenderOptions) -> Component:
+        return Text(5)  # type: ignore[arg-type]  # the mistake
+
+    sheet = await shown(tool("slow", stream, render_call=render_call, render_result=render_result), {"n": 1})
+
+    assert sheet.frames == 3 * [["Slow: n=1", "  Slow: working..."]]
+    assert sheet.lines[1:3] == ["Slow: n=1", "  the end"]
+    assert sheet.lines[3].startswith("slow could not render its result: AttributeError:")
+
+
 async def test_a_call_whose_renderer_fails_has_the_default_header() -> None:
     def render_call(args: Any) -> Component:
         return Text(args["missing"])

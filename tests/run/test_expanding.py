@@ -141,6 +141,20 @@ def test_the_key_neither_answers_a_question_nor_stops_a_countdown(person: Person
     assert (person.folder / "made").exists()
 
 
+def test_the_system_leaves_the_key_to_the_program(person: Person) -> None:
+    """Where IEXTEN is set, macOS takes Ctrl-O for itself."""
+    import termios  # noqa: PLC0415  not available on Windows
+
+    terminal = at_terminal(person, "--model", CHAT, OPENAI_API_KEY="none")
+    terminal.until("say what is to be done")
+    local_modes = termios.tcgetattr(terminal.fd)[3]
+    terminal.type(CTRL_D)
+
+    assert terminal.end().code == 0
+    assert not local_modes & termios.IEXTEN
+    assert local_modes & termios.ISIG
+
+
 def test_help_names_the_key(person: Person) -> None:
     terminal = at_terminal(person, "--model", CHAT, OPENAI_API_KEY="none")
     terminal.until("say what is to be done")

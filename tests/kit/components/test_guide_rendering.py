@@ -226,6 +226,13 @@ def test_render_result_layout_none_selects_the_default() -> None:
     assert result_component(tool, result, COLLAPSED) == default_result(result)
 
 
+def test_render_result_signature_returns_a_component() -> None:
+    tool = replace(TOOL, render_result=lambda *_: "text")
+
+    with pytest.raises(TypeError, match=r"^a renderer returns a component or None, not str$"):
+        result_component(tool, text_result(""), COLLAPSED)
+
+
 def test_error_rendering_in_render_result_checks_for_a_missing_field() -> None:
     tool = replace(TOOL, render_result=render_result)
     failed = error_result("No results found. Try a different query.")

@@ -7,14 +7,15 @@ from typing import Any
 
 from tildone.kit.components import Component, RenderContext, RenderOptions, Text
 from tildone.kit.components.defaults import call_component, default_call, default_result, result_component
+from tildone.kit.components.drawing import markup
 from tildone.kit.definition import ToolDefinition, ToolResult
 
 
 class CallRow:
     """One call. `tool` is None if there is none of this name.
 
-    `state` belongs to the tool's renderers, which are called again whenever the row is drawn. A renderer may raise
-    anything: the default rendering is used then, and `failure` says why.
+    The tool's renderers are called again whenever the row is drawn. They may raise anything, and make components that
+    cannot be drawn: the default rendering is used then, and `failure` says why.
     """
 
     def __init__(
@@ -47,7 +48,7 @@ class CallRow:
         if self._tool is None:
             return Text(self.name, bold=True)
         try:
-            return call_component(self._tool, self.args, self._context(options))
+            return _drawable(call_component(self._tool, self.args, self._context(options)))
         except Exception as error:  # noqa: BLE001  see the class
             self._failed("its call", error)
             return default_call(self._tool, self.args)
@@ -57,7 +58,7 @@ class CallRow:
         if self._tool is None:
             return default_result(result, options)
         try:
-            return result_component(self._tool, result, options, self._context(options))
+            return _drawable(result_component(self._tool, result, options, self._context(options)))
         except Exception as error:  # noqa: BLE001  see the class
             # A renderer need not expect that nothing has arrived yet.
             if not options.is_partial:
@@ -78,3 +79,9 @@ class CallRow:
 
     def _failed(self, part: str, error: Exception) -> None:
         self.failure = f"{self.name} could not render {part}: {type(error).__name__}: {error}"
+
+
+def _drawable(component: Component) -> Component:
+    """Return the component; raise whatever drawing it raises."""
+    markup(component)
+    return component

@@ -110,6 +110,23 @@ class EventRenderer:
         """Write a component that belongs to no event."""
         self._sink.put(self._lines(component))
 
+    def running_lines(self) -> list[Line]:
+        """Return the running calls, each with the line that its tool shows while it runs."""
+        return [line for row in self._running.values() for line in self._running_call(row)]
+
+    def toggle_expanded(self) -> None:
+        """Show results expanded from now on, or collapsed again.
+
+        Written lines do not change, so the newest result that is not complete on the screen is written again, in full.
+        While calls are running, they are what is expanded.
+        """
+        self.expanded = not self.expanded
+        self.put(Text(f"Results are shown {'expanded' if self.expanded else 'collapsed'} from now on", Role.DIM))
+        if self.expanded and self._collapsed is not None and not self._running:
+            self._sink.put(self._finished_call(*self._collapsed))
+            self._collapsed = None
+        self._sink.refresh()
+
     def _render_progress(self, progress: BlockEvent) -> None:
         match progress:
             case BlockDelta(BlockKind.TEXT, _, delta):
@@ -163,23 +180,6 @@ class EventRenderer:
             return render(message) if render else Text(text_of(message))
         except Exception:  # noqa: BLE001  an extension's renderer may raise anything: the plain text is shown
             return Text(text_of(message))
-
-    def running_lines(self) -> list[Line]:
-        """Return the running calls, each with the line that its tool shows while it runs."""
-        return [line for row in self._running.values() for line in self._running_call(row)]
-
-    def toggle_expanded(self) -> None:
-        """Show results expanded from now on, or collapsed again.
-
-        Written lines do not change, so the newest result that is not complete on the screen is written again, in full.
-        While calls are running, they are what is expanded.
-        """
-        self.expanded = not self.expanded
-        self.put(Text(f"Results are shown {'expanded' if self.expanded else 'collapsed'} from now on", Role.DIM))
-        if self.expanded and self._collapsed is not None and not self._running:
-            self._sink.put(self._finished_call(*self._collapsed))
-            self._collapsed = None
-        self._sink.refresh()
 
     def _start_call(self, event: ToolExecutionStart) -> None:
         tool = self._host.tools.get(event.tool_name)

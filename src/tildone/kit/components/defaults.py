@@ -54,23 +54,16 @@ def result_component(
     return default_result(result, options, definition.label) if shown is None else shown
 
 
-def rendered(render: Callable[..., Component | None], *given: object) -> Component | None:
+def rendered(render: Callable[..., Any], *given: object) -> Component | None:
     """Call a renderer with as many of these arguments, the theme and the context last, as it takes.
 
-    A parameter with a default takes one only if it is called `theme` or `context`: others hold values of the tool.
+    Raises:
+        TypeError: it has returned something that is no component.
     """
-    # Late: `inspect` is slow to import, and only programs that draw calls need it.
-    from inspect import Parameter, signature  # noqa: PLC0415  see above
-
-    taken = 0
-    for parameter in signature(render).parameters.values():
-        if parameter.kind is Parameter.VAR_POSITIONAL:
-            return render(*given)
-        is_value = parameter.default is not Parameter.empty and parameter.name.lstrip("_") not in _OPTIONAL
-        if is_value or parameter.kind is Parameter.KEYWORD_ONLY:
-            break
-        taken += 1
-    return render(*given[:taken])
+    shown = render(*given[: _positional_count(render)])
+    if not isinstance(shown, Component | None):
+        raise TypeError(f"a renderer returns a component or None, not {type(shown).__name__}")
+    return shown
 
 
 def partial_message(label: str, doing: str = "working") -> Text:
@@ -119,6 +112,25 @@ def default_result(result: ToolResult, options: RenderOptions = COLLAPSED, label
         return text
     more = Item("", format_count(hidden, "more line"))
     return stacked(text, ToolFooter((more, Item("", KeyHint(EXPAND, "to expand")))))
+
+
+def _positional_count(render: Callable[..., Any]) -> int | None:
+    """The number of arguments to pass; None for all of them.
+
+    A parameter with a default is passed one only if it is called `theme` or `context`: others are bound by the tool.
+    """
+    # Late: `inspect` is slow to import, and only programs that draw calls need it.
+    from inspect import Parameter, signature  # noqa: PLC0415  see above
+
+    count = 0
+    for parameter in signature(render).parameters.values():
+        if parameter.kind is Parameter.VAR_POSITIONAL:
+            return None
+        is_bound = parameter.default is not Parameter.empty and parameter.name.lstrip("_") not in _OPTIONAL
+        if is_bound or parameter.kind is Parameter.KEYWORD_ONLY:
+            break
+        count += 1
+    return count
 
 
 def _in_order(schema: Mapping[str, Any], args: Mapping[str, Any]) -> dict[str, Any]:

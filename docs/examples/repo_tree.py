@@ -9,19 +9,21 @@ from typing import TypedDict
 
 from tildone.kit.components import (
     Component,
+    Container,
     Field,
     Item,
     KeyHint,
+    RenderContext,
     RenderOptions,
     Text,
     ToolBody,
     ToolCallHeader,
     ToolFooter,
 )
-from tildone.kit.components.defaults import error_message, partial_message
 from tildone.kit.definition import OnUpdate, ToolDefinition, ToolResult, send_update, text_result
 from tildone.kit.formatting import format_count, format_size
 from tildone.kit.signal import AbortSignal
+from tildone.kit.theme import Theme
 from tildone.kit.validation import validated
 
 MAX_MODEL_ENTRIES = 100
@@ -147,33 +149,34 @@ def line(entry: Entry, folder_sign: str = "", file_sign: str = "") -> str:
     return f"{indent}{file_sign}{name} ({format_size(entry['size'])})"
 
 
-def render_call(args: RepoTreeParams) -> Component:
-    options = (f"depth={args['depth']}",) if "depth" in args else ()
+def render_call(args: RepoTreeParams, _theme: Theme) -> Component:
+    options = [f"depth={args['depth']}"] if "depth" in args else []
     return ToolCallHeader("Repo Tree", main_arg=args.get("path") or ".", option_args=options, show_colon=False)
 
 
-def render_result(result: ToolResult, options: RenderOptions) -> Component:
+def render_result(result: ToolResult, options: RenderOptions, theme: Theme, context: RenderContext) -> Component:
     if options.is_partial:
-        return partial_message("Repo Tree", "reading")
-    if "entries" not in result.details:
-        return error_message(result, "Could not list the repository")
+        return Text(theme.fg("muted", "Repo Tree: reading..."))
+    if context.is_error or "entries" not in result.details:
+        return Text(theme.fg("error", result.text or "Could not list the repository"))
     entries: list[Entry] = result.details["entries"]
     folders = sum(entry["size"] is None for entry in entries)
     contents = f"{format_count(folders, 'folder')}, {format_count(len(entries) - folders, 'file')}"
-    limit = MAX_EXPANDED_ENTRIES if options.expanded else MAX_COLLAPSED_ENTRIES
-    lines = "\n".join(line(entry, "📁 ", "📄 ") for entry in entries[:limit])
+    container = Container()
     fields = [
         Field("Location", result.details["path"], show_collapsed=True),
         Field("Contents", contents, show_collapsed=True),
     ]
+    container.add_child(ToolBody(fields, expanded=options.expanded))
+    limit = MAX_EXPANDED_ENTRIES if options.expanded else MAX_COLLAPSED_ENTRIES
     if entries:
-        fields.append(Field("", Text(lines), show_collapsed=True))
-    return ToolBody(
-        tuple(fields), expanded=options.expanded, footer=footer(result, options, hidden=len(entries) - limit)
-    )
+        container.add_child(Text("\n".join(line(entry, "📁 ", "📄 ") for entry in entries[:limit])))
+    items = footer_items(result, options, hidden=len(entries) - limit)
+    container.add_child(ToolFooter(items, include_spacer_before_footer=True))
+    return container
 
 
-def footer(result: ToolResult, options: RenderOptions, *, hidden: int) -> ToolFooter:
+def footer_items(result: ToolResult, options: RenderOptions, *, hidden: int) -> list[Item]:
     items = []
     if result.details["truncated"]:
         items.append(Item("model read", f"first {MAX_MODEL_ENTRIES} entries"))
@@ -181,4 +184,4 @@ def footer(result: ToolResult, options: RenderOptions, *, hidden: int) -> ToolFo
         items.append(Item("not shown", format_count(hidden, "entry", "entries")))
     if hidden > 0 and not options.expanded:
         items.append(Item("", KeyHint("app.tools.expand", "to expand")))
-    return ToolFooter(tuple(items))
+    return items

@@ -90,7 +90,7 @@ class Terminal:
         import termios  # noqa: PLC0415  see above
 
         self._shown = b""
-        self._ours, theirs = pty.openpty()
+        self.fd, theirs = pty.openpty()
         fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, person.columns, 0, 0))
         self.process = subprocess.Popen(
             [PROGRAM, *argv],
@@ -118,19 +118,19 @@ class Terminal:
             assert chunk, f"{words!r} was not shown after {earlier!r}: {self._shown!r}"
 
     def type(self, keys: bytes) -> None:
-        os.write(self._ours, keys)
+        os.write(self.fd, keys)
 
     def end(self) -> Answer:
         """Wait for the program; everything it has shown, in whichever stream."""
         while self._read():
             pass
-        os.close(self._ours)
+        os.close(self.fd)
         return Answer(self.process.wait(timeout=60), self._shown.decode().replace("\r\n", "\n"), "")
 
     def _read(self) -> bytes:
         chunk = b""
         # Linux says that a terminal is gone with an error.
         with contextlib.suppress(OSError):
-            chunk = os.read(self._ours, 65536)
+            chunk = os.read(self.fd, 65536)
         self._shown += chunk
         return chunk

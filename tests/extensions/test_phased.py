@@ -22,7 +22,7 @@ from tildone.host.extension_events import BeforeAgentStart, BeforeSettle, ToolRe
 from tildone.host.messages import CustomMessage, StopReason, assistant_message
 from tildone.kit.components import RenderOptions, Text
 from tildone.kit.definition import ToolDefinition, ToolResult, text_result
-from tildone.kit.theme import plain
+from tildone.kit.theme import plain, spans_of
 from tildone.stores.sqlite.store import SqliteStore
 
 PLAN = {"call": ("todo_write", {"ops": [{"op": "init", "list": [{"phase": "A", "items": ["wire", "test"]}]}]})}
@@ -281,8 +281,7 @@ async def test_results_and_failures_are_rendered_differently(is_error: bool, sig
     shown = tool.render_result(text_result("why", {"phases": "broken"}), RenderOptions(is_error=is_error))
 
     assert isinstance(shown, Text)
-    assert isinstance(shown.content, tuple)
-    assert plain(shown.content).startswith(sign)
+    assert plain(spans_of(shown.content)).startswith(sign)
     assert tool.render_result(text_result(""), RenderOptions(is_partial=True)) is None
 
 

@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 
 from docs.examples.repo_tree import MAX_MODEL_ENTRIES, repo_tree
-from tildone.kit.components import RenderOptions, Text
+from tildone.kit.components import RenderOptions
 from tildone.kit.components.defaults import call_component, result_component
-from tildone.kit.components.drawing import draw
+from tildone.kit.components.drawing import draw, markup
 from tildone.kit.definition import ToolDefinition, ToolResult, error_result
 from tildone.kit.signal import AbortController, Aborted, AbortSignal
-from tildone.kit.theme import Role, plain
+from tildone.kit.theme import plain
 
 COLLAPSED, EXPANDED = RenderOptions(), RenderOptions(expanded=True)
 
@@ -124,7 +124,7 @@ def test_a_signal_that_is_not_aborted_changes_nothing(repository: Path) -> None:
     assert call(tool, {}, AbortSignal()) == call(tool, {})
 
 
-def test_a_call_is_one_line(repository: Path) -> None:
+def test_full_example_a_call_is_one_line(repository: Path) -> None:
     tool = repo_tree(repository)
 
     shown = [plain(line) for args in ({}, {"path": "src", "depth": 3}) for line in draw(call_component(tool, args), 60)]
@@ -132,7 +132,7 @@ def test_a_call_is_one_line(repository: Path) -> None:
     assert shown == ["Repo Tree .", "Repo Tree src depth=3"]
 
 
-def test_a_result_is_a_summary_with_a_preview_and_more_when_expanded(repository: Path) -> None:
+def test_full_example_a_result_is_a_summary_with_a_preview_and_more_when_expanded(repository: Path) -> None:
     tool = repo_tree(repository)
     result = call(tool, {"depth": 9})
     summary = ["Location: .", "Contents: 3 folders, 4 files"]
@@ -147,7 +147,7 @@ def test_a_result_is_a_summary_with_a_preview_and_more_when_expanded(repository:
     assert lines(result, EXPANDED, tool) == [*summary, *first_five, "📄 Makefile (1.5 KB)", "📄 zebra.txt (3 B)"]
 
 
-def test_a_result_shows_the_number_of_omitted_entries(tmp_path: Path) -> None:
+def test_full_example_a_result_shows_the_number_of_omitted_entries(tmp_path: Path) -> None:
     for number in range(MAX_MODEL_ENTRIES + 1):
         (tmp_path / f"{number:03}").touch()
     tool = repo_tree(tmp_path)
@@ -155,7 +155,7 @@ def test_a_result_shows_the_number_of_omitted_entries(tmp_path: Path) -> None:
     assert lines(call(tool, {}), EXPANDED, tool)[-1] == "model read: first 100 entries | not shown: 51 entries"
 
 
-def test_an_empty_folder_says_so(tmp_path: Path) -> None:
+def test_full_example_an_empty_folder_has_no_footer(tmp_path: Path) -> None:
     tool = repo_tree(tmp_path)
     result = call(tool, {})
 
@@ -163,10 +163,10 @@ def test_an_empty_folder_says_so(tmp_path: Path) -> None:
     assert lines(result, COLLAPSED, tool) == ["Location: .", "Contents: 0 folders, 0 files"]
 
 
-def test_partial_and_failed_results_have_their_messages(repository: Path) -> None:
+def test_full_example_partial_and_failed_results_have_their_messages(repository: Path) -> None:
     tool = repo_tree(repository)
     coming = result_component(tool, ToolResult((), {}), RenderOptions(is_partial=True))
-    failed = result_component(tool, error_result("Could not find it"), COLLAPSED)
+    failed = result_component(tool, error_result("Could not find it"), RenderOptions(is_error=True))
 
-    assert coming == Text("Repo Tree: reading...", Role.MUTED)
-    assert failed == Text("Could not find it", Role.ERROR)
+    assert markup(coming) == "<muted>Repo Tree: reading...</muted>"
+    assert markup(failed) == "<error>Could not find it</error>"

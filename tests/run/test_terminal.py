@@ -5,6 +5,7 @@ import re
 import signal
 import time
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -34,6 +35,13 @@ def processes(marker: str) -> list[int]:
     return found
 
 
+def wait_for(file: Path) -> None:
+    """Wait until a command has made this file."""
+    until = time.monotonic() + 30
+    while not file.exists() and time.monotonic() < until:
+        time.sleep(0.01)
+
+
 def test_finished_lines_stay_and_the_footer_is_erased(person: Person) -> None:
     """No row of the footer remains at the end."""
     name = write_plan(person, "- [ ] Say hello: `echo hello`\n- [ ] Count: `echo 1; echo 2`\n")
@@ -49,26 +57,12 @@ def test_finished_lines_stay_and_the_footer_is_erased(person: Person) -> None:
     assert [line for line in shown if line.startswith("Bash: ")] == ["Bash: echo hello", "Bash: echo 1; echo 2"]
 
 
-def test_output_is_shown_while_a_command_runs(person: Person) -> None:
-    os.mkfifo(person.folder / "gate")
-    name = write_plan(person, "- [ ] Wait: `echo early; cat gate; echo late`\n")
-    terminal = at_terminal(person, name, *ALLOW_ALL)
-
-    terminal.until("  early")
-    with (person.folder / "gate").open("wb"):
-        pass
-    answer = terminal.end()
-
-    assert answer.code == 0
-    assert "  late" in screen(answer.out)
-
-
 def test_ctrl_c_ends_a_command_and_its_processes_within_a_second(person: Person) -> None:
     marker = f"tildone-{os.getpid()}"
-    forks = f"for i in 1 2; do (trap '' HUP; sleep 600; echo {marker}) & done; echo started; sleep 600; echo {marker}"
+    forks = f"for i in 1 2; do (trap '' HUP; sleep 600; echo {marker}) & done; touch started; sleep 600; echo {marker}"
     name = write_plan(person, f"- [ ] Hang: `{forks}`\n- [ ] Never: `touch never`\n")
     terminal = at_terminal(person, name, *ALLOW_ALL, "--session", "s")
-    terminal.until("  started")
+    wait_for(person.folder / "started")
 
     began = time.monotonic()
     terminal.type(CTRL_C)
@@ -92,9 +86,7 @@ def test_a_terminated_program_leaves_no_process_running(person: Person, mode: st
     terminal = at_terminal(person, name, *ALLOW_ALL, "--mode", mode)
     if mode == "rpc":
         terminal.type(b'{"type": "prompt", "message": "Go"}\n')
-    until = time.monotonic() + 30
-    while not (person.folder / "started").exists() and time.monotonic() < until:
-        time.sleep(0.01)
+    wait_for(person.folder / "started")
 
     terminal.process.send_signal(number)
     answer = terminal.end()

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from typing import Any
 
-from tildone.kit.components import Component, RenderOptions
+from tildone.kit.components import Component
 from tildone.kit.schema import SchemaProblem
 from tildone.kit.signal import AbortSignal
 from tildone.value import value
@@ -55,8 +55,10 @@ OnUpdate = Callable[[ToolResult], None]
 # Parameters and context are typed by each tool: parameters with a TypedDict that matches its schema, the context by the
 # host that provides it.
 Execute = Callable[[str, Any, AbortSignal | None, OnUpdate | None, Any], Coroutine[Any, Any, ToolResult]]
-RenderCall = Callable[[Any], Component | None]
-RenderResult = Callable[[ToolResult, RenderOptions], Component | None]
+# Renderers take as many of these arguments as they need: the arguments of the call, the theme and the `RenderContext`;
+# the result, the `RenderOptions`, the theme and the `RenderContext`.
+RenderCall = Callable[..., Component | None]
+RenderResult = Callable[..., Component | None]
 
 
 @value

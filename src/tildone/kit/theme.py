@@ -51,8 +51,48 @@ class Span:
     lines: bool = False
 
 
+Styled = str | Span | tuple[str | Span, ...]
+"""Text that may be styled. A tuple is parts that follow each other."""
+
 LINE_BREAK = Span("\n", lines=True)
 """A line break."""
+
+
+class Theme:
+    """Styles text for renderers. Its styles nest: `theme.fg("accent", theme.bold("done"))`.
+
+    A colour is a role or the name of one. What it looks like is decided when the text is drawn.
+    """
+
+    def fg(self, color: Role | str, text: Styled) -> Span:
+        """Return the text in a colour.
+
+        Raises:
+            ValueError: no role has this name.
+        """
+        return Span(spans_of(text), _role(color))
+
+    def bold(self, text: Styled) -> Span:
+        """Return the text in bold."""
+        return Span(spans_of(text), bold=True)
+
+    def italic(self, text: Styled) -> Span:
+        """Return the text in italics."""
+        return Span(spans_of(text), italic=True)
+
+    def strikethrough(self, text: Styled) -> Span:
+        """Return the text struck through."""
+        return Span(spans_of(text), strike=True)
+
+
+THEME = Theme()
+"""The theme that renderers are given."""
+
+
+def spans_of(text: Styled) -> tuple[Span, ...]:
+    """Return the spans of a text. Line breaks in plain strings start new lines."""
+    parts = text if isinstance(text, tuple) else (text,)
+    return tuple(Span(part, lines=True) if isinstance(part, str) else part for part in parts)
 
 
 def plain(spans: Iterable[Span]) -> str:
@@ -75,6 +115,14 @@ def ansi(spans: Iterable[Span], *, color: bool, safe: Callable[[str], str]) -> s
     `lines`.
     """
     return "".join(_painted(span, (), color=color, safe=safe) for span in spans)
+
+
+def _role(color: Role | str) -> Role:
+    try:
+        return Role(color)
+    except ValueError:
+        known = ", ".join(role.value for role in Role)
+        raise ValueError(f"Unknown theme color {color!r}; known are {known}") from None
 
 
 def _tagged(span: Span) -> str:

@@ -75,7 +75,25 @@ def test_a_partial_result_is_a_fixed_message(bench: ToolBench, tool: str, words:
     partial = RenderOptions(is_partial=True)
     said = {shown(bench, tool, text_result(text), partial) for text in ("", "some", "more")}
 
-    assert said == {f"<muted>{tool.capitalize()}: {words}...</muted>"}
+    [line] = said
+    assert line.startswith(f"<muted>{tool.capitalize()}: {words}...</muted>")
+
+
+def test_the_output_of_a_running_command_is_shown_only_in_the_expanded_view(bench: ToolBench) -> None:
+    so_far = text_result("".join(f"{number}\n" for number in range(20)))
+
+    collapsed = shown(bench, "bash", so_far, RenderOptions(is_partial=True))
+    expanded = shown(bench, "bash", so_far, RenderOptions(is_partial=True, expanded=True))
+
+    assert collapsed == (
+        "<muted>Bash: running...</muted><dim> | </dim><dim>ctrl+o</dim><muted> to show its output</muted>"
+    )
+    assert expanded.split("\n") == [
+        "<muted>Bash: running...</muted>",
+        "<toolOutput>12",
+        *map(str, range(13, 19)),
+        "19</toolOutput>",
+    ]
 
 
 @pytest.mark.parametrize("tool", ["read", "write", "edit", "bash"])

@@ -95,7 +95,10 @@ def test_an_empty_line_separates_a_body_from_its_footer() -> None:
     footer = ToolFooter((Item("total", "3"),))
 
     assert lines(ToolBody(FIELDS, footer=footer)) == ["Results: 3 items", "", "total: 3"]
-    assert lines(ToolBody(FIELDS, footer=footer, spacer_before_footer=False)) == ["Results: 3 items", "total: 3"]
+    assert lines(ToolBody(FIELDS, footer=footer, include_spacer_before_footer=False)) == [
+        "Results: 3 items",
+        "total: 3",
+    ]
 
 
 def test_there_is_no_separator_without_a_body_or_footer() -> None:

@@ -1,15 +1,16 @@
 """Renders a host's events as lines of text: messages, tool calls and their results.
 
 Finished lines are written once and never changed. Work in progress (the last line of an answer, running calls, queued
-messages) is available as `unfinished`, `running` and `queued`: a live screen draws it below the finished lines and
-redraws it when it changes; other outputs wait until it is finished.
+messages) is available as `unfinished`, `running_lines` and `queued`: a live screen draws it below the finished lines
+and redraws it when it changes; other outputs wait until it is finished.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import Protocol
 
+from tildone.cli.run.call_row import CallRow
 from tildone.cli.run.line_output import UNLIMITED_COLUMNS
 from tildone.dialects import DIALECTS, tools_of
 from tildone.host.events import (
@@ -27,17 +28,13 @@ from tildone.host.host import Host
 from tildone.host.messages import AssistantMessage, CustomMessage, Message, StopReason, UserMessage, text_of
 from tildone.host.stream_events import BlockDelta, BlockEnd, BlockEvent, BlockKind
 from tildone.kit.components import Component, Container, Markdown, RenderOptions, Text
-from tildone.kit.components.defaults import call_component, default_call, default_result, result_component
 from tildone.kit.components.drawing import Line, draw
-from tildone.kit.definition import ToolDefinition, ToolResult
+from tildone.kit.definition import ToolResult
 from tildone.kit.formatting import format_count
 from tildone.kit.keys import KeyBindings
 from tildone.kit.theme import Role, Span, plain
-from tildone.value import replace, value
+from tildone.value import replace
 from tildone.views.sanitize import printable
-
-NO_KEYS: KeyBindings = {"app.tools.expand": ""}
-"""Results cannot be expanded once they are written, so no key is offered."""
 
 PLAN_TOOLS = frozenset(tool for name in DIALECTS for tool in tools_of(name))
 INDENT = Span("  ")
@@ -45,19 +42,14 @@ INDENT_COLUMNS = 2
 MIN_COLUMNS = 8
 
 
-@value
-class RunningCall:
-    """A call without a result: its rendered header, and its output so far."""
-
-    header: tuple[Line, ...]
-    output: str = ""
-
-
 class LineSink(Protocol):
     """Where lines are written."""
 
     live: bool
     """Whether work in progress can be drawn, and replaced later."""
+
+    keys: KeyBindings
+    """The keys that work there."""
 
     @property
     def columns(self) -> int:
@@ -74,13 +66,16 @@ class EventRenderer:
     """Renders the events of one host."""
 
     def __init__(self, host: Host, sink: LineSink) -> None:
-        self.running: dict[str, RunningCall] = {}
+        self.expanded = False
         self.queued: list[str] = []
+        self._running: dict[str, CallRow] = {}
+        self._collapsed: tuple[CallRow, ToolResult, RenderOptions] | None = None
+        self._failed: set[str] = set()
         self._host = host
         self._sink = sink
         self._text = ""
         self._written = 0
-        self._plan: Component = Container(())
+        self._plan: Component = Container()
 
     def render(self, event: PublicEvent) -> None:
         """Render an event. Events without a visible form are ignored."""
@@ -114,6 +109,23 @@ class EventRenderer:
     def put(self, component: Component) -> None:
         """Write a component that belongs to no event."""
         self._sink.put(self._lines(component))
+
+    def running_lines(self) -> list[Line]:
+        """Return the running calls, each with the line that its tool shows while it runs."""
+        return [line for row in self._running.values() for line in self._running_call(row)]
+
+    def toggle_expanded(self) -> None:
+        """Show results expanded from now on, or collapsed again.
+
+        Written lines do not change, so the newest result that is not complete on the screen is written again, in full.
+        While calls are running, they are what is expanded.
+        """
+        self.expanded = not self.expanded
+        self.put(Text(f"Results are shown {'expanded' if self.expanded else 'collapsed'} from now on", Role.DIM))
+        if self.expanded and self._collapsed is not None and not self._running:
+            self._sink.put(self._finished_call(*self._collapsed))
+            self._collapsed = None
+        self._sink.refresh()
 
     def _render_progress(self, progress: BlockEvent) -> None:
         match progress:
@@ -170,69 +182,72 @@ class EventRenderer:
             return Text(text_of(message))
 
     def _start_call(self, event: ToolExecutionStart) -> None:
-        header = tuple(self._lines(self._call_component(event.tool_name, event.args)))
-        self.running[event.call_id] = RunningCall(header)
+        tool = self._host.tools.get(event.tool_name)
+        cwd, invalidate = self._host.ctx.cwd, self._sink.refresh
+        row = CallRow(event.call_id, event.tool_name, tool, event.args, cwd=cwd, invalidate=invalidate)
+        self._running[event.call_id] = row
         if self._sink.live:
             self._sink.refresh()
-        elif not self._is_merged(event.tool_name):
-            self._sink.put(header)
+        elif not row.is_merged:
+            self.put(row.header(RenderOptions()))
 
     def _update_call(self, event: ToolExecutionUpdate) -> None:
-        call = self.running.get(event.call_id)
-        if call is not None:
-            self.running[event.call_id] = replace(call, output=event.partial_result.text)
+        row = self._running.get(event.call_id)
+        if row is not None:
+            row.args, row.partial = event.args, event.partial_result
             self._sink.refresh()
 
     def _end_call(self, event: ToolExecutionEnd) -> None:
-        call = self.running.pop(event.call_id)
-        lines = self._result_lines(event.tool_name, event.result, is_error=event.is_error)
-        if self._is_merged(event.tool_name):
-            self._sink.put(lines)
-            return
-        header = call.header if self._sink.live else ()
-        self._sink.put([*header, *([INDENT, *line] for line in lines)])
+        row = self._running.pop(event.call_id)
+        options = RenderOptions(expanded=self.expanded, is_error=event.is_error)
+        self._sink.put(self._finished_call(row, event.result, options))
+        if self._sink.live and self._is_collapsed(row, event.result, options):
+            self._collapsed = row, event.result, replace(options, expanded=True)
+        self._report_failure(row)
 
-    def _is_merged(self, name: str) -> bool:
-        """Return whether the result replaces the line of the call."""
-        tool = self._host.tools.get(name)
-        return tool is not None and tool.merged
+    def _is_collapsed(self, row: CallRow, result: ToolResult, options: RenderOptions) -> bool:
+        """Return whether the expanded view shows more."""
+        complete = row.result(result, replace(options, expanded=True))
+        return self._drawn(row.result(result, options)) != self._drawn(complete)
 
-    def _call_component(self, name: str, args: Any) -> Component:
-        tool = self._host.tools.get(name)
-        if tool is None:
-            return Text(name, bold=True)
-        try:
-            return call_component(tool, args)
-        except Exception:  # noqa: BLE001  a tool's renderer may raise anything: the default is used
-            return default_call(tool, args)
+    def _running_call(self, row: CallRow) -> list[Line]:
+        options = RenderOptions(expanded=self.expanded, is_partial=True)
+        header = self._lines(row.header(options))
+        return header if row.is_merged else [*header, *self._below(row.result(row.partial, options))]
 
-    def _result_lines(self, name: str, result: ToolResult, *, is_error: bool) -> list[Line]:
-        component = _result_component(self._host.tools.get(name), result, RenderOptions(is_error=is_error))
-        if name in PLAN_TOOLS and not is_error:
-            # Every change shows the whole plan; write only the lines that are new since the last one.
-            before = set(map(plain, _draw_lines(self._plan, UNLIMITED_COLUMNS)))
-            self._plan = component
-            new = [Text(tuple(line)) for line in _draw_lines(component, UNLIMITED_COLUMNS) if plain(line) not in before]
-            component = Container(tuple(new))
-        # Only a result below the line of its call is indented.
-        lines = self._lines(component, indented=not self._is_merged(name))
-        return [line for line in lines if plain(line).strip()]
+    def _finished_call(self, row: CallRow, result: ToolResult, options: RenderOptions) -> list[Line]:
+        """Return the lines of a call with its result; of a plan that is not expanded, only those that are new."""
+        component = row.result(result, options)
+        if row.name in PLAN_TOOLS and not options.is_error:
+            component = self._plan_lines(component, whole=options.expanded)
+        if row.is_merged:
+            return [line for line in self._lines(component) if plain(line).strip()]
+        header = self._lines(row.header(options)) if self._sink.live else []
+        return [*header, *self._below(component)]
 
-    def _lines(self, component: Component, *, indented: bool = False) -> list[Line]:
-        return _draw_lines(component, max(self._sink.columns - (INDENT_COLUMNS if indented else 0), MIN_COLUMNS))
+    def _plan_lines(self, plan: Component, *, whole: bool) -> Component:
+        """Return the lines of a plan, or only those that are new: every change of it has all of them."""
+        before = set() if whole else set(map(plain, self._drawn(self._plan)))
+        self._plan = plan
+        return Container(Text(tuple(line)) for line in self._drawn(plan) if plain(line) not in before)
 
+    def _report_failure(self, row: CallRow) -> None:
+        """Write why a tool's renderer failed, once for each tool."""
+        if row.failure and row.name not in self._failed:
+            self._failed.add(row.name)
+            self.put(Text(row.failure, Role.WARNING))
 
-def _draw_lines(component: Component, columns: int) -> list[Line]:
-    return draw(component, columns, safe=printable, keys=NO_KEYS)
+    def _below(self, component: Component) -> list[Line]:
+        """Return a result as it is shown below the line of its call: indented, without empty lines."""
+        lines = self._lines(component, self._sink.columns - INDENT_COLUMNS)
+        return [[INDENT, *line] for line in lines if plain(line).strip()]
 
+    def _drawn(self, component: Component) -> list[Line]:
+        return self._lines(component, UNLIMITED_COLUMNS)
 
-def _result_component(tool: ToolDefinition | None, result: ToolResult, options: RenderOptions) -> Component:
-    if tool is None:
-        return default_result(result, options)
-    try:
-        return result_component(tool, result, options)
-    except Exception:  # noqa: BLE001  a tool's renderer is a stranger: the result is shown like any other
-        return default_result(result, options, tool.label)
+    def _lines(self, component: Component, columns: int | None = None) -> list[Line]:
+        width = self._sink.columns if columns is None else columns
+        return draw(component, max(width, MIN_COLUMNS), safe=printable, keys=self._sink.keys)
 
 
 def _first_line(message: Message) -> str:

@@ -7,6 +7,7 @@ from typing import TextIO
 
 from tildone.cli.output.screen import colored, columns
 from tildone.kit.components.drawing import Line
+from tildone.kit.keys import NO_KEYS
 from tildone.kit.theme import ansi
 
 UNLIMITED_COLUMNS = 1_000_000
@@ -17,6 +18,7 @@ class LineOutput:
     """A stream. A terminal gets colours, and lines that fit its width."""
 
     live = False
+    keys = NO_KEYS
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream

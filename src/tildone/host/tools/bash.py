@@ -14,10 +14,20 @@ from tildone.host.tools.permissions import PermissionGuard
 from tildone.host.tools.result_view import argument, result_view
 from tildone.host.tools.shell_command import Ending, ShellCommand
 from tildone.host.tools.tool_failure import ToolFailure
-from tildone.kit.components import Component, Item, RenderOptions, Text, ToolCallHeader
-from tildone.kit.components.defaults import error_message, partial_message
+from tildone.kit.components import (
+    Component,
+    Item,
+    KeyHint,
+    RenderOptions,
+    Text,
+    ToolCallHeader,
+    ToolFooter,
+    stacked,
+)
+from tildone.kit.components.defaults import PREVIEW_LINES, error_message, partial_message
 from tildone.kit.definition import OnUpdate, TextContent, ToolDefinition, ToolResult, send_update, text_result
 from tildone.kit.formatting import format_count, format_duration, format_size
+from tildone.kit.keys import EXPAND
 from tildone.kit.signal import AbortSignal
 from tildone.kit.theme import Role
 from tildone.kit.truncate import MAX_BYTES, MAX_LINES
@@ -96,7 +106,7 @@ def render_call(args: object) -> Component:
 def render_result(result: ToolResult, options: RenderOptions) -> Component | None:
     """Return the view of a result: how the command ended, and the tail of its output."""
     if options.is_partial:
-        return partial_message("Bash", "running")
+        return _running(result, options)
     details = result.details
     if "ending" not in details:
         return error_message(result)
@@ -105,6 +115,15 @@ def render_result(result: ToolResult, options: RenderOptions) -> Component | Non
         figures.append(Item("all of it", details["fullOutputPath"]))
     summary = Text(details["summary"], Role.ERROR if options.is_error else None)
     return result_view(summary, result.text, options, last=True, figures=figures)
+
+
+def _running(result: ToolResult, options: RenderOptions) -> Component:
+    """Return one line that does not change and, expanded, the last lines of the output so far."""
+    message = partial_message("Bash", "running")
+    if not options.expanded:
+        return ToolFooter((Item("", message.content), Item("", KeyHint(EXPAND, "to show its output"))))
+    lines = result.text.rstrip("\n").split("\n")[-PREVIEW_LINES:]
+    return stacked(message, Text("\n".join(lines), Role.TOOL_OUTPUT))
 
 
 def _partial_result(output: CommandOutput) -> ToolResult:

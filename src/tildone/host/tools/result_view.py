@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from tildone.kit.components import Component, Field, Item, KeyHint, RenderOptions, Text, ToolBody, ToolFooter
 from tildone.kit.components.defaults import PREVIEW_LINES
 from tildone.kit.formatting import format_count
+from tildone.kit.keys import EXPAND
 from tildone.kit.theme import LINE_BREAK, Role, Span
 
 _DIFF = {"+": Role.SUCCESS, "-": Role.ERROR, "@": Role.ACCENT}
@@ -51,6 +52,6 @@ def _view(summary: Text, body: Text | None, hidden: int, options: RenderOptions,
     fields = [Field("", part, show_collapsed=True) for part in (summary, body) if part is not None]
     items = list(figures)
     if hidden:
-        items += [Item("", format_count(hidden, "more line")), Item("", KeyHint("app.tools.expand", "to expand"))]
+        items += [Item("", format_count(hidden, "more line")), Item("", KeyHint(EXPAND, "to expand"))]
     footer = ToolFooter(tuple(items)) if items else None
     return ToolBody(tuple(fields), expanded=options.expanded, footer=footer)

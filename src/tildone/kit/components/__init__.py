@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from tildone.kit.theme import Role, Span
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from tildone.kit.theme import THEME, Role, Styled, Theme
 from tildone.value import value
 
 
 @value
 class Text:
-    """Text, whose line breaks are kept, or styled spans."""
+    """Text, plain or styled. The line breaks of plain text are kept."""
 
-    content: str | tuple[Span, ...]
+    content: Styled
     role: Role | None = None
     bold: bool = False
 
@@ -43,7 +46,7 @@ class Item:
     """A value with an optional short label."""
 
     label: str
-    value: str | KeyHint
+    value: Styled | KeyHint
 
 
 @value
@@ -56,18 +59,22 @@ class ToolCallHeader:
 
     tool_name: str
     action: str = ""
-    main_arg: str = ""
-    option_args: tuple[str, ...] = ()
-    long_args: tuple[Item, ...] = ()
+    main_arg: Styled = ""
+    option_args: Sequence[Styled] = ()
+    long_args: Sequence[Item] = ()
     show_colon: bool = True
 
 
 @value
 class ToolFooter:
-    """Statistics at the end of a result; not shown without items."""
+    """Statistics at the end of a result; not shown without items.
 
-    items: tuple[Item, ...]
+    The empty line before it is for a footer that is stacked below other components. A body has its own setting.
+    """
+
+    items: Sequence[Item]
     separator: str = " | "
+    include_spacer_before_footer: bool = False
 
 
 @value
@@ -75,25 +82,41 @@ class Field:
     """A part of a result, shown in the expanded view and, with `show_collapsed`, in the collapsed one."""
 
     label: str
-    value: str | Component
+    value: Styled | Component
     show_collapsed: bool = False
 
 
 @value
 class ToolBody:
-    """A result: its fields and a footer, separated by an empty line if both are shown."""
+    """A result: its fields and a footer, separated by an empty line if both are shown.
 
-    fields: tuple[Field, ...]
+    A component among the fields is one without a label, for the expanded view.
+    """
+
+    fields: Sequence[Field | Component]
     expanded: bool = False
     footer: ToolFooter | None = None
-    spacer_before_footer: bool = True
+    include_spacer_before_footer: bool = True
 
 
-@value
 class Container:
-    """Components stacked vertically."""
+    """Components stacked vertically. Unlike other components it can grow."""
 
-    children: tuple[Component, ...]
+    __match_args__ = ("children",)
+    __hash__ = None  # type: ignore[assignment]  # it can change
+
+    def __init__(self, children: Iterable[Component] = ()) -> None:
+        self.children = list(children)
+
+    def add_child(self, child: Component) -> None:
+        """Add a component below the others."""
+        self.children.append(child)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Container) and self.children == other.children
+
+    def __repr__(self) -> str:
+        return f"Container({self.children!r})"
 
 
 Component = Text | Markdown | Spacer | KeyHint | ToolCallHeader | ToolFooter | ToolBody | Container
@@ -108,6 +131,26 @@ class RenderOptions:
     is_error: bool = False
 
 
+@value
+class RenderContext:
+    """The call that is rendered, and the screen it is on.
+
+    `args` are its arguments, which may be incomplete while they arrive. `state` belongs to the renderers of this one
+    call: it is the same dict from the first rendering of the call to the last of its result. `invalidate` asks the
+    screen to render a running call again; a finished one does not change any more.
+    """
+
+    args: Any
+    state: dict[str, Any]
+    tool_call_id: str = ""
+    cwd: str = ""
+    expanded: bool = False
+    is_partial: bool = False
+    is_error: bool = False
+    theme: Theme = THEME
+    invalidate: Callable[[], None] = lambda: None
+
+
 def stacked(*children: Component | None) -> Container:
     """Stack these components vertically; None is skipped."""
-    return Container(tuple(child for child in children if child is not None))
+    return Container(child for child in children if child is not None)

@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
-from tildone.kit.components import Component, Item, KeyHint, RenderOptions, Text, ToolCallHeader, ToolFooter, stacked
+from tildone.kit.components import (
+    Component,
+    Item,
+    KeyHint,
+    RenderContext,
+    RenderOptions,
+    Text,
+    ToolCallHeader,
+    ToolFooter,
+    stacked,
+)
 from tildone.kit.definition import DEFAULT_ERROR, Content, ImageContent, TextContent, ToolDefinition, ToolResult
 from tildone.kit.formatting import format_count, format_size
+from tildone.kit.keys import EXPAND
 from tildone.kit.text import display_width
 from tildone.kit.theme import Role
 from tildone.kit.truncate import keep_head
@@ -21,18 +32,38 @@ COLLAPSED = RenderOptions()
 _MAX_MAIN_COLUMNS = 60
 _MAX_OPTION_COLUMNS = 30
 _MAX_EXCERPT_BYTES = 1000
+_OPTIONAL = ("theme", "context")
 
 
-def call_component(definition: ToolDefinition, args: Any) -> Component:
+def call_component(definition: ToolDefinition, args: Any, context: RenderContext | None = None) -> Component:
     """Return a call rendered by its tool or by default. Arguments may be incomplete while they stream in."""
-    shown = definition.render_call(args) if definition.render_call else None
+    context = context or RenderContext(args, {})
+    shown = rendered(definition.render_call, args, context.theme, context) if definition.render_call else None
     return default_call(definition, args) if shown is None else shown
 
 
-def result_component(definition: ToolDefinition, result: ToolResult, options: RenderOptions) -> Component:
+def result_component(
+    definition: ToolDefinition, result: ToolResult, options: RenderOptions, context: RenderContext | None = None
+) -> Component:
     """Return a result rendered by its tool or by default."""
-    shown = definition.render_result(result, options) if definition.render_result else None
+    render = definition.render_result
+    context = context or RenderContext(
+        {}, {}, expanded=options.expanded, is_partial=options.is_partial, is_error=options.is_error
+    )
+    shown = rendered(render, result, options, context.theme, context) if render else None
     return default_result(result, options, definition.label) if shown is None else shown
+
+
+def rendered(render: Callable[..., Any], *given: object) -> Component | None:
+    """Call a renderer with as many of these arguments, the theme and the context last, as it takes.
+
+    Raises:
+        TypeError: it has returned something that is no component.
+    """
+    shown = render(*given[: _positional_count(render)])
+    if not isinstance(shown, Component | None):
+        raise TypeError(f"a renderer returns a component or None, not {type(shown).__name__}")
+    return shown
 
 
 def partial_message(label: str, doing: str = "working") -> Text:
@@ -80,7 +111,26 @@ def default_result(result: ToolResult, options: RenderOptions = COLLAPSED, label
     if not hidden:
         return text
     more = Item("", format_count(hidden, "more line"))
-    return stacked(text, ToolFooter((more, Item("", KeyHint("app.tools.expand", "to expand")))))
+    return stacked(text, ToolFooter((more, Item("", KeyHint(EXPAND, "to expand")))))
+
+
+def _positional_count(render: Callable[..., Any]) -> int | None:
+    """The number of arguments to pass; None for all of them.
+
+    A parameter with a default is passed one only if it is called `theme` or `context`: others are bound by the tool.
+    """
+    # Late: `inspect` is slow to import, and only programs that draw calls need it.
+    from inspect import Parameter, signature  # noqa: PLC0415  see above
+
+    count = 0
+    for parameter in signature(render).parameters.values():
+        if parameter.kind is Parameter.VAR_POSITIONAL:
+            return None
+        is_bound = parameter.default is not Parameter.empty and parameter.name.lstrip("_") not in _OPTIONAL
+        if is_bound or parameter.kind is Parameter.KEYWORD_ONLY:
+            break
+        count += 1
+    return count
 
 
 def _in_order(schema: Mapping[str, Any], args: Mapping[str, Any]) -> dict[str, Any]:

@@ -21,7 +21,7 @@ from tildone.kit.components.markdown import markdown_rows
 from tildone.kit.components.row import Row, Spans
 from tildone.kit.keys import KeyBindings, key_of
 from tildone.kit.text import display_width
-from tildone.kit.theme import Role, Span
+from tildone.kit.theme import Role, Span, Styled, plain, spans_of
 
 MAX_INLINE_COLUMNS = 72
 """Columns that the arguments on the first line of a call may take."""
@@ -33,7 +33,7 @@ def rows(component: Component, keys: KeyBindings) -> Iterator[Row]:
     """Yield the rows of a component, top to bottom."""
     match component:
         case Text():
-            yield Row(_spans(component))
+            yield Row((_span(component.content, component.role, bold=component.bold),))
         case Markdown(text, role):
             yield from markdown_rows(text, role)
         case Spacer(lines):
@@ -44,7 +44,8 @@ def rows(component: Component, keys: KeyBindings) -> Iterator[Row]:
         case ToolCallHeader():
             yield from _header_rows(component, keys)
         case ToolFooter():
-            yield from _footer_rows(component, keys)
+            shown = list(_footer_rows(component, keys))
+            yield from (Row(), *shown) if shown and component.include_spacer_before_footer else shown
         case ToolBody():
             yield from _body_rows(component, keys)
         case Container(children):  # exhaustive
@@ -52,10 +53,10 @@ def rows(component: Component, keys: KeyBindings) -> Iterator[Row]:
                 yield from rows(child, keys)
 
 
-def _spans(text: Text) -> Spans:
-    if isinstance(text.content, str):
-        return (Span(text.content, text.role, bold=text.bold, lines=True),)
-    return (Span(text.content, text.role, bold=text.bold),)
+def _span(text: Styled, role: Role | None, *, bold: bool = False, lines: bool = True) -> Span:
+    if isinstance(text, str):
+        return Span(text, role, bold=bold, lines=lines)
+    return Span(spans_of(text), role, bold=bold)
 
 
 def _hint(hint: KeyHint, keys: KeyBindings) -> Spans:
@@ -64,17 +65,18 @@ def _hint(hint: KeyHint, keys: KeyBindings) -> Spans:
 
 
 def _header_rows(header: ToolCallHeader, keys: KeyBindings) -> Iterator[Row]:
-    args = [(header.main_arg, Role.ACCENT), *((option, Role.MUTED) for option in header.option_args)]
-    inline, below = [(header.action, Role.WARNING)] if header.action else [], []
+    inline: list[tuple[Styled, Role]] = [(header.action, Role.WARNING)] if header.action else []
+    below: list[Item] = []
     columns_left = MAX_INLINE_COLUMNS
-    for arg, role in args:
-        if display_width(arg) > columns_left or "\n" in arg:
+    for arg, role in ((header.main_arg, Role.ACCENT), *((option, Role.MUTED) for option in header.option_args)):
+        text = plain(spans_of(arg))
+        if display_width(text) > columns_left or "\n" in text:
             below.append(Item("", arg))
-        elif arg:
+        elif text:
             inline.append((arg, role))
-            columns_left -= display_width(arg) + 1
+            columns_left -= display_width(text) + 1
     colon = ":" if header.show_colon and inline else ""
-    words = (span for text, role in inline for span in (Span(" "), Span(text, role)))
+    words = (span for arg, role in inline for span in (Span(" "), _span(arg, role, lines=False)))
     yield Row((Span(f"{header.tool_name}{colon}", Role.TOOL_TITLE, bold=True), *words))
     for item in (*below, *header.long_args):
         yield Row(_value(item, keys, Role.TOOL_OUTPUT), (_INDENT, *_label(item.label)))
@@ -90,17 +92,18 @@ def _footer_rows(footer: ToolFooter, keys: KeyBindings) -> Iterator[Row]:
 
 
 def _body_rows(body: ToolBody, keys: KeyBindings) -> Iterator[Row]:
-    shown = [row for each in body.fields if body.expanded or each.show_collapsed for row in _field_rows(each, keys)]
+    fields = [each if isinstance(each, Field) else Field("", each) for each in body.fields]
+    shown = [row for each in fields if body.expanded or each.show_collapsed for row in _field_rows(each, keys)]
     footer = list(_footer_rows(body.footer, keys)) if body.footer else []
     yield from shown
-    if shown and footer and body.spacer_before_footer:
+    if shown and footer and body.include_spacer_before_footer:
         yield Row()
     yield from footer
 
 
 def _field_rows(field: Field, keys: KeyBindings) -> Iterator[Row]:
-    if isinstance(field.value, str):
-        yield Row((Span(field.value, lines=True),), _label(field.label))
+    if isinstance(field.value, str | Span | tuple):
+        yield Row((_span(field.value, None),), _label(field.label))
         return
     if field.label:
         yield Row((Span(f"{field.label}:", Role.MUTED),))
@@ -114,4 +117,4 @@ def _label(label: str) -> Spans:
 def _value(item: Item, keys: KeyBindings, role: Role) -> Spans:
     if isinstance(item.value, KeyHint):
         return _hint(item.value, keys)
-    return (Span(item.value, role, lines=True),) if item.value else ()
+    return (_span(item.value, role),) if item.value else ()

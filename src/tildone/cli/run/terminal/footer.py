@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from tildone.cli.run.event_renderer import EventRenderer, RunningCall
+from tildone.cli.run.event_renderer import EventRenderer
 from tildone.cli.run.meter import RunMeter, format_seconds
 from tildone.cli.run.terminal.line_editor import LineEditor
 from tildone.cli.run.terminal.live_area import Footer
@@ -17,9 +15,6 @@ from tildone.kit.text import clip_text, display_width
 from tildone.kit.theme import Role, Span
 from tildone.views.sanitize import printable
 from tildone.views.widget import status_text
-
-OUTPUT_LINES = 5
-"""How many lines of a running command's output are shown."""
 
 PLAN_STATUSES = frozenset((STATUS, SUMMARY_STATUS, ACTIVE_STATUS))
 """Statuses of the extensions that the row about the plan replaces."""
@@ -42,8 +37,7 @@ def footer(  # noqa: PLR0913  everything that is drawn comes in by name
     """Return the rows, top to bottom. With `typing`, the input line is shown even if it is empty."""
     rows: list[Line] = [*renderer.unfinished]
     # A call that waits for an answer is in the question.
-    for call in renderer.running.values() if ui.question is None else ():
-        rows += _running_call(call, columns)
+    rows += renderer.running_lines() if ui.question is None else []
     rows += [[Span(clip_text(f"❯ {printable(text)} (waits)", columns), Role.DIM)] for text in renderer.queued]
     for lines in ui.widgets.values():
         rows += [[Span(clip_text(printable(text), columns), Role.MUTED)] for text in lines]
@@ -58,13 +52,6 @@ def footer(  # noqa: PLR0913  everything that is drawn comes in by name
         return Footer(tuple(rows))
     text, cursor = typed.visible(columns)
     return Footer((*rows, [Span(text)]), cursor)
-
-
-def _running_call(call: RunningCall, columns: int) -> Iterator[Line]:
-    yield from call.header
-    for text in call.output.rstrip("\n").split("\n")[-OUTPUT_LINES:]:
-        if text:
-            yield [Span("  "), Span(clip_text(printable(text), max(columns - 2, 1)), Role.DIM)]
 
 
 def _statuses(ui: TerminalUI, columns: int) -> list[Line]:

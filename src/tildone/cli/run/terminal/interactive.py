@@ -19,7 +19,7 @@ from tildone.cli.run.person_commands import command_list
 from tildone.cli.run.setup import RunSetup
 from tildone.cli.run.terminal.asking import Asking
 from tildone.cli.run.terminal.footer import footer
-from tildone.cli.run.terminal.keys import Decoder, Key
+from tildone.cli.run.terminal.keys import SCREEN_KEYS, Decoder, Key
 from tildone.cli.run.terminal.line_editor import LineEditor
 from tildone.cli.run.terminal.live_area import Footer, LiveArea
 from tildone.cli.run.terminal.tty import Tty
@@ -29,6 +29,7 @@ from tildone.errors import StoreError, closest, did_you_mean
 from tildone.host.events import AgentEnd, AgentStart, PublicEvent, ToolExecutionEnd
 from tildone.host.runtime import Delivery
 from tildone.kit.components import Component, Text
+from tildone.kit.keys import EXPAND
 from tildone.kit.theme import Role
 
 REDRAW_DELAY_SECONDS = 0.04
@@ -45,7 +46,11 @@ ESCAPED = "//"
 """The beginning of a message that begins with a slash."""
 
 QUIT = ("quit", "exit")
-OWN_COMMANDS = (("/quit", "leave; ctrl+d does, too"), ("//TEXT", "send a message that begins with a slash"))
+OWN_COMMANDS = (
+    ("/quit", "leave; ctrl+d does, too"),
+    ("//TEXT", "send a message that begins with a slash"),
+    (SCREEN_KEYS[EXPAND], "show results expanded, and the output of a running command; again: collapsed"),
+)
 
 
 class InteractiveRun:
@@ -154,6 +159,9 @@ class InteractiveRun:
         self._schedule_draw()
 
     def _press(self, key: Key) -> None:
+        if key.name == SCREEN_KEYS[EXPAND]:
+            self._renderer.toggle_expanded()
+            return
         if self._asking.press(key):
             return
         if key.name == "ctrl+d" and not self._line.text:

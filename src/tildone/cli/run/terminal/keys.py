@@ -5,7 +5,12 @@ from __future__ import annotations
 import codecs
 import re
 
+from tildone.kit.keys import DEFAULT_BINDINGS, EXPAND, KeyBindings
 from tildone.value import value
+
+_ACTIONS = (EXPAND, "app.interrupt", "app.clear", "app.exit", "app.suspend", "tui.input.submit")
+SCREEN_KEYS: KeyBindings = {action: DEFAULT_BINDINGS[action] for action in _ACTIONS}
+"""The keys that do something in a run at a terminal."""
 
 PASTE_ON, PASTE_OFF = "\x1b[?2004h", "\x1b[?2004l"
 
@@ -46,6 +51,7 @@ _CONTROLS = {
     "\x03": "ctrl+c",
     "\x04": "ctrl+d",
     "\x0b": "ctrl+k",
+    "\x0f": "ctrl+o",
     "\x15": "ctrl+u",
     "\x17": "ctrl+w",
     "\t": "tab",

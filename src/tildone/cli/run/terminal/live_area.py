@@ -14,6 +14,7 @@ from contextlib import suppress
 from typing import TextIO
 
 from tildone.cli.output.screen import colored
+from tildone.cli.run.terminal.keys import SCREEN_KEYS
 from tildone.kit.components.drawing import Line
 from tildone.kit.text import display_width
 from tildone.kit.theme import ansi, plain
@@ -35,6 +36,7 @@ class LiveArea:
     """A terminal. `footer(columns, rows)` returns the current footer; `request_draw` schedules a redraw."""
 
     live = True
+    keys = SCREEN_KEYS
 
     def __init__(self, stream: TextIO, footer: Callable[[int, int], Footer], request_draw: Callable[[], None]) -> None:
         self._stream = stream

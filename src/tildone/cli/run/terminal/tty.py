@@ -43,11 +43,11 @@ class Tty:
             self.restore()
 
     def enter(self) -> None:
-        """Switch off line buffering and echo; Ctrl-C and Ctrl-Z still send signals."""
+        """Switch off line buffering, echo and further keys of the system; Ctrl-C and Ctrl-Z still send signals."""
         import termios  # noqa: PLC0415  see `entered`
 
         ours = list(self._original)
-        ours[3] &= ~(termios.ICANON | termios.ECHO)
+        ours[3] &= ~(termios.ICANON | termios.ECHO | termios.IEXTEN)
         self._set(ours, PASTE_ON)
 
     def restore(self) -> None:

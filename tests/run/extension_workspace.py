@@ -1,4 +1,4 @@
-"""Extensions in tests of `tildone run`: files, settings and installed packages that leave a trace when they are loaded."""
+"""Extensions in tests of `tildone run`: files, modules and packages that leave a trace when they are loaded."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Extensions that a person adds to `tildone run`: where they come from, in which order, and what happens if one fails."""
+"""Extensions that a person adds to `tildone run`: their origins, their order, and what happens if one fails."""
 
 import subprocess
 from pathlib import Path
@@ -171,6 +171,14 @@ def test_no_extensions_leaves_those_that_options_name(person: Person, tmp_path: 
     assert loaded(person) == ["here.py"]
 
 
+INVALID_TOOL = """\
+from tildone.kit.definition import ToolDefinition
+
+
+def extension(api):
+    api.register_tool(ToolDefinition("Bad Name", "", "", {"type": "object"}, lambda *_: None))
+"""
+
 FAILURES = {
     "an import": (
         "import os\nimport no_such_module\n",
@@ -196,8 +204,7 @@ FAILURES = {
         "line 4: extension must not be an async function",
     ),
     "an invalid tool": (
-        "from tildone.kit.definition import ToolDefinition\n\n\ndef extension(api):\n"
-        '    api.register_tool(ToolDefinition("Bad Name", "", "", {"type": "object"}, lambda *_: None))\n',
+        INVALID_TOOL,
         "line 5: InvalidDefinition: tool 'Bad Name': the name must be in snake_case",
     ),
 }

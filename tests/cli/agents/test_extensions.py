@@ -67,7 +67,7 @@ def test_one_that_fails_is_listed_with_the_error_and_its_place(person: Person, t
     broken = person.folder / "broken.py"
     broken.write_text("import os\n1 / 0\n", encoding="utf-8")
 
-    answer = person.run("extensions", "--extension", "broken.py", "--extension", "tools.py")
+    answer = person.run("extensions", "--extension", "broken.py", "--extension", tools.name)
 
     assert (answer.code, answer.err) == (1, "")
     assert answer.out.splitlines()[:3] == [

@@ -12,12 +12,7 @@ if TYPE_CHECKING:
 
 SCOPE = Option("scope", "SCOPE", "user (all your projects) or project (this one, in files to share).")
 SHOW_LINES = Option("verbose", "", "Show the lines that are added to the files, and removed.")
-EXTENSION = Option(
-    "extension",
-    "FILE|MODULE",
-    "Load this extension, FILE.py or MODULE; after a colon, the function in it (default: extension). Repeatable. "
-    "Not stored in the conversation: name it again with --continue.",
-)
+FORM = "FILE.py or MODULE; after a colon, the function in it (default: extension). Repeatable."
 NO_EXTENSIONS = Option("no-extensions", "", "Load no extensions but those of --extension.")
 CODING_AGENTS = "Agents: {agents}; all means those that are found here."
 
@@ -57,7 +52,11 @@ VERBS: VerbTable = Registry(
                 Option("pass-env", "NAME", "Give commands this secret environment variable; repeatable."),
                 Option("outside", "", "Allow reading and writing files outside the working folder."),
                 Option("no-builtin-tools", "", "Disable the tools read, write, edit and bash."),
-                EXTENSION,
+                Option(
+                    "extension",
+                    "FILE|MODULE",
+                    f"Load this extension: {FORM} Not stored: name it again with --continue.",
+                ),
                 NO_EXTENSIONS,
             ),
             examples=(
@@ -77,7 +76,7 @@ VERBS: VerbTable = Registry(
                 "files and by --extension. Each is loaded, so its code runs, and shown with its tools and commands, or "
                 "with the error and its place. The exit code is 1 if one of them cannot be loaded."
             ),
-            options=(EXTENSION, NO_EXTENSIONS, JSON),
+            options=(Option("extension", "FILE|MODULE", f"List this one, too: {FORM}"), NO_EXTENSIONS, JSON),
             examples=("tildone extensions", "tildone extensions --extension counting.py --json"),
         ),
         "install": Verb(

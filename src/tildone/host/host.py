@@ -17,7 +17,7 @@ from tildone.host.extension_events import BranchChange, ConversationEnd, Convers
 from tildone.host.messages import CustomMessage, DeveloperMessage, UserMessage, stamped
 from tildone.host.model import Model
 from tildone.host.pending_work import PendingWork
-from tildone.host.registrations import undone_on_error
+from tildone.host.registrations import restorer
 from tildone.host.retry import RetryPolicy
 from tildone.host.runtime import After, Cancel, Delivery, QueuedMessage, Runtime
 from tildone.host.tool_execution import ToolExecutor
@@ -118,10 +118,11 @@ class Host:
         """
         failures = []
         for name, extension in extensions:
+            restore = restorer(self.runtime, self.dispatcher, self._contributions)
             try:
-                with undone_on_error(self.runtime, self.dispatcher, self._contributions):
-                    extension(ExtensionAPI(name, self.runtime, self.dispatcher, self._contributions, self))
+                extension(ExtensionAPI(name, self.runtime, self.dispatcher, self._contributions, self))
             except Exception as error:  # noqa: BLE001  an extension may raise anything: it is reported, and the others load
+                restore()
                 failures.append(self.dispatcher.report(name, "load", error))
         return failures
 

@@ -4,7 +4,9 @@ The environment has the built wheel of tildone, and the packages of the test env
 is scripted behind its real wire protocol on loopback.
 """
 
+import ast
 import json
+import re
 import shutil
 import signal
 import subprocess
@@ -22,10 +24,17 @@ from tests.host.models.model_server import ModelServer, Turn
 from tests.project.fresh_environment import build_wheel, make_environment, pip_install, run
 from tests.project.source import ROOT
 from tests.run.run_workspace import CHAT, json_lines, provider_environment
+from tildone.host.extension_api import ExtensionAPI
+from tildone.host.extension_context import ExtensionContext
 
 pytestmark = pytest.mark.slow
 
 PACKAGE = ROOT / "docs" / "examples" / "tildone_follow"
+PAGES = "".join(
+    (ROOT / "docs" / page).read_text(encoding="utf-8")
+    for page in ("tutorial/your-first-extension.md", "how-to/write-a-tool.md")
+)
+HANDLES = ("api", "ctx", "ctx.ui", "signal")
 FOLLOW: Turn = {"tool": "follow", "args": {"path": "server.log", "text": "ready"}}
 WAIT_SECONDS = 60
 
@@ -100,6 +109,25 @@ def user(tmp_path: Path, programs: Path) -> User:
     (project / ".git").mkdir(parents=True)
     home.mkdir()
     return User(Person(project, home, {"NO_COLOR": "1", "NO_PROXY": "127.0.0.1", "TILDONE_COUNTDOWN": "0"}), programs)
+
+
+def test_the_package_uses_only_what_the_pages_name() -> None:
+    """Whoever reads the tutorial and the guide to tools can write it."""
+    tree = ast.parse((PACKAGE / "tildone_follow.py").read_text(encoding="utf-8"))
+    imports = [node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)]
+    used = {name.name for node in imports if (node.module or "").startswith("tildone") for name in node.names}
+    attributes = [node for node in ast.walk(tree) if isinstance(node, ast.Attribute)]
+    used |= {f"{ast.unparse(node.value)}.{node.attr}" for node in attributes if ast.unparse(node.value) in HANDLES}
+
+    assert len(used) > 15
+    assert sorted(name for name in used if not re.search(rf"\b{re.escape(name)}\b", PAGES)) == []
+
+
+@pytest.mark.parametrize(("handle", "kind"), [("api", ExtensionAPI), ("ctx", ExtensionContext)])
+def test_the_pages_name_every_member(handle: str, kind: type) -> None:
+    members = {name for name in vars(kind) if not name.startswith("_")}
+
+    assert sorted(name for name in members if f"{handle}.{name}" not in PAGES) == []
 
 
 def test_the_installed_package_is_listed(user: User) -> None:

@@ -1,5 +1,6 @@
 """Extensions that a person adds to `tildone run`: their origins, their order, and what happens if one fails."""
 
+import os
 import subprocess
 from pathlib import Path
 
@@ -295,6 +296,30 @@ def test_a_conversation_does_not_name_code_to_execute(person: Person) -> None:
     (person.folder / "ready").touch()
     assert person.run("run", "--continue", "--mode", "print").code == 0
     assert loaded(person) == []
+
+
+def test_a_conversation_without_extensions_is_continued_without_them(person: Person) -> None:
+    write_extension(config(person).parent, "mine.py")
+    config(person).write_text('extensions = ["mine.py"]\n', encoding="utf-8")
+    name = write_plan(person, "- [ ] A: `test -e ready`\n")
+
+    assert person.run("run", name, "--mode", "print", *ALLOW_ALL, "--no-extensions").code == 1
+    (person.folder / "ready").touch()
+    assert person.run("run", "--continue", "--mode", "print").code == 0
+
+    assert loaded(person) == []
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no pseudo-terminals of this kind")
+def test_a_person_at_a_terminal_is_told_of_a_failure(person: Person) -> None:
+    (person.folder / "broken.py").write_text(BROKEN, encoding="utf-8")
+    name = write_plan(person, "- [ ] A: `true`\n")
+
+    shown = person.at_terminal("run", name, *ALLOW_ALL, "--extension", "broken.py").end().out
+
+    assert "tildone: the extension broken.py is not loaded: " in shown
+    assert "line 5: OSError: out of order" in shown
+    assert "The task is done." in shown
 
 
 def test_the_modules_of_extensions_are_loaded_by_no_other_verb(person: Person) -> None:

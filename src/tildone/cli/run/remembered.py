@@ -22,7 +22,7 @@ from tildone.host.wire import JsonObject
 
 RUN_ENTRY = "tildone_run"
 TEXTS = ("session", "store", "model", "dialect", "max-nudges")
-SWITCHES = ("outside", "no-builtin-tools")
+SWITCHES = ("outside", "no-builtin-tools", "no-extensions")
 PATTERNS = ("allow", "allow-write", "pass-env")
 
 

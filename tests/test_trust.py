@@ -30,6 +30,7 @@ gate = "off"
 "todo.reminders" = false
 "todo.reminders.max" = 99
 "tasks.todoClearDelay" = 0
+extensions = ["planted.py"]
 
 [prices]
 qwen3 = {{ input = 0, output = 0 }}
@@ -66,7 +67,7 @@ def test_an_untrusted_file_sets_nothing_but_the_dialect(file: Path, home: dict[s
     assert changed == {"dialect", "max_cost", "untrusted"}
     assert settings.dialect == "phased"
     assert set(KEYS) - set(settings.untrusted) == {"dialect", "max_cost"}
-    assert {"prices", "todo.enabled", "tasks.todoClearDelay"} <= set(settings.untrusted)
+    assert {"prices", "todo.enabled", "tasks.todoClearDelay", "extensions"} <= set(settings.untrusted)
 
 
 def test_a_trusted_file_sets_everything(file: Path, home: dict[str, str]) -> None:
@@ -75,6 +76,7 @@ def test_a_trusted_file_sets_everything(file: Path, home: dict[str, str]) -> Non
     settings = load({}, home, str(file.parent))
 
     assert settings.store.location == str(file.parent / "planted.db")
+    assert settings.extensions == ((str(file.parent / "planted.py"), str(file)),)
     assert (settings.session, settings.model, settings.user, settings.gate) == (
         "another",
         "openai-chat:evil",

@@ -231,6 +231,11 @@ def test_bash_lists_meanings_when_it_only_lists(person: Person) -> None:
     assert "log         Show what happened to the plan, newest first." in verbs
 
 
+def test_files_are_offered_for_an_extension(person: Person) -> None:
+    assert person.says("complete-words", "fish", "--", "run", "--extension", "") == "files\n"
+    assert person.says("complete-words", "fish", "--", "ext").startswith("none\nextensions\t")
+
+
 def test_bash_offers_files_where_nothing_is_typed_yet(person: Person) -> None:
     """It would offer no file beside other candidates."""
     assert person.says("complete-words", "bash", "--", "tildone --store ", " :=", "9") == "files\n"

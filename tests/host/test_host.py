@@ -31,6 +31,7 @@ from tildone.host.retry import RetryPolicy
 from tildone.host.runtime import Delivery
 from tildone.host.stream_events import AnswerDone, BlockDelta, BlockKind, StreamEvent
 from tildone.host.transcript import Transcript
+from tildone.kit.components import Text
 from tildone.kit.definition import TextContent, ToolDefinition, ToolResult, text_result
 from tildone.kit.schema import SchemaProblem
 from tildone.kit.signal import AbortSignal
@@ -266,6 +267,33 @@ async def test_handlers_run_in_order_and_an_error_in_one_does_not_stop_the_other
         (one["extensionPath"], one["event"], one["error"]) for one in told if one["type"] == "extension_error"
     ]
     assert complaints == [("bad", "load", "cannot load"), ("test", "agent_start", "oops")]
+
+
+async def test_nothing_stays_registered_of_an_extension_that_raises() -> None:
+    """Neither its tools, handlers, commands and renderers, nor its choice of tools. A tool that it replaced is back."""
+    heard: list[str] = []
+
+    async def command(_arguments: str, _ctx: Any) -> None:
+        heard.append("command")
+
+    def plug(api: ExtensionAPI) -> None:
+        api.register_tool(tool("first", prompt_snippet="Another"))
+        api.register_tool(tool("second"))
+        api.register_command("cry", "cry", command)
+        api.register_message_renderer("cry", lambda _: Text("cry"))
+        api.on(AgentStart, lambda *_: heard.append("handler"))
+        api.set_active_tools(())
+        raise OSError("cannot load")
+
+    first = tool("first")
+    host, _ = host_with(Script(), first)
+
+    assert len(host.load([("bad", plug)])) == 1
+    await talk(host)
+
+    assert (host.tools, host.commands, host.renderers) == ({"first": first}, {}, {})
+    assert host.runtime.active_tools() == [first]
+    assert heard == []
 
 
 async def test_extensions_can_add_messages_and_replace_the_system_prompt() -> None:

@@ -27,8 +27,8 @@ SERVED = "$ createdb "
 SCRIPT = re.compile(r"^<!-- model: (\[.*?\]) -->$", re.MULTILINE | re.DOTALL)
 """A hidden comment: what the models that the next blocks ask answer, as a list of turns (`tests.host.models`)."""
 
-SAVED = re.compile(r"<!-- save: ([\w.]+) -->\n\n```python\n\Z")
-"""A hidden comment before a Python block: the reader appends the block to this file."""
+SAVED = re.compile(r"<!-- (also )?save: ([\w.]+) -->\n\n```python\n\Z")
+"""A hidden comment before a Python block: the reader appends the block to this file, and may also run it at once."""
 
 KINDS = (
     (r"\[\.\.\]", ".*"),
@@ -54,6 +54,7 @@ class Block:
     start: int
     end: int
     saved_as: str | None = None
+    only_saved: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,14 +67,14 @@ class Exchange:
 
 def blocks(document: str) -> list[Block]:
     return [
-        Block(found["language"], found["body"], found.start("body"), found.end("body"), _saved_as(document, found))
+        Block(found["language"], found["body"], found.start("body"), found.end("body"), *_saved(document, found))
         for found in FENCE.finditer(document)
     ]
 
 
-def _saved_as(document: str, found: re.Match[str]) -> str | None:
+def _saved(document: str, found: re.Match[str]) -> tuple[str | None, bool]:
     comment = SAVED.search(document[: found.start("body")])
-    return comment[1] if comment else None
+    return (comment[2], not comment[1]) if comment else (None, False)
 
 
 def exchanges(body: str) -> list[Exchange]:
@@ -223,7 +224,7 @@ def problems(document: str, reader: Reader, verbs: frozenset[str]) -> Iterator[s
                 yield from _wrong_outputs(block, reader)
             case "sh":
                 yield from _failed_script(block, reader, verbs)
-            case "python" if block.saved_as:
+            case "python" if block.saved_as and block.only_saved:
                 compile(block.body, block.saved_as, "exec")
             case "python":
                 with reader.at_work():

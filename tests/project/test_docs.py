@@ -129,6 +129,14 @@ def test_blocks_are_saved_as_the_document_says(reader: Reader) -> None:
     assert rewritten(document, reader) == document.replace("\n2\n", "\n2\n2\n")
 
 
+def test_a_saved_block_may_also_be_run(reader: Reader) -> None:
+    """The following blocks use what it defines."""
+    document = "<!-- also save: a.py -->\n\n```python\nx = 1\n```\n```python\nassert x == 1\n```\n"
+
+    assert list(problems(document, reader, frozenset())) == []
+    assert (reader.home / "a.py").read_text(encoding="utf-8") == "x = 1\n"
+
+
 def test_a_document_is_given_the_model_that_it_describes(tmp_path: Path) -> None:
     """Its answers are those of the hidden comment, for Python blocks and for commands."""
     code = "import anthropic\n\nmessage = anthropic.Anthropic().messages.create(model='m', max_tokens=9, messages=[])\n"

@@ -36,10 +36,15 @@ def keys_in(data: Any) -> set[str]:
     return set(data).union(*map(keys_in, data.values())) if isinstance(data, dict) else set()
 
 
-@pytest.mark.parametrize("command", ["todo", "log", "blame", "diff", "branch", "label", "sessions", "status"])
+COMMANDS = ("todo", "log", "blame", "diff", "branch", "label", "sessions", "status", "extensions --extension e.py")
+
+
+@pytest.mark.parametrize("command", COMMANDS)
 def test_every_key_that_a_command_prints_is_documented(command: str, reader: Reader) -> None:
+    (reader.home / "e.py").write_text("def extension(api): ...\n", encoding="utf-8")
     [line] = reader.outputs([f"tildone {command} --json"])
     data = json.loads(line)
+    command = command.partition(" ")[0]
 
     assert data["version"] == 1
     assert keys_in(data) - keys_of(f"`tildone {command}`") - {"version", "session", "number", "text", "phase"} == set()

@@ -1,19 +1,16 @@
 """What is built is what is meant: the wheel installs by itself and runs."""
 
 import importlib.metadata
-import importlib.util
 import os
 import subprocess
-import sys
-import sysconfig
-import venv
 import zipfile
 from pathlib import Path
 
 import pytest
 from packaging.requirements import Requirement
 
-from tests.project.source import PACKAGE, ROOT, pyproject
+from tests.project.fresh_environment import build_wheel, make_environment, run
+from tests.project.source import PACKAGE, pyproject
 from tildone.version import __version__
 
 pytestmark = pytest.mark.slow
@@ -24,10 +21,7 @@ MAX_WHEEL_BYTES = 900_000
 
 @pytest.fixture(scope="session")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("wheel")
-    run(sys.executable, "-m", "hatchling", "build", "--target", "wheel", "--directory", str(folder), cwd=ROOT)
-    [built] = folder.glob("*.whl")
-    return built
+    return build_wheel(tmp_path_factory.mktemp("wheel"))
 
 
 def test_the_wheel_holds_the_package_and_nothing_else(wheel: Path) -> None:
@@ -50,16 +44,9 @@ def test_the_wheel_is_small_and_brings_one_package(wheel: Path) -> None:
 @pytest.fixture(scope="session")
 def environment(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """An environment with the wheel, copies of its declared dependencies, and pip; gives the folder of its programs."""
-    if importlib.util.find_spec("ensurepip") is None:
-        pytest.skip("this Python has no ensurepip module")
-    folder = tmp_path_factory.mktemp("wheel environment")
-    venv.create(folder, with_pip=True, symlinks=sys.platform != "win32")
-    paths = sysconfig.get_paths("venv", vars={"base": str(folder), "platbase": str(folder)})
-    programs = Path(paths["scripts"])
-    pip = [str(programs / "python"), "-m", "pip", "--disable-pip-version-check", "install"]
-    run(*pip, "--no-index", "--no-deps", str(wheel), cwd=folder)
+    programs, packages = make_environment(tmp_path_factory.mktemp("wheel environment"), wheel)
     for requirement in needs(wheel):
-        copy_installed(requirement, Path(paths["purelib"]))
+        copy_installed(requirement, packages)
     return programs
 
 
@@ -138,11 +125,3 @@ def copy_installed(name: str, site: Path) -> None:
             target = site / file
             target.parent.mkdir(parents=True, exist_ok=True)
             target.write_bytes(file.read_binary())
-
-
-def run(*command: str, cwd: Path, **variables: str) -> str:
-    done = subprocess.run(
-        command, cwd=cwd, env=os.environ | variables, capture_output=True, text=True, timeout=240, check=False
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout

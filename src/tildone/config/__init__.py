@@ -10,7 +10,19 @@ from __future__ import annotations
 import os
 import sys
 
-from tildone.config.values import KEYS, LIMITS, PHASES, PRICES, absolute, flag, in_home, parsed, store_address, variable
+from tildone.config.values import (
+    EXTENSIONS,
+    KEYS,
+    LIMITS,
+    PHASES,
+    PRICES,
+    absolute,
+    flag,
+    in_home,
+    parsed,
+    store_address,
+    variable,
+)
 from tildone.errors import UsageError
 from tildone.typing import TYPE_CHECKING
 from tildone.value import value
@@ -37,6 +49,7 @@ class Settings:
     (`max_cost` in dollars); `countdown` is the number of seconds before each nudge of `tildone run`. Without
     `gate`, hooks never prevent an agent from stopping. `user` is the person's name in the history; if it is empty, the
     name comes from the store, from git or from the system. `prices` are the prices of models, by their names.
+    `extensions` are those that `tildone run` loads, each with the settings file that names it.
     `untrusted` names the settings in the project's file that do not apply, because nobody has trusted it.
     """
 
@@ -62,6 +75,7 @@ class Settings:
     max_requests: int | None = None
     max_idle_requests: int | None = None
     untrusted: tuple[str, ...] = ()
+    extensions: tuple[tuple[str, str], ...] = ()
 
     @property
     def trust_notice(self) -> str:
@@ -90,6 +104,8 @@ def load_valid(flags: Mapping[str, str], environ: Mapping[str, str], folder: str
     person = _from_file(_person_file(environ), problems)
     applied, untrusted = _from_project(project, environ, person, problems)
     settings = person | applied
+    files = ((person, _person_file(environ)), (applied, os.path.join(project, PROJECT_FILE)))
+    settings[EXTENSIONS] = tuple((form, path) for file, path in files for form in file.get(EXTENSIONS, ()))
     texts = {key: (f"${variable(key)}", environ[variable(key)]) for key in KEYS if environ.get(variable(key))}
     texts |= {key: (f"--{flag(key)}", flags[flag(key)]) for key in KEYS if flags.get(flag(key))}
     for key, (source, text) in texts.items():
@@ -119,6 +135,7 @@ def _settings(
         prices=tuple(settings.get(PRICES, {}).items()),
         user=settings.get("user", ""),
         untrusted=untrusted,
+        extensions=settings[EXTENSIONS],
         **{bound: settings[bound] for bound in LIMITS if bound in settings},
     )
 

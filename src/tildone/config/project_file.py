@@ -42,7 +42,7 @@ class ProjectFile:
 def read_project_file(path: str, data: str) -> ProjectFile:
     """Read the settings file of a project. `data` is the data folder, which holds the records of trust."""
     problems: list[str] = []
-    content = _read(path, problems)
+    content = read_regular(path, problems)
     if content is None:
         return ProjectFile(path, None, trusted=False, settings={}, problems=tuple(problems))
     settings = parse(path, content, problems)
@@ -80,8 +80,11 @@ def _limit(name: str, person: Mapping[str, Any], *, with_default: bool) -> float
     return float("inf") if limit is None else limit
 
 
-def _read(path: str, problems: list[str]) -> bytes | None:
-    """Return the content of a regular file of a sensible size. A pipe or a device could block, or have no end."""
+def read_regular(path: str, problems: list[str]) -> bytes | None:
+    """Return the content of a regular file of a sensible size; None, with the reason in `problems`, if it is not one.
+
+    A pipe or a device could block, or have no end.
+    """
     try:
         file = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
     except OSError as error:

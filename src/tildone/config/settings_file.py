@@ -5,9 +5,11 @@ from __future__ import annotations
 import os
 import tomllib
 
+from tildone.config.extension_forms import absolute_form
 from tildone.config.values import (
     AMOUNTS,
     CHOICES,
+    EXTENSIONS,
     KEYS,
     NUMBERS,
     PHASES,
@@ -57,13 +59,15 @@ def parse(path: str, content: bytes, problems: list[str]) -> dict[str, Any]:
     return valid | _resolved(valid, os.path.dirname(path))
 
 
-def _resolved(settings: dict[str, Any], folder: str) -> dict[str, str]:
+def _resolved(settings: dict[str, Any], folder: str) -> dict[str, Any]:
     """Return the settings that name paths, made absolute relative to the folder of the settings file."""
-    paths = {}
+    paths: dict[str, Any] = {}
     if "store" in settings:
         paths["store"] = str(store_address(settings["store"], folder))
     if "session_dir" in settings:
         paths["session_dir"] = absolute(settings["session_dir"], folder)
+    if EXTENSIONS in settings:
+        paths[EXTENSIONS] = [absolute_form(form, folder) for form in settings[EXTENSIONS]]
     return paths
 
 
@@ -71,6 +75,9 @@ def _fault(key: str, setting: object) -> str:
     """Return what is wrong with a setting in a file; empty if nothing is."""
     if key == PRICES:
         return _price_fault(setting)
+    if key == EXTENSIONS:
+        listed = isinstance(setting, list) and all(isinstance(form, str) and form for form in setting)
+        return "" if listed else f'{key} must be a list of files and modules: ["tools.py", "package.module"]'
     if key not in KEYS and key not in PHASES:
         known = f"known are {', '.join(KEYS)}"
         return f"there is no setting {key!r}; {nearest(key, KEYS, known)}"

@@ -37,6 +37,9 @@ PRICES = "prices"
 PRICE_PARTS = ("input", "output", "cache_read", "cache_write")
 """The table of prices of models, in dollars per million tokens. It can be set in files only."""
 
+EXTENSIONS = "extensions"
+"""The list of extensions that `tildone run` loads. It can be set in files only."""
+
 _INFINITY = float("inf")
 
 

@@ -25,12 +25,12 @@ class Dispatcher:
 
     def __init__(self, ctx: ExtensionContext) -> None:
         self._ctx = ctx
-        self._handlers: dict[type, list[tuple[str, AnyHandler]]] = {}
+        self.handlers: dict[type, tuple[tuple[str, AnyHandler], ...]] = {}
         self._listeners: list[Listener] = []
 
     def on(self, extension: str, kind: type[E], handler: Handler[E]) -> None:
         """Register a handler of an extension for one kind of event."""
-        self._handlers.setdefault(kind, []).append((extension, handler))
+        self.handlers[kind] = (*self.handlers.get(kind, ()), (extension, handler))
 
     def listen(self, listener: Listener) -> Callable[[], None]:
         """Deliver every public event to `listener`; call the returned function to unsubscribe."""
@@ -64,7 +64,7 @@ class Dispatcher:
         return report
 
     def _handlers_of(self, event: ExtensionEvent) -> Sequence[tuple[str, AnyHandler]]:
-        return self._handlers.get(type(event), ())
+        return self.handlers.get(type(event), ())
 
     async def _reply(self, extension: str, handler: AnyHandler, event: ExtensionEvent) -> Reply | None:
         try:

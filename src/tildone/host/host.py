@@ -17,6 +17,7 @@ from tildone.host.extension_events import BranchChange, ConversationEnd, Convers
 from tildone.host.messages import CustomMessage, DeveloperMessage, UserMessage, stamped
 from tildone.host.model import Model
 from tildone.host.pending_work import PendingWork
+from tildone.host.registrations import restorer
 from tildone.host.retry import RetryPolicy
 from tildone.host.runtime import After, Cancel, Delivery, QueuedMessage, Runtime
 from tildone.host.tool_execution import ToolExecutor
@@ -111,12 +112,17 @@ class Host:
         return self.runtime.signal
 
     def load(self, extensions: Iterable[tuple[str, Extension]]) -> list[ExtensionError]:
-        """Load extensions under their names; publish and return the errors of those that raised."""
+        """Load extensions under their names; publish and return the errors of those that raised.
+
+        Nothing stays registered of an extension that raised.
+        """
         failures = []
         for name, extension in extensions:
+            restore = restorer(self.runtime, self.dispatcher, self._contributions)
             try:
                 extension(ExtensionAPI(name, self.runtime, self.dispatcher, self._contributions, self))
             except Exception as error:  # noqa: BLE001  an extension may raise anything: it is reported, and the others load
+                restore()
                 failures.append(self.dispatcher.report(name, "load", error))
         return failures
 

@@ -12,6 +12,8 @@ if TYPE_CHECKING:
 
 SCOPE = Option("scope", "SCOPE", "user (all your projects) or project (this one, in files to share).")
 SHOW_LINES = Option("verbose", "", "Show the lines that are added to the files, and removed.")
+FORM = "FILE.py or MODULE; after a colon, the function in it (default: extension). Repeatable."
+NO_EXTENSIONS = Option("no-extensions", "", "Load no extensions but those of --extension.")
 CODING_AGENTS = "Agents: {agents}; all means those that are found here."
 
 VERBS: VerbTable = Registry(
@@ -50,6 +52,12 @@ VERBS: VerbTable = Registry(
                 Option("pass-env", "NAME", "Give commands this secret environment variable; repeatable."),
                 Option("outside", "", "Allow reading and writing files outside the working folder."),
                 Option("no-builtin-tools", "", "Disable the tools read, write, edit and bash."),
+                Option(
+                    "extension",
+                    "FILE|MODULE",
+                    f"Load this extension: {FORM} Not stored: name it again with --continue.",
+                ),
+                NO_EXTENSIONS,
             ),
             examples=(
                 "tildone run",
@@ -57,6 +65,19 @@ VERBS: VerbTable = Registry(
                 'tildone run "Add a --version flag, with a test" --model anthropic:claude-sonnet-5-5',
                 "tildone run --continue",
             ),
+        ),
+        "extensions": Verb(
+            "extensions",
+            "",
+            "List the extensions of tildone run.",
+            description=(
+                "An extension adds tools, commands and event handlers to tildone run. They are provided by installed "
+                "packages (entry points of the group tildone.extensions), and named by extensions = […] in settings "
+                "files and by --extension. Each is loaded, so its code runs, and shown with its tools and commands, or "
+                "with the error and its place. The exit code is 1 if one of them cannot be loaded."
+            ),
+            options=(Option("extension", "FILE|MODULE", f"List this one, too: {FORM}"), NO_EXTENSIONS, JSON),
+            examples=("tildone extensions", "tildone extensions --extension counting.py --json"),
         ),
         "install": Verb(
             "install",

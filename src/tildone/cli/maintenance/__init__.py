@@ -54,7 +54,8 @@ VERBS: VerbTable = Registry(
             description=(
                 "tildone.toml in a project comes with its repository, so somebody else may have written it. Until you "
                 "trust it, it can only choose a dialect and lower bounds. Shows what it sets and asks. The file is "
-                "trusted with exactly this content; after a change, it has to be trusted again. Bounds in your own "
+                "trusted with exactly this content; after a change, it has to be trusted again. So are the files of "
+                "extensions that it names, which tildone run then runs: read them first. Bounds in your own "
                 "config.toml are never raised by it."
             ),
             options=(

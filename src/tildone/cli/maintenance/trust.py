@@ -1,4 +1,7 @@
-"""`tildone trust`: let the settings file of a project apply, after showing what it sets."""
+"""`tildone trust`: let the settings file of a project apply, after showing what it sets.
+
+The files of extensions that it names are trusted with it, each with its exact content.
+"""
 
 from __future__ import annotations
 
@@ -11,8 +14,10 @@ from tildone.cli.output.prompts import confirm
 from tildone.cli.output.screen import on_terminal, put
 from tildone.cli.parsing.table import ParsedArgs
 from tildone.config import PROJECT_FILE, data_folder, load_valid, project_root
-from tildone.config.project_file import ProjectFile, applicable, read_project_file
-from tildone.config.trust import revoke, set_trusted, trusted_content
+from tildone.config.extension_forms import files_of
+from tildone.config.project_file import ProjectFile, applicable, read_project_file, read_regular
+from tildone.config.trust import is_trusted, revoke, set_trusted, trusted_content
+from tildone.config.values import EXTENSIONS
 from tildone.errors import NotFound, Refused, TildoneError, UsageError
 from tildone.log import codec
 from tildone.log.address import parse_address
@@ -33,29 +38,48 @@ def run(args: ParsedArgs) -> int:
         raise Refused(f"{printable(file.problems[0])}; correct it first")
     if not args.has("json"):
         _show(file, changed=not file.trusted and trusted_content(data, path) is not None)
-    if not file.trusted:
+    contents = _extension_contents(file)
+    new = [name for name, content in contents.items() if not is_trusted(data, name, content)]
+    if not args.has("json"):
+        for name in contents:
+            put(f"  {printable(name)} is run by tildone run{'' if name in new else ' (trusted)'}")
+    trusted = file.trusted and not new
+    if not trusted:
         _check_asked_by_person(args)
-        if not args.has("yes") and not confirm("Trust this file with exactly this content?"):
+        if not args.has("yes") and not confirm(_question(contents)):
             put("Nothing was changed.")
             return 1
         try:
-            set_trusted(data, path, file.content)
+            for name, content in {path: file.content, **contents}.items():
+                set_trusted(data, name, content)
         except OSError as error:
             raise TildoneError(f"could not write to {data}: {error.strerror}") from error
     if args.has("json"):
-        put_data(file=path, trusted=True, changed=not file.trusted, settings=_as_data(file))
+        put_data(file=path, trusted=True, changed=not trusted, settings=_as_data(file))
     else:
-        put("Already trusted." if file.trusted else "Trusted. To take it back: tildone trust --revoke")
+        put("Already trusted." if trusted else "Trusted. To take it back: tildone trust --revoke")
     return 0
 
 
 def _revoke(args: ParsedArgs, data: str, path: str) -> int:
+    for name in files_of(read_project_file(path, data).settings.get(EXTENSIONS, [])):
+        revoke(data, name)
     changed = revoke(data, path)
     if args.has("json"):
         put_data(file=path, trusted=False, changed=changed)
     else:
         put(f"{'No longer trusted' if changed else 'Not trusted'}: {printable(path)}")
     return 0
+
+
+def _extension_contents(file: ProjectFile) -> dict[str, bytes]:
+    """Return the contents of the files of extensions, by their paths. A file that cannot be read is left out."""
+    read = {name: read_regular(name, []) for name in files_of(file.settings.get(EXTENSIONS, []))}
+    return {name: content for name, content in read.items() if content is not None}
+
+
+def _question(contents: dict[str, bytes]) -> str:
+    return f"Trust {'these files' if contents else 'this file'} with exactly this content?"
 
 
 def _check_asked_by_person(args: ParsedArgs) -> None:

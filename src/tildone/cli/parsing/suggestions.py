@@ -53,6 +53,7 @@ SYNONYMS = {
     "plan": "todo",
     "plans": "sessions",
     "print": "todo",
+    "plugins": "extensions",
     "projects": "sessions",
     "ps": "status",
     "quit": "stop",

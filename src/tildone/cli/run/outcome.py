@@ -87,6 +87,8 @@ class OutcomeReport:
         folder = arguments.settings.session_dir
         if folder != arguments.defaults.session_dir:
             command += f" --session-dir {shlex.quote(folder)}"
+        # Code is not stored in a conversation.
+        command += "".join(f" --extension {shlex.quote(form)}" for form in arguments.given.values("extension"))
         if self._session.state.directive is not Directive.GO:
             command = f"{program()} resume{self.plan_options()} && {command}"
         return f"To go on: {command}"

@@ -2,7 +2,8 @@
 
 They are a custom entry of the conversation file, which only its owner can read. An option on the command line replaces
 the stored one; values of --allow, --allow-write and --pass-env are added to the stored ones. Permissions are stored
-only if they were given on the command line: a permission that a person gave during the run ends with it.
+only if they were given on the command line: a permission that a person gave during the run ends with it. Extensions are
+not stored: a conversation file must not name code to execute.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from tildone.host.wire import JsonObject
 
 RUN_ENTRY = "tildone_run"
 TEXTS = ("session", "store", "model", "dialect", "max-nudges")
-SWITCHES = ("outside", "no-builtin-tools")
+SWITCHES = ("outside", "no-builtin-tools", "no-extensions")
 PATTERNS = ("allow", "allow-write", "pass-env")
 
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 import sys
 import textwrap
+from collections.abc import Sequence
 
 from tildone.agents.identity import AgentId
 from tildone.cli.output.progress import ProgressLine
@@ -22,11 +24,15 @@ from tildone.cli.run.remembered import (
     stored_options,
     with_stored_options,
 )
+from tildone.config import data_folder
 from tildone.core.plan import Plan
 from tildone.core.query import open_tasks, progress
 from tildone.dialects.by_hand import BY_HAND
 from tildone.dialects.run_prompts import CONTINUE, work_prompt
 from tildone.errors import UsageError
+from tildone.host.events import ExtensionError
+from tildone.host.extension_context import ExtensionContext
+from tildone.host.extension_events import ConversationStart
 from tildone.host.host import Host
 from tildone.host.messages import AssistantMessage, UserMessage
 from tildone.host.model import Model
@@ -37,8 +43,10 @@ from tildone.host.tools.permissions import PermissionPolicy
 from tildone.host.ui import UI
 from tildone.ids import now
 from tildone.kit.formatting import format_count
+from tildone.views.sanitize import printable
 from tildone.wiring import open_session, open_store
 from tildone.wiring.claims import claimed_by_others
+from tildone.wiring.extension_files import extension_sources, registration
 from tildone.wiring.hosting import AGENT, open_conversations, open_host
 
 NOTHING_TO_DO = """\
@@ -106,7 +114,24 @@ class RunSetup:
             stored=self._store.durable,
         )
         host.load([("commands", commands.register)])
+        self._load_extensions(host)
         return host
+
+    def _load_extensions(self, host: Host) -> None:
+        """Load the person's extensions. The run goes on without those that fail; programs are told by an event."""
+        arguments = self._arguments
+        sources = extension_sources(
+            arguments.settings,
+            arguments.given.values("extension"),
+            folder=arguments.cwd,
+            data=data_folder(os.environ),
+            all_origins=not arguments.given.has("no-extensions"),
+        )
+        failures = host.load([(source.name, registration(source)) for source in sources])
+        for failure in failures:
+            self._say(printable(f"the extension {failure.extension} is not loaded: {failure.error}"))
+        if failures and arguments.mode in ("json", "rpc"):
+            publish_at_start(host, failures)
 
     @property
     def can_ask(self) -> bool:
@@ -188,6 +213,17 @@ class RunSetup:
         """Tell the person; standard output belongs to the mode."""
         if notice:
             put_notice(f"tildone: {notice}")
+
+
+def publish_at_start(host: Host, failures: Sequence[ExtensionError]) -> None:
+    """Publish failures once the conversation is opened: only then do programs listen."""
+    pending = list(failures)
+
+    def publish(_event: ConversationStart, _ctx: ExtensionContext) -> None:
+        while pending:
+            host.publish(pending.pop(0))
+
+    host.load([("extensions", lambda api: api.on(ConversationStart, publish))])
 
 
 def _policy(given: ParsedArgs) -> PermissionPolicy | None:

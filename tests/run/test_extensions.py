@@ -1,0 +1,337 @@
+"""Extensions that a person adds to `tildone run`: their origins, their order, and what happens if one fails."""
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.cli.person import PROGRAM, Person
+from tests.run.extension_workspace import install_package, loaded, run_plan, write_extension
+from tests.run.run_workspace import ALLOW_ALL, conversation_files, json_lines, write_plan
+from tildone.config.extension_forms import absolute_form, files_of, split_form
+
+DONE = "The task is done.\n"
+
+
+def config(person: Person) -> Path:
+    path = person.home / ".config" / "tildone" / "config.toml"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    return path
+
+
+def test_an_option_names_a_file_or_a_function_in_it(person: Person, tmp_path: Path) -> None:
+    write_extension(person.folder, "one.py")
+    write_extension(person.folder, "one.py", "other", trace="one.other")
+    elsewhere = write_extension(tmp_path / "elsewhere", "two.py")
+
+    answer = run_plan(
+        person, "--extension", "one.py", "--extension", "one.py:other", f"--extension={elsewhere}:extension"
+    )
+
+    assert (answer.code, answer.out, answer.err) == (0, DONE, "")
+    assert loaded(person) == ["one.py", "one.other", "two.py"]
+
+
+def test_an_option_names_a_module_or_a_function_in_it(person: Person, tmp_path: Path) -> None:
+    site = tmp_path / "site"
+    write_extension(site, "tools/__init__.py", trace="tools")
+    write_extension(site, "tools/more.py", "plug_in", trace="tools.more")
+
+    answer = run_plan(person, "--extension", "tools", "--extension", "tools.more:plug_in", PYTHONPATH=str(site))
+
+    assert (answer.code, answer.err) == (0, "")
+    assert loaded(person) == ["tools", "tools.more"]
+
+
+@pytest.mark.parametrize(
+    ("form", "target", "function"),
+    [
+        ("tools.py", "tools.py", ""),
+        ("tools.py:plug_in", "tools.py", "plug_in"),
+        ("package.module", "package.module", ""),
+        ("package.module:plug_in", "package.module", "plug_in"),
+        (r"C:\tools\mine.py", r"C:\tools\mine.py", ""),
+        (r"C:\tools\mine.py:plug_in", r"C:\tools\mine.py", "plug_in"),
+        ("C:mine.py", "C:mine.py", ""),
+        ("/a:b/mine.py", "/a:b/mine.py", ""),
+    ],
+)
+def test_a_form_is_split_after_its_file_or_module(form: str, target: str, function: str) -> None:
+    """The colon of a drive letter is followed by a path and not by a name."""
+    assert split_form(form) == (target, function)
+
+
+def test_a_relative_file_is_made_absolute_and_a_module_is_not(tmp_path: Path) -> None:
+    forms = [absolute_form(form, str(tmp_path)) for form in ("a.py:f", "sub/b", "package.module:f")]
+
+    assert forms == [f"{tmp_path}/a.py:f", f"{tmp_path}/sub/b", "package.module:f"]
+    assert files_of([*forms, forms[0]]) == [f"{tmp_path}/a.py", f"{tmp_path}/sub/b"]
+
+
+def test_settings_name_extensions_relative_to_their_own_folder(person: Person) -> None:
+    write_extension(config(person).parent, "mine.py")
+    config(person).write_text('extensions = ["mine.py"]\n', encoding="utf-8")
+
+    answer = run_plan(person)
+
+    assert (answer.code, answer.err) == (0, "")
+    assert loaded(person) == ["mine.py"]
+
+
+@pytest.mark.parametrize("setting", ['"mine.py"', '["mine.py", 3]', '[""]'])
+def test_a_setting_that_is_no_list_of_extensions_is_refused(person: Person, setting: str) -> None:
+    config(person).write_text(f"extensions = {setting}\n", encoding="utf-8")
+
+    answer = run_plan(person)
+
+    assert answer.code == 2
+    assert 'line 1: extensions must be a list of files and modules: ["tools.py", "package.module"]' in answer.err
+
+
+def test_extensions_of_an_untrusted_project_are_not_loaded(person: Person) -> None:
+    write_extension(person.folder, "theirs.py")
+    (person.folder / "tildone.toml").write_text('extensions = ["theirs.py"]\n', encoding="utf-8")
+
+    answer = run_plan(person)
+
+    assert (answer.code, loaded(person)) == (0, [])
+    assert "is not trusted, so its settings do not apply (extensions); to see and trust it: tildone trust" in answer.err
+
+
+def test_an_extension_of_a_project_is_loaded_with_the_content_that_was_trusted(person: Person) -> None:
+    """Whoever changes the repository, an agent too, cannot change the code that a trusted project runs."""
+    file = write_extension(person.folder, "theirs.py")
+    (person.folder / "tildone.toml").write_text('extensions = ["theirs.py"]\n', encoding="utf-8")
+
+    shown = person.says("trust", "--yes")
+    first = run_plan(person)
+    assert f'extensions = ["{file}"]' in shown
+    assert f"{file} is run by tildone run\nTrusted." in shown
+    assert (first.err, loaded(person)) == ("", ["theirs.py"])
+
+    write_extension(person.folder, "theirs.py", "more", trace="planted")
+    changed = run_plan(person)
+    assert (changed.code, loaded(person)) == (0, [])
+    assert f"{file} is not trusted with its present content; to trust it: tildone trust\n" in changed.err
+
+    person.says("trust", "--yes")
+    assert (run_plan(person).err, loaded(person)) == ("", ["theirs.py"])
+    assert person.says("trust").endswith(f"{file} is run by tildone run (trusted)\nAlready trusted.\n")
+
+
+def test_revoking_trust_covers_the_files_of_extensions(person: Person) -> None:
+    write_extension(person.folder, "theirs.py")
+    (person.folder / "tildone.toml").write_text('extensions = ["theirs.py"]\n', encoding="utf-8")
+    person.says("trust", "--yes")
+
+    person.says("trust", "--revoke")
+
+    assert list(person.home.rglob("trusted/*")) == []
+
+
+def test_entry_points_of_installed_packages_are_loaded(person: Person, tmp_path: Path) -> None:
+    """A value without a function means the function `extension`; extras after it are ignored."""
+    site = tmp_path / "site"
+    write_extension(site, "words.py")
+    write_extension(site, "words.py", "plug_in", trace="words.plug_in")
+    install_package(site, "words", "1.2", "words = words\nmore = words:plug_in [extra]")
+
+    answer = run_plan(person, PYTHONPATH=str(site))
+
+    assert (answer.code, answer.err) == (0, "")
+    assert sorted(loaded(person)) == ["words.plug_in", "words.py"]
+
+
+def test_the_most_specific_extensions_are_loaded_last_and_none_twice(person: Person, tmp_path: Path) -> None:
+    """What is loaded later can replace tools, so options come after settings, and settings after packages."""
+    site = tmp_path / "site"
+    write_extension(site, "installed.py")
+    install_package(site, "installed", "1", "installed = installed")
+    write_extension(config(person).parent, "mine.py")
+    config(person).write_text('extensions = ["mine.py", "mine.py"]\n', encoding="utf-8")
+    write_extension(person.folder, "here.py")
+
+    run_plan(person, "--extension", "here.py", PYTHONPATH=str(site))
+    assert loaded(person) == ["installed.py", "mine.py", "here.py"]
+
+    run_plan(person, "--extension", "here.py", "--extension", "installed", PYTHONPATH=str(site))
+    assert loaded(person) == ["mine.py", "here.py", "installed.py"]
+
+
+def test_no_extensions_leaves_those_that_options_name(person: Person, tmp_path: Path) -> None:
+    site = tmp_path / "site"
+    write_extension(site, "installed.py")
+    install_package(site, "installed", "1", "installed = installed")
+    write_extension(config(person).parent, "mine.py")
+    config(person).write_text('extensions = ["mine.py"]\n', encoding="utf-8")
+    write_extension(person.folder, "here.py")
+
+    run_plan(person, "--no-extensions", "--extension", "here.py", PYTHONPATH=str(site))
+
+    assert loaded(person) == ["here.py"]
+
+
+INVALID_TOOL = """\
+from tildone.kit.definition import ToolDefinition
+
+
+def extension(api):
+    api.register_tool(ToolDefinition("Bad Name", "", "", {"type": "object"}, lambda *_: None))
+"""
+
+FAILURES = {
+    "an import": (
+        "import os\nimport no_such_module\n",
+        "line 2: ModuleNotFoundError: No module named 'no_such_module'",
+    ),
+    "syntax": ("x = 1\ndef extension(api:\n", "line 2: SyntaxError: '(' was never closed"),
+    "no function": (
+        "def extensions(api):\n    pass\n",
+        "line 1: there is no function 'extension'; did you mean 'extensions'?",
+    ),
+    "not a function": (
+        "extension = 3\n",
+        "line 1: there is no function 'extension'; define it, or name another one after a colon",
+    ),
+    "registration": (
+        "def helper(api):\n    return 1 / 0\n\n\ndef extension(api):\n    helper(api)\n",
+        "line 2: ZeroDivisionError: division by zero",
+    ),
+    "an exception without a text": ("def extension(api):\n    raise KeyError\n", "line 2: KeyError"),
+    "the end of the program": ("import sys\nsys.exit(3)\n", "line 2: SystemExit: 3"),
+    "an async function": (
+        "x = 1\n\n\nasync def extension(api):\n    pass\n",
+        "line 4: extension must not be an async function",
+    ),
+    "an invalid tool": (
+        INVALID_TOOL,
+        "line 5: InvalidDefinition: tool 'Bad Name': the name must be in snake_case",
+    ),
+}
+
+
+@pytest.mark.parametrize("failure", FAILURES)
+def test_a_failure_names_the_line_of_the_extension_and_the_run_goes_on(person: Person, failure: str) -> None:
+    source, message = FAILURES[failure]
+    file = person.folder / "broken.py"
+    file.write_text(source, encoding="utf-8")
+    write_extension(person.folder, "fine.py")
+
+    answer = run_plan(person, "--extension", "broken.py", "--extension", "fine.py")
+
+    assert (answer.code, answer.out) == (0, DONE)
+    assert answer.err.startswith(f"tildone: the extension broken.py is not loaded: {file}, {message}")
+    assert len(answer.err.splitlines()) == 1
+    assert loaded(person) == ["fine.py"]
+
+
+def test_a_failure_in_a_package_names_the_file_in_it(person: Person, tmp_path: Path) -> None:
+    site = tmp_path / "site"
+    (site / "tools").mkdir(parents=True)
+    (site / "tools" / "__init__.py").write_text(
+        "from tools import inner\nextension = inner.plug_in\n", encoding="utf-8"
+    )
+    inner = site / "tools" / "inner.py"
+    inner.write_text("import json\n\n\ndef plug_in(api):\n    json.loads('{')\n", encoding="utf-8")
+
+    answer = run_plan(person, "--extension", "tools", PYTHONPATH=str(site))
+
+    assert f"the extension tools is not loaded: {inner}, line 5: JSONDecodeError: " in answer.err
+
+
+@pytest.mark.parametrize(
+    ("form", "message"),
+    [
+        ("missing.py", "the extension missing.py is not loaded: FOLDER/missing.py: No such file or directory"),
+        ("no_such", "the extension no_such is not loaded: no_such: ModuleNotFoundError: No module named 'no_such'"),
+        (".", "the extension . is not loaded: .: "),
+    ],
+)
+def test_an_extension_that_does_not_exist_is_no_reason_not_to_run(person: Person, form: str, message: str) -> None:
+    answer = run_plan(person, "--extension", form)
+
+    assert (answer.code, answer.out) == (0, DONE)
+    assert answer.err.startswith(f"tildone: {message.replace('FOLDER', str(person.folder))}")
+
+
+BROKEN = "print('printed')\n\n\ndef extension(api):\n    raise OSError('out of order')\n"
+
+
+def test_programs_are_told_of_a_failure_by_an_event(person: Person) -> None:
+    """What an extension prints does not get between the records."""
+    file = person.folder / "broken.py"
+    file.write_text(BROKEN, encoding="utf-8")
+    name = write_plan(person, "- [ ] A: `true`\n")
+
+    answer = person.run("run", name, "--mode", "json", *ALLOW_ALL, "--extension", "broken.py")
+
+    [failure] = [record for record in json_lines(answer.out) if record["type"] == "extension_error"]
+    error = f"{file}, line 5: OSError: out of order"
+    assert failure == {"type": "extension_error", "extensionPath": "broken.py", "event": "load", "error": error}
+    assert answer.err == f"printed\ntildone: the extension broken.py is not loaded: {error}\n"
+
+
+def test_rpc_clients_are_told_of_a_failure_once(person: Person) -> None:
+    (person.folder / "broken.py").write_text(BROKEN, encoding="utf-8")
+    requests = '{"type": "new_session"}\n{"type": "get_state"}\n'
+
+    answer = person.run("run", "--mode", "rpc", "--extension", "broken.py", given=requests)
+
+    told = [record["type"] for record in json_lines(answer.out)]
+    assert (answer.code, told.count("extension_error"), told.count("response")) == (0, 1, 2)
+
+
+def test_a_conversation_does_not_name_code_to_execute(person: Person) -> None:
+    """Extensions of options are named again, as the hint says."""
+    write_extension(person.folder, "my tools.py")
+    name = write_plan(person, "- [ ] A: `test -e ready`\n")
+
+    failed = person.run("run", name, "--mode", "print", *ALLOW_ALL, "--extension", "my tools.py")
+    assert failed.err.endswith("To go on: tildone run --continue --extension 'my tools.py'\n")
+    [file] = conversation_files(person)
+    assert "tools.py" not in file.read_text(encoding="utf-8")
+    loaded(person)
+
+    (person.folder / "ready").touch()
+    assert person.run("run", "--continue", "--mode", "print").code == 0
+    assert loaded(person) == []
+
+
+def test_a_conversation_without_extensions_is_continued_without_them(person: Person) -> None:
+    write_extension(config(person).parent, "mine.py")
+    config(person).write_text('extensions = ["mine.py"]\n', encoding="utf-8")
+    name = write_plan(person, "- [ ] A: `test -e ready`\n")
+
+    assert person.run("run", name, "--mode", "print", *ALLOW_ALL, "--no-extensions").code == 1
+    (person.folder / "ready").touch()
+    assert person.run("run", "--continue", "--mode", "print").code == 0
+
+    assert loaded(person) == []
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no pseudo-terminals of this kind")
+def test_a_person_at_a_terminal_is_told_of_a_failure(person: Person) -> None:
+    (person.folder / "broken.py").write_text(BROKEN, encoding="utf-8")
+    name = write_plan(person, "- [ ] A: `true`\n")
+
+    shown = person.at_terminal("run", name, *ALLOW_ALL, "--extension", "broken.py").end().out
+
+    assert "tildone: the extension broken.py is not loaded: " in shown
+    assert "line 5: OSError: out of order" in shown
+    assert "The task is done." in shown
+
+
+def test_the_modules_of_extensions_are_loaded_by_no_other_verb(person: Person) -> None:
+    show = "import sys; from tildone.cli import main; main(['todo']); print(*sys.modules)"
+
+    done = subprocess.run(
+        [PROGRAM.with_name("python"), "-c", show],
+        cwd=person.folder,
+        env=person.environment({}),
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+
+    assert {"tildone.wiring.extension_files", "tildone.config.extension_forms"} & set(done.stdout.split()) == set()

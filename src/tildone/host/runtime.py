@@ -11,6 +11,7 @@ from tildone.host.messages import CustomMessage, DeveloperMessage, Message, User
 from tildone.host.model import Model
 from tildone.host.pending_work import PendingWork
 from tildone.host.retry import RetryPolicy
+from tildone.host.tool_search import FIND_TOOLS, find_tools, found_tools
 from tildone.host.transcript import Transcript
 from tildone.host.ui import UI
 from tildone.kit.definition import ToolDefinition
@@ -123,8 +124,26 @@ class Runtime:
         self.tools[tool.name] = validated(tool)
 
     def active_tools(self) -> list[ToolDefinition]:
-        """Return the tools that are offered to the model."""
+        """Return the tools that the model can call."""
         return [tool for name, tool in self.tools.items() if name not in self.inactive]
+
+    def offered_tools(self) -> list[ToolDefinition]:
+        """Return the tools of the next request: the active ones that need not be found, and the search for the rest."""
+        active = self.active_tools()
+        if not any(tool.discoverable for tool in active):
+            return active
+        found = found_tools(self.transcript)
+        hidden = [tool for tool in active if tool.discoverable and tool.name not in found]
+        offered = [tool for tool in active if not tool.discoverable or tool.name in found]
+        return [*offered, find_tools(hidden)] if hidden and FIND_TOOLS not in self.tools else offered
+
+    def callable_tool(self, name: str) -> ToolDefinition | None:
+        """Return the tool that a call names; None if there is no such tool, or it is not active."""
+        active = self.active_tools()
+        discoverable = [tool for tool in active if tool.discoverable]
+        if name == FIND_TOOLS and name not in self.tools and discoverable:
+            return find_tools(discoverable)
+        return next((tool for tool in active if tool.name == name), None)
 
 
 def _texts(queue: Iterable[Message]) -> list[str]:

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+from collections.abc import Sequence
 
 from tildone.host.content import Usage
 from tildone.host.dispatcher import Dispatcher
@@ -61,6 +62,7 @@ from tildone.host.runtime import Runtime
 from tildone.host.stream_events import AnswerDone
 from tildone.host.system_prompt import PREAMBLE, system_prompt
 from tildone.host.tool_execution import ToolExecutor
+from tildone.kit.definition import ToolDefinition
 from tildone.kit.signal import Aborted, AbortSignal
 
 
@@ -82,7 +84,7 @@ class Run:
         self._signal = signal
         self._added: list[Message] = []
         self._failure: ModelFailure | None = None
-        self._system = ""
+        self._given_system: str | None = None
         self.at_work = True
 
     async def complete(self) -> None:
@@ -114,18 +116,20 @@ class Run:
         return bool(self._opening) and not self._signal.aborted
 
     async def _prepare(self) -> None:
-        """Build the system prompt, and add the messages of extensions and of the queue to this prompt."""
+        """Let extensions replace the system prompt, and add their messages and those of the queue to this prompt."""
         runtime = self._runtime
-        self._system = system_prompt(runtime.active_tools(), runtime.cwd, preamble=runtime.preamble or PREAMBLE)
-        event = BeforeAgentStart(text_of(self._opening[0]), self._system)
+        event = BeforeAgentStart(text_of(self._opening[0]), self._system_prompt(runtime.offered_tools()))
         for reply in await self._dispatcher.emit(event):
             match reply:
                 case AgentStartReply(message, system):
                     if message is not None:
                         self._opening.append(stamped(message, runtime.now()))
-                    self._system = self._system if system is None else system
+                    self._given_system = self._given_system if system is None else system
         while runtime.queues.next_turn:
             self._opening.append(runtime.queues.next_turn.popleft())
+
+    def _system_prompt(self, tools: Sequence[ToolDefinition]) -> str:
+        return system_prompt(tools, self._runtime.cwd, preamble=self._runtime.preamble or PREAMBLE)
 
     async def _turns(self) -> AssistantMessage:
         """Run turns until the model stops or fails, and return its last message."""
@@ -173,8 +177,10 @@ class Run:
     async def _streamed(self) -> AssistantMessage:
         runtime = self._runtime
         self._signal.raise_if_aborted()
-        tools = tuple(ToolSpec(tool.name, tool.description, tool.parameters) for tool in runtime.active_tools())
-        request = ChatRequest(self._system, await self._context(), tools)
+        offered = runtime.offered_tools()
+        tools = tuple(ToolSpec(tool.name, tool.description, tool.parameters) for tool in offered)
+        system = self._system_prompt(offered) if self._given_system is None else self._given_system
+        request = ChatRequest(system, await self._context(), tools)
         answer: AssistantMessage | None = None
         async with contextlib.aclosing(runtime.model.stream(request, self._signal)) as stream:
             async for event in stream:

@@ -20,11 +20,12 @@ from tildone.host.pending_work import PendingWork
 from tildone.host.retry import RetryPolicy
 from tildone.host.runtime import After, Cancel, Delivery, QueuedMessage, Runtime
 from tildone.host.tool_execution import ToolExecutor
+from tildone.host.tools.yield_result import yield_tool
 from tildone.host.transcript import Transcript
 from tildone.host.turn_loop import Run, remember
 from tildone.host.ui import UI, NoUI
 from tildone.host.wire import JsonValue
-from tildone.kit.definition import ToolDefinition
+from tildone.kit.definition import ToolDefinition, ToolResult
 from tildone.kit.signal import AbortController, AbortSignal
 
 Extension = Callable[[ExtensionAPI], None]
@@ -50,7 +51,13 @@ class Host:
         retry: RetryPolicy | None = None,
         preamble: str | None = None,
         after: After | None = None,
+        include_yield: bool = False,
+        permission_scope: str | None = None,
     ) -> None:
+        """Create the host. With `include_yield` it is that of a subagent, which ends with the tool `yield`.
+
+        `permission_scope` is the conversation whose permissions apply, if it is not this one.
+        """
         self.runtime = Runtime(
             model=model,
             transcript=transcript,
@@ -61,6 +68,8 @@ class Host:
             after=after or event_loop_timer,
             retry=retry or RetryPolicy(),
             preamble=preamble,
+            include_yield=include_yield,
+            permission_scope=permission_scope,
         )
         self.ctx = ExtensionContext(self.runtime)
         self.dispatcher = Dispatcher(self.ctx)
@@ -69,6 +78,8 @@ class Host:
         self._run: Run | None = None
         for tool in tools:
             self.runtime.add_tool(tool)
+        if include_yield:
+            self.runtime.add_tool(yield_tool(self.runtime.end_with))
 
     @property
     def model(self) -> Model:
@@ -99,6 +110,11 @@ class Host:
     def pending(self) -> PendingWork:
         """Work that will start without the person, such as a countdown."""
         return self.runtime.pending
+
+    @property
+    def yielded(self) -> ToolResult | None:
+        """The result with which a subagent has ended."""
+        return self.runtime.yielded
 
     @property
     def is_running(self) -> bool:

@@ -14,7 +14,7 @@ from tildone.host.retry import RetryPolicy
 from tildone.host.tool_search import FIND_TOOLS, find_tools, found_tools
 from tildone.host.transcript import Transcript
 from tildone.host.ui import UI
-from tildone.kit.definition import ToolDefinition
+from tildone.kit.definition import ToolDefinition, ToolResult
 from tildone.kit.signal import AbortController, AbortSignal
 from tildone.kit.validation import validated
 
@@ -87,6 +87,8 @@ class Runtime:
         after: After,
         retry: RetryPolicy,
         preamble: str | None,
+        include_yield: bool = False,
+        permission_scope: str | None = None,
     ) -> None:
         self.model = model
         self.transcript = transcript
@@ -97,6 +99,9 @@ class Runtime:
         self.after = after
         self.retry = retry
         self.preamble = preamble
+        self.include_yield = include_yield
+        self.yielded: ToolResult | None = None
+        self._permission_scope = permission_scope
         self.tools: dict[str, ToolDefinition] = {}
         self.inactive: set[str] = set()
         self.queues = MessageQueues()
@@ -119,9 +124,20 @@ class Runtime:
         if self.controller is not None:
             self.controller.abort(reason)
 
+    @property
+    def permission_scope(self) -> str:
+        """The conversation in which the person has granted permissions: that of the agent that is no subagent."""
+        return self._permission_scope or self.transcript.id
+
+    def end_with(self, result: ToolResult) -> None:
+        """End the run of a subagent with this result, once the calls of its answer are executed."""
+        self.yielded = result
+
     def add_tool(self, tool: ToolDefinition) -> None:
-        """Register a tool; it replaces one of the same name."""
-        self.tools[tool.name] = validated(tool)
+        """Register a tool; it replaces one of the same name. A subagent has only tools that are inherited."""
+        checked = validated(tool)
+        if tool.inherit or not self.include_yield:
+            self.tools[tool.name] = checked
 
     def active_tools(self) -> list[ToolDefinition]:
         """Return the tools that the model can call."""

@@ -2,7 +2,8 @@
 
 Theory of operation. A run is a loop of *turns*. In a turn the waiting messages are added to the conversation, the model
 is called, its tool calls are executed, and the results are added. The loop ends when an answer calls no tool and
-nothing is queued. Three things can go wrong, and the conversation stays complete in each case:
+nothing is queued, or when a subagent has called `yield`. Three things can go wrong, and the
+conversation stays complete in each case:
 
 - *The request fails.* The failure is recorded as an assistant message with the stop reason `error`. If it is transient,
   the retry policy decides whether and when to try again.
@@ -98,7 +99,7 @@ class Run:
             await self._dispatcher.emit(AgentEnd(self._added, again))
             if not again:
                 self._report_retries(last, attempt)
-                if await self._keeps_going(last):
+                if self._runtime.yielded is None and await self._keeps_going(last):
                     attempt = 0
                     continue
                 break
@@ -145,7 +146,7 @@ class Run:
             for result in results:
                 await self._add(result)
             await self._dispatcher.emit(TurnEnd(answer, results))
-            if answer.failed:
+            if answer.failed or self._runtime.yielded is not None:
                 return answer
             self._opening = [] if self._signal.aborted else self._queued(stopped=not results)
             if not results and not self._opening:

@@ -7,11 +7,11 @@ from tests.host.subagent_bench import USAGE, Parent, Scripts, offered, task
 from tests.host.test_host import extend, talk, tool
 from tildone.errors import StoreError
 from tildone.host.content_codec import encode_usage
-from tildone.host.events import AgentSettled, PublicEvent
+from tildone.host.events import AgentEnd, AgentSettled, PublicEvent
 from tildone.host.extension_api import ExtensionAPI
-from tildone.host.extension_events import ToolCallRequest
+from tildone.host.extension_events import BeforeSettle, KeepGoing, ToolCallRequest
 from tildone.host.host import Host
-from tildone.host.messages import ToolResultMessage, text_of
+from tildone.host.messages import CustomMessage, ToolResultMessage, text_of
 from tildone.host.model import ModelFailure
 from tildone.host.subagents import (
     usage_of_subagents,
@@ -261,3 +261,20 @@ async def test_a_conversation_that_cannot_be_stored_is_a_failed_result() -> None
 
     [result] = parent.results
     assert (text_of(result), result.is_error, parent.ended) == ("the disk is full", True, 1)
+
+
+async def test_a_subagent_that_has_yielded_begins_no_turn() -> None:
+    """An extension that continues agents does not continue it, not even while its last turn ends."""
+
+    def go_on(api: ExtensionAPI) -> None:
+        api.on(AgentEnd, lambda *_: api.send_message(CustomMessage("x", "go on"), trigger_turn=True))
+        api.on(BeforeSettle, lambda *_: KeepGoing([CustomMessage("x", "go on")]))
+        api.on(AgentSettled, lambda *_: asyncio.get_running_loop().call_soon(api.send_user_message, "go on") and None)
+
+    model = Scripts(go=[[task("a")]], a=[[("yield", {"result": "1"})], "more"])
+    parent = Parent(model, prepare=lambda host: extend(host, go_on))
+
+    await talk(parent.host)
+
+    assert len(model.requests["a"]) == 1
+    assert text_of(parent.results[0]) == "1"

@@ -275,6 +275,8 @@ class Host:
         self._publish_queues()
 
     def _begin(self, opening: QueuedMessage) -> None:
+        if self.yielded is not None:
+            return  # a subagent that has ended is not continued
         controller = self.runtime.controller = AbortController()
         self._run = Run(self.runtime, self.dispatcher, self._executor, [opening], controller.signal)
         self.runtime.task = asyncio.get_running_loop().create_task(self._run.complete())

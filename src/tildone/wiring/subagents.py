@@ -11,7 +11,6 @@ from tildone.config import Settings
 from tildone.dialects.by_hand import BY_HAND
 from tildone.errors import TildoneError
 from tildone.extensions.request_bounds import request_bounds
-from tildone.formats.markdown.writer import bounded_checklist
 from tildone.host.conversations import Conversations
 from tildone.host.events import ToolExecutionEnd
 from tildone.host.extension_api import ExtensionAPI
@@ -21,7 +20,8 @@ from tildone.ids import now
 from tildone.log.store import Store
 from tildone.session import Session
 from tildone.value import replace
-from tildone.views.limits import MAX_FRAME, MAX_START
+from tildone.views.limits import MAX_FRAME, MAX_START, bounded_list
+from tildone.views.sanitize import shown_text
 from tildone.wiring import open_agents, open_session
 
 PlanExtension = Callable[[Settings, Host, AgentId], Extension]
@@ -93,8 +93,9 @@ class _Record:
             self._session.retract_nudge()
         if self._agents is not None and self._is_registered:
             end(self._agents, self.id, now())
-        plan = self._session.plan
-        return bounded_checklist(plan, MAX_START - MAX_FRAME) if plan.tasks else ""
+        tasks = self._session.plan.tasks
+        lines = [(task, f"- [{task.status.checkbox}] {shown_text(task.text)}") for task in tasks]
+        return "\n".join(bounded_list(lines, MAX_START - MAX_FRAME))
 
     def _register(self) -> None:
         """Add the record once there is a list. Without its parent's record nobody could find it."""

@@ -107,10 +107,10 @@ async def test_requests_of_subagents_count_towards_the_absolute_bound_only() -> 
     """A subagent's work is not in the plan, so it is no sign that the agent is idle."""
     stage = Stage(INDEXED)
 
-    async def work() -> Answer:
+    async def work() -> dict[str, Any]:
         for _ in range(4):
             await stage.host.dispatcher.emit(SubagentTurn("c"))
-        return LIST
+        return {"call": ("list_todos", {})}
 
     stage.model.script[:] = [work, work, work]
 

@@ -267,9 +267,12 @@ async def test_a_subagent_that_has_yielded_begins_no_turn() -> None:
     """An extension that continues agents does not continue it, not even while its last turn ends."""
 
     def go_on(api: ExtensionAPI) -> None:
+        def later(*_: object) -> None:
+            asyncio.get_running_loop().call_soon(api.send_user_message, "go on")
+
         api.on(AgentEnd, lambda *_: api.send_message(CustomMessage("x", "go on"), trigger_turn=True))
         api.on(BeforeSettle, lambda *_: KeepGoing([CustomMessage("x", "go on")]))
-        api.on(AgentSettled, lambda *_: asyncio.get_running_loop().call_soon(api.send_user_message, "go on") and None)
+        api.on(AgentSettled, later)
 
     model = Scripts(go=[[task("a")]], a=[[("yield", {"result": "1"})], "more"])
     parent = Parent(model, prepare=lambda host: extend(host, go_on))

@@ -134,6 +134,7 @@ def test_a_subagents_list_is_its_own_and_its_parent_and_the_person_see_it(person
 
 
 def test_the_usage_of_subagents_is_part_of_the_run(person: Person) -> None:
+    """In its summary, in its events, and in the figures of a client that continues it."""
     script = [{**turn, "usage": USAGE} for turn in (TASK, yields("1"), {"text": "One."})]
     with ModelServer(*script) as server:
         answer = person.run("run", "Count", "--model", CHAT, **provider_environment(server))
@@ -143,6 +144,16 @@ def test_the_usage_of_subagents_is_part_of_the_run(person: Person) -> None:
     assert re.search(r"Took .* · 3\.0k in · 300 out", answer.out)
     [reported] = [line for line in json_lines(lines.out) if line["type"] == "subagent_usage"]
     assert reported["usage"]["input"] == 1000
+    told = person.says(
+        "run",
+        "--continue",
+        "--mode",
+        "rpc",
+        given='{"id": "1", "type": "get_session_stats"}\n',
+        **provider_environment(server),
+    )
+    [answered] = [record for record in json_lines(told) if record["type"] == "response"]
+    assert answered["data"]["tokens"]["total"] == 3300
 
 
 def test_the_requests_of_subagents_count_towards_the_bounds_of_the_run(person: Person) -> None:

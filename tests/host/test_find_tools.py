@@ -149,3 +149,13 @@ async def test_a_system_prompt_of_an_extension_stays() -> None:
     await talk(host)
 
     assert [request.system for request in model.requests] == ["Mine.", "Mine."]
+
+
+async def test_an_extension_may_replace_the_search() -> None:
+    model = Script([("find_tools", {})])
+    host, told = host_with(model, HIDDEN, tool("find_tools"))
+
+    await talk(host)
+
+    assert names(model.requests[0]) == ["find_tools"]
+    assert results(told)[0]["content"][0]["text"] == "find_tools ran"

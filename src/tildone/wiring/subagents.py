@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 
 from tildone.agents.identity import AgentId
 from tildone.agents.registry import AgentRegistry
 from tildone.agents.subagents import end, register, subagent_id, subagent_of, subagent_session
 from tildone.config import Settings
 from tildone.dialects.by_hand import BY_HAND
-from tildone.errors import TildoneError
+from tildone.errors import StoreError, TildoneError
 from tildone.extensions.request_bounds import request_bounds
 from tildone.host.conversations import Conversations
 from tildone.host.events import ToolExecutionEnd
@@ -88,11 +89,13 @@ class _Record:
 
     def end(self, *, yielded: bool) -> str:
         """Record the end, and return the list as text."""
+        if self._agents is not None and self._is_registered:
+            # Failure is harmless: the list is shown as that of a subagent at work until the run ends.
+            with suppress(StoreError):
+                end(self._agents, self.id, now())
         if yielded:
             # It has ended: a nudge did not reach it.
             self._session.retract_nudge()
-        if self._agents is not None and self._is_registered:
-            end(self._agents, self.id, now())
         tasks = self._session.plan.tasks
         lines = [(task, f"- [{task.status.checkbox}] {shown_text(task.text)}") for task in tasks]
         return "\n".join(bounded_list(lines, MAX_START - MAX_FRAME))
@@ -103,5 +106,7 @@ class _Record:
         parent = agents.get(self._parent) if agents is not None and not self._is_registered else None
         if agents is None or parent is None or not self._session.plan.tasks:
             return
-        register(agents, subagent_of(agents, parent, self._own, now()), self._description)
-        self._is_registered = True
+        # Failure is harmless: the subagent works, but nobody sees its list.
+        with suppress(StoreError):
+            register(agents, subagent_of(agents, parent, self._own, now()), self._description)
+            self._is_registered = True

@@ -6,6 +6,7 @@ from tests.extensions.stage import Answer, Stage
 from tildone.dialects.indexed import DIALECT as INDEXED
 from tildone.extensions.indexed import indexed
 from tildone.extensions.request_bounds import GO_ON, request_bounds
+from tildone.host.extension_events import SubagentTurn
 from tildone.log.events import Bound, Tripped
 from tildone.loop.decision import Patience
 from tildone.session import Session
@@ -100,3 +101,29 @@ async def test_the_time_since_a_person_spoke_is_bounded() -> None:
     assert (first, len(stage.model.requests)) == (3, 5)
     assert tripped(stage) == [Tripped(Bound.HOURS, 2)] * 2
     assert stage.screen.notices[0][1] == f"Stopped: 2 hours have passed since you last spoke. {GO_ON}"
+
+
+async def test_requests_of_subagents_count_towards_the_absolute_bound_only() -> None:
+    """A subagent's work is not in the plan, so it is no sign that the agent is idle."""
+    stage = Stage(INDEXED)
+
+    async def work() -> dict[str, Any]:
+        for _ in range(4):
+            await stage.host.dispatcher.emit(SubagentTurn("c"))
+        return {"call": ("list_todos", {})}
+
+    stage.model.script[:] = [work, work, work]
+
+    def bounded(conversation: str) -> Session:
+        session = stage.open_session(conversation)
+        session.patience = Patience(requests=10, idle_requests=5)
+        return session
+
+    stage.host.load([("request bounds", request_bounds(bounded))])
+    await stage.host.dispatcher.emit(SubagentTurn("before a conversation is open"))
+    await stage.start(indexed(bounded))
+
+    await stage.says("go")
+
+    assert tripped(stage) == [Tripped(Bound.REQUESTS, 10)]
+    assert len(stage.model.requests) == 2

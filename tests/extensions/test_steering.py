@@ -17,6 +17,7 @@ from tildone.extensions.declared import declared
 from tildone.extensions.indexed import indexed
 from tildone.extensions.phased import phases
 from tildone.extensions.steering import NOTICE, steering
+from tildone.host.extension_events import SubagentTurn
 from tildone.log.events import Directive
 
 WRITE: Answer = {"call": ("write_todos", {"mode": "replace", "todos": [{"text": "One"}]})}
@@ -144,3 +145,22 @@ async def test_an_agent_works_without_a_writable_registry(tmp_path: Path) -> Non
     await stage.host.close()
 
     assert len(stage.model.requests) == 2
+
+
+async def test_a_stopped_agent_ends_at_the_next_request_of_its_subagent() -> None:
+    stage = Stage(INDEXED)
+
+    async def delegated() -> dict[str, Any]:
+        steer(stage, Directive.STOP)
+        await stage.host.dispatcher.emit(SubagentTurn("c"))
+        assert stage.host.signal is not None
+        assert stage.host.signal.aborted
+        return {"text": "too late"}
+
+    stage.model.script[:] = [WRITE, delegated]
+    stage.host.load([("steering", steering(stage.open_session, None))])
+    await stage.start(indexed(stage.open_session))
+
+    await stage.says("go")
+
+    assert stage.screen.notices == [("warning", NOTICE)]

@@ -83,3 +83,19 @@ def test_a_fork_branches_off_before_a_message(tmp_path: Path) -> None:
     assert source.leaf == leaf
     with pytest.raises(Refused, match="not a message of yours"):
         kept.fork(source, leaf or "")
+
+
+def test_a_subagents_conversation_names_its_parent_and_is_not_found_among_the_others(tmp_path: Path) -> None:
+    """Neither as the latest nor by its id; its path finds it."""
+    folder = conversations(tmp_path)
+    parent = folder.new()
+    messages.add(parent, "message", message=messages.user("hello", 0))
+    child = folder.new_of_subagent(parent)
+    messages.add(child, "message", message=messages.user("count", 0))
+
+    assert child.parent_id == parent.id
+    assert child.file is not None
+    assert (folder.find(child.file).id, [each.id for each in folder.newest_first()]) == (child.id, [parent.id])
+    with pytest.raises(NotFound):
+        folder.find(child.id)
+    assert conversations(None).new_of_subagent(conversations(None).new()).file is None

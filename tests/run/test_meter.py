@@ -27,6 +27,7 @@ from tildone.host.events import (
 )
 from tildone.host.messages import AssistantMessage, UserMessage
 from tildone.host.stream_events import BlockDelta, BlockKind
+from tildone.host.subagents import SUBAGENT_USAGE
 from tildone.kit.definition import text_result
 from tildone.kit.text import display_width
 
@@ -85,6 +86,16 @@ def test_the_activity_follows_the_events() -> None:
     for event, activity in steps:
         meter.feed(event)
         assert meter.activity is activity, event
+
+
+def test_the_usage_of_subagents_is_added() -> None:
+    meter, _ = fed(answer(Usage(input=100, output=10)))
+
+    for _ in range(2):
+        meter.feed(CustomEvent(SUBAGENT_USAGE, {"usage": encode_usage(Usage(input=1000, output=20))}))
+    meter.feed(CustomEvent(SUBAGENT_USAGE, {}))
+
+    assert meter.figures() == ["2.1k in", "50 out"]
 
 
 def test_time_is_counted_while_the_agent_works() -> None:

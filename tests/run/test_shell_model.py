@@ -124,6 +124,29 @@ def test_it_speaks_the_dialect_whose_tools_it_is_offered(dialect: str, call: tup
     assert talk.call() == call
 
 
+def test_it_searches_once_for_the_tools_of_a_dialect_that_have_to_be_found() -> None:
+    """The plan is checked afterwards as at the start of a run."""
+    talk = Talk("A: `a`", tools=("bash", "find_tools"))
+
+    assert talk.call() == ("find_tools", {"query": "todo"})
+    talk.gives("Found 1 tool")
+    with pytest.raises(ModelFailure, match="needs the todo tools"):
+        talk.next()
+    talk.tools = tuple(ToolSpec(name, "", {}) for name in TOOLS["phased"])
+    assert talk.call() == ("todo_write", {"ops": [{"op": "start", "task": "A: `a`"}]})
+
+
+def test_a_search_does_not_hide_that_a_task_has_no_command() -> None:
+    talk = Talk("A: `a`", "B", tools=("bash", "find_tools"))
+
+    talk.call()
+    talk.gives("Found 1 tool")
+    talk.tools = tuple(ToolSpec(name, "", {}) for name in TOOLS["phased"])
+
+    with pytest.raises(ModelFailure, match="#2 B"):
+        talk.next()
+
+
 def test_a_task_in_progress_comes_first_and_is_not_started_again() -> None:
     talk = Talk("A: `a`", Task("B: `b`", Status.IN_PROGRESS))
 

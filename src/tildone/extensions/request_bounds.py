@@ -1,5 +1,6 @@
 """Bounds on the requests of the host's agent: a model that only calls tools never stops, so the gate never sees it.
 
+The requests of subagents count, too, except in the bound on requests without progress: their work is not in the plan.
 Requests are counted since a person last spoke, and since the last progress of the plan (`loop.progress`). The time
 since a person last spoke is bounded as well. At a bound the turn is aborted before the next request, the session
 records which one it was, and the person is told how to go on.
@@ -16,7 +17,7 @@ from tildone.extensions.restoring import OpenSession
 from tildone.host.events import TurnStart
 from tildone.host.extension_api import ExtensionAPI
 from tildone.host.extension_context import ExtensionContext
-from tildone.host.extension_events import ConversationStart, PersonSpoke
+from tildone.host.extension_events import ConversationStart, PersonSpoke, SubagentTurn
 from tildone.log.events import Bound, Ledger
 from tildone.loop.decision import MS_PER_HOUR
 from tildone.loop.progress import progress_of
@@ -48,6 +49,7 @@ class RequestBounds:
         self.api.on(ConversationStart, self.open)
         self.api.on(PersonSpoke, self.restart)
         self.api.on(TurnStart, self.count)
+        self.api.on(SubagentTurn, self.count_of_subagent)
 
     def open(self, _event: ConversationStart, ctx: ExtensionContext) -> None:
         """Open the session of the conversation's plan."""
@@ -69,13 +71,22 @@ class RequestBounds:
         with suppress(StoreError):
             self._look_for_progress(self._session.plan)
         self._total, self._idle = self._total + 1, self._idle + 1
-        patience = self._session.patience
+        self._check_bounds(self._session, ctx)
+
+    def _check_bounds(self, session: Session, ctx: ExtensionContext) -> None:
+        patience = session.patience
         if self._total > patience.requests:
-            self._end(self._session, Bound.REQUESTS, patience.requests, ctx)
+            self._end(session, Bound.REQUESTS, patience.requests, ctx)
         elif self._idle > patience.idle_requests:
-            self._end(self._session, Bound.IDLE_REQUESTS, patience.idle_requests, ctx)
+            self._end(session, Bound.IDLE_REQUESTS, patience.idle_requests, ctx)
         elif 0 < patience.hours * MS_PER_HOUR <= ctx.now() - self._began:
-            self._end(self._session, Bound.HOURS, patience.hours, ctx)
+            self._end(session, Bound.HOURS, patience.hours, ctx)
+
+    def count_of_subagent(self, _event: SubagentTurn, ctx: ExtensionContext) -> None:
+        """Count a request of a subagent, and abort the agent's turn, and its subagents with it, at a bound."""
+        if self._session is not None:
+            self._total += 1
+            self._check_bounds(self._session, ctx)
 
     def _look_for_progress(self, plan: Plan) -> None:
         if plan == self._plan:

@@ -18,7 +18,13 @@ from tildone.extensions.restoring import OpenSession
 from tildone.host.events import TurnStart
 from tildone.host.extension_api import ExtensionAPI
 from tildone.host.extension_context import ExtensionContext
-from tildone.host.extension_events import BlockCall, ConversationEnd, ConversationStart, ToolCallRequest
+from tildone.host.extension_events import (
+    BlockCall,
+    ConversationEnd,
+    ConversationStart,
+    SubagentTurn,
+    ToolCallRequest,
+)
 from tildone.log.events import Directive
 from tildone.session import Session
 
@@ -44,6 +50,7 @@ class Steering:
         """Register the event handlers."""
         self.api.on(ConversationStart, self.register_agent)
         self.api.on(TurnStart, self.check_directive)
+        self.api.on(SubagentTurn, self.check_directive)
         self.api.on(ToolCallRequest, self.check_directive)
         self.api.on(ConversationEnd, self.remove_agent)
 
@@ -66,7 +73,9 @@ class Steering:
             with suppress(StoreError):
                 self._agents.remove(self._id)
 
-    def check_directive(self, _event: TurnStart | ToolCallRequest, ctx: ExtensionContext) -> BlockCall | None:
+    def check_directive(
+        self, _event: TurnStart | SubagentTurn | ToolCallRequest, ctx: ExtensionContext
+    ) -> BlockCall | None:
         """Abort the turn if the agent was told to stop."""
         if self._session is None or self._session.state.directive is not Directive.STOP:
             return None

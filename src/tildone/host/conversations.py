@@ -12,6 +12,9 @@ from tildone.host.transcript import Transcript
 from tildone.host.wire import JsonObject
 from tildone.stores.pi.session_file import SessionFile, file_name, header, load, newest_files
 
+SUBAGENTS = "subagents"
+"""The folder of the conversations of subagents, below that of the others."""
+
 
 class Conversations:
     """Opens transcripts in a folder, or in memory if there is no folder."""
@@ -27,7 +30,13 @@ class Conversations:
     def new(self, parent: str | None = None) -> Transcript:
         """Return a new, empty conversation."""
         first = header(self._new_conversation_id(), self.cwd, self._now(), parent)
-        return self._opened(first, [], self._path(first))
+        return self._opened(first, [], self._path(first, self.folder))
+
+    def new_of_subagent(self, parent: Transcript) -> Transcript:
+        """Return a new conversation of a subagent, in another folder: it is never the latest, nor found by its id."""
+        first = header(self._new_conversation_id(), self.cwd, self._now(), parent.file)
+        folder = os.path.join(self.folder, SUBAGENTS) if self.folder else None
+        return self._opened(first, [], self._path(first, folder))
 
     def latest(self) -> Transcript | None:
         """Return the conversation that was written to last."""
@@ -76,8 +85,8 @@ class Conversations:
         made.adopt(_before(source, entry))
         return made, text_of(entry.body.message)
 
-    def _path(self, first: JsonObject) -> str | None:
-        return os.path.join(self.folder, file_name(first["id"], first["timestamp"])) if self.folder else None
+    def _path(self, first: JsonObject, folder: str | None) -> str | None:
+        return os.path.join(folder, file_name(first["id"], first["timestamp"])) if folder else None
 
     def _opened(
         self, first: JsonObject, records: list[JsonObject], path: str | None, *, exists: bool = False

@@ -64,6 +64,11 @@ class ExtensionContext:
         return self._runtime.ui
 
     @property
+    def permission_scope(self) -> str:
+        """The id of the conversation in which the person grants permissions; a subagent has those of its parent."""
+        return self._runtime.permission_scope
+
+    @property
     def cwd(self) -> str:
         """The working directory."""
         return self._runtime.cwd

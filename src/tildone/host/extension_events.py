@@ -90,6 +90,14 @@ class ToolResultReady:
 
 
 @value
+class SubagentTurn:
+    """A subagent is about to make a request to the model. The id is that of the call that started it."""
+
+    type = "subagent_turn"
+    call_id: str
+
+
+@value
 class BeforeSettle:
     """The run is about to settle. Reply with `KeepGoing`."""
 
@@ -108,6 +116,7 @@ Inquiry = (
     | ContextRequest
     | ToolCallRequest
     | ToolResultReady
+    | SubagentTurn
     | BeforeSettle
 )
 ExtensionEvent = AgentEvent | Inquiry

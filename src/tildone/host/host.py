@@ -16,16 +16,17 @@ from tildone.host.extension_context import ExtensionContext
 from tildone.host.extension_events import BranchChange, ConversationEnd, ConversationStart, Interruption, PersonSpoke
 from tildone.host.messages import CustomMessage, DeveloperMessage, UserMessage, stamped
 from tildone.host.model import Model
-from tildone.host.pending_work import PendingWork
+from tildone.host.pending_work import PendingWork, event_loop_timer
 from tildone.host.registrations import restorer
 from tildone.host.retry import RetryPolicy
 from tildone.host.runtime import After, Cancel, Delivery, QueuedMessage, Runtime
 from tildone.host.tool_execution import ToolExecutor
+from tildone.host.tools.yield_result import yield_tool
 from tildone.host.transcript import Transcript
 from tildone.host.turn_loop import Run, remember
 from tildone.host.ui import UI, NoUI
 from tildone.host.wire import JsonValue
-from tildone.kit.definition import ToolDefinition
+from tildone.kit.definition import ToolDefinition, ToolResult
 from tildone.kit.signal import AbortController, AbortSignal
 
 Extension = Callable[[ExtensionAPI], None]
@@ -51,7 +52,10 @@ class Host:
         retry: RetryPolicy | None = None,
         preamble: str | None = None,
         after: After | None = None,
+        include_yield: bool = False,
+        permission_scope: str | None = None,
     ) -> None:
+        """Create the host: with `include_yield`, of a subagent; `permission_scope` is the conversation it belongs to."""
         self.runtime = Runtime(
             model=model,
             transcript=transcript,
@@ -62,6 +66,8 @@ class Host:
             after=after or event_loop_timer,
             retry=retry or RetryPolicy(),
             preamble=preamble,
+            include_yield=include_yield,
+            permission_scope=permission_scope,
         )
         self.ctx = ExtensionContext(self.runtime)
         self.dispatcher = Dispatcher(self.ctx)
@@ -70,6 +76,8 @@ class Host:
         self._run: Run | None = None
         for tool in tools:
             self.runtime.add_tool(tool)
+        if include_yield:
+            self.runtime.add_tool(yield_tool(self.runtime.end_with))
 
     @property
     def model(self) -> Model:
@@ -100,6 +108,11 @@ class Host:
     def pending(self) -> PendingWork:
         """Work that will start without the person, such as a countdown."""
         return self.runtime.pending
+
+    @property
+    def yielded(self) -> ToolResult | None:
+        """The result with which a subagent has ended."""
+        return self.runtime.yielded
 
     @property
     def is_running(self) -> bool:
@@ -265,6 +278,8 @@ class Host:
         self._publish_queues()
 
     def _begin(self, opening: QueuedMessage) -> None:
+        if self.yielded is not None:
+            return  # a subagent that has ended is not continued
         controller = self.runtime.controller = AbortController()
         self._run = Run(self.runtime, self.dispatcher, self._executor, [opening], controller.signal)
         self.runtime.task = asyncio.get_running_loop().create_task(self._run.complete())
@@ -281,8 +296,3 @@ class Host:
 
 async def _ended(work: asyncio.Future[None]) -> None:
     await asyncio.wait({work})
-
-
-def event_loop_timer(delay_ms: int, callback: Callable[[], None]) -> Cancel:
-    """Call back after a delay, on the running event loop; call the returned function to cancel."""
-    return asyncio.get_running_loop().call_later(delay_ms / 1000, callback).cancel

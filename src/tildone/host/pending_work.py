@@ -1,4 +1,4 @@
-"""Tracks work that keeps a run alive while no turn is running, such as a countdown to the next turn."""
+"""Work that keeps a run alive while no turn is running, such as a countdown to the next turn, and its timer."""
 
 from __future__ import annotations
 
@@ -33,3 +33,8 @@ class PendingWork:
     async def released(self) -> None:
         """Wait until nothing is pending."""
         await self._none.wait()
+
+
+def event_loop_timer(delay_ms: int, callback: Callable[[], None]) -> Callable[[], None]:
+    """Call back after a delay, on the running event loop; call the returned function to cancel."""
+    return asyncio.get_running_loop().call_later(delay_ms / 1000, callback).cancel

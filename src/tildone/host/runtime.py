@@ -11,9 +11,10 @@ from tildone.host.messages import CustomMessage, DeveloperMessage, Message, User
 from tildone.host.model import Model
 from tildone.host.pending_work import PendingWork
 from tildone.host.retry import RetryPolicy
+from tildone.host.tool_search import FIND_TOOLS, find_tools, found_tools
 from tildone.host.transcript import Transcript
 from tildone.host.ui import UI
-from tildone.kit.definition import ToolDefinition
+from tildone.kit.definition import ToolDefinition, ToolResult
 from tildone.kit.signal import AbortController, AbortSignal
 from tildone.kit.validation import validated
 
@@ -86,6 +87,8 @@ class Runtime:
         after: After,
         retry: RetryPolicy,
         preamble: str | None,
+        include_yield: bool = False,
+        permission_scope: str | None = None,
     ) -> None:
         self.model = model
         self.transcript = transcript
@@ -96,6 +99,9 @@ class Runtime:
         self.after = after
         self.retry = retry
         self.preamble = preamble
+        self.include_yield = include_yield
+        self.yielded: ToolResult | None = None
+        self._permission_scope = permission_scope
         self.tools: dict[str, ToolDefinition] = {}
         self.inactive: set[str] = set()
         self.queues = MessageQueues()
@@ -118,13 +124,42 @@ class Runtime:
         if self.controller is not None:
             self.controller.abort(reason)
 
+    @property
+    def permission_scope(self) -> str:
+        """The conversation in which the person has granted permissions: that of the agent that is no subagent."""
+        return self._permission_scope or self.transcript.id
+
+    def end_with(self, result: ToolResult) -> None:
+        """End the run of a subagent with this result, once the calls of its answer are executed."""
+        self.yielded = result
+
     def add_tool(self, tool: ToolDefinition) -> None:
-        """Register a tool; it replaces one of the same name."""
-        self.tools[tool.name] = validated(tool)
+        """Register a tool; it replaces one of the same name. A subagent has only tools that are inherited."""
+        checked = validated(tool)
+        if tool.inherit or not self.include_yield:
+            self.tools[tool.name] = checked
 
     def active_tools(self) -> list[ToolDefinition]:
-        """Return the tools that are offered to the model."""
+        """Return the tools that the model can call."""
         return [tool for name, tool in self.tools.items() if name not in self.inactive]
+
+    def offered_tools(self) -> list[ToolDefinition]:
+        """Return the tools of the next request: the active ones that need not be found, and the search for the rest."""
+        active = self.active_tools()
+        if not any(tool.discoverable for tool in active):
+            return active
+        found = found_tools(self.transcript)
+        hidden = [tool for tool in active if tool.discoverable and tool.name not in found]
+        offered = [tool for tool in active if not tool.discoverable or tool.name in found]
+        return [*offered, find_tools(hidden)] if hidden and FIND_TOOLS not in self.tools else offered
+
+    def callable_tool(self, name: str) -> ToolDefinition | None:
+        """Return the tool that a call names; None if there is no such tool, or it is not active."""
+        active = self.active_tools()
+        discoverable = [tool for tool in active if tool.discoverable]
+        if name == FIND_TOOLS and name not in self.tools and discoverable:
+            return find_tools(discoverable)
+        return next((tool for tool in active if tool.name == name), None)
 
 
 def _texts(queue: Iterable[Message]) -> list[str]:

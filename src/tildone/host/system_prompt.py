@@ -11,6 +11,11 @@ PREAMBLE = (
     "and stop when it is done."
 )
 
+SUBAGENT_PREAMBLE = (
+    "You are a subagent: another agent has given you one task, and nobody else reads what you write. Work on it with "
+    "the tools you have, and on nothing else. When it is done, call yield with a complete report."
+)
+
 
 def system_prompt(tools: Sequence[ToolDefinition], cwd: str, *, preamble: str = PREAMBLE) -> str:
     """Return the system prompt for these tools; a guideline that several of them share appears once."""

@@ -55,9 +55,9 @@ class ToolExecutor:
         return tool_result_message(call, result, is_error=is_error, at=self._runtime.now())
 
     async def _outcome(self, call: ToolCallBlock, signal: AbortSignal) -> tuple[ToolResult, bool]:
-        tool = self._runtime.tools.get(call.name)
-        if tool is None or tool.name in self._runtime.inactive:
-            known = ", ".join(offered.name for offered in self._runtime.active_tools())
+        tool = self._runtime.callable_tool(call.name)
+        if tool is None:
+            known = ", ".join(offered.name for offered in self._runtime.offered_tools())
             return error_result(f"Error: unknown tool {call.name!r}; known are {known}"), True
         arguments, wrong = _read(tool, arguments_of(call))
         if wrong:

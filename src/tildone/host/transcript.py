@@ -145,9 +145,13 @@ class Transcript:
 
     def called_tools(self) -> list[str]:
         """Return the names of the tools whose results are on this branch, oldest first."""
+        return [result.tool_name for result in self.tool_results()]
+
+    def tool_results(self) -> list[ToolResultMessage]:
+        """Return the results of tools on this branch, oldest first; those before a compaction, too."""
         bodies = [entry.body for entry in self.branch()]
         messages = [body.message for body in bodies if isinstance(body, MessageEntry)]
-        return [message.tool_name for message in messages if isinstance(message, ToolResultMessage)]
+        return [message for message in messages if isinstance(message, ToolResultMessage)]
 
     def _add(self, entry: Entry) -> None:
         self._entries[entry.id] = entry

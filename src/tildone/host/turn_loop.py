@@ -2,7 +2,8 @@
 
 Theory of operation. A run is a loop of *turns*. In a turn the waiting messages are added to the conversation, the model
 is called, its tool calls are executed, and the results are added. The loop ends when an answer calls no tool and
-nothing is queued. Three things can go wrong, and the conversation stays complete in each case:
+nothing is queued, or when a subagent has called `yield`. Three things can go wrong, and the
+conversation stays complete in each case:
 
 - *The request fails.* The failure is recorded as an assistant message with the stop reason `error`. If it is transient,
   the retry policy decides whether and when to try again.
@@ -18,6 +19,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+from collections.abc import Sequence
 
 from tildone.host.content import Usage
 from tildone.host.dispatcher import Dispatcher
@@ -61,6 +63,7 @@ from tildone.host.runtime import Runtime
 from tildone.host.stream_events import AnswerDone
 from tildone.host.system_prompt import PREAMBLE, system_prompt
 from tildone.host.tool_execution import ToolExecutor
+from tildone.kit.definition import ToolDefinition
 from tildone.kit.signal import Aborted, AbortSignal
 
 
@@ -82,7 +85,7 @@ class Run:
         self._signal = signal
         self._added: list[Message] = []
         self._failure: ModelFailure | None = None
-        self._system = ""
+        self._given_system: str | None = None
         self.at_work = True
 
     async def complete(self) -> None:
@@ -96,7 +99,7 @@ class Run:
             await self._dispatcher.emit(AgentEnd(self._added, again))
             if not again:
                 self._report_retries(last, attempt)
-                if await self._keeps_going(last):
+                if self._runtime.yielded is None and await self._keeps_going(last):
                     attempt = 0
                     continue
                 break
@@ -114,18 +117,20 @@ class Run:
         return bool(self._opening) and not self._signal.aborted
 
     async def _prepare(self) -> None:
-        """Build the system prompt, and add the messages of extensions and of the queue to this prompt."""
+        """Let extensions replace the system prompt, and add their messages and those of the queue to this prompt."""
         runtime = self._runtime
-        self._system = system_prompt(runtime.active_tools(), runtime.cwd, preamble=runtime.preamble or PREAMBLE)
-        event = BeforeAgentStart(text_of(self._opening[0]), self._system)
+        event = BeforeAgentStart(text_of(self._opening[0]), self._system_prompt(runtime.offered_tools()))
         for reply in await self._dispatcher.emit(event):
             match reply:
                 case AgentStartReply(message, system):
                     if message is not None:
                         self._opening.append(stamped(message, runtime.now()))
-                    self._system = self._system if system is None else system
+                    self._given_system = self._given_system if system is None else system
         while runtime.queues.next_turn:
             self._opening.append(runtime.queues.next_turn.popleft())
+
+    def _system_prompt(self, tools: Sequence[ToolDefinition]) -> str:
+        return system_prompt(tools, self._runtime.cwd, preamble=self._runtime.preamble or PREAMBLE)
 
     async def _turns(self) -> AssistantMessage:
         """Run turns until the model stops or fails, and return its last message."""
@@ -141,7 +146,7 @@ class Run:
             for result in results:
                 await self._add(result)
             await self._dispatcher.emit(TurnEnd(answer, results))
-            if answer.failed:
+            if answer.failed or self._runtime.yielded is not None:
                 return answer
             self._opening = [] if self._signal.aborted else self._queued(stopped=not results)
             if not results and not self._opening:
@@ -173,8 +178,10 @@ class Run:
     async def _streamed(self) -> AssistantMessage:
         runtime = self._runtime
         self._signal.raise_if_aborted()
-        tools = tuple(ToolSpec(tool.name, tool.description, tool.parameters) for tool in runtime.active_tools())
-        request = ChatRequest(self._system, await self._context(), tools)
+        offered = runtime.offered_tools()
+        tools = tuple(ToolSpec(tool.name, tool.description, tool.parameters) for tool in offered)
+        system = self._system_prompt(offered) if self._given_system is None else self._given_system
+        request = ChatRequest(system, await self._context(), tools)
         answer: AssistantMessage | None = None
         async with contextlib.aclosing(runtime.model.stream(request, self._signal)) as stream:
             async for event in stream:

@@ -23,6 +23,7 @@ from tildone.host.messages import (
     tool_calls,
 )
 from tildone.host.runtime import Delivery
+from tildone.host.subagents import usage_of_subagents
 from tildone.host.transcript import Transcript
 
 Record = dict[str, Any]
@@ -128,13 +129,16 @@ class Commands:
         usage = Usage()
         for answer in answers:
             usage = add_usage(usage, answer.usage)
+        results = [message for message in messages if isinstance(message, ToolResultMessage)]
+        for result in results:
+            usage = add_usage(usage, usage_of_subagents(result))
         return {
             "sessionFile": transcript.file,
             "sessionId": transcript.id,
             "userMessages": sum(isinstance(message, UserMessage) for message in messages),
             "assistantMessages": len(answers),
             "toolCalls": sum(len(tool_calls(answer)) for answer in answers),
-            "toolResults": sum(isinstance(message, ToolResultMessage) for message in messages),
+            "toolResults": len(results),
             "totalMessages": len(messages),
             "tokens": {
                 "input": usage.input,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 from tildone.agents.identity import AgentId
 from tildone.agents.worktree import fingerprint
@@ -17,8 +18,10 @@ from tildone.host.conversations import Conversations
 from tildone.host.host import Extension, Host
 from tildone.host.model import Model
 from tildone.host.shell_model import ShellModel
+from tildone.host.subagents import Subagents
 from tildone.host.tools import builtin_tools
 from tildone.host.tools.permissions import PermissionPolicy
+from tildone.host.tools.task import task_tool
 from tildone.host.transcript import Transcript
 from tildone.host.ui import UI
 from tildone.ids import new_conversation_id, now
@@ -26,6 +29,7 @@ from tildone.log.events import Author
 from tildone.log.store import Store
 from tildone.session import Session
 from tildone.wiring import dialect_of_session, open_agents, open_session
+from tildone.wiring.subagents import SubagentOpener
 
 AGENT = "tildone"
 """What the host is called where agents are named, in place of an integration."""
@@ -61,10 +65,12 @@ def open_host(  # noqa: PLR0913  everything a host stands on comes in by name
     mode: str,
     ui: UI | None = None,
     policy: PermissionPolicy | None = None,
+    conversations: Conversations | None = None,
 ) -> Host:
     """Return a host for one conversation, with the extension of its dialect.
 
-    With a policy it has the built-in tools. The plan is in the store, in the session that the settings name; every
+    With a policy it has the built-in tools; a language model also has subagents, whose conversations are among
+    `conversations`. The plan is in the store, in the session that the settings name; every
     conversation of the project works on it.
 
     Raises:
@@ -73,11 +79,15 @@ def open_host(  # noqa: PLR0913  everything a host stands on comes in by name
     name = _dialect_name(settings, store, transcript, model)
     tools = builtin_tools(policy, lambda _conversation: open_session(settings, BY_HAND, store).plan) if policy else ()
     host = Host(model=model, transcript=transcript, cwd=cwd, now=now, ui=ui, mode=mode, tools=tools)
-    plan, steered = _extension(settings, name, store, host), _steering(settings, store)
+    plan, steered = _extension(name, store, settings, host, None), _steering(settings, store)
     bounded = request_bounds(lambda _conversation: open_session(settings, BY_HAND, store))
     failures = host.load([(name, plan), ("steering", steered), ("request bounds", bounded)])
     if failures:
         raise TildoneError(f"the {failures[0].extension} extension cannot be loaded: {failures[0].error}")
+    if policy and conversations and not isinstance(model, ShellModel):
+        plan_extension = partial(_extension, name, store)
+        opener = SubagentOpener(settings, store, conversations, host, lambda: _agent_id(host), plan_extension)
+        host.runtime.add_tool(task_tool(Subagents(host, opener.open)))
     return host
 
 
@@ -97,11 +107,15 @@ def dialect_of_conversation(transcript: Transcript) -> str | None:
     return next((name for tool in reversed(transcript.called_tools()) if (name := dialect_of_tool(tool))), None)
 
 
-def _extension(settings: Settings, name: str, store: Store, host: Host) -> Extension:
+def _extension(name: str, store: Store, settings: Settings, host: Host, agent: AgentId | None) -> Extension:
+    """Return the extension of a dialect. Without `agent`, the agent is that of the host's conversation."""
     dialect = dialect_named(name)
 
+    def author() -> Author:
+        return Author(agent=str(agent or _agent_id(host)), model=f"{host.model.provider}:{host.model.id}")
+
     def session(_conversation: str) -> Session:
-        opened = open_session(settings, dialect, store, lambda: _author(host))
+        opened = open_session(settings, dialect, store, author)
         ignored = (settings.store.location, settings.agents_dir, settings.session_dir)
         opened.files = lambda: fingerprint(settings.project, ignored)
         return opened
@@ -109,10 +123,9 @@ def _extension(settings: Settings, name: str, store: Store, host: Host) -> Exten
     return extension_of(dialect, session, settings)
 
 
-def _author(host: Host) -> Author:
-    """Return the host as the author of events: its conversation, and the model that answers now."""
-    agent = AgentId(AGENT, host.transcript.id)
-    return Author(agent=str(agent), model=f"{host.model.provider}:{host.model.id}")
+def _agent_id(host: Host) -> AgentId:
+    """Return the agent of the host's conversation, which may change."""
+    return AgentId(AGENT, host.transcript.id)
 
 
 def _steering(settings: Settings, store: Store) -> Extension:

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from tildone.host.extension_context import ExtensionContext
-from tildone.host.host import event_loop_timer
 from tildone.host.model import ChatRequest
+from tildone.host.pending_work import event_loop_timer
 from tildone.host.permission_request import PermissionAnswer, PermissionReply, PermissionRequest
 from tildone.host.retry import RetryPolicy
 from tildone.host.runtime import Runtime

@@ -51,7 +51,7 @@ VERBS: VerbTable = Registry(
                 Option("allow-write", "PATTERN", "Change matching files without asking ('src/*', '*'); repeatable."),
                 Option("pass-env", "NAME", "Give commands this secret environment variable; repeatable."),
                 Option("outside", "", "Allow reading and writing files outside the working folder."),
-                Option("no-builtin-tools", "", "Disable the tools read, write, edit and bash."),
+                Option("no-builtin-tools", "", "Disable the tools read, write, edit, bash and task."),
                 Option(
                     "extension",
                     "FILE|MODULE",

@@ -23,6 +23,7 @@ from tildone.host.events import (
 )
 from tildone.host.messages import AssistantMessage
 from tildone.host.stream_events import BlockDelta, BlockKind
+from tildone.host.subagents import SUBAGENT_USAGE
 
 CHARACTERS_PER_TOKEN = 4
 """For the estimate of an answer's tokens until the provider reports them."""
@@ -89,6 +90,9 @@ class RunMeter:
                 used = fields.get("usage")
                 self._add(decode_usage(used) if isinstance(used, dict) else None)
                 self._end_work()
+            case CustomEvent(type=kind, fields=fields) if kind == SUBAGENT_USAGE:
+                used = fields.get("usage")
+                self._add(decode_usage(used) if isinstance(used, dict) else None)
             case AgentEnd():
                 self._end_work()
             case _:

@@ -101,6 +101,7 @@ class RunSetup:
             mode=arguments.mode,
             ui=ui,
             policy=_policy(arguments.given),
+            conversations=self.conversations,
         )
         self._host = host
         options = options_of_run(arguments.given, arguments.settings)

@@ -15,12 +15,17 @@ from tildone.core.plan import Plan
 from tildone.dialects import DIALECTS, dialect_named, tools_of
 from tildone.dialects.base import Dialect
 from tildone.host.content import TextBlock, ToolCallBlock
-from tildone.host.messages import StopReason, ToolResultMessage, assistant_message
+from tildone.host.messages import ModelMessage, StopReason, ToolResultMessage, assistant_message, tool_calls
 from tildone.host.model import ChatRequest, ModelFailure
 from tildone.host.shell_model.driver import Driver, FinalAnswer
 from tildone.host.stream_events import AnswerDone, BlockDelta, BlockEnd, BlockEvent, BlockKind, BlockStart, StreamEvent
+from tildone.host.tool_search import FIND_TOOLS
 from tildone.kit.signal import AbortSignal
 from tildone.log import codec
+from tildone.typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tildone.dialects.base import ToolCall
 
 DELTA_CHARACTERS = 24
 
@@ -60,20 +65,35 @@ class ShellModel:
         """Nothing to close."""
 
     def _answer(self, request: ChatRequest) -> TextBlock | ToolCallBlock:
-        step = Driver(self._plan(), _offered_dialect(request), self._taken).next_step(request.messages)
+        step = self._step(request)
         if isinstance(step, FinalAnswer):
             return TextBlock(step.text)
         calls = sum(isinstance(message, ToolResultMessage) for message in request.messages)
         return ToolCallBlock(f"call_{calls + 1}", *step)
 
+    def _step(self, request: ChatRequest) -> ToolCall | FinalAnswer:
+        """Return the driver's next step. Tools that have to be found are searched for first, once."""
+        steps = [message for message in request.messages if not _is_search(message)]
+        dialect = _offered_dialect(request)
+        if dialect is not None:
+            return Driver(self._plan(), dialect, self._taken).next_step(steps)
+        if FIND_TOOLS in {tool.name for tool in request.tools} and len(steps) == len(request.messages):
+            return FIND_TOOLS, {"query": "todo"}
+        raise ModelFailure("the shell model needs the todo tools of one dialect", transient=False)
 
-def _offered_dialect(request: ChatRequest) -> Dialect:
+
+def _offered_dialect(request: ChatRequest) -> Dialect | None:
     """Return the dialect whose tools are all offered."""
     offered = {tool.name for tool in request.tools}
     name = next((name for name in DIALECTS if offered.issuperset(tools_of(name))), None)
-    if name is None:
-        raise ModelFailure("the shell model needs the todo tools of one dialect", transient=False)
-    return dialect_named(name)
+    return None if name is None else dialect_named(name)
+
+
+def _is_search(message: ModelMessage) -> bool:
+    """Return whether a message is a search for tools, or its result."""
+    if isinstance(message, ToolResultMessage):
+        return message.tool_name == FIND_TOOLS
+    return any(call.name == FIND_TOOLS for call in tool_calls(message))
 
 
 def _block_events(block: TextBlock | ToolCallBlock) -> Iterator[BlockEvent]:

@@ -78,7 +78,7 @@ class _Refusal:
 
 
 class _Grants:
-    """What the person has allowed in one conversation: patterns for commands and files, and single actions."""
+    """What the person has allowed in one conversation and its subagents: patterns and single actions."""
 
     def __init__(self) -> None:
         self.commands: tuple[str, ...] = ()
@@ -233,7 +233,7 @@ class PermissionGuard:
             return reply
 
     def _granted(self, ctx: ExtensionContext) -> _Grants:
-        return self._grants.setdefault(ctx.conversation.id, _Grants())
+        return self._grants.setdefault(ctx.permission_scope, _Grants())
 
 
 def _with_target(path: str, real: str) -> str:

@@ -55,7 +55,7 @@ class Host:
         include_yield: bool = False,
         permission_scope: str | None = None,
     ) -> None:
-        """Create the host: with `include_yield`, of a subagent; `permission_scope` is the conversation it belongs to."""
+        """Create the host: with `include_yield`, of a subagent; `permission_scope` is the conversation it is in."""
         self.runtime = Runtime(
             model=model,
             transcript=transcript,

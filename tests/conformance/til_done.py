@@ -258,7 +258,7 @@ def done(work: Awaitable[Any]) -> Any:
 
 
 def wrong(tool: ToolDefinition, arguments: Any) -> Sequence[SchemaProblem]:
-    return schema_problems(tool.parameters, coerce_arguments(tool.parameters, arguments))
+    return schema_problems(tool.schema, coerce_arguments(tool.schema, arguments))
 
 
 def decision_word(decision: Decision) -> str:

@@ -9,13 +9,13 @@ from enum import Enum
 
 from tildone.host.messages import CustomMessage, DeveloperMessage, Message, UserMessage, text_of
 from tildone.host.model import Model
+from tildone.host.parameters import served
 from tildone.host.pending_work import PendingWork
 from tildone.host.retry import RetryPolicy
 from tildone.host.transcript import Transcript
 from tildone.host.ui import UI
 from tildone.kit.definition import ToolDefinition
 from tildone.kit.signal import AbortController, AbortSignal
-from tildone.kit.validation import validated
 
 QueuedMessage = UserMessage | CustomMessage | DeveloperMessage
 Cancel = Callable[[], None]
@@ -119,8 +119,12 @@ class Runtime:
             self.controller.abort(reason)
 
     def add_tool(self, tool: ToolDefinition) -> None:
-        """Register a tool; it replaces one of the same name."""
-        self.tools[tool.name] = validated(tool)
+        """Register a tool; it replaces one of the same name.
+
+        Raises:
+            InvalidDefinition: the definition is not valid.
+        """
+        self.tools[tool.name] = served(tool)
 
     def active_tools(self) -> list[ToolDefinition]:
         """Return the tools that are offered to the model."""

@@ -17,10 +17,11 @@ from tildone.host.events import ToolExecutionEnd, ToolExecutionStart, ToolExecut
 from tildone.host.extension_context import ExtensionContext
 from tildone.host.extension_events import BlockCall, ChangeArguments, ReplaceResult, ToolCallRequest, ToolResultReady
 from tildone.host.messages import ToolResultMessage, tool_result_message
+from tildone.host.parameters import checked
 from tildone.host.runtime import Runtime
 from tildone.host.wire import JsonValue
 from tildone.kit.definition import ToolDefinition, ToolResult, error_result
-from tildone.kit.schema import SchemaProblem, coerce_arguments, schema_problems, without_nulls
+from tildone.kit.schema import SchemaProblem, without_nulls
 from tildone.kit.signal import Aborted, AbortSignal
 
 
@@ -89,9 +90,7 @@ class ToolExecutor:
 
 def _read(tool: ToolDefinition, arguments: JsonValue) -> tuple[JsonValue, Sequence[SchemaProblem]]:
     """Return the arguments in the form that the tool expects, and the problems with them."""
-    arguments = without_nulls(tool.parameters, arguments)
     if tool.interpret is not None:
-        return tool.interpret(arguments)
-    if not tool.strict:
-        arguments = coerce_arguments(tool.parameters, arguments)
-    return arguments, schema_problems(tool.parameters, arguments) or tool.demands(arguments)
+        return tool.interpret(without_nulls(tool.schema, arguments))
+    arguments, wrong = checked(tool.schema, arguments, strict=tool.strict)
+    return arguments, wrong or tool.demands(arguments)

@@ -173,7 +173,7 @@ class Run:
     async def _streamed(self) -> AssistantMessage:
         runtime = self._runtime
         self._signal.raise_if_aborted()
-        tools = tuple(ToolSpec(tool.name, tool.description, tool.parameters) for tool in runtime.active_tools())
+        tools = tuple(ToolSpec(tool.name, tool.description, tool.schema) for tool in runtime.active_tools())
         request = ChatRequest(self._system, await self._context(), tools)
         answer: AssistantMessage | None = None
         async with contextlib.aclosing(runtime.model.stream(request, self._signal)) as stream:

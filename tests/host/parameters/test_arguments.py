@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
@@ -66,7 +66,6 @@ VALUES = st.recursive(
 )
 
 
-@settings(max_examples=300)
 @given(ROOTS, VALUES)
 def test_the_verdict_is_that_of_the_library(schema: Json, arguments: Any) -> None:
     """On the arguments that `execute` would get; arguments that are valid are passed on unchanged."""

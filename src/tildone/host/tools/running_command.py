@@ -89,7 +89,7 @@ class RunningCommand:
     async def wait(self, seconds: float | None, signal: AbortSignal | None, on_output: Callable[[], None]) -> Ending:
         """Wait until the command exits, or end it on timeout or abort; call `on_output` while output arrives.
 
-        When this returns or raises, the process has ended. Unless it exited by itself, so have all processes it started.
+        When this returns or raises, the process has ended. So have all it started, unless it exited by itself.
         """
         updating = asyncio.ensure_future(self._update(on_output))
         try:

@@ -86,6 +86,12 @@ async def test_a_timeout_kills_the_whole_process_tree(execute: Exec, marked: str
     await wait_until(lambda: not marked_processes(marked))
 
 
+async def test_a_program_may_choose_its_exit_code_when_it_is_ended(execute: Exec) -> None:
+    result = await execute("bash", ["-c", "trap 'echo bye; exit 7' TERM; sleep 7777 & wait"], timeout=0.5)
+
+    assert result == ExecResult("bye\n", "", 7, killed=True)
+
+
 async def test_an_abort_kills_the_whole_process_tree(execute: Exec, marked: str) -> None:
     controller = AbortController()
     running = asyncio.ensure_future(execute("sh", ["-c", "sleep 7777 & sleep 7777"], signal=controller.signal))

@@ -134,3 +134,23 @@ async def test_work_that_the_abort_signal_cancels_is_an_aborted_call() -> None:
 
     [event] = [event for event in told if event["type"] == "tool_execution_end"]
     assert event["result"]["content"][0]["text"] == "Error: aborted"
+
+
+async def test_a_run_that_is_cancelled_while_a_tool_works_stays_cancelled() -> None:
+    begun = asyncio.Event()
+
+    async def run(*_: Any) -> ToolResult:
+        begun.set()
+        await asyncio.Event().wait()
+        return text_result("not reached")
+
+    host, told = host_with(Script([("look", {})]), tool("look", run))
+    await host.prompt("go")
+    await begun.wait()
+    task = host.runtime.task
+    assert task is not None
+    task.cancel()
+    await asyncio.wait({task}, timeout=30)
+
+    assert task.cancelled()
+    assert "tool_execution_end" not in [event["type"] for event in told]

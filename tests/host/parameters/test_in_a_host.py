@@ -137,3 +137,5 @@ def test_the_default_rendering_takes_every_kind_of_schema() -> None:
     [line] = draw(default_call(SEND, args), 100)
 
     assert plain(line) == 'Send: "me" mode=fast size=null extra=1 field tree=0 fields'
+    [line] = draw(default_call(SEND, {"mode": "fast"}), 100)
+    assert plain(line) == "Send: mode=fast"

@@ -48,6 +48,10 @@ class Tree(BaseModel):
     children: list["Tree"] = []
 
 
+class Link(BaseModel):
+    next: "Link | None" = None
+
+
 class Entry(TypedDict):
     path: str
     size: NotRequired[int | None]
@@ -139,6 +143,20 @@ def test_a_model_that_contains_itself_keeps_its_definition() -> None:
     node["properties"] |= {"children": children}  # type: ignore[operator]  # a dict of objects
 
     assert tool_for(Tree).parameters == {**node, "$defs": {"Tree": node}}
+
+
+def test_a_short_definition_that_contains_itself_is_kept_too() -> None:
+    class Chain(BaseModel):
+        first: Link
+
+    link = {"type": "object", "properties": {"next": {"$ref": "#/$defs/Link"}}}
+
+    assert tool_for(Chain).parameters == {
+        "type": "object",
+        "properties": {"first": {"$ref": "#/$defs/Link"}},
+        "required": ["first"],
+        "$defs": {"Link": link},
+    }
 
 
 def test_a_long_definition_that_is_used_twice_stands_once_and_a_short_one_wherever_it_is_used() -> None:

@@ -96,6 +96,7 @@ class RunningCommand:
             ending = await self._ending(seconds, signal)
             if ending is not Ending.EXIT:
                 await self._tree.terminate()
+                # The thread that waits for the exit may report it a moment later.
                 await asyncio.wait({self._exited}, timeout=_EXIT_TIMEOUT_SECONDS)
             await self._drain()
         except BaseException:

@@ -18,6 +18,7 @@ from tildone.host.host import Host
 from tildone.host.message_codec import decode_message, encode_custom
 from tildone.host.messages import CustomMessage, DeveloperMessage
 from tildone.host.model import ChatRequest
+from tildone.host.parameters import checked
 from tildone.host.runtime import Delivery
 from tildone.host.stream_events import StreamEvent
 from tildone.host.transcript import Transcript
@@ -25,7 +26,7 @@ from tildone.host.ui import NoUI
 from tildone.kit.components import Component, RenderOptions
 from tildone.kit.components.drawing import markup
 from tildone.kit.definition import TextContent, ToolDefinition, ToolResult, result_to_json
-from tildone.kit.schema import SchemaProblem, coerce_arguments, schema_problems, without_nulls
+from tildone.kit.schema import SchemaProblem
 from tildone.loop.decision import Decision, GiveUp, GoOn, Rest, RestReason, Turn, Verdict
 from tildone.session import Session
 from tildone.stores.memory import MemoryStore
@@ -258,8 +259,7 @@ def done(work: Awaitable[Any]) -> Any:
 
 
 def wrong(tool: ToolDefinition, arguments: Any) -> Sequence[SchemaProblem]:
-    given = without_nulls(tool.parameters, arguments)
-    return schema_problems(tool.parameters, coerce_arguments(tool.parameters, given))
+    return checked(tool.schema, arguments, strict=tool.strict)[1]
 
 
 def decision_word(decision: Decision) -> str:

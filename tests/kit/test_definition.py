@@ -118,6 +118,7 @@ def test_any_case_names_are_checked_too(name: str) -> None:
         ({"parameters": None}, "schema of an object"),
         ({"parameters": {"type": "object", "properties": ["words"]}}, "properties of parameters"),
         ({"parameters": {"type": "object", "required": ["words"]}}, "properties that it does not describe: words"),
+        ({"parameters": {"type": "object", "required": [5]}}, "properties that it does not describe: 5"),
         ({"prompt_guidelines": "Use it well"}, "tuple of texts"),
         ({"execute": None}, "execute must be called with tool_call_id, params, signal, on_update, ctx"),
         ({"execute": lambda _call, _params: None}, "execute must be called with"),
@@ -127,6 +128,19 @@ def test_an_invalid_definition_is_refused(changes: Mapping[str, Any], complaint:
     """At registration, not at the first call."""
     with pytest.raises(InvalidDefinition, match=complaint):
         validated(replace(ECHO, **changes))
+
+
+@pytest.mark.parametrize(
+    "parameters",
+    [
+        {"type": "object", "required": ["words"], "anyOf": [{"properties": {"words": {"type": "string"}}}]},
+        {"type": "object", "required": 5},
+        EchoParams,
+    ],
+)
+def test_parameters_that_only_the_host_can_check_are_left_to_it(parameters: Any) -> None:
+    """Other keywords may describe a required property, and a class is turned into a schema later."""
+    assert validated(replace(ECHO, parameters=parameters)).parameters is parameters
 
 
 def test_all_problems_are_reported_at_once() -> None:

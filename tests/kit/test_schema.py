@@ -2,7 +2,7 @@
 
 import pytest
 
-from tildone.kit.schema import SchemaProblem, coerce_arguments, schema_problems
+from tildone.kit.schema import SchemaProblem, coerce_arguments, schema_problems, without_nulls
 
 SCHEMA = {
     "type": "object",
@@ -108,3 +108,58 @@ def test_integers_and_strings_are_converted_as_the_schema_asks() -> None:
     }
     assert coerce_arguments(SCHEMA, [1]) == [1]
     assert coerce_arguments(SCHEMA, {"kind": False, "items": None}) == {"kind": False, "items": None}
+
+
+OTHER_SCHEMA = {
+    "type": "object",
+    "required": ["must"],
+    "properties": {
+        "must": {"type": "string"},
+        "either": {"anyOf": [{"type": "integer"}, {"type": "null"}]},
+        "listed": {"type": ["string", "null"]},
+        "referred": {"$ref": "#/$defs/x"},
+        "anything": True,
+        "nothing": False,
+        "null": {"type": "null"},
+        "number": {"type": "integer"},
+        "pair": {"type": "array", "prefixItems": [{"type": "integer"}], "items": {"type": "string"}},
+        "old_pair": {"type": "array", "items": [{"type": "integer"}]},
+        "open": {"type": "array", "items": True},
+        "rows": {"type": "array", "items": {"type": "object", "properties": {"n": {"type": "integer"}}}},
+    },
+    "$defs": {"x": {"type": ["integer", "null"]}},
+}
+
+
+def test_conversion_leaves_alone_what_it_does_not_understand() -> None:
+    """Unions, references, booleans as schemas and items with schemas of their own; what has one type is converted."""
+    untouched = {
+        "must": "1",
+        "either": "5",
+        "listed": 5,
+        "referred": "5",
+        "anything": {"x": "5"},
+        "nothing": ["5"],
+        "null": None,
+        "pair": ["5", 5],
+        "old_pair": ["5"],
+        "open": ["5", 5],
+    }
+
+    assert coerce_arguments(OTHER_SCHEMA, untouched) == untouched
+    assert coerce_arguments(OTHER_SCHEMA, {"number": "5", "rows": [{"n": "5"}]}) == {"number": 5, "rows": [{"n": 5}]}
+    assert coerce_arguments({"properties": True}, {"x": 1}) == {"x": 1}
+
+
+def test_a_null_stays_where_the_schema_may_permit_it() -> None:
+    kept = dict.fromkeys(["must", "either", "listed", "referred", "anything", "nothing", "null", "unknown"])
+
+    assert without_nulls(OTHER_SCHEMA, {**kept, "number": None, "rows": [{"n": None}, None]}) == {
+        **kept,
+        "rows": [{}, None],
+    }
+    assert without_nulls(OTHER_SCHEMA, {"pair": [None], "open": [{"n": None}]}) == {
+        "pair": [None],
+        "open": [{"n": None}],
+    }
+    assert without_nulls(SCHEMA, {"flag": None, "kind": None}) == {"kind": None}

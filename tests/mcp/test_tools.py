@@ -3,7 +3,7 @@
 import copy
 from typing import Any
 
-import jsonschema  # type: ignore[import-untyped]  # it brings no types
+import jsonschema
 import pytest
 from mcp.shared.exceptions import MCPError
 from mcp_types import INVALID_PARAMS

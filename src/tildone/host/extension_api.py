@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Protocol
 
+from tildone.host.command_exec import ExecResult, execute_command
 from tildone.host.dispatcher import Dispatcher, E, Handler
 from tildone.host.events import CustomEvent
 from tildone.host.extension_context import ExtensionContext
@@ -13,6 +15,7 @@ from tildone.host.runtime import Delivery, Runtime
 from tildone.host.wire import JsonValue
 from tildone.kit.components import Component
 from tildone.kit.definition import ToolDefinition
+from tildone.kit.signal import AbortSignal
 from tildone.value import value
 
 Renderer = Callable[[CustomMessage], Component]
@@ -68,7 +71,11 @@ class ExtensionAPI:
         self._dispatcher.on(self.name, kind, handler)
 
     def register_tool(self, tool: ToolDefinition) -> None:
-        """Offer a tool to the model; it replaces one of the same name."""
+        """Offer a tool to the model; it replaces one of the same name.
+
+        Raises:
+            InvalidDefinition: the definition is not valid, or its schema cannot be used.
+        """
         self._runtime.add_tool(tool)
 
     def register_command(self, name: str, description: str, run: RunCommand) -> None:
@@ -108,6 +115,26 @@ class ExtensionAPI:
             HostBusy: a turn is running, and `deliver_as` does not say when to deliver.
         """
         self._outbox.send_user(text, deliver_as=deliver_as)
+
+    async def exec(
+        self,
+        command: str,
+        args: Sequence[str] = (),
+        *,
+        cwd: str | None = None,
+        signal: AbortSignal | None = None,
+        timeout: float | None = None,  # noqa: ASYNC109  ending the processes is part of the contract
+    ) -> ExecResult:
+        """Run a program without a shell and without asking, and return its output, exit code and whether it was killed.
+
+        It runs in `cwd`, which is the working directory of the host or relative to it, and gets no secrets in its
+        environment. When the signal is set, or after `timeout` seconds, it is ended with everything it has started.
+
+        Raises:
+            ToolFailure: the program cannot be started.
+        """
+        folder = self._runtime.cwd if cwd is None else os.path.join(self._runtime.cwd, cwd)
+        return await execute_command([command, *args], folder, signal, timeout)
 
     def publish(self, kind: str, **fields: JsonValue) -> None:
         """Publish a custom event to listeners."""

@@ -9,6 +9,7 @@ from enum import Enum
 
 from tildone.host.messages import CustomMessage, DeveloperMessage, Message, UserMessage, text_of
 from tildone.host.model import Model
+from tildone.host.parameters import served
 from tildone.host.pending_work import PendingWork
 from tildone.host.retry import RetryPolicy
 from tildone.host.tool_search import FIND_TOOLS, find_tools, found_tools
@@ -16,7 +17,6 @@ from tildone.host.transcript import Transcript
 from tildone.host.ui import UI
 from tildone.kit.definition import ToolDefinition, ToolResult
 from tildone.kit.signal import AbortController, AbortSignal
-from tildone.kit.validation import validated
 
 QueuedMessage = UserMessage | CustomMessage | DeveloperMessage
 Cancel = Callable[[], None]
@@ -134,8 +134,12 @@ class Runtime:
         self.yielded = result
 
     def add_tool(self, tool: ToolDefinition) -> None:
-        """Register a tool; it replaces one of the same name. A subagent has only tools that are inherited."""
-        checked = validated(tool)
+        """Register a tool; it replaces one of the same name. A subagent has only tools that are inherited.
+
+        Raises:
+            InvalidDefinition: the definition is not valid.
+        """
+        checked = served(tool)
         if tool.inherit or not self.include_yield:
             self.tools[tool.name] = checked
 

@@ -2,7 +2,7 @@
 
 Neighbouring calls run concurrently, except those of `exclusive` tools, which run alone. Every call gets a result, in
 the order of the calls: unknown tools, arguments that do not fit the schema, calls that an extension blocks, tools that
-raise and tools that are aborted all produce an error result for the model.
+raise, return something else or are aborted all produce an error result for the model.
 """
 
 from __future__ import annotations
@@ -17,10 +17,12 @@ from tildone.host.events import ToolExecutionEnd, ToolExecutionStart, ToolExecut
 from tildone.host.extension_context import ExtensionContext
 from tildone.host.extension_events import BlockCall, ChangeArguments, ReplaceResult, ToolCallRequest, ToolResultReady
 from tildone.host.messages import ToolResultMessage, tool_result_message
+from tildone.host.parameters import checked
 from tildone.host.runtime import Runtime
+from tildone.host.tool_results import result_problem, sound_result
 from tildone.host.wire import JsonValue
 from tildone.kit.definition import ToolDefinition, ToolResult, error_result
-from tildone.kit.schema import SchemaProblem, coerce_arguments, schema_problems, without_nulls
+from tildone.kit.schema import SchemaProblem, without_nulls
 from tildone.kit.signal import Aborted, AbortSignal
 
 
@@ -50,7 +52,10 @@ class ToolExecutor:
         result, is_error = await self._outcome(call, signal)
         for reply in await self._dispatcher.emit(ToolResultReady(call.id, call.name, result, is_error)):
             if isinstance(reply, ReplaceResult):
-                result, is_error = reply.result, is_error if reply.is_error is None else reply.is_error
+                result = sound_result(reply.result)
+                is_error = result_problem(reply.result) != "" or (
+                    is_error if reply.is_error is None else reply.is_error
+                )
         await self._dispatcher.emit(ToolExecutionEnd(call.id, call.name, result, is_error))
         return tool_result_message(call, result, is_error=is_error, at=self._runtime.now())
 
@@ -75,23 +80,34 @@ class ToolExecutor:
         self, tool: ToolDefinition, call_id: str, arguments: JsonValue, signal: AbortSignal
     ) -> tuple[ToolResult, bool]:
         def on_update(partial: ToolResult) -> None:
-            self._dispatcher.publish(ToolExecutionUpdate(call_id, tool.name, arguments, partial))
+            problem = result_problem(partial)
+            if problem:
+                raise TypeError(problem)
+            self._dispatcher.publish(ToolExecutionUpdate(call_id, tool.name, arguments, sound_result(partial)))
 
         try:
             signal.raise_if_aborted()
-            result = await tool.execute(call_id, arguments, signal, on_update, self._ctx)
+            result = sound_result(await tool.execute(call_id, arguments, signal, on_update, self._ctx))
         except Aborted:
             return error_result("Error: aborted"), True
+        except asyncio.CancelledError:
+            if _is_being_cancelled():
+                raise
+            # The tool awaited work of its own that was cancelled, such as by a callback of the signal.
+            return error_result("Error: aborted" if signal.aborted else "Error: cancelled"), True
         except Exception as error:  # noqa: BLE001  by contract, a tool reports failure by raising any exception
             return error_result(str(error) or type(error).__name__), True
         return result, result.is_error
 
 
+def _is_being_cancelled() -> bool:
+    task = asyncio.current_task()
+    return task is not None and task.cancelling() > 0
+
+
 def _read(tool: ToolDefinition, arguments: JsonValue) -> tuple[JsonValue, Sequence[SchemaProblem]]:
     """Return the arguments in the form that the tool expects, and the problems with them."""
-    arguments = without_nulls(tool.parameters, arguments)
     if tool.interpret is not None:
-        return tool.interpret(arguments)
-    if not tool.strict:
-        arguments = coerce_arguments(tool.parameters, arguments)
-    return arguments, schema_problems(tool.parameters, arguments) or tool.demands(arguments)
+        return tool.interpret(without_nulls(tool.schema, arguments))
+    arguments, wrong = checked(tool.schema, arguments, strict=tool.strict)
+    return arguments, wrong or tool.demands(arguments)

@@ -179,7 +179,7 @@ class Run:
         runtime = self._runtime
         self._signal.raise_if_aborted()
         offered = runtime.offered_tools()
-        tools = tuple(ToolSpec(tool.name, tool.description, tool.parameters) for tool in offered)
+        tools = tuple(ToolSpec(tool.name, tool.description, tool.schema) for tool in offered)
         system = self._system_prompt(offered) if self._given_system is None else self._given_system
         request = ChatRequest(system, await self._context(), tools)
         answer: AssistantMessage | None = None

@@ -15,6 +15,7 @@ from tildone.kit.signal import AbortSignal
 from tildone.value import value
 
 DEFAULT_ERROR = "Operation failed"
+ANY_ARGUMENTS: Mapping[str, Any] = {"type": "object"}
 
 
 @value
@@ -55,6 +56,9 @@ OnUpdate = Callable[[ToolResult], None]
 # Parameters and context are typed by each tool: parameters with a TypedDict that matches its schema, the context by the
 # host that provides it.
 Execute = Callable[[str, Any, AbortSignal | None, OnUpdate | None, Any], Coroutine[Any, Any, ToolResult]]
+Parameters = Mapping[str, Any] | Callable[..., Any]
+"""A JSON schema; or a class, such as a pydantic model; or a function with annotated parameters."""
+
 # Renderers take as many of these arguments as they need: the arguments of the call, the theme and the `RenderContext`;
 # the result, the `RenderOptions`, the theme and the `RenderContext`.
 RenderCall = Callable[..., Component | None]
@@ -68,6 +72,10 @@ class ToolDefinition:
     `execute` is called with the call id, the arguments, an abort signal, a callback for partial results and the host's
     context, in this order; the signal and the callback may be None. An exception becomes a failed result for the model.
     A renderer that returns None selects the default rendering.
+
+    `parameters` describe the arguments: a JSON schema of draft 2020-12; a class, such as a pydantic model, a dataclass
+    or a TypedDict, whose instance `execute` then gets; or an annotated function, see `tildone.kit.functions`. The host
+    derives the schema from a class or a function when the tool is registered.
 
     `prompt_snippet` is the tool's line in the system prompt's list of tools; tools without one are not listed.
     `prompt_guidelines` are part of the system prompt while the tool can be called.
@@ -85,7 +93,7 @@ class ToolDefinition:
     name: str
     label: str
     description: str
-    parameters: Mapping[str, Any]
+    parameters: Parameters
     execute: Execute
     prompt_snippet: str = ""
     prompt_guidelines: tuple[str, ...] = ()
@@ -100,6 +108,11 @@ class ToolDefinition:
     refuse: Callable[[Sequence[SchemaProblem], Any], ToolResult] | None = None
     interpret: Callable[[Any], tuple[Any, Sequence[SchemaProblem]]] | None = None
     merged: bool = False
+
+    @property
+    def schema(self) -> Mapping[str, Any]:
+        """The JSON schema of the arguments. For a class or function, it is known once the tool is registered."""
+        return self.parameters if isinstance(self.parameters, Mapping) else ANY_ARGUMENTS
 
 
 def text_result(text: str, details: Details | None = None) -> ToolResult:

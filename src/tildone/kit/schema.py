@@ -1,6 +1,7 @@
 """Validation of arguments against a tool's JSON schema: all problems, each with its path.
 
-Only the keywords that tildone's own schemas use are supported.
+Only the keywords that tildone's own schemas use are supported; `simple_schema` tells which schemas these are. Functions
+that convert arguments leave alone what they do not understand, so they can be used with any schema.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     Schema = Mapping[str, Any]
+    AnySchema = Schema | bool
 
 _TYPES: dict[str, tuple[type, ...]] = {
     "object": (dict,),
@@ -22,7 +24,8 @@ _TYPES: dict[str, tuple[type, ...]] = {
     "number": (int, float),
     "boolean": (bool,),
 }
-_ARTICLES = {"object": "an object", "array": "an array", "integer": "an integer"}
+_ARTICLES = {"object": "an object", "array": "an array", "integer": "an integer", "null": "null"}
+_NULLABLE = (None, "null")
 _MAX_SHOWN_CHARS = 60
 _MAX_DIGITS = 9
 
@@ -38,34 +41,41 @@ class SchemaProblem:
         return f"{self.path}: {self.expected}" if self.path else self.expected
 
 
-def coerce_arguments(schema: Schema, given: Any) -> Any:
+def coerce_arguments(schema: AnySchema, given: Any) -> Any:
     """Return the arguments with numeric strings converted to integers, and numbers to strings, as the schema asks.
 
-    Models write `["0"]` for `[0]`, which is unambiguous. Nothing else is converted.
+    Models write `["0"]` for `[0]`, which is unambiguous. Nothing else is converted. A value is converted only where the
+    schema names the one type that it must have.
     """
     if isinstance(given, dict):
-        known = schema.get("properties", {})
+        known = _properties(schema)
         return {name: coerce_arguments(known[name], item) if name in known else item for name, item in given.items()}
-    if isinstance(given, list) and "items" in schema:
-        return [coerce_arguments(schema["items"], item) for item in given]
-    if schema["type"] == "integer" and isinstance(given, str) and _is_integer(given):
+    if isinstance(given, list):
+        items = _items(schema)
+        return given if items is True else [coerce_arguments(items, item) for item in given]
+    kind = _one_type(schema)
+    if kind == "integer" and isinstance(given, str) and _is_integer(given):
         return int(given)
-    if schema["type"] == "string" and isinstance(given, int | float) and not isinstance(given, bool):
+    if kind == "string" and isinstance(given, int | float) and not isinstance(given, bool):
         return str(int(given)) if isinstance(given, float) and given.is_integer() else str(given)
     return given
 
 
-def without_nulls(schema: Schema, given: Any) -> Any:
-    """Return the arguments without the optional fields that are null: models write null for a field they leave out."""
+def without_nulls(schema: AnySchema, given: Any) -> Any:
+    """Return the arguments without the optional fields that are null: models write null for a field they leave out.
+
+    A null stays where the schema may permit it.
+    """
     if isinstance(given, dict):
-        known, required = schema.get("properties", {}), schema.get("required", ())
+        known, required = _properties(schema), _keyword(schema, "required", ())
         return {
             name: without_nulls(known[name], item) if name in known else item
             for name, item in given.items()
-            if item is not None or name not in known or name in required
+            if item is not None or name not in known or name in required or _one_type(known[name]) in _NULLABLE
         }
-    if isinstance(given, list) and "items" in schema:
-        return [without_nulls(schema["items"], item) for item in given]
+    if isinstance(given, list):
+        items = _items(schema)
+        return given if items is True else [without_nulls(items, item) for item in given]
     return given
 
 
@@ -74,13 +84,37 @@ def schema_problems(schema: Schema, arguments: object) -> list[SchemaProblem]:
     return list(_check(schema, arguments, ""))
 
 
+def type_phrase(kind: str) -> str:
+    """Return the name of a JSON type with its article."""
+    return _ARTICLES.get(kind, f"a {kind}")
+
+
+def value_phrase(given: object) -> str:
+    """Return a value as a message shows it: short, and without the contents of objects and arrays."""
+    if given is None:
+        return "null"
+    if isinstance(given, bool):
+        return "true" if given else "false"
+    if isinstance(given, dict):
+        return "an object"
+    if isinstance(given, list | tuple):
+        return "an array"
+    shown = repr(given) if isinstance(given, str) else str(given)
+    return shown if len(shown) <= _MAX_SHOWN_CHARS else f"{shown[:_MAX_SHOWN_CHARS]}…"
+
+
+def child_path(path: str, name: str) -> str:
+    """Return the path of a field of the object at `path`."""
+    return f"{path}.{name}" if path else name
+
+
 def _check(schema: Schema, given: object, path: str) -> Iterator[SchemaProblem]:
     kind = schema["type"]
     if not _has_type(kind, given):
-        yield SchemaProblem(path, f"expected {_ARTICLES.get(kind, f'a {kind}')}, got {_describe(given)}")
+        yield SchemaProblem(path, f"expected {type_phrase(kind)}, got {value_phrase(given)}")
         return
     if "enum" in schema and given not in schema["enum"]:
-        yield SchemaProblem(path, f"expected one of {', '.join(schema['enum'])}, got {_describe(given)}")
+        yield SchemaProblem(path, f"expected one of {', '.join(schema['enum'])}, got {value_phrase(given)}")
     if isinstance(given, dict):
         yield from _check_object(schema, given, path)
     elif isinstance(given, list | tuple):
@@ -93,12 +127,12 @@ def _check_object(schema: Schema, given: dict[str, Any], path: str) -> Iterator[
     known = schema.get("properties", {})
     for name in schema.get("required", ()):
         if name not in given:
-            yield SchemaProblem(_child_path(path, name), f"required, {_expected(known[name])}")
+            yield SchemaProblem(child_path(path, name), f"required, {_expected(known[name])}")
     for name, item in given.items():
         if name in known:
-            yield from _check(known[name], item, _child_path(path, name))
+            yield from _check(known[name], item, child_path(path, name))
         elif schema.get("additionalProperties") is False:
-            yield SchemaProblem(_child_path(path, name), f"unknown field; known are {', '.join(known)}")
+            yield SchemaProblem(child_path(path, name), f"unknown field; known are {', '.join(known)}")
 
 
 def _check_array(schema: Schema, given: list[Any] | tuple[Any, ...], path: str) -> Iterator[SchemaProblem]:
@@ -110,6 +144,27 @@ def _check_array(schema: Schema, given: list[Any] | tuple[Any, ...], path: str) 
         yield SchemaProblem(path, f"expected at least {schema['minItems']} items, got {count}")
     for index, item in enumerate(given):
         yield from _check(schema["items"], item, f"{path}[{index}]")
+
+
+def _keyword(schema: AnySchema, name: str, otherwise: Any = None) -> Any:
+    return schema.get(name, otherwise) if isinstance(schema, dict) else otherwise
+
+
+def _properties(schema: AnySchema) -> dict[str, Any]:
+    properties = _keyword(schema, "properties")
+    return properties if isinstance(properties, dict) else {}
+
+
+def _items(schema: AnySchema) -> AnySchema:
+    """The schema of all items; True if each may have its own."""
+    items: AnySchema | list[AnySchema] | None = _keyword(schema, "items")
+    return items if isinstance(items, dict) and not _keyword(schema, "prefixItems") else True
+
+
+def _one_type(schema: AnySchema) -> str | None:
+    """The type that a value must have; None if there may be several."""
+    kind = _keyword(schema, "type")
+    return kind if isinstance(kind, str) else None
 
 
 def _has_type(kind: str, given: object) -> bool:
@@ -128,22 +183,4 @@ def _is_integer(text: str) -> bool:
 def _expected(schema: Schema) -> str:
     if "enum" in schema:
         return f"one of {', '.join(schema['enum'])}"
-    kind: str = schema["type"]
-    return _ARTICLES.get(kind, f"a {kind}")
-
-
-def _describe(given: object) -> str:
-    if given is None:
-        return "null"
-    if isinstance(given, bool):
-        return "true" if given else "false"
-    if isinstance(given, dict):
-        return "an object"
-    if isinstance(given, list | tuple):
-        return "an array"
-    shown = repr(given) if isinstance(given, str) else str(given)
-    return shown if len(shown) <= _MAX_SHOWN_CHARS else f"{shown[:_MAX_SHOWN_CHARS]}…"
-
-
-def _child_path(path: str, name: str) -> str:
-    return f"{path}.{name}" if path else name
+    return type_phrase(schema["type"])

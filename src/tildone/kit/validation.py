@@ -1,4 +1,7 @@
-"""Checks of a tool definition before it is registered: every problem at once, instead of one at the first call."""
+"""Checks of a tool definition before it is registered: every problem at once, instead of one at the first call.
+
+The host checks more when a tool is registered: that the schema is valid, and that its references can be resolved.
+"""
 
 from __future__ import annotations
 
@@ -7,11 +10,14 @@ from collections.abc import Iterator, Mapping
 from inspect import signature
 
 from tildone.kit.definition import Execute, ToolDefinition
+from tildone.kit.functions import signature_problems
+from tildone.kit.simple_schema import KEYWORDS
 
 MAX_NAME_LENGTH = 64
 
 _SNAKE_CASE = re.compile("[a-z][a-z0-9]*(?:_[a-z0-9]+)*")
 _ANY_CASE = re.compile("[A-Za-z][A-Za-z0-9_-]*")
+_OBJECT_SCHEMA = 'the schema of an object: {"type": "object", "properties": {…}}'
 _ARGUMENTS = ("tool_call_id", "params", "signal", "on_update", "ctx")
 
 
@@ -37,7 +43,7 @@ def _problems(definition: ToolDefinition) -> Iterator[str]:
         yield "the label is empty"
     if not definition.description.strip():
         yield "the description is empty"
-    yield from _schema_problems(definition.parameters)
+    yield from _parameter_problems(definition.parameters)
     if _is_text(definition.prompt_guidelines):
         yield "prompt_guidelines is one text; it must be a tuple of texts"
     if not _takes_all_arguments(definition.execute):
@@ -53,17 +59,28 @@ def _name_problems(definition: ToolDefinition) -> Iterator[str]:
         yield "the name must be in snake_case, like web_search (any_case_name=True allows others)"
 
 
-def _schema_problems(schema: object) -> Iterator[str]:
-    if not isinstance(schema, Mapping) or schema.get("type") != "object":
-        yield 'parameters must be the schema of an object: {"type": "object", "properties": {…}}'
+def _parameter_problems(parameters: object) -> Iterator[str]:
+    if isinstance(parameters, Mapping):
+        yield from _schema_problems(parameters)
+    elif not callable(parameters):
+        yield f"parameters must be {_OBJECT_SCHEMA}, a class or a function"
+    elif not isinstance(parameters, type):
+        yield from signature_problems(parameters)
+
+
+def _schema_problems(schema: Mapping[str, object]) -> Iterator[str]:
+    if schema.get("type") != "object":
+        yield f"parameters must be {_OBJECT_SCHEMA}"
         return
-    properties = schema.get("properties", {})
+    properties, required = schema.get("properties", {}), schema.get("required", [])
     if not isinstance(properties, Mapping):
         yield "the properties of parameters must be an object"
         return
-    unknown = [name for name in schema.get("required", ()) if name not in properties]
-    if unknown:
-        yield f"parameters requires properties that it does not describe: {', '.join(unknown)}"
+    # Other keywords can describe properties, too.
+    if schema.keys() <= KEYWORDS and isinstance(required, list | tuple):
+        unknown = [str(name) for name in required if name not in properties]
+        if unknown:
+            yield f"parameters requires properties that it does not describe: {', '.join(unknown)}"
 
 
 def _is_text(given: object) -> bool:

@@ -12,7 +12,7 @@ from tildone.host.secrets import Redactor, command_environment
 from tildone.host.tools.command_output import CommandOutput, OutputExcerpt
 from tildone.host.tools.permissions import PermissionGuard
 from tildone.host.tools.result_view import argument, result_view
-from tildone.host.tools.shell_command import Ending, ShellCommand
+from tildone.host.tools.running_command import ENVIRONMENT, Ending, RunningCommand, shell_arguments
 from tildone.host.tools.tool_failure import ToolFailure
 from tildone.kit.components import (
     Component,
@@ -74,7 +74,7 @@ def bash_tool(guard: PermissionGuard) -> ToolDefinition:
         started = monotonic()
         output = CommandOutput(guard.create_output_file, Redactor(os.environ))
         environ = command_environment(os.environ, guard.policy.pass_env)
-        command = ShellCommand(line, ctx.cwd, output, environ)
+        command = RunningCommand(shell_arguments(line), ctx.cwd, {**environ, **ENVIRONMENT}, output)
         ending = await command.wait(seconds, signal, lambda: send_update(on_update, _partial_result(output)))
         return _result(command, ending, output.excerpt(), seconds, round((monotonic() - started) * 1000))
 
@@ -132,7 +132,7 @@ def _partial_result(output: CommandOutput) -> ToolResult:
 
 
 def _result(
-    command: ShellCommand, ending: Ending, excerpt: OutputExcerpt, seconds: float, duration_ms: int
+    command: RunningCommand, ending: Ending, excerpt: OutputExcerpt, seconds: float, duration_ms: int
 ) -> ToolResult:
     failed = _failure(command.exit_code, ending, seconds)
     notes = [note for note in (_truncation_note(excerpt), _still_running(command), failed) if note]
@@ -172,7 +172,7 @@ def _truncation_note(excerpt: OutputExcerpt) -> str:
     return f"{lines}; {kept} is in {excerpt.path}"
 
 
-def _still_running(command: ShellCommand) -> str:
+def _still_running(command: RunningCommand) -> str:
     """Return a note about processes that are still running, so that a model can end them."""
     left = command.running_processes()
     if not left:

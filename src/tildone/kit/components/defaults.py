@@ -81,7 +81,7 @@ def default_call(definition: ToolDefinition, args: Any) -> ToolCallHeader:
 
     Arguments are in the order of the schema, whatever order the model wrote them in.
     """
-    schema = definition.parameters.get("properties", {})
+    schema = definition.schema.get("properties", {})
     given = _in_order(schema, args if isinstance(args, Mapping) else {})
     action = _words(given.pop("action", ""))
     main = next((name for name, arg in given.items() if _is_main(schema.get(name), arg)), None)
@@ -140,8 +140,8 @@ def _in_order(schema: Mapping[str, Any], args: Mapping[str, Any]) -> dict[str, A
 
 
 def _is_main(schema: Any, arg: Any) -> bool:
-    """Whether this can be the main argument: a short string that is not an enum value."""
-    chosen = isinstance(schema, Mapping) and "enum" in schema
+    """Whether this can be the main argument: a short string that is not one of a few known values."""
+    chosen = isinstance(schema, Mapping) and ("enum" in schema or "const" in schema)
     return isinstance(arg, str) and arg != "" and not chosen and _fits(arg, _MAX_MAIN_COLUMNS)
 
 

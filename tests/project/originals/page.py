@@ -1,5 +1,6 @@
 """The pages that show where each section of the originals' documents is implemented, and what proves it."""
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
@@ -53,7 +54,7 @@ DOCUMENTS = {
     "MyCodeAgent: `TodoWrite`": sections("declared"),
 }
 GUIDE = sections("guide")
-PAGES = {
+PAGES: dict[Path, Callable[[], str]] = {
     ROOT / "docs" / "reference" / "originals.md": lambda: _page(OPENING, DOCUMENTS),
     ROOT / "docs" / "reference" / "guide.md": lambda: _page(GUIDE_OPENING, {"": GUIDE}),
 }

@@ -23,13 +23,25 @@ CHANGED = "its links form a circle, or have changed in the meantime"
 ROUNDS = 400
 
 RACER = """
-import os, sys
+import os, shutil, sys
 place = sys.argv[1]
 folder, link, aside = (os.path.join(place, name) for name in ("folder", "link", "aside"))
+
+def put_back():
+    if os.path.islink(folder):
+        os.rename(folder, link)
+    if os.path.isdir(aside):
+        shutil.rmtree(folder, ignore_errors=True)
+        os.rename(aside, folder)
+
 print("ready", flush=True)
 while True:
-    os.rename(folder, aside); os.rename(link, folder)
-    os.rename(folder, link); os.rename(aside, folder)
+    try:
+        os.rename(folder, aside); os.rename(link, folder)
+        os.rename(folder, link); os.rename(aside, folder)
+    except OSError:
+        # A write has created the folder while it was missing.
+        put_back()
 """
 
 

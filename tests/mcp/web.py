@@ -15,6 +15,9 @@ from mcp.client.streamable_http import streamable_http_client
 from tests.clients.supervisor import supervised
 from tests.mcp.project import PROGRAM, TIMEOUT_SECONDS, Inbox, Project, client_info
 
+SERVER_SECONDS = 3600.0
+"""A server may serve all tests of a module, on a machine of any speed. It ends with the tests in any case."""
+
 PRINTS_ITS_PID = 'echo "$$" >&2; exec "$@"'
 
 
@@ -73,9 +76,7 @@ def serving(project: Project, *words: str, program: Sequence[str] = (PROGRAM,), 
     """Run a server on a free port; it has ended on exit, whatever happens in the test."""
     command = ["sh", "-c", PRINTS_ITS_PID, "sh", *program, "mcp", "--http", "--port", "0", *words]
     env = project.environment(**environ)
-    with supervised(
-        command, seconds=2 * TIMEOUT_SECONDS, cwd=project.folder, env=env, stderr=subprocess.PIPE
-    ) as process:
+    with supervised(command, seconds=SERVER_SECONDS, cwd=project.folder, env=env, stderr=subprocess.PIPE) as process:
         assert process.stderr
         pid = int(process.stderr.readline())
         notice = [process.stderr.readline().decode().removeprefix("tildone mcp: ").strip() for _ in range(2)]

@@ -16,7 +16,7 @@ from tildone.version import __version__
 pytestmark = pytest.mark.slow
 
 OURS = (".py", ".sql")
-MAX_WHEEL_BYTES = 900_000
+MAX_WHEEL_BYTES = 1_000_000
 
 
 @pytest.fixture(scope="session")

@@ -95,7 +95,7 @@ class TokenUse:
 
 @value
 class Stats:
-    """The pictures' data. `times` are those of all events, and the end; `open_steps` begin with the first event.
+    """The pictures' data. `times` are those of all events, and the end; `open_steps` begin with the first plan.
 
     `tasks` are those of the plan, in order, then the removed ones, in the order of their removal. `tokens` is how many
     were used in all, None if that is not known; not all of them belong to a task.
@@ -182,6 +182,7 @@ class _Collector:
         self.had_tasks = False
         self._labels = labels
         self._idle = 0
+        self._open: int | None = None
         self._records: dict[Location, _TaskRecord] = {}
         self._removed: list[TaskStats] = []
 
@@ -239,10 +240,12 @@ class _Collector:
             record.set_status(task.status, at)
             self.had_tasks = True
         self._records, self.plan = records, plan
-        counts = progress(plan)
         self.pace.began(at - self._idle)
-        # The last change of one moment counts.
-        self.open_steps[at] = counts.total - counts.closed
+        counts = progress(plan)
+        left = counts.total - counts.closed
+        if left != self._open:
+            # The last change of one moment counts.
+            self.open_steps[at] = self._open = left
 
 
 def _at_work(plan: Plan) -> bool:

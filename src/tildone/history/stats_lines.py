@@ -145,11 +145,11 @@ def _legend(stats: Stats, width: int) -> list[Line]:
 def _bars(shown: Sequence[TaskStats], width: int) -> list[Line]:
     """One line per task: the task, the time in progress, the tokens if any are known, and a bar."""
     times = [format_elapsed(entry.worked) if entry.worked is not None else "–" for entry in shown]
-    tokens = ["" if entry.tokens is None else token_count(entry.tokens) for entry in shown]
-    amounts = [
-        f"{GAP}{time.rjust(max(map(len, times)))}{_token_cell(each, tokens)}{GAP}"
-        for time, each in zip(times, tokens, strict=True)
-    ]
+    tokens = ["–" if entry.tokens is None else f"{token_count(entry.tokens)} tok" for entry in shown]
+    # A column of tokens only if those of some task are known.
+    columns_of_amounts = [times, tokens] if any(entry.tokens for entry in shown) else [times]
+    aligned = [[cell.rjust(max(map(len, cells))) for cell in cells] for cells in columns_of_amounts]
+    amounts = [f"{GAP}{GAP.join(cells)}{GAP}" for cells in zip(*aligned, strict=True)]
     free = width - len(amounts[0])
     texts = [task_line(entry.task) for entry in shown]
     widest = max(display_width(plain(text)) for text in texts)
@@ -164,11 +164,6 @@ def _bars(shown: Sequence[TaskStats], width: int) -> list[Line]:
         )
         for entry, text, amount in zip(shown, texts, amounts, strict=True)
     ]
-
-
-def _token_cell(cell: str, tokens: Sequence[str]) -> str:
-    """The tokens of a task in a column of their own; nothing if those of no task are known."""
-    return GAP + (cell or "–").rjust(max(map(len, tokens))) + " tok" if any(tokens) else ""
 
 
 def _bar_role(entry: TaskStats) -> Role:

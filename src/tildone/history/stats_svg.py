@@ -19,7 +19,7 @@ from tildone.history.stats_words import (
     tokens_sentence,
 )
 from tildone.typing import TYPE_CHECKING
-from tildone.value import value
+from tildone.value import replace, value
 from tildone.views.svg import element, escaped, label, style
 from tildone.views.time_axis import time_axis
 
@@ -43,8 +43,8 @@ RIGHT = WIDTH - PADDING
 LANE_HEIGHT, BAR_HEIGHT, MIN_BAR_WIDTH = 24, 12, 3
 CHART_HEIGHT = 140
 BREAK_WIDTH = 24
-MIN_BREAK_LABEL = 22
-"""Breaks narrower than this have no label."""
+MIN_BREAK_WIDTH, MIN_BREAK_LABEL = 4, 22
+"""Breaks narrower than the first are not drawn; those narrower than the second have no label."""
 
 MIN_TICK_DISTANCE = 44
 FUTURE_SHARE = 0.2
@@ -112,7 +112,7 @@ def _description(canvas: _Canvas) -> str:
 
 def _definitions(height: int) -> str:
     stripe = element("path", {"d": "M0 0V6", "class": "warn-line", "stroke-width": 3})
-    size = {"width": 6, "height": 6, "patternUnits": "userSpaceOnUse", "patternTransform": "rotate(45)"}
+    size: Box = {"width": 6, "height": 6, "patternUnits": "userSpaceOnUse", "patternTransform": "rotate(45)"}
     labels = element("rect", {"width": PLOT_LEFT - 8, "height": height})
     hatch = element("pattern", {"id": "tildone-hatch", **size}, stripe)
     return element("defs", {}, hatch, element("clipPath", {"id": "tildone-labels"}, labels))
@@ -139,7 +139,7 @@ def _lane(canvas: _Canvas, entry: TaskStats, y: int) -> str:
         escaped(f"{entry.task.status.icon} {entry.task.text}", LABEL_COLUMNS),
     )
     rule = _horizontal(PLOT_LEFT + PLOT_WIDTH, y + 9, "line")
-    bars = [_bar(canvas, entry, stretch, y + 3) for stretch in entry.stretches]
+    bars = [_bar(canvas, entry, stretch, y + 3) for stretch in _visible_stretches(canvas, entry)]
     amounts = label(RIGHT, y + 13, "text2 end", _amounts(entry))
     return element("g", {}, name, text, rule, *bars, amounts)
 
@@ -150,14 +150,25 @@ def _bar(canvas: _Canvas, entry: TaskStats, stretch: Stretch, y: int) -> str:
     name = element("title", {}, escaped(_stretch_words(canvas, stretch)))
     if stretch.status is Status.BLOCKED:
         return element("rect", box | {"class": "warn-line", "fill": "url(#tildone-hatch)"}, name)
-    is_now = entry.task.status is Status.IN_PROGRESS and stretch is entry.stretches[-1]
+    is_now = entry.task.status is Status.IN_PROGRESS and stretch.end == canvas.stats.times[-1]
     return element("rect", box | {"rx": 2, "class": "accent" if is_now else "ok-soft ok-line"}, name)
+
+
+def _visible_stretches(canvas: _Canvas, entry: TaskStats) -> list[Stretch]:
+    """The stretches of a task; those that follow each other within a pixel are one, so that the file stays small."""
+    found: list[Stretch] = []
+    for stretch in entry.stretches:
+        last = found[-1] if found else None
+        if last and last.status is stretch.status and canvas.x(stretch.start) - canvas.x(last.end) < 1:
+            found[-1] = replace(last, end=stretch.end)
+        else:
+            found.append(stretch)
+    return found
 
 
 def _stretch_words(canvas: _Canvas, stretch: Stretch) -> str:
     what = "blocked" if stretch.status is Status.BLOCKED else "in progress"
-    times = f"{canvas.clock(stretch.start)} – {canvas.clock(stretch.end)}"
-    return f"{what} {format_elapsed(stretch.end - stretch.start)}, {times}"
+    return f"{what}, {canvas.clock(stretch.start)} – {canvas.clock(stretch.end)}"
 
 
 def _amounts(entry: TaskStats) -> str:
@@ -170,6 +181,8 @@ def _axis(canvas: _Canvas, top: int, y: int) -> str:
     """The axis below the lanes: round times, and breaks through the whole picture."""
     found: list[str] = []
     for part in canvas.axis.breaks:
+        if part.right - part.left < MIN_BREAK_WIDTH:
+            continue
         height = y - top + (AXIS_HEIGHT + CHART_HEIGHT if canvas.stats.has_course else 0)
         box: Box = {"x": PLOT_LEFT + part.left, "y": top, "width": part.right - part.left, "height": height}
         middle, quiet = PLOT_LEFT + (part.left + part.right) / 2, about(part.end - part.start)
@@ -204,10 +217,11 @@ def _burn_down(canvas: _Canvas, y: int) -> tuple[str, int]:
     steps = canvas.stats.open_steps
     most = max([1, *(count for _, count in steps)])
     bottom = y + CHART_HEIGHT
-    points = [(canvas.x(at), bottom - count * CHART_HEIGHT / most) for at, count in steps]
-    path = f"M{points[0][0]:.1f} {points[0][1]:.1f}" + "".join(f"H{x:.1f}V{height:.1f}" for x, height in points[1:])
-    path += f"H{canvas.right:.1f}"
-    area = element("path", {"d": f"{path}V{bottom}H{points[0][0]:.1f}Z", "class": "accent-soft"})
+    # Of the steps that are drawn at one place, the last one remains.
+    heights = {f"{canvas.x(at):.1f}": bottom - count * CHART_HEIGHT / most for at, count in steps}
+    (left, first), *later = heights.items()
+    path = f"M{left} {first:.1f}" + "".join(f"H{x}V{height:.1f}" for x, height in later) + f"H{canvas.right:.1f}"
+    area = element("path", {"d": f"{path}V{bottom}H{left}Z", "class": "accent-soft"})
     line = element("path", {"d": path, "class": "accent-line outline", "stroke-width": 2})
     base = _horizontal(PLOT_LEFT + PLOT_WIDTH, bottom, "edge")
     names = [
@@ -215,7 +229,8 @@ def _burn_down(canvas: _Canvas, y: int) -> tuple[str, int]:
         label(PLOT_LEFT - 8, y + 9, "text3 small end", str(most)),
         label(PLOT_LEFT - 8, bottom + 4, "text3 small end", "0"),
     ]
-    return "\n".join((*names, area, line, base, *_future(canvas, points[-1][1], bottom))), bottom
+    future = _future(canvas, bottom - steps[-1][1] * CHART_HEIGHT / most, bottom)
+    return "\n".join((*names, area, line, base, *future)), bottom
 
 
 def _future(canvas: _Canvas, y: float, bottom: int) -> list[str]:
@@ -225,9 +240,9 @@ def _future(canvas: _Canvas, y: float, bottom: int) -> list[str]:
         return []
     busy = next((part for part in canvas.axis.parts if not part.is_break and part.end > part.start), None)
     room = PLOT_WIDTH * FUTURE_SHARE
-    needed = remaining * (busy.right - busy.left) / (busy.end - busy.start) if busy else room
+    needed = max(remaining * (busy.right - busy.left) / (busy.end - busy.start), 1) if busy else room
     run = min(needed, room)
-    end = y + (bottom - y) * (run / needed if needed else 1)
+    end = y + (bottom - y) * run / needed
     path = {"d": f"M{canvas.right:.1f} {y:.1f}L{canvas.right + run:.1f} {end:.1f}", "stroke-dasharray": "4 4"}
     words = f"about {format_elapsed(remaining)} left"
     return [element("path", path | {"class": "accent-line outline"}), label(RIGHT, y - 8, "text2 small end", words)]

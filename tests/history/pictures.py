@@ -1,8 +1,12 @@
-"""The fixed history of the pictures in this folder; `python -m tests.history.pictures` draws them again."""
+"""The fixed history of the pictures in this folder and in the documentation.
+
+`python -m tests.history.pictures` draws them again.
+"""
 
 import time
 from pathlib import Path
 
+from tests.project.source import ROOT
 from tildone.core.plan import Phase, Plan, Status, Task
 from tildone.history.stats import Stats, TokenUse, session_stats
 from tildone.history.stats_lines import stats_lines
@@ -12,7 +16,8 @@ from tildone.log.events import Actor, Bound, Event, Fact, Nudged, PlanChanged, T
 
 MINUTE = 60_000
 START = 1_794_735_780_000
-SVG = Path(__file__).with_name("stats.svg")
+SVG = ROOT / "docs" / "images" / "stats.svg"
+PAGE = ROOT / "docs" / "how-to" / "go-back-in-time.md"
 TEXT = {columns: Path(__file__).with_name(f"stats-{columns}.txt") for columns in (80, 40)}
 
 TEXTS = (

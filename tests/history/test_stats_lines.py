@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.history.histories import MINUTE, history
-from tests.history.pictures import TEXT, drawn_text, stats_of_a_day, when
+from tests.history.pictures import PAGE, TEXT, drawn_text, stats_of_a_day, when
 from tests.history.test_stats import histories
 from tests.plans import COMPLETED, IN_PROGRESS, plan_of
 from tildone.core.plan import Plan, Status, Task, flat
@@ -28,6 +28,10 @@ def drawn(*plans: Plan, now: int = 0, columns: int | None = None, title: str = "
 def test_the_picture_of_a_fixed_history(columns: int) -> None:
     """To draw it again after a change: python -m tests.history.pictures."""
     assert drawn_text(columns) == TEXT[columns].read_text(encoding="utf-8")
+
+
+def test_the_documentation_shows_this_picture() -> None:
+    assert f"```text\n{drawn_text(80)}```\n" in PAGE.read_text(encoding="utf-8")
 
 
 @given(histories, st.integers(0, 10**8), st.integers(1, 130), st.text(max_size=60))

@@ -11,7 +11,7 @@ from tests.history.pictures import Recorder, stats_of_a_day
 from tests.plans import BLOCKED, COMPLETED, IN_PROGRESS, PENDING, plan_of, plans
 from tildone.core.plan import Plan, Status, Task, flat
 from tildone.core.query import progress
-from tildone.history.stats import MarkKind, Stats, Stretch, TokenUse, session_stats
+from tildone.history.stats import MarkKind, Period, Stats, TokenUse, session_stats
 from tildone.log.events import (
     Actor,
     Bound,
@@ -63,12 +63,12 @@ def test_the_burn_down_ends_at_the_number_of_open_tasks(events: list[Event], now
 
 
 @given(histories, st.integers(0, 10**8))
-def test_the_stretches_of_a_task_do_not_overlap(events: list[Event], now: int) -> None:
+def test_the_periods_of_a_task_do_not_overlap(events: list[Event], now: int) -> None:
     found = session_stats(events, now, {"e0": "v1"})
 
     for entry in found.tasks if found else ():
-        assert all(one.end <= other.start for one, other in pairwise(entry.stretches))
-        assert all(each.start <= each.end <= found.times[-1] for each in entry.stretches if found)
+        assert all(one.end <= other.start for one, other in pairwise(entry.periods))
+        assert all(each.start <= each.end <= found.times[-1] for each in entry.periods if found)
 
 
 @given(histories)
@@ -92,14 +92,14 @@ def test_of_several_changes_in_one_moment_the_last_counts() -> None:
     assert stats_of(events).open_steps == ((5, 2),)
 
 
-def test_a_task_has_a_stretch_for_each_time_it_was_in_progress_or_blocked() -> None:
+def test_a_task_has_a_period_for_each_time_it_was_in_progress_or_blocked() -> None:
     statuses = (PENDING, IN_PROGRESS, BLOCKED, IN_PROGRESS, IN_PROGRESS, COMPLETED)
     [entry] = stats_of(history(*(flat(Task("a", status)) for status in statuses))).tasks
 
-    assert entry.stretches == (
-        Stretch(1 * MINUTE, 2 * MINUTE, IN_PROGRESS),
-        Stretch(2 * MINUTE, 3 * MINUTE, BLOCKED),
-        Stretch(3 * MINUTE, 5 * MINUTE, IN_PROGRESS),
+    assert entry.periods == (
+        Period(1 * MINUTE, 2 * MINUTE, IN_PROGRESS),
+        Period(2 * MINUTE, 3 * MINUTE, BLOCKED),
+        Period(3 * MINUTE, 5 * MINUTE, IN_PROGRESS),
     )
     assert (entry.worked, entry.total(BLOCKED)) == (3 * MINUTE, MINUTE)
 
@@ -208,7 +208,7 @@ def test_a_change_that_is_no_progress_does_not_end_the_count_of_nudges() -> None
 
 
 def test_tokens_belong_to_the_one_task_that_was_in_progress() -> None:
-    """The answer that ends a stretch belongs to it; the one that begins it does not."""
+    """The answer that ends a period belongs to it; the one that begins it does not."""
     both = flat(Task("a", IN_PROGRESS), Task("b", IN_PROGRESS))
     events = history(plan_of("a", "b"), flat(Task("a", IN_PROGRESS), Task("b")), both, plan_of("a", "b"))
     requests = [TokenUse(int(minutes * MINUTE), tokens) for minutes, tokens in ((1, 1), (1.5, 20), (2, 300), (2.5, 4))]

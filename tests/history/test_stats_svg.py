@@ -91,7 +91,7 @@ def test_every_history_can_be_drawn(events: list[Event], now: int, title: str) -
         assert float(each.get("y", "0")) + float(each.get("height", "0")) <= float(root.attrib["height"])
 
 
-def test_each_task_has_a_lane_with_its_stretches() -> None:
+def test_each_task_has_a_lane_with_its_periods() -> None:
     root = root_of(drawn_svg())
     groups = root.findall(f"{NAMESPACE}g")
     lanes = {titles_in(group)[0]: [each.get("class") for each in group.iter(f"{NAMESPACE}rect")] for group in groups}
@@ -118,7 +118,7 @@ def test_a_task_that_was_only_blocked_says_so() -> None:
     assert "blocked" in texts_in(root_of(svg_of(history(flat(Task("a", Status.BLOCKED))), MINUTE)))[3:]
 
 
-def test_stretches_within_a_pixel_are_one() -> None:
+def test_periods_within_a_pixel_are_one() -> None:
     statuses = [IN_PROGRESS, PENDING] * 2_000
     events = [
         Event(f"e{n}", None, n * 100, Actor.AGENT, PlanChanged(flat(Task("a", each))))

@@ -43,7 +43,7 @@ class MarkKind(Enum):
 
 
 @value
-class Mark:
+class TimeMark:
     """A moment on the time axis. `label` is that of a `LABEL`."""
 
     at: int
@@ -53,7 +53,7 @@ class Mark:
 
 
 @value
-class Stretch:
+class Period:
     """A time in which a task was in progress, or blocked."""
 
     start: int
@@ -63,25 +63,25 @@ class Stretch:
 
 @value
 class TaskStats:
-    """A task in its newest version, and its stretches in order; they do not overlap.
+    """A task in its newest version, and its periods in order; they do not overlap.
 
     `is_removed` means that the plan no longer has it. `tokens` is None if it is not known how many it took.
     """
 
     task: Task
     phase: str
-    stretches: tuple[Stretch, ...] = ()
+    periods: tuple[Period, ...] = ()
     is_removed: bool = False
     tokens: int | None = None
 
     def total(self, status: Status) -> int:
-        """Return the milliseconds in a status that stretches have."""
-        return sum(each.end - each.start for each in self.stretches if each.status is status)
+        """Return the milliseconds in a status that periods have."""
+        return sum(each.end - each.start for each in self.periods if each.status is status)
 
     @property
     def worked(self) -> int | None:
         """The milliseconds in progress; None if it never was."""
-        was_started = any(each.status is Status.IN_PROGRESS for each in self.stretches)
+        was_started = any(each.status is Status.IN_PROGRESS for each in self.periods)
         return self.total(Status.IN_PROGRESS) if was_started else None
 
 
@@ -104,7 +104,7 @@ class Stats:
     times: tuple[int, ...]
     open_steps: tuple[tuple[int, int], ...]
     tasks: tuple[TaskStats, ...]
-    marks: tuple[Mark, ...]
+    marks: tuple[TimeMark, ...]
     progress: PlanProgress
     estimate: Estimate
     tokens: int | None = None
@@ -119,7 +119,7 @@ class Stats:
         """Whether there are enough events for a curve of the open tasks."""
         return len(self.times) > MIN_EVENTS
 
-    def of_kind(self, kind: MarkKind) -> list[Mark]:
+    def of_kind(self, kind: MarkKind) -> list[TimeMark]:
         """Return the marks of one kind, in order."""
         return [mark for mark in self.marks if mark.kind is kind]
 
@@ -150,12 +150,12 @@ def session_stats(
 
 
 class _TaskRecord:
-    """A task while events are read: its finished stretches, and the start of the current one."""
+    """A task while events are read: its finished periods, and the start of the current one."""
 
-    __slots__ = ("since", "status", "stretches")
+    __slots__ = ("periods", "since", "status")
 
     def __init__(self) -> None:
-        self.stretches: list[Stretch] = []
+        self.periods: list[Period] = []
         self.status = Status.PENDING
         self.since = 0
 
@@ -167,7 +167,7 @@ class _TaskRecord:
 
     def finish(self, at: int) -> None:
         if self.status in (Status.IN_PROGRESS, Status.BLOCKED):
-            self.stretches.append(Stretch(self.since, at, self.status))
+            self.periods.append(Period(self.since, at, self.status))
 
 
 class _Collector:
@@ -177,7 +177,7 @@ class _Collector:
         self.plan = Plan()
         self.times: list[int] = []
         self.open_steps: dict[int, int] = {}
-        self.marks: list[Mark] = []
+        self.marks: list[TimeMark] = []
         self.pace = Pace()
         self.had_tasks = False
         self._labels = labels
@@ -204,7 +204,7 @@ class _Collector:
             case DirectiveSet() | Labelled():  # exhaustive
                 pass
         if event.id in self._labels:
-            self.marks.append(Mark(at, MarkKind.LABEL, event, self._labels[event.id]))
+            self.marks.append(TimeMark(at, MarkKind.LABEL, event, self._labels[event.id]))
 
     def advance(self, at: int) -> int:
         """Move to a time, unless it is earlier than the last one, and return the time then."""
@@ -216,7 +216,7 @@ class _Collector:
         return at
 
     def finished_tasks(self) -> tuple[TaskStats, ...]:
-        """End every stretch, and return all tasks."""
+        """End every period, and return all tasks."""
         at = self.times[-1]
         # Plans of earlier versions have no numbers; these are the ones that other commands show.
         plan = numbered(self.plan)
@@ -224,7 +224,7 @@ class _Collector:
         return (*current, *self._removed)
 
     def _mark(self, at: int, kind: MarkKind, event: Event) -> None:
-        self.marks.append(Mark(at, kind, event))
+        self.marks.append(TimeMark(at, kind, event))
 
     def _change_plan(self, at: int, plan: Plan) -> None:
         match = match_plans(self.plan, plan)
@@ -254,16 +254,16 @@ def _at_work(plan: Plan) -> bool:
 
 def _task_stats(plan: Plan, location: Location, record: _TaskRecord, at: int) -> TaskStats:
     record.finish(at)
-    return TaskStats(task_at(plan, location), plan.phases[location[0]].name, tuple(record.stretches))
+    return TaskStats(task_at(plan, location), plan.phases[location[0]].name, tuple(record.periods))
 
 
 def _with_tokens(tasks: Iterable[TaskStats], requests: Sequence[TokenUse]) -> Iterable[TaskStats]:
-    """The tasks with the tokens of the requests in their stretches.
+    """The tasks with the tokens of the requests in their periods.
 
     A request that was answered while several tasks were in progress belongs to none of them.
     """
     tasks = list(tasks)
-    spans = [[each for each in entry.stretches if each.status is Status.IN_PROGRESS] for entry in tasks]
+    spans = [[each for each in entry.periods if each.status is Status.IN_PROGRESS] for entry in tasks]
     answered = [request.at for request in requests]
     # How many tasks were in progress when each request was answered, as differences of neighbours.
     differences = [0] * (len(requests) + 1)
@@ -280,6 +280,6 @@ def _with_tokens(tasks: Iterable[TaskStats], requests: Sequence[TokenUse]) -> It
         yield replace(entry, tokens=used or None)
 
 
-def _answered_within(answered: Sequence[int], stretch: Stretch) -> tuple[int, int]:
-    """The range of the requests that were answered within a stretch; its end counts, because an answer caused it."""
-    return bisect_right(answered, stretch.start), bisect_right(answered, stretch.end)
+def _answered_within(answered: Sequence[int], period: Period) -> tuple[int, int]:
+    """The range of the requests that were answered within a period; its end counts, because an answer caused it."""
+    return bisect_right(answered, period.start), bisect_right(answered, period.end)

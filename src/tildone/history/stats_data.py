@@ -10,7 +10,7 @@ from tildone.typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from tildone.history.event_data import Data, When
-    from tildone.history.stats import Mark, Stats, TaskStats
+    from tildone.history.stats import Stats, TaskStats, TimeMark
 
 NO_STATS: Data = {
     "from": None,
@@ -61,13 +61,13 @@ def _task_data(entry: TaskStats, when: When) -> Data:
         "in_progress_ms": entry.worked,
         "blocked_ms": entry.total(Status.BLOCKED),
         "tokens": entry.tokens,
-        "stretches": [
-            {"from": when(each.start), "to": when(each.end), "status": each.status.value} for each in entry.stretches
+        "periods": [
+            {"from": when(each.start), "to": when(each.end), "status": each.status.value} for each in entry.periods
         ],
     }
 
 
-def _details(mark: Mark) -> Data:
+def _details(mark: TimeMark) -> Data:
     match mark.event.fact:
         case _ if mark.kind is MarkKind.LABEL:
             return {"label": mark.label}

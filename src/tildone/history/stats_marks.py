@@ -13,7 +13,7 @@ from tildone.views.svg import element, escaped, label
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from tildone.history.stats import Mark, Stats
+    from tildone.history.stats import Stats, TimeMark
 
 NAME_LEFT, SIGN_LEFT = 42, 30
 ROW_HEIGHT = 22
@@ -44,7 +44,9 @@ def mark_rows(stats: Stats, x: Callable[[int], float], when: Callable[[int], str
     return "\n".join(rows), y
 
 
-def _row(kind: MarkKind, clusters: list[tuple[float, list[Mark]]], when: Callable[[int], str], y: int) -> Iterable[str]:
+def _row(
+    kind: MarkKind, clusters: list[tuple[float, list[TimeMark]]], when: Callable[[int], str], y: int
+) -> Iterable[str]:
     following = [place for place, _ in clusters[1:]]
     for (place, marks), upcoming in zip(clusters, [*following, float("inf")], strict=True):
         words = _words(marks[0]) if len(marks) == 1 else f"{LEGEND[kind]}: {len(marks)}"
@@ -53,9 +55,9 @@ def _row(kind: MarkKind, clusters: list[tuple[float, list[Mark]]], when: Callabl
             yield label(place + 9, y + 4, "text3 small", str(len(marks)))
 
 
-def _clusters(marks: Iterable[Mark], x: Callable[[int], float]) -> list[tuple[float, list[Mark]]]:
+def _clusters(marks: Iterable[TimeMark], x: Callable[[int], float]) -> list[tuple[float, list[TimeMark]]]:
     """Marks that are close together, with the place of the first of them."""
-    found: list[tuple[float, list[Mark]]] = []
+    found: list[tuple[float, list[TimeMark]]] = []
     for mark in marks:
         place = x(mark.at)
         if found and place - found[-1][0] < MIN_DISTANCE:
@@ -65,7 +67,7 @@ def _clusters(marks: Iterable[Mark], x: Callable[[int], float]) -> list[tuple[fl
     return found
 
 
-def _words(mark: Mark) -> str:
+def _words(mark: TimeMark) -> str:
     if isinstance(mark.event.fact, Tripped):
         return f"let go: {describe_bound(mark.event.fact.bound, mark.event.fact.limit)}"
     if mark.kind is MarkKind.LABEL:

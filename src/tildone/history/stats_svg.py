@@ -26,7 +26,7 @@ from tildone.views.time_axis import time_axis
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from tildone.history.stats import Stats, Stretch, TaskStats
+    from tildone.history.stats import Period, Stats, TaskStats
     from tildone.views.time_axis import TimeAxis
 
     When = Callable[[int], str]
@@ -79,7 +79,7 @@ def stats_svg(title: str, stats: Stats, when: When, clock: When) -> str:
     width = PLOT_WIDTH * (1 - FUTURE_SHARE) if has_estimate else PLOT_WIDTH
     canvas = _Canvas(stats, time_axis(stats.times, width, BREAK_WIDTH), when, clock)
     head = heading(title, stats)
-    parts = [label(PADDING, 44, "text title", head, 80), label(PADDING, 68, "text2", _period(canvas))]
+    parts = [label(PADDING, 44, "text title", head, 80), label(PADDING, 68, "text2", _time_range(canvas))]
     lanes, y = _lanes(canvas, TOP)
     axis = _axis(canvas, TOP - 12, y)
     chart, y = _burn_down(canvas, y + AXIS_HEIGHT) if stats.has_course else ("", y + AXIS_HEIGHT)
@@ -95,7 +95,7 @@ def stats_svg(title: str, stats: Stats, when: When, clock: When) -> str:
     return f"{BEGINNING}{attributes} {names}>\n" + "\n".join((*described, *parts)) + "\n</svg>\n"
 
 
-def _period(canvas: _Canvas) -> str:
+def _time_range(canvas: _Canvas) -> str:
     first, last = (canvas.when(canvas.stats.times[index]) for index in (0, -1))
     worked = sum(entry.total(Status.IN_PROGRESS) for entry in canvas.stats.tasks)
     return f"{first} – {last} · {format_elapsed(worked)} in progress"
@@ -106,7 +106,7 @@ def _description(canvas: _Canvas) -> str:
     stats = canvas.stats
     tasks = [f"{entry.task.text}: {_amounts(entry)}" for entry in shown_tasks(stats, 20)[0]]
     steps = f"{stats.open_steps[0][1]} open tasks at first, {stats.open} at the end."
-    texts = (_period(canvas), steps, estimate_sentence(stats), tokens_sentence(stats), *tasks)
+    texts = (_time_range(canvas), steps, estimate_sentence(stats), tokens_sentence(stats), *tasks)
     return element("desc", {"id": "tildone-desc"}, "\n".join(map(escaped, texts)))
 
 
@@ -119,7 +119,7 @@ def _definitions(height: int) -> str:
 
 
 def _lanes(canvas: _Canvas, y: int) -> tuple[str, int]:
-    """A row for each task with its stretches, and the place below them."""
+    """A row for each task with its periods, and the place below them."""
     shown, left_out = shown_tasks(canvas.stats, MAX_LANES)
     rows = [_lane(canvas, entry, y + index * LANE_HEIGHT) for index, entry in enumerate(shown)]
     y += len(rows) * LANE_HEIGHT
@@ -139,36 +139,36 @@ def _lane(canvas: _Canvas, entry: TaskStats, y: int) -> str:
         escaped(f"{entry.task.status.icon} {entry.task.text}", LABEL_COLUMNS),
     )
     rule = _horizontal(PLOT_LEFT + PLOT_WIDTH, y + 9, "line")
-    bars = [_bar(canvas, entry, stretch, y + 3) for stretch in _visible_stretches(canvas, entry)]
+    bars = [_bar(canvas, entry, period, y + 3) for period in _visible_periods(canvas, entry)]
     amounts = label(RIGHT, y + 13, "text2 end", _amounts(entry))
     return element("g", {}, name, text, rule, *bars, amounts)
 
 
-def _bar(canvas: _Canvas, entry: TaskStats, stretch: Stretch, y: int) -> str:
-    left, right = canvas.x(stretch.start), canvas.x(stretch.end)
+def _bar(canvas: _Canvas, entry: TaskStats, period: Period, y: int) -> str:
+    left, right = canvas.x(period.start), canvas.x(period.end)
     box: Box = {"x": left, "y": y, "width": max(right - left, MIN_BAR_WIDTH), "height": BAR_HEIGHT}
-    name = element("title", {}, escaped(_stretch_words(canvas, stretch)))
-    if stretch.status is Status.BLOCKED:
+    name = element("title", {}, escaped(_period_words(canvas, period)))
+    if period.status is Status.BLOCKED:
         return element("rect", box | {"class": "warn-line", "fill": "url(#tildone-hatch)"}, name)
-    is_now = entry.task.status is Status.IN_PROGRESS and stretch.end == canvas.stats.times[-1]
+    is_now = entry.task.status is Status.IN_PROGRESS and period.end == canvas.stats.times[-1]
     return element("rect", box | {"rx": 2, "class": "accent" if is_now else "ok-soft ok-line"}, name)
 
 
-def _visible_stretches(canvas: _Canvas, entry: TaskStats) -> list[Stretch]:
-    """The stretches of a task; those that follow each other within a pixel are one, so that the file stays small."""
-    found: list[Stretch] = []
-    for stretch in entry.stretches:
+def _visible_periods(canvas: _Canvas, entry: TaskStats) -> list[Period]:
+    """The periods of a task; those that follow each other within a pixel are one, so that the file stays small."""
+    found: list[Period] = []
+    for period in entry.periods:
         last = found[-1] if found else None
-        if last and last.status is stretch.status and canvas.x(stretch.start) - canvas.x(last.end) < 1:
-            found[-1] = replace(last, end=stretch.end)
+        if last and last.status is period.status and canvas.x(period.start) - canvas.x(last.end) < 1:
+            found[-1] = replace(last, end=period.end)
         else:
-            found.append(stretch)
+            found.append(period)
     return found
 
 
-def _stretch_words(canvas: _Canvas, stretch: Stretch) -> str:
-    what = "blocked" if stretch.status is Status.BLOCKED else "in progress"
-    return f"{what}, {canvas.clock(stretch.start)} – {canvas.clock(stretch.end)}"
+def _period_words(canvas: _Canvas, period: Period) -> str:
+    what = "blocked" if period.status is Status.BLOCKED else "in progress"
+    return f"{what}, {canvas.clock(period.start)} – {canvas.clock(period.end)}"
 
 
 def _amounts(entry: TaskStats) -> str:

@@ -66,14 +66,14 @@ def shown_tasks(stats: Stats, limit: int) -> tuple[list[TaskStats], int]:
 
     If there are more than `limit`, those that took longest are returned. The order stays.
     """
-    worked = [index for index, entry in enumerate(stats.tasks) if entry.stretches]
+    worked = [index for index, entry in enumerate(stats.tasks) if entry.periods]
     longest = sorted(worked, key=lambda index: -stats.tasks[index].total(Status.IN_PROGRESS))[:limit]
     return [stats.tasks[index] for index in sorted(longest)], len(stats.tasks) - len(longest)
 
 
 def left_out_sentence(stats: Stats, left_out: int) -> str:
     """Return how many tasks a picture does not have."""
-    never = sum(not entry.stretches for entry in stats.tasks)
+    never = sum(not entry.periods for entry in stats.tasks)
     if left_out == never:
         return f"{left_out} task{'s were' if left_out > 1 else ' was'} never started."
     return f"{left_out} more tasks are not shown; {never} of them were never started."

@@ -91,10 +91,10 @@ def test_undone_changes_do_not_count(person: Person) -> None:
 
 
 def test_labels_of_the_branch_are_shown(person: Person) -> None:
-    """Although the event that set one is on another branch after an undo."""
+    """The event that set one may be on another branch, after an undo."""
     person.says("todo", "add", "a")
-    person.says("label", "v1")
     person.says("todo", "add", "b")
+    person.says("label", "v1", "head~1")
     person.says("undo")
 
     assert [each["label"] for each in person.run("stats", "--json").json["labels"]] == ["v1"]

@@ -170,7 +170,7 @@ def test_values_come_from_the_plan_and_the_store(person: Person) -> None:
 @pytest.mark.parametrize(
     ("words", "expected"),
     [
-        (["stat"], ["status"]),
+        (["stat"], ["stats", "status"]),
         (["compl"], ["completion"]),  # the verb for programs is hidden
         (["over"], []),
         (["todo", "--dialect", ""], ["indexed", "phased", "declared", "brief"]),

@@ -36,7 +36,18 @@ def keys_in(data: Any) -> set[str]:
     return set(data).union(*map(keys_in, data.values())) if isinstance(data, dict) else set()
 
 
-COMMANDS = ("todo", "log", "blame", "diff", "branch", "label", "sessions", "status", "extensions --extension e.py")
+COMMANDS = (
+    "todo",
+    "log",
+    "stats",
+    "blame",
+    "diff",
+    "branch",
+    "label",
+    "sessions",
+    "status",
+    "extensions --extension e.py",
+)
 
 
 @pytest.mark.parametrize("command", COMMANDS)

@@ -1,1 +1,1 @@
-"""What happened to a plan: changes, differences, timelines, blame, branches and durations."""
+"""What happened to a plan: changes, differences, timelines, blame, branches, durations and statistics."""

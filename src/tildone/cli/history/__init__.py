@@ -35,6 +35,23 @@ VERBS: VerbTable = Registry(
             ),
             examples=("tildone log", "tildone log --limit 5", "tildone log --tasks", "tildone log --all --json"),
         ),
+        "stats": Verb(
+            "stats",
+            "",
+            "Show pictures of the plan's history: open tasks over time, time per task, nudges.",
+            description=(
+                "Shows the current branch: the number of open tasks over time; when changes were made, by agents and "
+                "by people; when the agent was told to go on (a nudge) and when it was let go; and how long each task "
+                "was in progress. Tokens are shown if tildone run worked on the plan. With --svg, writes one picture "
+                "in the colours of the viewer's light or dark scheme."
+            ),
+            options=(
+                Option("svg", "FILE", "Write the pictures to an SVG file; - is standard output."),
+                Option("force", "", "Overwrite the file even if it is not such a picture."),
+                JSON,
+            ),
+            examples=("tildone stats", "tildone stats --svg plan.svg", "tildone stats --json"),
+        ),
         "diff": Verb(
             "diff",
             "[EVENT] [EVENT]",

@@ -1,0 +1,285 @@
+"""What the history of a plan amounts to: open tasks over time, when each task was worked on, nudges and let-goes.
+
+One pass over the events of a branch. Times never go back: an event whose clock was behind counts as simultaneous with
+the one before it.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from enum import Enum
+
+from tildone.core.numbers import numbered
+from tildone.core.plan import Plan, Status, Task
+from tildone.core.query import progress
+from tildone.history.changes import removed_locations
+from tildone.history.matching import match_plans, task_at, task_locations
+from tildone.history.pace import Pace
+from tildone.log.events import Actor, DirectiveSet, Labelled, Nudged, PlanChanged, Tripped
+from tildone.typing import TYPE_CHECKING
+from tildone.value import replace, value
+from tildone.views.time_axis import MIN_BREAK_MS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from tildone.core.query import PlanProgress
+    from tildone.history.matching import Location
+    from tildone.history.pace import Estimate
+    from tildone.log.events import Event
+
+MIN_EVENTS = 3
+"""How many events a curve of the open tasks needs."""
+
+
+class MarkKind(Enum):
+    """What happened at a moment, as its sign; later members are the more important ones."""
+
+    CHANGE = "●"
+    NUDGE = "◆"
+    PERSON = "▲"
+    LABEL = "⚑"
+    LET_GO = "■"
+
+
+@value
+class TimeMark:
+    """A moment on the time axis. `label` is that of a `LABEL`."""
+
+    at: int
+    kind: MarkKind
+    event: Event
+    label: str = ""
+
+
+@value
+class Period:
+    """A time in which a task was in progress, or blocked."""
+
+    start: int
+    end: int
+    status: Status
+
+
+@value
+class TaskStats:
+    """A task in its newest version, and its periods in order; they do not overlap.
+
+    `is_removed` means that the plan no longer has it. `tokens` is None if it is not known how many it took.
+    """
+
+    task: Task
+    phase: str
+    periods: tuple[Period, ...] = ()
+    is_removed: bool = False
+    tokens: int | None = None
+
+    def total(self, status: Status) -> int:
+        """Return the milliseconds in a status that periods have."""
+        return sum(each.end - each.start for each in self.periods if each.status is status)
+
+    @property
+    def worked(self) -> int | None:
+        """The milliseconds in progress; None if it never was."""
+        was_started = any(each.status is Status.IN_PROGRESS for each in self.periods)
+        return self.total(Status.IN_PROGRESS) if was_started else None
+
+
+@value
+class TokenUse:
+    """The tokens of one request to a model, and when it was answered."""
+
+    at: int
+    tokens: int
+
+
+@value
+class Stats:
+    """The pictures' data. `times` are those of all events, and the end; `open_steps` begin with the first plan.
+
+    `tasks` are those of the plan, in order, then the removed ones, in the order of their removal. `tokens` is how many
+    were used in all, None if that is not known; not all of them belong to a task.
+    """
+
+    times: tuple[int, ...]
+    open_steps: tuple[tuple[int, int], ...]
+    tasks: tuple[TaskStats, ...]
+    marks: tuple[TimeMark, ...]
+    progress: PlanProgress
+    estimate: Estimate
+    tokens: int | None = None
+
+    @property
+    def open(self) -> int:
+        """The number of open tasks at the end."""
+        return self.progress.total - self.progress.closed
+
+    @property
+    def has_course(self) -> bool:
+        """Whether there are enough events for a curve of the open tasks."""
+        return len(self.times) > MIN_EVENTS
+
+    def of_kind(self, kind: MarkKind) -> list[TimeMark]:
+        """Return the marks of one kind, in order."""
+        return [mark for mark in self.marks if mark.kind is kind]
+
+
+def session_stats(
+    oldest_first: Sequence[Event], now: int, labels: Mapping[str, str], requests: Sequence[TokenUse] = ()
+) -> Stats | None:
+    """Return the statistics of a branch until `now`; None if its plan never had a task.
+
+    `labels` are the labels by event id. `requests` are those whose tokens are known, in the order of their times.
+    """
+    collector = _Collector(labels)
+    for event in oldest_first:
+        collector.add(event)
+    if not collector.had_tasks:
+        return None
+    collector.advance(now)
+    tasks = collector.finished_tasks()
+    return Stats(
+        tuple(collector.times),
+        tuple(collector.open_steps.items()),
+        tuple(_with_tokens(tasks, requests)) if requests else tasks,
+        tuple(collector.marks),
+        progress(collector.plan),
+        collector.pace.estimate(progress(collector.plan)),
+        sum(each.tokens for each in requests) if requests else None,
+    )
+
+
+class _TaskRecord:
+    """A task while events are read: its finished periods, and the start of the current one."""
+
+    __slots__ = ("periods", "since", "status")
+
+    def __init__(self) -> None:
+        self.periods: list[Period] = []
+        self.status = Status.PENDING
+        self.since = 0
+
+    def set_status(self, status: Status, at: int) -> None:
+        if status is self.status:
+            return
+        self.finish(at)
+        self.status, self.since = status, at
+
+    def finish(self, at: int) -> None:
+        if self.status in (Status.IN_PROGRESS, Status.BLOCKED):
+            self.periods.append(Period(self.since, at, self.status))
+
+
+class _Collector:
+    """What was found in the events so far."""
+
+    def __init__(self, labels: Mapping[str, str]) -> None:
+        self.plan = Plan()
+        self.times: list[int] = []
+        self.open_steps: dict[int, int] = {}
+        self.marks: list[TimeMark] = []
+        self.pace = Pace()
+        self.had_tasks = False
+        self._labels = labels
+        self._idle = 0
+        self._open: int | None = None
+        self._records: dict[Location, _TaskRecord] = {}
+        self._removed: list[TaskStats] = []
+
+    def add(self, event: Event) -> None:
+        """Count one more event."""
+        at = self.advance(event.at)
+        match event.fact:
+            case PlanChanged() as fact:
+                self._mark(at, MarkKind.PERSON if event.actor is Actor.USER else MarkKind.CHANGE, event)
+                self._change_plan(at, fact.plan)
+                self.pace.changed(is_progress=fact.drift == 0)
+            case Nudged(of_subagent=of_subagent):
+                self._mark(at, MarkKind.NUDGE, event)
+                if not of_subagent:
+                    self.pace.nudged()
+            case Tripped():
+                self._mark(at, MarkKind.LET_GO, event)
+                self.pace.let_go()
+            case DirectiveSet() | Labelled():  # exhaustive
+                pass
+        if event.id in self._labels:
+            self.marks.append(TimeMark(at, MarkKind.LABEL, event, self._labels[event.id]))
+
+    def advance(self, at: int) -> int:
+        """Move to a time, unless it is earlier than the last one, and return the time then."""
+        if self.times:
+            at = max(at, self.times[-1])
+            if at - self.times[-1] > MIN_BREAK_MS and not _at_work(self.plan):
+                self._idle += at - self.times[-1]
+        self.times.append(at)
+        return at
+
+    def finished_tasks(self) -> tuple[TaskStats, ...]:
+        """End every period, and return all tasks."""
+        at = self.times[-1]
+        # Plans of earlier versions have no numbers; these are the ones that other commands show.
+        plan = numbered(self.plan)
+        current = (_task_stats(plan, location, self._records[location], at) for location in task_locations(plan))
+        return (*current, *self._removed)
+
+    def _mark(self, at: int, kind: MarkKind, event: Event) -> None:
+        self.marks.append(TimeMark(at, kind, event))
+
+    def _change_plan(self, at: int, plan: Plan) -> None:
+        match = match_plans(self.plan, plan)
+        for location in removed_locations(match):
+            gone = _task_stats(match.before, location, self._records[location], at)
+            self._removed.append(replace(gone, is_removed=True))
+        records: dict[Location, _TaskRecord] = {}
+        for location in task_locations(plan):
+            task, origin = task_at(plan, location), match.origins.get(location)
+            record = records[location] = _TaskRecord() if origin is None else self._records[origin]
+            if origin is not None and task_at(match.before, origin).status.is_open and not task.status.is_open:
+                self.pace.closed(at - self._idle)
+            record.set_status(task.status, at)
+            self.had_tasks = True
+        self._records, self.plan = records, plan
+        self.pace.began(at - self._idle)
+        counts = progress(plan)
+        left = counts.total - counts.closed
+        if left != self._open:
+            # The last change of one moment counts.
+            self.open_steps[at] = self._open = left
+
+
+def _at_work(plan: Plan) -> bool:
+    return any(task.status is Status.IN_PROGRESS for task in plan.tasks)
+
+
+def _task_stats(plan: Plan, location: Location, record: _TaskRecord, at: int) -> TaskStats:
+    record.finish(at)
+    return TaskStats(task_at(plan, location), plan.phases[location[0]].name, tuple(record.periods))
+
+
+def _with_tokens(tasks: Iterable[TaskStats], requests: Sequence[TokenUse]) -> Iterable[TaskStats]:
+    """The tasks with the tokens of the requests in their periods.
+
+    A request that was answered while several tasks were in progress belongs to none of them.
+    """
+    tasks = list(tasks)
+    spans = [[each for each in entry.periods if each.status is Status.IN_PROGRESS] for entry in tasks]
+    answered = [request.at for request in requests]
+    # How many tasks were in progress when each request was answered, as differences of neighbours.
+    differences = [0] * (len(requests) + 1)
+    ranges = [[_answered_within(answered, each) for each in of_task] for of_task in spans]
+    for first, end in (pair for of_task in ranges for pair in of_task):
+        differences[first] += 1
+        differences[end] -= 1
+    alone, at_work = [0], 0
+    for request, difference in zip(requests, differences, strict=False):
+        at_work += difference
+        alone.append(alone[-1] + (request.tokens if at_work == 1 else 0))
+    for entry, of_task in zip(tasks, ranges, strict=True):
+        used = sum(alone[end] - alone[first] for first, end in of_task)
+        yield replace(entry, tokens=used or None)
+
+
+def _answered_within(answered: Sequence[int], period: Period) -> tuple[int, int]:
+    """The range of the requests that were answered within a period; its end counts, because an answer caused it."""
+    return bisect_right(answered, period.start), bisect_right(answered, period.end)

@@ -1,0 +1,179 @@
+"""`tildone stats`: pictures of the plan's history, at a terminal, as a file and as JSON."""
+
+import os
+from xml.etree import ElementTree as ET
+
+import pytest
+
+from tests.cli.history.histories import kept
+from tests.cli.person import Person
+from tests.host.models.model_server import ModelServer
+from tests.plans import COMPLETED, IN_PROGRESS, plan_of
+from tests.run.run_workspace import ALLOW_ALL, CHAT, WRITE, conversation_files, provider_environment
+from tildone.core.plan import Task, flat
+from tildone.kit.text import display_width
+
+at_a_terminal = pytest.mark.skipif(os.name == "nt", reason="needs a pseudo-terminal")
+
+
+def build(person: Person) -> None:
+    kept(
+        person,
+        plan_of("Parse", "Wire"),
+        flat(Task("Parse", IN_PROGRESS), Task("Wire")),
+        flat(Task("Parse", COMPLETED), Task("Wire", IN_PROGRESS)),
+        flat(Task("Parse", COMPLETED), Task("Wire", COMPLETED)),
+    )
+
+
+def test_stats_shows_the_pictures(person: Person) -> None:
+    """Over a pipe, they are 80 columns wide."""
+    build(person)
+
+    out = person.says("stats", TZ="UTC")
+
+    assert out.startswith("project: 2 of 2 tasks closed\n\nOpen tasks\n2 │█")
+    assert "\n   1970-01-01 00:00" in out
+    assert "\nAll tasks are closed.\n" in out
+    assert "\n✓ #1 Parse  1m  ██████████████████████████████\n✓ #2 Wire   1m  ███" in out
+    assert out.endswith("Tokens are not known: only the conversations of tildone run tell them.\n")
+    assert all(display_width(line) <= 80 for line in out.splitlines())
+
+
+@at_a_terminal
+@pytest.mark.parametrize("columns", [40, 57, 200])
+def test_the_pictures_fit_the_terminal(person: Person, columns: int) -> None:
+    build(person)
+
+    answer = Person(person.folder, person.home, columns=columns).at_terminal("stats", NO_COLOR="1").end()
+
+    assert answer.code == 0
+    assert "Time in progress" in answer.out
+    assert max(map(display_width, answer.out.splitlines())) <= columns
+
+
+@at_a_terminal
+def test_the_pictures_are_coloured_at_a_terminal(person: Person) -> None:
+    build(person)
+
+    assert "\x1b[36m█" in person.at_terminal("stats").end().out
+
+
+def test_without_a_plan_it_says_what_to_type(person: Person) -> None:
+    answer = person.run("stats")
+
+    assert answer.code == 0
+    assert answer.out == f"No plan yet in {os.path.realpath(person.folder)}. Start one with: tildone todo add TEXT\n"
+    told = person.run("stats", "--json").json
+    assert (told["tasks"], told["open"], told["from"]) == ([], [], None)
+    assert not (person.folder / "plans.db").exists()
+
+
+def test_a_session_that_was_only_paused_has_no_plan_either(person: Person) -> None:
+    person.says("pause")
+
+    assert person.says("stats").startswith("No plan yet in ")
+
+
+def test_before_the_first_change_it_names_the_branches(person: Person) -> None:
+    person.says("todo", "add", "a")
+    person.says("undo")
+
+    assert person.says("stats") == "This is before the first change. Later changes are on a branch: tildone branch\n"
+
+
+def test_undone_changes_do_not_count(person: Person) -> None:
+    person.says("todo", "add", "a")
+    person.says("todo", "add", "b")
+    person.says("undo")
+
+    assert person.says("stats").startswith("project: 0 of 1 task closed\n\nEvents\n")
+
+
+def test_labels_of_the_branch_are_shown(person: Person) -> None:
+    """The event that set one may be on another branch, after an undo."""
+    person.says("todo", "add", "a")
+    person.says("todo", "add", "b")
+    person.says("label", "v1", "head~1")
+    person.says("undo")
+
+    assert [each["label"] for each in person.run("stats", "--json").json["labels"]] == ["v1"]
+    assert "⚑ labels: 1" in person.says("stats")
+
+
+def test_another_session_can_be_named(person: Person) -> None:
+    kept(person, plan_of("Parse"), session="other")
+
+    assert person.says("stats", "--session", "other").startswith("other: 0 of 1 task closed\n")
+
+
+def test_a_picture_is_written_to_a_file(person: Person) -> None:
+    """And again: a picture is overwritten by another one."""
+    build(person)
+
+    for _ in range(2):
+        assert person.says("stats", "--svg", "plan.svg") == "Wrote the picture to plan.svg\n"
+    root = ET.parse(person.folder / "plan.svg").getroot()  # noqa: S314  our own picture
+    assert root[0].text == "project: 2 of 2 tasks closed"
+    assert person.says("stats", "--svg", "-").startswith("<svg xmlns=")
+
+
+def test_another_file_is_overwritten_only_by_force(person: Person) -> None:
+    build(person)
+    file = person.folder / "plan.svg"
+    for content in (b"<svg>by hand</svg>", b"\xff\xfe"):
+        file.write_bytes(content)
+        answer = person.run("stats", "--svg", "plan.svg")
+        assert (answer.code, file.read_bytes()) == (3, content)
+        assert "to overwrite it, use --force" in answer.err
+
+    person.says("stats", "--svg", "plan.svg", "--force")
+    assert file.read_bytes().startswith(b"<svg xmlns=")
+
+
+def test_without_a_plan_there_is_no_picture(person: Person) -> None:
+    answer = person.run("stats", "--svg", "plan.svg")
+
+    assert (answer.code, answer.out) == (3, "")
+    assert answer.err == "tildone: there is no plan to draw; start one with: tildone todo add TEXT\n"
+    assert not (person.folder / "plan.svg").exists()
+
+
+def test_a_file_that_cannot_be_written_is_an_error(person: Person) -> None:
+    build(person)
+
+    answer = person.run("stats", "--svg", "missing/plan.svg")
+
+    assert answer.code == 1
+    assert "could not write missing/plan.svg" in answer.err
+
+
+@pytest.mark.parametrize("wrong", [("--svg", "a.svg", "--json"), ("--force",), ("more",), ("--svg",)])
+def test_options_that_make_no_sense_are_refused(person: Person, wrong: tuple[str, ...]) -> None:
+    assert person.run("stats", *wrong).code == 2
+
+
+@pytest.mark.slow
+def test_tokens_of_tildone_run_belong_to_the_task_that_was_in_progress(person: Person) -> None:
+    """Two of the requests were answered while the first task was in progress."""
+    script = [
+        WRITE,
+        {"tool": "edit_todos", "args": {"action": "start", "indices": [0]}},
+        {"tool": "bash", "args": {"command": "true"}},
+        {"tool": "edit_todos", "args": {"action": "complete", "indices": [0]}},
+        {"tool": "edit_todos", "args": {"action": "abandon", "indices": [1]}},
+        {"text": "Done."},
+    ]
+    with ModelServer(*script) as server:
+        person.run("run", "Go", "--model", CHAT, *ALLOW_ALL, **provider_environment(server))
+    told = person.run("stats", "--json").json
+
+    assert [task["tokens"] for task in told["tasks"]] == [30, None]
+    assert told["tokens"] == 15 * len(server.requests)
+    assert "30 tok" in person.says("stats")
+    # A conversation that is damaged, or gone, tells nothing.
+    [file] = conversation_files(person)
+    file.write_text("no conversation\n", encoding="utf-8")
+    assert person.run("stats", "--json").json["tokens"] is None
+    file.unlink()
+    assert "Tokens are not known" in person.says("stats")

@@ -130,7 +130,7 @@ def test_an_option_that_precedes_a_verb_must_be_one_of_that_verb() -> None:
         (["complete"], ["todo done"]),  # the scripts call complete-words
         (["tasks"], ["todo"]),
         (["LOGG"], ["log"]),
-        (["stauts"], ["status"]),
+        (["stauts"], ["stats", "status"]),
         (["dnoe"], ["todo done"]),
         (["overvew"], []),
         (["xyzzy"], []),

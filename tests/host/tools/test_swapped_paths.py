@@ -35,13 +35,17 @@ def put_back():
         os.rename(aside, folder)
 
 print("ready", flush=True)
+complete = True
 while True:
     try:
+        if not complete:
+            put_back()
+        complete = False
         os.rename(folder, aside); os.rename(link, folder)
         os.rename(folder, link); os.rename(aside, folder)
+        complete = True
     except OSError:
-        # A write has created the folder while it was missing.
-        put_back()
+        continue  # a write has created the folder while it was missing
 """
 
 

@@ -437,6 +437,8 @@ class StoreContract:
             SessionInfo("three", 1, 300, 300),
             SessionInfo("two", 1, 400, 400),
         ]
+        assert store.session_info("one") == SessionInfo("one", 2, 500, 200)
+        assert store.session_info("four") is None
 
     @pytest.mark.parametrize("name", WILD)
     def test_names_ids_and_texts_may_be_any_text(self, open_store: Opener, name: str) -> None:

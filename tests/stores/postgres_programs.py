@@ -10,7 +10,7 @@ from threading import Thread
 
 import psycopg
 
-from tests.stores.writers import kill_writers, say, toggle_on, write_on, write_one
+from tests.stores.writers import answer_on, kill_writers, say, toggle_on, write_on, write_one
 from tildone.errors import TildoneError
 from tildone.stores.postgres.store import PostgresStore
 
@@ -90,6 +90,10 @@ def fork(url: str) -> None:
 def backends(url: str) -> set[tuple[int]]:
     with psycopg.connect(url) as connection:
         return set(connection.execute(OURS))
+
+
+def answer(url: str, word: str) -> None:
+    answer_on(PostgresStore(url), word)
 
 
 def killed(url: str, kills: str, seed: str) -> None:

@@ -10,6 +10,7 @@ import apsw
 
 from tests.stores.writers import (
     CRAMPED,
+    answer_on,
     become_nobody,
     kill_writers,
     say,
@@ -87,6 +88,10 @@ def unprivileged(path: str) -> None:
         write_on(store, "mine", 1)
     except TildoneError as error:
         say(f"{type(error).__name__}: {error}")
+
+
+def answer(path: str, word: str) -> None:
+    answer_on(SqliteStore(path), word)
 
 
 def killed(path: str, kills: str, seed: str) -> None:

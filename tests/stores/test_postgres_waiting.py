@@ -25,7 +25,7 @@ pytest.importorskip("psycopg", reason="the driver is not installed: pip install 
 import psycopg
 
 from tests.stores.postgres_stores import Work
-from tildone.stores.postgres import store as postgres
+from tildone.stores.postgres import listener
 from tildone.stores.postgres.connections import MAX_CONNECTIONS
 from tildone.stores.postgres.store import PostgresStore
 
@@ -33,6 +33,9 @@ pytestmark = needs_server
 OURS = "FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'tildone'"
 LISTENING = f"SELECT pid {OURS} AND query = 'LISTEN tildone'"
 CUT_OFF = f"SELECT pg_terminate_backend(pid, 5000) FROM ({LISTENING}) AS listening"  # noqa: S608  our own words
+MOVED_IN_SILENCE = ("SET session_replication_role = replica", "UPDATE tildone.sessions SET head = NULL")
+"""Without triggers, so that nobody tells of it."""
+
 WAITERS = 100
 
 
@@ -62,7 +65,7 @@ def store(url: str) -> Iterator[PostgresStore]:
 @pytest.fixture
 def patient(monkeypatch: pytest.MonkeyPatch) -> None:
     """Waiters do not read the head by themselves."""
-    monkeypatch.setattr(postgres, "RECHECK_SECONDS", 100 * LONG_ENOUGH)
+    monkeypatch.setattr(listener, "RECHECK_SECONDS", 100 * LONG_ENOUGH)
 
 
 @pytest.mark.usefixtures("patient")
@@ -118,20 +121,19 @@ def test_a_waiter_survives_a_lost_connection(url: str, store: PostgresStore) -> 
             until(lambda: execute(url, LISTENING) != [])
             execute(url, CUT_OFF)
         until(lambda: execute(url, LISTENING) != [])
-        # By hand, so that nobody tells of it.
-        execute(url, "UPDATE tildone.sessions SET head = NULL")
+        execute(url, *MOVED_IN_SILENCE)
         execute(url, CUT_OFF)
         assert woken.result(LONG_ENOUGH)
 
 
 def test_a_waiter_without_notifications_polls(url: str, store: PostgresStore, monkeypatch: pytest.MonkeyPatch) -> None:
     """A connection pooler may drop notifications."""
-    monkeypatch.setattr(postgres, "RECHECK_SECONDS", 0.01)
+    monkeypatch.setattr(listener, "RECHECK_SECONDS", 0.01)
     chain(store, "s", "a")
 
     with waiting(store, "a") as [woken]:
         until(lambda: execute(url, LISTENING) != [])
-        execute(url, "UPDATE tildone.sessions SET head = NULL")
+        execute(url, *MOVED_IN_SILENCE)
         assert woken.result(LONG_ENOUGH)
 
 

@@ -14,6 +14,7 @@ from tildone.core.ops import At, Mark, Write
 from tildone.core.plan import Phase, Status, Task
 from tildone.dialects.indexed import DIALECT as INDEXED
 from tildone.errors import TildoneError
+from tildone.log.needs import NeedAnswered
 from tildone.log.store import Store
 from tildone.session import Session
 
@@ -58,6 +59,16 @@ def become_nobody() -> None:
         os.setgroups([])
         os.setgid(NOBODY)
         os.setuid(NOBODY)
+
+
+def answer_on(store: Store, word: str) -> None:
+    """Report readiness, answer the question `n` when the input ends, and print the answer that counted."""
+    say("ready")
+    sys.stdin.read()
+    try:
+        say(store.answer("n", word, word, 1).answer)
+    except NeedAnswered as error:
+        say(f"after {error.need.answer}")
 
 
 def kill_writers(work: Callable[[str], None], kills: str, seed: str) -> None:

@@ -7,12 +7,15 @@ see all of its effect or none.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Protocol
 
 from tildone.log.events import Event
 from tildone.log.findings import Finding
-from tildone.log.tree import SessionHead, SessionInfo
+from tildone.log.kept import KeptSummary
+from tildone.log.needs import Need
+from tildone.log.presence import Presence
+from tildone.log.tree import SessionChange, SessionHead, SessionInfo
 
 ProgressCallback = Callable[[int, int], None]
 """Called with the number of events that were checked so far, and the number of all events."""
@@ -84,7 +87,7 @@ class Store(Protocol):
         """
 
     def delete(self, session: str, *, expected: str | None) -> None:
-        """Remove the session, all its events, and what readers have seen of it.
+        """Remove the session, all its events, and what the store keeps beside them.
 
         Raises:
             HeadMoved: the head is no longer `expected`, so the session is in use.
@@ -96,11 +99,77 @@ class Store(Protocol):
     def sessions(self) -> list[SessionInfo]:
         """Return all sessions, the most recently written first."""
 
+    def session_info(self, session: str) -> SessionInfo | None:
+        """Return the entry of one session in the list of all; None if it does not exist."""
+
     def unreadable(self) -> list[str]:
         """Return what `sessions` leaves out because it cannot be read, each as a sentence."""
 
     def wait(self, session: str, head: str | None, timeout: float) -> bool:
         """Wait until the head differs from `head`. Return False if `timeout` seconds passed first."""
+
+    def revision(self) -> int:
+        """Return a number that grows with every change of any session: by events, by a move of the head, by deletion.
+
+        A question counts, and so does its answer or withdrawal. Presences, summaries, and what readers have seen do
+        not. A reader that follows a store asks for the revision first, then for what
+        changed after the last one it knows: a change between the two calls is told twice, and none is missed.
+        """
+
+    def changed(self, since: int) -> Sequence[SessionChange]:
+        """Return the sessions that changed after a revision, each once, the oldest change first.
+
+        The head is not checked for damage. A deletion may be missing if 10,000 changes followed it. All sessions are
+        returned for 0, and for a revision that the store has not reached: a backup has taken its place.
+        """
+
+    def wait_any(self, revision: int, timeout: float) -> bool:
+        """Wait until the revision differs from `revision`. Return False if `timeout` seconds passed first."""
+
+    def beat(self, presence: Presence) -> None:
+        """Record a sign of life of an agent, in place of its last one. Presences of more than a day ago are removed.
+
+        It need not survive a loss of power. Presences, questions and summaries belong to this store: they are not
+        copied with events.
+        """
+
+    def leave(self, agent: str) -> None:
+        """Remove the presence of an agent, if there is one."""
+
+    def presences(self) -> Sequence[Presence]:
+        """Return the presences of all agents, ordered by agent."""
+
+    def ask(self, need: Need) -> None:
+        """Add an open question, unless there is one with its id. Answers of more than an hour ago are removed."""
+
+    def answer(self, need: str, answer: str, by: str, at: int) -> Need:
+        """Answer an open question, and return it with the answer. Of several answers, the first one wins.
+
+        Raises:
+            NeedAnswered: there is an answer already; the error has it.
+            UnknownNeed: there is no such question, or it was withdrawn.
+        """
+
+    def withdraw(self, need: str) -> None:
+        """Remove a question if it is open. One that is answered stays."""
+
+    def need(self, need: str) -> Need | None:
+        """Return a question, open or answered; None if there is none with that id."""
+
+    def needs(self) -> Sequence[Need]:
+        """Return the open questions of all sessions, the oldest first."""
+
+    def kept_summaries(self) -> Mapping[str, KeptSummary]:
+        """Return the kept summaries by session. Some may name a head that the session no longer has."""
+
+    def keep_summaries(self, summaries: Mapping[str, KeptSummary]) -> None:
+        """Keep summaries for the next reader. Sessions that do not exist are left out.
+
+        It waits for nobody and raises no StoreError: a store that is busy, full or read-only keeps what it has.
+        """
+
+    def density(self, session: str, begin: int, end: int, buckets: int) -> Sequence[int]:
+        """Count the events of all branches in `buckets` equal intervals of time, from `begin` to before `end`."""
 
     def check(self, progress: ProgressCallback | None = None) -> Iterator[Finding]:
         """Check everything in the store and yield each finding as soon as it is known."""

@@ -39,6 +39,16 @@ class SessionInfo:
     title: str = ""
 
 
+@value
+class SessionChange:
+    """The newest change of a session, and its head. If the session was deleted, it does not exist and has no head."""
+
+    session: str
+    head: str | None
+    revision: int
+    exists: bool = True
+
+
 def by_id(events: Iterable[Event]) -> dict[str, Event]:
     """Return the events of a session by their ids."""
     return {event.id: event for event in events}

@@ -104,11 +104,10 @@ class SessionWriter:
         self.move(choose)
         return True
 
-    def undo(self, changes: int) -> None:
-        """Move the head before the newest `changes` changes of the plan.
+    def undoing(self, changes: int) -> Callable[[SessionHead], SessionHead]:
+        """Return the choice of the head before the newest `changes` changes of the plan, for `move`.
 
-        Raises:
-            Refused: this branch has fewer changes.
+        It raises Refused if this branch has fewer changes.
         """
         # Late, because few callers undo.
         from tildone.log.undo import head_after_undo  # noqa: PLC0415  see above
@@ -117,17 +116,16 @@ class SessionWriter:
             newest_first = self.store.history(self.name, current.head) if current.head is not None else ()
             return head_after_undo(current, newest_first, changes)
 
-        self.move(choose)
+        return choose
 
-    def redo(self, changes: int) -> None:
-        """Move the head after the next `changes` changes that were undone.
+    def redoing(self, changes: int) -> Callable[[SessionHead], SessionHead]:
+        """Return the choice of the head after the next `changes` changes that were undone, for `move`.
 
-        Raises:
-            Refused: fewer were undone.
+        It raises Refused if fewer were undone.
         """
-        from tildone.log.undo import head_after_redo  # noqa: PLC0415  see `undo`
+        from tildone.log.undo import head_after_redo  # noqa: PLC0415  see `undoing`
 
-        self.move(lambda current: head_after_redo(current, changes))
+        return lambda current: head_after_redo(current, changes)
 
     def set_seen(self, reader: str, head: str | None) -> None:
         """Record the head that a reader has seen; without a name, nothing is recorded.

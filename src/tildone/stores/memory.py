@@ -6,7 +6,8 @@ from threading import Condition
 
 from tildone.errors import HeadMoved, StoreError, UnknownEvent
 from tildone.log.seen import with_seen
-from tildone.log.tree import SessionHead, SessionInfo, leaves
+from tildone.log.tree import SessionChange, SessionHead, SessionInfo, leaves
+from tildone.stores.memory_records import MemoryRecords
 from tildone.typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -17,15 +18,14 @@ if TYPE_CHECKING:
     from tildone.log.store import ProgressCallback
 
 
-class MemoryStore:
+class MemoryStore(MemoryRecords):
     """A store for tests, experiments and agents that need no persistence. It has the contract of the durable ones."""
 
     durable = False
     user = ""
 
     def __init__(self) -> None:
-        self._changed = Condition()
-        self._events: dict[str, dict[str, Event]] = {}
+        super().__init__(Condition())
         self._heads: dict[str, SessionHead] = {}
         self._by_last_write: dict[str, None] = {}
         self._seen: dict[str, dict[str, str]] = {}
@@ -81,8 +81,7 @@ class MemoryStore:
             if to.head is not None and to.head not in (events or {}):
                 raise UnknownEvent(to.head)
             if events:
-                self._heads[session] = to
-            self._changed.notify_all()
+                self._set_head(session, to)
 
     def import_events(self, session: str, events: Iterable[Event], to: SessionHead) -> int:
         """Insert events of another store, whatever the current head, then set the head: all of it or nothing.
@@ -105,8 +104,7 @@ class MemoryStore:
                 self._events.setdefault(session, {}).update(new)
                 self._written(session, to)
             elif known:
-                self._heads[session] = to
-                self._changed.notify_all()
+                self._set_head(session, to)
             return len(new)
 
     def seen(self, session: str, reader: str) -> str | None:
@@ -119,7 +117,7 @@ class MemoryStore:
             self._set_seen(session, reader, head)
 
     def delete(self, session: str, *, expected: str | None) -> None:
-        """Delete the session, all its events, and what readers have seen of it.
+        """Delete the session, all its events, and what is kept beside them.
 
         Raises:
             HeadMoved: the head is not `expected`: another writer is using the session.
@@ -127,9 +125,11 @@ class MemoryStore:
         with self._changed:
             if self.session_head(session).head != expected:
                 raise HeadMoved(session)
-            for table in (self._events, self._heads, self._by_last_write, self._seen):
-                table.pop(session, None)
-            self._changed.notify_all()
+            if session in self._events:
+                for table in (self._events, self._heads, self._by_last_write, self._seen):
+                    table.pop(session, None)
+                self._forget(session)
+                self._revise(session)
 
     def leaves(self, session: str) -> list[str]:
         """Return the newest event of each branch, in the order they were written."""
@@ -140,6 +140,11 @@ class MemoryStore:
         with self._changed:
             return [_info(name, self._events[name]) for name in reversed(self._by_last_write)]
 
+    def session_info(self, session: str) -> SessionInfo | None:
+        """Return the entry of one session; None if it does not exist."""
+        with self._changed:
+            return _info(session, self._events[session]) if session in self._events else None
+
     def unreadable(self) -> list[str]:
         """Return nothing: `sessions` leaves nothing out."""
         return []
@@ -148,6 +153,23 @@ class MemoryStore:
         """Wait until the head is not `head`; return False if `timeout` seconds pass first."""
         with self._changed:
             return self._changed.wait_for(lambda: self.session_head(session).head != head, timeout)
+
+    def revision(self) -> int:
+        """Return the number of changes so far."""
+        return self._changes.revision
+
+    def changed(self, since: int) -> list[SessionChange]:
+        """Return the sessions that changed after a revision, the oldest change first."""
+        with self._changed:
+            return [
+                SessionChange(name, self.session_head(name).head, revision, exists=name in self._events)
+                for name, revision in self._changes.after(since)
+            ]
+
+    def wait_any(self, revision: int, timeout: float) -> bool:
+        """Wait until the revision is not `revision`; return False if `timeout` seconds pass first."""
+        with self._changed:
+            return self._changed.wait_for(lambda: self.revision() != revision, timeout)
 
     def check(self, _progress: ProgressCallback | None = None) -> Iterator[Finding]:
         """Return no findings: there is no file that could be damaged."""
@@ -167,7 +189,12 @@ class MemoryStore:
         self._heads[session] = to
         self._by_last_write.pop(session, None)
         self._by_last_write[session] = None
-        self._changed.notify_all()
+        self._revise(session)
+
+    def _set_head(self, session: str, to: SessionHead) -> None:
+        if self._heads[session] != to:
+            self._heads[session] = to
+            self._revise(session)
 
 
 def _ancestors(events: dict[str, Event], at: str | None) -> Iterator[Event]:

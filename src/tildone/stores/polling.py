@@ -12,21 +12,25 @@ if TYPE_CHECKING:
 
 FIRST_POLL_SECONDS = 0.005
 MAX_POLL_SECONDS = 0.05
+REST_PER_CHECK = 4.0
+"""After a check that takes long, as of a folder of many files, the pause is at least this many times as long."""
 
 
 def wait_until(changed: Condition, is_reached: Callable[[], bool], timeout: float) -> bool:
     """Wait until `is_reached` returns True; return False if `timeout` seconds pass first.
 
     A change made in this process notifies `changed` and is noticed at once, one made elsewhere by polling, within a
-    twentieth of a second.
+    twentieth of a second unless a check takes long.
     """
     until = monotonic() + timeout
     pause = FIRST_POLL_SECONDS
     with changed:
-        while not is_reached():
-            left = until - monotonic()
-            if left <= 0:
+        while True:
+            began = monotonic()
+            if is_reached():
+                return True
+            now = monotonic()
+            if now >= until:
                 return False
-            changed.wait(min(pause, left))
+            changed.wait(min(max(pause, REST_PER_CHECK * (now - began)), until - now))
             pause = min(pause * 1.5, MAX_POLL_SECONDS)
-    return True

@@ -8,7 +8,10 @@ Each module imports only modules above it in this list:
     outline.py       scanning a file into a tree, incrementally
     history.py       the events among the entries: the plan's own tree
     drafts.py        lines to append: new events, moves of the head
-    folder.py        finding the file of a session, naming new files
+    folder.py        finding the file of a session, naming new files, writing drafts
+    histories.py     the histories of a folder's sessions, cached
+    records.py       presences, questions and summaries of a folder
+    feed.py          what changed in the files of a folder
     seen.py          what readers have seen of a session
     listing.py       the sessions of a folder, cached
     examination.py   the integrity check

@@ -1,4 +1,4 @@
-"""A folder of session files: finding the file of a session, and naming new files."""
+"""A folder of session files: finding the file of a session, naming new files, and writing drafts."""
 
 from __future__ import annotations
 
@@ -9,11 +9,23 @@ from itertools import count
 
 from tildone.errors import StoreError
 from tildone.files import durable
-from tildone.stores.pi.session_file import checked_header, file_name, format_timestamp, parse_line
+from tildone.stores.pi.session_file import (
+    VERSION,
+    checked_header,
+    file_name,
+    format_line,
+    format_timestamp,
+    header,
+    parse_line,
+    upgrade_file,
+)
 from tildone.typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from tildone.stores.pi.drafts import Draft
+    from tildone.stores.pi.history import History
 
 ENDING = ".jsonl"
 
@@ -42,14 +54,14 @@ class Folder:
         paths = self.paths()
         likely = [path for path in paths if is_named_for(path, session)]
         matching = [path for path in likely if self.session_in(path) == session]
-        matching = matching or [path for path in paths if path not in likely and self._session_or_none(path) == session]
+        matching = matching or [path for path in paths if path not in likely and self.session_or_none(path) == session]
         return max(matching, key=_mtime, default=None)
 
     def files(self) -> dict[str, list[str]]:
         """Return the files of every session, the one that `find` returns first."""
         files: dict[str, list[str]] = {}
         for path in self.paths():
-            session = self._session_or_none(path)
+            session = self.session_or_none(path)
             if session is not None:
                 files.setdefault(session, []).append(path)
         for session, paths in files.items():
@@ -84,10 +96,28 @@ class Folder:
             raise StoreError(f"cannot read {path}: {error.strerror}") from error
         return self._headers[path][1]
 
+    def session_or_none(self, path: str) -> str | None:
+        """Return the session that a file contains; None if there is none or it cannot be read."""
+        try:
+            return self.session_in(path)
+        except StoreError:
+            return None
+
     @property
     def draft_path(self) -> str:
         """The path of the temporary file, which only the holder of the folder's lock uses."""
         return os.path.join(self.path, durable.DRAFT_FILE)
+
+    def write(self, session: str, history: History | None, draft: Draft, mtime: int | None = None) -> None:
+        """Write a draft to disk. Without `mtime`, the file keeps its modification time."""
+        if history is None:
+            first = format_line(header(session, working_folder(session), draft.begun))
+            self.create(session, draft.begun, first + draft.text, mtime)
+        elif draft.text:
+            path, written = history.outline.path, history.outline.written
+            if history.outline.version < VERSION:
+                upgrade_file(path, self.draft_path)
+            durable.append(path, draft.text, written if mtime is None else mtime)
 
     def create(self, session: str, at: int, content: bytes, mtime: int | None) -> None:
         """Create a file for a session, under the first unused name; `at` is the time of its first event."""
@@ -104,12 +134,6 @@ class Folder:
         yield first
         for number in count(2):
             yield f"{first.removesuffix(ENDING)}-{number}{ENDING}"
-
-    def _session_or_none(self, path: str) -> str | None:
-        try:
-            return self.session_in(path)
-        except StoreError:
-            return None
 
 
 def file_safe(session: str) -> str:

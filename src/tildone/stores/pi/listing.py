@@ -31,6 +31,11 @@ class Listing:
         listed = [(written, info.updated, info) for written, info in infos if info is not None]
         return [info for *_, info in sorted(listed, key=lambda row: row[:2], reverse=True)]
 
+    def info(self, session: str) -> SessionInfo | None:
+        """Return one session; None if it does not exist or is skipped."""
+        path = self._folder.find(session)
+        return self._info(path)[1] if path else None
+
     def problems(self) -> list[str]:
         """Return why files are skipped. A file of another program, which is not named like a session, is none."""
         self.infos()

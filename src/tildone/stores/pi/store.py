@@ -24,15 +24,15 @@ from time import time_ns
 from tildone.errors import HeadMoved, StoreError, UnknownEvent
 from tildone.files import durable
 from tildone.files.lock import FolderLock
-from tildone.log.tree import SessionHead, SessionInfo
+from tildone.log.tree import SessionChange, SessionHead, SessionInfo
 from tildone.stores.base import TIMEOUT_SECONDS
 from tildone.stores.pi.drafts import Draft, import_draft, unknown_events
-from tildone.stores.pi.folder import Folder, working_folder
+from tildone.stores.pi.folder import Folder
+from tildone.stores.pi.histories import Histories
 from tildone.stores.pi.history import History
 from tildone.stores.pi.listing import Listing
-from tildone.stores.pi.outline import FileReplaced
+from tildone.stores.pi.records import JsonlRecords, forget_session
 from tildone.stores.pi.seen import note_seen, read_seen, remove_seen, write_seen
-from tildone.stores.pi.session_file import VERSION, format_line, header, upgrade_file
 from tildone.typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -43,15 +43,14 @@ if TYPE_CHECKING:
     from tildone.log.findings import Finding
     from tildone.log.store import ProgressCallback
     from tildone.stores.pi.entries import PlanInEntry
+    from tildone.stores.pi.feed import ChangeFeed
 
     T = TypeVar("T")
 
 _MAX_BATCH_EVENTS = 64
-_MAX_CACHED_FILES = 32
-_MAX_READ_ATTEMPTS = 5
 
 
-class JsonlStore:
+class JsonlStore(JsonlRecords):
     """A store in a folder of session files. Acknowledged changes are on disk.
 
     `recover` returns the plan in an entry of another program. Entries of other programs are never changed.
@@ -76,8 +75,9 @@ class JsonlStore:
         self._timeout = timeout
         self._clock = clock
         self._changed = Condition()
-        self._cache: dict[str, History] = {}
+        self._histories = Histories(self._folder, recover)
         self._listing = Listing(self._folder, recover)
+        self._feed: ChangeFeed | None = None
         # List the folder at once, so that errors are raised on opening.
         self._folder.paths()
 
@@ -112,7 +112,7 @@ class JsonlStore:
             if draft.has(event.id):
                 raise StoreError(f"{session!r} has an event {event.id!r} already")
             draft.add(event)
-            self._write(session, history, draft, lock.next_mtime(self._clock()))
+            self._folder.write(session, history, draft, lock.next_mtime(self._clock()))
             if seen_by:
                 note_seen(self._folder.path, session, seen_by, event.id)
 
@@ -132,7 +132,7 @@ class JsonlStore:
                 raise HeadMoved(session)
             draft.set_head(to, self._clock() // 1_000_000)
             if history is not None and history.has_events():
-                self._write(session, history, draft)
+                self._folder.write(session, history, draft)
 
         self._change(session, set_head)
 
@@ -149,9 +149,9 @@ class JsonlStore:
             new = unknown_events(session, history, imported)
             draft = import_draft(history, new, to, self._clock() // 1_000_000)
             if new:
-                self._write(session, history, draft, lock.next_mtime(self._clock()))
+                self._folder.write(session, history, draft, lock.next_mtime(self._clock()))
             elif history is not None and history.has_events():
-                self._write(session, history, draft)
+                self._folder.write(session, history, draft)
             return len(new)
 
         return self._change(session, insert)
@@ -171,7 +171,7 @@ class JsonlStore:
             self._change(session, record)
 
     def delete(self, session: str, *, expected: str | None) -> None:
-        """Delete the session, all its events, and what readers have seen. Entries of other programs stay in its file.
+        """Delete the session, its events, and what is kept beside them. Entries of other programs stay in its file.
 
         Raises:
             HeadMoved: the head is not `expected`: another writer is using the session.
@@ -186,8 +186,9 @@ class JsonlStore:
                     durable.remove(history.outline.path)
                 else:
                     draft.delete_plan(self._clock() // 1_000_000)
-                    self._write(session, history, draft)
+                    self._folder.write(session, history, draft)
                 remove_seen(self._folder.path, session)
+                forget_session(self._folder.path, session)
 
         self._change(session, remove)
 
@@ -200,6 +201,11 @@ class JsonlStore:
         with self._changed:
             return self._listing.infos()
 
+    def session_info(self, session: str) -> SessionInfo | None:
+        """Return the entry of one session; None if it does not exist or cannot be read."""
+        with self._changed:
+            return self._listing.info(session)
+
     def unreadable(self) -> list[str]:
         """Return what is wrong with each file that `sessions` skips."""
         with self._changed:
@@ -207,10 +213,21 @@ class JsonlStore:
 
     def wait(self, session: str, head: str | None, timeout: float) -> bool:
         """Wait until the head is not `head`; return False if `timeout` seconds pass first."""
-        # Late, because few callers wait.
-        from tildone.stores.polling import wait_until  # noqa: PLC0415  see above
+        return self._wait_until(lambda: self.session_head(session).head != head, timeout)
 
-        return wait_until(self._changed, lambda: self.session_head(session).head != head, timeout)
+    def revision(self) -> int:
+        """Return a number that grows when a file of the folder changes. It belongs to this object."""
+        with self._changed:
+            return self._change_feed().revision()
+
+    def changed(self, since: int) -> list[SessionChange]:
+        """Return the sessions whose files changed after a revision, the oldest change first."""
+        with self._changed:
+            return self._change_feed().changed(since)
+
+    def wait_any(self, revision: int, timeout: float) -> bool:
+        """Wait until the revision is not `revision`; return False if `timeout` seconds pass first."""
+        return self._wait_until(lambda: self.revision() != revision, timeout)
 
     def check(self, _progress: ProgressCallback | None = None) -> Iterator[Finding]:
         """Check the integrity of the folder and its files, file by file."""
@@ -224,53 +241,34 @@ class JsonlStore:
 
     def close(self) -> None:
         """Drop the caches. A closed store must not be used again."""
-        self._cache.clear()
+        self._histories.clear()
 
     def _read(self, session: str, ask: Callable[[History], T]) -> T | None:
         """Call `ask` with the history of the session; return None if it has no file."""
         with self._changed:
-            return self._retry(session, lambda history: None if history is None else ask(history))
+            return self._histories.use(session, lambda history: None if history is None else ask(history))
 
     def _change(self, session: str, work: Callable[[History | None, FolderLock], T]) -> T:
         """Run `work` on the session's file under the folder's lock, and wake waiters."""
         # The folder's lock comes first: other threads of this process can read while this one waits for it.
         with FolderLock(self._folder.path, self._timeout) as lock, self._changed:
-            result = self._retry(session, lambda history: work(history, lock))
+            result = self._histories.use(session, lambda history: work(history, lock))
             self._changed.notify_all()
         return result
 
-    def _retry(self, session: str, work: Callable[[History | None], T]) -> T:
-        for _ in range(_MAX_READ_ATTEMPTS):
-            try:
-                return work(self._history(session))
-            except FileReplaced:
-                self._cache.pop(session, None)
-        what = f"the file of {session!r} was replaced repeatedly while it was read"
-        raise StoreError(f"{self._folder.path}: {what}; try again")
+    def _change_feed(self) -> ChangeFeed:
+        if self._feed is None:
+            # Late, because few callers follow all sessions.
+            from tildone.stores.pi.feed import ChangeFeed  # noqa: PLC0415  see above
 
-    def _history(self, session: str) -> History | None:
-        """Return the up-to-date history of the session's file. The most recently used ones are cached."""
-        known = self._cache.pop(session, None)
-        if known is None or not known.refresh() or known.session != session:
-            path = self._folder.find(session)
-            known = History(path, self._recover) if path else None
-            if known is None or not known.refresh():
-                return None
-        self._cache[session] = known
-        if len(self._cache) > _MAX_CACHED_FILES:
-            del self._cache[next(iter(self._cache))]
-        return known
+            self._feed = ChangeFeed(self._folder, self._histories, self._clock())
+        return self._feed
 
-    def _write(self, session: str, history: History | None, draft: Draft, mtime: int | None = None) -> None:
-        """Write a draft to disk. Without `mtime`, the file keeps its modification time."""
-        if history is None:
-            first = format_line(header(session, working_folder(session), draft.begun))
-            self._folder.create(session, draft.begun, first + draft.text, mtime)
-        elif draft.text:
-            path, written = history.outline.path, history.outline.written
-            if history.outline.version < VERSION:
-                upgrade_file(path, self._folder.draft_path)
-            durable.append(path, draft.text, written if mtime is None else mtime)
+    def _wait_until(self, is_reached: Callable[[], bool], timeout: float) -> bool:
+        # Late, because few callers wait.
+        from tildone.stores.polling import wait_until  # noqa: PLC0415  see above
+
+        return wait_until(self._changed, is_reached, timeout)
 
     def _path(self, session: str, head: str, limit: int) -> list[Event]:
         """Return up to `limit` events from `head` towards the root."""

@@ -3,6 +3,8 @@
 store.py        the store: reading, appending, moving the head
 connections.py  a pool of connections that survives a restart of the server
 listener.py     LISTEN/NOTIFY for waiters
+records.py      what is kept beside the log: presences, questions, summaries
+feed.py         reading the change feed
 schema.py       the session settings of a connection, migrations; `migrations/*.sql`
 queries.py      the statements in `queries.sql`, by name
 rows.py, names.py   events and names as the database stores them

@@ -16,6 +16,7 @@ import selectors
 import socket
 from contextlib import closing, contextmanager
 from threading import Event, Lock, Thread
+from time import monotonic
 
 import psycopg
 
@@ -25,13 +26,19 @@ from tildone.stores.postgres.queries import query
 from tildone.typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from psycopg import Connection
 
     from tildone.stores.postgres.connections import ConnectionPool
 
 JOIN_TIMEOUT_SECONDS = 1.0
+
+RECHECK_SECONDS = 10.0
+"""A waiter reads the store itself this often, in case a notification was lost with its connection."""
+
+ANY_SESSION = None
+"""Stands for the key of a session: a waiter for a change of any."""
 
 
 class Listener:
@@ -40,13 +47,31 @@ class Listener:
     def __init__(self, connections: ConnectionPool) -> None:
         self._connections = connections
         self._lock = Lock()
-        self._subscribers: dict[str, set[Event]] = {}
+        self._subscribers: dict[str | None, set[Event]] = {}
         self._thread: Thread | None = None
         self._stop: socket.socket | None = None
 
+    def wait(self, session: str | None, is_reached: Callable[[], bool], timeout: float) -> bool:
+        """Wait until `is_reached` returns True; return False if `timeout` seconds pass first.
+
+        It is called again whenever the session of that key may have changed. All waiters share one connection.
+        """
+        if timeout <= 0:
+            return is_reached()
+        self._connections.check_usable()
+        until = monotonic() + timeout
+        with self.subscribe(session) as notified:
+            while not is_reached():
+                left = until - monotonic()
+                if left <= 0:
+                    return False
+                notified.wait(min(left, RECHECK_SECONDS))
+                notified.clear()
+        return True
+
     @contextmanager
-    def subscribe(self, session: str) -> Iterator[Event]:
-        """Provide an event that is set whenever the session of that key may have changed."""
+    def subscribe(self, session: str | None) -> Iterator[Event]:
+        """Provide an event that is set whenever the session of that key, or any session, may have changed."""
         notified = Event()
         with self._lock:
             self._subscribers.setdefault(session, set()).add(notified)
@@ -63,9 +88,9 @@ class Listener:
                     del self._subscribers[session]
 
     def wake(self, *sessions: str) -> None:
-        """Wake the waiters of these sessions; all waiters if none is given."""
+        """Wake the waiters of these sessions and of any session; all waiters if none is given."""
         with self._lock:
-            for session in sessions or self._subscribers:
+            for session in (*sessions, ANY_SESSION) if sessions else self._subscribers:
                 for notified in self._subscribers.get(session, ()):
                     notified.set()
 

@@ -86,6 +86,47 @@ ORDER BY e.number
 -- name: sessions
 SELECT coalesce(long_name, name), events, created, updated FROM tildone.sessions ORDER BY newest DESC
 
+-- name: session_info
+SELECT coalesce(long_name, name), events, created, updated FROM tildone.sessions WHERE name = %(session)s
+
+-- name: revision
+SELECT coalesce(max(revision), 0) FROM tildone.changes
+
+-- name: changed
+-- A revision that the store has not reached is one of another store: all sessions have changed since. The LIMIT forces one
+-- index lookup per changed session.
+SELECT
+    coalesce(c.long_name, c.session),
+    s.head,
+    CASE WHEN starts_with(s.head, '\#') THEN
+        (SELECT e.body FROM tildone.events e WHERE e.session = s.id AND e.id = s.head)
+    END,
+    c.revision,
+    NOT c.deleted
+FROM (
+    SELECT * FROM tildone.changes WHERE revision > %(since)s
+    UNION ALL
+    SELECT * FROM tildone.changes WHERE (SELECT max(revision) FROM tildone.changes) < %(since)s
+) AS c
+LEFT JOIN LATERAL (SELECT * FROM tildone.sessions s WHERE s.name = c.session LIMIT 1) AS s ON true
+ORDER BY c.revision
+
+-- name: revision_before_schema_3
+SELECT coalesce(max(newest), 0) FROM tildone.sessions
+
+-- name: changed_before_schema_3
+SELECT
+    coalesce(s.long_name, s.name),
+    s.head,
+    CASE WHEN starts_with(s.head, '\#') THEN
+        (SELECT e.body FROM tildone.events e WHERE e.session = s.id AND e.id = s.head)
+    END,
+    s.newest,
+    true
+FROM tildone.sessions s
+WHERE s.newest > CASE WHEN %(since)s <= (SELECT max(newest) FROM tildone.sessions) THEN %(since)s ELSE 0 END
+ORDER BY s.newest
+
 -- name: append
 SELECT tildone.append(
     %(session)s, %(long_name)s, %(id)s, %(parent)s, %(at)s, %(snapshot)s, %(body)s
@@ -161,3 +202,58 @@ SELECT count(*), (SELECT count(*) FROM tildone.events) FROM tildone.sessions
 
 -- name: listen
 LISTEN tildone
+
+
+-- name: beat
+-- Presences that are too old are removed.
+WITH old AS (DELETE FROM tildone.presence WHERE beat < %(oldest)s AND agent <> %(agent)s)
+INSERT INTO tildone.presence (agent, session, beat, body) VALUES (%(agent)s, %(session)s, %(beat)s, %(body)s)
+ON CONFLICT (agent) DO UPDATE SET session = excluded.session, beat = excluded.beat, body = excluded.body
+
+-- name: leave
+DELETE FROM tildone.presence WHERE agent = %(agent)s
+
+-- name: presences
+SELECT body FROM tildone.presence
+
+-- name: ask
+INSERT INTO tildone.needs (id, session, long_name, since, answered_at, body)
+VALUES (%(id)s, %(session)s, %(long_name)s, %(since)s, %(answered_at)s, %(body)s)
+ON CONFLICT (id) DO NOTHING
+
+-- name: answer
+UPDATE tildone.needs SET answered_at = %(answered_at)s, body = %(body)s
+WHERE id = %(id)s AND answered_at = 0
+RETURNING body
+
+-- name: withdraw
+DELETE FROM tildone.needs WHERE id = %(id)s AND answered_at = 0
+
+-- name: forget_needs
+-- Removes answers that are too old or too many, and open questions that are too many.
+DELETE FROM tildone.needs WHERE answered_at > 0 AND answered_at < %(oldest)s
+    OR id IN (SELECT id FROM tildone.needs WHERE answered_at > 0 ORDER BY answered_at DESC, id DESC OFFSET %(max_answered)s)
+    OR id IN (SELECT id FROM tildone.needs WHERE answered_at = 0 ORDER BY since DESC, id DESC OFFSET %(max_open)s)
+
+-- name: need
+SELECT body FROM tildone.needs WHERE id = %(id)s
+
+-- name: needs
+SELECT body FROM tildone.needs WHERE answered_at = 0
+
+-- name: kept_summaries
+SELECT coalesce(s.long_name, s.name), k.head, k.body
+FROM tildone.summaries k JOIN tildone.sessions s ON k.session = s.id
+
+-- name: keep_summaries
+INSERT INTO tildone.summaries (session, head, body)
+SELECT s.id, k.head, k.body
+FROM unnest(%(names)s::text[], %(heads)s::text[], %(bodies)s::text[]) AS k (name, head, body)
+JOIN tildone.sessions s ON s.name = k.name
+ON CONFLICT (session) DO UPDATE SET head = excluded.head, body = excluded.body
+
+-- name: density
+SELECT div((e.at - %(begin)s)::numeric * %(buckets)s, (%(end)s - %(begin)s)::numeric)::int AS bucket, count(*)
+FROM tildone.events e JOIN tildone.sessions s ON e.session = s.id
+WHERE s.name = %(session)s AND e.at >= %(begin)s AND e.at < %(end)s
+GROUP BY bucket

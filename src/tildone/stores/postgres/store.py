@@ -17,7 +17,6 @@ from __future__ import annotations
 
 import os
 import weakref
-from time import monotonic
 
 from psycopg import errors
 
@@ -27,10 +26,12 @@ from tildone.log.tree import SessionHead, SessionInfo
 from tildone.stores.base import TIMEOUT_SECONDS
 from tildone.stores.postgres.address import address_of
 from tildone.stores.postgres.connections import ConnectionPool
+from tildone.stores.postgres.feed import changed_sessions, newest_revision
 from tildone.stores.postgres.health import findings
-from tildone.stores.postgres.listener import Listener
+from tildone.stores.postgres.listener import ANY_SESSION, Listener
 from tildone.stores.postgres.names import from_sql, key
 from tildone.stores.postgres.queries import query
+from tildone.stores.postgres.records import PostgresRecords
 from tildone.stores.postgres.rows import batches, event_id, head_row, key_or_none, row_of, seen_row, session_row
 from tildone.stores.postgres.verdicts import insert_unknown, raise_verdict, scalar
 from tildone.typing import TYPE_CHECKING
@@ -44,9 +45,7 @@ if TYPE_CHECKING:
     from tildone.log.events import Event
     from tildone.log.findings import Finding
     from tildone.log.store import ProgressCallback
-
-RECHECK_SECONDS = 10.0
-"""A waiter reads the head itself this often, in case a notification was lost with its connection."""
+    from tildone.log.tree import SessionChange
 
 # Limits on the number of events that one query of a history returns: the first stops at the newest plan, the limit of
 # the following ones grows.
@@ -59,7 +58,7 @@ BATCH_BYTES = 1_000_000
 """A query returns no more events once it has this many bytes."""
 
 
-class PostgresStore:
+class PostgresStore(PostgresRecords):
     """A store in a database, named by a URL. Acknowledged changes are on the server's disk.
 
     It is thread-safe; after a fork, a process must open its own. Operations wait up to `timeout` seconds for a server
@@ -185,7 +184,7 @@ class PostgresStore:
         self._rows("set_seen", session=key(session), **seen_row(reader, head))
 
     def delete(self, session: str, *, expected: str | None) -> None:
-        """Delete the session, all its events, and what readers have seen of it.
+        """Delete the session, all its events, and what is kept beside them.
 
         Raises:
             HeadMoved: the head is not `expected`: another writer is using the session.
@@ -207,27 +206,30 @@ class PostgresStore:
         """Return every session, the most recently written first."""
         return [SessionInfo(from_sql(name), *rest) for name, *rest in self._rows("sessions")]
 
+    def session_info(self, session: str) -> SessionInfo | None:
+        """Return the entry of one session; None if it does not exist."""
+        rows = self._rows("session_info", session=key(session))
+        return next((SessionInfo(from_sql(name), *rest) for name, *rest in rows), None)
+
     def unreadable(self) -> list[str]:
         """Return nothing: `sessions` leaves nothing out."""
         return []
 
     def wait(self, session: str, head: str | None, timeout: float) -> bool:
-        """Wait until the head is not `head`; return False if `timeout` seconds pass first.
+        """Wait until the head is not `head`; return False if `timeout` seconds pass first."""
+        return self._listener.wait(key(session), lambda: self.session_head(session).head != head, timeout)
 
-        All waiters of this object share one LISTEN connection.
-        """
-        if timeout <= 0:
-            return self.session_head(session).head != head
-        self._connections.check_usable()
-        until = monotonic() + timeout
-        with self._listener.subscribe(key(session)) as notified:
-            while self.session_head(session).head == head:
-                left = until - monotonic()
-                if left <= 0:
-                    return False
-                notified.wait(min(left, RECHECK_SECONDS))
-                notified.clear()
-        return True
+    def revision(self) -> int:
+        """Return the newest revision; triggers of the schema make one for every change."""
+        return newest_revision(self._connections)
+
+    def changed(self, since: int) -> list[SessionChange]:
+        """Return the sessions that changed after a revision, the oldest change first."""
+        return changed_sessions(self._connections, since)
+
+    def wait_any(self, revision: int, timeout: float) -> bool:
+        """Wait until the revision is not `revision`; return False if `timeout` seconds pass first."""
+        return self._listener.wait(ANY_SESSION, lambda: self.revision() != revision, timeout)
 
     def check(self, _progress: ProgressCallback | None = None) -> Iterator[Finding]:
         """Check the integrity of the database, piece by piece."""

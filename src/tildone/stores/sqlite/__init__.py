@@ -1,6 +1,7 @@
 """The store in one SQLite file.
 
     store.py    the store: reading, appending, moving the head
+    records.py  what is kept beside the log: presences, questions, summaries
     file.py     the open file: connection, write-ahead log, detection of a replaced or overwritten file
     schema.py   recognising and migrating a file; `migrations/*.sql`
     queries.py  every SQL statement
@@ -8,6 +9,7 @@
     failures.py driver errors as store errors
     health.py   the integrity check
     backup.py   stores as single plain files
+    compaction.py unused space
     importing.py events of another store
 
 Hooks read a summary of a session without importing this package: `tildone.stores.sqlite_summary`.

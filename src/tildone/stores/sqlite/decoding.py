@@ -5,7 +5,7 @@ from __future__ import annotations
 from binascii import crc32
 
 from tildone.log import codec
-from tildone.log.tree import SessionHead, SessionInfo
+from tildone.log.tree import SessionChange, SessionHead, SessionInfo
 from tildone.stores.sqlite.failures import damaged
 from tildone.stores.sqlite.schema import from_sql
 from tildone.typing import TYPE_CHECKING
@@ -66,3 +66,9 @@ def info_in(row: tuple[Any, ...], path: str) -> SessionInfo:
     if not all(isinstance(number, int) for number in numbers):
         raise damaged(path, f"session {from_sql(name)!r} has no valid times")
     return SessionInfo(from_sql(name), *numbers)
+
+
+def change_in(row: tuple[Any, ...]) -> SessionChange:
+    """Return the change of a row of the query CHANGED."""
+    name, head, revision, exists = row
+    return SessionChange(from_sql(name), None if head is None else from_sql(head), revision, exists=bool(exists))

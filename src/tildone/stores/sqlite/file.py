@@ -70,7 +70,7 @@ class SqliteFile:
         self.path = path
         self._lock = RLock()
         self._changed: Condition | None = None
-        self._timeout = timeout
+        self.timeout = timeout
         self._read_only = read_only
         self._wal_pages = [0]
         self._closed = False
@@ -168,7 +168,7 @@ class SqliteFile:
     def _connect(self, *, had_log: bool) -> apsw.Connection:
         if not self._read_only:
             connection = opened_or_created(self.path)
-            return self._prepared(connection, lambda: migrate(connection, self.path, self._timeout, had_log=had_log))
+            return self._prepared(connection, lambda: migrate(connection, self.path, self.timeout, had_log=had_log))
         try:
             os.stat(self.path)
         except FileNotFoundError as error:
@@ -198,7 +198,7 @@ class SqliteFile:
     def _prepared(self, connection: apsw.Connection, prepare: Callable[[], None]) -> apsw.Connection:
         try:
             connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
-            connection.set_busy_timeout(int(self._timeout * 1000))
+            connection.set_busy_timeout(int(self.timeout * 1000))
             prepare()
             connection.execute("PRAGMA synchronous = FULL")
         except BaseException:

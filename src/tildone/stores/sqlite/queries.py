@@ -6,6 +6,7 @@ They are constants, not a file of SQL: reading and splitting a file would take l
 SESSION_HEAD = "SELECT head, ahead, head_check = quote(name) || quote(head) || ahead FROM sessions WHERE name = ?"
 HEAD = "SELECT head FROM sessions WHERE name = ?"
 SESSIONS = "SELECT name, events, created, updated FROM sessions ORDER BY newest DESC"
+SESSION_INFO = "SELECT name, events, created, updated FROM sessions WHERE name = ?"
 
 EVENT = "SELECT body, crc FROM events WHERE session = ? AND id = ?"
 EVENT_EXISTS = "SELECT 1 FROM events WHERE session = ? AND id = ?"
@@ -31,6 +32,9 @@ MOVE_HEAD = "UPDATE sessions SET head = ?1, ahead = ?2, head_check = quote(name)
 DELETE_SESSION = (
     "DELETE FROM events WHERE session = ?",
     "DELETE FROM seen WHERE session = ?",
+    "DELETE FROM presence WHERE session = ?",
+    "DELETE FROM needs WHERE session = ?",
+    "DELETE FROM summaries WHERE session = ?",
     "DELETE FROM sessions WHERE name = ?",
 )
 
@@ -39,6 +43,55 @@ DELETE_SEEN = "DELETE FROM seen WHERE session = :session AND reader = :reader"
 SET_SEEN = """
 INSERT INTO seen (session, reader, head) SELECT name, :reader, :head FROM sessions WHERE name = :session
 ON CONFLICT (session, reader) DO UPDATE SET head = excluded.head WHERE seen.head IS NOT excluded.head
+"""
+
+REVISION = "SELECT coalesce(max(revision), 0) FROM changes"
+# A revision that the store has not reached is one of another store: all sessions have changed since.
+CHANGED = """
+SELECT changes.session, sessions.head, changes.revision, sessions.name IS NOT NULL
+FROM changes LEFT JOIN sessions ON sessions.name = changes.session
+WHERE changes.revision > CASE WHEN :since <= (SELECT max(revision) FROM changes) THEN :since ELSE 0 END
+ORDER BY changes.revision
+"""
+FORGET_DELETIONS = """
+DELETE FROM changes
+WHERE revision <= (SELECT max(revision) FROM changes) - 10000 AND session NOT IN (SELECT name FROM sessions)
+"""
+
+REVISE = """
+INSERT INTO changes (revision, session) VALUES ((SELECT coalesce(max(revision), 0) + 1 FROM changes), ?)
+ON CONFLICT (session) DO UPDATE SET revision = excluded.revision
+"""
+
+PRESENCES = "SELECT body FROM presence"
+PRESENCE_EXISTS = "SELECT 1 FROM presence WHERE agent = ?"
+SET_PRESENCE = "INSERT OR REPLACE INTO presence (agent, session, beat, body) VALUES (?, ?, ?, ?)"
+DELETE_PRESENCE = "DELETE FROM presence WHERE agent = ?"
+DELETE_OLD_PRESENCES = "DELETE FROM presence WHERE beat < ?"
+
+NEED = "SELECT body FROM needs WHERE id = ?"
+OPEN_NEEDS = "SELECT body FROM needs WHERE answered_at = 0"
+ADD_NEED = "INSERT OR IGNORE INTO needs (id, session, since, answered_at, body) VALUES (?, ?, ?, ?, ?)"
+ANSWER_NEED = "UPDATE needs SET answered_at = ?, body = ? WHERE id = ?"
+WITHDRAW_NEED = "DELETE FROM needs WHERE id = ? AND answered_at = 0 RETURNING session"
+DELETE_OLD_ANSWERS = """
+DELETE FROM needs WHERE answered_at > 0 AND (answered_at < ?1 OR id IN
+    (SELECT id FROM needs WHERE answered_at > 0 ORDER BY answered_at DESC, id DESC LIMIT -1 OFFSET ?2))
+"""
+DELETE_OLD_NEEDS = """
+DELETE FROM needs WHERE id IN
+    (SELECT id FROM needs WHERE answered_at = 0 ORDER BY since DESC, id DESC LIMIT -1 OFFSET ?)
+"""
+
+SUMMARIES = "SELECT session, head, body FROM summaries"
+KEEP_SUMMARY = """
+INSERT INTO summaries (head, body, session) SELECT ?1, ?2, name FROM sessions WHERE name = ?3
+ON CONFLICT (session) DO UPDATE SET head = excluded.head, body = excluded.body
+"""
+
+DENSITY = """
+SELECT (at - :begin) * :buckets / (:end - :begin) AS bucket, count(*) FROM events
+WHERE session = :session AND at >= :begin AND at < :end GROUP BY bucket
 """
 
 STAMP = "SELECT size, written FROM mark"
@@ -68,5 +121,11 @@ CREATE TEMP VIEW mark AS SELECT 0 AS size, 0 AS written
     2: "CREATE TEMP VIEW seen AS SELECT NULL AS session, NULL AS reader, NULL AS head",
     3: """
 CREATE TEMP VIEW sessions AS SELECT *, quote(name) || quote(head) || ahead AS head_check FROM main.sessions
+""",
+    4: "CREATE TEMP VIEW changes AS SELECT newest AS revision, name AS session FROM main.sessions",
+    5: """
+CREATE TEMP VIEW presence AS SELECT NULL AS body WHERE 0;
+CREATE TEMP VIEW needs AS SELECT NULL AS id, NULL AS answered_at, NULL AS body WHERE 0;
+CREATE TEMP VIEW summaries AS SELECT NULL AS session, NULL AS head, NULL AS body WHERE 0
 """,
 }

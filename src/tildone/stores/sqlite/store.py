@@ -22,9 +22,10 @@ from tildone.log import codec
 from tildone.log.tree import SessionHead
 from tildone.stores.base import TIMEOUT_SECONDS
 from tildone.stores.sqlite import queries
-from tildone.stores.sqlite.decoding import event_in, info_in, session_head_in
+from tildone.stores.sqlite.decoding import change_in, event_in, info_in, session_head_in
 from tildone.stores.sqlite.failures import damaged
 from tildone.stores.sqlite.file import SqliteFile
+from tildone.stores.sqlite.records import SqliteRecords
 from tildone.stores.sqlite.schema import HEAD_MOVED, Transaction, from_sql, to_sql
 from tildone.typing import TYPE_CHECKING
 
@@ -35,16 +36,13 @@ if TYPE_CHECKING:
     from tildone.log.events import Event
     from tildone.log.findings import Finding
     from tildone.log.store import ProgressCallback
-    from tildone.log.tree import SessionInfo
-
-COMPACT_FROM_FRACTION = 10
-"""The file is compacted when at least one in this many pages is unused."""
+    from tildone.log.tree import SessionChange, SessionInfo
 
 BATCH_CHARACTERS = 100_000
 """About how many characters of events are read at once; a single event may be longer."""
 
 
-class SqliteStore:
+class SqliteStore(SqliteRecords):
     """A store in a SQLite file. Acknowledged changes are on disk. After a fork, a process must open its own.
 
     Raises:
@@ -166,7 +164,7 @@ class SqliteStore:
             connection.execute(queries.DELETE_SEEN if head is None else queries.SET_SEEN, row)
 
     def delete(self, session: str, *, expected: str | None) -> None:
-        """Delete the session, all its events, and what readers have seen of it.
+        """Delete the session, all its events, and what is kept beside them.
 
         Raises:
             HeadMoved: the head is not `expected`: another writer is using the session.
@@ -191,6 +189,12 @@ class SqliteStore:
         with self._file as connection:
             return [info_in(row, self._file.path) for row in connection.execute(queries.SESSIONS)]
 
+    def session_info(self, session: str) -> SessionInfo | None:
+        """Return the entry of one session; None if it does not exist."""
+        with self._file as connection:
+            rows = connection.execute(queries.SESSION_INFO, (to_sql(session),))
+            return next((info_in(row, self._file.path) for row in rows), None)
+
     def unreadable(self) -> list[str]:
         """Return nothing: `sessions` leaves nothing out."""
         return []
@@ -202,18 +206,29 @@ class SqliteStore:
 
         return wait_until(self._file.changed, lambda: self.session_head(session).head != head, timeout)
 
+    def revision(self) -> int:
+        """Return the newest revision; triggers of the schema make one for every change."""
+        with self._file as connection:
+            return int(connection.execute(queries.REVISION).get)
+
+    def changed(self, since: int) -> list[SessionChange]:
+        """Return the sessions that changed after a revision, the oldest change first."""
+        with self._file as connection:
+            return [change_in(row) for row in connection.execute(queries.CHANGED, {"since": since})]
+
+    def wait_any(self, revision: int, timeout: float) -> bool:
+        """Wait until the revision is not `revision`; return False if `timeout` seconds pass first."""
+        # Late, because few callers wait.
+        from tildone.stores.polling import wait_until  # noqa: PLC0415  see above
+
+        return wait_until(self._file.changed, lambda: self.revision() != revision, timeout)
+
     def check(self, progress: ProgressCallback | None = None) -> Iterator[Finding]:
         """Check the integrity of one snapshot of the file, on a separate connection that blocks nobody."""
         # Late, because few commands need it.
-        from tildone.stores.sqlite.health import findings  # noqa: PLC0415  see above
+        from tildone.stores.sqlite.checking import findings_in_file  # noqa: PLC0415  see above
 
-        file = SqliteFile(self._file.path, TIMEOUT_SECONDS, read_only=True)
-        try:
-            with file as connection:
-                connection.execute("BEGIN")
-                yield from findings(connection, file.path, progress)
-        finally:
-            file.close()
+        return findings_in_file(self._file.path, progress)
 
     def compact(self) -> int:
         """Return unused space to the file system if there is enough of it; return the number of bytes freed.
@@ -222,19 +237,9 @@ class SqliteStore:
             StoreError: the disk has no room for a temporary copy. The store is unchanged.
         """
         # Late, because it loads a lot.
-        from shutil import disk_usage  # noqa: PLC0415  see above
+        from tildone.stores.sqlite.compaction import compact  # noqa: PLC0415  see above
 
-        before = os.path.getsize(self._file.path)
-        with self._file as connection:
-            self._file.record_stamp_once()
-            unused, pages = (connection.execute(f"PRAGMA {what}").get for what in ("freelist_count", "page_count"))
-            if unused * COMPACT_FROM_FRACTION < pages:
-                return 0
-            if disk_usage(os.path.dirname(self._file.path)).free < 2 * before:
-                raise StoreError(f"not enough disk space to compact {self._file.path}")
-            connection.execute("VACUUM")
-        self._file.checkpoint()
-        return max(0, before - os.path.getsize(self._file.path))
+        return compact(self._file)
 
     def close(self) -> None:
         """Close the file. A closed store must not be used again."""

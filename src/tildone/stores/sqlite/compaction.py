@@ -1,0 +1,38 @@
+"""Compaction of a SQLite store: deletions that are long past, and unused space."""
+
+from __future__ import annotations
+
+import os
+from shutil import disk_usage
+
+from tildone.errors import StoreError
+from tildone.stores.sqlite import queries
+from tildone.typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tildone.stores.sqlite.file import SqliteFile
+
+COMPACT_FROM_FRACTION = 10
+"""The file is compacted when at least one in this many pages is unused."""
+
+
+def compact(file: SqliteFile) -> int:
+    """Return unused space to the file system if there is enough of it; return the number of bytes freed.
+
+    Deletions that 10,000 changes have followed are forgotten: the change feed no longer tells them.
+
+    Raises:
+        StoreError: the disk has no room for a temporary copy. The store is unchanged.
+    """
+    before = os.path.getsize(file.path)
+    with file as connection:
+        file.record_stamp_once()
+        connection.execute(queries.FORGET_DELETIONS)
+        unused, pages = (connection.execute(f"PRAGMA {what}").get for what in ("freelist_count", "page_count"))
+        if unused * COMPACT_FROM_FRACTION < pages:
+            return 0
+        if disk_usage(os.path.dirname(file.path)).free < 2 * before:
+            raise StoreError(f"not enough disk space to compact {file.path}")
+        connection.execute("VACUUM")
+    file.checkpoint()
+    return max(0, before - os.path.getsize(file.path))

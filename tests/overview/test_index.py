@@ -1,0 +1,317 @@
+"""The index of a store: it reads what changed, and nothing else."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from tests.overview.stores import World
+from tildone.agents.identity import AgentId
+from tildone.agents.processes import start_time
+from tildone.agents.registry import Agent, AgentRegistry
+from tildone.core.ops import Mark, Numbered
+from tildone.core.plan import Status
+from tildone.errors import StoreError
+from tildone.log.events import Directive
+from tildone.log.kept import KeptSummary
+from tildone.log.needs import Need
+from tildone.log.presence import AT_WORK_MS, Presence
+from tildone.loop.decision import RestReason
+from tildone.overview.index import AGENTS_EVERY_MS
+from tildone.stores.memory import MemoryStore
+from tildone.views.session_state import SessionWord
+from tildone.wiring import store_at
+
+READS = ("history", "session_info", "session_head", "sessions", "events")
+
+
+def reads(world: World) -> dict[str, int]:
+    """How often sessions were read since the last call."""
+    found = {name: world.counting.calls[name] for name in READS if world.counting.calls[name]}
+    world.counting.calls.clear()
+    return found
+
+
+def test_a_row_has_what_a_list_shows_without_the_plan(world: World) -> None:
+    session = world.write("grammar", "Read it", "Write the parser")
+    session.change([Mark(Numbered((1,)), Status.COMPLETED)])
+    world.index.refresh()
+    row = world.index.row("grammar")
+
+    assert row is not None
+    assert (row.name, row.title, row.word, row.why) == (
+        "grammar",
+        "grammar",
+        SessionWord.IDLE,
+        "next: Write the parser",
+    )
+    assert (row.closed, row.total, row.strip, row.doing) == (1, 2, "d.", "Write the parser")
+    assert (row.events, row.head, row.nudge_limit) == (2, world.store.session_head("grammar").head, 20)
+    assert row.created <= row.updated
+
+
+@pytest.mark.parametrize("others", [1, 40])
+def test_a_refresh_reads_only_what_changed_however_many_sessions_there_are(world: World, others: int) -> None:
+    for number in range(others):
+        world.write(f"s{number}", "a")
+    session = world.write("busy", "a", "b")
+    world.index.refresh()
+    reads(world)
+    world.index.refresh()
+    assert reads(world) == {}
+
+    session.change([Mark(Numbered((1,)), Status.COMPLETED)])
+    change = world.index.refresh()
+
+    assert [row.name for row in change.changed] == ["busy"]
+    assert reads(world) == {"history": 1, "session_info": 1}
+
+
+def test_a_refresh_without_a_change_computes_no_row(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    world.write("s", "a")
+    world.index.refresh()
+    monkeypatch.delattr("tildone.overview.index.session_row")
+
+    assert not world.index.refresh()
+
+
+def test_undo_is_a_change_and_a_refresh_without_one_changes_nothing(world: World) -> None:
+    session = world.write("s", "a")
+    session.change([Mark(Numbered((1,)), Status.COMPLETED)])
+    assert world.index.refresh()
+    session.undo()
+
+    assert [row.closed for row in world.index.refresh().changed] == [0]
+    assert not world.index.refresh()
+
+
+def test_a_deleted_session_is_removed(world: World) -> None:
+    session = world.write("s", "a")
+    world.write("t", "a")
+    world.index.refresh()
+    world.store.delete("s", expected=session.state.head)
+
+    assert world.index.refresh().removed == ("s",)
+    assert (world.names(), world.index.row("s")) == (["t"], None)
+    assert world.index.counts() == {SessionWord.IDLE: 1}
+
+
+def test_a_store_that_was_restored_is_read_anew(world: World, tmp_path: Path) -> None:
+    """Its revisions are smaller than the one that the index knows."""
+    world.write("gone", "a")
+    world.write("gone too", "a")
+    world.index.refresh()
+    other = MemoryStore()
+    World(other, tmp_path).write("restored", "a")
+    world.counting.store = other
+
+    change = world.index.refresh()
+
+    assert [row.name for row in change.changed] == ["restored"]
+    assert sorted(change.removed) == ["gone", "gone too"]
+
+
+def test_everything_is_read_anew_after_so_many_changes_that_deletions_may_be_missing(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tildone.overview.index.MAX_CONTINUOUS", 3)
+    world.write("s", "a")
+    world.index.refresh()
+    reads(world)
+    for name in "tuv":
+        world.write(name, "a")
+    world.index.refresh()
+
+    assert reads(world) == {"history": 3, "sessions": 1}
+    assert sorted(world.names()) == ["s", "t", "u", "v"]
+
+
+def test_kept_summaries_spare_the_next_index_the_reading(world: World) -> None:
+    for name in "abc":
+        world.write(name, f"Task of {name}", "Other")
+    world.index.refresh()
+    world.index.keep()
+    world.session("b").change([Mark(Numbered((1,)), Status.COMPLETED)])
+    reads(world)
+    next_index = world.another_index()
+    next_index.refresh()
+
+    assert reads(world) == {"history": 1, "sessions": 1}
+    world.index.refresh()
+    assert next_index.rows() == world.index.rows()
+    assert [row.name for row in next_index.rows(query="task of").rows] == world.names(query="TASK of")
+
+
+@pytest.mark.parametrize(
+    "text", ["", "{", "[]", "7", "null", '[1,20,"t","NEVER","","IDLE","",0,1,".","",0,""]', "[" * 5000]
+)
+def test_a_kept_summary_of_another_version_or_limit_is_not_used(world: World, text: str) -> None:
+    world.write("s", "a")
+    world.index.refresh()
+    world.store.keep_summaries({"s": KeptSummary(world.store.session_head("s").head, text)})
+    index = world.another_index()
+    index.refresh()
+    assert index.rows() == world.index.rows()
+
+    world.index.keep()
+    world.counting.calls.clear()
+    world.another_index(nudge_limit=7).refresh()
+    assert world.counting.calls["history"] == 1
+
+
+def test_summaries_are_kept_while_the_index_reads(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tildone.overview.index.KEEP_EVERY", 2)
+    world.write("a", "x")
+    world.index.refresh()
+    assert not world.store.kept_summaries()
+    world.write("b", "x")
+    world.index.refresh()
+
+    assert sorted(world.store.kept_summaries()) == ["a", "b"]
+
+
+def test_a_session_that_cannot_be_read_is_named_and_the_others_are_listed(tmp_path: Path) -> None:
+    import apsw  # noqa: PLC0415  only this test writes to the file itself
+
+    path = tmp_path / "plans.db"
+    store = store_at(str(path))
+    world = World(store, tmp_path / "agents")
+    world.write("bad", "a")
+    world.write("good", "a")
+    with apsw.Connection(str(path)) as connection:
+        connection.execute("UPDATE events SET body = 'no' WHERE session = 'bad'")
+    world.index.refresh()
+
+    assert world.names() == ["good"]
+    [sentence] = world.index.unreadable()
+    assert sentence.startswith("bad: ")
+    store.close()
+
+
+def test_a_failure_of_the_store_loses_no_change(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    world.write("s", "a")
+
+    def refuse() -> None:
+        raise StoreError("the server does not answer")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(world.counting, "presences", refuse, raising=False)
+        with pytest.raises(StoreError):
+            world.index.refresh()
+    assert world.names() == []
+
+    assert [row.name for row in world.index.refresh().changed] == ["s"]
+
+
+def working(session: str, **fields: object) -> Presence:
+    return Presence("claude:5f0c", session, **fields)  # type: ignore[arg-type]  # the fields of a presence
+
+
+def later(world: World) -> None:
+    """Let so much time pass that the index looks again who is at work."""
+    world.now += AGENTS_EVERY_MS
+
+
+def test_an_agent_that_gives_signs_of_life_is_at_work_for_90_seconds(world: World) -> None:
+    world.write("s", "a")
+    world.store.beat(working("s", beat=world.now, tokens=184_000, cost=1.92, doing="bash: pytest"))
+    world.index.refresh()
+    row = world.index.row("s")
+    assert row is not None
+    assert (row.word, row.tokens, row.cost) == (SessionWord.WORKING, 184_000, 1.92)
+    assert [agent.doing for agent in row.agents] == ["bash: pytest"]
+
+    world.now += AT_WORK_MS
+    [row] = world.index.refresh().changed
+    assert (row.word, row.agents) == (SessionWord.IDLE, ())
+
+
+def test_a_sign_of_life_alone_is_no_change_and_reads_no_session(world: World) -> None:
+    world.write("s", "a")
+    world.store.beat(working("s", beat=world.now))
+    world.index.refresh()
+    reads(world)
+    later(world)
+    world.store.beat(working("s", beat=world.now))
+    assert not world.index.refresh()
+    later(world)
+    world.store.beat(working("s", beat=world.now, doing="edit: cli.py"))
+
+    assert [row.agents[0].doing for row in world.index.refresh().changed] == ["edit: cli.py"]
+    assert reads(world) == {}
+
+
+def test_presences_are_read_every_two_seconds_at_most(world: World) -> None:
+    for _ in range(5):
+        world.index.refresh()
+    assert world.counting.calls["presences"] == 1
+    later(world)
+    world.index.refresh()
+    assert world.counting.calls["presences"] == 2
+
+
+def register(world: World, session: str) -> None:
+    pid = os.getpid()
+    agent = Agent(AgentId("claude", "5f0c"), session, "", pid, world.now, start_time(pid))
+    AgentRegistry(str(world.agents_dir), "/project").save(agent)
+
+
+def test_an_agent_whose_process_runs_here_is_at_work_without_a_sign_of_life(world: World) -> None:
+    """A command may take long."""
+    world.write("s", "a")
+    register(world, "s")
+    world.store.beat(working("s", beat=world.now - AT_WORK_MS, doing="bash: make"))
+    world.index.refresh()
+    row = world.index.row("s")
+
+    assert row is not None
+    assert (row.word, [agent.doing for agent in row.agents]) == (SessionWord.WORKING, ["bash: make"])
+
+
+@pytest.mark.parametrize(
+    ("why", "word"),
+    [
+        (RestReason.ASKED, SessionWord.NEEDS_YOU),
+        (RestReason.BUSY, SessionWord.WORKING),
+        (RestReason.ABORTED, SessionWord.IDLE),
+    ],
+)
+def test_why_an_agent_rests_decides_the_state(world: World, why: RestReason, word: SessionWord) -> None:
+    world.write("s", "a")
+    register(world, "s")
+    world.store.beat(working("s", beat=world.now, why=why.value))
+    world.index.refresh()
+    row = world.index.row("s")
+
+    assert row is not None
+    assert row.word is word
+
+
+def test_an_agent_that_asked_waits_for_the_answer_however_long_that_takes(world: World) -> None:
+    world.write("s", "a")
+    world.store.beat(working("s", beat=world.now, why=RestReason.ASKED.value))
+    world.now += 10 * AT_WORK_MS
+    world.index.refresh()
+
+    assert world.index.counts() == {SessionWord.NEEDS_YOU: 1}
+
+
+def test_an_open_question_needs_a_person_until_it_is_answered(world: World) -> None:
+    world.write("s", "a")
+    world.session("s").set_directive(Directive.PAUSE)
+    world.index.refresh()
+    reads(world)
+    later_need = Need("2", "s", "command", "rm x", ("once", "no"), since=2)
+    world.store.ask(later_need)
+    first = Need("1", "s", "command", "cargo fuzz run parse", ("once", "no"), since=1)
+    world.store.ask(first)
+    [row] = world.index.refresh().changed
+
+    assert (row.word, row.why, row.needs) == (SessionWord.NEEDS_YOU, "cargo fuzz run parse", (first, later_need))
+    assert world.index.needs() == (first, later_need)
+    assert "history" not in reads(world)
+
+    world.store.answer("1", "once", "Ada", 3)
+    world.store.withdraw("2")
+    [row] = world.index.refresh().changed
+    assert (row.word, row.needs, world.index.needs()) == (SessionWord.PAUSED, (), ())

@@ -11,9 +11,10 @@ from starlette.responses import PlainTextResponse
 
 from tests.mcp.project import Project
 from tildone.errors import UsageError
-from tildone.mcp.access import AccessMiddleware, is_loopback, server_names
-from tildone.mcp.http_server import bound_socket, url
+from tildone.mcp.access import AccessMiddleware
 from tildone.mcp.token import Token, find_token
+from tildone.serving.origins import is_loopback, server_names
+from tildone.serving.server import bound_socket, url
 
 SECRET = "0123456789abcdef"  # noqa: S105  of a test
 EVERYWHERE = "0.0.0.0"  # noqa: S104  a name to be recognised

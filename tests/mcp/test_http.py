@@ -196,7 +196,7 @@ def test_a_port_in_use_is_reported(project: Project) -> None:
 
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr == (
-        f"tildone: cannot listen on http://127.0.0.1:{port}/mcp: Address already in use; choose another --port\n"
+        f"tildone: cannot listen on http://127.0.0.1:{port}: Address already in use; choose another --port\n"
     )
 
 

@@ -17,14 +17,14 @@ from tests.mcp.test_access import BAD_HOSTS
 from tests.mcp.web import Served, serving
 from tests.mcp.wire import INITIALIZED, initialize, request
 from tests.views.test_sanitize import FORBIDDEN
-from tildone.mcp.http_connections import MAX_WAITING
 from tildone.mcp.listings import CURRENT_JSON
+from tildone.serving.connections import MAX_WAITING
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="a server and all it started can be ended for certain on Unix")
 
 HALF_OPEN = 300
 SHORT_LIMITS = (
-    "import sys, tildone.mcp.http_connections as connections, tildone.mcp.http_server as server, tildone.cli as cli\n"
+    "import sys, tildone.serving.connections as connections, tildone.mcp.http_server as server, tildone.cli as cli\n"
     "connections.HEADER_SECONDS = connections.BODY_SECONDS = server.SESSION_IDLE_SECONDS = 1\n"
     "sys.exit(cli.main(sys.argv[1:]))"
 )

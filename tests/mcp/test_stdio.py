@@ -192,7 +192,7 @@ def test_without_the_extra_http_says_what_to_install(project: Project) -> None:
     done = without_the_extra(project, "--http", "--no-token")
 
     assert done.returncode == 2
-    assert done.stderr.decode() == f"tildone: --http needs the package uvicorn: {install_extra('mcp')}\n"
+    assert done.stderr.decode() == f"tildone: --http needs the package mcp: {install_extra('mcp')}\n"
 
 
 @pytest.mark.parametrize(

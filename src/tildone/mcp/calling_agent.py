@@ -74,6 +74,10 @@ class CallingAgent:
         """Return a note on the agent; empty if there is none."""
         return self._agents.note(agent.id, name)
 
+    def cost(self, agent: Agent) -> float:
+        """Return what the agent's conversation has cost so far, in dollars, as its hooks noted it."""
+        return self._agents.cost(agent.id)
+
     def _subagent(self, parent: Agent) -> Agent:
         """Return the record of the subagent that calls. Its list is its own, and never the parent's."""
         subagent = subagent_of(self._agents, parent, self._caller.subagent, now())

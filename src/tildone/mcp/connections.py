@@ -13,10 +13,12 @@ from tildone.log.state import latest_state
 from tildone.mcp.callers import Retention
 from tildone.mcp.calling_agent import CallingAgent
 from tildone.mcp.executor import SerialExecutor
+from tildone.mcp.presence import CallerPresence
 from tildone.mcp.snapshot import SessionSnapshot
 from tildone.mcp.tools import error_reply
 from tildone.typing import TYPE_CHECKING
 from tildone.value import replace
+from tildone.views.doing import doing
 from tildone.wiring import open_agents, open_session, open_store
 
 if TYPE_CHECKING:
@@ -149,13 +151,18 @@ class Connection:
         self._author = Author()
         self._known: Agent | None = None
         self._session: Session | None = None
+        self._presence = CallerPresence(agent.cost)
         self.ends_with_session = False
         self.executor = SerialExecutor(str(caller.id))
 
     def call(self, tool: str, arguments: dict[str, object]) -> Reply:
         """Carry out a tool call. Every error becomes a reply, phrased by the dialect."""
         try:
-            return self._open_session(self._agent.current()).call(tool, arguments)
+            agent = self._agent.current()
+            reply = self._open_session(agent).call(tool, arguments)
+            if not agent.is_subagent:
+                self._presence.tell(self._store.get(), agent, self._author, doing(tool, arguments))
+            return reply
         except Exception as error:  # noqa: BLE001  the outermost function of a call: reported to model and person
             self._report(error)
             return error_reply(self._dialect, tool, arguments, error)
@@ -185,6 +192,7 @@ class Connection:
 
     def close(self) -> None:
         """Accept no more calls; calls already accepted are carried out."""
+        self.executor.submit(lambda: self._presence.leave(self._store.get))
         self.executor.submit(self._agent.release)
         self.executor.close()
 

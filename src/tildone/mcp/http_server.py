@@ -6,29 +6,25 @@ import asyncio
 import os
 import socket
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
-import uvicorn
 from mcp.server.lowlevel import Server
 from mcp.server.transport_security import TransportSecuritySettings
 
 from tildone.config import Settings
 from tildone.dialects import DEFAULT_DIALECT, dialect_named
-from tildone.errors import TildoneError, UsageError
-from tildone.mcp.access import PATH, AccessMiddleware, is_loopback
+from tildone.errors import UsageError
+from tildone.mcp.access import PATH, AccessMiddleware
 from tildone.mcp.callers import http_callers
-from tildone.mcp.http_connections import WaitingConnections, timed_protocol
 from tildone.mcp.http_escaping import EscapingMiddleware
 from tildone.mcp.json_rpc import MAX_MESSAGE_BYTES
-from tildone.mcp.lifecycle import exit_code, handling_signals
 from tildone.mcp.sdk_server import open_server
 from tildone.mcp.token import Token, find_token
-
-SHUTDOWN_TIMEOUT_SECONDS = 1
-"""How long shutdown waits for requests in progress; a stream of notifications would never end by itself."""
-
+from tildone.serving import server as serving
+from tildone.serving.connections import OpenConnections
+from tildone.serving.lifecycle import exit_code, handling_signals
+from tildone.serving.origins import is_loopback
+from tildone.serving.server import WebServer, bound_socket, url
 
 SESSION_IDLE_SECONDS = 600.0
 """How long an MCP session stays without a request in progress. One whose client listens for notifications has one."""
@@ -46,7 +42,7 @@ def run(settings: Settings, host: str, port: int, *, token_file: str | None, gua
     token = find_token(settings, os.environ, token_file) if guarded else None
     with bound_socket(host, port) as listening:
         # The address is announced only after it is bound.
-        notice = [f"plans are served at {url(host, listening.getsockname()[1])}"]
+        notice = [f"plans are served at {url(host, listening.getsockname()[1], PATH)}"]
         notice += [f"clients need the token in {token.source}"] if token else ["every user of this machine has access"]
         if not is_loopback(host):
             notice.append("traffic is not encrypted: put a TLS proxy in front, unless you trust the network")
@@ -70,15 +66,6 @@ async def _serve(
     return exit_code(signals)
 
 
-class WebServer(uvicorn.Server):
-    """A uvicorn server that installs no signal handlers."""
-
-    @contextmanager
-    def capture_signals(self) -> Iterator[None]:
-        """Do nothing: `handling_signals` handles signals."""
-        yield
-
-
 def make_web_server(server: Server[Any], host: str, token: Token | None) -> WebServer:
     """Return a web server that checks access and passes requests on to `server`."""
     app = server.streamable_http_app(
@@ -88,45 +75,6 @@ def make_web_server(server: Server[Any], host: str, token: Token | None) -> WebS
         # Off, because our middleware makes the same checks, and also for addresses that other machines can reach.
         transport_security=TransportSecuritySettings(enable_dns_rebinding_protection=False),
     )
-    waiting = WaitingConnections()
-    config = uvicorn.Config(
-        AccessMiddleware(EscapingMiddleware(app), host, token, waiting.remove),
-        http=timed_protocol(waiting),
-        ws="none",
-        log_config=None,
-        log_level="critical",
-        access_log=False,
-        lifespan="on",
-        server_header=False,
-        timeout_graceful_shutdown=SHUTDOWN_TIMEOUT_SECONDS,
-    )
-    return WebServer(config)
-
-
-def bound_socket(host: str, port: int) -> socket.socket:
-    """Return a listening socket on that address.
-
-    Raises:
-        UsageError: this machine has no such address.
-        TildoneError: the port is in use.
-    """
-    try:
-        family, kind, protocol, _, address = socket.getaddrinfo(host or None, port, type=socket.SOCK_STREAM)[0]
-        listening = socket.socket(family, kind, protocol)
-    except OSError as error:
-        raise UsageError(f"--host {host}: {error.strerror or error}") from error
-    try:
-        # Elsewhere this allows an immediate restart; on Windows it would let two processes listen on one port.
-        if sys.platform != "win32":
-            listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listening.bind(address)
-        listening.listen()
-    except OSError as error:
-        listening.close()
-        raise TildoneError(f"cannot listen on {url(host, port)}: {error.strerror}; choose another --port") from error
-    return listening
-
-
-def url(host: str, port: int) -> str:
-    """Return the URL of the server."""
-    return f"http://{f'[{host}]' if ':' in host else host}:{port}{PATH}"
+    connections = OpenConnections()
+    guarded = AccessMiddleware(EscapingMiddleware(app), host, token, connections.admit)
+    return serving.make_web_server(guarded, connections)

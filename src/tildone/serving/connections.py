@@ -1,7 +1,7 @@
 """Time limits of HTTP requests, and a bound on the connections that have not been let in.
 
 Theory of operation. Whoever can reach the port can open connections, before any token is checked. A connection
-therefore *waits* until a request on it passes `AccessMiddleware`. Only so many may wait: one more, and the one that has
+therefore *waits* until a request on it is let in. Only so many may wait: one more, and the one that has
 waited longest is closed. A client that sends its request at once is let in before that is its turn, however many
 others hold connections open. A request whose headers or body do not arrive in time ends with its connection, whether
 it was let in or not. Idle connections between requests are closed by uvicorn.
@@ -27,31 +27,44 @@ BODY_SECONDS = 30.0
 Address = tuple[str, int]
 
 
-class WaitingConnections:
-    """The connections on which no request has been let in, by the address of the client, the oldest first."""
+class OpenConnections:
+    """The open connections by the address of the client; on some of them, no request has been let in yet."""
 
     def __init__(self) -> None:
+        self._open: dict[Address, TimedProtocol] = {}
+        # The oldest first.
         self._waiting: dict[Address, TimedProtocol] = {}
 
     def add(self, protocol: TimedProtocol) -> None:
-        """Add a new connection. If there are too many, the oldest one is closed."""
+        """Add a new connection. If too many wait, the oldest one is closed."""
         if protocol.client is None:
             return
-        self._waiting[protocol.client] = protocol
+        self._open[protocol.client] = self._waiting[protocol.client] = protocol
         if len(self._waiting) > MAX_WAITING:
             oldest = next(iter(self._waiting))
             self._waiting.pop(oldest).transport.abort()
 
-    def remove(self, client: Address | None) -> None:
-        """A request of this client was let in, or its connection has ended."""
+    def admit(self, client: Address | None) -> None:
+        """A request of this client was let in."""
         if client is not None:
             self._waiting.pop((client[0], client[1]), None)
+
+    def remove(self, client: Address | None) -> None:
+        """The connection of this client has ended."""
+        self.admit(client)
+        if client is not None:
+            self._open.pop((client[0], client[1]), None)
+
+    def abort(self, client: Address | None) -> None:
+        """Close the connection of this client at once, whatever it has not read yet."""
+        if client is not None and (client[0], client[1]) in self._open:
+            self._open[client[0], client[1]].transport.abort()
 
 
 class TimedProtocol(H11Protocol):
     """uvicorn's protocol with a time limit for the headers and one for the body of a request."""
 
-    waiting: WaitingConnections
+    open_connections: OpenConnections
     """Set by `timed_protocol`."""
 
     def __init__(self, *args: Any, **options: Any) -> None:
@@ -61,7 +74,7 @@ class TimedProtocol(H11Protocol):
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn does
         super().connection_made(transport)
-        self.waiting.add(self)
+        self.open_connections.add(self)
         self._watch()
 
     def data_received(self, data: bytes) -> None:
@@ -75,7 +88,7 @@ class TimedProtocol(H11Protocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._stop_watching()
-        self.waiting.remove(self.client)
+        self.open_connections.remove(self.client)
         super().connection_lost(exc)
 
     def _watch(self) -> None:
@@ -96,6 +109,6 @@ class TimedProtocol(H11Protocol):
             self._deadline = None
 
 
-def timed_protocol(connections: WaitingConnections) -> type[TimedProtocol]:
-    """Return the protocol of a server whose connections wait in this table."""
-    return type("TimedProtocol", (TimedProtocol,), {"waiting": connections})
+def timed_protocol(connections: OpenConnections) -> type[TimedProtocol]:
+    """Return the protocol of a server whose connections are in this table."""
+    return type("TimedProtocol", (TimedProtocol,), {"open_connections": connections})

@@ -94,6 +94,11 @@ def runs_program(pid: int, names: Collection[str]) -> bool:
     return not {os.path.splitext(os.path.basename(word))[0] for word in words[:2]}.isdisjoint(names)
 
 
+def machine_name() -> str:
+    """Return the name of this machine."""
+    return os.uname().nodename if hasattr(os, "uname") else os.environ.get("COMPUTERNAME", "")
+
+
 def _ancestors(pid: int) -> Iterator[int]:
     """The process and the processes above it, except for the first of the system."""
     while pid > 1:

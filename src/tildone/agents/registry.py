@@ -44,6 +44,9 @@ CALLER_NOTE = "caller"
 MODEL_NOTE = "model"
 """Name of a note: the agent's model, which many agents report in some of their events only."""
 
+COST_NOTE = "cost"
+"""Name of a note: what the agent's conversation has cost so far, in dollars."""
+
 LIST_NOTE = "list"
 """Name of a note: the todo list that the model keeps with a tool of its coding agent. It outlives the record."""
 
@@ -182,6 +185,13 @@ class AgentRegistry:
                 return file.read()
         except (OSError, ValueError):
             return ""
+
+    def cost(self, agent_id: AgentId) -> float:
+        """Return what an agent's conversation has cost so far, in dollars; 0 if that is unknown."""
+        try:
+            return float(self.note(agent_id, COST_NOTE))
+        except ValueError:
+            return 0.0
 
     def set_note(self, agent_id: AgentId, name: str, text: str) -> None:
         """Write a note about an agent, in a separate file.

@@ -103,7 +103,7 @@ def _entries(folder: str) -> Iterator[tuple[str, int, int]]:
 def _counts(path: str, agent: int, server: int) -> bool:
     """Return whether the processes that a file names are the ones that run now."""
     try:
-        with open(path, encoding="ascii") as file:
+        with open(path, encoding="utf-8") as file:
             times = file.read()
     except (OSError, ValueError):
         return False

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 
+from tildone.agents.registry import COST_NOTE
 from tildone.dialects import DEFAULT_DIALECT
 from tildone.dialects.native import STOPPED
-from tildone.hooks.context import HookContext, admit, author_of
-from tildone.hooks.fast_path import COST_NOTE, note_model
+from tildone.hooks.context import HookContext, admit, author_of, tell_presence
+from tildone.hooks.fast_path import note_model
 from tildone.hooks.reply import HookReply, can_reply, rendered, sanitized
 from tildone.integrations.record import HookPoint, ReplyKind
 from tildone.log.events import Directive
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 
     from tildone.config import Settings
     from tildone.hooks.event import HookEvent
+    from tildone.loop.decision import RestReason
     from tildone.session import Session
 
 STOPPED_NOTICE = "tildone: the agent was stopped by tildone stop. To go on: tildone resume"
@@ -40,9 +42,15 @@ def answer(event: HookEvent, settings: Settings, pid: int, write: Callable[[str]
         from tildone.hooks.lost_plans import note_plan  # noqa: PLC0415  see _reply
 
         note_plan(event, context.agent, settings)
-    reply, session = _reply_and_session(context)
-    if reply is None:
-        return
+    reply, session, why = _reply_and_session(context)
+    if reply is not None:
+        _deliver(context, reply, session, pid, write)
+    tell_presence(context, why)
+
+
+def _deliver(context: HookContext, reply: HookReply, session: Session, pid: int, write: Callable[[str], None]) -> None:
+    """Write a reply. What the model was told only counts if it could be written."""
+    event = context.event
     if reply.kind is ReplyKind.NOTIFY and not can_reply(event, ReplyKind.NOTIFY):
         os.write(2, f"{sanitized(reply.text)}\n".encode("utf-8", "backslashreplace"))
     if reply.kind in (ReplyKind.NOTIFY, ReplyKind.HALT) and event.is_unattended:
@@ -72,14 +80,28 @@ def _output(event: HookEvent, settings: Settings, pid: int) -> str:
     return _status_line(context) if event.point is HookPoint.STATUS_LINE else _call_tool(context)
 
 
-def _reply_and_session(context: HookContext) -> tuple[HookReply | None, Session]:
-    """Return the reply, and the session that it is about: of a subagent, that of its own list."""
+def _reply_and_session(context: HookContext) -> tuple[HookReply | None, Session, RestReason | None]:
+    """Return the reply, the session that it is about, and why the agent rests, if it does.
+
+    The session of a subagent is that of its own list.
+    """
     if not context.event.text("subagent"):
-        return _reply(context), context.session
+        if context.event.point is HookPoint.STOP:
+            reply, why = _stopped(context)
+            return reply, context.session, why
+        return _reply(context), context.session, None
     from tildone.hooks.subagent_lists import subagent_reply  # noqa: PLC0415  see _reply
 
     reply, session = subagent_reply(context)
-    return reply or _halt_if_stopped(context), session
+    return reply or _halt_if_stopped(context), session, None
+
+
+def _stopped(context: HookContext) -> tuple[HookReply | None, RestReason | None]:
+    from tildone.hooks import news  # noqa: PLC0415  see _reply
+    from tildone.hooks.gate import agent_stopped  # noqa: PLC0415  see _reply
+
+    reply, why = agent_stopped(context.event, context.session, context.agents, context.agent, context.settings)
+    return news.told_to_continue(context, reply), why
 
 
 def _reply(context: HookContext) -> HookReply | None:
@@ -87,11 +109,6 @@ def _reply(context: HookContext) -> HookReply | None:
     from tildone.hooks import news  # noqa: PLC0415  see above
 
     match context.event.point:
-        case HookPoint.STOP:
-            from tildone.hooks.gate import agent_stopped  # noqa: PLC0415  see above
-
-            reply = agent_stopped(context.event, context.session, context.agents, context.agent, context.settings)
-            return news.told_to_continue(context, reply)
         case HookPoint.SESSION_START:
             return news.remind(context)
         case HookPoint.PROMPT:
@@ -137,4 +154,6 @@ def _call_tool(context: HookContext) -> str:
     from tildone.hooks.tools import call_tool  # noqa: PLC0415  see _reply
 
     author = author_of(context.event, context.agents, context.agent)
-    return call_tool(context.event, context.settings, context.session, author)
+    result = call_tool(context.event, context.settings, context.session, author)
+    tell_presence(context)
+    return result

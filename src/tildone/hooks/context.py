@@ -1,16 +1,25 @@
-"""The context of a hook event: the agent that it comes from, and the session with the agent's plan."""
+"""The context of a hook event: the agent that it comes from, the session with the agent's plan, and its presence.
+
+What an agent is doing is told to the store by the hooks that open it anyway. A hook that has nothing to say opens no
+store and tells nothing: the registry of agents has a sign of life there. A note about the agent holds what the store
+was told, so that the fast path knows when it has to be changed: a prompt ends the rest of an agent that asked
+something, and the end of a session removes the presence. A store that cannot be written changes nothing for the agent.
+"""
 
 from __future__ import annotations
 
 from tildone.agents.assignment import assign_session
+from tildone.agents.processes import machine_name
 from tildone.agents.registry import MODEL_NOTE
 from tildone.dialects import DEFAULT_DIALECT, dialect_named, dialect_of_tool
 from tildone.dialects.native import NATIVE
-from tildone.hooks.fast_path import CONTINUING
+from tildone.errors import StoreError
+from tildone.hooks.fast_path import CONTINUING, PRESENCE_NOTE, PRESENT, RESTING
 from tildone.hooks.native_lists import TOOL_SEPARATOR, newest_tool
 from tildone.ids import now
 from tildone.integrations.record import HookPoint
 from tildone.log.events import Author
+from tildone.log.presence import Presence
 from tildone.typing import TYPE_CHECKING
 from tildone.value import replace, value
 from tildone.wiring import open_agents, open_session, open_store
@@ -22,6 +31,7 @@ if TYPE_CHECKING:
     from tildone.config import Settings
     from tildone.hooks.event import HookEvent
     from tildone.log.store import Store
+    from tildone.loop.decision import RestReason
     from tildone.session import Session
 
 STORE_TIMEOUT_SECONDS = 1.5
@@ -94,3 +104,34 @@ def session_of(settings: Settings, store: Store, author: Callable[[], Author], r
 def author_of(event: HookEvent, agents: AgentRegistry, agent: Agent) -> Author:
     """Return the agent of an event as an author, with the model that this event or an earlier one named."""
     return Author(agent=str(agent.id), model=event.model or agents.note(agent.id, MODEL_NOTE))
+
+
+def tell_presence(context: HookContext, why: RestReason | None = None) -> None:
+    """Tell the store what the agent is doing, or why it rests."""
+    event, agents, agent, at = context.event, context.agents, context.agent, now()
+    presence = Presence(
+        str(agent.id),
+        agent.session,
+        event.integration.name,
+        machine_name(),
+        author_of(event, agents, agent).model,
+        _doing(event) if why is None else "",
+        at,
+        "" if why is None else why.value,
+        cost=agents.cost(agent.id),
+        beat=at,
+    )
+    try:
+        context.session.store.beat(presence)
+        agents.set_note(agent.id, PRESENCE_NOTE, PRESENT if why is None else RESTING)
+    except StoreError:
+        return
+
+
+def _doing(event: HookEvent) -> str:
+    if not event.text("tool"):
+        return ""
+    # Late, because an agent that stops uses no tool.
+    from tildone.views.doing import doing  # noqa: PLC0415  see above
+
+    return doing(event.text("tool"), event.get("tool_input"))

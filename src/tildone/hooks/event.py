@@ -29,6 +29,7 @@ CHUNK_BYTES = 1 << 16
 MAX_EARLY_PARSES = 16
 """How often a chunk that ends in `}` is parsed as if the input ended there; the brace may end an inner object."""
 
+BYTE_ORDER_MARK = "\ufeff"
 MAX_MODEL_CHARS = 100
 
 OUR_TOOLS = "tildone"
@@ -175,7 +176,8 @@ def read(file: int) -> Mapping[str, Any] | None:
 
 
 def _object(received: bytearray) -> Mapping[str, Any]:
-    payload = parse(received.decode("utf-8-sig", "replace").strip(WHITESPACE))
+    # Removed by hand, because the codec that does it is one more module to import.
+    payload = parse(received.decode("utf-8", "replace").removeprefix(BYTE_ORDER_MARK).strip(WHITESPACE))
     if isinstance(payload, dict):
         return payload
     raise ValueError("standard input is not a JSON object")

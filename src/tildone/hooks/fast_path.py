@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from tildone.config import Settings
     from tildone.hooks.event import HookEvent
 
-COST_NOTE = "cost"
-"""The note about an agent that holds what its conversation has cost so far, in dollars."""
+PRESENCE_NOTE, PRESENT, RESTING = "presence", "present", "resting"
+"""The note about an agent that holds whether the store was told of its presence, and its values."""
 
 CONTINUING = frozenset({"clear"})
 """The reasons given when a conversation ends and continues under another id in the same process."""
@@ -48,6 +48,7 @@ def try_fast_path(event: HookEvent, settings: Settings, pid: int) -> bool:
     if event.point is HookPoint.STOP and (event.in_plan_mode or not settings.gate):
         return True
     if event.point is HookPoint.SESSION_END:
+        _leave(agents, agent_id, settings)
         _end(event, agents, agent_id, pid)
         return True
     if event.point is HookPoint.COMPACTION:
@@ -70,7 +71,12 @@ def try_fast_path(event: HookEvent, settings: Settings, pid: int) -> bool:
         from tildone.hooks.lost_plans import check_not_lost  # noqa: PLC0415  only empty sessions need it
 
         check_not_lost(event, agent, settings)
-    return summary is not None and _is_silent(event, summary)
+    return summary is not None and _is_silent(event, summary) and not _ends_rest(event, agents, agent_id)
+
+
+def _ends_rest(event: HookEvent, agents: AgentRegistry, agent_id: AgentId) -> bool:
+    """Return whether this is a prompt for an agent that rests, as the store was told."""
+    return event.point is HookPoint.PROMPT and agents.note(agent_id, PRESENCE_NOTE) == RESTING
 
 
 def _calls_our_tool(event: HookEvent) -> bool:
@@ -170,6 +176,14 @@ def _compact(event: HookEvent, agents: AgentRegistry, agent_id: AgentId) -> None
     agent = agents.get(agent_id)
     if agent is not None and event.hooks.compaction_trigger in ("", event.text("trigger")):
         agents.save(replace(agent, reader=new_reader(agent_id, _now())))
+
+
+def _leave(agents: AgentRegistry, agent_id: AgentId, settings: Settings) -> None:
+    """Remove the presence of an agent whose conversation has ended, if the store was told of it."""
+    if agents.take_note(agent_id, PRESENCE_NOTE):
+        from tildone.hooks.leaving import leave  # noqa: PLC0415  few events need it
+
+        leave(settings, agent_id)
 
 
 def _end(event: HookEvent, agents: AgentRegistry, agent_id: AgentId, pid: int) -> None:

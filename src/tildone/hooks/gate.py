@@ -11,13 +11,12 @@ from tildone.agents.identity import digest
 from tildone.agents.worktree import fingerprint
 from tildone.core.query import open_tasks, progress
 from tildone.dialects.native import user_tasks
-from tildone.hooks.fast_path import COST_NOTE
 from tildone.hooks.reply import HookReply
 from tildone.hooks.tool_access import can_use_tools, hold_by_command, missing_tools
 from tildone.ids import now
 from tildone.integrations.record import ReplyKind
 from tildone.log.events import StopFingerprint
-from tildone.loop.decision import GiveUp, GoOn, Rest, Turn, decide
+from tildone.loop.decision import GiveUp, GoOn, Rest, RestReason, Turn, decide
 from tildone.loop.questions import ends_with_question
 from tildone.typing import TYPE_CHECKING
 from tildone.value import replace
@@ -41,31 +40,33 @@ QUESTION = "asked"
 
 def agent_stopped(
     event: HookEvent, session: Session, agents: AgentRegistry, agent: Agent, settings: Settings
-) -> HookReply | None:
+) -> tuple[HookReply | None, RestReason | None]:
     """Return the reply to a stop: to continue, or a notice to the person, once, that a bound was reached.
 
-    The fingerprint of the files is taken only if the decision depends on it, because nothing else here takes as long.
+    If the agent is left alone, the second value says why. The fingerprint of the files is taken only if the decision
+    depends on it, because nothing else here takes as long.
     """
     turn, before = _turn(event, agents, agent.id), session.held_state
-    if isinstance(decide(before, session.patience, replace(turn, at=now())), Rest):
-        return None
+    first = decide(before, session.patience, replace(turn, at=now()))
+    if isinstance(first, Rest):
+        return None, first.why
     ignored = (settings.store.location, settings.agents_dir, settings.session_dir)
     with_files = replace(turn.fingerprint, files=fingerprint(settings.project, ignored))
     by_command = not can_use_tools(event, agent, settings) and hold_by_command(session, settings)
     verdict = session.turn_ended(replace(turn, fingerprint=with_files))
     match verdict.decision:
         case GoOn():
-            return HookReply(ReplyKind.CONTINUE, with_origins(verdict.prompt or "", session))
+            return HookReply(ReplyKind.CONTINUE, with_origins(verdict.prompt or "", session)), None
         case GiveUp() if by_command and not before.tripped:
-            return HookReply(ReplyKind.NOTIFY, f"{missing_tools(event)}. {_work_left(session.plan)}")
+            return HookReply(ReplyKind.NOTIFY, f"{missing_tools(event)}. {_work_left(session.plan)}"), None
         case GiveUp(bound, limit) if not before.tripped:
             # Late, because most stops reach no bound.
             from tildone.views.bounds import describe_bound  # noqa: PLC0415  see above
 
             notice = f"tildone lets the agent go: {describe_bound(bound, limit)}. {_work_left(session.plan)}"
-            return HookReply(ReplyKind.NOTIFY, notice)
+            return HookReply(ReplyKind.NOTIFY, notice), None
         case _:
-            return None
+            return None, RestReason.ABORTED
 
 
 def with_origins(text: str, session: Session) -> str:
@@ -93,7 +94,7 @@ def _turn(event: HookEvent, agents: AgentRegistry, agent_id: AgentId) -> Turn:
         asked=is_question,
         busy=event.will_wake,
         fingerprint=StopFingerprint(message=words),
-        cost=_number(agents.note(agent_id, COST_NOTE)),
+        cost=agents.cost(agent_id),
     )
 
 
@@ -102,16 +103,13 @@ def _message(event: HookEvent, agents: AgentRegistry, agent_id: AgentId) -> str:
     message = event.text("last_message")
     if not event.hooks.cumulative_messages:
         return message
-    before = int(_number(agents.note(agent_id, LENGTH_NOTE))) if event.get("stop_hook_active") is True else 0
+    before = _length(agents.note(agent_id, LENGTH_NOTE)) if event.get("stop_hook_active") is True else 0
     agents.set_note(agent_id, LENGTH_NOTE, str(len(message)))
     return message[before:].strip() or message
 
 
-def _number(text: str) -> float:
-    try:
-        return float(text)
-    except ValueError:
-        return 0
+def _length(note: str) -> int:
+    return int(note) if note.isdecimal() else 0
 
 
 def _work_left(plan: Plan) -> str:

@@ -53,7 +53,7 @@ def _stopped(child: HookContext, *, is_held: bool) -> HookReply | None:
 
     reply = None
     if is_held:
-        reply = agent_stopped(child.event, child.session, child.agents, child.agent, child.settings)
+        reply, _ = agent_stopped(child.event, child.session, child.agents, child.agent, child.settings)
     if reply is None or reply.kind is not ReplyKind.CONTINUE:
         end(child.agents, child.agent.id, now())
     return reply

@@ -97,7 +97,7 @@ def open_session(
     )
     if opened.user:
         # Others use the store, too, on their machines.
-        session.source = _person(settings, opened)
+        session.source = person_here(settings, opened)
     return session
 
 
@@ -138,7 +138,7 @@ def _author(settings: Settings, store: Store, agent: Callable[[], Author]) -> Ca
     def author(actor: Actor) -> Author:
         nonlocal name
         # Only a process that writes an event looks the name up: that reads files.
-        name = name or _person(settings, store)
+        name = name or person_here(settings, store)
         return Author(name, agent_here(settings)) if actor is Actor.USER else replace(agent(), name=name)
 
     return author
@@ -160,7 +160,8 @@ def _program(agent: Agent) -> str:
     return INTEGRATIONS[name].executable if name in INTEGRATIONS else name
 
 
-def _person(settings: Settings, store: Store) -> str:
+def person_here(settings: Settings, store: Store) -> str:
+    """Return the name of the person at this machine: the configured one, that of the store's user, or that of git."""
     # Imported here because most hooks write nothing.
     from tildone.agents.person import clean_name, person_name  # noqa: PLC0415  see above
 

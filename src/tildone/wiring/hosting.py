@@ -12,6 +12,7 @@ from tildone.dialects import dialect_named, dialect_of_tool
 from tildone.dialects.by_hand import BY_HAND
 from tildone.errors import TildoneError, UsageError
 from tildone.extensions import extension_of
+from tildone.extensions.presence import presence
 from tildone.extensions.request_bounds import request_bounds
 from tildone.extensions.steering import steering
 from tildone.host.conversations import Conversations
@@ -28,7 +29,8 @@ from tildone.ids import new_conversation_id, now
 from tildone.log.events import Author
 from tildone.log.store import Store
 from tildone.session import Session
-from tildone.wiring import dialect_of_session, open_agents, open_session
+from tildone.wiring import dialect_of_session, open_agents, open_session, person_here
+from tildone.wiring.questions import Asker, SharedQuestions
 from tildone.wiring.subagents import SubagentOpener
 
 AGENT = "tildone"
@@ -78,10 +80,14 @@ def open_host(  # noqa: PLR0913  everything a host stands on comes in by name
     """
     name = _dialect_name(settings, store, transcript, model)
     tools = builtin_tools(policy, lambda _conversation: open_session(settings, BY_HAND, store).plan) if policy else ()
+    if ui is not None and ui.has_ui and store.durable:
+        ui = SharedQuestions(ui, store, _asker(settings, store, lambda: str(_agent_id(host))))
     host = Host(model=model, transcript=transcript, cwd=cwd, now=now, ui=ui, mode=mode, tools=tools)
     plan, steered = _extension(name, store, settings, host, None), _steering(settings, store)
     bounded = request_bounds(lambda _conversation: open_session(settings, BY_HAND, store))
-    failures = host.load([(name, plan), ("steering", steered), ("request bounds", bounded)])
+    told = presence(lambda _conversation: open_session(settings, BY_HAND, store))
+    parts = [(name, plan), ("steering", steered), ("request bounds", bounded)]
+    failures = host.load([*parts, ("presence", told)] if store.durable else parts)
     if failures:
         raise TildoneError(f"the {failures[0].extension} extension cannot be loaded: {failures[0].error}")
     if policy and conversations and not isinstance(model, ShellModel):
@@ -121,6 +127,10 @@ def _extension(name: str, store: Store, settings: Settings, host: Host, agent: A
         return opened
 
     return extension_of(dialect, session, settings)
+
+
+def _asker(settings: Settings, store: Store, agent: Callable[[], str]) -> Asker:
+    return Asker(settings.session, agent, lambda: person_here(settings, store))
 
 
 def _agent_id(host: Host) -> AgentId:

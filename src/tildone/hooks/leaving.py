@@ -1,0 +1,27 @@
+"""The end of a session: the store is told that the agent is no longer there."""
+
+from __future__ import annotations
+
+import os
+
+from tildone.errors import StoreError
+from tildone.typing import TYPE_CHECKING
+from tildone.wiring import open_store
+
+if TYPE_CHECKING:
+    from tildone.agents.identity import AgentId
+    from tildone.config import Settings
+
+STORE_TIMEOUT_SECONDS = 0.5
+"""How long the end of a session waits for a store that other processes are writing to."""
+
+
+def leave(settings: Settings, agent_id: AgentId) -> None:
+    """Remove the presence of an agent. A store that does not exist is not created for it, and failure is harmless."""
+    path = settings.store.path
+    if path is not None and not os.path.exists(path):
+        return
+    try:
+        open_store(settings, timeout=STORE_TIMEOUT_SECONDS).leave(str(agent_id))
+    except StoreError:
+        return

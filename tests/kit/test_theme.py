@@ -88,3 +88,9 @@ def test_spans_are_values() -> None:
     assert len({Span("a"), Span("a"), Span("a", bold=True)}) == 2
     with pytest.raises(AttributeError, match="frozen"):
         Span("a").text = "b"  # type: ignore[misc]  # what the test is about
+
+
+@pytest.mark.parametrize("role", [Role.MUTED, Role.DIM])
+def test_quiet_text_is_faint_and_never_bright_black(role: Role) -> None:
+    """Bright black is the background of some terminals, where text in it cannot be read."""
+    assert ansi([Span("x", role)], color=True, safe=str) == "\x1b[2mx\x1b[0m"

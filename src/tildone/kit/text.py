@@ -47,6 +47,8 @@ def wrap_text(text: str, columns: int) -> list[str]:
 
 def _fitting(text: str, columns: int) -> int:
     """The length of the longest prefix that takes at most `columns`."""
+    if text.isascii():
+        return min(len(text), max(0, columns))
     used = 0
     for count, char in enumerate(text):
         used += _char_width(char)

@@ -27,7 +27,8 @@ class Role(Enum):
 
 _COLOR_CODES = {
     Role.ACCENT: ("36",),
-    Role.MUTED: ("90",),
+    # Faint, not bright black: that is the colour of the background in some themes of terminals, such as Solarized.
+    Role.MUTED: ("2",),
     Role.DIM: ("2",),
     Role.SUCCESS: ("32",),
     Role.WARNING: ("33",),

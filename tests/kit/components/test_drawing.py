@@ -19,7 +19,10 @@ from tildone.kit.components import (
     ToolFooter,
     stacked,
 )
-from tildone.kit.components.drawing import TAB, draw, mask_unprintable
+from tildone.kit.components.drawing import draw, fitted, mask_unprintable
+from tildone.kit.components.fitting import TAB, DrawnLine
+from tildone.kit.components.layout import rows
+from tildone.kit.keys import NO_KEYS
 from tildone.kit.text import display_width
 from tildone.kit.theme import LINE_BREAK, Role, Span, ansi, plain
 from tildone.views.sanitize import printable
@@ -159,3 +162,49 @@ def test_every_text_is_sanitized() -> None:
 
     assert all("␛[2J" in line for line in shown if line)
     assert not any(evil in line for line in shown)
+
+
+def lines_of(component: Component, columns: int, prose_columns: int | None = None) -> list[DrawnLine]:
+    laid_out = rows(component, NO_KEYS)
+    return [*fitted(laid_out, columns, safe=mask_unprintable, prose_columns=prose_columns)]
+
+
+def copied(lines: list[DrawnLine]) -> str:
+    """The text of lines without layout."""
+    texts: list[str] = []
+    for line in lines:
+        part = line.text[line.gutter :]
+        if line.joint is None:
+            texts.append(part)
+        else:
+            texts[-1] += line.joint + part
+    return "\n".join(texts)
+
+
+@pytest.mark.parametrize("columns", [7, 10, 40])
+def test_the_text_of_wrapped_lines_can_be_put_together_again(columns: int) -> None:
+    text = "one two  three four\n\n> five six seven\n```\n  code that goes on\n```\nnospaceatallinhere"
+
+    assert copied(lines_of(Markdown(text), columns)) == (
+        "one two  three four\n\nfive six seven\n  code that goes on\nnospaceatallinhere"
+    )
+
+
+def test_the_sign_of_an_item_is_text_and_its_hanging_indent_is_not() -> None:
+    first, second = lines_of(Markdown("- one two"), 7)
+
+    assert (first.text, first.gutter, first.joint) == ("• one", 0, None)
+    assert (second.text, second.gutter, second.joint) == ("  two", 2, " ")
+
+
+def test_prose_is_kept_narrow_and_code_and_tables_are_not() -> None:
+    text = "one two three\n```\none two three\n```\na | one two three\n-|-\nb | c"
+
+    assert [line.text.rstrip() for line in lines_of(Markdown(text), 40, prose_columns=8)] == [
+        "one two",
+        "three",
+        "  one two three",
+        "a │ one two three",
+        "──┼──────────────",
+        "b │ c",
+    ]

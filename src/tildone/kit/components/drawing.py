@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterable, Iterator
-from itertools import accumulate
+from collections.abc import Iterable, Iterator
 from unicodedata import category
 
 from tildone.kit import theme
 from tildone.kit.components import Component
+from tildone.kit.components.fitting import DrawnLine, Line, Safe, fitted_row
 from tildone.kit.components.layout import rows
-from tildone.kit.components.row import Row
+from tildone.kit.components.row import Row, Table
+from tildone.kit.components.table import fitted_table, table_rows
 from tildone.kit.keys import DEFAULT_BINDINGS, KeyBindings
-from tildone.kit.text import clip_text, display_width, wrap_text
-from tildone.kit.theme import Span
-
-Line = list[Span]
 
 REPLACEMENT = "\ufffd"
-TAB = "   "
 
 
 def mask_unprintable(text: str) -> str:
@@ -32,86 +27,35 @@ def draw(
     component: Component,
     columns: int,
     *,
-    safe: Callable[[str], str] = mask_unprintable,
+    safe: Safe = mask_unprintable,
     keys: KeyBindings = DEFAULT_BINDINGS,
 ) -> list[Line]:
     """Return the lines of a component, none wider than `columns`; no lines if `columns` is less than 1.
 
     `safe` sanitizes one line. It has been applied to all text of the result: applying it again could widen lines.
     """
+    return [[*line.spans] for line in fitted(rows(component, keys), columns, safe=safe)]
+
+
+def fitted(
+    laid_out: Iterable[Row | Table], columns: int, *, safe: Safe, prose_columns: int | None = None
+) -> Iterator[DrawnLine]:
+    """Yield the lines of rows, none wider than `columns`; no lines if `columns` is less than 1.
+
+    Text that is not `wide` is kept within `prose_columns`.
+    """
     if columns < 1:
-        return []
-    return [line for row in rows(component, keys) for line in _fitted(row, columns, safe)]
+        return
+    narrow = columns if prose_columns is None else min(columns, prose_columns)
+    for row in laid_out:
+        if isinstance(row, Table):
+            yield from fitted_table(row, columns, safe)
+        else:
+            yield from fitted_row(row, columns if row.wide else narrow, safe)
 
 
 def markup(component: Component, *, keys: KeyBindings = DEFAULT_BINDINGS) -> str:
     """Return the component with a tag for each style, one line per row; neither wrapped nor sanitized."""
-    return "\n".join(theme.markup((*row.lead, *row.body)) for row in rows(component, keys))
-
-
-def _fitted(row: Row, columns: int, safe: Callable[[str], str]) -> Iterator[Line]:
-    [lead] = _lines(row.lead, safe)
-    lines = _lines(row.body, safe)
-    lead_width = display_width(theme.plain(lead))
-    if lead_width > columns // 2:
-        # Too narrow for a hanging indent: the lead is wrapped like other text.
-        yield from _wrapped([*lead, *lines[0]], columns)
-        for line in lines[1:]:
-            yield from _wrapped(line, columns)
-        return
-    following = lead if row.repeats else [Span(" " * lead_width)] if lead_width else []
-    before = lead
-    for line in lines:
-        for part in _wrapped(line, columns - lead_width):
-            yield [*before, *part]
-            before = following
-
-
-def _lines(spans: Iterable[Span], safe: Callable[[str], str]) -> list[Line]:
-    """The lines of these spans, sanitized, with flattened styles; at least one."""
-    lines: list[Line] = [[]]
-    for text, style in _leaves(spans, Span("")):
-        texts = text.replace("\r\n", "\n").split("\n") if style.lines else [text]
-        for number, part in enumerate(texts):
-            if number:
-                lines.append([])
-            shown = safe(part.replace("\t", TAB))
-            if shown:
-                lines[-1].append(_styled(shown, style))
-    return lines
-
-
-def _leaves(spans: Iterable[Span], around: Span) -> Iterator[tuple[str, Span]]:
-    """Every text with its effective style, inherited from enclosing spans."""
-    for span in spans:
-        style = Span(
-            "",
-            span.role or around.role,
-            bold=span.bold or around.bold,
-            italic=span.italic or around.italic,
-            strike=span.strike or around.strike,
-            lines=span.lines,
-        )
-        if isinstance(span.text, str):
-            yield span.text, style
-        else:
-            yield from _leaves(span.text, style)
-
-
-def _wrapped(line: Line, columns: int) -> Iterator[Line]:
-    texts = [theme.plain((span,)) for span in line]
-    starts = list(accumulate(map(len, texts), initial=0))
-    whole = "".join(texts)
-    end = 0
-    for part in wrap_text(whole, columns):
-        start = whole.index(part, end)
-        end = start + len(part)
-        first, last = bisect_right(starts, start) - 1, bisect_left(starts, end)
-        spans = zip(texts[first:last], line[first:last], starts[first:last], strict=True)
-        cut = [_styled(text[max(start - at, 0) : end - at], span) for text, span, at in spans]
-        # Only a single character that is wider than the terminal can still be too wide.
-        yield cut if display_width(part) <= columns else [_styled(clip_text(part, columns), cut[0])]
-
-
-def _styled(text: str, style: Span) -> Span:
-    return Span(text, style.role, bold=style.bold, italic=style.italic, strike=style.strike)
+    laid_out = rows(component, keys)
+    lines = (line for row in laid_out for line in (table_rows(row) if isinstance(row, Table) else (row,)))
+    return "\n".join(theme.markup((*row.lead, *row.body)) for row in lines)

@@ -18,7 +18,7 @@ from tildone.kit.components import (
     ToolFooter,
 )
 from tildone.kit.components.markdown import markdown_rows
-from tildone.kit.components.row import Row, Spans
+from tildone.kit.components.row import Row, Spans, Table
 from tildone.kit.keys import KeyBindings, key_of
 from tildone.kit.text import display_width
 from tildone.kit.theme import Role, Span, Styled, plain, spans_of
@@ -29,7 +29,7 @@ MAX_INLINE_COLUMNS = 72
 _INDENT = Span("  ")
 
 
-def rows(component: Component, keys: KeyBindings) -> Iterator[Row]:
+def rows(component: Component, keys: KeyBindings) -> Iterator[Row | Table]:
     """Yield the rows of a component, top to bottom."""
     match component:
         case Text():
@@ -91,7 +91,7 @@ def _footer_rows(footer: ToolFooter, keys: KeyBindings) -> Iterator[Row]:
         yield Row(tuple(spans))
 
 
-def _body_rows(body: ToolBody, keys: KeyBindings) -> Iterator[Row]:
+def _body_rows(body: ToolBody, keys: KeyBindings) -> Iterator[Row | Table]:
     fields = [each if isinstance(each, Field) else Field("", each) for each in body.fields]
     shown = [row for each in fields if body.expanded or each.show_collapsed for row in _field_rows(each, keys)]
     footer = list(_footer_rows(body.footer, keys)) if body.footer else []
@@ -101,7 +101,7 @@ def _body_rows(body: ToolBody, keys: KeyBindings) -> Iterator[Row]:
     yield from footer
 
 
-def _field_rows(field: Field, keys: KeyBindings) -> Iterator[Row]:
+def _field_rows(field: Field, keys: KeyBindings) -> Iterator[Row | Table]:
     if isinstance(field.value, str | Span | tuple):
         yield Row((_span(field.value, None),), _label(field.label))
         return

@@ -59,7 +59,7 @@ HOSTILE = (
     "99999999999999999999",
 )
 NUMBERS = ("1e999", "-1e999", "9" * 5000, "-0", "1e-999", "0.5", "99999999999999999999", "-1", "1e19", "2", "1E400")
-SKIPPED = {"mcp", "run", "complete-words"}
+SKIPPED = {"mcp", "board", "run", "complete-words"}
 """Verbs that serve or run until they are ended; their options are below."""
 
 ENDLESS = {"watch", "fix"}
@@ -145,6 +145,13 @@ def test_every_option_takes_or_refuses_hostile_values(words: tuple[str, ...], op
 def test_a_server_on_a_hostile_port_is_not_started() -> None:
     for value in ("1e999", "-1", "9" * 5000, "65536", "99999999999999999999", "²", "nul \x00 inside", "lone \ud800"):
         assert run("mcp", "--http", "--port", value) == "", value
+
+
+@pytest.mark.parametrize("option", ["--port", "--base-path", "--public-url", "--user-header", "--trusted-proxy"])
+def test_a_board_with_hostile_options_is_not_started(option: str) -> None:
+    """Without names of people, none is started for other machines."""
+    for value in HOSTILE:
+        assert run("board", "--host", "192.0.2.1", option, value) == "", (option, value)
 
 
 @pytest.mark.parametrize("option", ["--max-nudges", "--mode", "--fork", "--resume", "--session-dir", "--allow"])

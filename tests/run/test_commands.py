@@ -16,6 +16,8 @@ pytestmark = [pytest.mark.slow, pytest.mark.skipif(os.name == "nt", reason="need
 
 CTRL_D = b"\x04"
 
+COMMANDS = ["todo", "undo", "redo", "pause", "resume", "export", "model", "compact", "clear", "help"]
+
 
 def conversation(person: Person, server: ModelServer, *argv: str, **environ: str) -> Terminal:
     """Start a run in which the person types every prompt."""
@@ -46,7 +48,7 @@ def test_help_lists_the_commands_and_typos_get_suggestions(person: Person) -> No
         answer = terminal.end()
 
     listed = [line.split()[0] for line in screen(answer.out) if line.startswith("/") and "  " in line]
-    assert listed == ["/todo", "/undo", "/model", "/compact", "/clear", "/help", "/quit", "//TEXT"]
+    assert listed == [*(f"/{name}" for name in COMMANDS), "/quit", "//TEXT"]
     assert [texts(asked.messages)[-1] for asked in server.requests] == ["/help me", "/usr/bin/env is missing"]
 
 
@@ -177,7 +179,7 @@ def test_rpc_clients_see_the_commands(person: Person) -> None:
 
     records = [json.loads(line) for line in answer.out.splitlines()]
     [listed] = [record["data"]["commands"] for record in records if record.get("command") == "get_commands"]
-    assert [command["name"] for command in listed] == ["todo", "undo", "model", "compact", "clear", "help"]
+    assert [command["name"] for command in listed] == COMMANDS
     assert any(
         "openai-chat:scripted" in record.get("message", "") for record in records if record.get("method") == "notify"
     )

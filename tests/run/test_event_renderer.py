@@ -6,8 +6,11 @@ from typing import Any
 from tests.host.test_host import Script, host_with, tool
 from tildone.cli.run.event_renderer import EventRenderer
 from tildone.cli.run.terminal.keys import SCREEN_KEYS
+from tildone.host.content import TextBlock, Usage
+from tildone.host.events import MessageUpdate
+from tildone.host.stream_events import BlockDelta, BlockEnd, BlockKind
 from tildone.kit.components import Component, RenderContext, RenderOptions, Text
-from tildone.kit.components.drawing import Line
+from tildone.kit.components.fitting import Line
 from tildone.kit.definition import OnUpdate, ToolDefinition, ToolResult, text_result
 from tildone.kit.keys import NO_KEYS
 from tildone.kit.theme import Theme, plain
@@ -80,6 +83,31 @@ async def test_a_renderer_that_expects_details_may_fail_before_there_are_any() -
 
     assert sheet.frames == [["Slow", "  Slow: working..."], ["Slow", "  slow: 50 %"]]
     assert not any("could not render" in line for line in sheet.lines)
+
+
+def test_the_lines_of_an_answer_are_written_once_and_those_of_a_table_when_it_has_ended() -> None:
+    """Whatever the pieces are that the answer arrives in."""
+    host, _ = host_with(Script([]))
+    sheet = Sheet()
+    renderer = EventRenderer(host, sheet)
+    growth: list[tuple[int, list[str]]] = []
+    for piece in ("Th", "is:\r\n| a | b |\n", "|---|", "---|\n| 1 |", " 2 |\n", "end\n", "la"):
+        renderer.render(MessageUpdate(Usage(), BlockDelta(BlockKind.TEXT, 0, piece)))
+        growth.append((len(sheet.lines), [plain(line) for line in renderer.unfinished]))
+    renderer.render(MessageUpdate(Usage(), BlockEnd(BlockKind.TEXT, 0, TextBlock("la"))))
+
+    table = ["a │ b", "──┼──", "1 │ 2"]
+    assert growth == [
+        (0, ["Th"]),
+        (1, ["| a | b |"]),
+        (1, ["| a | b |", "|---|"]),
+        (1, [*table[:2], "1 │ "]),
+        (1, table),
+        (5, []),
+        (5, ["la"]),
+    ]
+    assert sheet.lines == ["This:", *table, "end", "la"]
+    assert renderer.unfinished == []
 
 
 async def test_output_that_is_not_live_shows_only_the_call_and_its_result() -> None:

@@ -315,7 +315,7 @@ def test_a_person_at_a_terminal_is_told_of_a_failure(person: Person) -> None:
     (person.folder / "broken.py").write_text(BROKEN, encoding="utf-8")
     name = write_plan(person, "- [ ] A: `true`\n")
 
-    shown = person.at_terminal("run", name, *ALLOW_ALL, "--extension", "broken.py").end().out
+    shown = person.at_terminal("run", "--plain", name, *ALLOW_ALL, "--extension", "broken.py").end().out
 
     assert "tildone: the extension broken.py is not loaded: " in shown
     assert "line 5: OSError: out of order" in shown

@@ -3,7 +3,6 @@
 import pytest
 
 from tests.plans import plan_of
-from tildone.cli.run.meter import Activity, RunMeter, format_cost, format_seconds, format_tokens
 from tildone.cli.run.terminal.footer import live_row
 from tildone.core.numbers import numbered
 from tildone.core.ops import At, Mark
@@ -26,6 +25,7 @@ from tildone.host.events import (
     ToolExecutionStart,
 )
 from tildone.host.messages import AssistantMessage, UserMessage
+from tildone.host.meter import Activity, RunMeter, format_cost, format_seconds, format_tokens
 from tildone.host.stream_events import BlockDelta, BlockKind
 from tildone.host.subagents import SUBAGENT_USAGE
 from tildone.kit.definition import text_result

@@ -316,7 +316,13 @@ def test_the_extras_and_the_way_of_installation_are_reported(person: Person) -> 
     """With the command that installs a missing one."""
     answer = person.run("doctor", "--json")
 
-    assert {what.partition(":")[0] for _, what in findings(answer, "extras")} == {"mcp", "run", "postgres"}
+    assert {what.partition(":")[0] for _, what in findings(answer, "extras")} == {
+        "mcp",
+        "run",
+        "postgres",
+        "tui",
+        "web",
+    }
     assert findings(answer, "program")[1][1].startswith("installed by ")
 
 

@@ -7,9 +7,10 @@ import pytest
 
 from tests.cli.person import Person
 from tests.plans import plan_of
-from tildone.cli.output.titles import TitledSession, title_of
+from tildone.cli.output.titles import TitledSession
 from tildone.core.plan import Plan
 from tildone.log.tree import SessionInfo
+from tildone.overview.titles import title_of
 
 ID = "0199c0de-7a2b-7000-8000-1234567890ab"
 

@@ -40,6 +40,7 @@ VERBS: VerbTable = Registry(
             options=(
                 Option("model", "SPEC", "provider:name, or shell; default: $TILDONE_MODEL."),
                 Option("mode", "MODE", "terminal, print (the last answer), json (events) or rpc."),
+                Option("plain", "", "At a terminal, print line by line; without it, the screen is drawn (extra tui)."),
                 Option("continue", "", "Continue the newest conversation of this folder, with its options."),
                 Option("resume", "ID|FILE", "Continue this conversation, with its options."),
                 Option("restart", "", "Take PLAN.md over again, even if the plan consists of its tasks."),
@@ -177,6 +178,20 @@ VERBS: VerbTable = Registry(
             description="No process is killed. A new prompt does not lift it; tildone resume does.",
             examples=("tildone stop",),
         ),
+        "answer": Verb(
+            "answer",
+            "[QUESTION] [ANSWER]",
+            "List the questions that agents of tildone run wait for, and answer them.",
+            max_args=UNLIMITED,
+            description=(
+                "While tildone run asks whether a command may run or a file may be changed, anybody with this "
+                "store may answer: the first one counts. QUESTION is the id of the question, or its beginning. Without "
+                "ANSWER, the question is shown whole. A no may give the model a reason: 'no: use rg instead'. Only a "
+                "person can answer: in the shell of an agent the command is refused."
+            ),
+            options=(JSON,),
+            examples=("tildone answer", "tildone answer 4f0c once", "tildone answer 4f0c 'no: use rg instead'"),
+        ),
         "share": Verb(
             "share",
             "[STATE]",
@@ -198,6 +213,50 @@ VERBS: VerbTable = Registry(
             "Show the plan in one line, and the agents and subagents that work on it.",
             options=(Option("line", "", "Print only the line, for a status bar."), JSON),
             examples=("tildone status", "tildone status --line"),
+        ),
+        "watch": Verb(
+            "watch",
+            "[SESSION]",
+            "Watch the plans of all agents live, and edit them, in a full-screen view.",
+            max_args=1,
+            description=(
+                "Lists all sessions of the store, those that need you first, and shows the plan of one of them: who "
+                "works on what and since when, how often the agent was told to continue, and which bounds are left. "
+                "Changes by others appear within a second. With SESSION, opens that plan. ? lists the keys, q leaves.\n"
+                "Themes: dark, light, safe-dark and safe-light, which can be told apart with every kind of colour "
+                "blindness, and terminal, which has the terminal's own colours. Without --theme, the setting theme "
+                "decides; else terminal, if the terminal is not known to have all colours; else light or dark, by "
+                "$COLORFGBG. With $NO_COLOR, there are no colours.\n"
+                'Keys are changed in config.toml: keys."task.toggle" = "f6". ctrl+x lists the names of the actions.'
+            ),
+            options=(Option("theme", "THEME", "The colours: dark, light, safe-dark, safe-light or terminal."),),
+            examples=("tildone watch", "tildone watch grammar-parser", "tildone watch --theme light"),
+        ),
+        "board": Verb(
+            "board",
+            "[token [add|remove NAME]]",
+            "Show the plans of all agents as web pages, live and editable.",
+            max_args=3,
+            description=(
+                "Serves this machine and opens the browser, by a link that works once; over SSH, the link is printed "
+                "only. If the board of this store runs already, makes a new link for it. Ctrl-C ends it.\n"
+                "For a team, each person gets a token (tildone board token add NAME), or a proxy signs them in and "
+                "names them in a header; the history says who changed what. tildone board token lists the tokens. "
+                "Other machines can only be served with either."
+            ),
+            options=(
+                Option("host", "HOST", "The address to listen on (default: 127.0.0.1)."),
+                Option("port", "N", "The port (default: the first free one from 4747 on); 0 chooses any."),
+                Option("no-open", "", "Print the link, and open no browser."),
+                Option("read-only", "", "Allow no changes from the board."),
+                Option("new-key", "", "Sign everybody out first, and make all links invalid."),
+                Option("base-path", "PATH", "The path before all addresses, such as /plans, behind a proxy."),
+                Option("public-url", "URL", "The address behind a proxy, such as https://plans.example.org."),
+                Option("trusted-proxy", "ADDRESS", "Believe the headers of this proxy; repeatable."),
+                Option("user-header", "NAME", "The header in which the proxy names the person."),
+                JSON,
+            ),
+            examples=("tildone board", "tildone board --read-only --port 8080", "tildone board token add Mara"),
         ),
     },
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 
 from tildone.cli.parsing.table import ParsedArgs
-from tildone.cli.run import MODES
+from tildone.cli.run import MODES, full_screen
 from tildone.cli.run.setup import RunSetup
 from tildone.typing import TYPE_CHECKING
 
@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 def run(args: ParsedArgs) -> int:
     """Run the agent until it ends; the exit code tells whether the work was completed."""
     setup = RunSetup(args)
+    if full_screen.is_possible(args, setup):
+        return asyncio.run(full_screen.run(setup))
+    setup.prepare()
     return asyncio.run(_mode(setup.mode)(setup))
 
 

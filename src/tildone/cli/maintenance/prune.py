@@ -9,13 +9,14 @@ from tildone.cli.output.amounts import AGE_UNITS, MILLISECONDS_PER_DAY, age, cou
 from tildone.cli.output.data import put_data
 from tildone.cli.output.prompts import confirm
 from tildone.cli.output.screen import columns, on_terminal, put, put_spans
-from tildone.cli.output.titles import TitledSession, title_of
+from tildone.cli.output.titles import TitledSession
 from tildone.cli.parsing.table import ParsedArgs
 from tildone.core.query import open_tasks
 from tildone.errors import HeadMoved, StoreError, UsageError
 from tildone.ids import now, timestamp
 from tildone.kit.theme import Role, Span
 from tildone.log.state import latest_state
+from tildone.overview.titles import title_of
 from tildone.typing import TYPE_CHECKING
 from tildone.value import value
 from tildone.views.sanitize import printable

@@ -84,7 +84,6 @@ SYNONYMS = {
     "version": "--version",
     "view": "todo",
     "wait": "pause",
-    "watch": "status, import",
     "work": "run",
 }
 """Words that people type for a verb, and the verbs that do it, separated by commas."""

@@ -6,6 +6,7 @@ from itertools import islice
 
 from tildone.cli.opening import open_to_read, settings_for, with_session
 from tildone.cli.output.screen import moment
+from tildone.config.values import THEMES
 from tildone.core.plan import Status
 from tildone.dialects import DIALECTS
 from tildone.typing import TYPE_CHECKING
@@ -149,6 +150,18 @@ def sharing_states(_args: ParsedArgs, _current: str) -> Iterable[Candidate]:
     return (Candidate("on", "all agents work on one plan"), Candidate("off", "each agent has a plan of its own"))
 
 
+def questions(args: ParsedArgs, _current: str) -> Iterable[Candidate]:
+    """The ids of the open questions of agents."""
+    store, _ = _opened(args)
+    return (Candidate(need.id, need.text) for need in store.needs())
+
+
+def answers(args: ParsedArgs, _current: str) -> Iterable[Candidate]:
+    """The answers that a question offers."""
+    store, _ = _opened(args)
+    return (Candidate(option) for need in store.needs() if need.id in args.positional for option in need.options)
+
+
 def statuses(_args: ParsedArgs, _current: str) -> Iterable[Candidate]:
     """The statuses of tasks."""
     return (Candidate(status.value) for status in Status)
@@ -159,15 +172,22 @@ def shells(_args: ParsedArgs, _current: str) -> Iterable[Candidate]:
     return map(Candidate, SHELLS)
 
 
+def themes(_args: ParsedArgs, _current: str) -> Iterable[Candidate]:
+    """The themes of `tildone watch`."""
+    return map(Candidate, THEMES)
+
+
 PROVIDERS: dict[str, Provider] = {
     "AGENT": agents,
     "AGENT_WITH_HOOKS": agents_with_hooks,
+    "ANSWER": answers,
     "DIALECT": dialects,
     "EVENT": events,
     "EXPORT_FORMAT": export_formats,
     "FORMAT": formats,
     "MODE": modes,
     "PHASE": phases,
+    "QUESTION": questions,
     "SCOPE": scopes,
     "SESSION": sessions,
     "SHELL": shells,
@@ -175,6 +195,7 @@ PROVIDERS: dict[str, Provider] = {
     "STATUS": statuses,
     "STORE": stores,
     "TASK": tasks,
+    "THEME": themes,
     "TO": stores,
     "TOOL": tools,
 }

@@ -7,12 +7,12 @@ and redraws it when it changes; other outputs wait until it is finished.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Protocol
 
-from tildone.cli.run.call_row import CallRow
 from tildone.cli.run.line_output import UNLIMITED_COLUMNS
 from tildone.dialects import DIALECTS, tools_of
+from tildone.host.call_row import CallRow, custom_component
 from tildone.host.events import (
     ExtensionError,
     MessageEnd,
@@ -27,8 +27,12 @@ from tildone.host.events import (
 from tildone.host.host import Host
 from tildone.host.messages import AssistantMessage, CustomMessage, Message, StopReason, UserMessage, text_of
 from tildone.host.stream_events import BlockDelta, BlockEnd, BlockEvent, BlockKind
-from tildone.kit.components import Component, Container, Markdown, RenderOptions, Text
-from tildone.kit.components.drawing import Line, draw
+from tildone.kit.components import Component, Container, RenderOptions, Text
+from tildone.kit.components.drawing import fitted
+from tildone.kit.components.fitting import Line
+from tildone.kit.components.layout import rows
+from tildone.kit.components.markdown import MarkdownReader
+from tildone.kit.components.row import Row, Table
 from tildone.kit.definition import ToolResult
 from tildone.kit.formatting import format_count
 from tildone.kit.keys import KeyBindings
@@ -73,8 +77,8 @@ class EventRenderer:
         self._failed: set[str] = set()
         self._host = host
         self._sink = sink
-        self._text = ""
-        self._written = 0
+        self._reader = MarkdownReader(Role.TEXT)
+        self._line = ""
         self._plan: Component = Container()
 
     def render(self, event: PublicEvent) -> None:
@@ -104,7 +108,7 @@ class EventRenderer:
     @property
     def unfinished(self) -> list[Line]:
         """The lines of a streamed answer that may still change."""
-        return self._lines(Markdown(self._text, Role.TEXT))[self._written :] if self._text else []
+        return self._fitted(self._reader.rest(self._line))
 
     def put(self, component: Component) -> None:
         """Write a component that belongs to no event."""
@@ -130,32 +134,26 @@ class EventRenderer:
     def _render_progress(self, progress: BlockEvent) -> None:
         match progress:
             case BlockDelta(BlockKind.TEXT, _, delta):
-                self._text += delta
-                self._write_text(self._text.rpartition("\n")[0] if "\n" in delta else "")
+                *complete, self._line = (self._line + delta).split("\n")
+                for line in complete:
+                    self._sink.put(self._fitted(self._reader.read(line.removesuffix("\r"))))
             case BlockEnd(BlockKind.TEXT):
                 self._finish_text()
             case _:
                 return
         self._sink.refresh()
 
-    def _write_text(self, text: str) -> None:
-        """Write the lines of the text that are not written yet. Complete lines of Markdown do not change later."""
-        if text:
-            lines, written = self._lines(Markdown(text, Role.TEXT)), self._written
-            self._written = len(lines)
-            self._sink.put(lines[written:])
-
     def _finish_text(self) -> None:
-        text, self._text = self._text, ""
-        self._write_text(text.rstrip("\n"))
-        self._written = 0
+        lines = self.unfinished
+        self._reader, self._line = MarkdownReader(Role.TEXT), ""
+        self._sink.put(lines)
 
     def _render_message(self, message: Message) -> None:
         match message:
             case UserMessage():
                 self.put(Text((Span("❯ ", Role.ACCENT), Span(_first_line(message), Role.TEXT))))
             case CustomMessage() if message.display:
-                self.put(self._custom_component(message))
+                self.put(custom_component(message, self._host.renderers.get(message.custom_type)))
             case AssistantMessage():
                 self._finish_text()
                 self._render_stop_reason(message)
@@ -173,13 +171,6 @@ class EventRenderer:
                 self.put(Text("The answer was cut: it grew longer than the model may write", Role.WARNING))
             case _:
                 return
-
-    def _custom_component(self, message: CustomMessage) -> Component:
-        render = self._host.renderers.get(message.custom_type)
-        try:
-            return render(message) if render else Text(text_of(message))
-        except Exception:  # noqa: BLE001  an extension's renderer may raise anything: the plain text is shown
-            return Text(text_of(message))
 
     def _start_call(self, event: ToolExecutionStart) -> None:
         tool = self._host.tools.get(event.tool_name)
@@ -246,8 +237,11 @@ class EventRenderer:
         return self._lines(component, UNLIMITED_COLUMNS)
 
     def _lines(self, component: Component, columns: int | None = None) -> list[Line]:
+        return self._fitted(rows(component, self._sink.keys), columns)
+
+    def _fitted(self, laid_out: Iterable[Row | Table], columns: int | None = None) -> list[Line]:
         width = self._sink.columns if columns is None else columns
-        return draw(component, max(width, MIN_COLUMNS), safe=printable, keys=self._sink.keys)
+        return [[*line.spans] for line in fitted(laid_out, max(width, MIN_COLUMNS), safe=printable)]
 
 
 def _first_line(message: Message) -> str:

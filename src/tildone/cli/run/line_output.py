@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TextIO
 
 from tildone.cli.output.screen import colored, columns
-from tildone.kit.components.drawing import Line
+from tildone.kit.components.fitting import Line
 from tildone.kit.keys import NO_KEYS
 from tildone.kit.theme import ansi
 

@@ -72,6 +72,10 @@ class PersonCommands:
         commands: dict[str, tuple[str, Run]] = {
             "todo": ("show or change the plan; /todo --help lists the verbs", self.todo),
             "undo": ("undo the newest change of the plan", self.undo),
+            "redo": ("redo the change of the plan that was undone last", self.redo),
+            "pause": ("pause: the model is not told to continue when it stops", self.pause),
+            "resume": ("resume after /pause or tildone stop", self.resume),
+            "export": ("write the plan to a file: /export PLAN.md", self.export),
             "model": ("show the model; /model PROVIDER:NAME switches to another", self.model),
             "compact": ("replace the conversation by a summary of it; the plan is kept", self.compact),
             "clear": ("begin a new conversation; the plan is kept", self.clear),
@@ -88,6 +92,22 @@ class PersonCommands:
             await self._edit(ctx)
         else:
             await self._show(ctx, "todo", *words)
+
+    async def redo(self, typed: str, ctx: ExtensionContext) -> None:
+        """Redo the change that was undone last."""
+        await self._show(ctx, "redo", *typed.split())
+
+    async def pause(self, _typed: str, ctx: ExtensionContext) -> None:
+        """Let the model rest at the end of its turn."""
+        await self._show(ctx, "pause", "--session", self._settings.session)
+
+    async def resume(self, _typed: str, ctx: ExtensionContext) -> None:
+        """Keep the model on its plan again."""
+        await self._show(ctx, "resume", "--session", self._settings.session)
+
+    async def export(self, typed: str, ctx: ExtensionContext) -> None:
+        """Write the plan to a file."""
+        await self._show(ctx, "todo", "export", *split_words(typed))
 
     async def undo(self, typed: str, ctx: ExtensionContext) -> None:
         """Undo the newest change of the plan, or as many as are named."""

@@ -6,7 +6,7 @@ import os
 import shlex
 import sys
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from tildone.agents.identity import AgentId
 from tildone.cli.output.progress import ProgressLine
@@ -43,6 +43,7 @@ from tildone.host.tools.permissions import PermissionPolicy
 from tildone.host.ui import UI
 from tildone.ids import now
 from tildone.kit.formatting import format_count
+from tildone.loop.decision import Patience
 from tildone.views.sanitize import printable
 from tildone.wiring import open_session, open_store
 from tildone.wiring.claims import claimed_by_others
@@ -60,13 +61,15 @@ class RunSetup:
     """The plan, model, conversation and prompt of one run."""
 
     def __init__(self, given: ParsedArgs) -> None:
-        """Choose the conversation, the plan and the model. A plan file is taken over last, once the run can start.
+        """Choose the conversation and the plan. `prepare` does the rest, which may take seconds.
 
         Raises:
-            UsageError: there is no such model, or the plan cannot be run.
+            UsageError: an argument is invalid.
             NotFound: there is no such conversation or plan file.
             StoreError: the plan or the conversation cannot be stored.
         """
+        self.notify: Callable[[str], None] = put_notice
+        self.prompt: str | None = None
         arguments = parse_arguments(given)
         if arguments.stored:
             check_writable(arguments.settings.session_dir)
@@ -77,27 +80,40 @@ class RunSetup:
         arguments = self._arguments = with_options(arguments, with_stored_options(given, stored))
         copied = arguments.task is None and arguments.file is None
         settings = arguments.settings
-        self._store = open_store(settings) if arguments.stored else memory_store(settings, copied=copied)
-        self._session = open_session(arguments.settings, BY_HAND, self._store)
+        self.settings = settings
+        self.store = open_store(settings) if arguments.stored else memory_store(settings, copied=copied)
+        self._session = open_session(arguments.settings, BY_HAND, self.store)
         self._host: Host | None = None
-        self._model = self._checked_model()
+        self._model: Model | None = None
+        self._stored_options, self._given, self._forked_text = stored, given, chosen.forked_text
         self.mode = arguments.mode
         self.report = OutcomeReport(arguments, self._session, self.conversations)
-        for permission in describe_permissions(stored, given, terminal=on_terminal(sys.stderr)):
+
+    def prepare(self) -> None:
+        """Open the model. A plan file is taken over last, once the run can start.
+
+        Raises:
+            UsageError: there is no such model, or the plan cannot be run.
+            StoreError: the plan cannot be stored.
+        """
+        self._model = self._checked_model()
+        for permission in describe_permissions(self._stored_options, self._given, terminal=on_terminal(sys.stderr)):
             width = columns(sys.stderr)
-            put_notice(textwrap.fill(permission, width) if width else permission)
+            self.notify(textwrap.fill(permission, width) if width else permission)
         self._take_over()
-        self.prompt = self._first_prompt(chosen.forked_text)
+        self.prompt = self._first_prompt(self._forked_text)
 
     def open(self, ui: UI | None = None) -> Host:
-        """Open the host with this UI."""
-        arguments = self._arguments
+        """Open the host with this UI. The run is prepared."""
+        arguments, model = self._arguments, self._model
+        if model is None:
+            raise AssertionError("the run is not prepared")
         host = open_host(
             arguments.settings,
-            self._store,
+            self.store,
             self.transcript,
             cwd=arguments.cwd,
-            model=self._model,
+            model=model,
             mode=arguments.mode,
             ui=ui,
             policy=_policy(arguments.given),
@@ -112,7 +128,7 @@ class RunSetup:
             arguments.settings,
             lambda: self.plan,
             model_changed=lambda spec: options.update(model=spec),
-            stored=self._store.durable,
+            stored=self.store.durable,
         )
         host.load([("commands", commands.register)])
         self._load_extensions(host)
@@ -138,6 +154,21 @@ class RunSetup:
     def can_ask(self) -> bool:
         """Whether a person at a terminal may say what is to be done: the shell driver knows only the plan."""
         return self._arguments.model != SHELL
+
+    @property
+    def is_prepared(self) -> bool:
+        """Whether `prepare` is done."""
+        return self._model is not None
+
+    @property
+    def title(self) -> str:
+        """What the plan is called."""
+        return os.path.basename(self.settings.session) or self.settings.session
+
+    @property
+    def patience(self) -> Patience:
+        """The bounds of the plan's session."""
+        return self._session.patience
 
     @property
     def plan(self) -> Plan:
@@ -169,8 +200,10 @@ class RunSetup:
         """Open the model. The shell driver is refused if it could not finish the plan."""
         name = self._arguments.model
         if name != SHELL:
-            with ProgressLine() as line:
+            line = ProgressLine()
+            if self.notify is put_notice:
                 line.say(f"Loading the library for {name} …")
+            with line:
                 # Late, because it takes seconds to load, and a plan with commands needs none of it.
                 from tildone.host.providers import open_model  # noqa: PLC0415  see above
 
@@ -179,8 +212,8 @@ class RunSetup:
         if missing and self._arguments.mode != "rpc":
             raise UsageError(describe_missing(missing))
         settings = self._arguments.settings
-        taken = claimed_by_others(settings, self._store, lambda: str(AgentId(AGENT, self._conversation_id())))
-        return ShellModel(lambda: self._session.plan, now, taken if self._store.durable else frozenset)
+        taken = claimed_by_others(settings, self.store, lambda: str(AgentId(AGENT, self._conversation_id())))
+        return ShellModel(lambda: self._session.plan, now, taken if self.store.durable else frozenset)
 
     def _conversation_id(self) -> str:
         """Return the id of the open conversation; a client may have opened another one."""
@@ -213,7 +246,7 @@ class RunSetup:
     def _say(self, notice: str) -> None:
         """Tell the person; standard output belongs to the mode."""
         if notice:
-            put_notice(f"tildone: {notice}")
+            self.notify(f"tildone: {notice}")
 
 
 def publish_at_start(host: Host, failures: Sequence[ExtensionError]) -> None:

@@ -18,6 +18,8 @@ PURPOSES = {
     "mcp": "tildone mcp --http",
     "run": "models in tildone run",
     "postgres": "plans in PostgreSQL",
+    "tui": "tildone watch",
+    "web": "tildone board",
 }
 
 

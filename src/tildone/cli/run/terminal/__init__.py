@@ -7,12 +7,12 @@ import sys
 from tildone.cli.run.event_renderer import EventRenderer
 from tildone.cli.run.headless import run_headless
 from tildone.cli.run.line_output import LineOutput
-from tildone.cli.run.meter import RunMeter
-from tildone.cli.run.outcome import RunOutcome
 from tildone.cli.run.setup import RunSetup
 from tildone.cli.run.terminal.interactive import InteractiveRun
+from tildone.cli.run.terminal.report import report_outcome
 from tildone.cli.run.terminal.tty import is_interactive
 from tildone.cli.run.terminal.ui import ROLES
+from tildone.host.meter import RunMeter
 from tildone.host.ui import NoUI
 from tildone.kit.components import Text
 from tildone.kit.theme import Role
@@ -45,14 +45,3 @@ class Notices(NoUI):
         """Write the message."""
         if self.renderer is not None:
             self.renderer.put(Text(message, ROLES.get(kind, Role.MUTED)))
-
-
-def report_outcome(setup: RunSetup, renderer: EventRenderer, meter: RunMeter, outcome: RunOutcome) -> int:
-    """Write the last lines of a run, and return its exit code."""
-    if meter.worked_seconds:
-        renderer.put(Text(meter.summary(), Role.DIM))
-    if not outcome.reported:
-        renderer.put(Text(f"✗ {outcome.reason}", Role.WARNING))
-    for line in filter(None, (outcome.next_step, setup.report.log_hint())):
-        renderer.put(Text(line, Role.DIM))
-    return outcome.code

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from tildone.cli.run.event_renderer import EventRenderer
-from tildone.cli.run.meter import RunMeter, format_seconds
 from tildone.cli.run.terminal.line_editor import LineEditor
 from tildone.cli.run.terminal.live_area import Footer
 from tildone.cli.run.terminal.ui import TerminalUI
 from tildone.core.plan import Plan, Status
 from tildone.extensions.indexed import ACTIVE_STATUS, SUMMARY_STATUS
 from tildone.extensions.skeleton import STATUS
-from tildone.kit.components.drawing import Line
+from tildone.host.meter import RunMeter, format_seconds
+from tildone.kit.components.fitting import Line
 from tildone.kit.text import clip_text, display_width
 from tildone.kit.theme import Role, Span
 from tildone.views.sanitize import printable

@@ -13,7 +13,6 @@ from typing import Any
 
 from tildone.cli.run.event_renderer import EventRenderer
 from tildone.cli.run.headless import closing, on_signals
-from tildone.cli.run.meter import Activity, RunMeter
 from tildone.cli.run.outcome import INTERRUPTED, RunOutcome
 from tildone.cli.run.person_commands import command_list
 from tildone.cli.run.setup import RunSetup
@@ -27,6 +26,7 @@ from tildone.cli.run.terminal.ui import TerminalUI
 from tildone.core.plan import Plan
 from tildone.errors import StoreError, closest, did_you_mean
 from tildone.host.events import AgentEnd, AgentStart, PublicEvent, ToolExecutionEnd
+from tildone.host.meter import Activity, RunMeter
 from tildone.host.runtime import Delivery
 from tildone.kit.components import Component, Text
 from tildone.kit.keys import EXPAND

@@ -15,7 +15,7 @@ from typing import TextIO
 
 from tildone.cli.output.screen import colored
 from tildone.cli.run.terminal.keys import SCREEN_KEYS
-from tildone.kit.components.drawing import Line
+from tildone.kit.components.fitting import Line
 from tildone.kit.text import display_width
 from tildone.kit.theme import ansi, plain
 from tildone.value import value

@@ -17,7 +17,8 @@ from tildone.cli.run.terminal.line_editor import LineEditor
 from tildone.host.permission_request import PermissionAnswer, PermissionReply, PermissionRequest
 from tildone.host.tools.result_view import diff_role
 from tildone.kit.components import Component, Text
-from tildone.kit.components.drawing import Line, draw
+from tildone.kit.components.drawing import draw
+from tildone.kit.components.fitting import Line
 from tildone.kit.formatting import format_count
 from tildone.kit.theme import LINE_BREAK, Role, Span
 from tildone.value import value

@@ -1,10 +1,12 @@
-"""A tool call on a screen: its header, the line while it runs, and its result."""
+"""Calls and messages of extensions on a screen: a call with its result, and a message by its renderer."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
 
+from tildone.host.extension_api import Renderer
+from tildone.host.messages import CustomMessage, text_of
 from tildone.kit.components import Component, RenderContext, RenderOptions, Text
 from tildone.kit.components.defaults import call_component, default_call, default_result, result_component
 from tildone.kit.components.drawing import markup
@@ -85,3 +87,11 @@ def _drawable(component: Component) -> Component:
     """Return the component; raise whatever drawing it raises."""
     markup(component)
     return component
+
+
+def custom_component(message: CustomMessage, render: Renderer | None) -> Component:
+    """Return the component of an extension's message; its text, if there is no renderer or the renderer raises."""
+    try:
+        return render(message) if render else Text(text_of(message))
+    except Exception:  # noqa: BLE001  an extension's renderer may raise anything: the plain text is shown
+        return Text(text_of(message))

@@ -1,0 +1,125 @@
+"""`tildone answer`: list the open questions of agents, and answer one of them."""
+
+from __future__ import annotations
+
+from tildone.agents.everywhere import active_everywhere
+from tildone.cli.opening import open_existing_store, open_to_read, session_title, settings_for
+from tildone.cli.output.amounts import ago
+from tildone.cli.output.data import put_data
+from tildone.cli.output.screen import put, put_raw
+from tildone.cli.parsing.table import ParsedArgs
+from tildone.errors import NotFound, Refused, UnknownNeed, UsageError
+from tildone.ids import now, timestamp
+from tildone.log.needs import Need, NeedAnswered
+from tildone.overview.agents import awaited_needs
+from tildone.typing import TYPE_CHECKING
+from tildone.views.sanitize import printable
+from tildone.wiring import agent_here, person_here
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from tildone.log.store import Store
+
+PERMISSIONS = ("command", "change")
+"""The kinds of questions whose no may be followed by a reason, after a colon."""
+
+_FIELDS = ("id", "session", "kind", "text", "options", "detail", "agent", "answer", "answered_by")
+
+
+def run(args: ParsedArgs) -> int:
+    """List the open questions, show one, or answer it.
+
+    Raises:
+        NotFound: there is no such question.
+        Refused: it is answered already, or this is the shell of an agent.
+        UsageError: the answer is none of those that the question offers.
+    """
+    settings = settings_for(args)
+    reading = open_to_read(settings)
+    wanted, *words = args.positional or ("",)
+    if not words:
+        found = [_named(reading, wanted)] if wanted else _awaited(reading, settings.agents_dir)
+        if args.has("json"):
+            put_data(questions=[_as_data(need) for need in found])
+        else:
+            _print(found)
+        return 0
+    agent = agent_here(settings)
+    if agent:
+        raise Refused(f"only a person can answer an agent: this is the shell of {printable(agent)}")
+    need = _named(reading, wanted)
+    store = open_existing_store(settings)
+    try:
+        answered = store.answer(need.id, checked_answer(need, " ".join(words)), person_here(settings, store), now())
+    except NeedAnswered as error:
+        raise Refused(_already(error.need)) from error
+    except UnknownNeed as error:
+        raise NotFound(f"the question {need.id} was withdrawn: nobody waits for the answer") from error
+    if args.has("json"):
+        put_data(questions=[_as_data(answered)])
+    else:
+        put(f"Answered {answered.id}: {printable(answered.answer)}")
+    return 0
+
+
+def checked_answer(need: Need, answer: str) -> str:
+    """Return the answer as the question offers it: an option is chosen by its text or, if there are many, its number.
+
+    Raises:
+        UsageError: the question does not offer it.
+    """
+    if not need.options or answer in need.options:
+        return answer
+    if need.kind == "select" and answer.isdecimal() and 0 < int(answer[:9]) <= len(need.options):
+        return need.options[int(answer) - 1]
+    word, colon, reason = answer.partition(":")
+    if need.kind in PERMISSIONS and colon and word == "no" and reason.strip():
+        return answer
+    offered = " or ".join(printable(option) for option in need.options)
+    raise UsageError(f"the answer to {need.id} is {offered}, not {printable(answer)!r}")
+
+
+def _awaited(store: Store, agents_dir: str) -> Sequence[Need]:
+    """Return the open questions whose agents may still wait."""
+    at = now()
+    return awaited_needs(store.needs(), active_everywhere(agents_dir, at), store.presences(), at)
+
+
+def _named(store: Store, wanted: str) -> Need:
+    """Return the open question with this id, or with an id that begins with it."""
+    known = store.need(wanted)
+    if known is not None and not known.is_open:
+        raise Refused(_already(known))
+    found = [need for need in store.needs() if need.id.startswith(wanted)]
+    exact = [need for need in found if need.id == wanted]
+    if len(exact or found) > 1:
+        raise UsageError(f"{len(found)} open questions begin with {wanted!r}; name one of them whole")
+    if not found:
+        raise NotFound(f"there is no open question {printable(wanted)!r}; to list them: tildone answer")
+    return (exact or found)[0]
+
+
+def _print(needs: Sequence[Need]) -> None:
+    if not needs:
+        put("No agent waits for an answer.")
+    for need in needs:
+        who = (session_title(need.session), need.agent, ago(now() - need.since))
+        put(f"{printable(need.id)}  {', '.join(printable(part) for part in who if part)}")
+        put_raw(_indented(f"{need.detail}\n{need.text}" if need.detail else need.text))
+        if need.options:
+            put(f"  To answer: tildone answer {need.id} {'|'.join(printable(option) for option in need.options)}")
+
+
+def _indented(text: str) -> str:
+    return "\n".join(f"  {line}" for line in text.splitlines())
+
+
+def _already(need: Need) -> str:
+    by = printable(need.answered_by) or "somebody"
+    return f"the question {need.id} was answered by {by} at {timestamp(need.answered_at)}: {printable(need.answer)}"
+
+
+def _as_data(need: Need) -> dict[str, object]:
+    times = {"since": need.since, "answered_at": need.answered_at or None}
+    return {**{name: getattr(need, name) for name in _FIELDS}, **times}

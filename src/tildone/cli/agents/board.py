@@ -1,0 +1,140 @@
+"""`tildone board`: the plans of all agents as web pages, and the tokens of the people who may see them."""
+
+from __future__ import annotations
+
+import re
+
+from tildone.cli.opening import settings_for
+from tildone.cli.output.data import put_data
+from tildone.cli.output.screen import moment, put
+from tildone.cli.parsing.table import ParsedArgs
+from tildone.errors import MAX_DIGITS, UsageError, shortened
+from tildone.ids import now, timestamp
+from tildone.typing import TYPE_CHECKING
+from tildone.views.sanitize import printable
+
+if TYPE_CHECKING:
+    from tildone.config import Settings
+    from tildone.web.access.people import People
+
+DEFAULT_HOST, DEFAULT_PORT, MAX_PORT = "127.0.0.1", 4747, 65535
+TOKEN_USAGE = "use: tildone board token, tildone board token add NAME, or tildone board token remove NAME"  # noqa: S105  no secret
+
+_BASE = re.compile(r"(?:/[A-Za-z0-9_~-][A-Za-z0-9._~-]*)+")
+_PUBLIC = re.compile(r"https?://[A-Za-z0-9.-]+(?::[0-9]{1,5})?")
+_HEADER = re.compile(r"[A-Za-z0-9-]+")
+
+
+def run(args: ParsedArgs) -> int:
+    """Serve the board until a signal arrives, or manage tokens.
+
+    Raises:
+        UsageError: the options contradict each other, or a package is not installed.
+    """
+    settings = settings_for(args)
+    try:
+        # Optional extra, and slow to import.
+        from tildone.web import server  # noqa: PLC0415  see above
+        from tildone.web.access.admission import ProxyTrust  # noqa: PLC0415  the same
+    except ModuleNotFoundError as error:
+        package = (error.name or "").partition(".")[0]
+        if package == "tildone":
+            raise
+        # Late, because only a missing package needs it.
+        from tildone.distribution import install_extra  # noqa: PLC0415  see above
+
+        raise UsageError(f"board needs the package {package}: {install_extra('web')}") from error
+    if args.positional:
+        return _manage_tokens(args, settings)
+    if args.has("json"):
+        raise UsageError("--json is for tildone board token")
+    if args.has("new-key"):
+        server.renew_keys(settings)
+        put("Everybody has to sign in again.")
+    options = server.BoardOptions(
+        host=args.options.get("host", DEFAULT_HOST),
+        port=_port(args),
+        base=_base(args.options.get("base-path", "")),
+        public=_public(args.options.get("public-url", "")),
+        trust=ProxyTrust(_addresses(args), _header(args.options.get("user-header", ""))),
+        read_only=args.has("read-only"),
+        opens=not args.has("no-open"),
+    )
+    return server.run(settings, options, DEFAULT_PORT)
+
+
+def _manage_tokens(args: ParsedArgs, settings: Settings) -> int:
+    from tildone.web.access.people import People  # noqa: PLC0415  see `run`
+    from tildone.web.server import board_folder  # noqa: PLC0415  see `run`
+
+    people = People(board_folder(settings))
+    match args.positional:
+        case ("token",):
+            _list_tokens(people, as_json=args.has("json"))
+        case ("token", "add", name):
+            put(f"The token of {printable(name)}, which cannot be shown again:")
+            put(people.add(name, now()))
+        case ("token", "remove", name):
+            people.remove(name)
+            put(f"Removed the token of {printable(name)}. They are signed out.")
+        case _:
+            raise UsageError(TOKEN_USAGE)
+    return 0
+
+
+def _list_tokens(people: People, *, as_json: bool) -> None:
+    found = people.all()
+    if as_json:
+        put_data(tokens=[{"name": each.name, "added": timestamp(each.added)} for each in found])
+        return
+    for each in found:
+        put(f"{printable(each.name)}  since {moment(each.added)}")
+    if not found:
+        put("There are no tokens. To make one: tildone board token add NAME")
+
+
+def _port(args: ParsedArgs) -> int | None:
+    """The port to listen on; 0 means any free one, None the first free one from the default on."""
+    given = args.options.get("port")
+    if given is None:
+        return None
+    if not given.isdecimal() or len(given) > MAX_DIGITS or int(given) > MAX_PORT:
+        raise UsageError(f"--port requires a number from 0 to {MAX_PORT}, not {shortened(given)!r}")
+    return int(given)
+
+
+def _base(given: str) -> str:
+    path = given.rstrip("/")
+    if path and not _BASE.fullmatch(path):
+        raise UsageError(f"--base-path requires a path such as /plans, not {shortened(given)!r}")
+    return path
+
+
+def _public(given: str) -> str:
+    address = given.rstrip("/")
+    if address and not _PUBLIC.fullmatch(address):
+        raise UsageError(
+            f"--public-url requires an address such as https://plans.example.org, not {shortened(given)!r}; "
+            "a path belongs into --base-path"
+        )
+    return address
+
+
+def _header(given: str) -> str:
+    if given and not _HEADER.fullmatch(given):
+        raise UsageError(f"--user-header requires the name of a header, not {shortened(given)!r}")
+    return given
+
+
+def _addresses(args: ParsedArgs) -> tuple[str, ...]:
+    """The addresses of trusted proxies: IP addresses, or networks such as 10.0.0.0/24."""
+    # Late, because only a board behind a proxy needs it.
+    import ipaddress  # noqa: PLC0415  see above
+
+    found = tuple(args.values("trusted-proxy"))
+    for address in found:
+        try:
+            ipaddress.ip_network(address, strict=False)
+        except ValueError as error:
+            raise UsageError(f"--trusted-proxy requires an IP address, not {shortened(address)!r}") from error
+    return found

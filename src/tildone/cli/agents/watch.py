@@ -1,0 +1,73 @@
+"""`tildone watch`: the plans of agents that run elsewhere, live, in the terminal."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+
+from tildone.cli.opening import settings_for, with_session
+from tildone.cli.output.screen import on_terminal
+from tildone.cli.parsing.table import ParsedArgs
+from tildone.dialects.by_hand import BY_HAND
+from tildone.errors import NotFound, UsageError
+from tildone.ids import now
+from tildone.typing import TYPE_CHECKING
+from tildone.value import replace
+from tildone.wiring import open_session, open_store
+
+if TYPE_CHECKING:
+    from tildone.config import Settings
+    from tildone.log.store import Store
+    from tildone.tui.app import WatchApp
+
+
+def run(args: ParsedArgs) -> int:
+    """Show the sessions of the store until the person leaves.
+
+    Raises:
+        UsageError: there is no terminal, or a package is not installed.
+        NotFound: there is no such session.
+    """
+    if not sys.stdin.isatty() or not on_terminal(sys.stdout):
+        raise UsageError("watch needs a terminal; elsewhere use: tildone status, tildone todo, tildone log")
+    given = next(iter(args.positional), args.options.get("session", ""))
+    args = replace(args, options={**args.options, "session": given} if given else args.options)
+    settings = settings_for(args)
+    store = open_store(settings)
+    try:
+        settings = with_session(args, settings, store)
+        if given and store.session_head(settings.session).head is None:
+            raise NotFound(f"there is no session {given!r}; to list them: tildone sessions")
+        app = _app(settings, store, opened=bool(given))
+        app.run()
+        return app.return_code or 0
+    finally:
+        store.close()
+
+
+def _app(settings: Settings, store: Store, *, opened: bool) -> WatchApp:
+    try:
+        # Optional extra, and slow to import.
+        from tildone.overview.opening import open_index  # noqa: PLC0415  see above
+        from tildone.tui.app import Start, WatchApp  # noqa: PLC0415  see above
+        from tildone.tui.editing import Editor  # noqa: PLC0415  see above
+        from tildone.tui.palette import theme_for  # noqa: PLC0415  see above
+        from tildone.tui.reading import DetailReader  # noqa: PLC0415  see above
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] == "tildone":
+            raise
+        # Late, because only a missing package needs it.
+        from tildone.distribution import install_extra  # noqa: PLC0415  see above
+
+        raise UsageError(f"watch needs the package {error.name}: {install_extra('tui')}") from error
+    theme = theme_for(os.environ, settings.theme)
+    patience = open_session(settings, BY_HAND, store).patience
+    reader = DetailReader(store, when=_clock, patience=patience)
+    start = Start(settings.session, opened, theme, dict(settings.keys))
+    index = open_index(settings, store)
+    return WatchApp(index, reader, Editor(settings, store), start, now=now, clock=_clock)
+
+
+def _clock(milliseconds: int) -> str:
+    return time.strftime("%H:%M", time.localtime(milliseconds / 1000))

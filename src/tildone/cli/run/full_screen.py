@@ -1,0 +1,103 @@
+"""`tildone run` in full screen, and what is left on the normal screen afterwards."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+from importlib.util import find_spec
+
+from tildone.cli.output.screen import columns, put_spans
+from tildone.cli.parsing.table import ParsedArgs
+from tildone.cli.run.event_renderer import PLAN_TOOLS, EventRenderer
+from tildone.cli.run.headless import CLOSE_TIMEOUT_SECONDS, on_signals
+from tildone.cli.run.line_output import LineOutput
+from tildone.cli.run.outcome import RunOutcome
+from tildone.cli.run.setup import RunSetup
+from tildone.cli.run.terminal.report import report_outcome
+from tildone.cli.run.terminal.tty import is_interactive
+from tildone.host.host import Host
+from tildone.host.messages import last_answer, text_of
+from tildone.host.meter import RunMeter
+from tildone.kit.components import Markdown
+from tildone.kit.theme import Role
+from tildone.value import replace
+from tildone.views.plan_lines import plan_lines
+
+
+def is_possible(args: ParsedArgs, setup: RunSetup) -> bool:
+    """Return whether the run can be shown in full screen, and nothing asks for lines."""
+    wanted = setup.mode == "terminal" and not args.has("plain") and not setup.settings.accessible
+    return wanted and is_interactive() and find_spec("textual") is not None
+
+
+async def run(setup: RunSetup) -> int:
+    """Run the agent in full screen until the person leaves, or until it is over if they can only watch.
+
+    Raises:
+        TildoneError: the run cannot start.
+    """
+    # Optional extra, and slow to import.
+    from tildone.tui.palette import theme_for  # noqa: PLC0415  see above
+    from tildone.tui.run.app import RunApp  # noqa: PLC0415  see above
+
+    if not setup.can_ask:
+        # Nothing slow has to be loaded, and what cannot start is said without a screen.
+        setup.prepare()
+        if setup.prompt is None:
+            return setup.nothing_to_do()
+    meter = RunMeter()
+    notices: list[str] = []
+    setup.notify = notices.append
+    app = RunApp(
+        setup,
+        meter,
+        theme=theme_for(os.environ, setup.settings.theme),
+        title=setup.title,
+        patience=setup.patience,
+        plan_tools=PLAN_TOOLS,
+        notices=notices,
+    )
+    with on_signals(lambda number: app.leave(128 + number)):
+        await app.run_async()
+    host = app.host
+    if host is not None:
+        outcome = _outcome(setup, host, app.code)
+        await _close(host)
+        if app.failure is None and app.return_code in (None, 0):
+            return _report(setup, host, meter, outcome)
+    if app.failure is not None:
+        raise app.failure
+    return app.return_code or app.code
+
+
+def _outcome(setup: RunSetup, host: Host, code: int) -> RunOutcome:
+    if code:
+        return setup.report.interrupted(host, code)
+    spoken = bool(host.transcript.messages())
+    next_step = setup.report.next_step(host) if spoken and setup.can_ask else ""
+    if host.is_running or setup.prompt is None:
+        return RunOutcome(0, next_step=next_step)
+    outcome = setup.report.outcome(host)
+    return replace(outcome, next_step=outcome.next_step or next_step)
+
+
+async def _close(host: Host) -> None:
+    """Close the host and its model; a tool that does not stop is left behind."""
+    try:
+        await asyncio.wait_for(host.close(), CLOSE_TIMEOUT_SECONDS)
+    except TimeoutError:
+        pass
+    finally:
+        await host.model.close()
+
+
+def _report(setup: RunSetup, host: Host, meter: RunMeter, outcome: RunOutcome) -> int:
+    """Leave the last answer, the plan and the next steps on the normal screen."""
+    renderer = EventRenderer(host, LineOutput(sys.stdout))
+    last = last_answer(host.transcript.messages())
+    if last is not None and (text := text_of(last).strip()):
+        renderer.put(Markdown(text, Role.TEXT))
+    if setup.plan.tasks:
+        put_spans([(), *plan_lines(setup.plan, columns()), ()])
+    return report_outcome(setup, renderer, meter, outcome)

@@ -1,0 +1,189 @@
+"""A person's changes from the screen: the same commands as `tildone todo`, applied to the newest plan.
+
+Tasks are named by number. The plan may have changed since it was drawn: a task that was removed meanwhile is reported,
+and so is a text that somebody else has changed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from tildone.commands import edits
+from tildone.commands.answer import Answer, FailureReason, refusal
+from tildone.commands.edits import Place
+from tildone.config import Settings
+from tildone.core.ops import Insert
+from tildone.core.plan import Plan, Task
+from tildone.core.reduce import Outcome, Step
+from tildone.errors import TildoneError
+from tildone.history.changes import changes
+from tildone.history.sentences import change_sentences
+from tildone.ids import now
+from tildone.log.events import Directive
+from tildone.log.needs import NeedAnswered
+from tildone.log.store import Store
+from tildone.session import Session
+from tildone.value import replace, value
+from tildone.views.faults import describe_fault
+from tildone.wiring import agent_here, dialect_of_session, open_session, person_here
+
+Edit = Callable[[Plan], Answer]
+
+STEERED = {Directive.GO: "Resumed", Directive.PAUSE: "Paused", Directive.STOP: "Stopped"}
+EFFECTS = {
+    Directive.GO: "it is kept on its plan again",
+    Directive.PAUSE: "it is not told to continue when it ends its turn",
+    Directive.STOP: "it ends its turn before its next tool call",
+}
+
+
+@value
+class Notice:
+    """What a change came to. `theirs` is the text that a task has now, if somebody else has changed it meanwhile."""
+
+    text: str
+    failed: bool = False
+    theirs: str | None = None
+
+
+class Editor:
+    """Changes sessions of a store."""
+
+    def __init__(self, settings: Settings, store: Store) -> None:
+        self._settings, self._store = settings, store
+
+    def apply(self, session: str, edit: Edit) -> Notice:
+        """Apply a command to the newest plan of a session."""
+        return _caught(lambda: _applied(self._session(session), edit))
+
+    def rename(self, session: str, number: int, was: str, text: str) -> Notice:
+        """Change the text of a task, unless somebody else has changed it since it `was` read."""
+        theirs: str | None = None
+
+        def rename_if_same(plan: Plan) -> Answer:
+            nonlocal theirs
+            task = _task(plan, number)
+            theirs = task.text if task and task.text not in (was, text) else None
+            if theirs is not None:
+                return refusal(FailureReason.REFUSED, f"#{number} was renamed meanwhile: {theirs}")
+            return edits.rename(plan, [str(number)], text)
+
+        notice = self.apply(session, rename_if_same)
+        return replace(notice, theirs=theirs) if theirs is not None else notice
+
+    def undo(self, session: str) -> Notice:
+        """Undo the newest change."""
+        return _caught(lambda: _moved("Undid", self._session(session).undo(), backwards=True))
+
+    def redo(self, session: str) -> Notice:
+        """Redo the change that was undone last."""
+        return _caught(lambda: _moved("Redid", self._session(session).redo(), backwards=False))
+
+    def steer(self, session: str, directive: Directive) -> Notice:
+        """Pause, stop or resume the agent of a session."""
+
+        def steer() -> Notice:
+            agent = agent_here(self._settings) if directive is Directive.GO else ""
+            if agent:
+                return Notice(f"Only a person can resume an agent: this is the shell of {agent}", failed=True)
+            if self._session(session).set_directive(directive):
+                return Notice(f"{STEERED[directive]}: {EFFECTS[directive]}.")
+            return Notice(f"Nothing changed: it was {STEERED[directive].lower()} already.")
+
+        return _caught(steer)
+
+    def answer(self, need: str, answer: str) -> Notice:
+        """Answer an open question of an agent. If somebody else was faster, their answer counts."""
+
+        def give() -> Notice:
+            agent = agent_here(self._settings)
+            if agent:
+                return Notice(f"Only a person can answer: this is the shell of {agent}", failed=True)
+            try:
+                self._store.answer(need, answer, person_here(self._settings, self._store), now())
+            except NeedAnswered as error:
+                return Notice(f"{error.need.answered_by or 'Somebody'} was faster: {error.need.answer}", failed=True)
+            return Notice(f"Answered: {answer}")
+
+        return _caught(give)
+
+    def _session(self, name: str) -> Session:
+        settings = replace(self._settings, session=name)
+        return open_session(settings, dialect_of_session(settings, self._store), self._store)
+
+
+def added_after(number: int | None, text: str, phase: str | None) -> Edit:
+    """Return the command that adds a task after another one of a phase, or at the end of the phase."""
+
+    def add(plan: Plan) -> Answer:
+        after = next((each for each in plan.phases for task in each.tasks if task.number == number), None)
+        place = next((index for index, task in enumerate(plan.tasks) if task.number == number), -1)
+        if after is None or after.tasks[-1].number == number or not text.strip():
+            return edits.add(plan, [text], after.name if after else phase)
+        return Answer(steps=(Insert((Task(text),), place + 1),), enforces_rules=False)
+
+    return add
+
+
+def moved_by(number: int, rows: int) -> Edit:
+    """Return the command that moves a task down by one row, or up if `rows` is negative, also into the next phase."""
+
+    def move(plan: Plan) -> Answer:
+        tasks = [(phase.name, task.number) for phase in plan.phases for task in phase.tasks]
+        place = next((index for index, (_, each) in enumerate(tasks) if each == number), None)
+        if place is None:
+            return edits.move(plan, [str(number)], Place.LAST)
+        if not 0 <= place + rows < len(tasks):
+            return edits.unchanged(f"#{number} is the {'first' if rows < 0 else 'last'} task")
+        phase, other = tasks[place + rows]
+        same_phase = phase == tasks[place][0]
+        return edits.move(plan, [str(number)], Place.BEFORE if (rows < 0) is same_phase else Place.AFTER, str(other))
+
+    return move
+
+
+def toggled(number: int, *, close: Callable[[Plan], Answer]) -> Edit:
+    """Return the command that closes an open task, and reopens a closed one."""
+
+    def toggle(plan: Plan) -> Answer:
+        task = _task(plan, number)
+        return edits.reopen(plan, [str(number)]) if task and not task.status.is_open else close(plan)
+
+    return toggle
+
+
+def _task(plan: Plan, number: int) -> Task | None:
+    return next((task for task in plan.tasks if task.number == number), None)
+
+
+def _applied(session: Session, edit: Edit) -> Notice:
+    answer = edit(session.plan)
+
+    def steps(plan: Plan) -> Sequence[Step]:
+        # Called again with the newest plan if somebody else has changed it meanwhile.
+        nonlocal answer
+        answer = edit(plan)
+        return answer.steps or ()
+
+    outcome = session.change(steps, rules=answer.rules(session.dialect.rules))
+    text = " ".join(message.text for message in answer.messages)
+    if answer.failure:
+        return Notice(text, failed=True)
+    if outcome.faults:
+        return Notice("; ".join(map(describe_fault, outcome.faults)), failed=True)
+    if not outcome.changed:
+        return Notice(text if answer.steps is None else "Nothing changed.")
+    return Notice(text or edits.added(outcome.before, outcome.after))
+
+
+def _moved(done: str, outcome: Outcome, *, backwards: bool) -> Notice:
+    before, after = (outcome.after, outcome.before) if backwards else (outcome.before, outcome.after)
+    return Notice(f"{done}: {'; '.join(change_sentences(changes(before, after))) or 'nothing visible'}")
+
+
+def _caught(change: Callable[[], Notice]) -> Notice:
+    try:
+        return change()
+    except TildoneError as error:
+        text = str(error)
+        return Notice(text[:1].upper() + text[1:], failed=True)

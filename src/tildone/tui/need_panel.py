@@ -1,0 +1,155 @@
+"""An open question of an agent, shown whole, and the keys that answer it.
+
+A person opens it with a key, so a key that was on its way must not answer it: the answers count 300 ms after the last
+line of the question has been on the screen. Enter never answers. What allows more than one command asks once more.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from time import monotonic
+
+from textual import events
+from textual.strip import Strip
+from textual.widget import Widget
+
+from tildone.kit.text import wrap_text
+from tildone.kit.theme import Role, Span
+from tildone.log.needs import Need
+from tildone.tui.painting import painted, width_of
+from tildone.tui.palette import Palette
+from tildone.tui.row_list import Line
+from tildone.views.sanitize import printable, printable_lines
+
+ARMING_SECONDS = 0.3
+BAR = "█"
+MIN_ROWS = 6
+SCROLLED = {"j": 1, "down": 1, "k": -1, "up": -1, "pagedown": 8, "pageup": -8}
+
+_TITLES = {"command": "Run this command?", "change": "Make this change?"}
+_KEYS = {"once": "y", "yes": "y", "no": "n", "session": "a", "always": "a"}
+_LABELS = {"once": "once", "yes": "yes", "no": "no", "session": "for the whole session", "always": "always"}
+_LASTING = frozenset({"session", "always"})
+_DESTRUCTIVE = re.compile(r"\brm\s+-\w*[rf]|--force\b|\bpush\s.*-f\b|>\s*/dev/|\bmkfs|\bdd\s+.*of=", re.IGNORECASE)
+
+
+def answer_keys(need: Need) -> dict[str, str]:
+    """Return the answers by their keys. What may destroy something is allowed with a capital letter."""
+    keys: dict[str, str] = {}
+    for number, option in enumerate(need.options, 1):
+        key = _KEYS.get(option, str(number))
+        if key == "y" and _DESTRUCTIVE.search(need.text):
+            key = "Y"
+        keys[str(number) if key in keys else key] = option
+    return keys
+
+
+class NeedPanel(Widget, can_focus=True):
+    """A question above the footer; hidden while none is open."""
+
+    DEFAULT_CSS = "NeedPanel { height: auto; display: none; }"
+
+    def __init__(self, palette: Palette, clock: Callable[[], float] = monotonic) -> None:
+        super().__init__()
+        self.need: Need | None = None
+        self._palette, self._clock = palette, clock
+        self._answers: Mapping[str, str] = {}
+        self._body: list[Line] = []
+        self._hints: list[Line] = []
+        self._top, self._seen_at, self._repeat = 0, -1.0, ""
+        self._title = ""
+        self._done: Callable[[Need, str], object] = lambda _need, _answer: None
+        self._ended: Callable[[], object] = lambda: None
+
+    def ask(self, need: Need, of: int, done: Callable[[Need, str], object], ended: Callable[[], object]) -> None:
+        """Show a question, the first of so many. `done` is called with an answer; `ended`, when it is closed."""
+        self.need, self._done, self._ended = need, done, ended
+        self._answers = answer_keys(need)
+        self._top, self._seen_at, self._repeat = 0, -1.0, ""
+        self._title = f"{_TITLES.get(need.kind, 'A question')}{f'  1 of {of}' if of > 1 else ''}"
+        self.display = True
+        self._build()
+        self.focus()
+
+    def close(self) -> None:
+        """Close it without an answer."""
+        self.need, self.display = None, False
+        self._ended()
+
+    @property
+    def is_armed(self) -> bool:
+        """Whether the answers count."""
+        return self._seen_at >= 0 and self._clock() - self._seen_at >= ARMING_SECONDS
+
+    def on_key(self, event: events.Key) -> None:
+        """Answer, scroll or close; other keys do nothing."""
+        event.stop()
+        event.prevent_default()
+        need, answer = self.need, self._answers.get(event.character or "")
+        if event.key == "escape":
+            self.close()
+        elif event.key in SCROLLED:
+            self._top = max(0, min(self._top + SCROLLED[event.key], len(self._body) - self._visible_rows))
+            self._repeat = ""
+            self.refresh()
+        elif need is not None and answer is not None and self.is_armed:
+            if answer in _LASTING and self._repeat != answer:
+                self._repeat = answer
+                self._build()
+                return
+            self.close()
+            self._done(need, answer)
+
+    def on_resize(self) -> None:
+        """Wrap the text for the new width."""
+        self._build()
+
+    def render_line(self, y: int) -> Strip:
+        """Draw one line."""
+        rows = self._visible_rows
+        if self._seen_at < 0 and self._top + rows >= len(self._body):
+            self._seen_at = self._clock()
+        shown = [self._title_line(), *self._body[self._top : self._top + rows], *self._key_lines()]
+        line = shown[y] if y < len(shown) else ()
+        return painted((Span(BAR, Role.WARNING), Span(" "), *line), self.size.width, self._palette, self._palette.bar)
+
+    @property
+    def _visible_rows(self) -> int:
+        return max(1, min(len(self._body), max(MIN_ROWS, self.app.size.height // 2) - 1 - len(self._hints)))
+
+    def _build(self) -> None:
+        if self.need is None:
+            return
+        columns = max(8, (self.size.width or self.app.size.width) - 6)
+        self._hints = self._wrapped_hints(columns + 4)
+        lines = [part for line in printable_lines(self.need.text) for part in wrap_text(line, columns) or [""]]
+        self._body = [(Span("  "), Span(line)) for line in lines]
+        if self.need.detail:
+            self._body += [
+                (Span("  "), Span(part, Role.DIM)) for part in wrap_text(printable(self.need.detail), columns)
+            ]
+        self.styles.height = self._visible_rows + 1 + len(self._hints)
+        self.refresh()
+
+    def _title_line(self) -> Line:
+        return (Span(f"? {self._title}", Role.WARNING, bold=True),)
+
+    def _key_lines(self) -> list[Line]:
+        if self._top + self._visible_rows < len(self._body):
+            return [(Span("↓", bold=True), Span(" read to its end first", Role.MUTED))]
+        return self._hints
+
+    def _wrapped_hints(self, columns: int) -> list[Line]:
+        """The keys that answer, on as many lines as they need: none of them is cut off."""
+        hints = [
+            (f"{key} again: " if option == self._repeat else f"{key} ", f"{_LABELS.get(option, printable(option))}   ")
+            for key, option in self._answers.items()
+        ]
+        lines: list[Line] = [()]
+        for key, label in [*hints, ("esc ", "later")]:
+            hint = (Span(key, bold=True), Span(label, Role.MUTED))
+            if lines[-1] and width_of((*lines[-1], *hint)) > columns:
+                lines.append(())
+            lines[-1] = (*lines[-1], *hint)
+        return lines

@@ -1,0 +1,226 @@
+"""One session as rows and lines: its plan, who works on it, and its newest events."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from tildone.core.plan import Phase, Plan, Status, Task
+from tildone.core.query import progress
+from tildone.history.durations import MINUTE, format_elapsed
+from tildone.kit.text import clip_text, display_width, wrap_text
+from tildone.kit.theme import Role, Span
+from tildone.log.state import State
+from tildone.loop.decision import Patience
+from tildone.overview.rows import SessionRow
+from tildone.tui.painting import spread, width_of
+from tildone.tui.reading import SessionDetail, TaskTime
+from tildone.tui.row_list import Line, ListRow
+from tildone.tui.session_rows import agents_text, count_text, used_text
+from tildone.value import value
+from tildone.views.limits import clipped
+from tildone.views.plain_list import UNNAMED_PHASE
+from tildone.views.sanitize import printable, printable_lines
+from tildone.views.strip import signs_spans
+
+MAX_TEXT_ROWS, MAX_NOTE_ROWS, MAX_NOTE_ROWS_SHOWN = 6, 3, 60
+TIME_COLUMNS = 8
+MIN_STRIP_COLUMNS, MAX_STRIP_COLUMNS = 8, 60
+GUTTER = 4
+"""The cells before the text of a task: two spaces, its sign, and a space."""
+
+SIGN_COLUMN = 3
+"""Where the sign of a task is: after the cursor and two spaces."""
+
+PHASE = "phase:"
+"""How the key of a folded phase begins; that of a task is its number."""
+
+_ROLES = {
+    Status.PENDING: Role.DIM,
+    Status.IN_PROGRESS: Role.ACCENT,
+    Status.COMPLETED: Role.SUCCESS,
+    Status.ABANDONED: Role.DIM,
+    Status.BLOCKED: Role.WARNING,
+}
+
+
+@value
+class PlanOptions:
+    """What of a plan is shown: the tasks that contain all words, without the folded phases; all notes, or few."""
+
+    words: str = ""
+    folded: frozenset[str] = frozenset()
+    all_notes: bool = False
+
+
+def plan_rows(plan: Plan, times: Mapping[int, TaskTime], options: PlanOptions, now: int, columns: int) -> list[ListRow]:
+    """Return the phases and tasks, with the notes of tasks in progress and what blocked ones wait for."""
+    with_headings = len(plan.phases) > 1 or any(phase.name for phase in plan.phases)
+    rows: list[ListRow] = []
+    for phase in plan.phases:
+        tasks = [task for task in phase.tasks if _is_wanted(task, options.words)]
+        if not tasks:
+            continue
+        rows += [ListRow(())] if rows else []
+        folded = with_headings and phase.name in options.folded and not options.words
+        # The cursor can stand on a folded phase, to unfold it.
+        rows += (
+            [ListRow(_heading(phase, folded=folded), f"{PHASE}{phase.name}" if folded else "")] if with_headings else []
+        )
+        if not folded:
+            for task in tasks:
+                rows += _task_rows(task, times.get(task.number, TaskTime()), options, now, columns)
+    return rows
+
+
+def title_line(session: SessionRow, columns: int) -> Line:
+    """Return the title of a plan: its session, the strip, and the state."""
+    name, count = printable(session.title), count_text(session)
+    state = f"{session.word.sign} {session.word.value}".lstrip()
+    # The state and the count are always whole; the name leaves at least a few cells to the strip.
+    room = columns - len(count) - len(state) - 7
+    name = clip_text(name, max(4, room - MIN_STRIP_COLUMNS))
+    strip = signs_spans(session.strip, max(0, min(room - display_width(name), MAX_STRIP_COLUMNS)))
+    parts = (Span(f" {name}", bold=True), Span("  "), *strip, Span(f"  {count}  ", Role.MUTED))
+    return *parts, Span(state, session.word.role)
+
+
+def fact_lines(session: SessionRow, state: State, patience: Patience, now: int) -> list[Line]:
+    """Return what is asked, who is at work, which bounds are left, and what the agents have used."""
+    told = [Span(f"{state.nudges} of {patience.nudges}"), Span(" since the last change", Role.DIM)]
+    if state.drift:
+        told += [Span(f" · {state.drift} of {patience.drift}"), Span(" without progress", Role.DIM)]
+        told += [Span(f" for {format_elapsed(max(0, now - state.since))}"), Span(_of_minutes(patience), Role.DIM)]
+    left = _left(state, patience, now)
+    why = (Span(" · ", Role.DIM), Span(session.why)) if session.why else ()
+    used = used_text(session)
+    asks = (Span(" asks     ", Role.WARNING), Span("in the list, y answers: ", Role.DIM), Span(session.why))
+    return [
+        *([asks] if session.needs else []),
+        (Span(" at work  ", Role.DIM), *_at_work(session, now)),
+        (Span(" told     ", Role.DIM), *told),
+        (Span(" left     ", Role.DIM), *left),
+        (Span(" used     ", Role.DIM), Span(used))
+        if used
+        else (Span(" state    ", Role.DIM), Span(session.word.value, session.word.role), *why),
+    ]
+
+
+def preview_lines(session: SessionRow, detail: SessionDetail, now: int, columns: int) -> list[Line]:
+    """Return a session in a few lines: who works on it, its next tasks, its newest events."""
+    times = dict(detail.times)
+    facts = [agents_text(session) or "nobody at work", session.word.value, used_text(session)]
+    about = " · ".join(fact for fact in facts if fact)
+    lines: list[Line] = [(Span(f" {printable(session.title)}", bold=True), Span(f" · {about}", Role.DIM))]
+    tasks = [task for task in detail.plan.tasks if task.status.is_open]
+    tasks.sort(key=lambda task: task.status is not Status.IN_PROGRESS)
+    if session.needs:
+        asked = (Span(" ? ", Role.WARNING, bold=True), Span(session.why))
+        # At the end of the row only if the question has to be clipped.
+        answers = (Span("  y answers", Role.DIM),)
+        room = min(columns, width_of((*asked, *answers)))
+        lines.append(spread(asked, answers, room))
+    for task in tasks[: 5 - len(lines) - 1]:
+        time = times.get(task.number, TaskTime())
+        since = f"  for {format_elapsed(max(0, now - time.since))}" if time.since else ""
+        lines.append(
+            (Span(f" {task.status.icon} ", _ROLES[task.status]), _text(task, task.text), Span(since, Role.DIM))
+        )
+    said = " · ".join(f"{row.when} {row.who} {'; '.join(row.what)}" for row in detail.events[:2])
+    return [*lines, (Span(f" {said}", Role.DIM),)]
+
+
+def event_lines(detail: SessionDetail) -> list[Line]:
+    """Return the newest events, the newest first."""
+    width = max((len(row.who) for row in detail.events), default=0)
+    return [
+        (Span(f" {row.when}  {row.who:{width}}  ", Role.DIM), Span("; ".join(row.what), Role.MUTED))
+        for row in detail.events
+    ]
+
+
+def _is_wanted(task: Task, words: str) -> bool:
+    searched = f"#{task.number} {task.text} {task.status.value} {' '.join(task.notes)}".casefold()
+    return all(word in searched for word in words.casefold().split())
+
+
+def _heading(phase: Phase, *, folded: bool) -> Line:
+    done = progress(Plan((phase,)))
+    name = printable(phase.name) or UNNAMED_PHASE
+    more = Span(" …", Role.DIM) if folded else Span("")
+    return Span(name, bold=True), Span(f" {done.closed}/{done.total}", Role.MUTED), more
+
+
+def _task_rows(task: Task, time: TaskTime, options: PlanOptions, now: int, columns: int) -> Iterator[ListRow]:
+    key = str(task.number)
+    spent = time.spent + (max(0, now - time.since) if time.since else 0)
+    right = (Span(f"{format_elapsed(spent) if spent else '':>{TIME_COLUMNS}} ", Role.DIM),)
+    lead = (Span("  "), Span(task.status.icon, _ROLES[task.status]), Span(" "))
+    whole = printable(clipped(task.text))
+    texts = _limited(wrap_text(whole, max(8, columns - TIME_COLUMNS - 6)), MAX_TEXT_ROWS)
+    for index, (text, joint) in enumerate(zip(texts, _joints(whole, texts), strict=True)):
+        line = (*(lead if not index else (Span(" " * GUTTER),)), _text(task, text))
+        yield ListRow(spread(line, right if not index else (), columns), key, text, GUTTER, joint)
+    yield from _note_rows(task, options, max(8, columns - 8))
+
+
+def _joints(text: str, lines: Sequence[str]) -> Iterator[str | None]:
+    """What is between each line of a wrapped text and the line before: a space, or nothing within a long word."""
+    place = 0
+    for index, line in enumerate(lines):
+        joint = " " if index and text.startswith(f" {line}", place) else ""
+        place += len(joint) + len(line)
+        yield joint if index else None
+
+
+def _note_rows(task: Task, options: PlanOptions, columns: int) -> Iterator[ListRow]:
+    notes: Sequence[str] = task.notes
+    bar = Span(f"{' ' * GUTTER}│ ", Role.DIM)
+    role = Role.MUTED
+    if not options.all_notes and task.status is Status.BLOCKED and notes:
+        notes, role = [f"waits: {notes[-1]}"], Role.WARNING
+    elif not options.all_notes and task.status is not Status.IN_PROGRESS:
+        return
+    limit = MAX_NOTE_ROWS_SHOWN if options.all_notes else MAX_NOTE_ROWS
+    for note in notes:
+        wrapped: list[tuple[str, str | None]] = []
+        for line in printable_lines(clipped(note)):
+            parts = wrap_text(line, columns)
+            wrapped += zip(parts, _joints(line, parts), strict=True)
+        if len(wrapped) > limit:
+            wrapped[limit - 1 :] = [("…", None)]
+        yield from (
+            ListRow((bar, Span(part, role)), str(task.number), part, GUTTER + 2, joint) for part, joint in wrapped
+        )
+
+
+def _limited(lines: list[str], limit: int) -> list[str]:
+    return lines if len(lines) <= limit else [*lines[: limit - 1], "…"]
+
+
+def _text(task: Task, text: str) -> Span:
+    if task.status.is_open:
+        return Span(printable(text), bold=task.status is Status.IN_PROGRESS)
+    return Span(printable(text), Role.DIM, strike=task.status is Status.ABANDONED)
+
+
+def _at_work(session: SessionRow, now: int) -> Line:
+    agents = agents_text(session)
+    if not agents:
+        return (Span("nobody that is known here", Role.DIM),)
+    busy = next((agent for agent in session.agents if agent.doing), None)
+    if busy is None:
+        return (Span(agents),)
+    since = f" for {format_elapsed(max(0, now - busy.since))}" if busy.since else ""
+    return Span(agents), Span(" · ", Role.DIM), Span(printable(busy.doing)), Span(since, Role.DIM)
+
+
+def _of_minutes(patience: Patience) -> str:
+    return f" of {format_elapsed(patience.minutes * MINUTE)}"
+
+
+def _left(state: State, patience: Patience, now: int) -> Line:
+    """What is left of the bounds since a person last spoke."""
+    ledger = state.ledger
+    nudges = Span(f"{max(0, patience.total - ledger.continued)} nudges")
+    hours = patience.hours * 60 * MINUTE - (now - ledger.began if ledger.began else 0)
+    return nudges, Span(f" · {format_elapsed(max(0, hours))}"), Span(", counted since you last spoke", Role.DIM)

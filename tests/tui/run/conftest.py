@@ -1,0 +1,34 @@
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.host.models.model_server import ModelServer
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The project that the run is started in, with a home folder of its own."""
+    project, home = tmp_path / "project", tmp_path / "home"
+    (project / ".git").mkdir(parents=True)
+    home.mkdir()
+    monkeypatch.chdir(project)
+    for name in list(os.environ):
+        if name.startswith(("TILDONE_", "XDG_")):
+            monkeypatch.delenv(name)
+    for name, value in {"HOME": str(home), "NO_PROXY": "127.0.0.1", "TILDONE_USER": "Ada"}.items():
+        monkeypatch.setenv(name, value)
+    return project
+
+
+@pytest.fixture
+def connect(monkeypatch: pytest.MonkeyPatch) -> Callable[[ModelServer], ModelServer]:
+    """A function that connects the provider to a server."""
+
+    def connected(server: ModelServer) -> ModelServer:
+        monkeypatch.setenv("OPENAI_BASE_URL", f"{server.url}/v1")
+        monkeypatch.setenv("OPENAI_API_KEY", "none")
+        return server
+
+    return connected

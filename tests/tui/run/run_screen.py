@@ -1,0 +1,103 @@
+"""The full-screen run on real parts: a host, a store and a model on loopback, driven by keys."""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager, suppress
+
+from textual.pilot import Pilot
+
+from tests.tui.watching import lines, text
+from tildone.cli.parsing.args import parse
+from tildone.cli.run.event_renderer import PLAN_TOOLS
+from tildone.cli.run.setup import RunSetup
+from tildone.cli.verbs import ROOT
+from tildone.host.meter import RunMeter
+from tildone.tui.run.app import RunApp
+
+PATIENCE_SECONDS = 30
+ASKED = "? Run this command?"
+ARMED = "y once"
+
+
+class Screen:
+    """A run in full screen, and the keys of a person at it."""
+
+    def __init__(self, app: RunApp, pilot: Pilot[None]) -> None:
+        self.app, self.pilot = app, pilot
+
+    @property
+    def text(self) -> str:
+        """The screen as text."""
+        return text(self.pilot)
+
+    @property
+    def lines(self) -> list[str]:
+        """The rows of the screen."""
+        return lines(self.pilot)
+
+    @property
+    def draft(self) -> str:
+        """What is in the editor."""
+        return self.app.composer.text
+
+    async def press(self, *keys: str) -> None:
+        await self.pilot.press(*keys)
+
+    async def type(self, words: str) -> None:
+        """Type a text, key by key."""
+        await self.pilot.press(*("space" if char == " " else char for char in words))
+
+    async def send(self, words: str) -> None:
+        """Type a text and send it."""
+        self.app.composer.fill(words)
+        await self.pilot.press("enter")
+
+    async def until(self, holds: Callable[[], bool]) -> None:
+        """Wait until something holds, without a key."""
+        end = time.monotonic() + PATIENCE_SECONDS
+        while not holds():
+            assert time.monotonic() < end, f"it never held:\n{self.text}"
+            await self.pilot.pause(0.02)
+
+    async def shows(self, *words: str) -> None:
+        """Wait until the screen shows all of these words."""
+        await self.until(lambda: all(word in self.text for word in words))
+
+    async def hides(self, *words: str) -> None:
+        """Wait until the screen shows none of these words."""
+        await self.until(lambda: not any(word in self.text for word in words))
+
+    async def asked(self, words: str = ASKED) -> None:
+        """Wait until a question has the keys and they count."""
+        await self.shows(words)
+        await self.until(lambda: self.app.panel.has_keys and self.app.panel.body.is_armed())
+
+
+@asynccontextmanager
+async def running(*argv: str, size: tuple[int, int] = (80, 24), theme: str = "dark") -> AsyncIterator[Screen]:
+    """Start a run with the arguments of `tildone run` in the working folder."""
+    setup = RunSetup(parse(ROOT, ["run", *argv]))
+    notices: list[str] = []
+    setup.notify = notices.append
+    app = RunApp(
+        setup,
+        RunMeter(),
+        theme=theme,
+        title=setup.title,
+        patience=setup.patience,
+        plan_tools=PLAN_TOOLS,
+        notices=notices,
+    )
+    async with app.run_test(size=size) as pilot:
+        screen = Screen(app, pilot)
+        await screen.until(lambda: app.host is not None or app.failure is not None)
+        try:
+            yield screen
+        finally:
+            if app.host is not None:
+                app.host.request_abort("the test is over")
+                with suppress(TimeoutError):
+                    await asyncio.wait_for(app.host.close(), 5)
+                await app.host.model.close()
+    setup.store.close()

@@ -1,0 +1,196 @@
+"""The commands that a person types into the full-screen run, and the screens over it."""
+
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from tests.host.models.model_server import ModelServer, Turn
+from tests.run.run_workspace import CHAT, WRITE
+from tests.tui.run.run_screen import Screen, running
+from tildone.kit.keys import ALL_BINDINGS
+from tildone.kit.theme import plain
+from tildone.log.events import Directive
+from tildone.tui.palette import PALETTES
+from tildone.tui.run.keys import FIXED, KEYS
+from tildone.tui.run.layout import plan_colours
+from tildone.tui.screen_keys import Pane, help_lines
+
+DONE: Turn = {"text": "Done.", "repeat": True}
+STOPS: Turn = {"text": "I stop here.", "repeat": True}
+Connect = Callable[[ModelServer], ModelServer]
+
+pytestmark = pytest.mark.usefixtures("folder")
+
+
+async def rested(screen: Screen) -> None:
+    """Wait for the plan, and leave the countdown."""
+    await screen.shows("Goes on by itself")
+    await screen.press("escape")
+    await screen.hides("Goes on by itself")
+
+
+def has_theme(screen: Screen, name: str) -> bool:
+    return screen.app.theme == f"tildone-{name}"
+
+
+async def test_theme_changes_the_colours_of_everything(connect: Connect) -> None:
+    with connect(ModelServer(DONE)):
+        async with running("Go", "--model", CHAT) as screen:
+            await screen.shows("Done.")
+            for name, palette in PALETTES.items():
+                await screen.send(f"/theme {name}")
+                await screen.until(partial(has_theme, screen, name))
+                widgets = [
+                    widget
+                    for widget in screen.app.screen.walk_children()
+                    for each in ("palette", "_palette")
+                    if getattr(widget, each, palette) not in (palette, plan_colours(palette))
+                ]
+                assert widgets == []
+                styles = [segment.style for segment in screen.app.query_one("#status").render_line(0)]
+                expected = "" if palette.is_ansi else palette.bar.lower()
+                assert {style.bgcolor.name if style and style.bgcolor else "" for style in styles} == {expected}
+                assert screen.app.plan_list._palette == plan_colours(palette)  # noqa: SLF001  what it is drawn with
+            await screen.send("/theme pink")
+            await screen.shows("The themes are dark, light")
+
+
+async def test_mouse_is_given_back_and_taken_again(connect: Connect) -> None:
+    with connect(ModelServer(DONE)):
+        async with running("--model", CHAT) as screen:
+            calls: list[str] = []
+            driver = screen.app._driver  # noqa: SLF001  the driver of a test has no mouse
+            for name in ("_enable_mouse_support", "_disable_mouse_support"):
+                setattr(driver, name, lambda name=name: calls.append(name))
+            await screen.send("/mouse")
+            await screen.shows("The mouse is the terminal's; /mouse takes it back.")
+            await screen.send("/mouse")
+            await screen.shows("The mouse is used here again.")
+            assert calls == ["_disable_mouse_support", "_enable_mouse_support"]
+
+
+async def test_copy_copies_the_last_answer(connect: Connect) -> None:
+    with connect(ModelServer({"text": "The *whole* answer.\n\n- a list"}, DONE)):
+        async with running("--model", CHAT) as screen:
+            await screen.send("/copy")
+            await screen.shows("There is no answer to copy.")
+            await screen.send("Go")
+            await screen.shows("a list", "ready")
+            await screen.send("/copy")
+            await screen.shows("Copied the last answer")
+            assert screen.app.clipboard == "The *whole* answer.\n\n- a list"
+
+
+async def test_redo_does_again_what_undo_took_back(connect: Connect) -> None:
+    with connect(ModelServer(WRITE, STOPS)):
+        async with running("Go", "--model", CHAT) as screen:
+            await rested(screen)
+            await screen.send("/todo done One")
+            await screen.shows(" 1/2 ")
+            await screen.send("/undo")
+            await screen.shows(" 0/2 ")
+            await screen.send("/redo")
+            await screen.shows(" 1/2 ")
+
+
+async def test_pause_lets_the_model_rest_until_resume(connect: Connect) -> None:
+    with connect(ModelServer(WRITE, STOPS)) as server:
+        async with running("Go", "--model", CHAT) as screen:
+            await rested(screen)
+            await screen.send("/pause")
+            await screen.shows("not told to continue", " paused ")
+            before = len(server.requests)
+            await screen.send("Say something")
+            await screen.until(lambda: len(server.requests) > before and not screen.app.is_working)
+            assert not screen.app.is_counting_down
+            await screen.send("/resume")
+            await screen.until(lambda: screen.app.now.state.directive is Directive.GO)
+            await screen.send("Say more")
+            await screen.shows("Goes on by itself")
+            await screen.press("escape")
+
+
+async def test_export_writes_the_plan_to_a_file(connect: Connect, folder: Path) -> None:
+    with connect(ModelServer(WRITE, STOPS)):
+        async with running("Go", "--model", CHAT) as screen:
+            await rested(screen)
+            await screen.send("/export PLAN.md")
+            await screen.until((folder / "PLAN.md").exists)
+            await screen.shows("PLAN.md")
+
+    assert "- [ ] One" in (folder / "PLAN.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("how", ["/keys", "f1"])
+async def test_all_keys_are_listed_and_scrolled(connect: Connect, how: str) -> None:
+    with connect(ModelServer(DONE)):
+        async with running("--model", CHAT) as screen:
+            if how == "f1":
+                await screen.type("draft")
+                await screen.press("f1")
+            else:
+                await screen.send("/keys")
+            await screen.shows("esc closes this", "In the editor")
+            seen = set(screen.lines)
+            for _ in range(12):
+                await screen.press("pagedown")
+                await screen.pilot.pause()
+                seen |= set(screen.lines)
+            shown = "\n".join(seen)
+            assert all(
+                plain(line).strip()[:60] in shown for line in help_lines(KEYS, Pane.ANY, ALL_BINDINGS, 76, FIXED)
+            )
+            await screen.press("escape")
+            await screen.hides("esc closes this")
+            assert screen.app.composer.has_focus
+            assert screen.draft == ("draft" if how == "f1" else "")
+
+
+async def test_help_lists_every_command(connect: Connect) -> None:
+    with connect(ModelServer(DONE)) as server:
+        async with running("--model", CHAT, size=(120, 50)) as screen:
+            await screen.send("/help")
+            await screen.shows(*(f"/{name} " for name, _ in screen.app.command_list()), "//TEXT")
+
+    assert server.requests == []
+
+
+async def test_the_model_in_the_status_bar_is_the_one_that_answers(connect: Connect) -> None:
+    with connect(ModelServer(DONE)):
+        async with running("--model", CHAT) as screen:
+            await screen.send("/model openai-chat:another")
+            await screen.shows("answers from now on")
+            await screen.until(lambda: screen.lines[-2].startswith(" another "))
+
+
+async def test_a_new_conversation_begins_with_an_empty_screen(connect: Connect) -> None:
+    with connect(ModelServer({"text": "An old answer."}, DONE)):
+        async with running("Go", "--model", CHAT) as screen:
+            await screen.shows("An old answer.", "ready")
+            await screen.send("/clear")
+            await screen.shows("A new conversation begins.")
+            await screen.hides("An old answer.")
+
+
+async def test_the_tree_shows_the_plan_as_it_was_then(connect: Connect) -> None:
+    more: Turn = {"tool": "edit_todos", "args": {"action": "complete", "indices": [0]}}
+    with connect(ModelServer(WRITE, STOPS, more, STOPS)):
+        async with running("First", "--model", CHAT) as screen:
+            await rested(screen)
+            await screen.send("Second")
+            await screen.shows("1/2")
+            await rested(screen)
+            await screen.press("f3")
+            await screen.shows("Here: plan 1/2", "d plan then")
+            await screen.press("d")
+            await screen.shows("The plan as it was:", "✓ One", "– Two")
+            await screen.press("escape")
+            await screen.hides("The plan as it was:")
+            await screen.press("k")
+            await screen.shows("Here: plan 0/2")
+            await screen.press("d")
+            await screen.shows("The plan as it was:", "– One")
+            await screen.press("escape", "escape")
+            await screen.hides("d plan then")

@@ -1,0 +1,48 @@
+"""Parts of questions: what counts as destructive, and diffs."""
+
+import pytest
+
+from tildone.kit.theme import plain
+from tildone.tui.run.danger import is_destructive
+from tildone.tui.run.diff_view import fits_side_by_side, parse_diff, side_by_side, unified
+
+DIFF = ("@@ -1,2 +1,3 @@", " one", "-two", "+zwei", "+drei")
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "rm -rf build",
+        "rm -v --recursive x",
+        "git push origin main --force",
+        "git push -f",
+        "echo x > /dev/sda",
+        "dd of=a",
+    ],
+)
+def test_what_destroys_is_recognised(command: str) -> None:
+    assert is_destructive(command)
+
+
+@pytest.mark.parametrize("command", ["rm made", "git push", "echo x > /dev/null", "ls -r", "cargo fuzz run parse"])
+def test_other_commands_are_not(command: str) -> None:
+    assert not is_destructive(command)
+
+
+def test_a_diff_has_the_numbers_of_its_lines() -> None:
+    rows = [plain(row).rstrip() for rows in unified(parse_diff(DIFF), 60) for row in rows]
+
+    assert rows == ["@@ -1,2 +1,3 @@", "    1   one", "    2 - two", "    2 + zwei", "    3 + drei"]
+
+
+def test_a_diff_side_by_side_and_a_long_line_that_does_not_fit() -> None:
+    diff = parse_diff(DIFF)
+    rows = [plain(row).rstrip() for row in side_by_side(diff, 43)]
+
+    assert rows[1:] == [
+        "    1   one          │     1   one",
+        "    2 - two          │     2 + zwei",
+        "                     │     3 + drei",
+    ]
+    assert fits_side_by_side(diff, 43)
+    assert not fits_side_by_side(parse_diff((*DIFF, "+" + "x" * 40)), 43)

@@ -1,0 +1,220 @@
+"""A run in full screen: what a person says, sees and stops."""
+
+import asyncio
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from textual import events
+
+from tests.host.models.model_server import ModelServer, Turn
+from tests.run.run_workspace import CHAT, WRITE
+from tests.tui.run.run_screen import running
+
+DONE: Turn = {"text": "Done.", "repeat": True}
+STOPS: Turn = {"text": "I stop here.", "repeat": True}
+Connect = Callable[[ModelServer], ModelServer]
+
+pytestmark = pytest.mark.usefixtures("folder")
+
+
+async def test_an_answer_is_streamed_while_the_person_types(connect: Connect) -> None:
+    with connect(ModelServer({"text": "First line.\n\nSecond line.", "hold": 3}, DONE)) as server:
+        async with running("Go", "--model", CHAT) as screen:
+            await screen.until(server.held.is_set)
+            await screen.type("hello there")
+            assert screen.draft == "hello there"
+            await screen.shows("esc stop")
+            server.release()
+            await screen.shows("First line.", "Second line.", "ready")
+            assert screen.draft == "hello there"
+
+
+async def test_enter_steers_and_alt_enter_waits_for_the_end(connect: Connect) -> None:
+    slow: Turn = {"tool": "bash", "args": {"command": "echo one"}, "hold": 1}
+    with connect(ModelServer(slow, {"text": "Two."}, DONE)) as server:
+        async with running("Go", "--model", CHAT, "--allow", "echo *") as screen:
+            await screen.until(server.held.is_set)
+            await screen.type("before")
+            await screen.press("enter")
+            await screen.type("after")
+            await screen.press("alt+enter")
+            await screen.shows("❯ before (waits)", "❯ after (waits)")
+            server.release()
+            await screen.until(lambda: len(server.requests) > 2)
+            await screen.shows("Done.")
+
+    assert "before" in str(server.requests[1].messages[-1])
+    assert "after" not in str(server.requests[1].messages)
+    assert "after" in str(server.requests[2].messages[-1])
+
+
+async def test_escape_stops_the_turn_and_the_draft_stays(connect: Connect) -> None:
+    with connect(ModelServer({"text": "A long answer.", "hold": 2}, DONE)) as server:
+        async with running("Go", "--model", CHAT) as screen:
+            await screen.until(server.held.is_set)
+            await screen.type("draft")
+            await screen.press("escape")
+            await screen.shows("Interrupted.")
+            assert screen.draft == "draft"
+            await screen.press("enter")
+            await screen.shows("❯ draft", "Done.")
+
+
+@pytest.mark.parametrize("times", [1, 2])
+async def test_escape_waits_for_a_command_and_twice_stops_it(connect: Connect, folder: Path, times: int) -> None:
+    wait = "touch begun; until [ -e go ]; do sleep 0.05; done; touch ended"
+    call: Turn = {"tool": "bash", "args": {"command": wait}}
+    with connect(ModelServer(call, DONE)) as server:
+        async with running("Go", "--model", CHAT, "--allow", "*") as screen:
+            await screen.until((folder / "begun").exists)
+            await screen.press(*["escape"] * times)
+            if times == 1:
+                await screen.shows("The turn ends with this command; esc twice stops the command, too.")
+                assert screen.app.is_working
+                (folder / "go").touch()
+            await screen.until(lambda: not screen.app.is_working)
+            await screen.shows("Interrupted.", *(["Aborted"] if times > 1 else []))
+
+    assert (folder / "ended").exists() == (times == 1)
+    assert len(server.requests) == 1
+
+
+async def test_a_countdown_is_shown_and_a_key_stops_it_and_is_typed(connect: Connect) -> None:
+    with connect(ModelServer(WRITE, STOPS)) as server:
+        async with running("Go", "--model", CHAT) as screen:
+            await screen.shows("Goes on by itself in 3 s  ━━━━━━━━━", "type anything to stop it")
+            await screen.type("w")
+            await screen.hides("Goes on by itself")
+            assert screen.draft == "w"
+            await asyncio.sleep(3.5)
+            assert len(server.requests) == 2
+            await screen.shows("stopped")
+
+
+@pytest.mark.parametrize("how", ["escape", "up", "paste"])
+async def test_escape_an_arrow_and_a_paste_stop_the_countdown(connect: Connect, how: str) -> None:
+    with connect(ModelServer(WRITE, STOPS)) as server:
+        async with running("Go", "--model", CHAT) as screen:
+            await screen.shows("Goes on by itself")
+            if how == "paste":
+                screen.app.post_message(events.Paste("two\nlines"))
+            else:
+                await screen.press(how)
+            await screen.hides("Goes on by itself")
+            await screen.until(lambda: screen.draft == {"escape": "", "up": "", "paste": "two\nlines"}[how])
+            assert len(server.requests) == 2
+
+
+async def test_a_model_that_is_told_to_go_on_is_marked(connect: Connect, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TILDONE_COUNTDOWN", "0")
+    monkeypatch.setenv("TILDONE_MAX_NUDGES", "2")
+    with connect(ModelServer(WRITE, STOPS)):
+        async with running("Go", "--model", CHAT) as screen:
+            await screen.shows("stopped with 2 tasks open · told to go on")
+            await screen.shows("told 2 of 2")
+
+
+async def test_without_a_countdown_it_is_shown_for_a_moment_that_the_model_goes_on(
+    connect: Connect, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TILDONE_COUNTDOWN", "0")
+    monkeypatch.setenv("TILDONE_MAX_NUDGES", "1")
+    with connect(ModelServer(WRITE, STOPS)):
+        async with running("Go", "--model", CHAT) as screen:
+            await screen.shows(" ● Goes on by itself")
+            await screen.hides("Goes on by itself")
+            await screen.shows("told 1 of 1")
+
+
+async def test_a_conversation_is_resumed_with_what_was_said(connect: Connect) -> None:
+    with connect(ModelServer(WRITE, {"text": "## Heading\n\nIt is *done*."}, DONE)):
+        async with running("Plan it", "--model", CHAT) as screen:
+            await screen.shows("It is done.", "Goes on by itself")
+            await screen.press("escape")
+        async with running("--continue") as screen:
+            await screen.shows("❯ Plan it", "write_todos", "It is done.")
+            await screen.press("escape")
+            await screen.until(lambda: not screen.app.is_working and not screen.app.is_counting_down)
+            screen.app.composer.fill("")
+            await screen.press("up", "up")
+            await screen.until(lambda: "Plan it" in screen.draft or "Work" in screen.draft)
+
+
+async def test_a_key_that_is_refused_names_the_variable_and_offers_what_helps(connect: Connect) -> None:
+    with connect(ModelServer({"error": 401, "message": "invalid x-api-key"}, {"text": "It works now."})) as server:
+        async with running("Go", "--model", CHAT) as screen:
+            await screen.shows(
+                "The provider refused the key.", "401", "OPENAI_API_KEY", "r try again", "m another model"
+            )
+            await screen.until(lambda: not screen.app.is_working)
+            await asyncio.sleep(1.1)
+            await screen.press("m")
+            await screen.until(lambda: screen.draft == "/model ")
+            screen.app.composer.fill("")
+            await asyncio.sleep(1.1)
+            await screen.press("r")
+            await screen.shows("It works now.")
+
+    assert len(server.requests) == 2
+
+
+async def test_a_model_that_is_gone_is_said_in_words(connect: Connect) -> None:
+    with connect(ModelServer(DONE)):
+        pass
+    async with running("Go", "--model", CHAT) as screen:
+        await screen.shows("try 2 of 4")
+        await screen.press("escape")
+
+
+async def test_a_crash_of_the_host_leaves_an_error_not_a_screen(connect: Connect) -> None:
+    with connect(ModelServer(DONE)):
+        async with running("Go", "--model", "openai-chat:") as screen:
+            await screen.until(lambda: screen.app.failure is not None)
+
+
+async def test_an_unknown_command_is_not_sent_to_the_model(connect: Connect) -> None:
+    with connect(ModelServer(DONE)) as server:
+        async with running("--model", CHAT) as screen:
+            await screen.send("/modle x")
+            await screen.shows("There is no command /modle; did you mean '/model'?")
+            await screen.send("//etc is a folder")
+            await screen.shows("❯ /etc is a folder", "Done.")
+
+    assert len(server.requests) == 1
+
+
+async def test_the_plan_is_edited_beside_the_conversation(connect: Connect, folder: Path) -> None:
+    del folder
+    with connect(ModelServer(WRITE, STOPS)):
+        async with running("Go", "--model", CHAT, size=(200, 50)) as screen:
+            await screen.shows("– One", "– Two", "Goes on")
+            await screen.press("escape", "f2")
+            await screen.until(lambda: screen.app.plan_list.has_focus)
+            await screen.press("space")
+            await screen.shows("✓ One", "1/2")
+            await screen.press("a")
+            await screen.type("Three")
+            await screen.press("enter")
+            await screen.shows("– Three", "1/3")
+            await screen.press("u")
+            await screen.hides("– Three")
+            await screen.press("escape")
+            assert screen.app.composer.has_focus
+
+
+@pytest.mark.parametrize("size", [(200, 50), (119, 40), (80, 24), (59, 20), (40, 12), (39, 24), (20, 6), (12, 3)])
+async def test_every_size_shows_an_editor(connect: Connect, size: tuple[int, int]) -> None:
+    with connect(ModelServer(WRITE, {"tool": "bash", "args": {"command": "echo hello"}}, STOPS)):
+        async with running("Go", "--model", CHAT, size=size) as screen:
+            panel = screen.app.panel
+            await screen.until(lambda: panel.has_keys)
+            while not panel.body.end_is_visible:
+                await screen.press("down")
+            await screen.until(panel.body.is_armed)
+            await screen.press("y")
+            await screen.until(lambda: screen.app.panel.question is None)
+            await screen.type("hey")
+            await screen.shows("❯ hey")
+            columns = size[0]
+            assert all(len(line) <= columns for line in screen.lines)

@@ -1,0 +1,104 @@
+"""Moving a task with the mouse: a drag that begins at its sign."""
+
+import pytest
+
+from tests.tui.test_copying import drag, plan_list, row_of
+from tests.tui.watching import World, grammar, lines, shows, until, watching
+from tildone.core.ops import Numbered, Remove
+from tildone.tui.app import Start
+from tildone.tui.plan_rows import SIGN_COLUMN
+
+PLAN = Start("p", opened=True)
+
+
+@pytest.fixture
+def written(plans: World) -> World:
+    plans.write("p", *grammar())
+    return plans
+
+
+def phases(world: World) -> list[list[int]]:
+    return [[task.number for task in phase.tasks] for phase in world.plan("p").phases]
+
+
+@pytest.mark.parametrize(
+    ("task", "onto", "after"),
+    [
+        ("Write the tokenizer", "Wire up", [[1, 2], [4, 3, 5], [6, 7]]),
+        ("Write the tokenizer", "Flags stay", [[1, 2], [4, 3, 5], [6, 7]]),
+        ("Keep the old flags", "Write the tokenizer", [[1, 2], [5, 3, 4], [6, 7]]),
+        ("Write the tokenizer", "Test every", [[1, 2], [4, 5], [6, 3, 7]]),
+        ("Write the tokenizer", "Prove 0/2", [[1, 2], [4, 5], [3, 6, 7]]),
+        ("Fuzz it", "Read the grammar", [[7, 1, 2], [3, 4, 5], [6]]),
+        ("Read the grammar", "waits:", [[2], [3, 4, 5], [6, 7, 1]]),
+    ],
+    ids=["down", "onto a note", "up", "into a phase", "onto a heading", "to the beginning", "to the end"],
+)
+async def test_a_task_goes_where_it_is_dropped(written: World, task: str, onto: str, after: list[list[int]]) -> None:
+    async with watching(written, PLAN) as pilot:
+        plan, begin, end = plan_list(pilot), row_of(pilot, task), row_of(pilot, onto)
+        await drag(pilot, plan, (SIGN_COLUMN, begin), (20, end))
+        await until(pilot, lambda: phases(written) == after)
+        await shows(pilot, "Moved: #")
+        await until(pilot, lambda: lines(pilot)[row_of(pilot, task) + plan.region.y].startswith("▎"))
+        assert not plan.has_selection
+
+
+async def test_below_the_last_row_it_becomes_the_last(written: World) -> None:
+    async with watching(written, PLAN, (80, 40)) as pilot:
+        plan = plan_list(pilot)
+        await drag(pilot, plan, (SIGN_COLUMN, row_of(pilot, "Read the grammar")), (5, plan.size.height - 1))
+        await until(pilot, lambda: phases(written) == [[2], [3, 4, 5], [6, 7, 1]])
+
+
+async def test_an_arrow_shows_where_it_goes_and_back_on_itself_it_stays(written: World) -> None:
+    """Not even the click at the end of the drag closes it."""
+    async with watching(written, PLAN) as pilot:
+        plan, row = plan_list(pilot), row_of(pilot, "Wire up")
+        top = plan.region.y
+        await pilot.mouse_down(offset=(SIGN_COLUMN, top + row))
+        await pilot.hover(offset=(SIGN_COLUMN, top + row + 2))
+        await shows(pilot, "↓  ✗ Keep the old flags")
+        await pilot.hover(offset=(SIGN_COLUMN, top + row - 1))
+        await shows(pilot, "↑  ✓ Write the tokenizer")
+        await pilot.hover(offset=(SIGN_COLUMN, top + row))
+        await until(pilot, lambda: not any(line.startswith(("↑", "↓")) for line in lines(pilot)))
+        await pilot.mouse_up(offset=(SIGN_COLUMN, top + row))
+        await pilot.press("n", "escape")
+        assert written.status("p", 4) == "in_progress"
+        assert phases(written) == [[1, 2], [3, 4, 5], [6, 7]]
+
+
+async def test_a_folded_phase_takes_no_task(written: World) -> None:
+    async with watching(written, PLAN) as pilot:
+        await pilot.press("G", "z")
+        await shows(pilot, "Prove 0/2 …")
+        plan = plan_list(pilot)
+        await drag(pilot, plan, (SIGN_COLUMN, row_of(pilot, "Wire up")), (5, row_of(pilot, "Prove")))
+        await pilot.press("n", "escape")
+        assert phases(written) == [[1, 2], [3, 4, 5], [6, 7]]
+
+
+async def test_it_goes_beside_what_is_there_when_it_is_dropped(written: World) -> None:
+    async with watching(written, PLAN) as pilot:
+        plan, begin, end = plan_list(pilot), row_of(pilot, "Test every"), row_of(pilot, "Write the tokenizer")
+        top = plan.region.y
+        await pilot.mouse_down(offset=(SIGN_COLUMN, top + begin))
+        await pilot.hover(offset=(SIGN_COLUMN, top + end))
+        written.session("p").change([Remove(Numbered((3,)))])
+        await until(pilot, lambda: "Write the tokenizer" not in "".join(lines(pilot)))
+        await pilot.mouse_up(offset=(SIGN_COLUMN, top + end))
+        await until(pilot, lambda: phases(written) == [[1, 2], [6, 4, 5], [7]])
+
+
+async def test_a_dragged_task_that_was_removed_meanwhile_goes_nowhere(written: World) -> None:
+    async with watching(written, PLAN) as pilot:
+        plan, begin, end = plan_list(pilot), row_of(pilot, "Test every"), row_of(pilot, "Write the tokenizer")
+        top = plan.region.y
+        await pilot.mouse_down(offset=(SIGN_COLUMN, top + begin))
+        written.session("p").change([Remove(Numbered((6,)))])
+        await until(pilot, lambda: "Test every example" not in "".join(lines(pilot)))
+        await pilot.hover(offset=(SIGN_COLUMN, top + end))
+        await pilot.mouse_up(offset=(SIGN_COLUMN, top + end))
+        await pilot.press("n", "escape")
+        assert phases(written) == [[1, 2], [3, 4, 5], [7]]

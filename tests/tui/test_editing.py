@@ -1,0 +1,232 @@
+"""Changing a plan with keys, while others change it too."""
+
+import pytest
+
+from tests.tui.watching import World, grammar, lines, shows, text, type_text, until, watching
+from tildone.core.ops import Numbered, Remove, Rename
+from tildone.core.plan import Phase, Task
+from tildone.tui.app import Start
+
+PLAN = Start("p", opened=True)
+
+
+def numbers(world: World) -> list[int]:
+    return [task.number for task in world.plan("p").tasks]
+
+
+@pytest.fixture
+def written(plans: World) -> World:
+    plans.write("p", *grammar())
+    return plans
+
+
+@pytest.mark.parametrize(
+    ("keys", "number", "status"),
+    [
+        (["space"], 4, "completed"),
+        (["x"], 4, "abandoned"),
+        (["j", "j", "s"], 6, "in_progress"),
+        (["g", "space"], 1, "pending"),
+        (["g", "x"], 1, "pending"),
+        (["G", "b"], 7, "pending"),
+    ],
+    ids=["done", "drop", "start", "open again", "open again by x", "unblock"],
+)
+async def test_a_key_marks_the_task_with_the_cursor(written: World, keys: list[str], number: int, status: str) -> None:
+    async with watching(written, PLAN) as pilot:
+        await pilot.press(*keys)
+        await until(pilot, lambda: written.status("p", number) == status)
+
+
+async def test_the_cursor_begins_on_the_task_in_progress(written: World) -> None:
+    async with watching(written, PLAN) as pilot:
+        await until(pilot, lambda: any(line.startswith("▎  ● Wire up") for line in lines(pilot)))
+
+
+async def test_a_message_says_what_was_done_and_undo_takes_it_back(written: World) -> None:
+    async with watching(written, PLAN) as pilot:
+        await pilot.press("space")
+        await shows(pilot, "Done: #4 Wire up the command line", "✓ Wire up the command line")
+        await pilot.press("u")
+        await shows(pilot, "Undid: completed #4 “Wire up the command line”", "● Wire up the command line")
+        await pilot.press("U")
+        await shows(pilot, "Redid: completed #4", "✓ Wire up the command line")
+        await pilot.press("u", "u", "u")
+        await shows(pilot, "Nothing to undo")
+
+
+async def test_blocking_asks_what_the_task_waits_for(written: World) -> None:
+    async with watching(written, PLAN) as pilot:
+        await pilot.press("b")
+        await shows(pilot, "#4 waits for:")
+        await type_text(pilot, "the key")
+        await pilot.press("enter")
+        await shows(pilot, "│ waits: the key", "Blocked: #4")
+
+    assert written.status("p", 4) == "blocked"
+
+
+async def test_a_note_is_added_and_all_notes_are_shown_on_request(written: World) -> None:
+    async with watching(written, PLAN) as pilot:
+        await pilot.press("g", "n")
+        await type_text(pilot, "see page 3")
+        await pilot.press("enter")
+        await shows(pilot, "Noted on: #1")
+        assert "│ see page 3" not in text(pilot)
+        await pilot.press("p")
+        await shows(pilot, "│ see page 3")
+
+
+async def test_a_task_is_added_after_the_cursor_and_a_phase_with_its_first_task(written: World) -> None:
+    async with watching(written, PLAN) as pilot:
+        await pilot.press("a")
+        await type_text(pilot, "Name the flags")
+        await pilot.press("enter")
+        await shows(pilot, "Added to Build: #8 Name the flags")
+        await pilot.press("A")
+        await type_text(pilot, "Ship")
+        await pilot.press("enter")
+        await shows(pilot, "First task of Ship:")
+        await type_text(pilot, "Sign it")
+        await pilot.press("enter")
+        await shows(pilot, "Added to the new phase Ship: #9 Sign it")
+
+    build = [task.text for task in written.plan("p").phases[1].tasks]
+    assert build == ["Write the tokenizer", "Wire up the command line", "Name the flags", "Keep the old flags"]
+    assert written.plan("p").phases[-1].name == "Ship"
+
+
+async def test_an_empty_text_is_refused_and_escape_adds_nothing(written: World) -> None:
+    async with watching(written, PLAN) as pilot:
+        await pilot.press("a", "enter")
+        await shows(pilot, "A task needs a text")
+        await pilot.press("a", "x", "escape")
+        await pilot.press("space")
+        await shows(pilot, "Done: #4")
+
+    assert len(written.texts("p")) == 7
+
+
+async def test_tasks_are_moved_by_one_row_also_into_the_next_phase(written: World) -> None:
+    async with watching(written, PLAN) as pilot:
+        await pilot.press("K")
+        await until(pilot, lambda: numbers(written) == [1, 2, 4, 3, 5, 6, 7])
+        await pilot.press("K")
+        await until(pilot, lambda: [len(phase.tasks) for phase in written.plan("p").phases] == [3, 2, 2])
+        assert numbers(written) == [1, 2, 4, 3, 5, 6, 7]
+        await pilot.press("J")
+        await until(pilot, lambda: [len(phase.tasks) for phase in written.plan("p").phases] == [2, 3, 2])
+        await pilot.press("J", "J", "J")
+        await until(pilot, lambda: numbers(written) == [1, 2, 3, 5, 4, 6, 7])
+        assert [len(phase.tasks) for phase in written.plan("p").phases] == [2, 2, 3]
+        await pilot.press("g", "K")
+        await shows(pilot, "Nothing changed: #1 is the first task.")
+
+
+async def test_delete_removes_the_task_and_the_cursor_goes_to_the_next(written: World) -> None:
+    async with watching(written, PLAN) as pilot:
+        await pilot.press("delete")
+        await shows(pilot, "Removed: #4", "▎  ✗ Keep the old flags")
+
+    assert "Wire up the command line" not in written.texts("p")
+
+
+async def test_the_text_of_a_task_is_edited(written: World) -> None:
+    async with watching(written, PLAN) as pilot:
+        await pilot.press("e")
+        await shows(pilot, "#4: Wire up the command line")
+        await type_text(pilot, " now")
+        await pilot.press("enter")
+        await shows(pilot, "Renamed: #4 Wire up the command line now")
+
+    assert "Wire up the command line now" in written.texts("p")
+
+
+async def test_editing_a_task_that_another_process_removed_says_so(written: World) -> None:
+    async with watching(written, PLAN) as pilot:
+        await pilot.press("e")
+        await type_text(pilot, " now")
+        written.tildone("todo", "rm", "4", "--session", "p")
+        await pilot.press("enter")
+        await shows(pilot, "There is no task #4: it was removed")
+
+
+@pytest.mark.parametrize(("key", "expected"), [("1", "Wire it now"), ("2", "Wire all"), ("e", "Wire it now!")])
+async def test_a_text_that_somebody_else_changed_meanwhile_is_shown_beside_ones_own(
+    plans: World, key: str, expected: str
+) -> None:
+    session = plans.write("p", Phase("", (Task("Wire it"),)))
+    async with watching(plans, PLAN, size=(120, 24)) as pilot:
+        await pilot.press("e")
+        await type_text(pilot, " now")
+        session.change([Rename(Numbered((1,)), "Wire all")])
+        await pilot.press("enter")
+        await shows(pilot, "Somebody has changed this text", "1 yours   Wire it now", "2 theirs  Wire all", "e edit")
+        await pilot.press("enter")
+        await shows(pilot, "Somebody has changed this text")
+        await pilot.press(key)
+        if key == "e":
+            await type_text(pilot, "!")
+            await pilot.press("enter")
+        await until(pilot, lambda: plans.texts("p") == [expected])
+
+
+async def test_what_another_process_does_meanwhile_is_kept(written: World) -> None:
+    async with watching(written, PLAN) as pilot:
+        written.session("p").change([Remove(Numbered((1,)))])
+        await pilot.press("space")
+        await until(pilot, lambda: written.status("p", 4) == "completed")
+
+    assert numbers(written) == [2, 3, 4, 5, 6, 7]
+
+
+async def test_a_phase_is_folded_and_unfolded(written: World) -> None:
+    async with watching(written, PLAN) as pilot:
+        await pilot.press("z")
+        await shows(pilot, "Build 2/3 …")
+        assert "Write the tokenizer" not in text(pilot)
+        await pilot.press("space", "z")
+        await shows(pilot, "Write the tokenizer")
+        assert written.status("p", 4) == "in_progress"
+
+
+async def test_the_first_task_of_an_empty_plan_is_added(plans: World) -> None:
+    plans.write("p", Phase("", (Task("x"),))).change([Remove(Numbered((1,)))])
+    async with watching(plans, PLAN) as pilot:
+        await shows(pilot, "No tasks yet.")
+        await pilot.press("space", "e", "a")
+        await type_text(pilot, "First")
+        await pilot.press("enter")
+        await shows(pilot, "– First")
+
+
+async def test_a_task_is_added_at_the_end_of_its_phase_after_its_last_one(written: World) -> None:
+    async with watching(written, PLAN) as pilot:
+        await pilot.press("j", "a")
+        await type_text(pilot, "Name them")
+        await pilot.press("enter")
+        await shows(pilot, "Added to Build: #8 Name them")
+
+    assert [task.text for task in written.plan("p").phases[1].tasks][-1] == "Name them"
+
+
+async def test_a_task_is_added_to_the_folded_phase_with_the_cursor(written: World) -> None:
+    async with watching(written, PLAN) as pilot:
+        await pilot.press("z", "a")
+        await type_text(pilot, "Name them")
+        await pilot.press("enter")
+        await shows(pilot, "Added to Build: #8 Name them")
+
+
+async def test_a_click_on_the_sign_of_a_task_closes_it_and_elsewhere_only_moves_the_cursor(written: World) -> None:
+    async with watching(written, PLAN) as pilot:
+        row = next(y for y, line in enumerate(lines(pilot)) if "Keep the old flags" in line)
+        plan = pilot.app.query_one("#plan")
+        place = row - plan.region.y
+        await pilot.click("#plan", offset=(8, place))
+        await shows(pilot, "▎  ✗ Keep the old flags")
+        assert written.status("p", 5) == "abandoned"
+        await pilot.click("#plan", offset=(3, place))
+        await shows(pilot, "– Keep the old flags")
+        await pilot.click("#plan", offset=(3, place - 1))
+        assert written.status("p", 4) == "in_progress"

@@ -1,0 +1,28 @@
+"""Rows of cells: as wide as the widget, and never more than text."""
+
+import pytest
+
+from tildone.kit.theme import Role, Span, plain
+from tildone.tui.painting import padded, painted, spread
+from tildone.tui.palette import PALETTES
+from tildone.tui.row_list import Line
+
+DARK = PALETTES["dark"]
+
+
+def test_whatever_a_line_contains_is_drawn_as_text() -> None:
+    """The last place before the terminal, should a view forget it."""
+    strip = painted((Span("\x1b[2J[b]\n"), Span((Span("\x9b"),))), 20, DARK, DARK.background)
+
+    assert strip.text == "␛[2J[b]⏎<U+009B>    "[: len(strip.text)]
+    assert strip.cell_length == 20
+
+
+@pytest.mark.parametrize("columns", range(12))
+@pytest.mark.parametrize("text", ["", "abc", "漢字漢字漢字", "x" * 40])
+def test_a_padded_or_spread_line_has_the_width_of_its_room(text: str, columns: int) -> None:
+    line: Line = (Span(text, Role.DIM),)
+    strip = painted(spread(line, (Span("right"),), columns), columns, DARK, DARK.bar)
+
+    assert strip.cell_length == columns
+    assert len(plain(padded(line, columns))) <= max(columns, 0)

@@ -1,0 +1,62 @@
+"""Blocks for tests: calls of real tools, drawn by the renderers that plain output uses."""
+
+from typing import Any
+
+from tildone.host.call_row import CallRow
+from tildone.kit.components.fitting import DrawnLine
+from tildone.kit.definition import ToolDefinition, ToolResult, text_result
+from tildone.kit.keys import ALL_BINDINGS
+from tildone.tui.transcript.block_lines import Look, block_lines
+from tildone.tui.transcript.blocks import Block, CallBlock, CallState
+from tildone.tui.transcript.document import Document
+
+
+async def _execute(*_args: Any) -> ToolResult:
+    return text_result("")
+
+
+BASH = ToolDefinition("bash", "Bash", "Run a command", {"type": "object"}, _execute)
+
+
+def view(command: str, definition: ToolDefinition | None = BASH) -> CallRow:
+    return CallRow("c1", "bash", definition, {"command": command}, cwd="", invalidate=lambda: None)
+
+
+def done(command: str, output: str, seconds: float | None = None) -> CallBlock:
+    """A call that has ended."""
+    return CallBlock(view(command), text_result(output), CallState.DONE, seconds=seconds)
+
+
+def numbered(count: int, word: str = "line") -> str:
+    return "\n".join(f"{word} {number}" for number in range(1, count + 1))
+
+
+def look(columns: int = 60, *, expanded: bool = False, now: float = 0.0) -> Look:
+    return Look(columns, ALL_BINDINGS, expanded=expanded, now=now)
+
+
+def shown(block: Block, columns: int = 60, *, expanded: bool = False, now: float = 0.0) -> list[str]:
+    """The lines of a block as text."""
+    return [line.text for line in block_lines(block, look(columns, expanded=expanded, now=now))]
+
+
+def document(*blocks: Block, columns: int = 60) -> Document:
+    made = Document(lambda: 0.0, ALL_BINDINGS, columns)
+    for block in blocks:
+        made.add(block)
+    return made
+
+
+def drawn(made: Document) -> list[str]:
+    """All rows of a document, drawn one by one as the widget does it."""
+    while made.draw_waiting():
+        pass
+    rows = []
+    for row in range(made.total):
+        index, number = made.locate(row)
+        rows.append(made.lines(index)[number].text.rstrip() if number >= 0 else "")
+    return rows
+
+
+def copied(lines: list[DrawnLine]) -> list[str]:
+    return [line.text[line.gutter :] for line in lines]

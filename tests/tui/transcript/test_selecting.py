@@ -1,0 +1,248 @@
+"""Selecting and copying: by the mouse, by keys, and whole blocks."""
+
+import os
+from pathlib import Path
+
+import pytest
+from textual.events import MouseDown, MouseMove, MouseUp
+
+from tests.tui.transcript.conversations import done, numbered
+from tests.tui.transcript.screen import Shown, showing
+from tildone.tui.copying import copy_by_tool, platform_tool
+from tildone.tui.palette import PALETTES
+from tildone.tui.transcript.blocks import AnswerBlock, PersonMessage
+from tildone.tui.transcript.widget import TranscriptPane
+from tildone.value import replace
+
+LONG = "one two three four five six seven eight nine ten"
+
+
+@pytest.fixture(autouse=True)
+def no_platform_tool(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tests do not write to the clipboard of whoever runs them."""
+    monkeypatch.setenv("SSH_CONNECTION", "here")
+
+
+async def drag(screen: Shown, start: tuple[int, int], *ways: tuple[int, int]) -> None:
+    """Press the mouse, move it, and release it where it is then."""
+
+    def event(kind: type[MouseDown | MouseMove | MouseUp], at: tuple[int, int]) -> MouseDown | MouseMove | MouseUp:
+        return kind(screen.transcript, *at, 0, 0, 1, shift=False, meta=False, ctrl=False)
+
+    screen.transcript.post_message(event(MouseDown, start))
+    for at in ways:
+        screen.transcript.post_message(event(MouseMove, at))
+        await screen.pilot.pause()
+    screen.transcript.post_message(event(MouseUp, ways[-1]))
+    await screen.pilot.pause()
+
+
+async def test_a_drag_selects_and_a_key_copies() -> None:
+    """Without gutter, padding and wrapping breaks; and not before the key."""
+    async with showing(PersonMessage("go on"), AnswerBlock(LONG), size=(24, 10)) as screen:
+        assert screen.rows[:5] == ["  ❯ go on", "", "  one two three four", "  five six seven eight", "  nine ten"]
+        await drag(screen, (7, 0), (6, 3), (11, 3))
+        assert screen.transcript.has_selection
+        assert screen.app.sent == []
+        assert await screen.copied("y") == "on\n\none two three four five six"
+        assert not screen.transcript.has_selection
+
+
+async def test_selected_text_is_marked() -> None:
+    async with showing(AnswerBlock("one two three")) as screen:
+        await drag(screen, (6, 0), (9, 0))
+        strip = screen.transcript.render_line(0)
+        selected = PALETTES["dark"].selected
+        marked = [s.text for s in strip if s.style and s.style.bgcolor and s.style.bgcolor.name == selected.lower()]
+
+        assert marked == ["two"]
+
+
+async def test_a_drag_backwards_selects_the_same() -> None:
+    async with showing(AnswerBlock("one two three")) as screen:
+        await drag(screen, (9, 0), (6, 0))
+        assert await screen.copied("ctrl+c") == "two"
+
+
+async def test_a_drag_beyond_the_edge_scrolls() -> None:
+    async with showing(AnswerBlock(numbered(60))) as screen:
+        transcript = screen.transcript
+        down = MouseDown(transcript, 2, 5, 0, 0, 1, shift=False, meta=False, ctrl=False)
+        above = MouseMove(transcript, 2, -1, 0, 0, 1, shift=False, meta=False, ctrl=False)
+        below = MouseMove(transcript, 2, 12, 0, 0, 1, shift=False, meta=False, ctrl=False)
+        transcript.post_message(down)
+        transcript.post_message(above)
+        await screen.until(lambda: transcript.scroll_offset.y < 40)
+        transcript.post_message(below)
+        await screen.until(lambda: transcript.follows)
+        transcript.post_message(MouseUp(transcript, 2, 12, 0, 0, 1, shift=False, meta=False, ctrl=False))
+        await screen.pilot.pause()
+        before = transcript.scroll_offset
+
+        assert transcript.selected.startswith("line 56\n")
+        await screen.pilot.pause(0.2)
+        assert transcript.scroll_offset == before
+
+
+async def test_two_clicks_select_a_word_and_three_a_line() -> None:
+    async with showing(AnswerBlock("one two three")) as screen:
+        await screen.pilot.click(screen.transcript, offset=(7, 0), times=2)
+        assert screen.transcript.selected == "two"
+        await screen.pilot.click(screen.transcript, offset=(7, 0), times=3)
+        assert screen.transcript.selected == "one two three"
+        await screen.pilot.click(screen.transcript, offset=(7, 0))
+        assert not screen.transcript.has_selection
+
+
+async def test_keys_select_from_the_first_visible_line() -> None:
+    async with showing(AnswerBlock(numbered(30))) as screen:
+        assert await screen.copied("v", "l", "l", "l", "right", "h", "y") == "line"
+        assert await screen.copied("v", "j", "l", "left", "down", "k", "y") == "line 21\nl"
+        assert await screen.copied("v", "G", "y") == "\n".join(f"line {n}" for n in range(21, 30)) + "\nl"
+
+
+async def test_keys_select_from_the_block_with_the_cursor_and_scroll() -> None:
+    async with showing(*(AnswerBlock(f"block {n}") for n in range(20))) as screen:
+        assert await screen.copied("K", "v", "k", "k", "y") == "block 17\n\nblock 18\n\nb"
+        assert screen.transcript.follows
+        await screen.press("v", *["k"] * 30)
+        assert screen.transcript.scroll_offset.y < 10
+        await screen.press("g")
+        assert screen.transcript.selected.startswith("block 0\n")
+
+
+@pytest.mark.parametrize(
+    ("keys", "selected"),
+    [
+        ("e", "one"),
+        ("ee", "one two"),
+        ("w", "one t"),
+        ("wwe", "one two, three"),
+        ("wwwb", "one two,"),
+        ("eeeeeee", "one two, three four-five"),
+        ("eeeeeeee", "one two, three four-five six"),
+        ("wwwwwwwww", "one two, three four-five six\n\nl"),
+        ("wwwwwwwwwwwb", "one two, three four-five s"),
+        ("wwwwwwwwwbb", "one two, three four-f"),
+        ("b", "o"),
+    ],
+)
+async def test_keys_select_words(keys: str, selected: str) -> None:
+    """From line to line, and from block to block."""
+    async with showing(AnswerBlock("one two, three four-five six"), AnswerBlock("last"), size=(24, 10)) as screen:
+        assert await screen.copied("v", *keys, "y") == selected
+
+
+async def test_the_keys_of_words_have_another_meaning_while_nothing_is_selected() -> None:
+    async with showing(AnswerBlock("one two")) as screen:
+        await screen.press("K", "v", "e", "f", "escape", "w", "b", "e")
+
+        chosen = [(message.number, message.what) for message in screen.app.sent]  # type: ignore[attr-defined]  # one kind
+        assert chosen == [(1, "edit")]
+
+
+async def test_words_beyond_the_edge_scroll() -> None:
+    async with showing(AnswerBlock(numbered(30))) as screen:
+        await screen.press("v", *"bbbb")
+        assert screen.rows[0] == "  line 19"
+        await screen.press(*["e"] * 30)
+        assert screen.rows[-1] == "  line 30"
+
+
+async def test_escape_ends_the_selection() -> None:
+    async with showing(AnswerBlock("a b")) as screen:
+        await screen.press("v", "escape")
+        assert not screen.transcript.has_selection
+        await screen.press("y")
+        assert screen.app.sent == []
+
+
+async def test_a_selection_ends_when_its_lines_change() -> None:
+    async with showing(done("ls", numbered(20)), AnswerBlock("a b")) as screen:
+        number = screen.transcript.document.entries[1].id
+        await screen.press("v", "G")
+        screen.transcript.replace(number, AnswerBlock("other"))
+        assert not screen.transcript.has_selection
+        await screen.press("v")
+        await screen.pilot.resize_terminal(30, 10)
+        await screen.until(lambda: not screen.transcript.has_selection)
+        await screen.press("v", "space")
+        assert not screen.transcript.has_selection
+
+
+async def test_a_block_is_copied_as_it_was_written() -> None:
+    text = "# Title\n\n- *item*\x1b[2J\n\n```py\nx = 1\n\ny = 2\n```\n\n~~~\nz\n~~~"
+    async with showing(PersonMessage("go"), done("ls", "a\n\nb"), AnswerBlock(text)) as screen:
+        assert await screen.copied("Y") == text.replace("\x1b", "␛")
+        assert await screen.copied("c") == "x = 1\n\ny = 2\nz"
+        assert await screen.copied("K", "K", "Y") == "a\n\nb"
+        assert await screen.copied("c") == "a\n\nb"
+        await screen.press("K", "c")
+        assert len(screen.app.sent) == 4
+
+
+async def test_text_is_copied_on_selection_for_those_who_want_it() -> None:
+    async with showing(AnswerBlock("one two three")) as screen:
+        screen.transcript.copy_on_select = True
+        await drag(screen, (6, 0), (9, 0))
+        await screen.until(lambda: bool(screen.app.sent))
+
+        assert screen.app.clipboard == "two"
+
+
+@pytest.mark.parametrize(
+    ("certain", "text", "words"),
+    [
+        (True, "a\nb\nc", "copied 3 lines"),
+        (True, "a", "copied 1 line"),
+        (False, "a", "copied, if the terminal allows it"),
+    ],
+)
+def test_the_person_is_told_what_was_copied(*, certain: bool, text: str, words: str) -> None:
+    assert TranscriptPane.Copied(text, certain=certain).words == words
+
+
+def tool(folder: Path, name: str, script: str) -> None:
+    path = folder / name
+    path.write_text(f"#!/bin/sh\n{script}\n")
+    path.chmod(0o755)
+
+
+def test_the_platforms_tool_copies_what_it_reads(tmp_path: Path) -> None:
+    tool(tmp_path, "xclip", f'echo "$@" > {tmp_path}/options; cat > {tmp_path}/copied')
+    environ = {"PATH": f"{tmp_path}:{os.defpath}", "DISPLAY": ":0"}
+
+    assert copy_by_tool("grüß\n", environ)
+    assert (tmp_path / "copied").read_text() == "grüß\n"
+    assert (tmp_path / "options").read_text() == "-selection clipboard\n"
+
+
+@pytest.mark.parametrize(
+    "environ",
+    [{}, {"DISPLAY": ":0", "SSH_CONNECTION": "1"}, {"WAYLAND_DISPLAY": "wayland-0"}],
+    ids=["no display", "another machine", "another display"],
+)
+def test_no_tool_is_used_where_there_is_none(tmp_path: Path, environ: dict[str, str]) -> None:
+    tool(tmp_path, "xclip", "cat")
+
+    assert platform_tool({"PATH": str(tmp_path), **environ}) == []
+    assert not copy_by_tool("a", {"PATH": str(tmp_path), **environ})
+
+
+@pytest.mark.parametrize("script", ["exit 1", None])
+def test_a_tool_that_fails_has_not_copied(tmp_path: Path, script: str | None) -> None:
+    tool(tmp_path, "pbcopy", script or "")
+    if script is None:
+        (tmp_path / "pbcopy").write_text("#!/no/such/program\n")
+
+    assert not copy_by_tool("a", {"PATH": str(tmp_path)})
+
+
+async def test_another_palette_paints_everything_again() -> None:
+    async with showing(AnswerBlock("one")) as screen:
+        screen.transcript.palette = replace(PALETTES["light"])
+        _, _, text, *_ = screen.transcript.render_line(0)
+
+        assert text.style is not None
+        assert text.style.color is not None
+        assert text.style.color.name == PALETTES["light"].text.lower()

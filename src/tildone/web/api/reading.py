@@ -1,0 +1,147 @@
+"""Reading: the list of sessions, one session, its past, and what waits for a person."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Callable
+
+from tildone.formats.markdown.writer import lossless_checklist
+from tildone.history.stats import session_stats
+from tildone.history.stats_data import NO_STATS, stats_data
+from tildone.ids import now
+from tildone.log import archive
+from tildone.log.archive import Archive
+from tildone.log.tree import branch, by_id, labels
+from tildone.overview.pages import Cursor
+from tildone.overview.rows import SessionRow
+from tildone.views.session_state import SessionWord
+from tildone.web.api.visit import Visit
+from tildone.web.data import counts_data, need_data, plan_data
+from tildone.web.http.answers import ApiAnswer, Problem, json_bytes
+from tildone.web.snapshot import PAGE_EVENTS, difference, history_page, plan_at, session_data
+
+MAX_ROWS, DEFAULT_ROWS = 200, 60
+MAX_BUCKETS, DEFAULT_BUCKETS = 2000, 200
+MAX_QUERY = 200
+SORTS = {"activity": "activity", "updated": "updated", "name": "title", "title": "title", "created": "created"}
+
+Handler = Callable[[Visit], ApiAnswer]
+
+
+def sessions(visit: Visit) -> ApiAnswer:
+    """Return a page of sessions, and how many there are in each state."""
+    words = [word for word in visit.query.get("state", "").replace("-", " ").split(",") if word]
+    known = {word.value: word for word in SessionWord}
+    if unknown := [word for word in words if word not in known]:
+        raise Problem(400, f"There is no state {unknown[0][:40]!r}.", f"The states are: {', '.join(known)}.")
+    after = visit.query.get("after")
+    page = visit.board.index.rows(
+        words=[known[word] for word in words],
+        query=f"{visit.query.get('q', '')} {visit.query.get('by', '')}"[:MAX_QUERY],
+        sort=SORTS.get(visit.query.get("sort", "activity"), visit.query.get("sort", "")),
+        after=Cursor(after) if after else None,
+        limit=visit.number("limit", DEFAULT_ROWS, MAX_ROWS),
+    )
+    return ApiAnswer(
+        {
+            "sessions": [visit.board.row_data(row) for row in page.rows],
+            "after": page.after,
+            "counts": counts_data(visit.board.index.counts()),
+            "unreadable": len(visit.board.index.unreadable()),
+            "user": visit.visitor.name or None,
+        }
+    )
+
+
+def needs(visit: Visit) -> ApiAnswer:
+    """Return what waits for a person."""
+    return ApiAnswer(visit.board.needs())
+
+
+def session(visit: Visit) -> ApiAnswer:
+    """Return one session, or with `at` its plan at an event, compared with now or with another event."""
+    row = visit.board.row(visit.key)
+    if "at" in visit.query:
+        return past(visit, visit.query["at"])
+    board, name = visit.board, row.name
+    tag = _tag(visit, row)
+    if visit.known == tag:
+        return ApiAnswer(None, (("ETag", tag),))
+    shown = board.row_data(row)
+    data = session_data(board.store, name, board.state(name), board.patience, row.cost, now())
+    waiting = [need_data(need, row, board.keys.key) for need in row.needs]
+    return ApiAnswer(shown | data | {"needs": waiting}, (("ETag", tag),))
+
+
+def moment(visit: Visit) -> ApiAnswer:
+    """Return the plan at an event, compared with now or with another event."""
+    return past(visit, visit.item)
+
+
+def past(visit: Visit, event_id: str) -> ApiAnswer:
+    """Return the plan at an event. `since` tells what has changed from it, `back` what a restore would change."""
+    board, name = visit.board, visit.board.row(visit.key).name
+    event, plan = plan_at(board.store, name, event_id)
+    other = plan_at(board.store, name, visit.query["vs"])[1] if "vs" in visit.query else board.state(name).plan
+    return ApiAnswer(
+        {
+            "event": event.id,
+            "at": event.at,
+            "plan": plan_data(plan),
+            "vs": plan_data(other) if "vs" in visit.query else None,
+            "since": difference(plan, other),
+            "back": difference(other, plan),
+        }
+    )
+
+
+def history(visit: Visit) -> ApiAnswer:
+    """Return a page of events, the newest first."""
+    board, row = visit.board, visit.board.row(visit.key)
+    head = visit.query.get("before") or board.store.session_head(row.name).head
+    limit = visit.number("limit", PAGE_EVENTS, PAGE_EVENTS)
+    if head is None or not limit:
+        return ApiAnswer({"name": row.title, "rows": [], "before": None, "total": row.events})
+    page = history_page(board.store, row.name, head, limit, board.patience.nudges)
+    return ApiAnswer({"name": row.title, "rows": list(page.rows)[::-1], "before": page.before, "total": row.events})
+
+
+def density(visit: Visit) -> ApiAnswer:
+    """Return how many events there were in each of some equal intervals of time."""
+    row = visit.board.row(visit.key)
+    begin, end = visit.number("from", row.created, 2**53), visit.number("to", row.updated + 1, 2**53)
+    buckets = visit.number("n", DEFAULT_BUCKETS, MAX_BUCKETS)
+    if begin >= end or not buckets:
+        raise Problem(400, "from has to be before to, and n at least 1.")
+    counts = visit.board.store.density(row.name, begin, end, buckets)
+    return ApiAnswer({"from": begin, "to": end, "counts": list(counts)})
+
+
+def stats(visit: Visit) -> ApiAnswer:
+    """Return the statistics of a session, as `tildone stats --json` does; times are in milliseconds."""
+    store, row = visit.board.store, visit.board.row(visit.key)
+    head = store.session_head(row.name).head
+    events = by_id(store.events(row.name))
+    found = session_stats(branch(events, head), now(), labels(events.values()))
+    # The times of the whole API are numbers.
+    data = stats_data(found, lambda at: at) if found else dict(NO_STATS)  # type: ignore[arg-type, return-value]  # see above
+    return ApiAnswer({"key": visit.board.keys.key(row.name), "title": row.title, **data})
+
+
+def markdown(visit: Visit) -> ApiAnswer:
+    """Return the plan as a Markdown checklist."""
+    plan = visit.board.state(visit.board.row(visit.key).name).plan
+    return ApiAnswer(lossless_checklist(plan, escaped=True).encode("utf-8", "replace"))
+
+
+def archived(visit: Visit) -> ApiAnswer:
+    """Return the session with its whole history, as `tildone export --as json` does."""
+    store, row = visit.board.store, visit.board.row(visit.key)
+    head = store.session_head(row.name)
+    return ApiAnswer(archive.write(Archive(row.name, head, tuple(store.events(row.name)))).encode())
+
+
+def _tag(visit: Visit, row: SessionRow) -> str:
+    """Return the tag of all that an answer about a session shows: its head, and who is at work on it."""
+    shown = json_bytes([visit.board.row_data(row), [need.id for need in row.needs]])
+    return f'"{row.head or "empty"}.{zlib.crc32(shown):08x}"'

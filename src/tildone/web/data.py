@@ -1,0 +1,169 @@
+"""What the board sends, as JSON data. `docs/reference/board-api.md` documents the fields.
+
+Texts are sent as they are stored: pages show them as text, and JSON in ASCII hides nothing. Times are in milliseconds.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
+
+from tildone.core.plan import Plan
+from tildone.history.timeline import HeadRelation, TimelineRow
+from tildone.log.events import Actor, DirectiveSet, Event, Labelled, Nudged, PlanChanged, Tripped
+from tildone.log.needs import Need
+from tildone.log.presence import Presence
+from tildone.overview.rows import SessionRow
+from tildone.views.session_state import SessionWord
+
+Data = dict[str, object]
+Key = Callable[[str], str]
+
+KINDS = {Nudged: "nudge", Tripped: "letgo", Labelled: "label", DirectiveSet: "directive"}
+
+
+def row_data(row: SessionRow, key: Key) -> Data:
+    """Return a session as a card shows it."""
+    return {
+        "key": key(row.name),
+        "name": row.name,
+        "title": row.title,
+        "where": place(row.name),
+        "head": row.head,
+        "state": row.word.value,
+        "why": row.why or None,
+        "closed": row.closed,
+        "total": row.total,
+        "strip": row.strip,
+        "doing": row.doing or None,
+        "agents": [agent_data(agent) for agent in row.agents],
+        "nudges": [row.nudges, row.nudge_limit],
+        "tokens": row.tokens,
+        "cost": row.cost,
+        "updated": row.updated,
+        "created": row.created,
+        "events": row.events,
+        "needs": len(row.needs),
+    }
+
+
+def place(name: str) -> str:
+    """Return where a session is: the folder above that of its project, with `~` for the home folder; else empty."""
+    if not os.path.isabs(name):
+        return ""
+    folder, home = os.path.dirname(name), os.path.expanduser("~")
+    return f"~{folder[len(home) :]}" if folder == home or folder.startswith(home + os.sep) else folder
+
+
+def agent_data(agent: Presence) -> Data:
+    """Return an agent at work."""
+    return {
+        "agent": agent.agent,
+        "host": agent.host,
+        "on": agent.machine,
+        "model": agent.model,
+        "doing": agent.doing,
+        "since": agent.since,
+        "why": agent.why,
+        "tokens": agent.tokens,
+        "cost": agent.cost,
+        "beat": agent.beat,
+    }
+
+
+def counts_data(counts: Mapping[SessionWord, int]) -> Data:
+    """Return how many sessions are in each state, and in all."""
+    return {"all": sum(counts.values()), **{word.value: count for word, count in counts.items()}}
+
+
+def needs_data(
+    needs: Iterable[Need], waiting: Iterable[SessionRow], rows: Callable[[str], SessionRow | None], key: Key
+) -> Data:
+    """Return the open questions, the oldest first, then the sessions that wait for a person without a question."""
+    opened = [need_data(need, rows(need.session), key) for need in needs]
+    opened += [_waiting_data(row, key) for row in waiting if not row.needs]
+    return {"open": opened, "count": len(opened)}
+
+
+def need_data(need: Need, row: SessionRow | None, key: Key) -> Data:
+    """Return a question of an agent. `row` is its session, if it is known."""
+    agents = [agent for agent in row.agents if agent.agent == need.agent] if row else []
+    return {
+        "id": need.id,
+        "key": key(need.session),
+        "name": row.title if row else need.session,
+        "kind": need.kind,
+        "text": need.text,
+        "options": list(need.options),
+        "since": need.since,
+        "agent": agent_data(agents[0]) if agents else {"agent": need.agent, "host": need.agent.partition(":")[0]},
+        "detail": need.detail,
+    }
+
+
+def _waiting_data(row: SessionRow, key: Key) -> Data:
+    """Return a session that waits without a question. `at` is the position of the blocked task that `text` is about."""
+    agent = agent_data(row.agents[0]) if row.agents else None
+    is_blocked = row.why.startswith("waits: ")
+    return {
+        "id": None,
+        "key": key(row.name),
+        "name": row.title,
+        "kind": "waits",
+        "text": row.why,
+        "options": [],
+        "since": row.updated,
+        "agent": agent,
+        "detail": "all that is left is blocked" if is_blocked else "",
+        "head": row.head,
+        "at": row.strip.replace(" ", "").find("b") if is_blocked else None,
+    }
+
+
+def plan_data(plan: Plan, worked: Mapping[int, int | None] | None = None) -> Data:
+    """Return a plan. `worked` are the milliseconds for which tasks were in progress, by number."""
+    times = worked or {}
+    return {
+        "phases": [
+            {
+                "name": phase.name,
+                "tasks": [
+                    {
+                        "number": task.number,
+                        "text": task.text,
+                        "status": task.status.value,
+                        "notes": list(task.notes),
+                        "from_user": task.from_user,
+                        "source": task.source,
+                        "worked": times.get(task.number),
+                    }
+                    for task in phase.tasks
+                ],
+            }
+            for phase in plan.phases
+        ]
+    }
+
+
+def history_data(events: Sequence[Event], rows: Sequence[TimelineRow]) -> list[Data]:
+    """Return events with what they did, in the order given."""
+    return [_event_data(event, row) for event, row in zip(events, rows, strict=True)]
+
+
+def _event_data(event: Event, row: TimelineRow) -> Data:
+    fact = event.fact
+    kind = KINDS.get(type(fact), "person" if event.actor is Actor.USER else "change")
+    return {
+        "id": event.id,
+        "parent": event.parent,
+        "at": event.at,
+        "who": event.actor.value,
+        "by": event.author.name or None,
+        "agent": event.author.agent or None,
+        "kind": kind,
+        "what": list(row.what),
+        "took": list(row.durations),
+        "label": row.label,
+        "tool": fact.call.tool if isinstance(fact, PlanChanged) and fact.call else None,
+        "head": row.mark is HeadRelation.HEAD,
+    }

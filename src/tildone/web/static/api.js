@@ -1,0 +1,69 @@
+// Requests to the board's own server. Each carries the key from localStorage; the cookie goes along by itself.
+import { set } from "./state.js";
+
+export const BASE = document.documentElement.dataset.base || "";
+const KEY = `tildone-key:${BASE}`;
+
+export const keep = (key) => localStorage.setItem(KEY, key);
+export const forget = () => localStorage.removeItem(KEY);
+export const headers = (more) => ({ "X-Tildone-Key": localStorage.getItem(KEY) || "", ...more });
+
+export class Refused extends Error {
+  constructor(status, body) {
+    super(body.error || `The board answered ${status}.`);
+    this.status = status;
+    this.body = body;
+    this.hint = body.hint || "";
+  }
+}
+
+// What can go wrong without an answer: the server is away. Drafts stay where they are.
+export class Away extends Error {
+  constructor() {
+    super("The board does not answer. Nothing is lost: try again when it is back.");
+    this.status = 0;
+    this.body = {};
+    this.hint = "";
+  }
+}
+
+const kept = new Map();
+
+// GET, revalidated by its ETag: an unchanged answer is the same object as before.
+export async function read(path, { signal } = {}) {
+  const known = kept.get(path);
+  const response = await send(path, { headers: headers(known && { "If-None-Match": known.tag }), signal });
+  if (response.status === 304 && known) return known.body;
+  const body = await answer(response);
+  const tag = response.headers.get("ETag");
+  body.seq = response.headers.get("X-Tildone-Seq") || body.seq;
+  if (tag) kept.set(path, { tag, body });
+  if (body.user) set("user", body.user);
+  if (kept.size > 40) kept.delete(kept.keys().next().value);
+  return body;
+}
+
+// POST. `head` is what the person saw; a repeated request with the same `once` has the same answer.
+export async function write(path, body, { head, once = unique() } = {}) {
+  const more = { "Content-Type": "application/json", "Idempotency-Key": once };
+  if (head) more["If-Match"] = `"${head}"`;
+  return answer(await send(path, { method: "POST", headers: headers(more), body: JSON.stringify(body) }));
+}
+
+export const unique = () => Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, "0")).join("");
+
+async function send(path, options) {
+  try {
+    return await fetch(`${BASE}${path}`, { credentials: "same-origin", cache: "no-store", redirect: "error", ...options });
+  } catch (error) {
+    if (error.name === "AbortError") throw error;
+    throw new Away();
+  }
+}
+
+async function answer(response) {
+  const body = await response.json().catch(() => ({}));
+  if (response.ok) return body;
+  if (response.status === 401) set("signed-out", true);
+  throw new Refused(response.status, body);
+}

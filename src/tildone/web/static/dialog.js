@@ -1,0 +1,53 @@
+// Dialogs on <dialog>: modal, closed by Esc, focus returns to where it was. On a phone they are sheets from below.
+import { el, fill } from "./el.js";
+
+// Resolves with what a button gave, or null. `build(close)` returns the content; its first [autofocus] gets the focus.
+export function dialog(title, build, { kind = "" } = {}) {
+  return new Promise((resolve) => {
+    const before = document.activeElement;
+    const box = el("dialog", { class: `dialog ${kind}`, "aria-labelledby": "dialog-title" });
+    let result = null;
+    const close = (value) => {
+      result = value ?? null;
+      box.close();
+    };
+    box.append(el("h2", { id: "dialog-title" }, title), ...[build(close)].flat());
+    box.addEventListener("close", () => {
+      box.remove();
+      if (before && before.isConnected) before.focus({ preventScroll: true });
+      resolve(result);
+    });
+    box.addEventListener("click", (event) => event.target === box && box.close());
+    document.body.append(box);
+    box.showModal();
+    (box.querySelector("[autofocus]") || box.querySelector("input, textarea, button"))?.focus();
+  });
+}
+
+export const actions = (...buttons) => el("div", { class: "dialog-actions" }, buttons);
+
+export const button = (label, act, props) => el("button", { type: "button", class: "btn", ...props, on: { click: act } }, label);
+
+// Asks with a sentence and what would happen; resolves with true or null.
+export const confirm = (title, words, verb) =>
+  dialog(title, (close) => [
+    el("div", { class: "dialog-body" }, [words].flat().map((each) => el("p", {}, each))),
+    actions(button("Cancel", () => close(null), { class: "btn plain" }), button(verb, () => close(true), { class: "btn main", autofocus: true })),
+  ]);
+
+// Asks for a text; resolves with it, or null.
+export const ask = (title, label, { value = "", verb = "Save", hint = "" } = {}) =>
+  dialog(title, (close) => {
+    const field = el("textarea", { rows: 2, value, "aria-label": label, autofocus: true, placeholder: label });
+    const fault = el("p", { class: "bad", role: "alert" });
+    const send = () => (field.value.trim() ? close(field.value.trim()) : fill(fault, "Say something first."));
+    field.addEventListener("keydown", (event) => {
+      if (event.key !== "Enter" || event.shiftKey || event.isComposing) return;
+      event.preventDefault();
+      send();
+    });
+    return [
+      el("div", { class: "dialog-body" }, hint && el("p", { class: "dim" }, hint), field, fault),
+      actions(button("Cancel", () => close(null), { class: "btn plain" }), button(verb, send, { class: "btn main" })),
+    ];
+  });

@@ -1,0 +1,93 @@
+// What needs a person: each with its question and its answers in place. The first answer wins.
+import { el, say, harmless, icon, fill, brief } from "./el.js";
+import { since, ago, spoken } from "./time.js";
+import { BASE, write } from "./api.js";
+import { dialog, ask, actions, button } from "./dialog.js";
+import { toast } from "./toast.js";
+import { agentName } from "./card.js";
+
+const LABELS = { once: "Allow once", session: "Always here", always: "Always here", yes: "Yes", no: "Deny", deny: "Deny", allow: "Allow" };
+const HARSH = new Set(["no", "deny"]);
+
+export const answerLabel = (need, option) => (need.kind === "confirm" && option === "no" ? "No" : LABELS[option] || option);
+
+// A session that needs a person without an open question offers what the page can do: unblock its task, or open it.
+export function needRow(need, { readonly, focus } = {}) {
+  const li = el("li", { class: "need", tabindex: focus ? 0 : -1, "data-need": need.id || need.key });
+  const fault = el("p", { class: "fault", role: "alert", hidden: true });
+  const say_no = (text) => { fault.hidden = !text; fill(fault, text ? brief(text) : ""); };
+  const by = el("p", { class: "by dim" }, el("a", { href: `${BASE}/s/${need.key}` }, el("b", {}, brief(need.name, 120))), details(need));
+  fill(li, icon("needs"), el("div", { class: "words" }, by, question(need)), el("div", { class: "answers" }, readonly ? [] : buttons(need, li, say_no)), fault);
+  return li;
+}
+
+function details(need) {
+  const when = since(el("time"), need.since, (at) => (need.id ? `asked ${ago(at)}` : ago(at)));
+  return [" · ", [agentName(need.agent)].filter(Boolean).map((name) => [brief(name), " · "]), need.detail ? [brief(need.detail, 200), " · "] : [], when];
+}
+
+function question(need) {
+  const text = harmless(need.text, { lines: true });
+  if (need.kind === "command" || need.kind === "change") {
+    const long = text.length > 90 || text.includes("\n");
+    const lead = need.kind === "command" ? "May I run " : "May I change ";
+    return el("div", { class: "text" }, lead, el("pre", { class: long ? "long" : "", dir: "ltr", tabindex: long ? 0 : false, "aria-label": long ? "What it asks for" : false }, el("bdi", {}, text)));
+  }
+  if (need.id) return el("p", { class: "text" }, "“", say(need.text), "”");
+  return el("p", { class: "text" }, blocked(need) ? ["Waits for: “", say(need.text.replace(/^waits: /, "")), "”"] : say(need.text));
+}
+
+const blocked = (need) => !need.id && need.at !== null;
+
+function buttons(need, li, fault) {
+  const send = async (request, told) => {
+    for (const each of li.querySelectorAll("button")) each.disabled = true;
+    fault("");
+    try {
+      const answer = await request();
+      li.classList.add("gone");
+      told(answer);
+    } catch (error) {
+      for (const each of li.querySelectorAll("button")) each.disabled = false;
+      fault(error.status === 409 ? taken(error.body) || error.message : `${error.message} ${error.hint}`);
+    }
+  };
+  const reply = (answer, label) => send(() => write(`/api/needs/${encodeURIComponent(need.id)}`, { answer }), () => toast(`${label}: ${need.name}`));
+  if (blocked(need)) return [button("Unblock", () => send(() => unblock(need), (answer) => toast(`Unblocked: ${need.name}`, { action: "Undo", act: () => undo(need, answer) })), { class: "btn soft" })];
+  if (!need.id) return [el("a", { class: "btn soft", href: `${BASE}/s/${need.key}` }, "Open")];
+  if (need.kind === "input" || !(need.options || []).length)
+    return [button("Answer", async () => {
+      const text = await ask(`Answer ${harmless(need.name)}`, "Your answer", { verb: "Send", hint: harmless(need.text).slice(0, 2000) });
+      if (text) reply(text, "Answered");
+    }, { class: "btn soft" })];
+  return need.options.map((option, index) =>
+    button(harmless(answerLabel(need, option)).slice(0, 80), () => reply(option, answerLabel(need, option)), { class: index === 0 && !HARSH.has(option) ? "btn soft" : "btn", "data-answer": option }));
+}
+
+const unblock = (need) => write(`/api/s/${need.key}/ops`, { ops: [{ op: "mark", at: [need.at], status: "pending" }] }, { head: need.head });
+
+const undo = (need, { event, head }) => write(`/api/s/${need.key}/undo`, { event }, { head }).catch((error) => toast(error.message, { bad: true }));
+
+function taken(body) {
+  if (body.clash) return "The task has changed meanwhile.";
+  if (!body.answer) return "";
+  const when = body.at ? ` ${spoken(Date.now() - body.at)} ago` : "";
+  return `${body.by || "Somebody"} answered it${when}: ${LABELS[body.answer] || body.answer}.`;
+}
+
+let agreed = false;
+
+// `y` and `d` on a focused need; the first use asks, because single keys are hit by accident.
+export async function answerByKey(li, key) {
+  const choice = [...li.querySelectorAll("[data-answer]")];
+  const target = key === "y" ? choice.find((each) => each.dataset.answer === "once") || choice.find((each) => !HARSH.has(each.dataset.answer)) : choice.find((each) => HARSH.has(each.dataset.answer));
+  if (!target) return;
+  if (!agreed) {
+    agreed = await dialog("Answer with one key?", (close) => [
+      el("div", { class: "dialog-body" }, el("p", {}, `${key} means “${target.textContent}”. You are asked this once.`), el("p", { class: "q" }, li.querySelector(".text").textContent)),
+      actions(button("Cancel", () => close(null), { class: "btn plain" }), button(target.textContent, () => close(true), { class: "btn main", autofocus: true })),
+    ]);
+    if (!agreed) return;
+  }
+  target.click();
+}

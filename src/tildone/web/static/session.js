@@ -1,0 +1,287 @@
+// One session: plan, lanes, scrubber, now, what happened. ?at=EVENT is a moment, &vs=EVENT compares it with another one, or with now.
+import { el, fill, icon, brief, harmless } from "./el.js";
+import { BASE, read } from "./api.js";
+import { on, get } from "./state.js";
+import { PlanView } from "./plan.js";
+import { Scrub } from "./scrub.js";
+import { scaleOf, gridLines, hatch } from "./lanes.js";
+import { strip } from "./strip.js";
+import { pill } from "./card.js";
+import { needRow } from "./needs.js";
+import { eventRow, gone } from "./log.js";
+import { clock, spoken, plural } from "./time.js";
+import { edits } from "./edits.js";
+import { tell } from "./toast.js";
+import { compareWith, sinceWords } from "./past.js";
+import { drawNow, estimateLine } from "./now.js";
+import { points } from "./points.js";
+
+export function sessionPage({ main, key, query, go, watch, readonly, letters }) {
+  const node = (tag, cls, props) => el(tag, { class: cls, ...props });
+  const header = node("div", "s-head");
+  const area = node("div", "plan-area");
+  const lines = el("svg", { class: "lane-grid", "aria-hidden": "true" });
+  const head_line = node("div", "headline");
+  const banner = node("div", "banner", { hidden: true });
+  const needs = node("ul", "asks in-session panel", { "aria-label": "Needs you", hidden: true });
+  const now = node("div", "now panel");
+  const events = node("ol", "events");
+  const eventCount = el("span", { class: "dim" });
+  const bodyBox = node("div", "s-body");
+  const title = el("h1", { tabindex: -1 });
+  const model = { session: null, known: new Map(), rows: [], points: [], scale: null, view: [0, 1], index: null, past: null, frozen: null };
+  let failed = false;
+
+  const work = edits({ key, model, redraw: (own) => draw(own), readonly, letters, accept });
+  const plan = new PlanView({ act: work.act, drafts: work.drafts, readonly });
+  work.plan = plan;
+  const scrub = new Scrub({ move, zoom });
+  area.append(lines, plan.node, head_line);
+  const body = node("div", "s-main");
+  body.append(banner, needs, area, scrub.node);
+  const side = el("aside", { class: "s-side", "aria-label": "Now and what happened" }, now,
+    el("section", { "aria-labelledby": "happened" }, el("div", { class: "side-head" }, el("h2", { id: "happened" }, "What happened"), el("a", { href: `${BASE}/s/${key}/log` }, eventCount)), events));
+  bodyBox.append(body, side);
+
+  // Nothing is drawn for what takes less than 300 ms.
+  const slow = setTimeout(() => model.session || fill(main, el("div", { class: "page bars", role: "status", "aria-label": "Loading" }, el("i"), el("i"))), 300);
+
+  async function load() {
+    try {
+      const got = await read(`/api/s/${key}`);
+      const first = !model.session || failed;
+      failed = false;
+      if (first) fill(main, hatch(), el("div", { class: "session" }, header, bodyBox));
+      accept(got);
+      if (first && query.get("at")) await moveTo(query.get("at"));
+      if (first && model.past && query.get("vs")) compareWith(query.get("vs"), key, model).catch((error) => work.fault(error.message));
+      if (first && location.hash) document.querySelector(location.hash.replace(/[^#\w]/g, ""))?.scrollIntoView({ block: "center" });
+    } catch (error) {
+      if (error.status !== 404 && model.session) return;
+      failed = true;
+      gone(main, error);
+    }
+  }
+
+  // The newest state of the session, from a snapshot, a frame or the answer to an edit.
+  function accept(got, own = false) {
+    const before = model.session;
+    model.session = { ...before, ...got };
+    if (got.history) learn(got.history.rows, got.history.rows.at(-1));
+    if (before && before.closed !== undefined && got.closed > before.closed) tell(`${plural(got.closed - before.closed, "task")} done, ${got.total - got.closed} left`);
+    draw(own);
+  }
+
+  // All events that are known, as the branch that ends with `last`: newer ones come by themselves, older ones on demand.
+  function learn(rows, last) {
+    for (const row of rows) model.known.set(row.id, row);
+    model.rows = [];
+    for (let row = last; row; row = model.known.get(row.parent)) model.rows.push(row);
+    model.rows.reverse();
+    model.points = points(model.rows, model.session);
+  }
+
+  async function older() {
+    const [first] = model.rows;
+    if (!first.parent || model.asked === first.parent) return;
+    model.asked = first.parent;
+    const page = await read(`/api/s/${key}/history?before=${first.parent}&limit=200`).catch(() => null);
+    model.asked = null;
+    if (!page) return;
+    const count = model.points.length;
+    learn(page.rows, model.rows.at(-1));
+    if (model.index !== null) model.index += model.points.length - count;
+    if (model.frozen) model.frozen.times = model.points.map((point) => point.at);
+    draw(true);
+  }
+
+  function draw(own = false) {
+    if (!model.session || failed) return;
+    drawHead();
+    layout(own);
+    drawNow(now, model.session);
+    drawEvents();
+    drawNeeds();
+  }
+
+  const working = () => Boolean((model.session.agents || []).length) || ["working", "stuck"].includes(model.session.state);
+
+  function layout(own = false) {
+    const width = Math.max(60, scrub.chart.clientWidth || lines.clientWidth || 600);
+    const times = model.frozen ? model.frozen.times : model.points.map((point) => point.at);
+    const end = model.frozen ? model.frozen.end : working() ? Date.now() : times[times.length - 1] || Date.now();
+    const busy = Object.values(model.session.lanes || {}).flat().filter((each) => each[2] !== "blocked");
+    model.scale = scaleOf(times, Math.max(end, times[times.length - 1] || 0), width, { view: model.view, busy });
+    const { session, scale, past, index } = model;
+    gridLines(lines, scale);
+    const x = index === null ? scale.x(scale.end) : scale.x(model.points[index].at);
+    head_line.style.setProperty("left", `calc(var(--tasks) + ${x.toFixed(1)}px)`);
+    head_line.hidden = model.points.length < 1;
+    body.classList.toggle("past", Boolean(past));
+    const shown = past ? past.phases : session.plan.phases;
+    plan.set({ phases: shown, lanes: session.lanes, scale, past: past && past.words, until: past ? x : null, pending: past ? null : work.pending }, own);
+    scrub.set({ points: model.points, steps: session.open || [], scale, index, estimate: session.estimate && session.estimate.at, live: working() });
+    const point = index === null ? null : model.points[index];
+    const all = session.plan.phases.flatMap((phase) => phase.tasks);
+    const open = all.filter((task) => !["completed", "abandoned"].includes(task.status)).length;
+    scrub.say(point ? { open: point.open, total: point.total, at: point.at, line: `${point.total - point.open} were closed, ${spoken(Date.now() - point.at)} ago` } : { open, total: all.length, line: estimateLine(session) });
+    drawBanner();
+  }
+
+  function drawHead() {
+    const { session } = model;
+    document.title = `${harmless(session.title || session.name).slice(0, 80)} · tildone`;
+    if (title.textContent !== harmless(session.title || session.name)) fill(title, brief(session.title || session.name, 200));
+    const act = (label, symbol, run, props) => el("button", { type: "button", class: "btn", "aria-label": label, ...props, on: { click: run } }, icon(symbol), el("span", {}, label));
+    const directive = session.state === "paused" || session.state === "stopped" ? "go" : "pause";
+    const print = JSON.stringify([session.where, session.state, session.why, session.strip, session.can_undo, session.can_redo, session.directive, (session.needs || []).length]);
+    if (header.print === print) return;
+    header.print = print;
+    const held = header.contains(document.activeElement) ? document.activeElement.getAttribute("aria-label") : null;
+    fill(header,
+      el("p", { class: "crumbs" }, el("a", { href: `${BASE}/` }, "Sessions"), " / ", brief(session.name, 200)),
+      el("div", { class: "s-title" }, title, pill(session.state), ["paused", "stopped", "let go", "stuck", "needs you"].includes(session.state) && session.why && !(session.needs || []).length && el("span", { class: "why" }, brief(session.why, 160)),
+        el("div", { class: "push" },
+          !readonly && act("Undo", "undo", () => work.undo(), { disabled: session.can_undo === false }),
+          el("a", { class: "btn", href: `${BASE}/s/${key}.md`, download: true, "aria-label": "Markdown", on: { click: (event) => { event.preventDefault(); work.download(); } } }, icon("down"), el("span", {}, "Markdown")),
+          !readonly && act(directive === "go" ? "Resume" : "Pause", directive === "go" ? "play" : "pause", () => work.steer(directive)),
+          !readonly && session.state !== "stopped" && act("Stop", "stop", () => work.steer("stop")))),
+      strip(session.strip || "", { tall: true }));
+    if (held) [...header.querySelectorAll("button")].find((each) => each.getAttribute("aria-label") === held)?.focus();
+  }
+
+  function drawEvents() {
+    const newest = model.rows.slice(-60).reverse();
+    const at = model.index === null ? null : model.points[model.index].id;
+    const print = JSON.stringify([newest.map((row) => row.id), at, model.session.head]);
+    if (events.print === print) return;
+    events.print = print;
+    // What is there stays where it is, with focus and selection; newer events come before it.
+    const known = new Map([...events.children].map((li) => [li.dataset.id, li]));
+    const fresh = newest.filter((row) => !known.has(row.id)).map((row) => eventRow(row, { go: () => moveTo(row.id) }));
+    events.prepend(...fresh);
+    const wanted = new Map(newest.map((row) => [row.id, row]));
+    for (const li of [...events.children]) {
+      if (!wanted.has(li.dataset.id)) li.remove();
+      else li.classList.toggle("on", li.dataset.id === at);
+    }
+    fill(eventCount, plural(model.session.events ?? model.rows.length, "event"));
+  }
+
+  function drawNeeds() {
+    const mine = ((get("needs") || {}).open || []).filter((need) => need.key === key && need.id);
+    const print = JSON.stringify(mine);
+    if (needs.print === print) return;
+    needs.print = print;
+    needs.hidden = !mine.length;
+    fill(needs, mine.map((need, index) => needRow(need, { readonly, focus: index === 0 })));
+  }
+
+  // The playhead moved; what is shown follows at once, the address when it rests.
+  async function move(index, resting) {
+    if (index === null) return toNow(resting);
+    if (!model.frozen) model.frozen = { times: model.points.map((point) => point.at), end: working() ? Date.now() : model.points[model.points.length - 1].at };
+    model.index = index;
+    const point = model.points[index];
+    model.wanted = point.id;
+    if (resting) history.replaceState(null, "", `${BASE}/s/${key}?at=${point.id}`);
+    if (index === 0) older();
+    if (model.past) layout(true);
+    try {
+      const then = await read(`/api/s/${key}/at/${point.id}`);
+      if (model.wanted !== point.id) return undefined;
+      model.past = sinceWords(then.plan, model.session.plan, point);
+      draw(true);
+    } catch (error) {
+      work.fault(error.message);
+      toNow(true);
+    }
+    return undefined;
+  }
+
+  function moveTo(id) {
+    const index = model.points.findIndex((point) => point.id === id);
+    if (index < 0) return work.fault("That moment is not in this history.");
+    return index === model.points.length - 1 ? toNow(true) : move(index, true);
+  }
+
+  function toNow(resting) {
+    Object.assign(model, { index: null, past: null, frozen: null, wanted: null });
+    if (resting) history.replaceState(null, "", `${BASE}/s/${key}`);
+    draw(true);
+  }
+
+  function drawBanner() {
+    const { past, index } = model;
+    banner.hidden = !past;
+    if (!past) { banner.print = ""; return; }
+    const point = model.points[index];
+    const print = `${point.id} ${past.changed}`;
+    if (banner.print === print) return;
+    banner.print = print;
+    const held = banner.contains(document.activeElement) && document.activeElement.textContent;
+    fill(banner, icon("undo"), el("p", {}, el("b", {}, `${clock(point.at)}, ${spoken(Date.now() - point.at)} ago.`), ` ${past.changed ? `${plural(past.changed, "task has", "tasks have")} changed since.` : "No task has changed since."}`),
+      el("div", { class: "push" }, el("button", { type: "button", class: "btn plain", on: { click: () => toNow(true) } }, "Back to now ", el("kbd", { "aria-hidden": "true" }, "Esc")),
+        el("button", { type: "button", class: "btn", on: { click: () => compareWith(model.session.head, key, model) } }, "Compare"),
+        !readonly && el("button", { type: "button", class: "btn", on: { click: restore } }, "Restore this")));
+    if (held) [...banner.querySelectorAll("button")].find((each) => each.textContent === held)?.focus();
+  }
+
+  async function restore() {
+    const { past } = model;
+    if (!past || !(await work.agreed(past))) return;
+    toNow(true);
+    work.restore(past.point);
+  }
+
+  function zoom({ by, around, from, to }) {
+    const [left, right] = model.view;
+    const width = model.scale.width;
+    const share = (px) => left + (px / width) * (right - left);
+    if (from !== undefined) model.view = [share(from), share(to)];
+    else if (!by) model.view = [0, 1];
+    else {
+      const middle = share(around);
+      const next = [middle - (middle - left) * by, middle + (right - middle) * by];
+      model.view = next[1] - next[0] >= 1 ? [0, 1] : [Math.max(0, next[0]), Math.min(1, next[1])];
+    }
+    if (model.view[1] - model.view[0] < 0.01) model.view = [model.view[0], model.view[0] + 0.01];
+    layout(true);
+  }
+
+  const sizes = new ResizeObserver(() => model.session && !failed && layout());
+  sizes.observe(scrub.chart);
+  const minute = setInterval(() => !document.hidden && model.session && working() && !model.past && !scrub.held && layout(), 30000);
+  const ends = [on("needs", () => model.session && !failed && drawNeeds())];
+  watch([`session:${key}`, "needs"]);
+  load();
+
+  return {
+    end() { clearTimeout(slow); sizes.disconnect(); clearInterval(minute); for (const each of ends) each(); },
+    frame(frame) {
+      if (frame.event === "open" || frame.event === "reset") load();
+      if (!frame.data || frame.data.key !== key || failed) return;
+      if (frame.event === "plan" || frame.event === "session" || frame.event === "gone") load();
+      if (frame.event === "presence" && model.session) accept({ ...frame.data, agents: frame.data.agents || (model.session.agents || []).map((each, index) => (index ? each : { ...each, doing: frame.data.doing, since: frame.data.since })) });
+    },
+    commands: () => (readonly || !model.session ? [] : [
+      { label: "Undo", hint: "z", act: () => work.undo() },
+      { label: "Redo", hint: "shift+z", act: () => work.redo() },
+      { label: "Add a task", hint: "a", act: () => plan.field.focus() },
+      { label: "Pause or resume", hint: "p", act: () => work.steer(["paused", "stopped"].includes(model.session.state) ? "go" : "pause") },
+      { label: "Markdown", act: () => work.download() },
+      { label: "History", act: () => go(`${BASE}/s/${key}/log`) },
+      { label: "Statistics of this session", act: () => go(`${BASE}/s/${key}/stats`) },
+    ]),
+    keys: {
+      Escape: () => model.past && toNow(true),
+      a: () => !readonly && !model.past && plan.field.focus(),
+      z: () => readonly || work.undo(),
+      Z: () => readonly || work.redo(),
+      p: () => readonly || work.steer(["paused", "stopped"].includes(model.session.state) ? "go" : "pause"),
+      r: () => !readonly && model.past && restore(),
+      j: () => plan.focusRow(plan.list.querySelector('[data-part="sign"][tabindex="0"]')?.closest("li")),
+      k: () => plan.focusRow(plan.list.querySelector('[data-part="sign"][tabindex="0"]')?.closest("li")),
+    },
+  };
+}

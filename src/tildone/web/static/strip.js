@@ -1,0 +1,57 @@
+// The strip: one cell for each task, a gap between phases. `text` is "dd dddax .b. ..".
+import { el } from "./el.js";
+
+const NAMES = { d: "closed", x: "closed", a: "in progress", b: "blocked", ".": "open" };
+const MAX_CELLS = 120;
+
+export function stripLabel(text) {
+  const count = (signs) => [...text].filter((sign) => signs.includes(sign)).length;
+  const total = [...text].filter((sign) => NAMES[sign]).length;
+  if (!total) return "No tasks";
+  const parts = [`${count("dx")} of ${total} closed`];
+  if (count("a")) parts.push(`${count("a")} in progress`);
+  if (count("b")) parts.push(`${count("b")} blocked`);
+  return parts.join(", ");
+}
+
+// Neighbouring tasks of equal status share a cell when there are too many; an active or blocked one never disappears.
+export function cells(text, most = MAX_CELLS) {
+  const runs = [];
+  for (const sign of text) {
+    const last = runs[runs.length - 1];
+    if (last && last.sign === sign && sign !== " ") last.size += 1;
+    else runs.push({ sign, size: 1 });
+  }
+  const total = [...text].filter((sign) => sign !== " ").length;
+  const scale = total > most ? total / most : 1;
+  const out = [];
+  for (const { sign, size } of runs) {
+    if (sign === " ") out.push({ sign, size: 1 });
+    else {
+      const cellCount = Math.max(1, Math.round(size / scale));
+      for (let i = 0; i < cellCount; i += 1) out.push({ sign, size: size / cellCount });
+    }
+  }
+  return out.length > most * 3 ? merged(out, most) : out;
+}
+
+function merged(all, most) {
+  const each = Math.ceil(all.length / most);
+  const out = [];
+  for (let at = 0; at < all.length; at += each) {
+    const signs = all.slice(at, at + each).map((cell) => cell.sign);
+    const sign = ["a", "b"].find((one) => signs.includes(one)) || signs.find((one) => one !== " ") || " ";
+    out.push({ sign, size: signs.length });
+  }
+  return out;
+}
+
+export function strip(text, { most = MAX_CELLS, tall = false } = {}) {
+  const finished = text.length > 0 && !/[ab.]/.test(text);
+  const node = el("div", { class: `strip${tall ? " tall" : ""}${finished ? " finished" : ""}`, role: "img", "aria-label": stripLabel(text) });
+  for (const { sign, size } of cells(text, most)) {
+    const name = { d: "d", x: "x", a: "a", b: "b", " ": "gap" }[sign] || "p";
+    node.append(el("i", { class: name, style: sign === " " ? {} : { "flex-grow": size } }));
+  }
+  return node;
+}

@@ -1,0 +1,39 @@
+// Short messages at the lower edge, and the two live regions that screen readers hear.
+import { el, brief, fill } from "./el.js";
+
+const box = el("div", { class: "toasts" });
+const status = el("div", { class: "sr", role: "status" });
+const alarm = el("div", { class: "sr", role: "alert" });
+document.body.append(box, status, alarm);
+
+const SHOWN_MS = 8000;
+const STATUS_EVERY_MS = 5000;
+
+export function toast(text, { action, act, bad = false } = {}) {
+  const node = el("div", { class: `toast${bad ? " bad" : ""}` }, el("span", { class: "t" }, brief(text)));
+  const end = () => node.remove();
+  if (action) {
+    const run = () => { end(); act(); };
+    node.append(el("button", { type: "button", class: "btn soft", on: { click: run } }, action));
+  }
+  node.append(el("button", { type: "button", class: "icon", "aria-label": "Dismiss", on: { click: end } }, "×"));
+  fill(box, node);
+  if (bad) tell(text, true);
+  else tell(text);
+  let timer = setTimeout(end, SHOWN_MS);
+  // Nobody is hurried: what is being read or focused stays.
+  node.addEventListener("pointerenter", () => clearTimeout(timer));
+  node.addEventListener("pointerleave", () => { timer = setTimeout(end, SHOWN_MS); });
+  node.addEventListener("focusin", () => clearTimeout(timer));
+  return node;
+}
+
+let last = 0;
+let waiting = null;
+
+// At most one sentence in 5 s; the newest wins.
+export function tell(text, urgent = false) {
+  if (urgent) return fill(alarm, brief(text));
+  clearTimeout(waiting);
+  waiting = setTimeout(() => { last = Date.now(); fill(status, brief(text)); }, Math.max(0, last + STATUS_EVERY_MS - Date.now()));
+}

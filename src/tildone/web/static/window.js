@@ -1,0 +1,75 @@
+// A window over many items: only what is near the viewport is in the document. All items have the same height.
+
+const OVERSCAN = 1;
+
+// draw(index, node) returns the node of an item, given the one it had before; reach() is called near the end.
+export class Window {
+  constructor(list, { height, gap, columns, draw, reach }) {
+    Object.assign(this, { list, height, gap, columns, draw, reach, count: 0, nodes: new Map(), keyOf: (index) => index });
+    this.paint = this.paint.bind(this);
+    this.later = () => { this.frame ||= requestAnimationFrame(this.paint); };
+    addEventListener("scroll", this.later, { passive: true });
+    this.sizes = new ResizeObserver(this.later);
+    this.sizes.observe(list);
+  }
+
+  end() {
+    removeEventListener("scroll", this.later);
+    this.sizes.disconnect();
+    this.count = 0;
+  }
+
+  resize(count, keyOf) {
+    this.count = count;
+    this.keyOf = keyOf;
+    this.paint();
+  }
+
+  place(index) {
+    const columns = this.columns(this.list.clientWidth);
+    return { columns, row: Math.floor(index / columns), column: index % columns };
+  }
+
+  // Brings an item into view and returns its node.
+  show(index) {
+    const { row } = this.place(index);
+    const top = this.list.getBoundingClientRect().top + scrollY + row * (this.height + this.gap);
+    if (top < scrollY + 70) scrollTo({ top: top - 80 });
+    else if (top + this.height > scrollY + innerHeight - 70) scrollTo({ top: top + this.height + 80 - innerHeight });
+    this.paint();
+    return this.nodes.get(this.keyOf(index));
+  }
+
+  paint() {
+    cancelAnimationFrame(this.frame);
+    this.frame = 0;
+    const { list, height, gap, count } = this;
+    if (!list.isConnected) return;
+    const width = list.clientWidth;
+    const columns = this.columns(width);
+    const rows = Math.ceil(count / columns);
+    list.style.setProperty("height", `${Math.max(0, rows * (height + gap) - gap)}px`);
+    const top = -list.getBoundingClientRect().top;
+    const pitch = height + gap;
+    const first = Math.max(0, Math.floor((top - innerHeight * OVERSCAN) / pitch));
+    const last = Math.min(rows, Math.ceil((top + innerHeight * (1 + OVERSCAN)) / pitch));
+    const wide = (width - gap * (columns - 1)) / columns;
+    const kept = new Map();
+    let previous = null;
+    for (let index = first * columns; index < Math.min(count, last * columns); index += 1) {
+      const key = this.keyOf(index);
+      const node = this.draw(index, this.nodes.get(key));
+      const { row, column } = { row: Math.floor(index / columns), column: index % columns };
+      node.style.setProperty("width", `${wide}px`);
+      node.style.setProperty("transform", `translate(${column * (wide + gap)}px, ${row * pitch}px)`);
+      kept.set(key, node);
+      const place = previous ? previous.nextSibling : list.firstChild;
+      // A focused node is not taken out and put back: it would lose the focus.
+      if (node !== place && !(node.isConnected && node.contains(document.activeElement))) list.insertBefore(node, place);
+      previous = node;
+    }
+    for (const [key, node] of this.nodes) if (kept.get(key) !== node) node.remove();
+    this.nodes = kept;
+    if (last >= rows) this.reach();
+  }
+}

@@ -1,0 +1,241 @@
+"""A board as a real process on a port of this machine, and browsers that talk to it over real sockets."""
+
+import http.client
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TypeVar
+from urllib.parse import urlsplit
+
+from tests.clients.supervisor import supervised
+from tildone.config import Settings, load
+from tildone.dialects.by_hand import BY_HAND
+from tildone.log.events import Author
+from tildone.log.store import Store
+from tildone.session import Session
+from tildone.wiring import open_store, session_in
+
+PROGRAM = str(Path(sys.executable).with_name("tildone"))
+TIMEOUT_SECONDS = 60.0
+SERVER_SECONDS = 3600.0
+PRINTS_ITS_PID = 'echo "$$" >&2; exec "$@"'
+Json = dict[str, Any]
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """An HTTP response."""
+
+    status: int
+    headers: dict[str, str]
+    body: bytes
+
+    @property
+    def json(self) -> Any:
+        return json.loads(self.body)
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A project, and a home folder with the store of its user."""
+
+    folder: Path
+    home: Path
+    environ: dict[str, str] = field(default_factory=dict)
+
+    def environment(self) -> dict[str, str]:
+        homes = ("HOME", "XDG_DATA_HOME", "XDG_CONFIG_HOME", "XDG_RUNTIME_DIR")
+        return {
+            "PATH": os.environ["PATH"],
+            **dict.fromkeys(homes, str(self.home)),
+            "TILDONE_USER": "Ada",
+        } | self.environ
+
+    def settings(self) -> Settings:
+        return load({}, self.environment(), str(self.folder))
+
+    @property
+    def private_folder(self) -> Path:
+        return self.home / "tildone" / "board"
+
+    def store(self) -> Store:
+        """The store, opened as another process would."""
+        return open_store(self.settings())
+
+    def session(self, name: str = "", author: str = "Grace") -> Session:
+        return session_in(self.store(), name or self.settings().session, BY_HAND, author=Author(author))
+
+    def run(self, *words: str) -> "subprocess.CompletedProcess[str]":
+        """Run a command of tildone in the project."""
+        return subprocess.run(
+            [PROGRAM, *words],
+            cwd=self.folder,
+            env=self.environment(),
+            capture_output=True,
+            text=True,
+            timeout=TIMEOUT_SECONDS,
+            check=False,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class RunningBoard:
+    """A board, and what it printed at its start."""
+
+    process: "subprocess.Popen[bytes]"
+    pid: int
+    notice: list[str]
+
+    @property
+    def url(self) -> str:
+        return self.notice[0].split()[-1]
+
+    @property
+    def port(self) -> int:
+        return urlsplit(self.url).port or 80
+
+    @property
+    def token(self) -> str:
+        """The token of the one-time link."""
+        return self.notice[1].partition("#t=")[2]
+
+    def end(self, number: int = signal.SIGTERM) -> tuple[int, str]:
+        """Send a signal; return the exit code and the rest of the output."""
+        os.kill(self.pid, number)
+        code = self.process.wait(TIMEOUT_SECONDS)
+        assert self.process.stdout
+        return code, self.process.stdout.read().decode()
+
+    def browser(self, given: str | None = "", base: str = "", **headers: str) -> "Browser":
+        """A browser that came in by the link, by a given token, or, with None, because a proxy names the person."""
+        browser = Browser(self.port, base, dict(headers))
+        answered = browser.post("/api/in", {} if given is None else {"token": given or self.token})
+        assert answered.status == 200, answered.body
+        return Browser(
+            self.port,
+            base,
+            {
+                **headers,
+                "Cookie": answered.headers["set-cookie"].partition(";")[0],
+                "X-Tildone-Key": answered.json["key"],
+            },
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Browser:
+    """Sends requests with these headers."""
+
+    port: int
+    base: str = ""
+    headers: dict[str, str] = field(default_factory=dict)
+
+    def get(self, path: str, **more: str) -> Answered:
+        return self.send("GET", path, None, **more)
+
+    def post(self, path: str, body: object, head: str | None = None, **more: str) -> Answered:
+        given = {"Content-Type": "application/json"} | ({} if head is None else {"If-Match": f'"{head}"'})
+        return self.send("POST", path, json.dumps(body).encode(), **(given | more))
+
+    def send(self, method: str, path: str, body: bytes | None, **more: str) -> Answered:
+        headers = self.headers | {name.replace("_", "-"): text for name, text in more.items()}
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=TIMEOUT_SECONDS)
+        try:
+            connection.request(method, self.base + path, body, {k: v for k, v in headers.items() if v})
+            response = connection.getresponse()
+            found = {name.lower(): text for name, text in response.getheaders()}
+            return Answered(response.status, found, response.read())
+        finally:
+            connection.close()
+
+    def sessions(self) -> list[Json]:
+        rows: list[Json] = self.get("/api/sessions").json["sessions"]
+        return rows
+
+    def key(self, title: str = "project") -> str:
+        return next(str(row["key"]) for row in self.sessions() if row["title"] == title)
+
+    @contextmanager
+    def live(self, topics: str, last: str = "") -> Iterator["Live"]:
+        """An open stream."""
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=TIMEOUT_SECONDS)
+        headers = self.headers | ({"Last-Event-ID": last} if last else {})
+        try:
+            connection.request("GET", f"{self.base}/api/live?topics={topics}", headers=headers)
+            response = connection.getresponse()
+            assert response.status == 200, response.read()
+            assert response.readline() == b"retry: 1000\n"
+            assert response.readline() == b"\n"
+            yield Live(response)
+        finally:
+            connection.close()
+
+
+@dataclass(slots=True)
+class Live:
+    """The events of a stream."""
+
+    response: http.client.HTTPResponse
+    last: str = ""
+
+    def next(self) -> tuple[str, Any]:
+        """The next event and its data; comments are passed over. `end` at the end of the stream."""
+        event, data = "", ""
+        while line := self.response.readline().decode().rstrip("\n"):
+            name, _, text = line.partition(": ")
+            if name == "id":
+                self.last = text
+            elif name == "event":
+                event = text
+            elif name == "data":
+                data = text
+        if event:
+            return event, json.loads(data)
+        return ("end", None) if self.response.closed or self.response.isclosed() else self.next()
+
+    def until(self, event: str) -> Any:
+        """The data of the next event of this kind."""
+        while True:
+            found, data = self.next()
+            assert found != "end", f"the stream ended before {event}"
+            if found == event:
+                return data
+
+
+def until(look: Callable[[], T], is_there: Callable[[T], object]) -> T:
+    """Look again and again until something is there, and return it."""
+    deadline = time.monotonic() + TIMEOUT_SECONDS
+    while not is_there(found := look()):
+        assert time.monotonic() < deadline, found
+        time.sleep(0.05)
+    return found
+
+
+@contextmanager
+def board(place: Place, *words: str, program: Sequence[str] = (PROGRAM,)) -> Iterator[RunningBoard]:
+    """Run a board on a free port; it has ended on exit, whatever happens in the test."""
+    port = () if "--port" in words else ("--port", "0")
+    command = ["sh", "-c", PRINTS_ITS_PID, "sh", *program, "board", "--no-open", *port, *words]
+    streams = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    env = place.environment()
+    with supervised(command, seconds=SERVER_SECONDS, cwd=place.folder, env=env, **streams) as process:
+        assert process.stdout
+        assert process.stderr
+        pid = int(process.stderr.readline())
+        notice = [process.stdout.readline().decode().removeprefix("tildone board: ").strip() for _ in range(2)]
+        yield RunningBoard(process, pid, notice)
+
+
+def place_in(parent: Path, **environ: str) -> Place:
+    folder, home = parent / "project", parent / "home"
+    (folder / ".git").mkdir(parents=True)
+    home.mkdir()
+    return Place(folder.resolve(), home.resolve(), environ)

@@ -1,0 +1,143 @@
+"""A `tildone board` process on a real store, and a person who looks at it in a browser."""
+
+import os
+import re
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+from playwright.sync_api import Browser, BrowserContext, Locator, Page, expect
+
+from tests.web.browser.plans import Placed
+from tildone.log.store import Store
+from tildone.wiring import store_at
+
+ARGUMENTS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+HANG_SECONDS = 30
+LINK = re.compile(r"http://\S+/in#t=\S+")
+
+expect.set_options(timeout=HANG_SECONDS * 1000)
+
+
+class RunningBoard:
+    """A board that listens, and the link it printed."""
+
+    def __init__(self, process: "subprocess.Popen[str]", store: Path, link: str) -> None:
+        self.process, self.store, self.link = process, store, link
+        self.address = link.partition("/in#")[0]
+        self.port = int(self.address.partition("//")[2].partition("/")[0].rpartition(":")[2])
+
+    def stop(self) -> None:
+        """End the board, as Ctrl-C does."""
+        if self.process.poll() is None:
+            self.process.send_signal(signal.SIGINT)
+        try:
+            self.process.wait(HANG_SECONDS)
+        finally:
+            self.process.kill()
+            if self.process.stdout:
+                self.process.stdout.close()
+
+    def plans(self) -> Store:
+        """Open the store in this process, as another program that works on the same plans."""
+        return store_at(str(self.store))
+
+
+def start_board(store: Path, folder: Path, *options: str, port: int = 0) -> RunningBoard:
+    """Start a board and wait for its link."""
+    environment = {**os.environ, "XDG_RUNTIME_DIR": str(folder), "XDG_DATA_HOME": str(folder), "HOME": str(folder)}
+    command = [sys.executable, "-m", "tildone", "board", "--no-open", "--store", str(store), "--port", str(port)]
+    process = subprocess.Popen(
+        [*command, *options], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=environment, cwd=folder
+    )
+    assert process.stdout
+    printed = []
+    for line in process.stdout:
+        printed.append(line)
+        if found := LINK.search(line):
+            return RunningBoard(process, store, found[0])
+    process.wait(HANG_SECONDS)
+    raise AssertionError("".join(printed))
+
+
+class Visitor:
+    """A browser context in which a board is open. `like` is another visitor, whose sign-in is used."""
+
+    def __init__(
+        self,
+        browser: Browser,
+        board: RunningBoard,
+        *,
+        path: str = "/",
+        like: "Visitor | None" = None,
+        theme: str = "dark",
+        size: tuple[int, int] = (1440, 900),
+        **options: Any,
+    ) -> None:
+        self.board = board
+        self.placed: Placed | None = None
+        state = like.context.storage_state() if like else None
+        width, height = size
+        self.context: BrowserContext = browser.new_context(
+            viewport={"width": width, "height": height},
+            color_scheme="light" if theme == "light" else "dark",
+            storage_state=state,
+            reduced_motion="reduce",
+            **options,
+        )
+        self.errors: list[str] = []
+        self.requests: list[str] = []
+        self.page = self.open_page(path if like else None)
+        if not like:
+            self.page.wait_for_url(f"{board.address}/")
+            if path != "/":
+                self.go(path)
+
+    def open_page(self, path: str | None) -> Page:
+        """Open another tab; without a path, at the link."""
+        page = self.context.new_page()
+        page.on("pageerror", lambda error: self.errors.append(f"{error.message}\n{error.stack}"))
+        page.on("console", lambda message: self.note(message.text))
+        page.on("request", lambda request: self.requests.append(f"{request.method} {request.url}"))
+        page.goto(self.board.link if path is None else f"{self.board.address}{path}")
+        return page
+
+    def note(self, text: str) -> None:
+        """A violation of the content security policy is an error of ours."""
+        if "Content Security Policy" in text or "TrustedHTML" in text:
+            self.errors.append(text)
+
+    def go(self, path: str) -> None:
+        self.page.goto(f"{self.board.address}{path}")
+
+    def open_session(self, title: str) -> None:
+        self.page.get_by_role("link", name=title, exact=True).last.click()
+        expect(self.page.get_by_role("heading", level=1)).to_have_text(title)
+
+    @property
+    def plan(self) -> Placed:
+        """The session whose page is open."""
+        assert self.placed
+        return self.placed
+
+    def task(self, text: str) -> Locator:
+        """The row of a task."""
+        return self.page.locator("li.task", has_text=text)
+
+    def sign(self, text: str) -> Locator:
+        return self.task(text).locator(".signal")
+
+    def is_live(self) -> None:
+        """Wait until the page says that it is live."""
+        expect(self.page.locator(".live")).to_have_text("Live")
+        expect(self.page.locator(".live.off")).to_have_count(0)

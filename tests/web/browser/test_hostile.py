@@ -1,0 +1,195 @@
+"""Text of others is shown as text, and pages of others get nothing."""
+
+import threading
+from collections.abc import Callable, Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.web.browser.plans import Placed, small_store
+from tests.web.browser.running import RunningBoard, Visitor
+from tests.web.sample_data import Story
+from tildone.core.plan import Phase, Plan, Status, Task
+from tildone.wiring import store_at
+
+pytestmark = pytest.mark.slow
+
+Start = Callable[..., RunningBoard]
+Visit = Callable[..., Visitor]
+
+MARKUP = "<img src=x onerror='window.ran=1'><script>window.ran=1</script><svg onload='window.ran=1'>"
+HOSTILE = [
+    MARKUP,
+    "\x1b[31mred\x1b[0m\x1b]8;;http://evil.example\x07link",
+    "right \u202eot tfel\u202c \u2066isolated",
+    "zero\u200bwidth\u200djoined\ufeff\u2060\U000e0041",
+    "javascript:window.ran=1 data:text/html,<script>window.ran=1</script>",
+    "line\nbreak\r\nand\ttab\u2028separator",
+    "\u0300" * 400 + "zalgo",
+    "word" * 25_000,
+    "'\"`${window.ran=1}{{7*7}}</textarea></bdi>",
+]
+NAME = "/home/mk/<b onclick='window.ran=1'>bold</b>\u202egnitteg"
+
+
+def hostile_store(folder: Path) -> Path:
+    """A store in which every field that others write is hostile."""
+    path = folder / "plans.db"
+    store = store_at(str(path))
+    story = Story(store, NAME, host="<i>host", machine=MARKUP)
+    statuses = [*Status] * 2
+    tasks = tuple(
+        Task(text, status, (text, MARKUP), source=MARKUP) for text, status in zip(HOSTILE, statuses, strict=False)
+    )
+    story.at(9).change(Plan((Phase(MARKUP, tasks), Phase("\u202ephase\x1b[2J", (Task("last"),)))))
+    story.at(3).mark("last", Status.IN_PROGRESS, note=MARKUP, by=MARKUP)
+    story.works(MARKUP, minutes=2)
+    for text in HOSTILE:
+        story.ask("command", text, "once", MARKUP, minutes=1, detail=text)
+    story.ask("input", MARKUP, minutes=1)
+    store.close()
+    return path
+
+
+def nothing_ran(page: Page) -> None:
+    assert page.evaluate("window.ran") is None
+    assert page.locator("img, script:not([type=module]), #app b[onclick], iframe, object, embed").count() == 0
+
+
+def nothing_leaves_its_place(page: Page) -> None:
+    """No sideways scrolling, and no invisible or reordering character as itself."""
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    shown = page.evaluate("document.body.innerText")
+    assert not {"\u202e", "\u200b", "\u2066", "\x1b", "\ufeff", "\U000e0041"} & set(shown)
+
+
+def to_the_cards(page: Page) -> None:
+    """The questions fill more than two screens: cards that far down are not in the document."""
+    expect(page.locator(".need")).to_have_count(len(HOSTILE) + 1)
+    page.evaluate("scrollTo(0, document.body.scrollHeight)")
+
+
+@pytest.fixture
+def hostile(tmp_path: Path, board: Start, visit: Visit) -> Visitor:
+    return visit(board(hostile_store(tmp_path)))
+
+
+def test_hostile_text_in_the_overview_is_text(hostile: Visitor) -> None:
+    expect(hostile.page.locator(".need")).not_to_have_count(0)
+    to_the_cards(hostile.page)
+    expect(hostile.page.locator(".card")).to_have_count(1)
+
+    nothing_ran(hostile.page)
+    nothing_leaves_its_place(hostile.page)
+    expect(hostile.page.locator(".need").first).to_contain_text("<script>window.ran=1</script>")
+
+
+def test_a_command_is_shown_whole_before_it_is_allowed(hostile: Visitor) -> None:
+    """What a person allows must not end beyond a fold."""
+    need = hostile.page.locator(".need pre", has_text="wordword")
+
+    expect(need).to_have_text("word" * 25_000)
+
+
+@pytest.mark.parametrize("size", [(1440, 900), (390, 844)])
+def test_hostile_text_in_a_session_is_text(hostile: Visitor, size: tuple[int, int]) -> None:
+    width, height = size
+    hostile.page.set_viewport_size({"width": width, "height": height})
+    to_the_cards(hostile.page)
+    hostile.page.locator(".grid a").click()
+    expect(hostile.page.locator("li.task")).to_have_count(len(HOSTILE) + 1)
+
+    nothing_ran(hostile.page)
+    nothing_leaves_its_place(hostile.page)
+    expect(hostile.page.locator("li.task").first).to_contain_text(MARKUP)
+    folded = hostile.page.locator("li.task", has_text="wordword")
+    expect(folded.get_by_role("button", name="show all 100,000").first).to_be_visible()
+    folded.locator(".words").get_by_role("button").click()
+    expect(folded.locator(".words")).to_have_text("word" * 25_000)
+    nothing_leaves_its_place(hostile.page)
+
+
+def test_hostile_text_in_the_log_and_the_statistics_is_text(hostile: Visitor) -> None:
+    to_the_cards(hostile.page)
+    hostile.page.locator(".grid a").click()
+    expect(hostile.page.locator("li.task").first).to_be_visible()
+    address = hostile.page.url.removeprefix(hostile.board.address)
+    for page in ("log", "stats"):
+        hostile.go(f"{address}/{page}")
+        expect(hostile.page.locator(".panel").first).to_be_visible()
+        nothing_ran(hostile.page)
+        nothing_leaves_its_place(hostile.page)
+
+
+def test_what_a_person_types_is_stored_as_it_is(tmp_path: Path, board: Start, visit: Visit) -> None:
+    path = small_store(tmp_path, "first")
+    visitor = visit(board(path))
+    visitor.open_session("small")
+    visitor.page.get_by_role("textbox", name="Add a task").fill(MARKUP)
+    visitor.page.keyboard.press("Enter")
+    expect(visitor.page.locator("li.task")).to_have_count(2)
+
+    nothing_ran(visitor.page)
+    assert Placed(path).texts()[1] == MARKUP
+
+
+@pytest.fixture
+def other_site() -> Iterator[str]:
+    """A page on another port of the same host: browsers send it our cookies."""
+
+    class Site(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(200)
+            self.send_header("Content-Type", "text/html")
+            self.end_headers()
+            self.wfile.write(b"<!doctype html><title>evil</title>")
+
+        def log_message(self, *_: object) -> None:
+            """Say nothing."""
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Site)
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    yield f"http://127.0.0.1:{server.server_port}/"
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
+TRY_ALL = Path(__file__).with_name("other_site.js").read_text(encoding="utf-8")
+"""What a page on another port tries; it returns what it got."""
+
+
+def test_a_page_on_another_port_gets_nothing(tmp_path: Path, board: Start, visit: Visit, other_site: str) -> None:
+    path = small_store(tmp_path, "first")
+    visitor = visit(board(path))
+    visitor.is_live()
+    evil = visitor.context.new_page()
+    evil.goto(other_site)
+
+    got = evil.evaluate(TRY_ALL, visitor.board.address)
+
+    assert set(got.values()) == {"refused"}, got
+
+
+def test_a_form_on_another_port_changes_nothing(tmp_path: Path, board: Start, visit: Visit, other_site: str) -> None:
+    path = small_store(tmp_path, "first")
+    visitor = visit(board(path))
+    visitor.open_session("small")
+    key = visitor.page.url.rpartition("/")[2]
+    evil = visitor.context.new_page()
+    evil.goto(other_site)
+
+    evil.evaluate(
+        """(action) => { const form = document.createElement("form"); form.method = "post"; form.enctype = "text/plain";
+        form.action = action; const field = document.createElement("input");
+        field.name = '{"ops":[{"op":"remove","at":[0]}],"x":"'; field.value = '"}'; form.append(field);
+        document.body.append(form); form.submit(); }""",
+        f"{visitor.board.address}/api/s/{key}/ops",
+    )
+    evil.wait_for_load_state()
+
+    expect(evil.locator("body")).to_contain_text("error")
+    assert Placed(path).texts() == ["first"]

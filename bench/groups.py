@@ -38,15 +38,18 @@ class Group:
 
 GROUPS = (
     Group("cold", (30,), (1,)),
+    Group("first_paint", (10,), (1,)),
     Group("hooks", (30,), (1,)),
     Group("sizes", (15, 2_000, 10_000, 5_000), (1, 20, 20, 20)),
     Group("calls", (2000,), (3,)),
     Group("appending", (2000,), (3,)),
     Group("mcp", (1000, 15), (3, 1)),
+    Group("board", (30, 30, 200, 1_000, 10_000), (1, 2, 2, 10, 20)),
     Group("reading", (2000, 1_000_000), (3, 1_000)),
     Group("jsonl", (5, 100_000), (1, 1_000)),
     Group(
         "postgres", (2000, 100_000), (3, 1_000), needs_folder=False, options={"crowd": 1}, quick_options={"crowd": 0.1}
     ),
+    Group("transcript", (10_000, 100, 40, 5), (300, 4, 2, 1), needs_folder=False),
     Group("tokens", (), (), needs_folder=False),
 )

@@ -42,7 +42,9 @@ class Memory:
 
     def __str__(self) -> str:
         verdict = "PASS" if self.took <= self.base_took else "over"
-        return f"{self.name:<45} {'resident memory, MB':<44} {self.took:9.1f} ≤ {self.base_took:<6g} {verdict}"
+        unit, factor = ("MB", 1.0) if self.base_took >= 1 else ("kB", 1024.0)
+        took, most = self.took * factor, self.base_took * factor
+        return f"{self.name:<45} {f'resident memory, {unit}':<44} {took:9.1f} ≤ {most:<6g} {verdict}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,106 @@
+"""Pictures of the board: real pages of a real server in a browser, with the sample sessions."""
+
+import re
+import tempfile
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from playwright.sync_api import Browser, expect, sync_playwright
+
+from tests.web.browser.install import HOW, find_browser
+from tests.web.browser.plans import sample_store
+from tests.web.browser.running import ARGUMENTS, RunningBoard, Visitor, start_board
+
+THEMES = ("light", "dark")
+DESKTOP, PHONE = (1280, 800), (390, 844)
+VARYING = re.compile(r"[\d.]+ (s|min|h|minutes?)\b( ago)?|~?\d+:\d\d(:\d\d)?|just now|now")
+
+VISIBLE_TEXT = """() => {
+    const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+    const lines = [];
+    while (walker.nextNode()) {
+        const range = document.createRange();
+        range.selectNodeContents(walker.currentNode);
+        const box = range.getBoundingClientRect();
+        const inside = box.bottom > 0 && box.bottom < innerHeight && box.right > 0 && box.left < innerWidth;
+        if (inside && box.width > 1) lines.push(walker.currentNode.textContent);
+    }
+    return lines.join("\\n");
+}"""
+"""Returns the texts within the window, one per line."""
+
+
+@dataclass(frozen=True, slots=True)
+class BoardPicture:
+    """A page at a size. `text` is the file with what the page said."""
+
+    name: str
+    size: tuple[int, int]
+    arrange: Callable[[Visitor], object]
+
+    def drawing(self, theme: str) -> str:
+        """The name of the picture's file."""
+        return f"{self.name}-{theme}.png"
+
+    @property
+    def text(self) -> Path:
+        return Path(__file__).with_name(f"{self.name}.txt")
+
+
+def _open_overview(visitor: Visitor) -> None:
+    visitor.is_live()
+    expect(visitor.page.locator(".need")).to_have_count(3)
+    expect(visitor.page.locator(".chips a", has_text="Needs you")).to_contain_text("3")
+    expect(visitor.page.locator(".grid h3").first).to_have_text("grammar-parser")
+
+
+def _open_session(visitor: Visitor) -> None:
+    visitor.open_session("grammar-parser")
+    visitor.is_live()
+    visitor.page.get_by_text("What happened").wait_for()
+
+
+BOARD_PICTURES = {
+    picture.name: picture
+    for picture in (
+        BoardPicture("board-sessions", DESKTOP, _open_overview),
+        BoardPicture("board-session", DESKTOP, _open_session),
+        BoardPicture("board-phone", PHONE, _open_overview),
+    )
+}
+
+
+def photograph(browser: Browser, board: RunningBoard, picture: BoardPicture, theme: str) -> tuple[bytes, str]:
+    """Return a picture of a page, and what the page says, without what differs from run to run."""
+    visitor = Visitor(browser, board, theme=theme, size=picture.size)
+    try:
+        picture.arrange(visitor)
+        said = visitor.page.evaluate(VISIBLE_TEXT)
+        lines = (VARYING.sub("TIME", line).strip() for line in said.splitlines())
+        return visitor.page.screenshot(), "\n".join(line for line in lines if line) + "\n"
+    finally:
+        visitor.context.close()
+
+
+def photographs(picture: BoardPicture) -> Iterator[tuple[str, bytes, str]]:
+    """Yield each theme with a picture of the page, and what the page says.
+
+    Raises:
+        LookupError: there is no browser. The message says how to get one.
+    """
+    found = find_browser()
+    if found is None:
+        raise LookupError(HOW)
+    with tempfile.TemporaryDirectory() as scratch, sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=found, args=ARGUMENTS)
+        for theme in THEMES:
+            # The link of a board works once.
+            home = Path(scratch, theme)
+            home.mkdir()
+            board = start_board(sample_store(home), home)
+            try:
+                yield theme, *photograph(browser, board, picture, theme)
+            finally:
+                board.stop()
+        browser.close()

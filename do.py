@@ -276,8 +276,8 @@ def test() -> int:
     gate = ["report", f"--include={pure}", "--fail-under=100", "--show-missing", "--skip-covered"]
     steps = [
         *checks(),
-        # Only in CI: the clients take up more than a gigabyte.
-        *([installing_clients()] if os.environ.get("CI") else []),
+        # Only in CI: the clients take up more than a gigabyte, and the browser is a package of the whole machine.
+        *([installing_clients(), installing_browser()] if os.environ.get("CI") else []),
         ("tests", [*pytest(), *(f"--cov=src/tildone/{room}" for room in PURE_ROOMS), "--cov-report="]),
         ("coverage of the pure rooms", [python, "-m", "coverage", *gate]),
     ]
@@ -385,6 +385,10 @@ def installing_clients(*names: str) -> tuple[str, list[str]]:
     return "clients", [str(PYTHON), "-m", "tests.clients.install", *names]
 
 
+def installing_browser() -> tuple[str, list[str]]:
+    return "browser", [str(PYTHON), "-m", "tests.web.browser.install"]
+
+
 def table(*names: str) -> int:
     """Run all situations in the coding agents, or in those named, and rewrite docs/reference/integrations.md."""
     setup()
@@ -444,7 +448,12 @@ def lock() -> int:
         raise Stop("`lock` needs uv on PATH")
     # uv.lock names the package registry it was made from, so only its exports are kept.
     with tempfile.TemporaryDirectory() as scratch:
-        shutil.copy(ROOT / "pyproject.toml", scratch)
+        for name in ("pyproject.toml", "README.md", "LICENSE"):
+            shutil.copy(ROOT / name, scratch)
+        # The version of the project, which uv asks for, is in a file of its own.
+        version = Path("src", "tildone", "version.py")
+        (Path(scratch) / version).parent.mkdir(parents=True)
+        shutil.copy(ROOT / version, Path(scratch) / version)
         export = [uv, "export", "--no-header", "--no-annotate", "--no-emit-project", "--project", scratch]
         parts = {"demo": ["--no-default-groups", "--group", "build"], "dev": ["--all-groups", "--all-extras"]}
         for level, part in parts.items():

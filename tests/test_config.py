@@ -212,3 +212,63 @@ def test_a_wrong_price_is_an_error_that_shows_the_form(project: Path, home: dict
 
     with pytest.raises(UsageError, match=r"in \[prices\], write .* = \{ input = 3\.0, output = 15\.0 \}"):
         load({}, home, str(project))
+
+
+def own_file(home: dict[str, str], text: str) -> str:
+    path = Path(home["XDG_CONFIG_HOME"]) / "tildone" / "config.toml"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, encoding="utf-8")
+    return str(path)
+
+
+def test_a_person_has_keys_and_a_theme_of_their_own(project: Path, home: dict[str, str]) -> None:
+    own_file(home, 'theme = "safe-light"\nkeys."app.tools.expand" = "f6"\nkeys."task.toggle" = "t, f7"\n')
+
+    assert load({}, home, str(project)).theme == "safe-light"
+    assert load({}, home, str(project)).keys == (("app.tools.expand", "f6"), ("task.toggle", "t, f7"))
+
+
+def test_a_project_does_not_change_what_keys_do_even_if_it_is_trusted(project: Path, home: dict[str, str]) -> None:
+    write_trusted(project / "tildone.toml", 'keys."watch.stop" = "f6"\n', home)
+
+    assert load({}, home, str(project)).keys == ()
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ('keys."task.togle" = "t"', "there is no action 'task.togle' in keys; did you mean 'task.toggle'?"),
+        ('keys."task.toggle" = "F6"', "keys.\"task.toggle\": 'F6' is not the name of a key"),
+        ('keys."task.toggle" = "t,"', "keys.\"task.toggle\": '' is not the name of a key"),
+        ('keys."task.toggle" = "x"', 'keys."task.toggle": x is the key of task.drop, too'),
+        ('keys.task.toggle = "t"', "keys must name actions, in quotes"),
+        ("keys = 3", "keys must name actions, in quotes"),
+        ('theme = "blue"', 'theme must be "dark", "light", "safe-dark", "safe-light" or "terminal"'),
+    ],
+)
+def test_a_wrong_key_is_an_error_that_names_the_file_and_the_action(
+    project: Path, home: dict[str, str], text: str, problem: str
+) -> None:
+    path = own_file(home, text)
+
+    with pytest.raises(UsageError) as caught:
+        load({}, home, str(project))
+    assert str(caught.value).startswith(path)
+    assert problem in str(caught.value)
+
+
+def test_a_screen_reader_is_a_switch(tmp_path: Path) -> None:
+    """It is true or false, in a file and in the environment."""
+    home = tmp_path / "home" / "tildone"
+    home.mkdir(parents=True)
+    environ = {"XDG_CONFIG_HOME": str(tmp_path / "home"), "HOME": str(tmp_path)}
+
+    assert not load({}, environ, str(tmp_path)).accessible
+    assert load({}, {**environ, "TILDONE_ACCESSIBLE": "true"}, str(tmp_path)).accessible
+    with pytest.raises(UsageError, match="accessible must be true or false, not 'yes'"):
+        load({}, {**environ, "TILDONE_ACCESSIBLE": "yes"}, str(tmp_path))
+    (home / "config.toml").write_text("accessible = true\n", encoding="utf-8")
+    assert load({}, environ, str(tmp_path)).accessible
+    (home / "config.toml").write_text('accessible = "yes"\n', encoding="utf-8")
+    with pytest.raises(UsageError, match="accessible must be true or false"):
+        load({}, environ, str(tmp_path))

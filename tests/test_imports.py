@@ -29,6 +29,7 @@ HEAVY = {
     "starlette",
     "textual",
     "typing",
+    "uvicorn",
 }
 SHOW = "import sys; print(*sorted(sys.modules), sep='\\n', file=sys.stderr)"
 

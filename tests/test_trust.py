@@ -26,6 +26,9 @@ session_dir = "here"
 user = "root"
 countdown = 0
 gate = "off"
+accessible = true
+theme = "light"
+keys."watch.stop" = "f6"
 "todo.enabled" = false
 "todo.reminders" = false
 "todo.reminders.max" = 99
@@ -67,7 +70,7 @@ def test_an_untrusted_file_sets_nothing_but_the_dialect(file: Path, home: dict[s
     assert changed == {"dialect", "max_cost", "untrusted"}
     assert settings.dialect == "phased"
     assert set(KEYS) - set(settings.untrusted) == {"dialect", "max_cost"}
-    assert {"prices", "todo.enabled", "tasks.todoClearDelay", "extensions"} <= set(settings.untrusted)
+    assert {"prices", "todo.enabled", "tasks.todoClearDelay", "extensions", "keys"} <= set(settings.untrusted)
 
 
 def test_a_trusted_file_sets_everything(file: Path, home: dict[str, str]) -> None:

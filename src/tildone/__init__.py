@@ -45,6 +45,7 @@ if TYPE_CHECKING:
         StoreTooNew,
         TildoneError,
         UnknownEvent,
+        UnknownNeed,
         UsageError,
     )
     from tildone.log.events import Actor, Author, Bound, Directive, StopFingerprint
@@ -70,7 +71,7 @@ _HOMES = {
     "tildone.dialects.phased": "DIALECT:PHASED",
     "tildone.dialects.provider_tools": "anthropic_tools openai_tools tool_instructions",
     "tildone.errors": "HeadMoved NotFound Refused StoreBusy StoreDamaged StoreError StoreTooNew TildoneError"
-    " UnknownEvent UsageError",
+    " UnknownEvent UnknownNeed UsageError",
     "tildone.log.events": "Actor Author Bound Directive StopFingerprint",
     "tildone.log.store": "Store",
     "tildone.loop.decision": "Decision GiveUp GoOn Patience Rest RestReason Turn Verdict",
@@ -139,6 +140,7 @@ __all__ = [
     "Tool",
     "Turn",
     "UnknownEvent",
+    "UnknownNeed",
     "UsageError",
     "Verdict",
     "Write",

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 NAME = "tildone"
-EXTRAS = {"mcp": "mcp", "run": "pydantic_ai", "postgres": "psycopg"}
+EXTRAS = {"mcp": "mcp", "run": "pydantic_ai", "postgres": "psycopg", "tui": "textual", "web": "starlette"}
 """The optional dependencies, each with a package that it installs."""
 
 _SAFE = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789@%+=:,./-_~")

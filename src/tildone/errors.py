@@ -4,7 +4,8 @@
     ├── UsageError          2   invalid command line or setting
     ├── Refused             3   the request cannot be applied to this plan
     ├── NotFound            4
-    │   └── UnknownEvent
+    │   ├── UnknownEvent
+    │   └── UnknownNeed
     └── StoreError          5   a store failed
         ├── HeadMoved           another writer was faster: decide again
         ├── StoreBusy           locked for longer than the timeout
@@ -59,6 +60,10 @@ class NotFound(TildoneError):
 
 class UnknownEvent(NotFound):
     """The session has no event with that id."""
+
+
+class UnknownNeed(NotFound):
+    """The store has no question with that id."""
 
 
 class StoreError(TildoneError):

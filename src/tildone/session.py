@@ -208,7 +208,7 @@ class Session:
         Raises:
             UnknownEvent: there is no such event.
         """
-        return self._moved(lambda: self._writer.move(lambda _: SessionHead(event_id))).after
+        return self.move(lambda _: SessionHead(event_id)).after
 
     def undo(self, changes: int = 1) -> Outcome:
         """Move the head before the newest `changes` changes of the plan.
@@ -216,7 +216,7 @@ class Session:
         Raises:
             Refused: this branch has fewer changes; nothing is undone.
         """
-        return self._moved(lambda: self._writer.undo(changes))
+        return self.move(self._writer.undoing(changes))
 
     def redo(self, changes: int = 1) -> Outcome:
         """Redo the next `changes` changes that were undone.
@@ -224,7 +224,17 @@ class Session:
         Raises:
             Refused: fewer changes were undone since the plan last changed; nothing is redone.
         """
-        return self._moved(lambda: self._writer.redo(changes))
+        return self.move(self._writer.redoing(changes))
+
+    def move(self, choose: Callable[[SessionHead], SessionHead]) -> Outcome:
+        """Move the head where `choose` says, given the current one. What the person wants of the agent stays."""
+        from tildone.core.reduce import Outcome  # noqa: PLC0415  see the module's docstring
+        from tildone.loop.changing import fact_after_move  # noqa: PLC0415  the same
+
+        before, by_agent = self.state, self.author_of(Actor.USER).agent != ""
+        self._writer.move(choose)
+        self._writer.record(Actor.USER, lambda state: (None, fact_after_move(before, state, by_agent=by_agent)))
+        return Outcome(before.plan, self.plan)
 
     def label(self, event_id: str, name: str) -> None:
         """Label an event; an empty name removes its label.
@@ -281,16 +291,6 @@ class Session:
         from tildone.views.sources import with_sources  # noqa: PLC0415  see the module's docstring
 
         return with_sources(text, plan, self.source, numbered=self.dialect.numbered)
-
-    def _moved(self, move: Callable[[], None]) -> Outcome:
-        """Move the head and keep the directive: undo and checkout do not affect what the person wants."""
-        from tildone.core.reduce import Outcome  # noqa: PLC0415  see the module's docstring
-        from tildone.loop.changing import fact_after_move  # noqa: PLC0415  the same
-
-        before, by_agent = self.state, self.author_of(Actor.USER).agent != ""
-        move()
-        self._writer.record(Actor.USER, lambda state: (None, fact_after_move(before, state, by_agent=by_agent)))
-        return Outcome(before.plan, self.plan)
 
     def _logged(self, done: CompletedCall) -> CompletedCall:
         """Log the completion of the plan if the call completed it, and add the path of the log to the call."""

@@ -2,66 +2,104 @@
 
 import subprocess
 import sys
+from typing import cast
 
 import pytest
 
 from bench import tokens
+from bench.board import Board
+from bench.board_pages import page_rows
 from bench.compare import Comparison
+from bench.groups import GROUPS
 from bench.measure import Memory, Row, medians
 from tests.project.source import ROOT
 from tests.stores.postgres_keeper import why_not
+from tests.web.browser.install import HOW, OTHER_BROWSER, find_browser
 from tildone.dialects.brief import DIALECT as BRIEF
 
-ROWS = (
-    "cold: tildone todo",
-    "cold: tildone call list_todos {}",
-    "cold: hook Stop, no plan",
-    "cold: hook Stop, all done",
-    "cold: hook PreToolUse, nothing to say",
-    "cold: hook Stop, told to go on",
-    "large: hook SessionStart",
-    "large: hook UserPromptSubmit",
-    "large: hook PreToolUse",
-    "large: hook PostToolUse",
-    "large: hook Stop",
-    "Session.call, one of ten tasks, memory",
-    "Session.call, one of ten tasks, SQLite",
-    "Session.call, one of ten tasks, an agent's",
-    "SqliteStore.append, ten tasks, durable",
-    "MCP call on pipes, one of ten tasks, SQLite",
-    "MCP server: initialize and tools/list",
-    "MCP server: ten started at once",
-    "MCP server: after a call",
-    "the plan after 1,000 events",
-    "the plan in 1,000 entries of pi's",
-    "the plan in 1,000 entries of tildone's",
-    "a change after 1,000 entries",
-    "append, PostgreSQL",
-    "the plan after 1,000 events, PostgreSQL",
-    "10 waiters, 100 sessions, PostgreSQL",
-    "tokens: indexed",
-    "tokens: indexed, input",
-    "tokens: phased",
-    "tokens: phased, input",
-    "tokens: declared",
-    "tokens: declared, input",
-    "tokens: brief",
-    "tokens: brief, input",
-)
+ROWS: dict[tuple[str, ...], tuple[str, ...]] = {
+    ("cold", "first_paint", "hooks", "sizes"): (
+        "cold: tildone todo",
+        "cold: tildone call list_todos {}",
+        "first paint: tildone run",
+        "cold: hook Stop, no plan",
+        "cold: hook Stop, all done",
+        "cold: hook PreToolUse, nothing to say",
+        "cold: hook Stop, told to go on",
+        "large: hook SessionStart",
+        "large: hook UserPromptSubmit",
+        "large: hook PreToolUse",
+        "large: hook PostToolUse",
+        "large: hook Stop",
+    ),
+    ("calls", "appending", "mcp"): (
+        "Session.call, one of ten tasks, memory",
+        "Session.call, one of ten tasks, SQLite",
+        "Session.call, one of ten tasks, an agent's",
+        "SqliteStore.append, ten tasks, durable",
+        "MCP call on pipes, one of ten tasks, SQLite",
+        "MCP server: initialize and tools/list",
+        "MCP server: ten started at once",
+        "MCP server: after a call",
+    ),
+    ("board",): (
+        "Board: first load, 10 sessions",
+        "Board: first load, 20 sessions",
+        "Board: a change until all have it, 2 open",
+        "Board: an open page, in the server",
+        "Board: an edit until painted, 2 streams",
+        "Board: an open page, in the browser",
+    ),
+    ("reading", "jsonl", "postgres"): (
+        "the plan after 1,000 events",
+        "the plan in 1,000 entries of pi's",
+        "the plan in 1,000 entries of tildone's",
+        "a change after 1,000 entries",
+        "append, PostgreSQL",
+        "the plan after 1,000 events, PostgreSQL",
+        "10 waiters, 100 sessions, PostgreSQL",
+    ),
+    ("transcript",): (
+        "transcript: a key, 300 lines streamed",
+        "transcript: page up in 300 lines",
+        "transcript: opening 300 lines",
+    ),
+    ("tokens",): (
+        "tokens: indexed",
+        "tokens: indexed, input",
+        "tokens: phased",
+        "tokens: phased, input",
+        "tokens: declared",
+        "tokens: declared, input",
+        "tokens: brief",
+        "tokens: brief, input",
+    ),
+}
+"""The rows of groups that are measured together."""
+
+
+def test_every_group_has_its_rows() -> None:
+    assert [module for groups in ROWS for module in groups] == [group.module for group in GROUPS]
 
 
 @pytest.mark.slow
-def test_every_row_is_printed() -> None:
+@pytest.mark.parametrize("groups", ROWS, ids=" ".join)
+def test_every_row_is_printed(groups: tuple[str, ...]) -> None:
     """With its ratio, its aim and a verdict; a row over its aim is not a failure."""
-    command = [sys.executable, "-m", "bench", "--quick"]
+    command = [sys.executable, "-m", "bench", "--quick", *(f"--only={group}" for group in groups)]
 
     answer = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
 
     assert answer.returncode == 0, answer.stderr
     lines = answer.stdout.splitlines()
-    assert [line[:45].rstrip() for line in lines] == list(ROWS)
-    measured = [line for line in lines if not ("PostgreSQL" in line and str(why_not()) in line)]
+    assert [line[:45].rstrip() for line in lines] == list(ROWS[groups])
+    measured = [line for line in lines if not _may_be_skipped(line)]
     assert all(line.endswith((" PASS", " over")) and " ≤ " in line for line in measured)
+
+
+def _may_be_skipped(line: str) -> bool:
+    """Whether the row needs something that is not on this machine."""
+    return ("PostgreSQL" in line and str(why_not()) in line) or (find_browser() is None and HOW in line)
 
 
 @pytest.mark.parametrize(("took", "verdict"), [(1.9, "PASS"), (2.0, "PASS"), (2.1, "over")])
@@ -73,6 +111,18 @@ def test_a_row_passes_if_its_ratio_is_within_the_aim(took: float, verdict: str) 
 @pytest.mark.parametrize(("megabytes", "verdict"), [(20.0, "PASS"), (20.1, "over")])
 def test_memory_passes_if_it_is_within_the_aim(megabytes: float, verdict: str) -> None:
     assert str(Memory("a server", megabytes, 20)).endswith(verdict)
+
+
+def test_little_memory_is_told_in_kilobytes() -> None:
+    assert "kB" in str(Memory("a stream", 0.0384, 0.1))
+    assert " 39.3 ≤ 102.4 " in str(Memory("a stream", 0.0384, 0.1))
+
+
+def test_without_a_browser_its_rows_say_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(OTHER_BROWSER, "no-such-browser")
+    board = cast("Board", None)
+
+    assert all(str(row).endswith(f"skipped: {HOW}") for row in page_rows(board, board, 1, 2))
 
 
 def test_a_skipped_row_gives_the_reason() -> None:
@@ -104,7 +154,7 @@ def test_two_checkouts_are_compared_in_one_table() -> None:
 
     heading, *lines = answer.stdout.splitlines()
     assert heading.split()[-4:] == ["before", "after", "change", "noise"]
-    assert [line[:45].rstrip() for line in lines] == [row for row in ROWS if row.startswith("tokens: ")]
+    assert [line[:45].rstrip() for line in lines] == list(ROWS["tokens",])
     assert all(line.endswith("same") and " 1.00 " in line for line in lines)
 
 

@@ -25,8 +25,8 @@ SECTIONS = {
     "Plans": "Plan Phase Task Status flat open_tasks next_task",
     "Changes": "Write Append Insert Mark StartNext Move Rename Remove Note Outcome Actor Author",
     "Selectors": "Named Numbered At InPhase Everything",
-    "Errors": "TildoneError UsageError Refused NotFound UnknownEvent StoreError HeadMoved StoreBusy StoreDamaged"
-    " StoreTooNew",
+    "Errors": "TildoneError UsageError Refused NotFound UnknownEvent UnknownNeed StoreError HeadMoved StoreBusy"
+    " StoreDamaged StoreTooNew",
 }
 STORES = {"MemoryStore", "SqliteStore"}
 """Their methods are those of `Store`."""

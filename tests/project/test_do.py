@@ -115,6 +115,22 @@ def test_before_the_tests_ci_installs_every_client(
         assert dict(steps)["clients"][1:] == ["-m", "tests.clients.install"]
 
 
+@pytest.mark.parametrize(("ci", "installs"), [("true", True), ("", False)])
+def test_before_the_tests_ci_installs_a_browser(
+    ci: str, steps: Steps, monkeypatch: pytest.MonkeyPatch, *, installs: bool
+) -> None:
+    """As a step that can fail; elsewhere nothing is installed on a person's machine."""
+    monkeypatch.setenv("CI", ci)
+
+    assert do.main(["test"]) == 0
+
+    names = [name for name, _ in steps]
+    assert ("browser" in names) is installs
+    if installs:
+        assert names.index("browser") < names.index("tests")
+        assert dict(steps)["browser"][1:] == ["-m", "tests.web.browser.install"]
+
+
 def test_other_verbs_take_no_names(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as stopped:
         do.main(["check", "pi"])

@@ -15,8 +15,8 @@ from tildone.version import __version__
 
 pytestmark = pytest.mark.slow
 
-OURS = (".py", ".sql")
-MAX_WHEEL_BYTES = 1_000_000
+OURS = (".py", ".sql", ".js", ".css", ".svg")
+MAX_WHEEL_BYTES = 1_500_000
 
 
 @pytest.fixture(scope="session")
@@ -65,10 +65,11 @@ def test_the_wheel_runs_with_nothing_but_what_it_asks_for(environment: Path, tmp
     ("words", "extra", "brings"),
     [
         (["mcp", "--http"], "mcp", "mcp"),
+        (["board"], "web", "starlette"),
         (["run", "Buy milk", "--model", "anthropic:any"], "run", "pydantic-ai-slim"),
         (["todo", "--store", "postgresql://localhost/plans"], "postgres", "psycopg"),
     ],
-    ids=["mcp", "run", "postgres"],
+    ids=["mcp", "board", "run", "postgres"],
 )
 def test_what_needs_an_extra_says_a_command_that_installs_it(
     words: list[str], extra: str, brings: str, environment: Path, tmp_path: Path

@@ -74,6 +74,7 @@ def walk_with_claude(page: Path, home: Path) -> tuple[list[Step], PatientModel]:
 def _follow(document: str, reader: Reader) -> list[Step]:
     environ = reader.environment()
     del environ["NO_COLOR"]  # a newcomer has not set it
+    environ["TILDONE_ACCESSIBLE"] = "true"  # nor installed the extra that draws a full screen
     with Terminal(reader.home, environ) as terminal:
         return list(_steps(document, reader, terminal))
 

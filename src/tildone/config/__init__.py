@@ -12,6 +12,7 @@ import sys
 
 from tildone.config.values import (
     EXTENSIONS,
+    KEY_BINDINGS,
     KEYS,
     LIMITS,
     PHASES,
@@ -50,7 +51,9 @@ class Settings:
     `gate`, hooks never prevent an agent from stopping. `user` is the person's name in the history; if it is empty, the
     name comes from the store, from git or from the system. `prices` are the prices of models, by their names.
     `extensions` are those that `tildone run` loads, each with the settings file that names it.
-    `untrusted` names the settings in the project's file that do not apply, because nobody has trusted it.
+    With `accessible`, `tildone run` prints line by line, for a screen reader, and does not draw a full screen.
+    `theme` is that of the full-screen views; if it is empty, the terminal decides. `keys` are the person's own keys for
+    actions. `untrusted` names the settings in the project's file that do not apply, because nobody has trusted it.
     """
 
     store: StoreAddress
@@ -76,6 +79,9 @@ class Settings:
     max_idle_requests: int | None = None
     untrusted: tuple[str, ...] = ()
     extensions: tuple[tuple[str, str], ...] = ()
+    theme: str = ""
+    keys: tuple[tuple[str, str], ...] = ()
+    accessible: bool = False
 
     @property
     def trust_notice(self) -> str:
@@ -104,6 +110,8 @@ def load_valid(flags: Mapping[str, str], environ: Mapping[str, str], folder: str
     person = _from_file(_person_file(environ), problems)
     applied, untrusted = _from_project(project, environ, person, problems)
     settings = person | applied
+    # A project has no say in what a person's keys do.
+    settings[KEY_BINDINGS] = person.get(KEY_BINDINGS, {})
     files = ((person, _person_file(environ)), (applied, os.path.join(project, PROJECT_FILE)))
     settings[EXTENSIONS] = tuple((form, path) for file, path in files for form in file.get(EXTENSIONS, ()))
     texts = {key: (f"${variable(key)}", environ[variable(key)]) for key in KEYS if environ.get(variable(key))}
@@ -136,6 +144,9 @@ def _settings(
         user=settings.get("user", ""),
         untrusted=untrusted,
         extensions=settings[EXTENSIONS],
+        theme=settings.get("theme", ""),
+        keys=tuple(settings[KEY_BINDINGS].items()),
+        accessible=settings.get("accessible", False),
         **{bound: settings[bound] for bound in LIMITS if bound in settings},
     )
 

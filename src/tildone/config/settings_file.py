@@ -10,11 +10,13 @@ from tildone.config.values import (
     AMOUNTS,
     CHOICES,
     EXTENSIONS,
+    KEY_BINDINGS,
     KEYS,
     NUMBERS,
     PHASES,
     PRICE_PARTS,
     PRICES,
+    SWITCHES,
     TEXTS,
     absolute,
     choices,
@@ -22,6 +24,7 @@ from tildone.config.values import (
     store_address,
 )
 from tildone.errors import UsageError, nearest
+from tildone.kit.keys import ALL_BINDINGS, EXPAND, clash, is_key, key_names
 from tildone.typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -75,6 +78,8 @@ def _fault(key: str, setting: object) -> str:
     """Return what is wrong with a setting in a file; empty if nothing is."""
     if key == PRICES:
         return _price_fault(setting)
+    if key == KEY_BINDINGS:
+        return _binding_fault(setting)
     if key == EXTENSIONS:
         listed = isinstance(setting, list) and all(isinstance(form, str) and form for form in setting)
         return "" if listed else f'{key} must be a list of files and modules: ["tools.py", "package.module"]'
@@ -87,6 +92,8 @@ def _fault(key: str, setting: object) -> str:
         return f"{key} must be a whole number, 0 or more"
     if key in AMOUNTS and not is_amount(setting):
         return f"{key} must be a number of dollars, 0 or more"
+    if key in SWITCHES and not isinstance(setting, bool):
+        return f"{key} must be true or false"
     if key in CHOICES and setting not in CHOICES[key]:
         return f"{key} must be {choices(key)}"
     return ""
@@ -110,6 +117,22 @@ def _price_fault(setting: object) -> str:
                 f'in [prices], write "{model or "MODEL"}" = {{ input = 3.0, output = 15.0 }}, in dollars per million '
                 f"tokens; {' and '.join(PRICE_PARTS[2:])} are optional"
             )
+    return ""
+
+
+def _binding_fault(setting: object) -> str:
+    table: dict[str, Any] = setting if isinstance(setting, dict) else {"": setting}
+    for action, keys in table.items():
+        if not isinstance(keys, str):
+            return f'keys must name actions, in quotes, and their keys: keys."{EXPAND}" = "f6"'
+        if action not in ALL_BINDINGS:
+            return f"there is no action {action!r} in keys; {nearest(action, tuple(ALL_BINDINGS))}"
+        wrong = next((name for name in key_names(keys) if not is_key(name)), None)
+        if wrong is not None:
+            return f'keys."{action}": {wrong!r} is not the name of a key, such as f6, ctrl+t, pagedown or K'
+    if shared := clash(table):
+        other, action, key = shared
+        return f'keys."{action}": {key} is the key of {other}, too; give one of them another'
     return ""
 
 

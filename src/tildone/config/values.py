@@ -28,8 +28,13 @@ LIMITS = {
 AMOUNTS = ("max_cost",)
 BOUNDS = tuple(name for name in LIMITS if name not in AMOUNTS)
 NUMBERS = (*BOUNDS, "countdown")
-CHOICES = {"gate": ("on", "off")}
-KEYS = (*TEXTS, *NUMBERS, *AMOUNTS, *CHOICES)
+THEMES = ("dark", "light", "safe-dark", "safe-light", "terminal")
+"""The themes of the full-screen views."""
+
+CHOICES = {"gate": ("on", "off"), "theme": THEMES}
+SWITCHES = ("accessible",)
+SWITCH_VALUES = {"true": True, "false": False}
+KEYS = (*TEXTS, *NUMBERS, *AMOUNTS, *CHOICES, *SWITCHES)
 PHASES = ("todo.enabled", "todo.reminders", "todo.reminders.max", "tasks.todoClearDelay")
 """Settings of the phased extension, which checks their values itself. They can be set in files only."""
 
@@ -39,6 +44,9 @@ PRICE_PARTS = ("input", "output", "cache_read", "cache_write")
 
 EXTENSIONS = "extensions"
 """The list of extensions that `tildone run` loads. It can be set in files only."""
+
+KEY_BINDINGS = "keys"
+"""The table of a person's own keys for actions of the screens. It can be set in the person's own file only."""
 
 _INFINITY = float("inf")
 
@@ -61,6 +69,10 @@ def parsed(key: str, text: str) -> Any:
     """Parse the text of an environment variable or a flag."""
     if key in CHOICES and text not in CHOICES[key]:
         raise UsageError(f"{flag(key)} must be {choices(key)}, not {text!r}")
+    if key in SWITCHES and text not in SWITCH_VALUES:
+        raise UsageError(f"{flag(key)} must be true or false, not {text!r}")
+    if key in SWITCHES:
+        return SWITCH_VALUES[text]
     if key in AMOUNTS:
         return _amount(key, text)
     if key not in NUMBERS:
@@ -75,7 +87,8 @@ def is_amount(setting: object) -> bool:
 
 
 def choices(key: str) -> str:
-    return " or ".join(f'"{choice}"' for choice in CHOICES[key])
+    *others, last = (f'"{choice}"' for choice in CHOICES[key])
+    return f"{', '.join(others)} or {last}"
 
 
 def variable(key: str) -> str:

@@ -81,8 +81,9 @@ class RpcUI:
         try:
             return await asyncio.wait_for(waiting, seconds)
         except TimeoutError:
-            self._open.pop(request_id, None)
             return {"cancelled": True}
+        finally:
+            self._open.pop(request_id, None)
 
     def _request(self, method: str, **fields: Any) -> str:
         request_id = f"ui-{next(self._ids)}"

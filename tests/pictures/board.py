@@ -16,19 +16,19 @@ THEMES = ("light", "dark")
 DESKTOP, PHONE = (1280, 800), (390, 844)
 VARYING = re.compile(r"[\d.]+ (s|min|h|minutes?)\b( ago)?|~?\d+:\d\d(:\d\d)?|just now|now")
 
-VISIBLE_TEXT = """() => {
+DRAWN_TEXT = """() => {
     const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
     const lines = [];
     while (walker.nextNode()) {
         const range = document.createRange();
         range.selectNodeContents(walker.currentNode);
         const box = range.getBoundingClientRect();
-        const inside = box.bottom > 0 && box.bottom < innerHeight && box.right > 0 && box.left < innerWidth;
+        const inside = box.bottom > 0 && box.bottom < innerHeight * 0.9 && box.left >= 0 && box.right <= innerWidth;
         if (inside && box.width > 1) lines.push(walker.currentNode.textContent);
     }
     return lines.join("\\n");
 }"""
-"""Returns the texts within the window, one per line."""
+"""Returns the texts within the window, one per line, without its last rows: what they are depends on the fonts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,11 +76,26 @@ def photograph(browser: Browser, board: RunningBoard, picture: BoardPicture, the
     visitor = Visitor(browser, board, theme=theme, size=picture.size)
     try:
         picture.arrange(visitor)
-        said = visitor.page.evaluate(VISIBLE_TEXT)
-        lines = (VARYING.sub("TIME", line).strip() for line in said.splitlines())
-        return visitor.page.screenshot(), "\n".join(line for line in lines if line) + "\n"
+        said = _text_at_rest(visitor)
+        return visitor.page.screenshot(), said
     finally:
         visitor.context.close()
+
+
+def _text_at_rest(visitor: Visitor) -> str:
+    """The texts of the page once no more are drawn."""
+    before = ""
+    while before != (said := _texts(visitor)):
+        before = said
+        visitor.page.wait_for_timeout(1000)
+    return said
+
+
+def _texts(visitor: Visitor) -> str:
+    """The texts of the page, without what differs from run to run."""
+    said = str(visitor.page.evaluate(DRAWN_TEXT))
+    lines = (VARYING.sub("TIME", line).strip() for line in said.splitlines())
+    return "\n".join(line for line in lines if line) + "\n"
 
 
 def photographs(picture: BoardPicture) -> Iterator[tuple[str, bytes, str]]:

@@ -107,10 +107,12 @@ class Story:
         return self.happen(DirectiveSet(directive), PERSON, by)
 
     def works(self, doing: str, *, minutes: float, tokens: int = 0, cost: float = 0.0, why: str = "") -> Story:
+        # A sign of life of the future: the agent is at work however slow the machine is.
+        beat = now() + 30 * MINUTE
         self.store.beat(
             Presence(
                 self.agent, self.name, self.host, self.machine, "sonnet-5-5", doing,
-                since=self.end - int(minutes * MINUTE), why=why, tokens=tokens, cost=cost, beat=now(),
+                since=self.end - int(minutes * MINUTE), why=why, tokens=tokens, cost=cost, beat=beat,
             )
         )  # fmt: skip
         return self

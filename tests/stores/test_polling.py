@@ -7,7 +7,6 @@ import pytest
 from tildone.stores import polling
 from tildone.stores.polling import wait_until
 
-
 ROUNDING = 1e-6
 """Sums of floating-point numbers differ between versions of Python."""
 

@@ -132,9 +132,13 @@ def test_a_conversation_is_continued(server: ModelServer, tmux: Tmux, tmp_path: 
     tmux.keys("C-d")
     tmux.until("ended with 1", "2 of 2 tasks left open")
     tmux.run("kill-session", "-t", "w")
-    again = Tmux(person, tmp_path / "tmux", provider_environment(server))
+    # Another socket: the first server may still be ending.
+    again = Tmux(person, tmp_path / "tmux-again", provider_environment(server))
     again.start("--continue", "--no-extensions")
-    again.until("❯ Plan it", "The plan is written.")
+    try:
+        again.until("❯ Plan it", "The plan is written.")
+    finally:
+        again.run("kill-server")
 
 
 def test_a_model_that_crashes_is_said_and_the_screen_goes_on(server: ModelServer, tmux: Tmux) -> None:

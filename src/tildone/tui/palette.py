@@ -8,7 +8,7 @@ from rich.style import Style
 from textual.theme import BUILTIN_THEMES, Theme
 
 from tildone.kit.theme import Role
-from tildone.value import value
+from tildone.value import replace, value
 
 
 @value
@@ -70,56 +70,44 @@ _FIELDS = {
     Role.ERROR: "error",
 }
 
+_DARK = Palette(
+    "#111213",
+    "#181A1B",
+    "#172A41",
+    text="#EDECE8",
+    muted="#B9B7B0",
+    dim="#97958E",
+    accent="#74B3FF",
+    success="#63CE90",
+    warning="#EDB656",
+    error="#FF8F75",
+)
+_LIGHT = Palette(
+    "#FAF9F6",
+    "#FFFFFF",
+    "#E4EEFA",
+    text="#1C1B18",
+    muted="#514E47",
+    dim="#68645B",
+    accent="#0B62C1",
+    success="#1B7340",
+    warning="#8A5200",
+    error="#AE3218",
+    is_dark=False,
+)
+
 PALETTES = {
-    "dark": Palette(
-        "#111213",
-        "#181A1B",
-        "#172A41",
-        text="#EDECE8",
-        muted="#B9B7B0",
-        dim="#97958E",
-        accent="#74B3FF",
-        success="#63CE90",
-        warning="#EDB656",
-        error="#FF8F75",
-    ),
-    "light": Palette(
-        "#FAF9F6",
-        "#FFFFFF",
-        "#E4EEFA",
-        text="#1C1B18",
-        muted="#514E47",
-        dim="#68645B",
-        accent="#0B62C1",
-        success="#1B7340",
-        warning="#8A5200",
-        error="#AE3218",
-        is_dark=False,
-    ),
-    "safe-dark": Palette(
-        "#111213",
-        "#181A1B",
-        "#172A41",
-        text="#EDECE8",
-        muted="#B9B7B0",
-        dim="#97958E",
-        accent="#4AA8F5",
-        success="#DBF6EA",
-        warning="#E59E1F",
-        error="#FA5277",
-    ),
-    "safe-light": Palette(
-        "#FAF9F6",
-        "#FFFFFF",
-        "#ECF3FC",
-        text="#1C1B18",
-        muted="#514E47",
-        dim="#68645B",
+    "dark": _DARK,
+    "light": _LIGHT,
+    # Colours that people tell apart who do not see all of them.
+    "safe-dark": replace(_DARK, accent="#4AA8F5", success="#DBF6EA", warning="#E59E1F", error="#FA5277"),
+    "safe-light": replace(
+        _LIGHT,
+        selected="#ECF3FC",
         accent="#002F86",
         success="#0B7A66",
         warning="#8A651A",
         error="#6E0F2E",
-        is_dark=False,
     ),
     "terminal": Palette(
         "default",

@@ -59,10 +59,11 @@ def plan(folder: Path, where: Path, status: Status) -> None:
     session.store.close()
 
 
-def hook(folder: Path, where: Path, event: str) -> Callable[[], object]:
-    """Run the hook as Claude Code does."""
-    payload = {"session_id": where.name, "cwd": str(where), "hook_event_name": event, "tool_name": "Bash"}
+def hook(folder: Path, where: Path, event: str, session: str = "") -> Callable[[], object]:
+    """Run the hook as Claude Code does, on the project's session or the one of that name."""
+    payload = {"session_id": session or where.name, "cwd": str(where), "hook_event_name": event, "tool_name": "Bash"}
     words, given = [str(Path(sys.executable).with_name("tildone")), "hook", "claude"], json.dumps(payload).encode()
+    words += ["--session", session] if session else []
     return lambda: subprocess.run(words, env=environ(folder), input=given, check=True, stdout=subprocess.DEVNULL)
 
 

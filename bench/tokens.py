@@ -36,9 +36,9 @@ TASKS = (
     "Open a pull request",
 )
 # Measured with the originals of three dialects on this workload; for the fourth, the goal.
-AIMS = {"indexed": 3_561, "phased": 3_568, "declared": 22_128, "brief": 300}
+AIMS = {"indexed": 3_561, "phased": 3_568, "declared": 22_128, "brief": 340}
 # The goal for the fourth; for the others, that their input does not grow.
-INPUT_AIMS = {"indexed": 33_729, "phased": 16_669, "declared": 204_552, "brief": 3_000}
+INPUT_AIMS = {"indexed": 33_729, "phased": 16_669, "declared": 204_552, "brief": 3_200}
 
 Call = tuple[str, dict[str, Any]]
 

@@ -4,6 +4,7 @@ import itertools
 
 from hypothesis import strategies as st
 
+from tildone.core.check import Check, Proof, Result
 from tildone.core.faults import MissingField
 from tildone.core.numbers import assign_numbers, numbered
 from tildone.core.ops import (
@@ -17,8 +18,12 @@ from tildone.core.ops import (
     Named,
     Note,
     Numbered,
+    Order,
     Remove,
     Rename,
+    SetCheck,
+    StartNext,
+    Touch,
     Write,
 )
 from tildone.core.plan import Phase, Plan, Status, Task, flat
@@ -29,6 +34,7 @@ from tildone.log.store import Store
 from tildone.loop.decision import Patience
 from tildone.session import Session
 from tildone.stores.memory import MemoryStore
+from tildone.value import replace
 
 PENDING, IN_PROGRESS, COMPLETED, ABANDONED, BLOCKED = Status
 
@@ -95,3 +101,58 @@ ops = st.one_of(
     st.builds(Note, st.builds(Named, texts) | positions | numbers, texts),
 )
 steps = st.lists(st.one_of(ops, st.just(MissingField("task", "start"))), max_size=5)
+
+commands = st.sampled_from([("pytest", "-q"), ("make", "a b"), ("sh", "-c", "test -e 'x' # y"), ("true",), ()])
+globs = st.lists(st.sampled_from(["src", "src/*.py", "**", "a b", "[x]?"]), max_size=2).map(tuple)
+checks = st.builds(
+    Check, commands, st.sampled_from(["", "sub dir"]), st.sampled_from([120, 5]), st.sampled_from([0, 2]), globs
+)
+useful_checks = checks.filter(lambda check: check.command not in ((), ("true",)))
+proofs = st.builds(Proof, st.sampled_from(Result), commands, st.sampled_from(["", "d1", "d2"]))
+checked_tasks = st.builds(
+    Task,
+    texts,
+    statuses,
+    number=st.integers(0, 4),
+    check=st.none() | checks,
+    after=st.lists(st.integers(0, 5), max_size=2).map(tuple),
+    touches=globs,
+)
+whole_proofs = st.builds(
+    Proof,
+    st.sampled_from(Result),
+    commands,
+    *[st.sampled_from(["", "d1"])] * 2,
+    st.none() | st.integers(-9, 9),
+    texts,
+    *[st.integers(0, 99)] * 2,
+    *[texts] * 2,
+)
+proved_tasks = st.builds(
+    lambda task, proof: replace(task, proof=proof if task.check else None), checked_tasks, st.none() | whole_proofs
+)
+proved_plans = st.builds(
+    lambda tasks, check, proof: Plan((Phase("P", tuple(tasks)),), 9, check, proof if check else None),
+    st.lists(proved_tasks, max_size=3),
+    st.none() | checks,
+    st.none() | whole_proofs,
+)
+"""Plans whose tasks have checks and proofs, in any combination."""
+
+checked_phases = st.builds(Phase, names, st.lists(checked_tasks, max_size=3).map(tuple))
+single = st.builds(Named, texts) | positions | numbers
+checked_ops = st.one_of(
+    ops,
+    st.builds(Mark, selectors, st.just(Status.COMPLETED)),
+    st.builds(Write, st.lists(checked_phases, max_size=2).map(tuple)),
+    st.builds(Append, st.lists(checked_tasks, max_size=2).map(tuple), st.none() | names, st.booleans()),
+    st.builds(Insert, st.lists(checked_tasks, max_size=2).map(tuple), st.integers(-1, 5)),
+    st.builds(SetCheck, st.none() | single, st.none() | checks),
+    st.builds(Order, single, st.lists(st.integers(0, 6), max_size=3).map(tuple)),
+    st.builds(Touch, selectors, globs),
+    st.just(StartNext()),
+)
+"""All ops, also on checks, the order and the files of tasks."""
+
+batches = st.lists(st.tuples(st.lists(checked_ops, max_size=4), st.dictionaries(st.integers(0, 4), proofs)), max_size=5)
+"""Batches of ops, each with the proofs of checks that were run for it."""

@@ -1,42 +1,264 @@
-"""A task in progress belongs to the agent that started it."""
+"""Agents that share a plan claim the tasks they start, and leave those of others alone."""
 
-import itertools
+import os
+from collections.abc import Callable
+from pathlib import Path
 
-from tests.plans import plan_of
-from tildone.core.plan import Plan, Status, Task, flat
-from tildone.log.events import Actor, Author, Event, Nudged, PlanChanged
-from tildone.wiring.claims import started_by
+import pytest
 
+from tildone.agents.identity import AgentId
+from tildone.agents.processes import machine_name, start_time
+from tildone.agents.registry import CLAIM_NOTE, Agent
+from tildone.config import Settings
+from tildone.core.ops import Append, Mark, Numbered, Order, Touch
+from tildone.core.plan import Status, Task
+from tildone.dialects import dialect_named
+from tildone.ids import now
+from tildone.log.address import parse_address
+from tildone.log.claims import Claimant
+from tildone.log.events import Actor, Author
+from tildone.session import Session
+from tildone.wiring import open_agents, open_session, open_store
+from tildone.wiring.claims import AgentClaims, claims_of
 
-def events(*plans: tuple[str, Plan]) -> list[Event]:
-    """Return the events of these changes, each by an agent, newest first."""
-    ids = itertools.count()
-    made = [Event(f"e{next(ids)}", None, 0, Actor.AGENT, PlanChanged(plan), Author(agent=by)) for by, plan in plans]
-    return made[::-1]
+ADA, BOB = "claude:ada", "codex:bob"
+DEAD = 2**22 + 1
+"""No process has this id: it is beyond the limit of the kernel."""
 
-
-def plan(*statuses: Status) -> Plan:
-    return flat(*(Task(f"t{number}", status, number=number) for number, status in enumerate(statuses, 1)))
-
-
-def test_the_newest_start_counts() -> None:
-    pending, active = Status.PENDING, Status.IN_PROGRESS
-    history = events(
-        ("a", plan(pending, pending)),
-        ("a", plan(active, pending)),
-        ("a", plan(pending, pending)),
-        ("b", plan(active, pending)),
-        ("c", plan(active, active)),
-    )
-    nudge = Event("n", None, 0, Actor.TIMER, Nudged(1, 1), Author(agent="x"))
-
-    assert started_by([nudge, *history]) == {1: "b", 2: "c"}
+SessionOf = Callable[..., Session]
 
 
-def test_a_task_that_was_in_progress_from_the_start_belongs_to_whoever_wrote_it() -> None:
-    assert started_by(events(("a", plan(Status.IN_PROGRESS)))) == {1: "a"}
+@pytest.fixture
+def settings(tmp_path: Path) -> Settings:
+    return Settings(parse_address(str(tmp_path / "plans.db")), "s", str(tmp_path), agents_dir=str(tmp_path / "agents"))
 
 
-def test_without_tasks_in_progress_there_is_nothing_to_own() -> None:
-    assert started_by(events(("a", plan_of("x")))) == {}
-    assert started_by([]) == {}
+@pytest.fixture
+def session_of(settings: Settings) -> SessionOf:
+    def opened(agent: str, dialect: str = "brief") -> Session:
+        return open_session(settings, dialect_named(dialect), open_store(settings), lambda: Author(agent=agent))
+
+    return opened
+
+
+@pytest.fixture
+def ada(session_of: SessionOf) -> Session:
+    """A session with four tasks, of which the agent has started the first."""
+    session = session_of(ADA)
+    session.call("todo", {"add": ["one", "two", "three", "four"]})
+    session.call("todo", {"start": 1})
+    return session
+
+
+def holders(session: Session) -> dict[int, str]:
+    return {claim.task: claim.agent for claim in session.store.claims("s") if claim.is_held}
+
+
+def statuses(session: Session) -> list[str]:
+    return [task.status.value for task in session.plan.tasks]
+
+
+def test_starting_a_task_claims_it_and_finishing_it_gives_it_back(ada: Session) -> None:
+    assert holders(ada) == {1: ADA}
+
+    ada.call("todo", {"done": 1})
+
+    assert holders(ada) == {2: ADA}
+    assert ada.news_of_claims == ""
+
+
+def test_a_second_agent_hears_who_has_the_task_and_gets_the_next(ada: Session, session_of: SessionOf) -> None:
+    bob = session_of(BOB)
+
+    reply = bob.call("todo", {"start": 1})
+
+    assert "#1 “one” is with claude:ada (for 10 min unless it goes on)" in reply.text
+    assert "Started instead: #2 “two”" in reply.text
+    assert holders(ada) == {1: ADA, 2: BOB}
+    assert statuses(bob) == ["in_progress", "in_progress", "pending", "pending"]
+
+
+@pytest.mark.parametrize("change", ["done", "drop"])
+def test_nobody_closes_the_task_of_another(ada: Session, session_of: SessionOf, change: str) -> None:
+    reply = session_of(BOB).call("todo", {change: 1})
+
+    assert "is with claude:ada" in reply.text
+    assert statuses(ada)[0] == "in_progress"
+    assert holders(ada)[1] == ADA
+
+
+@pytest.mark.parametrize("dialect", ["indexed", "declared", "phased"])
+def test_a_rule_for_one_task_in_progress_leaves_those_of_others(
+    ada: Session, session_of: SessionOf, dialect: str
+) -> None:
+    bob = session_of(BOB, dialect)
+
+    bob.change([Mark(Numbered((2,)), Status.IN_PROGRESS)], Actor.AGENT)
+    bob.change([Append((Task("five"),))], Actor.AGENT)
+
+    assert statuses(ada)[:2] == ["in_progress", "in_progress"]
+    assert holders(ada) == {1: ADA, 2: BOB}
+
+
+def test_a_person_may_do_anything(ada: Session, session_of: SessionOf) -> None:
+    person = session_of("")
+
+    person.change([Mark(Numbered((1,)), Status.COMPLETED)])
+
+    assert statuses(ada)[0] == "completed"
+
+
+def test_an_agent_that_was_silent_is_told_once_that_its_task_has_passed_on(ada: Session, session_of: SessionOf) -> None:
+    bob = session_of(BOB)
+    ada.store.lapse("s", ADA)
+    taken_over = bob.call("todo", {"start": 1})
+
+    told = ada.call("todo", {"done": 1})
+    again = ada.call("todo", {"note": "3 is next"})
+
+    assert "#1 “one” was begun by claude:ada in " in taken_over.text
+    assert "#1 “one” has passed to codex:bob" in told.text
+    assert statuses(ada)[0] == "in_progress"
+    assert holders(ada)[1] == BOB
+    assert "has passed" not in again.text
+
+
+def test_the_heir_is_told_of_the_notes_and_the_branch(
+    ada: Session, session_of: SessionOf, settings: Settings, tmp_path: Path
+) -> None:
+    (tmp_path / ".git").mkdir()
+    (tmp_path / ".git" / "HEAD").write_text("ref: refs/heads/parser\n")
+    ada.store.claim("s", 1, AgentClaims(settings).claimant(ADA), 0)
+    ada.call("todo", {"note": "1 the lexer is left"})
+    ada.store.lapse("s", ADA)
+
+    reply = session_of(BOB).call("todo", {"start": 1})
+
+    assert "on branch parser" in reply.text
+    assert "note: the lexer is left" in reply.text
+
+
+def test_a_task_that_others_closed_is_not_started_again_by_mistake(ada: Session, session_of: SessionOf) -> None:
+    bob = session_of(BOB)
+    bob.call("todo", {"start": 3})
+    ada.call("todo", {"done": 1})
+    ada.call("todo", {"done": 2})
+
+    reply = bob.call("todo", {"start": 2})
+
+    assert "#2 “two” was closed by others meanwhile" in reply.text
+    assert statuses(ada)[1] == "completed"
+    # Who knows that it is closed may reopen it.
+    bob.call("todo", {"start": 2})
+    assert statuses(ada)[1] == "in_progress"
+
+
+def test_tasks_that_may_change_the_same_files_are_not_started_together(ada: Session, session_of: SessionOf) -> None:
+    for number in (1, 2):
+        ada.change([Touch(Numbered((number,)), ("src/*",))])
+    bob = session_of(BOB)
+
+    reply = bob.call("todo", {"start": 2})
+
+    assert "#2 “two” was not started: it may change the same files as #1 “one”" in reply.text
+    assert holders(ada) == {1: ADA, 3: BOB}
+
+
+def test_an_agent_is_held_to_its_own_tasks_and_those_that_nobody_has(ada: Session, session_of: SessionOf) -> None:
+    """What waits for the tasks of others, or shares files with them, waits."""
+    ada.change([Touch(Numbered((1,)), ("a/*",)), Touch(Numbered((2,)), ("a/b",)), Order(Numbered((3,)), (1,))])
+
+    held = session_of(BOB).held_state.plan
+
+    assert [task.status for task in held.tasks] == [
+        Status.COMPLETED,
+        Status.BLOCKED,
+        Status.BLOCKED,
+        Status.PENDING,
+    ]
+    assert [task.status.value for task in ada.held_state.plan.tasks] == statuses(ada)
+
+
+def test_without_a_lease_nothing_is_claimed(settings: Settings) -> None:
+    store = open_store(settings)
+    without = Settings(settings.store, "s", settings.project, agents_dir=settings.agents_dir, claim_seconds=0)
+    session = open_session(without, dialect_named("brief"), store, lambda: Author(agent=ADA))
+
+    session.call("todo", {"add": ["one"]})
+    session.call("todo", {"start": 1})
+
+    assert list(store.claims("s")) == []
+
+
+def register(settings: Settings, agent: str, pid: int, started: int = 0) -> Agent:
+    record = Agent(AgentId.parse(agent), "s", pid=pid, started=started, last_active=now())
+    open_agents(settings).save(record)
+    return record
+
+
+def test_the_task_of_an_agent_whose_process_has_ended_is_taken_over(settings: Settings, session_of: SessionOf) -> None:
+    register(settings, ADA, DEAD)
+    ada, bob = session_of(ADA), session_of(BOB)
+    ada.call("todo", {"add": ["one", "two"]})
+    ada.call("todo", {"start": 1})
+    assert bob.taken() == frozenset()
+
+    bob.call("todo", {"done": 1})
+
+    assert statuses(bob)[0] == "completed"
+
+
+def test_an_agent_is_the_same_before_and_after_it_reveals_its_conversation(
+    settings: Settings, session_of: SessionOf
+) -> None:
+    register(settings, ADA, os.getpid(), start_time(os.getpid()))
+    unnamed, named = session_of(f"claude:pid:{os.getpid()}"), session_of(ADA)
+    unnamed.call("todo", {"add": ["one"]})
+    unnamed.call("todo", {"start": 1})
+
+    named.call("todo", {"done": 1})
+
+    assert statuses(named) == ["completed"]
+
+
+@pytest.mark.parametrize(
+    ("holder", "is_gone"),
+    [
+        (Claimant(BOB, machine="elsewhere", pid=DEAD), False),
+        (Claimant(BOB, machine=machine_name(), pid=DEAD), True),
+        (Claimant(BOB, machine=machine_name(), pid=os.getpid(), started=start_time(os.getpid())), False),
+        (Claimant(BOB, machine=machine_name()), False),
+        (Claimant("not: an\x00 id", machine=machine_name()), False),
+    ],
+)
+def test_who_has_ended(settings: Settings, session_of: SessionOf, holder: Claimant, is_gone: bool) -> None:  # noqa: FBT001  a parameter of the test
+    claim = session_of(ADA).store.claim("s", 1, holder, 60_000)
+
+    assert AgentClaims(settings).is_gone(claim, ADA) is is_gone
+
+
+def test_claims_are_renewed_in_the_middle_of_their_lease_and_given_back_at_the_end(
+    ada: Session, settings: Settings
+) -> None:
+    agents = open_agents(settings)
+    due = agents.note(AgentId.parse(ADA), CLAIM_NOTE)
+    assert now() < int(due) <= now() + 300_000
+    [before] = ada.store.claims("s")
+    ada.renew_claims(ADA)
+    assert [claim.until for claim in ada.store.claims("s")] == [before.until]
+
+    agents.set_note(AgentId.parse(ADA), CLAIM_NOTE, "1")
+    ada.renew_claims(ADA)
+    assert [claim.until > before.until for claim in ada.store.claims("s")] == [True]
+
+    ada.release_claims(ADA)
+    assert list(ada.store.claims("s")) == []
+    assert agents.note(AgentId.parse(ADA), CLAIM_NOTE) == ""
+
+
+def test_the_tasks_of_each_agent(ada: Session, session_of: SessionOf, settings: Settings) -> None:
+    session_of(BOB).call("todo", {"start": 2})
+    agents = [register(settings, name, 0) for name in (ADA, BOB)]
+
+    assert claims_of(agents, ada.store, "s") == {ADA: [1], BOB: [2]}
+    assert claims_of([], ada.store, "s") == {}

@@ -257,6 +257,23 @@ def test_a_wrong_key_is_an_error_that_names_the_file_and_the_action(
     assert problem in str(caught.value)
 
 
+def test_only_the_persons_own_file_allows_commands_as_checks(project: Path, home: dict[str, str]) -> None:
+    write_trusted(project / "tildone.toml", 'check_allow = ["make *"]\n', home)
+    by_project = load({}, home, str(project)).check_allow
+    own_file(home, 'check_allow = ["pytest *", "npm test"]\n')
+
+    assert by_project == ()
+    assert load({}, home, str(project)).check_allow == ("pytest *", "npm test")
+
+
+@pytest.mark.parametrize("text", ['"pytest"', "[3]", '[""]', '["*"]', '["* *"]'])
+def test_what_allows_every_command_is_no_pattern(project: Path, home: dict[str, str], text: str) -> None:
+    own_file(home, f"check_allow = {text}")
+
+    with pytest.raises(UsageError, match=r"line 1: check_allow must be a list of patterns of commands: \["):
+        load({}, home, str(project))
+
+
 def test_a_screen_reader_is_a_switch(tmp_path: Path) -> None:
     """It is true or false, in a file and in the environment."""
     home = tmp_path / "home" / "tildone"

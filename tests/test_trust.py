@@ -25,6 +25,7 @@ model = "openai-chat:evil"
 session_dir = "here"
 user = "root"
 countdown = 0
+claim_seconds = 5
 gate = "off"
 accessible = true
 theme = "light"
@@ -66,10 +67,11 @@ def test_an_untrusted_file_sets_nothing_but_the_dialect(file: Path, home: dict[s
     settings = load({}, home, str(file.parent))
 
     changed = {name for name in type(settings).__match_args__ if getattr(settings, name) != getattr(default, name)}
-    # A cost limit is stricter than none.
-    assert changed == {"dialect", "max_cost", "untrusted"}
+    # A budget is stricter than none.
+    budgets = {"max_cost", "max_tokens", "max_task_cost", "max_task_tokens", "max_task_minutes"}
+    assert changed == {"dialect", *budgets, "untrusted"}
     assert settings.dialect == "phased"
-    assert set(KEYS) - set(settings.untrusted) == {"dialect", "max_cost"}
+    assert set(KEYS) - set(settings.untrusted) == {"dialect", *budgets}
     assert {"prices", "todo.enabled", "tasks.todoClearDelay", "extensions", "keys"} <= set(settings.untrusted)
 
 

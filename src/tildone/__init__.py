@@ -21,9 +21,12 @@ if TYPE_CHECKING:
         Named,
         Note,
         Numbered,
+        Order,
         Remove,
         Rename,
+        SetCheck,
         StartNext,
+        Touch,
         Write,
     )
     from tildone.core.plan import Phase, Plan, Status, Task, flat
@@ -59,7 +62,8 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "tildone.core.ops": (
-        "Append At Everything InPhase Insert Mark Move Named Note Numbered Remove Rename StartNext Write"
+        "Append At Everything InPhase Insert Mark Move Named Note Numbered Order Remove Rename SetCheck StartNext "
+        "Touch Write"
     ),
     "tildone.core.plan": "Phase Plan Status Task flat",
     "tildone.core.query": "next_task open_tasks",
@@ -115,6 +119,7 @@ __all__ = [
     "NotFound",
     "Note",
     "Numbered",
+    "Order",
     "Outcome",
     "Patience",
     "Phase",
@@ -126,6 +131,7 @@ __all__ = [
     "Rest",
     "RestReason",
     "Session",
+    "SetCheck",
     "SqliteStore",
     "StartNext",
     "Status",
@@ -138,6 +144,7 @@ __all__ = [
     "Task",
     "TildoneError",
     "Tool",
+    "Touch",
     "Turn",
     "UnknownEvent",
     "UnknownNeed",

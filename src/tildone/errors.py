@@ -2,7 +2,7 @@
 
     TildoneError            1
     ├── UsageError          2   invalid command line or setting
-    ├── Refused             3   the request cannot be applied to this plan
+    ├── Refused             3   the request cannot be applied to this plan; also if a check did not pass
     ├── NotFound            4
     │   ├── UnknownEvent
     │   └── UnknownNeed

@@ -7,8 +7,9 @@ from tests.plans import ABANDONED, BLOCKED, COMPLETED, IN_PROGRESS, PENDING, num
 from tildone.commands import edits
 from tildone.commands.answer import Answer, FailureReason
 from tildone.commands.edits import Place
+from tildone.core.check import Check
 from tildone.core.numbers import numbered
-from tildone.core.ops import Append, Mark, Move, Note, Numbered, Remove, Rename, Write
+from tildone.core.ops import Append, Mark, Move, Note, Numbered, Order, Remove, Rename, SetCheck, Touch, Write
 from tildone.core.plan import Phase, Plan, Status, Task, flat
 from tildone.core.reduce import Step, reduce
 from tildone.core.rules import Rules
@@ -205,3 +206,20 @@ def test_no_verb_returns_steps_that_the_plan_refuses(plan: Plan, own: Rules) -> 
         ]
         for answer in answers:
             assert answer.steps is None or reduce(plan, answer.steps, answer.rules(own)).faults == ()
+
+
+def test_an_edited_text_removes_what_it_no_longer_has() -> None:
+    """Also if a task was renamed in place, or if the order was reversed."""
+    make = Check(("make",))
+    steps: list[Step] = [SetCheck(Numbered((1,)), make), Order(Numbered((2,)), (1,)), Touch(Numbered((2,)), ("src",))]
+    before = reduce(plan_of("a", "b"), [*steps, SetCheck(None, make)], Rules()).after
+
+    bare = reduce(before, edits.edited(before, flat(Task("A"), Task("b"))), Rules()).after
+    reversed_ = reduce(before, edits.edited(before, flat(Task("a", after=(2,)), Task("b"), Task("c"))), Rules()).after
+    same = edits.edited(
+        before, Plan((Phase("", (Task("a", check=make), Task("b", after=(1,), touches=("src",)))),), check=make)
+    )
+
+    assert bare == numbered(flat(Task("A"), Task("b")))
+    assert [(task.number, task.after) for task in reversed_.tasks] == [(1, (2,)), (2, ()), (3, ())]
+    assert not reduce(before, same, Rules()).changed

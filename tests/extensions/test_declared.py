@@ -48,7 +48,7 @@ def plan_on(stage: Stage) -> Plan:
 
 
 def envelopes(stage: Stage) -> list[dict[str, Any]]:
-    return [codec.parse(messages.text_of(message)) for message in stage.messages("toolResult")]
+    return [codec.parse_strictly(messages.text_of(message)) for message in stage.messages("toolResult")]
 
 
 async def test_the_tool_is_registered_by_its_name(tmp_path: Path) -> None:

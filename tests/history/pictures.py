@@ -8,7 +8,8 @@ from pathlib import Path
 
 from tests.project.source import ROOT
 from tildone.core.plan import Phase, Plan, Status, Task
-from tildone.history.stats import Stats, TokenUse, session_stats
+from tildone.history.requests import TokenUse
+from tildone.history.stats import Stats, session_stats
 from tildone.history.stats_lines import stats_lines
 from tildone.history.stats_svg import stats_svg
 from tildone.kit.theme import plain
@@ -86,7 +87,9 @@ def a_day() -> list[Event]:
 
 def stats_of_a_day() -> Stats:
     events = a_day()
-    requests = [TokenUse(event.at, 12_000) for event in events[2:9]] + [TokenUse(events[-1].at + 1, 1_100_000)]
+    requests = [TokenUse(event.at, 12_000, 0.08) for event in events[2:9]] + [
+        TokenUse(events[-1].at + 1, 1_100_000, 3.1)
+    ]
     found = session_stats(events, events[-1].at + 4 * MINUTE, {"e4": "before-lunch"}, requests)
     assert found is not None
     return found

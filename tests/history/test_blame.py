@@ -3,6 +3,7 @@
 from tests.history.histories import history
 from tests.plans import COMPLETED, IN_PROGRESS
 from tests.plans import unnumbered_plan_of as plan_of
+from tildone.core.check import Check
 from tildone.core.plan import Phase, Plan, Task, flat
 from tildone.history.blame import MAX_ARGUMENT_CHARS, blame_lines
 from tildone.history.task_history import TaskHistory, task_histories
@@ -96,4 +97,17 @@ def test_no_line_is_wider_than_the_terminal() -> None:
         "    added  todo_write",
         "  d  t180000  agent",
         "    completed (2m)  todo_write",
+    ]
+
+
+def test_blame_shows_who_set_the_check() -> None:
+    """Of several, the last; in the order of events."""
+    first, second = Check(("make",)), Check(("tox",))
+    plans = [flat(Task("a", number=1)), *(flat(Task("a", number=1, check=check)) for check in (first, second))]
+    lines = shown(task_histories(history(*plans, flat(Task("a", COMPLETED, number=1, check=second)))))
+
+    assert [line.split("agent")[1].strip() for line in lines[1:]] == [
+        "added",
+        "changed the check: $ tox (was $ make)",
+        "completed",
     ]

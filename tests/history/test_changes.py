@@ -1,13 +1,18 @@
 """The changes between two plans, as facts and as sentences."""
 
+from typing import Any
+
 import pytest
 from hypothesis import example, given
 
-from tests.plans import ABANDONED, COMPLETED, IN_PROGRESS, PENDING, plans
+from tests.plans import ABANDONED, COMPLETED, IN_PROGRESS, PENDING, plans, proved_plans
 from tests.plans import unnumbered_plan_of as plan_of
+from tildone.core.check import Check, Proof, Result
+from tildone.core.numbers import without_numbers
 from tildone.core.plan import Phase, Plan, Status, Task, flat
 from tildone.history.changes import Change, ChangeKind, changes
 from tildone.history.sentences import change_sentences, describe_change
+from tildone.value import replace
 
 ABC = plan_of("a", "b", "c")
 
@@ -218,3 +223,86 @@ def test_tasks_with_equal_texts_are_told_apart_by_their_numbers() -> None:
     after = flat(Task("a", COMPLETED, number=2), Task("a", number=1))
 
     assert Change(ChangeKind.COMPLETED, "a", None, 2) in changes(before, after)
+
+
+TESTS = Check(("pytest", "-q"))
+LONG = Check(("make", "a b"), "sub", 30, 2, ("src",))
+PASSED = Proof(Result.PASSED, TESTS.command)
+FAILED = Proof(Result.FAILED, TESTS.command, reason="`pytest -q` failed with exit code 1")
+
+
+def task(**attributes: Any) -> Plan:
+    return flat(Task("a", number=3, **attributes))
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "sentence", "description"),
+    [
+        (task(), task(check=TESTS), "set the check of #3 “a”: $ pytest -q", "set the check: $ pytest -q"),
+        (
+            task(check=TESTS),
+            task(check=LONG),
+            "changed the check of #3 “a”: $ make 'a b' [in sub, 30 s, 2 retries, watches src] (was $ pytest -q)",
+            "changed the check: $ make 'a b' [in sub, 30 s, 2 retries, watches src] (was $ pytest -q)",
+        ),
+        (
+            task(check=TESTS, proof=PASSED),
+            task(),
+            "removed the check of #3 “a”: was $ pytest -q",
+            "removed the check: was $ pytest -q",
+        ),
+        (
+            task(check=TESTS),
+            task(check=TESTS, proof=PASSED),
+            "check passed for #3 “a”: $ pytest -q",
+            "check passed: $ pytest -q",
+        ),
+        (
+            task(check=TESTS, proof=PASSED),
+            task(check=TESTS, proof=FAILED),
+            "check failed for #3 “a”: `pytest -q` failed with exit code 1",
+            "check failed: `pytest -q` failed with exit code 1",
+        ),
+        (
+            task(check=TESTS, proof=PASSED),
+            task(check=TESTS),
+            "removed the result of the check of #3 “a”: $ pytest -q",
+            "removed the result of the check: $ pytest -q",
+        ),
+        (task(), task(after=(1, 2)), "ordered #3 “a” after #1, #2", "ordered after #1, #2"),
+        (task(after=(1, 2)), task(), "ordered #3 “a” after no other", "ordered after no other"),
+        (task(), task(touches=("src", "b")), "set the files of #3 “a”: src b", "set the files: src b"),
+        (task(touches=("src",)), task(), "set the files of #3 “a”: none", "set the files: none"),
+        (
+            task(),
+            replace(task(), check=TESTS),
+            "set the check of the plan: $ pytest -q",
+            "set the check: $ pytest -q",
+        ),
+        (
+            replace(task(), check=TESTS),
+            replace(task(), check=TESTS, proof=FAILED),
+            "check failed for the plan: `pytest -q` failed with exit code 1",
+            "check failed: `pytest -q` failed with exit code 1",
+        ),
+    ],
+)
+def test_changes_of_checks_order_and_files(before: Plan, after: Plan, sentence: str, description: str) -> None:
+    [change] = changes(before, after)
+
+    assert change_sentences([change]) == [sentence]
+    assert describe_change(change) == description
+
+
+def test_a_command_with_line_breaks_stays_on_its_line() -> None:
+    [change] = changes(task(), task(check=Check(("make", "a\nb"))))
+
+    assert "\n" not in change_sentences([change])[0] + describe_change(change)
+
+
+@given(proved_plans, proved_plans)
+def test_there_are_changes_if_plans_with_checks_differ(before: Plan, after: Plan) -> None:
+    one, other = without_numbers(before), without_numbers(after)
+    one, other = (replace(each, check=plan.check, proof=plan.proof) for each, plan in ((one, before), (other, after)))
+
+    assert bool(changes(one, other)) == (one != other)

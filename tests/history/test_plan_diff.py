@@ -6,12 +6,14 @@ from hypothesis import given, settings
 from tests import plans
 from tests.plans import COMPLETED, IN_PROGRESS, PENDING
 from tests.plans import unnumbered_plan_of as plan_of
+from tildone.core.check import Check
 from tildone.core.plan import Phase, Plan, Status, Task, flat
 from tildone.history.changes import ChangeKind, changes
 from tildone.history.diff_lines import MIN_COLUMNS, diff_lines, diff_to_json
 from tildone.history.plan_diff import DiffSign, TaskDiff, diff_plans
 from tildone.kit.text import display_width
 from tildone.kit.theme import markup, plain
+from tildone.value import replace
 
 
 def shown(before: Plan, after: Plan, columns: int | None = None) -> list[str]:
@@ -261,3 +263,23 @@ def test_a_diff_is_empty_if_and_only_if_nothing_changed(before: Plan, after: Pla
 
 def counted(entries: list[TaskDiff], sign: DiffSign) -> int:
     return sum(entry.sign is sign for entry in entries)
+
+
+def test_changes_of_checks_follow_the_text_and_those_of_the_plan_come_first() -> None:
+    """A list without phases still has no heading."""
+    check = Check(("make",))
+    before = flat(Task("a", number=1), Task("b", number=2))
+    after = replace(flat(Task("a", number=1, check=check), Task("b", number=2, after=(1,))), check=check)
+
+    assert shown(before, after) == [
+        "~ the plan: set the check: $ make",
+        "",
+        "~ #1 a: set the check: $ make",
+        "~ #2 b: ordered after #1",
+    ]
+    plan, phase = diff_to_json(diff_plans(before, after))
+    assert (plan["what"], plan["tasks"], "what" in phase) == (["set the check: $ make"], [], False)
+    assert shown(before, replace(before, check=check)) == ["~ the plan: set the check: $ make"]
+    assert shown(flat(Task("Write it")), flat(Task("Write them", touches=("x",)))) == [
+        "~ Write them: was “Write it”, set the files: x"
+    ]

@@ -11,7 +11,8 @@ from tests.history.pictures import Recorder, stats_of_a_day
 from tests.plans import BLOCKED, COMPLETED, IN_PROGRESS, PENDING, plan_of, plans
 from tildone.core.plan import Plan, Status, Task, flat
 from tildone.core.query import progress
-from tildone.history.stats import MarkKind, Period, Stats, TokenUse, session_stats
+from tildone.history.requests import TokenUse
+from tildone.history.stats import MarkKind, Period, Stats, session_stats
 from tildone.log.events import (
     Actor,
     Bound,

@@ -33,6 +33,8 @@ def test_each_task_has_its_times() -> None:
             "in_progress_ms": MINUTE,
             "blocked_ms": MINUTE,
             "tokens": None,
+            "cost": None,
+            "nudges": 0,
             "periods": [
                 {"from": "1970-01-01 00:00", "to": "1970-01-01 00:01", "status": "in_progress"},
                 {"from": "1970-01-01 00:01", "to": "1970-01-01 00:02", "status": "blocked"},

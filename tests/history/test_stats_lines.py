@@ -9,13 +9,14 @@ from tests.history.pictures import PAGE, TEXT, drawn_text, stats_of_a_day, when
 from tests.history.test_stats import histories
 from tests.plans import COMPLETED, IN_PROGRESS, plan_of
 from tildone.core.plan import Plan, Status, Task, flat
-from tildone.history.stats import TokenUse, session_stats
+from tildone.history.requests import TokenUse
+from tildone.history.stats import session_stats
 from tildone.history.stats_lines import MIN_COLUMNS, stats_lines
-from tildone.history.stats_words import about, token_count
 from tildone.kit.text import display_width
 from tildone.kit.theme import plain
 from tildone.log.events import Event
 from tildone.views.sanitize import printable
+from tildone.views.usage import about, token_count
 
 
 def drawn(*plans: Plan, now: int = 0, columns: int | None = None, title: str = "demo") -> list[str]:

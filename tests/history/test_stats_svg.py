@@ -12,7 +12,8 @@ from tests.history.test_stats import histories
 from tests.plans import COMPLETED, IN_PROGRESS, PENDING, plan_of
 from tests.views.test_svg import HOSTILE
 from tildone.core.plan import Phase, Plan, Status, Task, flat
-from tildone.history.stats import TokenUse, session_stats
+from tildone.history.requests import TokenUse
+from tildone.history.stats import session_stats
 from tildone.history.stats_svg import BEGINNING, stats_svg
 from tildone.log.events import Actor, Author, Bound, Event, Labelled, Nudged, PlanChanged, Tripped
 from tildone.value import replace

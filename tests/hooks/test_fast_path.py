@@ -13,8 +13,9 @@ from tildone.agents.assignment import assign_session
 from tildone.agents.identity import AgentId
 from tildone.agents.processes import agent_process
 from tildone.agents.registry import MODEL_NOTE
-from tildone.core.ops import Write
-from tildone.core.plan import Phase, Task
+from tildone.core.check import Check, Proof, Result
+from tildone.core.ops import Append, Mark, Numbered, SetCheck, Write
+from tildone.core.plan import Phase, Status, Task
 from tildone.ids import now
 from tildone.integrations import INTEGRATIONS, names_with_hooks
 from tildone.integrations.record import HookPoint
@@ -97,6 +98,20 @@ def test_a_silent_hook_loads_nothing_but_what_is_listed(
     assert {name for name in modules if name.split(".")[0] == "tildone"} <= allowed
     assert modules & SLOW == set()
     assert "apsw" not in modules or begun
+
+
+def test_a_stop_is_silent_at_once_only_if_no_proof_can_be_stale(agent: HookedAgent) -> None:
+    """The plan whose tasks are done is read if one of them has a proof, and nothing that runs commands is loaded."""
+    session, check = agent.workspace.session, Check(("make", "test"))
+    session.change([Append((Task("One"),)), SetCheck(Numbered((1,)), check)])
+    session.record_proofs({1: Proof(Result.PASSED, check.command, "digest")})
+    session.change([Mark(Numbered((1,)), Status.COMPLETED)])
+    modules = loaded(agent, HookPoint.STOP, replies=False, last_assistant_message="Done.")
+
+    assert "tildone.hooks.gate" in modules
+    assert "tildone.checks.watched" in modules
+    assert {name.split(".")[0] for name in modules} & HEAVY == set()
+    assert modules & {"subprocess", "threading", "tildone.checks.running"} == set()
 
 
 @pytest.mark.parametrize("name", names_with_hooks())

@@ -15,7 +15,7 @@ FIRST = Event("a", None, 1, Actor.AGENT, PlanChanged(unnumbered_plan_of("one")))
 SECOND = Event("b", "a", 2, Actor.USER, PlanChanged(unnumbered_plan_of("two")))
 NUDGE = Event("c", "a", 3, Actor.TIMER, Nudged(1, 1))
 ARCHIVE = Archive("s", SessionHead("a", ("b",)), (FIRST, SECOND))
-EVENTS = [codec.parse(codec.encode(event)) for event in ARCHIVE.events]
+EVENTS = [codec.parse_strictly(codec.encode(event)) for event in ARCHIVE.events]
 
 
 @st.composite
@@ -44,12 +44,12 @@ def test_an_archive_restores_the_whole_session(whole: Archive) -> None:
 
 def test_the_current_plan_is_included() -> None:
     """The plan at the head, in its stored form."""
-    data = codec.parse(archive.write(ARCHIVE))
+    data = codec.parse_strictly(archive.write(ARCHIVE))
 
     assert archive.is_archive(data)
     assert data["plan"] == [{"name": "", "tasks": [{"text": "one", "status": "pending"}]}]
-    assert codec.parse(archive.write(Archive("s", SessionHead("c"), (FIRST, NUDGE))))["plan"] == data["plan"]
-    assert codec.parse(archive.write(Archive("s", SessionHead(), (FIRST,))))["plan"] == []
+    assert codec.parse_strictly(archive.write(Archive("s", SessionHead("c"), (FIRST, NUDGE))))["plan"] == data["plan"]
+    assert codec.parse_strictly(archive.write(Archive("s", SessionHead(), (FIRST,))))["plan"] == []
 
 
 def test_a_store_can_import_an_archive() -> None:
@@ -102,7 +102,7 @@ REFUSED = {
 def test_a_malformed_archive_is_refused(case: str) -> None:
     """The error says why."""
     change, why = REFUSED[case]
-    text = codec.dump(codec.parse(archive.write(ARCHIVE)) | change)
+    text = codec.dump(codec.parse_strictly(archive.write(ARCHIVE)) | change)
 
     with pytest.raises(ValueError, match=why):
         archive.read(text)
@@ -128,7 +128,7 @@ def test_a_malformed_archive_is_refused(case: str) -> None:
 )
 def test_an_event_that_a_store_cannot_represent_is_refused(field: str, content: object) -> None:
     """Each field has its type; numbers are integers, not negative, and fit into 64 bits."""
-    data = codec.parse(archive.write(ARCHIVE))
+    data = codec.parse_strictly(archive.write(ARCHIVE))
     data["events"][0][field] = content
 
     with pytest.raises(ValueError, match="not an event"):

@@ -1,12 +1,14 @@
 """Whether an agent is told to continue."""
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tests.plans import BLOCKED, COMPLETED, IN_PROGRESS
 from tildone.core.plan import Task, flat
 from tildone.log.events import Bound, Directive, Ledger, StopFingerprint
 from tildone.log.state import State
-from tildone.loop.decision import GiveUp, GoOn, Patience, Rest, RestReason, Turn, decide
+from tildone.loop.decision import GiveUp, GoOn, Patience, Rest, RestReason, Spent, Turn, decide
 
 OPEN = flat(Task("a", COMPLETED), Task("b"), Task("c", IN_PROGRESS))
 DONE = flat(Task("a", COMPLETED))
@@ -142,3 +144,64 @@ def test_a_session_has_a_cost_limit_if_one_is_set() -> None:
     assert decide(State("e", OPEN), patience, Turn(cost=5)) == GiveUp(Bound.COST, 5)
     assert isinstance(decide(State("e", OPEN), patience, Turn(cost=4.99)), GoOn)
     assert isinstance(decide(State("e", OPEN), PATIENCE, Turn(cost=999)), GoOn)
+
+
+@pytest.mark.parametrize(
+    ("patience", "under", "over", "reached"),
+    [
+        (Patience(cost=0.5), Turn(cost=0.49), Turn(cost=0.5), GiveUp(Bound.COST, 0.5)),
+        (Patience(tokens=9), Turn(tokens=8), Turn(tokens=9), GiveUp(Bound.TOKENS, 9)),
+        (
+            Patience(task_cost=0.5),
+            Turn(cost=9, task=Spent(cost=0.4)),
+            Turn(task=Spent(cost=0.6)),
+            GiveUp(Bound.TASK_COST, 0.5),
+        ),
+        (
+            Patience(task_tokens=9),
+            Turn(tokens=99, task=Spent(tokens=8)),
+            Turn(task=Spent(tokens=9)),
+            GiveUp(Bound.TASK_TOKENS, 9),
+        ),
+        (
+            Patience(task_minutes=2),
+            Turn(task=Spent(ms=119_999)),
+            Turn(task=Spent(ms=120_000)),
+            GiveUp(Bound.TASK_TIME, 2),
+        ),
+    ],
+)
+def test_an_agent_is_let_go_when_a_budget_is_used_up(
+    patience: Patience, under: Turn, over: Turn, reached: GiveUp
+) -> None:
+    assert isinstance(decide(State("e", OPEN), patience, under), GoOn)
+    assert decide(State("e", OPEN), patience, over) == reached
+    assert isinstance(decide(State("e", OPEN), PATIENCE, over), GoOn)
+    assert patience.has_budget
+    assert not PATIENCE.has_budget
+
+
+limits = st.none() | st.integers(0, 20)
+spending = st.builds(Spent, st.floats(0, 20), st.integers(0, 20), st.integers(0, 2_000_000))
+turns = st.builds(Turn, st.booleans(), st.booleans(), st.booleans(), cost=st.floats(0, 20), task=spending)
+states = st.builds(
+    State,
+    st.just("e"),
+    st.sampled_from([OPEN, DONE, flat()]),
+    st.integers(0, 25),
+    st.integers(0, 65),
+    ledger=st.builds(Ledger, st.integers(0, 1001), st.just(1)),
+)
+
+
+budgets = st.builds(Patience, cost=limits, tokens=limits, task_cost=limits, task_tokens=limits, task_minutes=limits)
+
+
+@given(states, turns, budgets)
+def test_a_budget_never_continues_an_agent_that_would_be_let_go_without_it(
+    state: State, turn: Turn, patience: Patience
+) -> None:
+    """So every chain of nudges ends, as without budgets; and a finished plan never reports one."""
+    with_budgets, without = decide(state, patience, turn), decide(state, PATIENCE, turn)
+
+    assert with_budgets == without or (isinstance(without, GoOn) and isinstance(with_budgets, GiveUp))

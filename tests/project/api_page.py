@@ -23,7 +23,7 @@ SECTIONS = {
     "Dialects": "BRIEF INDEXED PHASED DECLARED Dialect Tool Reply anthropic_tools openai_tools tool_instructions",
     "Continuing an agent": "Patience Turn StopFingerprint Decision GoOn Rest RestReason GiveUp Bound Directive",
     "Plans": "Plan Phase Task Status flat open_tasks next_task",
-    "Changes": "Write Append Insert Mark StartNext Move Rename Remove Note Outcome Actor Author",
+    "Changes": "Write Append Insert Mark StartNext Move Rename Remove Note SetCheck Order Touch Outcome Actor Author",
     "Selectors": "Named Numbered At InPhase Everything",
     "Errors": "TildoneError UsageError Refused NotFound UnknownEvent UnknownNeed StoreError HeadMoved StoreBusy"
     " StoreDamaged StoreTooNew",

@@ -9,7 +9,7 @@ import pytest
 
 import tildone
 from do import VERBS
-from tests.project import api_page, cli_reference, rooms_page
+from tests.project import api_page, checks_page, cli_reference, rooms_page
 from tests.project.blocks import (
     SERVED,
     Exchange,
@@ -69,6 +69,11 @@ def test_the_architecture_shows_the_rooms_as_they_are() -> None:
 
 def test_every_room_opens_with_what_it_owns() -> None:
     assert rooms_page.without_summary() == []
+
+
+def test_the_states_of_a_task_with_a_check_are_those_of_the_core() -> None:
+    assert checks_page.PAGE.read_text(encoding="utf-8") == checks_page.page(), "run `python3 do.py docs`"
+    assert checks_page.transitions() in checks_page.page()
 
 
 def test_the_command_line_reference_is_fresh(reader: Reader) -> None:

@@ -59,3 +59,22 @@ def test_every_key_that_a_command_prints_is_documented(command: str, reader: Rea
 
     assert data["version"] == 1
     assert keys_in(data) - keys_of(f"`tildone {command}`") - {"version", "session", "number", "text", "phase"} == set()
+
+
+CHECKS = [
+    "tildone todo check 2 --seconds 9 --retries 1 --folder . --watch '*' -- test -f tested",
+    "tildone todo check --plan -- test -f tested",
+    "tildone todo after 3 2",
+    "tildone todo touches 3 docs",
+    "tildone verify 2 --plan --json || true",
+]
+
+
+@pytest.mark.parametrize("command", ["todo", "todo next", "todo done 2", "todo check", "verify 2", "approve"])
+def test_every_key_of_checks_and_of_the_order_is_documented(command: str, reader: Reader) -> None:
+    reader.outputs(CHECKS)
+    [line] = reader.outputs([f"tildone {command} --json 2> problems.txt || true"])
+
+    found = keys_in(json.loads(line))
+    assert found - keys_of("`tildone todo`") == set()
+    assert command in ("todo next", "approve") or {"check", "proof", "approved"} <= found

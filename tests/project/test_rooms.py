@@ -9,7 +9,7 @@ from tests.project import rooms_page
 from tests.project.source import Module, contract, imports, modules, rooms
 
 OUTSIDE = set(contract("pure")["forbidden_modules"])
-MAY_USE = {"tildone.log.codec": {"json"}}
+MAY_USE = {"tildone.log.json_scanner": {"json"}}
 HEAVY = {"asyncio", "mcp", "psycopg", "pydantic", "rich", "starlette", "textual"}
 
 

@@ -19,7 +19,7 @@ from tests.stores.postgres_keeper import why_not
 ROOT = Path(__file__).resolve().parents[2]
 TEMPLATE = "plans"
 OTHERS = "FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()"
-TABLES = ("sessions", "events", "seen", "changes", "presence", "needs", "summaries")
+TABLES = ("sessions", "events", "seen", "changes", "presence", "needs", "summaries", "claims")
 EMPTIED = (
     f"SELECT pg_terminate_backend(pid, 5000) {OTHERS}",
     f"TRUNCATE {', '.join(f'tildone.{table}' for table in TABLES)}",

@@ -19,6 +19,8 @@ from rich.style import Style
 from textual.pilot import Pilot
 
 from tests.tui.watching import SIZES, Unreliable, World, grammar, lines, shows, until, watching, world
+from tildone.core.check import Check, Proof, Result
+from tildone.core.ops import Mark, Numbered, Order, SetCheck
 from tildone.core.plan import Phase, Status, Task
 from tildone.log.events import Directive
 from tildone.log.needs import Need
@@ -27,6 +29,7 @@ from tildone.loop.decision import Turn
 from tildone.tui.app import Start
 from tildone.tui.palette import theme_for
 from tildone.value import replace
+from tildone.wiring import check_approvals
 
 FOLDER = Path(__file__).parent / "snapshots"
 LATER_MS = 250_000
@@ -49,6 +52,28 @@ def fill(plans: World) -> None:
     plans.agent_at_work("mobile-sync", "77aa0000")
     plans.write("grammar", *grammar())
     plans.agent_at_work("grammar")
+
+
+def fill_checks(plans: World) -> None:
+    """Write a plan whose checks are in all states."""
+    texts = ("Write the tokenizer", "Write the parser", "Wire it up", "Keep the flags", "Fuzz it", "Test the examples")
+    session = plans.write("grammar", Phase("", tuple(map(Task, texts))))
+    checks = [Check(("pytest", "-q", f"tests/part{number}")) for number in range(1, 6)]
+    session.change([SetCheck(Numbered((number,)), check) for number, check in enumerate(checks, 1)])
+    session.change([Order(Numbered((6,)), (3, 5))])
+    for check in checks[:4]:
+        check_approvals(plans.settings).approve(check)
+    commands = [check.command for check in checks]
+    results = (
+        Proof(Result.PASSED, commands[0]),
+        Proof(Result.PASSED, commands[1], files="0" * 24),
+        Proof(Result.FAILED, commands[2], exit_code=1),
+        Proof(Result.INCONCLUSIVE, commands[3], reason="`pytest` is inconclusive: it took longer than 120 s"),
+    )
+    session.record_proofs(dict(enumerate(results, 1)))
+    session.prover = None
+    session.change([Mark(Numbered((1, 2)), Status.COMPLETED), Mark(Numbered((3,)), Status.IN_PROGRESS)])
+    session.change([Mark(Numbered((4,)), Status.BLOCKED)])
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +110,7 @@ def _nothing(_plans: World) -> None:
 
 LIST = Shot("list", Start("grammar"), "grammar")
 PLAN_SHOT = Shot("plan", PLAN, "Flags stay")
+CHECKS = Shot("checks", PLAN, "stale", fill=fill_checks)
 QUESTION = Shot("question", Start("grammar"), "Run this command?", _answers)
 NO_COLOR = "no-color"
 """In place of a theme: the environment has `NO_COLOR`."""
@@ -101,7 +127,8 @@ SHOTS: dict[str, tuple[Shot, str, str]] = {
         *product((LIST, PLAN_SHOT), ("80x24", "200x50"), ("dark", "light")),
         *product((LIST, PLAN_SHOT), ("40x24",), ("dark",)),
         *product((LIST, PLAN_SHOT, QUESTION), ("40x24", "80x24"), ("safe-dark", "terminal")),
-        *product((LIST, PLAN_SHOT), ("80x24",), (NO_COLOR,)),
+        *product((LIST, PLAN_SHOT, CHECKS), ("80x24",), (NO_COLOR,)),
+        *product((CHECKS,), ("40x24", "80x24"), ("dark",)),
         *product((QUESTION, *OTHERS), ("80x24",), ("dark",)),
     )
 }

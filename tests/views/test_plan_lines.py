@@ -4,9 +4,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.plans import BLOCKED, COMPLETED, IN_PROGRESS, plan_of, plans
-from tildone.core.plan import Phase, Plan, Task
+from tildone.core.check import Check, Proof, Result
+from tildone.core.guard import PLAN
+from tildone.core.plan import Phase, Plan, Task, flat
 from tildone.kit.text import display_width
 from tildone.kit.theme import Span, ansi, markup, plain
+from tildone.value import replace
 from tildone.views.plan_lines import MIN_COLUMNS, plan_lines, task_line, task_lines
 from tildone.views.sanitize import printable
 
@@ -100,3 +103,55 @@ def test_one_task_has_its_number_and_its_notes() -> None:
 
 def test_a_long_number_leaves_no_room_and_breaks_nothing() -> None:
     assert all(line for line in plan_lines(Plan((Phase("", (Task("text", number=10**18),)),)), 20))
+
+
+PYTEST = Check(("pytest", "-q", "tests dir"))
+PASSED, FAILED = (
+    Proof(result, PYTEST.command, exit_code=code) for result, code in ((Result.PASSED, 0), (Result.FAILED, 1))
+)
+
+
+def test_a_check_and_its_state_stand_below_the_task() -> None:
+    plan = flat(
+        Task("a", COMPLETED, ("note",), 1, check=PYTEST, proof=PASSED),
+        Task("b", COMPLETED, number=2, check=PYTEST, proof=PASSED),
+        Task("c", IN_PROGRESS, number=3, check=PYTEST, proof=FAILED),
+        Task("d", number=4, check=PYTEST),
+        Task("e", number=5, check=PYTEST),
+    )
+
+    lines = plan_lines(plan, stale={2}, proposed={5})
+
+    assert drawn(lines) == (
+        "✓ #1 a\n  $ pytest -q 'tests dir' · passed\n  │ note\n"
+        "✓ #2 b\n  $ pytest -q 'tests dir' · done, stale\n"
+        "● #3 c\n  $ pytest -q 'tests dir' · failed (exit 1)\n"
+        "– #4 d\n  $ pytest -q 'tests dir'\n"
+        "– #5 e\n  $ pytest -q 'tests dir' · proposed"
+    )
+    struck = [markup(line) for line in lines if "strikethrough" in markup(line)]
+    assert struck == ["<success>✓</success> <accent>#1</accent> <dim><strikethrough>a</strikethrough></dim>"]
+    assert [markup(line).endswith("</warning>") for line in lines if "$" in plain(line)] == [0, 1, 1, 0, 1]
+
+
+def test_a_task_that_waits_says_for_which() -> None:
+    plan = flat(Task("a", COMPLETED, number=1), Task("b", number=2), Task("c", number=3, after=(1, 2)))
+    closed = flat(Task("b", number=2), Task("c", COMPLETED, number=3, after=(2,)))
+
+    assert drawn(plan_lines(plan)) == "✓ #1 a\n– #2 b\n– #3 c\n  after 2"
+    assert "after" not in drawn(plan_lines(closed))
+
+
+def test_the_check_of_a_plan_stands_at_its_end() -> None:
+    plan = replace(plan_of("a"), check=PYTEST, proof=PASSED)
+
+    assert drawn(plan_lines(plan)) == "– #1 a\n\nPlan: $ pytest -q 'tests dir' · passed"
+    assert drawn(plan_lines(plan, stale={PLAN})).endswith("$ pytest -q 'tests dir' · stale")
+    assert drawn(plan_lines(plan, only={1})) == "– #1 a"
+
+
+def test_a_long_command_is_wrapped_and_cannot_draw() -> None:
+    task = Task("a", number=1, check=Check(("make", "all\x1b[2J", "tests", "and", "docs")))
+
+    assert drawn(task_lines(task, 20)) == "– #1 a\n  $ make 'all␛[2J'\n    tests and docs"
+    assert drawn(task_lines(replace(task, check=PYTEST), proposed={1})).endswith(" · proposed")

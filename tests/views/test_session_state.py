@@ -5,6 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.plans import BLOCKED, COMPLETED, IN_PROGRESS, plan_of
+from tildone.core.check import Check, Proof, Result
 from tildone.core.plan import Plan, Task, flat
 from tildone.kit.theme import Role
 from tildone.log.events import Bound, Directive, Tripped
@@ -39,6 +40,16 @@ def test_a_session_whose_open_tasks_are_all_blocked_needs_a_person() -> None:
     assert shown(WAITING) == ("needs you", "waits: May I run cargo fuzz?")
     assert shown(State(plan=flat(Task("Sign it", BLOCKED)))) == ("needs you", "waits: Sign it")
     assert shown(State(plan=flat(Task("Sign it", BLOCKED), Task("b"))))[0] == "idle"
+
+
+@pytest.mark.parametrize(
+    ("result", "why"), [(Result.REFUSED, "approve its check: pytest -q"), (Result.INCONCLUSIVE, "waits: Test it")]
+)
+def test_a_session_whose_check_nobody_has_approved_says_which(result: Result, why: str) -> None:
+    check = Check(("pytest", "-q"))
+    task = Task("Test it", BLOCKED, check=check, proof=Proof(result, check.command))
+
+    assert shown(State(plan=flat(task))) == ("needs you", why)
 
 
 def test_a_paused_or_stopped_session_says_by_whom() -> None:

@@ -7,12 +7,14 @@ from pathlib import Path
 import pytest
 
 from tests.web.boards import Browser, Place, RunningBoard, until
+from tildone.core.numbers import with_status
 from tildone.core.ops import Append, At, Mark, Note, Numbered, Rename
 from tildone.core.plan import Status, Task
 from tildone.ids import now
-from tildone.log.events import Directive
+from tildone.log.events import Actor, Author, Directive, Event, PlanChanged
 from tildone.log.needs import Need
 from tildone.log.presence import Presence
+from tildone.log.usage import AgentUsage
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="a board and all it started can be ended for certain on Unix")
 
@@ -104,6 +106,21 @@ def test_one_session_with_its_plan_history_lanes_and_bounds(browser: Browser, sh
     assert shown["bounds"][0] == {"name": "Nudges left", "used": 0, "limit": 20, "text": "20 of 20", "main": True}
     assert (shown["undo"], shown["can_redo"]) == (shown["head"], False)
     assert answered.headers["x-tildone-seq"].count(".") == 1
+
+
+def test_a_task_has_what_it_took_if_that_is_known(browser: Browser, shared_place: Place) -> None:
+    session = shared_place.session("metered", "Grace")
+    session.change([Append((Task("One"), Task("Two")), "Build")])
+    for at, (status, cost) in enumerate(((Status.IN_PROGRESS, 1.0), (Status.COMPLETED, 1.41))):
+        plan = with_status(session.plan, frozenset({1}), status)
+        usage = AgentUsage(int(cost * 200_000), cost=cost)
+        author = Author("Grace", "claude:1")
+        event = Event(f"used{at}", session.state.head, now(), Actor.AGENT, PlanChanged(plan), author, usage)
+        session.store.append(session.name, event)
+
+    shown = browser.get(f"/api/s/{browser.key('metered')}").json
+
+    assert shown["used"] == {"1": "82k · $0.41"}
 
 
 def test_an_unchanged_session_is_not_sent_again(browser: Browser, shared_place: Place) -> None:

@@ -21,6 +21,7 @@ command.
 from __future__ import annotations
 
 import os
+import sys
 
 from tildone.typing import TYPE_CHECKING
 
@@ -79,6 +80,13 @@ def is_running(pid: int) -> bool:
         # It exists and belongs to another user.
         return True
     return True
+
+
+def has_ended(pid: int, started: int) -> bool:
+    """Return whether a process of this machine has certainly ended; `started` is its start time, 0 if unknown."""
+    if sys.platform == "win32":
+        return False
+    return not is_running(pid) or bool(started and start_time(pid) != started)
 
 
 def runs_program(pid: int, names: Collection[str]) -> bool:

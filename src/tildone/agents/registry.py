@@ -50,6 +50,9 @@ COST_NOTE = "cost"
 LIST_NOTE = "list"
 """Name of a note: the todo list that the model keeps with a tool of its coding agent. It outlives the record."""
 
+CLAIM_NOTE = "claim"
+"""Name of a note: when the agent's claims have to be renewed, in milliseconds since 1970; empty if it has none."""
+
 SUBAGENT_MARK = "#sub:"
 """Separates the session of an agent from the id of its subagent in the name of the subagent's session."""
 
@@ -101,6 +104,11 @@ class Agent:
 def new_reader(agent_id: AgentId, now: int) -> str:
     """Return the name of a reader that has seen nothing: of a new agent, or of one whose model lost its context."""
     return f"{agent_id}@{now}"
+
+
+def is_due(note: str, now: int) -> bool:
+    """Return whether the claims of an agent have to be renewed, according to the note about it."""
+    return note != "" and (not note.isdecimal() or now >= int(note))
 
 
 class AgentRegistry:

@@ -43,7 +43,7 @@ MAX_SUBMODULES = 20
 
 _GIT = ("git", "--no-optional-locks", "--no-pager", "-c", "core.fsmonitor=", "-c", f"core.hooksPath={os.devnull}")
 _SETTINGS = ("config", "--list", "--name-only", "-z")
-_STATUS = ("status", "--porcelain=v2", "--branch", "-z", "--untracked-files=all", "--ignore-submodules=dirty")
+STATUS = ("status", "--porcelain=v2", "--branch", "-z", "--untracked-files=all", "--ignore-submodules=dirty")
 _NO_FILTER = {"clean": "", "smudge": "", "process": "", "required": "false"}
 
 _PRESERVED_VARIABLES = frozenset({"GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_NOSYSTEM"})
@@ -53,17 +53,17 @@ _NO_PROGRAMS = {"GIT_ALLOW_PROTOCOL": "none", "GIT_NO_LAZY_FETCH": "1", "GIT_TER
 """Without an allowed protocol, nothing is fetched."""
 
 _DEPENDENCIES = frozenset({"node_modules", "__pycache__", "venv"})
-_FIELDS_BEFORE_PATH = {"1": 8, "2": 9, "u": 10, "?": 1}
+FIELDS_BEFORE_PATH = {"1": 8, "2": 9, "u": 10, "?": 1}
 """For each type of record in git's porcelain v2 format. A record of type 2 (a rename) is followed by the old path."""
 
 
-def fingerprint(folder: str, excluded: Sequence[str] = ()) -> str:
+def fingerprint(folder: str, excluded: Sequence[str] = (), known_status: bytes | None = None) -> str:
     """Return a fingerprint of the files in a project; empty if there are too many to read in time.
 
-    Paths that begin with one of `excluded` are ignored.
+    Paths that begin with one of `excluded` are ignored. `known_status` is what `git status` printed a moment ago.
     """
     deadline = monotonic() + GIT_TIMEOUT_SECONDS
-    status = _git_status(folder, deadline)
+    status = _git_status(folder, deadline) if known_status is None else os.fsdecode(known_status)
     if status is None:
         lines = list(_lines_from_walk(folder, excluded))
         return "" if None in lines else digest("\n".join(line for line in lines if line is not None))
@@ -74,25 +74,41 @@ def fingerprint(folder: str, excluded: Sequence[str] = ()) -> str:
     return digest("\n".join(found))
 
 
+def is_repository(folder: str) -> bool:
+    """Return whether the folder is the top of a working tree of git."""
+    return os.path.exists(os.path.join(folder, ".git"))
+
+
+class SafeGit:
+    """Runs git in a working tree, without any program that the project's settings name."""
+
+    def __init__(self, folder: str, deadline: float) -> None:
+        self._folder, self._deadline = folder, deadline
+        settings = _git_output(folder, _SETTINGS, deadline)
+        self._overrides = None if settings is None else _filter_overrides(os.fsdecode(settings))
+
+    def output(self, *arguments: str) -> bytes | None:
+        """Return the output of a command of git; None if it fails or takes too long, or there is no git."""
+        if self._overrides is None:
+            return None
+        return _git_output(self._folder, (*self._overrides, *arguments), self._deadline)
+
+
 def _git_status(folder: str, deadline: float) -> str | None:
     """The output of `git status`; None if there is no repository or no git, or if it takes too long."""
-    if not os.path.exists(os.path.join(folder, ".git")):
-        return None
-    settings = _git_output(folder, _SETTINGS, deadline)
-    overrides = None if settings is None else _filter_overrides(settings)
-    return None if overrides is None else _git_output(folder, (*overrides, *_STATUS), deadline)
+    status = SafeGit(folder, deadline).output(*STATUS) if is_repository(folder) else None
+    return None if status is None else os.fsdecode(status)
 
 
-def _git_output(folder: str, arguments: Sequence[str], deadline: float) -> str | None:
+def _git_output(folder: str, arguments: Sequence[str], deadline: float) -> bytes | None:
     environ = {
         name: text for name, text in os.environ.items() if not name.startswith("GIT_") or name in _PRESERVED_VARIABLES
     }
     try:
         command = [*_GIT, "-C", folder, *arguments]
-        output = command_output(command, environ | _NO_PROGRAMS, deadline - monotonic())
+        return command_output(command, environ | _NO_PROGRAMS, deadline - monotonic())
     except OSError:
         return None
-    return None if output is None else os.fsdecode(output)
 
 
 def _filter_overrides(settings: str) -> list[str] | None:
@@ -138,7 +154,7 @@ def _lines_from_git(folder: str, status: str, excluded: Sequence[str]) -> Iterat
     for record in records:
         if record.startswith("# branch.oid "):
             yield record
-        fields = _FIELDS_BEFORE_PATH.get(record[:1])
+        fields = FIELDS_BEFORE_PATH.get(record[:1])
         if fields is None:
             continue
         path = os.path.join(folder, record.split(" ", fields)[-1])
@@ -154,7 +170,13 @@ def _lines_from_git(folder: str, status: str, excluded: Sequence[str]) -> Iterat
 
 def _lines_from_walk(folder: str, excluded: Sequence[str]) -> Iterator[str | None]:
     """Every file with its size and time; ends with None if a limit was reached."""
-    deadline = monotonic() + WALK_TIMEOUT_SECONDS
+    for path in walk_files(folder, excluded, MAX_WALKED_FILES, WALK_TIMEOUT_SECONDS):
+        yield None if path is None else f"{path} {_size_and_time(path)}"
+
+
+def walk_files(folder: str, excluded: Sequence[str], most: int, seconds: float) -> Iterator[str | None]:
+    """Yield the path of every file except hidden ones and dependencies; ends with None if a limit was reached."""
+    deadline = monotonic() + seconds
     folders, files = [folder], 0
     while folders:
         if monotonic() > deadline:
@@ -165,10 +187,10 @@ def _lines_from_walk(folder: str, excluded: Sequence[str]) -> Iterator[str | Non
                 folders.append(entry.path)
                 continue
             files += 1
-            if files > MAX_WALKED_FILES:
+            if files > most:
                 yield None
                 return
-            yield f"{entry.path} {_size_and_time(entry.path)}"
+            yield entry.path
 
 
 def _entries(folder: str, excluded: Sequence[str]) -> Iterator[os.DirEntry[str]]:

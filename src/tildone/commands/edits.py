@@ -10,9 +10,11 @@ from enum import Enum
 
 from tildone.commands.answer import MARKED_MESSAGES, Answer, FailureReason, refusal, status
 from tildone.commands.targets import Targets, find_targets, find_task, label, listed
-from tildone.core.ops import Append, Mark, Move, Note, Numbered, Remove, Rename, Write
-from tildone.core.plan import Plan, Status, Task
+from tildone.core.ops import Append, Mark, Move, Note, Numbered, Order, Remove, Rename, SetCheck, Touch, Write
+from tildone.core.plan import Phase, Plan, Status, Task
 from tildone.core.query import open_tasks
+from tildone.core.reduce import reduce
+from tildone.core.rules import Rules
 from tildone.typing import TYPE_CHECKING
 from tildone.views.sanitize import single_line
 
@@ -188,6 +190,28 @@ def renamed_in_place(before: Plan, after: Plan) -> tuple[Rename, ...]:
         for was, now in zip(old, new, strict=True)
         if was.text not in new_texts and now.text not in old_texts and new_texts.count(now.text) == 1
     )
+
+
+def edited(before: Plan, after: Plan) -> tuple[Step, ...]:
+    """Return the steps that make a plan what its edited text says.
+
+    Tasks whose text was edited in place are renamed first, so that they keep their numbers. A check, an order or files
+    that the text no longer has are removed; a list that names none would keep them.
+    """
+    renames = renamed_in_place(before, after)
+    bare = (Phase(phase.name, tuple(Task(task.text) for task in phase.tasks)) for phase in after.phases)
+    numbered_after = reduce(before, [*renames, Write(tuple(bare))], Rules()).after
+    known = {task.number: task for task in before.tasks}
+    removed: list[Step] = []
+    for number, now in zip((task.number for task in numbered_after.tasks), after.tasks, strict=True):
+        was, target = known.get(number), Numbered((number,))
+        if was is None:
+            continue
+        removed += [SetCheck(target, None)] if was.check is not None and now.check is None else []
+        removed += [Order(target, ())] if was.after and not now.after else []
+        removed += [Touch(target, ())] if was.touches and not now.touches else []
+    plan_check = [SetCheck(None, after.check)] if after.check != before.check else []
+    return (*removed, *renames, Write(after.phases), *plan_check)
 
 
 def took_away(before: Plan, after: Plan) -> bool:

@@ -15,7 +15,7 @@ from tildone.commands.answer import (
     warning,
 )
 from tildone.commands.verbs import BEGIN, FIRST_PHASE
-from tildone.core.ops import Write
+from tildone.core.arrange import written
 from tildone.core.plan import Plan
 from tildone.formats.markdown.reader import read
 from tildone.formats.markdown.writer import lossless_checklist, portable_checklist
@@ -93,7 +93,7 @@ def _read(text: str, unnamed: str, success: str, failure: str) -> Answer:
         return refusal(FailureReason.UNREADABLE, f"{failure}:{lines}")
     tasks, phases = reading.plan.tasks, reading.plan.phases
     counted = f"{len(tasks)} {_plural('task', len(tasks))} in {len(phases)} {_plural('phase', len(phases))}"
-    return Answer(status(f"{success}: {counted}"), (Write(phases),))
+    return Answer(status(f"{success}: {counted}"), written(reading.plan))
 
 
 def _plural(word: str, count: int) -> str:

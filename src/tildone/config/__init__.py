@@ -11,6 +11,7 @@ import os
 import sys
 
 from tildone.config.values import (
+    CHECK_ALLOW,
     EXTENSIONS,
     KEY_BINDINGS,
     KEYS,
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
 
 PROJECT_FILE = "tildone.toml"
 DEFAULT_COUNTDOWN_SECONDS = 3
+DEFAULT_CLAIM_SECONDS = 600
 
 _SEPARATORS = str.maketrans("/\\:", "---")
 
@@ -47,13 +49,15 @@ class Settings:
     Without `dialect`, the one that the session was written in is used. `session_dir` holds the conversations of
     `tildone run`. `agents_dir` holds the registry of agents. `named_session` is `session` if it was set explicitly, and
     None if it is the project's by default. The settings that begin with `max_` bound how long an agent is continued
-    (`max_cost` in dollars); `countdown` is the number of seconds before each nudge of `tildone run`. Without
+    (costs in dollars); `countdown` is the number of seconds before each nudge of `tildone run`. Without
     `gate`, hooks never prevent an agent from stopping. `user` is the person's name in the history; if it is empty, the
     name comes from the store, from git or from the system. `prices` are the prices of models, by their names.
     `extensions` are those that `tildone run` loads, each with the settings file that names it.
     With `accessible`, `tildone run` prints line by line, for a screen reader, and does not draw a full screen.
     `theme` is that of the full-screen views; if it is empty, the terminal decides. `keys` are the person's own keys for
-    actions. `untrusted` names the settings in the project's file that do not apply, because nobody has trusted it.
+    actions. `check_allow` are the patterns of commands that may be run as checks without being approved one by one.
+    `claim_seconds` is how long a task stays with an agent that is silent; with 0, agents claim none.
+    `untrusted` names the settings in the project's file that do not apply, because nobody has trusted it.
     """
 
     store: StoreAddress
@@ -82,6 +86,12 @@ class Settings:
     theme: str = ""
     keys: tuple[tuple[str, str], ...] = ()
     accessible: bool = False
+    check_allow: tuple[str, ...] = ()
+    max_tokens: int | None = None
+    max_task_cost: float | None = None
+    max_task_tokens: int | None = None
+    max_task_minutes: int | None = None
+    claim_seconds: int = DEFAULT_CLAIM_SECONDS
 
     @property
     def trust_notice(self) -> str:
@@ -110,8 +120,9 @@ def load_valid(flags: Mapping[str, str], environ: Mapping[str, str], folder: str
     person = _from_file(_person_file(environ), problems)
     applied, untrusted = _from_project(project, environ, person, problems)
     settings = person | applied
-    # A project has no say in what a person's keys do.
+    # A project has no say in what a person's keys do, nor in which commands may be run.
     settings[KEY_BINDINGS] = person.get(KEY_BINDINGS, {})
+    settings[CHECK_ALLOW] = person.get(CHECK_ALLOW, ())
     files = ((person, _person_file(environ)), (applied, os.path.join(project, PROJECT_FILE)))
     settings[EXTENSIONS] = tuple((form, path) for file, path in files for form in file.get(EXTENSIONS, ()))
     texts = {key: (f"${variable(key)}", environ[variable(key)]) for key in KEYS if environ.get(variable(key))}
@@ -136,6 +147,7 @@ def _settings(
         model=settings.get("model"),
         session_dir=absolute(settings.get("session_dir", os.path.join(data, "sessions", folder_name(folder))), folder),
         countdown=settings.get("countdown", DEFAULT_COUNTDOWN_SECONDS),
+        claim_seconds=settings.get("claim_seconds", DEFAULT_CLAIM_SECONDS),
         phases=tuple((key, settings[key]) for key in PHASES if key in settings),
         agents_dir=os.path.join(data, "agents"),
         named_session=settings.get("session"),
@@ -147,6 +159,7 @@ def _settings(
         theme=settings.get("theme", ""),
         keys=tuple(settings[KEY_BINDINGS].items()),
         accessible=settings.get("accessible", False),
+        check_allow=tuple(settings[CHECK_ALLOW]),
         **{bound: settings[bound] for bound in LIMITS if bound in settings},
     )
 

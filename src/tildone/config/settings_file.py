@@ -8,6 +8,7 @@ import tomllib
 from tildone.config.extension_forms import absolute_form
 from tildone.config.values import (
     AMOUNTS,
+    CHECK_ALLOW,
     CHOICES,
     EXTENSIONS,
     KEY_BINDINGS,
@@ -83,6 +84,11 @@ def _fault(key: str, setting: object) -> str:
     if key == EXTENSIONS:
         listed = isinstance(setting, list) and all(isinstance(form, str) and form for form in setting)
         return "" if listed else f'{key} must be a list of files and modules: ["tools.py", "package.module"]'
+    if key == CHECK_ALLOW:
+        listed = isinstance(setting, list) and all(
+            isinstance(pattern, str) and pattern.strip("* ") for pattern in setting
+        )
+        return "" if listed else f'{key} must be a list of patterns of commands: ["pytest *", "npm test"]'
     if key not in KEYS and key not in PHASES:
         known = f"known are {', '.join(KEYS)}"
         return f"there is no setting {key!r}; {nearest(key, KEYS, known)}"

@@ -22,12 +22,16 @@ LIMITS = {
     "max_requests": "requests",
     "max_idle_requests": "idle_requests",
     "max_cost": "cost",
+    "max_tokens": "tokens",
+    "max_task_cost": "task_cost",
+    "max_task_tokens": "task_tokens",
+    "max_task_minutes": "task_minutes",
 }
 """The settings that bound how long an agent is continued, and the names of those bounds in `Patience`."""
 
-AMOUNTS = ("max_cost",)
+AMOUNTS = ("max_cost", "max_task_cost")
 BOUNDS = tuple(name for name in LIMITS if name not in AMOUNTS)
-NUMBERS = (*BOUNDS, "countdown")
+NUMBERS = (*BOUNDS, "countdown", "claim_seconds")
 THEMES = ("dark", "light", "safe-dark", "safe-light", "terminal")
 """The themes of the full-screen views."""
 
@@ -47,6 +51,9 @@ EXTENSIONS = "extensions"
 
 KEY_BINDINGS = "keys"
 """The table of a person's own keys for actions of the screens. It can be set in the person's own file only."""
+
+CHECK_ALLOW = "check_allow"
+"""The list of patterns of commands that a person allows as checks. It can be set in the person's own file only."""
 
 _INFINITY = float("inf")
 

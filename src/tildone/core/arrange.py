@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tildone.core.ops import Write
+from tildone.core.ops import SetCheck, Write
 from tildone.core.plan import Phase, Plan
 from tildone.typing import TYPE_CHECKING
 from tildone.value import replace
@@ -10,6 +10,7 @@ from tildone.value import replace
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from tildone.core.ops import Op
     from tildone.core.plan import Task
     from tildone.core.reduce import Step
 
@@ -55,6 +56,11 @@ def with_unseen(plan: Plan, known: Plan, wanted: Plan) -> Plan:
         else:
             phases[index] = Phase(phase.name, phases[index].tasks + unseen)
     return Plan(tuple(phases))
+
+
+def written(plan: Plan) -> tuple[Op, ...]:
+    """Return the steps that replace a plan with this one, which came from a file or another session."""
+    return (Write(plan.phases), *((SetCheck(None, plan.check),) if plan.check is not None else ()))
 
 
 def keep_unseen(steps: Callable[[Plan], Sequence[Step]], known: Plan) -> Callable[[Plan], Sequence[Step]]:

@@ -100,6 +100,20 @@ class UnknownValue:
     word: str
 
 
+@value
+class UselessCheck:
+    """The command of a check is empty, or succeeds whatever was done."""
+
+    command: tuple[str, ...]
+
+
+@value
+class Cycle:
+    """The tasks with these numbers would wait for each other."""
+
+    numbers: tuple[int, ...]
+
+
 Fault = (
     NoTasks
     | OutOfRange
@@ -114,4 +128,6 @@ Fault = (
     | EmptyNote
     | MissingField
     | UnknownValue
+    | UselessCheck
+    | Cycle
 )

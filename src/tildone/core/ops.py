@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tildone.core.check import Check
 from tildone.core.plan import Phase, Status, Task
 from tildone.typing import TYPE_CHECKING
 from tildone.value import value
@@ -130,4 +131,28 @@ class StartNext:
     others: Callable[[], AbstractSet[int]] = frozenset
 
 
-Op = Write | Append | Insert | Mark | Move | Rename | Remove | Note | StartNext
+@value
+class SetCheck:
+    """Set the check of a task, or of the plan if `target` is None; None removes it. The task is open afterwards."""
+
+    target: Named | At | Numbered | None
+    check: Check | None
+
+
+@value
+class Order:
+    """Say after which tasks, by number, a task is worked on, in place of those before."""
+
+    target: Named | At | Numbered
+    after: tuple[int, ...]
+
+
+@value
+class Touch:
+    """Say which files, as globs, tasks will change, in place of those before."""
+
+    target: Selector
+    globs: tuple[str, ...]
+
+
+Op = Write | Append | Insert | Mark | Move | Rename | Remove | Note | StartNext | SetCheck | Order | Touch

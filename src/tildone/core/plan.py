@@ -10,6 +10,8 @@ from tildone.value import value
 if TYPE_CHECKING:
     from typing import Self
 
+    from tildone.core.check import Check, Proof
+
 
 @value
 class _Facts:
@@ -74,6 +76,10 @@ class Task:
     The newest note of a blocked task says what it waits for. `from_user` means that a person added the task. `source`
     says where its text came from, such as "the file PLAN.md", unless it was written here. Tasks that differ in nothing
     else are equal, because files and tools that lists come from record neither.
+
+    A task with a `check` is completed only if its `proof` says that the check has passed. It is worked on `after` the
+    tasks with these numbers, or these positions, counted from 1, if it has no number yet. `touches` are globs of the
+    files that it will change.
     """
 
     text: str
@@ -82,6 +88,10 @@ class Task:
     number: int = 0
     from_user: bool = False
     source: str = ""
+    check: Check | None = None
+    proof: Proof | None = None
+    after: tuple[int, ...] = ()
+    touches: tuple[str, ...] = ()
 
     __uncompared__ = ("from_user", "source")
 
@@ -96,10 +106,15 @@ class Phase:
 
 @value
 class Plan:
-    """Phases in order. `last_number` is the highest task number that was ever assigned."""
+    """Phases in order. `last_number` is the highest task number that was ever assigned.
+
+    A plan with a `check` of its own is finished when all tasks are closed and its `proof` says that the check passed.
+    """
 
     phases: tuple[Phase, ...] = ()
     last_number: int = 0
+    check: Check | None = None
+    proof: Proof | None = None
 
     @property
     def tasks(self) -> tuple[Task, ...]:

@@ -38,13 +38,31 @@ def open_tasks(plan: Plan) -> list[tuple[int, Task]]:
     return [(position, task) for position, task in enumerate(plan.tasks) if task.status.is_open]
 
 
+def waits_for(plan: Plan, task: Task) -> tuple[int, ...]:
+    """Return the numbers of the open tasks that a task comes after. A task that was removed holds nobody up."""
+    if not task.after:
+        return ()
+    still_open = {each.number for each in plan.tasks if each.status.is_open}
+    return tuple(number for number in task.after if number in still_open)
+
+
+def is_ready(plan: Plan, task: Task) -> bool:
+    """Return whether a task can be worked on now: it is actionable, and nothing it comes after is open."""
+    return task.status.is_actionable and not waits_for(plan, task)
+
+
+def has_checks(plan: Plan) -> bool:
+    """Return whether the plan or one of its tasks has a check."""
+    return plan.check is not None or any(task.check is not None for task in plan.tasks)
+
+
 def next_task(plan: Plan) -> tuple[int, Task] | None:
-    """Return the task to work on now: the first in progress, else the first actionable one."""
+    """Return the task to work on now: the first in progress, else the first that is ready."""
     actionable = None
     for position, task in enumerate(plan.tasks):
         if task.status is Status.IN_PROGRESS:
             return position, task
-        if task.status.is_actionable and actionable is None:
+        if actionable is None and is_ready(plan, task):
             actionable = position, task
     return actionable
 

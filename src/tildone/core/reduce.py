@@ -13,8 +13,9 @@ from tildone.core.faults import (
     Fault,
     TextTooLong,
     TooManyActive,
-    TooManyTasks,
 )
+from tildone.core.guard import guarded, has_attributes
+from tildone.core.limits import count_fault, length_fault, without_duplicates
 from tildone.core.numbers import assign_numbers, numbered
 from tildone.core.ops import (
     Append,
@@ -26,32 +27,53 @@ from tildone.core.ops import (
     Note,
     Numbered,
     Op,
+    Order,
     Remove,
     Rename,
     Selector,
+    SetCheck,
     StartNext,
+    Touch,
     Write,
 )
 from tildone.core.plan import Phase, Plan, Status, Task
+from tildone.core.query import is_ready
 from tildone.core.rules import Focus, Rules, first_too_long
-from tildone.core.selection import Spot, end_spot, insertion_spot, phase_index, resolve, spots_where, task_at
+from tildone.core.selection import (
+    Spot,
+    change_spots,
+    end_spot,
+    insertion_spot,
+    phase_index,
+    resolve,
+    spots_where,
+    task_at,
+)
 from tildone.typing import TYPE_CHECKING
 from tildone.value import replace, value
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Mapping
     from collections.abc import Set as AbstractSet
 
+    from tildone.core.check import Proof
+
 Step = Op | Fault
+
+NO_PROOFS: Mapping[int, Proof] = {}
 
 
 @value
 class Outcome:
-    """The result of a batch of steps: the plan before and after, and the faults."""
+    """The result of a batch of steps: the plan before and after, and the faults.
+
+    `unproved` are the numbers of the tasks that were to be completed, but whose checks have not passed.
+    """
 
     before: Plan
     after: Plan
     faults: tuple[Fault, ...] = ()
+    unproved: tuple[int, ...] = ()
 
     @property
     def changed(self) -> bool:
@@ -59,42 +81,56 @@ class Outcome:
         return self.after != self.before
 
 
-def reduce(plan: Plan, steps: Iterable[Step], rules: Rules) -> Outcome:
+def reduce(plan: Plan, steps: Iterable[Step], rules: Rules, proofs: Mapping[int, Proof] = NO_PROOFS) -> Outcome:
     """Apply `steps` in order, then enforce the rules on the plan.
 
     A fault among the steps represents a request that could not be expressed as an op. Under atomic rules, the first
     fault discards the whole batch; otherwise, the other steps are applied and all faults are collected. Every task of
     the outcome has a number, before and after.
+
+    `proofs` are new ones, by task number: those of checks that were run for this batch. No task is completed whose
+    check has not passed (see `tildone.core.guard`).
     """
     plan = draft = numbered(plan)
     faults: list[Fault] = []
+    unproved: set[int] = set()
     for step in steps:
         before = draft
         draft, step_faults = _apply(plan, draft, step, rules)
+        # After each step, because the next step may refer to a task that this one added.
+        draft = assign_numbers(before, draft)
+        draft, open_ones = guarded(before, draft, proofs, keeps=not isinstance(step, SetCheck | Order | Touch))
+        fault = _written_fault(before, draft) if isinstance(step, Write | Append | Insert) else None
+        if fault is not None:
+            draft, step_faults, open_ones = before, (*step_faults, fault), set()
         if step_faults and rules.atomic:
             return Outcome(plan, plan, step_faults)
         faults.extend(step_faults)
-        # After each step, because the next step may refer to a task that this one added.
-        draft = assign_numbers(before, draft)
-    after = Plan(enforce_focus(draft, rules).phases, draft.last_number)
-    return Outcome(plan, after, tuple(faults))
+        unproved |= open_ones
+    if proofs:
+        # Checks may be run again without any other change.
+        draft, open_ones = guarded(draft, draft, proofs)
+        unproved |= open_ones
+    after = replace(draft, phases=enforce_focus(draft, rules).phases)
+    still_open = sorted(task.number for task in after.tasks if task.number in unproved and task.status.is_open)
+    return Outcome(plan, after, tuple(faults), tuple(still_open))
 
 
 def enforce_focus(plan: Plan, rules: Rules) -> Plan:
     """Return the plan with as many tasks in progress as the rules allow.
 
     If there are too many, only the first stays in progress. If one is required and there is none, the first pending
-    task is promoted.
+    task that waits for no other is promoted.
     """
     if rules.focus is Focus.ANY:
         return plan
     active = spots_where(plan, lambda task: task.status is Status.IN_PROGRESS)
     if len(active) > 1:
-        return _change(plan, active[1:], lambda task: replace(task, status=Status.PENDING))
+        return change_spots(plan, active[1:], lambda task: replace(task, status=Status.PENDING))
     if active or rules.focus is Focus.AT_MOST_ONE:
         return plan
-    pending = spots_where(plan, lambda task: task.status is Status.PENDING)
-    return _change(plan, pending[:1], lambda task: replace(task, status=Status.IN_PROGRESS))
+    pending = spots_where(plan, lambda task: task.status is Status.PENDING and is_ready(plan, task))
+    return change_spots(plan, pending[:1], lambda task: replace(task, status=Status.IN_PROGRESS))
 
 
 def _apply(start: Plan, plan: Plan, step: Step, rules: Rules) -> tuple[Plan, tuple[Fault, ...]]:
@@ -118,8 +154,21 @@ def _apply(start: Plan, plan: Plan, step: Step, rules: Rules) -> tuple[Plan, tup
             return _note(plan, target, text)
         case StartNext(others):
             return _start_next(start, plan, others), ()
+        case SetCheck() | Order() | Touch():
+            # Late, because hooks set no attributes.
+            from tildone.core.attributes import set_attribute  # noqa: PLC0415  see above
+
+            return set_attribute(plan, step)
         case fault:
             return plan, (fault,)
+
+
+def _written_fault(before: Plan, after: Plan) -> Fault | None:
+    if not any(map(has_attributes, after.tasks)):
+        return None
+    from tildone.core.attributes import written_fault  # noqa: PLC0415  few plans have attributes
+
+    return written_fault(before, after)
 
 
 def _write(plan: Plan, fresh: Plan, rules: Rules) -> tuple[Plan, tuple[Fault, ...]]:
@@ -136,10 +185,10 @@ def _write(plan: Plan, fresh: Plan, rules: Rules) -> tuple[Plan, tuple[Fault, ..
 
 
 def _append(plan: Plan, tasks: tuple[Task, ...], name: str | None, rules: Rules) -> tuple[Plan, tuple[Fault, ...]]:
-    fault = _length_fault(tasks, rules) or _count_fault(plan, tasks, rules)
+    fault = length_fault(tasks, rules) or count_fault(plan, tasks, rules)
     if fault:
         return plan, fault
-    new, duplicates = _without_duplicates(plan, tasks) if rules.unique_texts else (tasks, ())
+    new, duplicates = without_duplicates(plan, tasks) if rules.unique_texts else (tasks, ())
     index = phase_index(plan, name)
     if index is None:
         return Plan((*plan.phases, Phase(name or "", new))), duplicates
@@ -149,12 +198,12 @@ def _append(plan: Plan, tasks: tuple[Task, ...], name: str | None, rules: Rules)
 
 def _insert(plan: Plan, tasks: tuple[Task, ...], at: int, rules: Rules) -> tuple[Plan, tuple[Fault, ...]]:
     total = len(plan.tasks)
-    too_long = _length_fault(tasks, rules)
+    too_long = length_fault(tasks, rules)
     if too_long:
         return plan, too_long
     if not 0 <= at <= total:
         return plan, (BadPosition(at, total),)
-    too_many = _count_fault(plan, tasks, rules)
+    too_many = count_fault(plan, tasks, rules)
     if too_many:
         return plan, too_many
     if not plan.phases:
@@ -170,8 +219,8 @@ def _mark(plan: Plan, target: Selector, status: Status, rules: Rules) -> tuple[P
         return plan, (spots,)
     if status is Status.IN_PROGRESS and rules.focus is not Focus.ANY:
         others = [spot for spot in spots_where(plan, lambda task: task.status is status) if spot not in spots]
-        plan = _change(plan, others, lambda task: replace(task, status=Status.PENDING))
-    return _change(plan, spots, lambda task: replace(task, status=status)), ()
+        plan = change_spots(plan, others, lambda task: replace(task, status=Status.PENDING))
+    return change_spots(plan, spots, lambda task: replace(task, status=status)), ()
 
 
 def _move(plan: Plan, target: Selector, before: Selector | None, phase: str | None) -> tuple[Plan, tuple[Fault, ...]]:
@@ -198,13 +247,13 @@ def _rename(plan: Plan, target: Named | At | Numbered, text: str, rules: Rules) 
     spots = resolve(plan, target, prefer_open=True)
     if not isinstance(spots, list):
         return plan, (spots,)
-    too_long = _length_fault((Task(text),), rules)
+    too_long = length_fault((Task(text),), rules)
     if too_long:
         return plan, too_long
     if rules.unique_texts and spots_where(plan, lambda task: task.text == text):
         unchanged = all(task_at(plan, spot).text == text for spot in spots)
         return plan, () if unchanged else (DuplicateTask(text),)
-    return _change(plan, spots, lambda task: replace(task, text=text)), ()
+    return change_spots(plan, spots, lambda task: replace(task, text=text)), ()
 
 
 def _remove(plan: Plan, target: Selector) -> tuple[Plan, tuple[Fault, ...]]:
@@ -220,7 +269,7 @@ def _note(plan: Plan, target: Named | At | Numbered, text: str) -> tuple[Plan, t
         return plan, (spots,)
     if not text:
         return plan, (EmptyNote(),)
-    return _change(plan, spots, lambda task: replace(task, notes=(*task.notes, text))), ()
+    return change_spots(plan, spots, lambda task: replace(task, notes=(*task.notes, text))), ()
 
 
 def _start_next(start: Plan, plan: Plan, others: Callable[[], AbstractSet[int]]) -> Plan:
@@ -228,7 +277,7 @@ def _start_next(start: Plan, plan: Plan, others: Callable[[], AbstractSet[int]])
     from tildone.core.succession import successor  # noqa: PLC0415  see above
 
     spot = successor(start, plan, others)
-    return plan if spot is None else _change(plan, [spot], lambda task: replace(task, status=Status.IN_PROGRESS))
+    return plan if spot is None else change_spots(plan, [spot], lambda task: replace(task, status=Status.IN_PROGRESS))
 
 
 def _cleared_if_finished(plan: Plan) -> Plan:
@@ -241,47 +290,8 @@ def _without(plan: Plan, spots: Iterable[Spot]) -> Plan:
         replace(phase, tasks=tuple(task for j, task in enumerate(phase.tasks) if (i, j) not in removed))
         for i, phase in enumerate(plan.phases)
     )
-    return Plan(phases)
-
-
-def _length_fault(tasks: tuple[Task, ...], rules: Rules) -> tuple[Fault, ...]:
-    index = first_too_long((task.text for task in tasks), rules)
-    return () if index is None else (TextTooLong(index, rules.max_text or 0),)
-
-
-def _count_fault(plan: Plan, tasks: tuple[Task, ...], rules: Rules) -> tuple[Fault, ...]:
-    current = len(plan.tasks)
-    if rules.max_tasks is None or current + len(tasks) <= rules.max_tasks:
-        return ()
-    return (TooManyTasks(len(tasks), rules.max_tasks, current),)
-
-
-def _without_duplicates(plan: Plan, tasks: tuple[Task, ...]) -> tuple[tuple[Task, ...], tuple[Fault, ...]]:
-    known = {task.text for task in plan.tasks}
-    new: list[Task] = []
-    duplicates: list[Fault] = []
-    for task in tasks:
-        if task.text in known:
-            duplicates.append(DuplicateTask(task.text))
-        else:
-            known.add(task.text)
-            new.append(task)
-    return tuple(new), tuple(duplicates)
-
-
-def _change(plan: Plan, spots: Iterable[Spot], update: Callable[[Task], Task]) -> Plan:
-    changed: dict[int, list[Task]] = {}
-    for i, j in spots:
-        if i not in changed:
-            changed[i] = list(plan.phases[i].tasks)
-        changed[i][j] = update(changed[i][j])
-    if not changed:
-        return plan
-    phases = list(plan.phases)
-    for i, tasks in changed.items():
-        phases[i] = Phase(phases[i].name, tuple(tasks))
-    return Plan(tuple(phases))
+    return replace(plan, phases=phases)
 
 
 def _with_phase(plan: Plan, index: int, phase: Phase) -> Plan:
-    return Plan((*plan.phases[:index], phase, *plan.phases[index + 1 :]))
+    return replace(plan, phases=(*plan.phases[:index], phase, *plan.phases[index + 1 :]))

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 from tildone.core.faults import Fault, NoSuchNumber, NoTasks, OutOfRange, PhaseMissing, TaskMissing
 from tildone.core.ops import At, Everything, InPhase, Named, Numbered, Selector
-from tildone.core.plan import Plan, Task
+from tildone.core.plan import Phase, Plan, Task
 from tildone.typing import TYPE_CHECKING
+from tildone.value import replace
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
 Spot = tuple[int, int]
 
@@ -108,3 +109,18 @@ def _spot(plan: Plan, index: int) -> Spot:
         index -= len(plan.phases[i].tasks)
         i += 1
     return i, index
+
+
+def change_spots(plan: Plan, spots: Iterable[Spot], update: Callable[[Task], Task]) -> Plan:
+    """Return the plan with the tasks at these spots updated."""
+    changed: dict[int, list[Task]] = {}
+    for i, j in spots:
+        if i not in changed:
+            changed[i] = list(plan.phases[i].tasks)
+        changed[i][j] = update(changed[i][j])
+    if not changed:
+        return plan
+    phases = list(plan.phases)
+    for i, tasks in changed.items():
+        phases[i] = Phase(phases[i].name, tuple(tasks))
+    return replace(plan, phases=tuple(phases))

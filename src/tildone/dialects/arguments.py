@@ -37,7 +37,7 @@ def read_arguments(tool: Tool, arguments: str | Mapping[str, Any]) -> tuple[Any,
                 )
             ]
         try:
-            params = codec.parse(arguments)
+            params = codec.parse_strictly(arguments)
         except ValueError as error:
             return {}, [SchemaProblem("", f"expected JSON: {error}")]
     params = without_nulls(tool.parameters, params)

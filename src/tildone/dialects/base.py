@@ -134,6 +134,8 @@ class Dialect:
     A dialect that is `numbered` names tasks by their numbers towards its model. One that `marks_origins` says in its
     texts which open tasks a person added; others have the exact texts of the tools they come from, and hooks add it.
 
+    A dialect that `tells_results` says in its replies which checks did not pass; to those of others, it is added.
+
     A dialect with a `completion` logs finished plans for people. When `completes` is true of a call,
     `completion(call, number, timestamp)` returns the log entry.
     """
@@ -150,6 +152,7 @@ class Dialect:
     completion: Callable[[CompletedCall, int, str], str] | None = None
     numbered: bool = False
     marks_origins: bool = False
+    tells_results: bool = False
     names_tools: bool = True
     shown_part: Callable[[Plan], Plan] = lambda plan: plan
 

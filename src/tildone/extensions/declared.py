@@ -52,7 +52,14 @@ class DeclaredExtension(DialectExtension):
 
     def definition(self, tool: Tool) -> ToolDefinition:
         """Return the tool's definition, with its renderer."""
-        return definition(tool, self.call, self.dialect.refuse, render_result=render_result, any_case_name=True)
+        return definition(
+            tool,
+            self.call,
+            lambda: self.session,
+            self.dialect.refuse,
+            render_result=render_result,
+            any_case_name=True,
+        )
 
     def execute(self, tool: Tool, params: dict[str, Any], ctx: ExtensionContext) -> Reply:
         """Execute a model's call. An internal error is reported in the envelope and leaves the list unchanged."""

@@ -79,7 +79,13 @@ class IndexedExtension(DialectExtension):
 
     def definition(self, tool: Tool) -> ToolDefinition:
         """Return the tool's definition, with its renderers."""
-        return definition(tool, self.call, render_call=_call_renderer(tool.name), render_result=self.render)
+        return definition(
+            tool,
+            self.call,
+            lambda: self.session,
+            render_call=_call_renderer(tool.name),
+            render_result=self.render,
+        )
 
     def execute(self, tool: Tool, params: dict[str, Any], ctx: ExtensionContext) -> Reply:
         """Execute a model's call, and update the status bar if the plan changed."""
@@ -149,7 +155,7 @@ class IndexedExtension(DialectExtension):
         """Cancel a running countdown."""
         self._stop_countdown()
 
-    def _announce_limit(self, bound: Bound, limit: int) -> None:
+    def _announce_limit(self, bound: Bound, limit: float) -> None:
         self.api.send_message(CustomMessage(COMPLETE_TYPE, limit_notice(bound, limit), display=True))
 
     def _start_countdown(self, ctx: ExtensionContext) -> None:

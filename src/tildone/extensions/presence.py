@@ -120,6 +120,7 @@ class PresenceTeller:
         if self._session is not None and self._is_told:
             with suppress(StoreError):
                 self._session.store.leave(self._presence.agent)
+                self._session.release_claims(self._presence.agent)
         self._is_told = False
 
     def _reason(self, session: Session) -> RestReason:
@@ -152,5 +153,6 @@ class PresenceTeller:
         with suppress(StoreError):
             self._session.store.beat(self._presence)
             self._is_told = True
+            self._session.renew_claims(self._presence.agent)
         if not self._presence.why:
             self._cancel = ctx.after(EVERY_MS, lambda: self._tell(ctx))

@@ -2,7 +2,8 @@
 
 The requests of subagents count, too, except in the bound on requests without progress: their work is not in the plan.
 Requests are counted since a person last spoke, and since the last progress of the plan (`loop.progress`). The time
-since a person last spoke is bounded as well. At a bound the turn is aborted before the next request, the session
+since a person last spoke is bounded as well, and so is what the conversation and the task in progress use, if there is
+a budget. At a bound the turn is aborted before the next request, the session
 records which one it was, and the person is told how to go on.
 """
 
@@ -25,6 +26,8 @@ from tildone.session import Session
 from tildone.views.bounds import describe_bound
 
 GO_ON = "To go on, send a message"
+OF_CONVERSATION = {Bound.COST: "To go on, raise max_cost", Bound.TOKENS: "To go on, raise max_tokens"}
+"""What a conversation has used does not begin again when a person speaks."""
 
 
 def request_bounds(open_session: OpenSession) -> Callable[[ExtensionAPI], None]:
@@ -81,6 +84,11 @@ class RequestBounds:
             self._end(session, Bound.IDLE_REQUESTS, patience.idle_requests, ctx)
         elif 0 < patience.hours * MS_PER_HOUR <= ctx.now() - self._began:
             self._end(session, Bound.HOURS, patience.hours, ctx)
+        else:
+            with suppress(StoreError):
+                reached = session.budget_reached()
+                if reached is not None:
+                    self._end(session, reached.bound, reached.limit, ctx)
 
     def count_of_subagent(self, _event: SubagentTurn, ctx: ExtensionContext) -> None:
         """Count a request of a subagent, and abort the agent's turn, and its subagents with it, at a bound."""
@@ -96,8 +104,9 @@ class RequestBounds:
         if is_progress:
             self._idle = 0
 
-    def _end(self, session: Session, bound: Bound, limit: int, ctx: ExtensionContext) -> None:
+    def _end(self, session: Session, bound: Bound, limit: float, ctx: ExtensionContext) -> None:
         ctx.abort()
         with suppress(StoreError):
             session.let_go(bound, limit)
-        ctx.ui.notify(f"Stopped: {describe_bound(bound, limit)}. {GO_ON}", "warning")
+        go_on = OF_CONVERSATION.get(bound, GO_ON)
+        ctx.ui.notify(f"Stopped: {describe_bound(bound, limit)}. {go_on}", "warning")

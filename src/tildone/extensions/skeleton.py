@@ -116,9 +116,15 @@ class DialectExtension:
     def definition(self, tool: Tool) -> ToolDefinition:
         """Return the host's definition of a tool."""
         if not self.dialect.needs_snapshots:
-            return definition(tool, self.call, self.dialect.refuse, any_case_name=True)
+            return definition(tool, self.call, lambda: self.session, self.dialect.refuse, any_case_name=True)
         return definition(
-            tool, self.call, self.dialect.refuse, any_case_name=True, merged=True, render_result=render_plan
+            tool,
+            self.call,
+            lambda: self.session,
+            self.dialect.refuse,
+            any_case_name=True,
+            merged=True,
+            render_result=render_plan,
         )
 
     @property
@@ -260,7 +266,7 @@ def _task_text(task: Task) -> Text:
     return Text((icon, Span(f" #{task.number} ", Role.ACCENT), task_label(task)(printable(task.text))))
 
 
-def limit_notice(bound: Bound, limit: int) -> str:
+def limit_notice(bound: Bound, limit: float) -> str:
     """Return the message to the person that the agent is no longer continued."""
     why = f"{limit} iterations" if bound is Bound.NUDGES else describe_bound(bound, limit)
     return f"Auto-continue limit reached ({why}). Remaining todos were not completed. Take over manually."

@@ -6,24 +6,29 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from tildone.dialects.base import Reply, Tool
+from tildone.extensions.awaited_checks import with_checks
 from tildone.host.extension_context import ExtensionContext
 from tildone.kit.definition import TextContent, ToolDefinition, ToolResult
 from tildone.kit.schema import SchemaProblem
+from tildone.session import Session
 
 Execute = Callable[[Tool, dict[str, Any], ExtensionContext], Reply]
 Refuse = Callable[[Tool, Sequence[SchemaProblem], object], Reply]
 
 
-def definition(tool: Tool, run: Execute, refuse: Refuse | None = None, **options: Any) -> ToolDefinition:
+def definition(
+    tool: Tool, run: Execute, session: Callable[[], Session], refuse: Refuse | None = None, **options: Any
+) -> ToolDefinition:
     """Return the definition of a tool that is executed by `run`, one call at a time.
 
-    `refuse` replies to invalid arguments in the dialect's wording. `options` are further fields of the definition.
+    `session` returns the session that it works on, whose checks are awaited. `refuse` replies to invalid arguments in
+    the dialect's wording. `options` are further fields of the definition.
     """
 
     async def execute(
-        _call_id: str, params: dict[str, Any], _signal: Any, _update: Any, ctx: ExtensionContext
+        _call_id: str, params: dict[str, Any], signal: Any, _update: Any, ctx: ExtensionContext
     ) -> ToolResult:
-        return _result(run(tool, params, ctx))
+        return _result(await with_checks(session(), lambda: run(tool, params, ctx), signal))
 
     return ToolDefinition(
         name=tool.name,

@@ -93,7 +93,7 @@ def parse_file(path: str, format_: str, text: str) -> ImportFile:
     if format_ == JSON:
         return _history_file(path, archive.read(text))
     if format_ == CLAUDE:
-        imported = _claude_plan(codec.parse(text))
+        imported = _claude_plan(codec.parse_strictly(text))
     else:
         imported = todotxt.read(text) if format_ == TODO_TXT else importer.read(text)
     return PlanFile(path, format_, imported.plan, imported.warnings)
@@ -102,7 +102,7 @@ def parse_file(path: str, format_: str, text: str) -> ImportFile:
 def json_error(text: str) -> str | None:
     """Return why a text is not JSON; None if it is JSON."""
     try:
-        codec.parse(text)
+        codec.parse_strictly(text)
     except (ValueError, RecursionError) as error:
         return reason(error)
     return None
@@ -115,7 +115,7 @@ def reason(error: Exception) -> str:
 
 def _starts_pi_session(text: str) -> bool:
     try:
-        first = codec.parse(text.partition("\n")[0])
+        first = codec.parse_strictly(text.partition("\n")[0])
     except ValueError:
         return False
     return isinstance(first, dict) and first.get("type") == "session"
@@ -123,7 +123,7 @@ def _starts_pi_session(text: str) -> bool:
 
 def _format_of_json(text: str) -> str | None:
     try:
-        data = codec.parse(text)
+        data = codec.parse_strictly(text)
     except ValueError:
         return None
     if archive.is_archive(data):

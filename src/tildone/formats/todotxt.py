@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 
+from tildone.core.guard import has_attributes
 from tildone.core.plan import Phase, Plan, Status, Task
 from tildone.formats.conversion import ExportedText, ImportedPlan, WarningCollector
 from tildone.formats.whitespace import JS_WHITESPACE
@@ -76,10 +77,14 @@ def write(plan: Plan) -> ExportedText:
             warnings.add(f"{_describe_phase(phase)} is written as +{_tag(phase.name)}, and exactly as phase:…")
         names.add(phase.name)
         for task in phase.tasks:
+            if has_attributes(task):
+                warnings.add("the check, the order and the files of a task are left out", len(lines) + 1)
             line, messages = _write_task(task, phase.name)
             lines.append(line)
             for message in messages:
                 warnings.add(message, len(lines))
+    if plan.check is not None:
+        warnings.add("the check of the plan is left out")
     return ExportedText("".join(f"{line}\n" for line in lines), warnings.all())
 
 

@@ -1,4 +1,4 @@
-"""Blame as lines for a terminal: who added each task and who gave it its status, or its full history."""
+"""Blame as lines for a terminal: who added each task and who gave it its check and its status, or its full history."""
 
 from __future__ import annotations
 
@@ -54,9 +54,15 @@ def blame_lines(
 
 
 def _main_steps(entry: TaskHistory) -> list[TaskStep]:
-    """The steps that added the task, set its status, and removed it."""
-    steps = [entry.added, entry.status_change, None if entry.position is not None else entry.steps[-1]]
-    return list({step.event.id: step for step in steps if step}.values())
+    """The steps that added the task, set its check and its status, and removed it."""
+    main = (
+        entry.added,
+        entry.check_change,
+        entry.status_change,
+        None if entry.position is not None else entry.steps[-1],
+    )
+    shown = {step.event.id for step in main if step}
+    return [step for step in entry.steps if step.event.id in shown]
 
 
 def _summary(step: TaskStep) -> TextAndSuffix:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from enum import Enum
 
+from tildone.core.check import DEFAULT_SECONDS, Check, Result
 from tildone.core.plan import Status, Task
 from tildone.history.matching import longest_increasing, match_plans, task_at, task_locations
 from tildone.typing import TYPE_CHECKING
 from tildone.value import value
+from tildone.views.proofs import check_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -37,6 +39,16 @@ class ChangeKind(Enum):
     STARTED = ("started", "started {} tasks")
     NOTED = ("noted on", "added {} notes")
     UNNOTED = ("took a note off", "took off {} notes")
+    CHECK_SET = ("set the check of", "set the checks of {} tasks")
+    CHECK_CHANGED = ("changed the check of", "changed the checks of {} tasks")
+    CHECK_REMOVED = ("removed the check of", "removed the checks of {} tasks")
+    CHECK_PASSED = ("check passed for", "checks passed for {} tasks")
+    CHECK_FAILED = ("check failed for", "checks failed for {} tasks")
+    CHECK_INCONCLUSIVE = ("check inconclusive for", "checks inconclusive for {} tasks")
+    CHECK_REFUSED = ("check not approved for", "checks not approved for {} tasks")
+    CHECK_RESULT_REMOVED = ("removed the result of the check of", "removed the results of {} checks")
+    ORDERED = ("ordered", "ordered {} tasks")
+    FILES_SET = ("set the files of", "set the files of {} tasks")
 
     def __init__(self, verb: str, count: str) -> None:
         self.verb = verb
@@ -53,18 +65,39 @@ _VERBS = {
 STATUS_NAMING_KINDS = frozenset({ChangeKind.CLOSED, ChangeKind.MARKED})
 """Kinds for statuses that have no verb of their own: `detail` names the status."""
 
+_RESULTS = {
+    Result.PASSED: ChangeKind.CHECK_PASSED,
+    Result.FAILED: ChangeKind.CHECK_FAILED,
+    Result.INCONCLUSIVE: ChangeKind.CHECK_INCONCLUSIVE,
+    Result.REFUSED: ChangeKind.CHECK_REFUSED,
+}
+ATTRIBUTE_KINDS = frozenset(
+    {
+        ChangeKind.CHECK_SET,
+        ChangeKind.CHECK_CHANGED,
+        ChangeKind.CHECK_REMOVED,
+        ChangeKind.CHECK_RESULT_REMOVED,
+        *_RESULTS.values(),
+        ChangeKind.ORDERED,
+        ChangeKind.FILES_SET,
+    }
+)
+"""Kinds of changes of a check, its result, the order or the files of a task."""
+
 
 @value
 class Change:
-    """One change of a task or phase; `detail` is the new name, phase or status, or the note.
+    """One change of a task or phase; `detail` is the new name, phase or status, the note, or what an attribute is now.
 
-    `number` is the number of the task; 0 for a phase, and for a task without one.
+    `number` is the number of the task; 0 for a phase, and for a task without one. `of_plan` means that the check is
+    that of the plan.
     """
 
     kind: ChangeKind
     subject: str
     detail: str | None = None
     number: int = 0
+    of_plan: bool = False
 
 
 def changes(before: Plan, after: Plan) -> list[Change]:
@@ -81,6 +114,7 @@ def changes_in(match: PlanMatch) -> list[Change]:
     found = [
         *_phase_changes(match),
         *(removal(task_at(match.before, location)) for location in removed_locations(match)),
+        *plan_changes(match.before, match.after),
     ]
     for more in task_changes(match).values():
         found += more
@@ -106,7 +140,7 @@ def task_changes(match: PlanMatch) -> dict[Location, list[Change]]:
             before = Task(task.text) if origin is None else task_at(match.before, origin)
             if before.text != task.text:
                 of_task.insert(0, Change(ChangeKind.RENAMED, before.text, task.text, task.number))
-            if before.status is not task.status or before.notes != task.notes:
+            if before.status is not task.status or before.notes != task.notes or _attributes_differ(before, task):
                 of_task += task_differences(before, task)
             if of_task:
                 found[j, b] = of_task
@@ -151,7 +185,7 @@ def _status_change(before: Task, after: Task) -> Change:
 
 
 def task_differences(before: Task, after: Task) -> Iterator[Change]:
-    """Yield the changes of a task's status and notes."""
+    """Yield the changes of a task's status, notes and attributes."""
     if before.status is not after.status:
         yield _status_change(before, after)
     shared = 0
@@ -161,3 +195,51 @@ def task_differences(before: Task, after: Task) -> Iterator[Change]:
         yield Change(ChangeKind.UNNOTED, after.text, note, after.number)
     for note in after.notes[shared:]:
         yield Change(ChangeKind.NOTED, after.text, note, after.number)
+    if _attributes_differ(before, after):
+        yield from _attribute_changes(before, after)
+
+
+def plan_changes(before: Plan, after: Plan) -> Iterator[Change]:
+    """Yield the changes of the plan's own check and of its result."""
+    if (before.check, before.proof) != (after.check, after.proof):
+        for kind, detail in _check_changes(before, after):
+            yield Change(kind, "", detail, of_plan=True)
+
+
+def _attributes_differ(one: Task, other: Task) -> bool:
+    attributes = (one.check, one.proof, one.after, one.touches)
+    return attributes != (other.check, other.proof, other.after, other.touches)
+
+
+def _attribute_changes(before: Task, after: Task) -> Iterator[Change]:
+    for kind, detail in _check_changes(before, after):
+        yield Change(kind, after.text, detail, after.number)
+    if before.after != after.after:
+        now = ", ".join(f"#{number}" for number in after.after)
+        yield Change(ChangeKind.ORDERED, after.text, f"after {now}" if now else "after no other", after.number)
+    if before.touches != after.touches:
+        yield Change(ChangeKind.FILES_SET, after.text, " ".join(after.touches) or "none", after.number)
+
+
+def _check_changes(before: Task | Plan, after: Task | Plan) -> Iterator[tuple[ChangeKind, str]]:
+    was, now, proof = before.check, after.check, after.proof
+    match was, now:
+        case Check(), None:
+            yield ChangeKind.CHECK_REMOVED, f"was {_command(was)}"
+        case None, Check():
+            yield ChangeKind.CHECK_SET, _command(now)
+        case Check(), Check() if was != now:
+            yield ChangeKind.CHECK_CHANGED, f"{_command(now)} (was {_command(was)})"
+    if proof is not None and proof != before.proof:
+        yield _RESULTS[proof.result], proof.reason or f"$ {check_text(Check(proof.command))}"
+    elif proof is None and before.proof is not None and was is not None and was == now:
+        yield ChangeKind.CHECK_RESULT_REMOVED, _command(was)
+
+
+def _command(check: Check) -> str:
+    """A check as it is typed, with the options that are not the default."""
+    options = [f"in {check.folder}"] if check.folder else []
+    options += [f"{check.seconds} s"] if check.seconds != DEFAULT_SECONDS else []
+    options += [f"{check.retries} retries"] if check.retries else []
+    options += [f"watches {' '.join(check.watches)}"] if check.watches else []
+    return f"$ {check_text(check)}" + (f" [{', '.join(options)}]" if options else "")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tildone.history.plan_diff import DiffSign
+from tildone.history.sentences import describe_change
 from tildone.kit.text import display_width, wrap_text
 from tildone.kit.theme import Role, Span, plain
 from tildone.typing import TYPE_CHECKING
@@ -28,9 +29,15 @@ def diff_lines(sections: Sequence[PhaseDiff], columns: int | None = None) -> lis
     A flat list has no heading.
     """
     width = None if columns is None else max(columns, MIN_COLUMNS)
-    headed = len(sections) > 1 or any(section.name or section.was or not section.entries for section in sections)
+    phases = [section for section in sections if not section.of_plan]
+    headed = len(phases) > 1 or any(section.name or section.was or not section.entries for section in phases)
     lines: list[Line] = []
     for section in sections:
+        if section.of_plan:
+            said = ", ".join(map(describe_change, section.of_plan))
+            lead = (Span(f"{DiffSign.CHANGED.value} ", _ROLES[DiffSign.CHANGED]),)
+            lines += _fitted(lead, Span("the plan", Role.TEXT), f": {said}", width)
+            continue
         lines += [()] if lines else []
         lines += _heading(section, width) if headed else ()
         for entry in section.entries:
@@ -47,6 +54,7 @@ def diff_to_json(sections: Sequence[PhaseDiff]) -> list[dict[str, object]]:
             "was": section.was,
             "moved": section.moved,
             "tasks": [_entry_data(entry) for entry in section.entries],
+            **({"what": [*map(describe_change, section.of_plan)]} if section.of_plan else {}),
         }
         for section in sections
     ]
@@ -60,7 +68,7 @@ def _entry_data(entry: TaskDiff) -> dict[str, object]:
         "was": entry.was,
         "moved": entry.moved,
         "from": entry.origin,
-        "what": [what.verb for what in entry.what],
+        "what": [*(what.verb for what in entry.what), *map(describe_change, entry.attributes)],
         "notes": [{"sign": sign.value, "note": note} for sign, note in entry.notes],
     }
 
@@ -83,6 +91,7 @@ def _entry(entry: TaskDiff, indent: Span, width: int | None) -> Iterator[Line]:
         remarks.append("moved")
     if entry.was is not None:
         remarks.append(f"was “{printable(entry.was)}”")
+    remarks += map(describe_change, entry.attributes)
     number = f"#{entry.number} " if entry.number else ""
     text = Span(number + printable(entry.text), Role.DIM if entry.sign is DiffSign.REMOVED else Role.TEXT)
     yield from _fitted(lead, text, f": {', '.join(remarks)}" if remarks else "", width)

@@ -7,7 +7,15 @@ from enum import Enum
 
 from tildone.core.plan import Plan
 from tildone.core.query import progress
-from tildone.history.changes import Change, ChangeKind, removed_locations, task_changes, task_differences
+from tildone.history.changes import (
+    ATTRIBUTE_KINDS,
+    Change,
+    ChangeKind,
+    plan_changes,
+    removed_locations,
+    task_changes,
+    task_differences,
+)
 from tildone.history.matching import longest_increasing, match_plans, task_at
 from tildone.typing import TYPE_CHECKING
 from tildone.value import value
@@ -42,7 +50,7 @@ class TaskDiff:
 
     `number` is its number, 0 if it has none.
 
-    `what` lists the other changes; notes and moves have fields of their own.
+    `what` lists the other changes; notes, moves, and the check, the order and the files have fields of their own.
     """
 
     sign: DiffSign
@@ -53,11 +61,15 @@ class TaskDiff:
     origin: str | None = None
     notes: tuple[tuple[DiffSign, str], ...] = ()
     number: int = 0
+    attributes: tuple[Change, ...] = ()
 
 
 @value
 class PhaseDiff:
-    """A phase with changes. `sign` is None if only its tasks changed."""
+    """A phase with changes. `sign` is None if only its tasks changed.
+
+    A section with `of_plan` is no phase: it has the changes of the plan's own check.
+    """
 
     name: str
     entries: tuple[TaskDiff, ...]
@@ -65,6 +77,7 @@ class PhaseDiff:
     was: str | None = None
     moved: bool = False
     progress: PlanProgress | None = None
+    of_plan: tuple[Change, ...] = ()
 
 
 def diff_plans(before: Plan, after: Plan) -> list[PhaseDiff]:
@@ -76,7 +89,8 @@ def diff_plans(before: Plan, after: Plan) -> list[PhaseDiff]:
     match = match_plans(before, after)
     changed, lost = task_changes(match), removed_locations(match)
     in_order = longest_increasing([i for i, _ in match.pairs])
-    sections = []
+    of_plan = tuple(plan_changes(before, after))
+    sections = [PhaseDiff("", (), DiffSign.CHANGED, of_plan=of_plan)] if of_plan else []
     for i, j in _order(match):
         removed_here = [a for x, a in lost if x == i]
         if j is None:
@@ -161,7 +175,15 @@ def _removed(task: Task) -> TaskDiff:
 def _changed(before: Task, after: Task) -> TaskDiff:
     found = list(task_differences(before, after))
     statuses, notes = _statuses(found), _notes(found)
-    return TaskDiff(DiffSign.CHANGED, after.text, before.text, statuses, notes=notes, number=after.number)
+    return TaskDiff(
+        DiffSign.CHANGED,
+        after.text,
+        before.text,
+        statuses,
+        notes=notes,
+        number=after.number,
+        attributes=_attributes(found),
+    )
 
 
 def _entry(match: PlanMatch, spot: Location, found: list[Change]) -> TaskDiff:
@@ -172,7 +194,8 @@ def _entry(match: PlanMatch, spot: Location, found: list[Change]) -> TaskDiff:
     origin = match.before.phases[match.origins[spot][0]].name if other_phase else None
     was = next((change.subject for change in found if change.kind is ChangeKind.RENAMED), None)
     task = task_at(match.after, spot)
-    return TaskDiff(sign, task.text, was, _statuses(found), moved, origin, _notes(found), task.number)
+    statuses, notes = _statuses(found), _notes(found)
+    return TaskDiff(sign, task.text, was, statuses, moved, origin, notes, task.number, _attributes(found))
 
 
 def _is(what: ChangeKind, found: Sequence[Change] | None) -> bool:
@@ -181,7 +204,11 @@ def _is(what: ChangeKind, found: Sequence[Change] | None) -> bool:
 
 def _statuses(found: Sequence[Change]) -> tuple[ChangeKind, ...]:
     excluded = (ChangeKind.ADDED, ChangeKind.RENAMED, ChangeKind.MOVED, ChangeKind.NOTED, ChangeKind.UNNOTED)
-    return tuple(change.kind for change in found if change.kind not in excluded)
+    return tuple(change.kind for change in found if change.kind not in excluded and change.kind not in ATTRIBUTE_KINDS)
+
+
+def _attributes(found: Sequence[Change]) -> tuple[Change, ...]:
+    return tuple(change for change in found if change.kind in ATTRIBUTE_KINDS)
 
 
 def _notes(found: Sequence[Change]) -> tuple[tuple[DiffSign, str], ...]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tildone.history.changes import STATUS_NAMING_KINDS, ChangeKind
+from tildone.history.changes import ATTRIBUTE_KINDS, STATUS_NAMING_KINDS, ChangeKind
 from tildone.typing import TYPE_CHECKING
 from tildone.views.plain_list import UNNAMED_PHASE
 from tildone.views.sanitize import printable
@@ -50,18 +50,25 @@ def describe_change(change: Change) -> str:
             return f"moved to {printable(change.detail)}"
         case ChangeKind.RENAMED:
             return f"renamed; it was {_named(change.subject)}"
+        case ChangeKind.ORDERED:
+            return f"ordered {change.detail}"
+        case kind if kind in ATTRIBUTE_KINDS:
+            return f"{kind.verb.rpartition(' ')[0]}: {printable(change.detail or '')}"
         case _:
             return change.kind.verb
 
 
 def _sentence(change: Change, *, numbers: bool) -> str:
     number = f"#{change.number} " if change.number and numbers else ""
-    subject = f"{change.kind.verb} {number}{_named(change.subject)}"
+    named = "the plan" if change.of_plan else f"{number}{_named(change.subject)}"
+    subject = f"{change.kind.verb} {named}"
     if change.detail is None:
         return subject
     if change.kind in STATUS_NAMING_KINDS:
         return f"{subject} as {change.detail}"
-    if change.kind in (ChangeKind.NOTED, ChangeKind.UNNOTED):
+    if change.kind is ChangeKind.ORDERED:
+        return f"{subject} {change.detail}"
+    if change.kind in (ChangeKind.NOTED, ChangeKind.UNNOTED) or change.kind in ATTRIBUTE_KINDS:
         return f"{subject}: {printable(change.detail)}"
     return f"{subject} to {_named(change.detail)}"
 

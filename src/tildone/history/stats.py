@@ -6,7 +6,6 @@ the one before it.
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from enum import Enum
 
 from tildone.core.numbers import numbered
@@ -15,17 +14,21 @@ from tildone.core.query import progress
 from tildone.history.changes import removed_locations
 from tildone.history.matching import match_plans, task_at, task_locations
 from tildone.history.pace import Pace
+from tildone.history.requests import total_usage, usage_within
+from tildone.history.usage import TaskUsage, plan_usage
 from tildone.log.events import Actor, DirectiveSet, Labelled, Nudged, PlanChanged, Tripped
+from tildone.log.usage import added
 from tildone.typing import TYPE_CHECKING
 from tildone.value import replace, value
 from tildone.views.time_axis import MIN_BREAK_MS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Container, Iterator, Mapping, Sequence
 
     from tildone.core.query import PlanProgress
     from tildone.history.matching import Location
     from tildone.history.pace import Estimate
+    from tildone.history.requests import TokenUse
     from tildone.log.events import Event
 
 MIN_EVENTS = 3
@@ -65,7 +68,8 @@ class Period:
 class TaskStats:
     """A task in its newest version, and its periods in order; they do not overlap.
 
-    `is_removed` means that the plan no longer has it. `tokens` is None if it is not known how many it took.
+    `is_removed` means that the plan no longer has it. `tokens` and `cost`, in dollars, are None if it is not known how
+    much it took. `nudges` is how often the agent was told to go on with it.
     """
 
     task: Task
@@ -73,6 +77,8 @@ class TaskStats:
     periods: tuple[Period, ...] = ()
     is_removed: bool = False
     tokens: int | None = None
+    cost: float | None = None
+    nudges: int = 0
 
     def total(self, status: Status) -> int:
         """Return the milliseconds in a status that periods have."""
@@ -86,19 +92,11 @@ class TaskStats:
 
 
 @value
-class TokenUse:
-    """The tokens of one request to a model, and when it was answered."""
-
-    at: int
-    tokens: int
-
-
-@value
 class Stats:
     """The pictures' data. `times` are those of all events, and the end; `open_steps` begin with the first plan.
 
-    `tasks` are those of the plan, in order, then the removed ones, in the order of their removal. `tokens` is how many
-    were used in all, None if that is not known; not all of them belong to a task.
+    `tasks` are those of the plan, in order, then the removed ones, in the order of their removal. `tokens` and `cost`
+    are those in all, None if they are not known; not all of them belong to a task.
     """
 
     times: tuple[int, ...]
@@ -108,6 +106,7 @@ class Stats:
     progress: PlanProgress
     estimate: Estimate
     tokens: int | None = None
+    cost: float | None = None
 
     @property
     def open(self) -> int:
@@ -125,11 +124,16 @@ class Stats:
 
 
 def session_stats(
-    oldest_first: Sequence[Event], now: int, labels: Mapping[str, str], requests: Sequence[TokenUse] = ()
+    oldest_first: Sequence[Event],
+    now: int,
+    labels: Mapping[str, str],
+    requests: Sequence[TokenUse] = (),
+    requesting: Container[str] = (),
 ) -> Stats | None:
     """Return the statistics of a branch until `now`; None if its plan never had a task.
 
-    `labels` are the labels by event id. `requests` are those whose tokens are known, in the order of their times.
+    `labels` are the labels by event id. `requests` are all those of the agents `requesting`, in the order of their
+    times. What other agents have used is in their events, if it is known.
     """
     collector = _Collector(labels)
     for event in oldest_first:
@@ -137,15 +141,17 @@ def session_stats(
     if not collector.had_tasks:
         return None
     collector.advance(now)
-    tasks = collector.finished_tasks()
+    usage = plan_usage(oldest_first, now, requesting)
+    used = added(usage.total, total_usage(requests))
     return Stats(
         tuple(collector.times),
         tuple(collector.open_steps.items()),
-        tuple(_with_tokens(tasks, requests)) if requests else tasks,
+        tuple(_with_usage(collector.finished_tasks(), requests, usage.tasks)),
         tuple(collector.marks),
         progress(collector.plan),
         collector.pace.estimate(progress(collector.plan)),
-        sum(each.tokens for each in requests) if requests else None,
+        used.tokens,
+        used.cost,
     )
 
 
@@ -257,29 +263,12 @@ def _task_stats(plan: Plan, location: Location, record: _TaskRecord, at: int) ->
     return TaskStats(task_at(plan, location), plan.phases[location[0]].name, tuple(record.periods))
 
 
-def _with_tokens(tasks: Iterable[TaskStats], requests: Sequence[TokenUse]) -> Iterable[TaskStats]:
-    """The tasks with the tokens of the requests in their periods.
-
-    A request that was answered while several tasks were in progress belongs to none of them.
-    """
-    tasks = list(tasks)
-    spans = [[each for each in entry.periods if each.status is Status.IN_PROGRESS] for entry in tasks]
-    answered = [request.at for request in requests]
-    # How many tasks were in progress when each request was answered, as differences of neighbours.
-    differences = [0] * (len(requests) + 1)
-    ranges = [[_answered_within(answered, each) for each in of_task] for of_task in spans]
-    for first, end in (pair for of_task in ranges for pair in of_task):
-        differences[first] += 1
-        differences[end] -= 1
-    alone, at_work = [0], 0
-    for request, difference in zip(requests, differences, strict=False):
-        at_work += difference
-        alone.append(alone[-1] + (request.tokens if at_work == 1 else 0))
-    for entry, of_task in zip(tasks, ranges, strict=True):
-        used = sum(alone[end] - alone[first] for first, end in of_task)
-        yield replace(entry, tokens=used or None)
-
-
-def _answered_within(answered: Sequence[int], period: Period) -> tuple[int, int]:
-    """The range of the requests that were answered within a period; its end counts, because an answer caused it."""
-    return bisect_right(answered, period.start), bisect_right(answered, period.end)
+def _with_usage(
+    tasks: Sequence[TaskStats], requests: Sequence[TokenUse], found: Mapping[int, TaskUsage]
+) -> Iterator[TaskStats]:
+    """The tasks with their nudges, and with what the requests and the events say that they took."""
+    spans = [[(each.start, each.end) for each in entry.periods if each.status is Status.IN_PROGRESS] for entry in tasks]
+    for entry, requested in zip(tasks, usage_within(spans, requests), strict=True):
+        of_events = found.get(entry.task.number, TaskUsage())
+        used = added(of_events.usage, requested)
+        yield replace(entry, tokens=used.tokens, cost=used.cost, nudges=of_events.nudges)

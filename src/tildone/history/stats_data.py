@@ -25,6 +25,7 @@ NO_STATS: Data = {
     "labels": [],
     "estimate": {"remaining_ms": None, "reason": "the plan is empty"},
     "tokens": None,
+    "cost": None,
 }
 """The statistics of a plan that never had a task."""
 
@@ -48,6 +49,7 @@ def stats_data(stats: Stats, when: When) -> Data:
         "labels": marks(MarkKind.LABEL),
         "estimate": {"remaining_ms": stats.estimate.remaining, "reason": stats.estimate.reason or None},
         "tokens": stats.tokens,
+        "cost": stats.cost,
     }
 
 
@@ -61,6 +63,8 @@ def _task_data(entry: TaskStats, when: When) -> Data:
         "in_progress_ms": entry.worked,
         "blocked_ms": entry.total(Status.BLOCKED),
         "tokens": entry.tokens,
+        "cost": entry.cost,
+        "nudges": entry.nudges,
         "periods": [
             {"from": when(each.start), "to": when(each.end), "status": each.status.value} for each in entry.periods
         ],

@@ -9,13 +9,11 @@ from tildone.history.durations import format_elapsed
 from tildone.history.stats import MarkKind
 from tildone.history.stats_words import (
     LEGEND,
-    about,
     estimate_sentence,
     heading,
     left_out_sentence,
     shown_tasks,
-    token_count,
-    tokens_sentence,
+    usage_sentence,
 )
 from tildone.kit.text import display_width, wrap_text
 from tildone.kit.theme import Role, Span, plain
@@ -25,6 +23,7 @@ from tildone.views.line_layout import GAP, clip_line
 from tildone.views.plan_lines import task_line
 from tildone.views.sanitize import printable
 from tildone.views.time_axis import time_axis
+from tildone.views.usage import about, dollars, token_count
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -40,7 +39,11 @@ CHART_COLUMNS, CHART_ROWS = 60, 8
 BREAK_COLUMNS = 2
 MAX_BAR_COLUMNS, MAX_TASK_COLUMNS = 30, 60
 MAX_TASKS = 40
+MIN_FREE_COLUMNS = 20
+"""How much room is left for a task and its bar; otherwise, fewer amounts are shown."""
+
 BREAK = "╱"
+UNKNOWN = "–"
 _ROLES = {
     MarkKind.CHANGE: Role.DIM,
     MarkKind.NUDGE: Role.WARNING,
@@ -65,7 +68,7 @@ def stats_lines(title: str, stats: Stats, when: Callable[[int], str], columns: i
     ]
     lines += [(Span("Time in progress", Role.MUTED),), *_bars(shown, width)] if shown else []
     lines += _sentence(left_out_sentence(stats, left_out), width) if left_out else []
-    lines += _sentence(tokens_sentence(stats), width)
+    lines += _sentence(usage_sentence(stats), width)
     return [clip_line(line, width) for line in lines]
 
 
@@ -143,13 +146,8 @@ def _legend(stats: Stats, width: int) -> list[Line]:
 
 
 def _bars(shown: Sequence[TaskStats], width: int) -> list[Line]:
-    """One line per task: the task, the time in progress, the tokens if any are known, and a bar."""
-    times = [format_elapsed(entry.worked) if entry.worked is not None else "–" for entry in shown]
-    tokens = ["–" if entry.tokens is None else f"{token_count(entry.tokens)} tok" for entry in shown]
-    # A column of tokens only if those of some task are known.
-    columns_of_amounts = [times, tokens] if any(entry.tokens for entry in shown) else [times]
-    aligned = [[cell.rjust(max(map(len, cells))) for cell in cells] for cells in columns_of_amounts]
-    amounts = [f"{GAP}{GAP.join(cells)}{GAP}" for cells in zip(*aligned, strict=True)]
+    """One line per task: the task, the time in progress, what else is known, and a bar."""
+    amounts = [f"{GAP}{GAP.join(cells)}{GAP}" for cells in zip(*_amounts(shown, width), strict=True)]
     free = width - len(amounts[0])
     texts = [task_line(entry.task) for entry in shown]
     widest = max(display_width(plain(text)) for text in texts)
@@ -164,6 +162,20 @@ def _bars(shown: Sequence[TaskStats], width: int) -> list[Line]:
         )
         for entry, text, amount in zip(shown, texts, amounts, strict=True)
     ]
+
+
+def _amounts(shown: Sequence[TaskStats], width: int) -> list[list[str]]:
+    """The columns of amounts, aligned: the time, and as far as they are known and fit, cost, tokens and nudges."""
+    nudges = [f"{MarkKind.NUDGE.value}{entry.nudges}" if entry.nudges else "" for entry in shown]
+    tokens = [UNKNOWN if entry.tokens is None else f"{token_count(entry.tokens)} tok" for entry in shown]
+    costs = [UNKNOWN if entry.cost is None else dollars(entry.cost) for entry in shown]
+    times = [UNKNOWN if entry.worked is None else format_elapsed(entry.worked) for entry in shown]
+    # In the order in which they are left out.
+    found = [cells for cells in (nudges, tokens, costs) if set(cells) - {UNKNOWN, ""}]
+    aligned = [[cell.rjust(max(map(len, cells))) for cell in cells] for cells in (*found, times)]
+    while len(aligned) > 1 and width - sum(len(GAP) + len(cells[0]) for cells in aligned) - len(GAP) < MIN_FREE_COLUMNS:
+        del aligned[0]
+    return aligned[::-1]
 
 
 def _bar_role(entry: TaskStats) -> Role:

@@ -10,18 +10,17 @@ from tildone.core.plan import Status
 from tildone.history.durations import format_elapsed
 from tildone.history.stats_marks import mark_rows
 from tildone.history.stats_words import (
-    about,
     estimate_sentence,
     heading,
     left_out_sentence,
     shown_tasks,
-    token_count,
-    tokens_sentence,
+    usage_sentence,
 )
 from tildone.typing import TYPE_CHECKING
 from tildone.value import replace, value
 from tildone.views.svg import element, escaped, label, style
 from tildone.views.time_axis import time_axis
+from tildone.views.usage import about, dollars, token_count
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -106,7 +105,7 @@ def _description(canvas: _Canvas) -> str:
     stats = canvas.stats
     tasks = [f"{entry.task.text}: {_amounts(entry)}" for entry in shown_tasks(stats, 20)[0]]
     steps = f"{stats.open_steps[0][1]} open tasks at first, {stats.open} at the end."
-    texts = (_time_range(canvas), steps, estimate_sentence(stats), tokens_sentence(stats), *tasks)
+    texts = (_time_range(canvas), steps, estimate_sentence(stats), usage_sentence(stats), *tasks)
     return element("desc", {"id": "tildone-desc"}, "\n".join(map(escaped, texts)))
 
 
@@ -172,9 +171,11 @@ def _period_words(canvas: _Canvas, period: Period) -> str:
 
 
 def _amounts(entry: TaskStats) -> str:
-    """The time in progress of a task, and its tokens if they are known."""
-    worked = "blocked" if entry.worked is None else format_elapsed(entry.worked)
-    return worked if entry.tokens is None else f"{worked} · {token_count(entry.tokens)} tok"
+    """The time in progress of a task, and its tokens and its cost if they are known."""
+    amounts = ["blocked" if entry.worked is None else format_elapsed(entry.worked)]
+    amounts += [] if entry.tokens is None else [f"{token_count(entry.tokens)} tok"]
+    amounts += [] if entry.cost is None else [dollars(entry.cost)]
+    return " · ".join(amounts)
 
 
 def _axis(canvas: _Canvas, top: int, y: int) -> str:
@@ -249,7 +250,7 @@ def _future(canvas: _Canvas, y: float, bottom: int) -> list[str]:
 
 
 def _sentences(stats: Stats, y: int) -> tuple[str, int]:
-    texts = (estimate_sentence(stats), tokens_sentence(stats))
+    texts = (estimate_sentence(stats), usage_sentence(stats))
     return "\n".join(label(PADDING, y + 18 * index, "text2", text) for index, text in enumerate(texts)), y + 18
 
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from tildone.core.plan import Status
-from tildone.history.durations import DAY, HOUR, MINUTE, SECOND, format_elapsed
+from tildone.history.durations import format_elapsed
 from tildone.history.stats import MarkKind
 from tildone.typing import TYPE_CHECKING
+from tildone.views.usage import dollars, token_count
 
 if TYPE_CHECKING:
     from tildone.history.stats import Stats, TaskStats
@@ -19,22 +20,10 @@ LEGEND = {
 }
 """What the signs mean, in the order of the legend."""
 
-TOKENS_UNKNOWN = "Tokens are not known: only the conversations of tildone run tell them."
-_UNITS = ((DAY, "d"), (HOUR, "h"), (MINUTE, "min"), (SECOND, "s"))
-_THOUSAND, _MILLION = 1_000, 1_000_000
+SMALLEST_COST = 0.0001
+"""In dollars; less is not shown."""
 
-
-def about(milliseconds: int) -> str:
-    """Return a time in its largest unit: `40 s`, `12 min`, `6 h`, `3 d`."""
-    size, unit = next((each for each in _UNITS if milliseconds >= each[0]), _UNITS[-1])
-    return f"{round(milliseconds / size)} {unit}"
-
-
-def token_count(tokens: int) -> str:
-    """Return a number of tokens: `950`, `184k`, `1.2M`."""
-    if tokens < _THOUSAND:
-        return str(tokens)
-    return f"{tokens // _THOUSAND}k" if tokens < _MILLION else f"{tokens / _MILLION:.1f}M"
+USAGE_UNKNOWN = "Tokens and cost are not known: no agent of this plan has told them."
 
 
 def heading(title: str, stats: Stats) -> str:
@@ -52,13 +41,23 @@ def estimate_sentence(stats: Stats) -> str:
     return f"About {format_elapsed(remaining)} left, at the pace of the last 5 tasks that were closed."
 
 
-def tokens_sentence(stats: Stats) -> str:
-    """Return how many tokens were used, and how many of them belong to no task; or that this is not known."""
-    if stats.tokens is None:
-        return TOKENS_UNKNOWN
-    elsewhere = stats.tokens - sum(entry.tokens or 0 for entry in stats.tasks)
-    of_none = f", {token_count(elsewhere)} of them while no single task was in progress" if elsewhere else ""
-    return f"{token_count(stats.tokens)} tokens in conversations of tildone run{of_none}."
+def usage_sentence(stats: Stats) -> str:
+    """Return the tokens and the cost in all, and how much of that belongs to no task; or that this is not known."""
+    if stats.tokens is None and stats.cost is None:
+        return USAGE_UNKNOWN
+    amounts = [] if stats.tokens is None else [f"{token_count(stats.tokens)} tokens"]
+    amounts += [] if stats.cost is None else [dollars(stats.cost)]
+    return f"{' and '.join(amounts)} in the conversations of its agents{_of_no_task(stats)}."
+
+
+def _of_no_task(stats: Stats) -> str:
+    if stats.tokens is not None:
+        tokens = stats.tokens - sum(entry.tokens or 0 for entry in stats.tasks)
+        elsewhere = f"{token_count(tokens)} of them" if tokens else ""
+    else:
+        cost = (stats.cost or 0) - sum(entry.cost or 0 for entry in stats.tasks)
+        elsewhere = f"{dollars(cost)} of it" if cost >= SMALLEST_COST else ""
+    return f", {elsewhere} while no single task was in progress" if elsewhere else ""
 
 
 def shown_tasks(stats: Stats, limit: int) -> tuple[list[TaskStats], int]:

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 _CLOSING_KINDS = frozenset({ChangeKind.COMPLETED, ChangeKind.DROPPED, ChangeKind.CLOSED})
 _STATUS_KINDS = _CLOSING_KINDS | {ChangeKind.BLOCKED, ChangeKind.MARKED, ChangeKind.REOPENED}
 _STATUS_KINDS |= {ChangeKind.PAUSED, ChangeKind.STARTED}
+_CHECK_KINDS = frozenset({ChangeKind.CHECK_SET, ChangeKind.CHECK_CHANGED, ChangeKind.CHECK_REMOVED})
 
 
 @value
@@ -64,6 +65,11 @@ class TaskHistory:
     def status_change(self) -> TaskStep | None:
         """The step that set its current status; None if it has been pending since it was added."""
         return next((step for step in reversed(self.steps) if step.has(_STATUS_KINDS)), None)
+
+    @property
+    def check_change(self) -> TaskStep | None:
+        """The step that set, changed or removed its check last; None if it never had one."""
+        return next((step for step in reversed(self.steps) if step.has(_CHECK_KINDS)), None)
 
     @property
     def closed(self) -> TaskStep | None:

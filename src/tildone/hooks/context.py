@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from tildone.agents.assignment import assign_session
 from tildone.agents.processes import machine_name
-from tildone.agents.registry import MODEL_NOTE
+from tildone.agents.registry import CLAIM_NOTE, MODEL_NOTE, is_due
 from tildone.dialects import DEFAULT_DIALECT, dialect_named, dialect_of_tool
 from tildone.dialects.native import NATIVE
 from tildone.errors import StoreError
@@ -22,12 +22,13 @@ from tildone.log.events import Author
 from tildone.log.presence import Presence
 from tildone.typing import TYPE_CHECKING
 from tildone.value import replace, value
-from tildone.wiring import open_agents, open_session, open_store
+from tildone.wiring import check_runner, open_agents, open_session, open_store
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from tildone.agents.registry import Agent, AgentRegistry
+    from tildone.checks.prover import CheckRunner
     from tildone.config import Settings
     from tildone.hooks.event import HookEvent
     from tildone.log.store import Store
@@ -36,6 +37,9 @@ if TYPE_CHECKING:
 
 STORE_TIMEOUT_SECONDS = 1.5
 """How long a hook waits for a store that other processes are writing to."""
+
+CHECK_SECONDS = 3.0
+"""How long the checks may take that a hook runs; what takes longer is for `tildone verify`."""
 
 
 @value
@@ -62,43 +66,45 @@ def admit(event: HookEvent, settings: Settings, pid: int) -> HookContext:
     own = replace(settings, session=agent.session)
     store = open_store(own, timeout=STORE_TIMEOUT_SECONDS)
     session = session_of(own, store, lambda: author_of(event, agents, agent), agent.reader)
-    session.taken = _tasks_of_others(own, store, agents, agent)
+    session.taken = _read_once(session.taken)
     if session.state.head is None and agent.session != settings.session:
         # A session that was created for this agent alone starts with the project's directive.
         session.set_directive(open_session(settings, NATIVE, store).state.directive)
     return HookContext(event, own, agents, agent, session)
 
 
-def _tasks_of_others(
-    settings: Settings, store: Store, agents: AgentRegistry, agent: Agent
-) -> Callable[[], frozenset[int]]:
-    """Return a function that returns the numbers of the tasks that other agents on the same plan work on."""
+def _read_once(taken: Callable[[], frozenset[int]]) -> Callable[[], frozenset[int]]:
+    """Return a function that asks only once which tasks other agents hold: a hook asks several times."""
     found: list[frozenset[int]] = []
 
-    def taken() -> frozenset[int]:
+    def read() -> frozenset[int]:
         if not found:
-            alone = all(other.session != agent.session or other.id == agent.id for other in agents.active(now()))
-            found.append(frozenset() if alone else _claimed(settings, store, agent))
+            found.append(taken())
         return found[0]
 
-    return taken
-
-
-def _claimed(settings: Settings, store: Store, agent: Agent) -> frozenset[int]:
-    # Late, because most plans have one agent.
-    from tildone.wiring.claims import claimed_by_others  # noqa: PLC0415  see above
-
-    return claimed_by_others(settings, store, lambda: str(agent.id))()
+    return read
 
 
 def session_of(settings: Settings, store: Store, author: Callable[[], Author], reader: str) -> Session:
     """Return the session that the settings name, in the dialect in which its agent is spoken to."""
     session = open_session(settings, NATIVE, store, author, reader)
+    session.prover = _once(lambda: check_runner(settings, lambda: author().agent, CHECK_SECONDS))
     tool = newest_tool(session, open_agents(settings))
     if TOOL_SEPARATOR not in tool:
         name = settings.dialect or dialect_of_tool(tool)
         session.dialect = dialect_named(name or DEFAULT_DIALECT)
     return session
+
+
+def _once(make: Callable[[], CheckRunner]) -> Callable[[], CheckRunner]:
+    """Return a function that returns the same runner each time, which looks at the files once."""
+    made: list[CheckRunner] = []
+
+    def runner() -> CheckRunner:
+        made[:] = made or [make()]
+        return made[0]
+
+    return runner
 
 
 def author_of(event: HookEvent, agents: AgentRegistry, agent: Agent) -> Author:
@@ -124,6 +130,8 @@ def tell_presence(context: HookContext, why: RestReason | None = None) -> None:
     try:
         context.session.store.beat(presence)
         agents.set_note(agent.id, PRESENCE_NOTE, PRESENT if why is None else RESTING)
+        if is_due(agents.note(agent.id, CLAIM_NOTE), at):
+            context.session.renew_claims(str(agent.id))
     except StoreError:
         return
 

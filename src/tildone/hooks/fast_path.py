@@ -12,7 +12,7 @@ import os
 from time import time_ns
 
 from tildone.agents.identity import AgentId
-from tildone.agents.registry import CALLER_NOTE, MODEL_NOTE, Agent, AgentRegistry, new_reader
+from tildone.agents.registry import CALLER_NOTE, CLAIM_NOTE, MODEL_NOTE, Agent, AgentRegistry, is_due, new_reader
 from tildone.integrations.record import HookPoint
 from tildone.log.summary import GO, STOP, SessionSummary
 from tildone.typing import TYPE_CHECKING
@@ -71,7 +71,19 @@ def try_fast_path(event: HookEvent, settings: Settings, pid: int) -> bool:
         from tildone.hooks.lost_plans import check_not_lost  # noqa: PLC0415  only empty sessions need it
 
         check_not_lost(event, agent, settings)
-    return summary is not None and _is_silent(event, summary) and not _ends_rest(event, agents, agent_id)
+    is_silent = summary is not None and _is_silent(event, summary) and not _restarts_budget(event, summary, settings)
+    return is_silent and not _changes_records(event, agents, agent_id)
+
+
+def _restarts_budget(event: HookEvent, summary: SessionSummary, settings: Settings) -> bool:
+    """Return whether this is a person's prompt with which the budget of the task in progress begins again."""
+    budgets = (settings.max_task_cost, settings.max_task_tokens, settings.max_task_minutes)
+    return event.point is HookPoint.PROMPT and budgets != (None,) * 3 and summary.workable and event.from_person
+
+
+def _changes_records(event: HookEvent, agents: AgentRegistry, agent_id: AgentId) -> bool:
+    """Return whether the store has to be told something: that a rest has ended, or that claims go on."""
+    return _ends_rest(event, agents, agent_id) or is_due(agents.note(agent_id, CLAIM_NOTE), _now())
 
 
 def _ends_rest(event: HookEvent, agents: AgentRegistry, agent_id: AgentId) -> bool:
@@ -125,7 +137,7 @@ def _summary(settings: Settings, agent: Agent) -> SessionSummary | None:
 def _is_silent(event: HookEvent, summary: SessionSummary) -> bool:
     match event.point:
         case HookPoint.STOP:
-            return not summary.workable or summary.directive != GO
+            return not (summary.workable or summary.proved) or summary.directive != GO
         case HookPoint.SESSION_START:
             return not (summary.workable or summary.blocked)
         case HookPoint.PROMPT:
@@ -179,11 +191,13 @@ def _compact(event: HookEvent, agents: AgentRegistry, agent_id: AgentId) -> None
 
 
 def _leave(agents: AgentRegistry, agent_id: AgentId, settings: Settings) -> None:
-    """Remove the presence of an agent whose conversation has ended, if the store was told of it."""
-    if agents.take_note(agent_id, PRESENCE_NOTE):
+    """Remove the presence and the claims of an agent whose conversation has ended, if the store was told of them."""
+    claims = agents.take_note(agent_id, CLAIM_NOTE)
+    if agents.take_note(agent_id, PRESENCE_NOTE) or claims:
         from tildone.hooks.leaving import leave  # noqa: PLC0415  few events need it
 
-        leave(settings, agent_id)
+        agent = agents.get(agent_id)
+        leave(settings, agent_id, agent.session if agent and claims else None)
 
 
 def _end(event: HookEvent, agents: AgentRegistry, agent_id: AgentId, pid: int) -> None:

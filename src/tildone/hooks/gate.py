@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from tildone.agents.identity import digest
 from tildone.agents.worktree import fingerprint
-from tildone.core.query import open_tasks, progress
+from tildone.core.query import has_checks, open_tasks, progress
 from tildone.dialects.native import user_tasks
 from tildone.hooks.reply import HookReply
 from tildone.hooks.tool_access import can_use_tools, hold_by_command, missing_tools
@@ -49,9 +49,11 @@ def agent_stopped(
     turn, before = _turn(event, agents, agent.id), session.held_state
     first = decide(before, session.patience, replace(turn, at=now()))
     if isinstance(first, Rest):
-        return None, first.why
+        return _waiting_notice(event, session.last_state.plan, agent.id, first.why), first.why
     ignored = (settings.store.location, settings.agents_dir, settings.session_dir)
-    with_files = replace(turn.fingerprint, files=fingerprint(settings.project, ignored))
+    # The proofs were compared with the same files.
+    status = getattr(session.prover(), "status", None) if session.prover and has_checks(before.plan) else None
+    with_files = replace(turn.fingerprint, files=fingerprint(settings.project, ignored, status))
     by_command = not can_use_tools(event, agent, settings) and hold_by_command(session, settings)
     verdict = session.turn_ended(replace(turn, fingerprint=with_files))
     match verdict.decision:
@@ -67,6 +69,23 @@ def agent_stopped(
             return HookReply(ReplyKind.NOTIFY, notice), None
         case _:
             return None, RestReason.ABORTED
+
+
+def _waiting_notice(event: HookEvent, plan: Plan, agent_id: AgentId, why: RestReason) -> HookReply | None:
+    """Return the notice, once for each result, that tasks wait for the person because of their checks."""
+    if why is not RestReason.BLOCKED or not has_checks(plan):
+        return None
+    # Late, because most plans have no checks.
+    from tildone.hooks.remembered import Remembered  # noqa: PLC0415  see above
+    from tildone.views.waiting import waiting_notice  # noqa: PLC0415  see above
+
+    notice = waiting_notice(plan)
+    if not notice:
+        return None
+    proofs = (plan.proof, *(task.proof for task in plan.tasks))
+    ran_at = " ".join(str(proof.at) for proof in proofs if proof is not None)
+    is_new = Remembered(event.environ, agent_id).is_new(f"waits-{digest(f'{notice} {ran_at}')}")
+    return None if is_new is False else HookReply(ReplyKind.NOTIFY, notice)
 
 
 def with_origins(text: str, session: Session) -> str:

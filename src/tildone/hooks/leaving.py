@@ -16,12 +16,18 @@ STORE_TIMEOUT_SECONDS = 0.5
 """How long the end of a session waits for a store that other processes are writing to."""
 
 
-def leave(settings: Settings, agent_id: AgentId) -> None:
-    """Remove the presence of an agent. A store that does not exist is not created for it, and failure is harmless."""
+def leave(settings: Settings, agent_id: AgentId, session: str | None) -> None:
+    """Remove the presence of an agent, and its claims in a session, if one is named.
+
+    A store that does not exist is not created for it, and failure is harmless.
+    """
     path = settings.store.path
     if path is not None and not os.path.exists(path):
         return
     try:
-        open_store(settings, timeout=STORE_TIMEOUT_SECONDS).leave(str(agent_id))
+        store = open_store(settings, timeout=STORE_TIMEOUT_SECONDS)
+        if session is not None:
+            store.release(session, str(agent_id))
+        store.leave(str(agent_id))
     except StoreError:
         return

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from tildone.core.numbers import numbered
 from tildone.core.ops import Mark, Numbered, Write
+from tildone.core.plan import Status
 from tildone.core.query import open_tasks
 from tildone.core.rules import Rules
 from tildone.hooks.native_lists import (
@@ -74,8 +75,15 @@ def mirror(event: HookEvent, session: Session, agents: AgentRegistry, agent_id: 
         base = _recorded_list(event, session, agents)
     call = Call(f"{event.integration.name}{TOOL_SEPARATOR}{tool or event.name}", codec.dump(dict(given)))
     outcome = _apply(session, base, theirs, call, reorder=is_whole)
-    write_list(agents, agent_id, session.name, numbered_list(base, outcome.before, outcome.after, theirs))
+    noted = numbered_list(base, outcome.before, outcome.after, theirs)
+    write_list(agents, agent_id, session.name, [_undone(task, outcome) for task in noted])
     return outcome
+
+
+def _undone(task: NativeTask, outcome: Outcome) -> NativeTask:
+    """Return a task of the list as it is noted: one whose check has not passed is tried again with the next list."""
+    is_undone = task.number in outcome.unproved and task.status is Status.COMPLETED
+    return replace(task, status=Status.IN_PROGRESS) if is_undone else task
 
 
 def _apply(

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from tildone.core.plan import Plan
+    from tildone.core.reduce import Outcome
     from tildone.hooks.context import HookContext
 
 MAX_CONTEXT_LENGTH = 4000
@@ -116,8 +117,26 @@ def _mirrored(context: HookContext) -> HookReply | None:
         return _news(context) if accepts_news(context.event) else None
     if context.seen_head is None and not open_tasks(outcome.before):
         session.set_seen_head(state.head)
-        return None
-    return _tell(context, outcome.before, state.head)
+        return _with_claims(context, None)
+    return _with_claims(context, _with_undone(context, outcome, _tell(context, outcome.before, state.head)))
+
+
+def _with_undone(context: HookContext, outcome: Outcome, reply: HookReply | None) -> HookReply | None:
+    """Return the reply to a native tool with the tasks that it called done, but whose checks have not passed."""
+    if not outcome.unproved or not can_reply(context.event, ReplyKind.ADD_CONTEXT):
+        return reply
+    from tildone.views.waiting import undone_text  # noqa: PLC0415  few plans have checks
+
+    text = undone_text(outcome)
+    return replace(reply, text=f"{text}\n{reply.text}") if reply else HookReply(ReplyKind.ADD_CONTEXT, text)
+
+
+def _with_claims(context: HookContext, reply: HookReply | None) -> HookReply | None:
+    """Return the reply with what the agent has to know of the tasks of others, with which its own list may differ."""
+    news = context.session.news_of_claims
+    if not news or not can_reply(context.event, ReplyKind.ADD_CONTEXT):
+        return reply
+    return HookReply(ReplyKind.ADD_CONTEXT, news) if reply is None else replace(reply, text=f"{reply.text}\n{news}")
 
 
 def _with_plan(context: HookContext, reply: HookReply | None) -> HookReply | None:

@@ -45,7 +45,7 @@ def call_tool(event: HookEvent, settings: Settings, agent_session: Session, auth
     if dialect is None:
         raise UsageError(f"there is no tool {tool!r}")
     session = open_session(settings, dialect_named(dialect), agent_session.store, lambda: author, agent_session.reader)
-    session.taken = agent_session.taken
+    session.taken, session.prover = agent_session.taken, agent_session.prover
     reply = session.call(tool, arguments(event.get("tool_input")))
     result = {"text": reply.text, "failed": reply.failed, "line": status_line(session.state)}
     return f"{escape_json(codec.dump(result))}\n"

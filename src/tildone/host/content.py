@@ -106,7 +106,7 @@ def tool_call(call_id: str, name: str, arguments: str | Extra) -> ToolCallBlock:
     if not arguments.strip():
         return ToolCallBlock(call_id, name, {})
     try:
-        parsed = codec.parse(arguments)
+        parsed = codec.parse_strictly(arguments)
     except ValueError:
         parsed = None
     if isinstance(parsed, dict):

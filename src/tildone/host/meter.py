@@ -119,6 +119,11 @@ class RunMeter:
         """How long the model and its tools have worked."""
         return self._worked + (self._clock() - self._work_began if self._work_began is not None else 0)
 
+    @property
+    def usage(self) -> Usage:
+        """The tokens and the cost of everything that has been answered."""
+        return self._finished
+
     def figures(self) -> list[str]:
         """Return the tokens and the cost so far, as far as they are known; an estimate is marked with `~`."""
         usage = add_usage(self._finished, self._current)

@@ -62,7 +62,7 @@ def read(text: str) -> Archive:
     Raises:
         ValueError: the text is not an archive, is damaged, or has another version; the message says which.
     """
-    data = codec.parse(text)
+    data = codec.parse_strictly(text)
     if not isinstance(data, dict) or not is_archive(data):
         raise ValueError("not a session archive of tildone")
     if data.get("version") != VERSION:
@@ -82,7 +82,7 @@ def _plan_at(events: Iterable[Event], head: str | None) -> list[Any]:
     """The plan at `head`, in its stored form."""
     for event in reversed(branch(by_id(events), head)):
         if isinstance(event.fact, PlanChanged):
-            stored: list[Any] = codec.parse(codec.encode(event))["plan"]
+            stored: list[Any] = codec.parse_strictly(codec.encode(event))["plan"]
             return stored
     return []
 

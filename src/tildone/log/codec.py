@@ -2,8 +2,7 @@
 
 The text is ASCII, so that any task text survives, even unpaired surrogates. Each event carries the version of its
 format; `UPCASTS[n]` converts an event of version n to version n + 1. A reader ignores keys that it does not know, so
-optional keys (`by` for the author, `from_user` of a task) need no new version: earlier versions of tildone read events
-with them, and this one reads events without them.
+optional keys (`by`, `used`, `from_user`) need no new version: earlier versions read events with them, and this without.
 """
 
 from __future__ import annotations
@@ -27,12 +26,19 @@ from tildone.log.events import (
 )
 from tildone.log.json_scanner import dump as dump  # noqa: PLC0414  part of this module's interface
 from tildone.log.json_scanner import parse as _parse
+from tildone.log.json_scanner import parse_strictly as parse_strictly  # noqa: PLC0414  the same
+from tildone.log.json_scanner import pretty as pretty  # noqa: PLC0414  the same
 from tildone.log.json_scanner import quoted as _quoted
 from tildone.typing import TYPE_CHECKING
+from tildone.value import replace
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from typing import Any
+    from typing import Any, TypeVar
+
+    from tildone.log.usage import AgentUsage
+
+    R = TypeVar("R", Task, Plan)
 
     Json = dict[str, Any]
 
@@ -52,35 +58,6 @@ class UndecodableEvent(ValueError):
     """The text is not an event of a known version."""
 
 
-def parse(text: str) -> Any:
-    """Return the value of a JSON text.
-
-    Raises:
-        ValueError: the text is not JSON; the message says where.
-    """
-    # Late, because hooks decode events only.
-    import json  # noqa: PLC0415  see above
-
-    try:
-        return json.loads(text, parse_constant=_no_constant)
-    except RecursionError:
-        message = "nested too deeply"
-        raise ValueError(message) from None
-
-
-def pretty(value: object) -> str:
-    """Return a value as indented JSON for people, with non-ASCII letters unescaped.
-
-    Unpaired surrogates stay escaped, so that the text can be encoded as UTF-8.
-    """
-    # Late, because few commands print JSON for people.
-    import json  # noqa: PLC0415  see above
-    import re  # noqa: PLC0415  the same
-
-    text = json.dumps(value, indent=2, ensure_ascii=False)
-    return re.sub("[\ud800-\udfff]", lambda match: f"\\u{ord(match[0]):04x}", text)
-
-
 def encode(event: Event) -> str:
     """Return the event as one line of JSON.
 
@@ -90,7 +67,7 @@ def encode(event: Event) -> str:
     parent = "null" if event.parent is None else _quoted(event.parent)
     return (
         f'{{"v":{VERSION},"id":{_quoted(event.id)},"parent":{parent},"at":{event.at},'
-        f'"actor":"{event.actor.value}",{_author_out(event.author)}"fact":{_fact_out(event.fact)}}}'
+        f'"actor":"{event.actor.value}",{_author_out(event.author)}{_usage_out(event.usage)}"fact":{_fact_out(event.fact)}}}'
     )
 
 
@@ -117,8 +94,12 @@ def event_from_json(data: Any) -> Event:
     """
     try:
         data = _upcast(data)
-        fact, author = _fact_in(data), author_from_json(data.get("by"))
-        return Event(data["id"], data["parent"], data["at"], _ACTORS[data["actor"]], fact, author)
+        fact, author, usage = (
+            _fact_in(data),
+            author_from_json(data.get("by")),
+            _usage_in(data["used"]) if "used" in data else None,
+        )
+        return Event(data["id"], data["parent"], data["at"], _ACTORS[data["actor"]], fact, author, usage)
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         message = f"not an event of version {VERSION}: {str(data)[:80]!r}"
         raise UndecodableEvent(message) from error
@@ -139,7 +120,8 @@ def author_from_json(data: object) -> Author:
 def plan_to_json(plan: Plan) -> Json:
     """Return the plan alone as JSON data."""
     phases = _parse(f"[{','.join(map(_phase_out, plan.phases))}]")
-    return {"phases": phases, "counted": plan.last_number}
+    data = {"phases": phases, "counted": plan.last_number}
+    return data | _parse(f"{{{_attributes_out(plan)[1:]}}}") if plan.check is not None else data
 
 
 def plan_from_json(data: Any) -> Plan:
@@ -149,7 +131,8 @@ def plan_from_json(data: Any) -> Plan:
         ValueError: the data is damaged.
     """
     try:
-        return Plan(tuple(map(_phase_in, data["phases"])), data["counted"])
+        plan = Plan(tuple(map(_phase_in, data["phases"])), data["counted"])
+        return _with_attributes(plan, data) if "check" in data else plan
     except (KeyError, TypeError, AttributeError) as error:
         message = f"not a plan: {str(data)[:80]!r}"
         raise ValueError(message) from error
@@ -162,6 +145,20 @@ def _author_out(author: Author) -> str:
     return f'"by":{{{fields}}},'
 
 
+def _usage_out(usage: AgentUsage | None) -> str:
+    if usage is None:
+        return ""
+    from tildone.log.usage import usage_out  # noqa: PLC0415  see `_attributes_out`
+
+    return usage_out(usage)
+
+
+def _usage_in(data: object) -> AgentUsage | None:
+    from tildone.log.usage import usage_in  # noqa: PLC0415  see `_attributes_out`
+
+    return usage_in(data)
+
+
 def _fact_out(fact: Fact) -> str:
     """The value of the field `fact`, followed by the other fields of this kind of fact."""
     match fact:
@@ -170,6 +167,7 @@ def _fact_out(fact: Fact) -> str:
             more = f',"since":{since}' if since else ""
             more += f',"course":"{directive.value}"' if directive is not Directive.GO else ""
             more += f',"counted":{plan.last_number}' if plan.last_number else ""
+            more += _attributes_out(plan) if plan.check is not None else ""
             more += _ledger_out(ledger)
             return f'"plan_changed","plan":[{",".join(map(_phase_out, plan.phases))}],"drift":{drift}{made}{more}'
         case Nudged(count, drift, of_subagent=True):
@@ -204,7 +202,7 @@ def _phase_out(phase: Phase) -> str:
     tasks = [
         f'{{"text":{_quoted(task.text)},"status":"{_STATUS_NAMES[task.status]}","number":{task.number}'
         f"{_FROM_USER if task.from_user else ''}}}"
-        if task.number and not task.notes and not task.source
+        if task.number and not task.notes and not task.source and not _has_attributes(task)
         else _task_out(task)
         for task in phase.tasks
     ]
@@ -215,8 +213,20 @@ def _task_out(task: Task) -> str:
     notes = f',"notes":[{",".join(map(_quoted, task.notes))}]' if task.notes else ""
     number = f',"number":{task.number}' if task.number else ""
     source = f',"source":{_quoted(task.source)}' if task.source else ""
-    origin = f"{_FROM_USER if task.from_user else ''}{source}"
-    return f'{{"text":{_quoted(task.text)},"status":"{_STATUS_NAMES[task.status]}"{notes}{number}{origin}}}'
+    rest = f"{_FROM_USER if task.from_user else ''}{source}{_attributes_out(task) if _has_attributes(task) else ''}"
+    return f'{{"text":{_quoted(task.text)},"status":"{_STATUS_NAMES[task.status]}"{notes}{number}{rest}}}'
+
+
+def _has_attributes(owner: Task) -> bool:
+    return owner.check is not None or bool(owner.after or owner.touches)
+
+
+def _attributes_out(owner: Task | Plan) -> str:
+    """The attributes that few tasks have, each after a comma."""
+    # Late, because most plans have none.
+    from tildone.log.check_codec import attributes_to_json  # noqa: PLC0415  see above
+
+    return "".join(f',"{name}":{dump(data)}' for name, data in attributes_to_json(owner).items())
 
 
 _FROM_USER = ',"from_user":true'
@@ -228,6 +238,7 @@ def _fact_in(data: Json) -> Fact:
             call = data.get("call")
             made = Call(call["tool"], call["arguments"]) if call else None
             plan = Plan(tuple(map(_phase_in, data["plan"])), data.get("counted", 0))
+            plan = _with_attributes(plan, data) if "check" in data else plan
             since, directive = data.get("since", 0), Directive(data.get("course", "go"))
             return PlanChanged(plan, made, data["drift"], since, directive, _ledger_in(data.get("ledger")))
         case "nudged":
@@ -258,7 +269,14 @@ def _phase_in(data: Json) -> Phase:
 
 def _task_in(data: Json) -> Task:
     notes, number, from_user = tuple(data.get("notes", ())), data.get("number", 0), data.get("from_user") is True
-    return Task(data["text"], _STATUSES[data["status"]], notes, number, from_user, str(data.get("source", "")))
+    task = Task(data["text"], _STATUSES[data["status"]], notes, number, from_user, str(data.get("source", "")))
+    return _with_attributes(task, data) if "check" in data or "after" in data or "touches" in data else task
+
+
+def _with_attributes(owner: R, data: Json) -> R:
+    from tildone.log.check_codec import attributes_from_json  # noqa: PLC0415  see `_attributes_out`
+
+    return replace(owner, **attributes_from_json(data))
 
 
 def _upcast(data: Json) -> Json:
@@ -267,8 +285,3 @@ def _upcast(data: Json) -> Json:
     if data["v"] > VERSION:
         raise ValueError(data["v"])
     return data
-
-
-def _no_constant(word: str) -> None:
-    message = f"{word} is not JSON"
-    raise ValueError(message)

@@ -9,7 +9,11 @@ from __future__ import annotations
 from enum import Enum
 
 from tildone.core.plan import Plan
+from tildone.typing import TYPE_CHECKING
 from tildone.value import value
+
+if TYPE_CHECKING:
+    from tildone.log.usage import AgentUsage
 
 
 class Actor(Enum):
@@ -47,6 +51,10 @@ class Bound(Enum):
     HOURS = "hours"
     IDLE_REQUESTS = "idle_requests"
     REQUESTS = "requests"
+    TOKENS = "tokens"
+    TASK_COST = "task_cost"
+    TASK_TOKENS = "task_tokens"
+    TASK_TIME = "task_time"
 
 
 class Directive(Enum):
@@ -125,10 +133,10 @@ class Nudged:
 
 @value
 class Tripped:
-    """The agent was allowed to stop with open tasks, because a bound was reached."""
+    """The agent was allowed to stop with open tasks, because a bound was reached. A `limit` in dollars has cents."""
 
     bound: Bound
-    limit: int
+    limit: float
 
 
 @value
@@ -154,7 +162,10 @@ Fact = PlanChanged | Nudged | Tripped | Labelled | DirectiveSet
 
 @value
 class Event:
-    """One fact: when it happened (milliseconds since 1970), who caused it, and the event that it follows."""
+    """One fact: when it happened (milliseconds since 1970), who caused it, and the event that it follows.
+
+    `usage` is what the author's agent had used in its conversation by then, if that is known.
+    """
 
     id: str
     parent: str | None
@@ -162,3 +173,4 @@ class Event:
     actor: Actor
     fact: Fact
     author: Author = Author()
+    usage: AgentUsage | None = None

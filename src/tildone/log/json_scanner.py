@@ -66,3 +66,37 @@ def parse(text: str) -> Any:
     if text[end:].strip(WHITESPACE):
         raise ValueError("this is not JSON")
     return value
+
+
+def parse_strictly(text: str) -> Any:
+    """Return the value of a JSON text.
+
+    Raises:
+        ValueError: the text is not JSON; the message says where.
+    """
+    # Late, because hooks decode events only.
+    import json  # noqa: PLC0415  see above
+
+    try:
+        return json.loads(text, parse_constant=_no_constant)
+    except RecursionError:
+        message = "nested too deeply"
+        raise ValueError(message) from None
+
+
+def pretty(value: object) -> str:
+    """Return a value as indented JSON for people, with non-ASCII letters unescaped.
+
+    Unpaired surrogates stay escaped, so that the text can be encoded as UTF-8.
+    """
+    # Late, because few commands print JSON for people.
+    import json  # noqa: PLC0415  see above
+    import re  # noqa: PLC0415  the same
+
+    text = json.dumps(value, indent=2, ensure_ascii=False)
+    return re.sub("[\ud800-\udfff]", lambda match: f"\\u{ord(match[0]):04x}", text)
+
+
+def _no_constant(word: str) -> None:
+    message = f"{word} is not JSON"
+    raise ValueError(message)

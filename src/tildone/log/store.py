@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Protocol
 
+from tildone.log.claims import Claim, Claimant, ClaimFence
 from tildone.log.events import Event
 from tildone.log.findings import Finding
 from tildone.log.kept import KeptSummary
@@ -53,6 +54,16 @@ class Store(Protocol):
 
         Raises:
             HeadMoved: `event.parent` is no longer the head.
+        """
+
+    def append_fenced(self, session: str, event: Event, seen_by: str, fence: ClaimFence) -> Sequence[Claim]:
+        """Append an event of an agent as `append` does, and change its claims in the same transaction.
+
+        Return the claims of the tasks that the event starts or takes over (see `tildone.log.claims`).
+
+        Raises:
+            HeadMoved: `event.parent` is no longer the head.
+            Fenced: tasks of the agent have passed to others, or the event changes tasks that others hold.
         """
 
     def move_head(self, session: str, to: SessionHead, *, expected: str | None) -> None:
@@ -158,6 +169,28 @@ class Store(Protocol):
 
     def needs(self) -> Sequence[Need]:
         """Return the open questions of all sessions, the oldest first."""
+
+    def claim(self, session: str, task: int, claimant: Claimant, lease: int) -> Claim:
+        """Claim a task for `lease` milliseconds, and return its newest claim, which is another agent's if it is held.
+
+        A task that is free, or whose lease has lapsed, gets the next epoch. The same agent keeps its epoch. Claims
+        belong to this store: they are not copied with events.
+        """
+
+    def renew(self, session: str, agent: str, lease: int) -> Sequence[Claim]:
+        """Renew the leases of an agent for `lease` milliseconds. A lapsed one is its own unless it was passed on.
+
+        Return the newest claims of the tasks that have passed from this agent to others, until it releases them.
+        """
+
+    def release(self, session: str, agent: str, tasks: frozenset[int] | None = None) -> None:
+        """Give back the tasks of an agent, or those of `tasks`. Claims that it has lost are forgotten, too."""
+
+    def lapse(self, session: str, agent: str) -> None:
+        """End the leases of an agent that has ended without giving its tasks back. If it goes on, it is fenced."""
+
+    def claims(self, session: str) -> Sequence[Claim]:
+        """Return the newest claim of each task that was not given back, also if its lease has lapsed, by task."""
 
     def kept_summaries(self) -> Mapping[str, KeptSummary]:
         """Return the kept summaries by session. Some may name a head that the session no longer has."""

@@ -28,9 +28,11 @@ if TYPE_CHECKING:
 
     from tildone.log.events import Actor, Author, Fact
     from tildone.log.store import Store
+    from tildone.log.usage import AgentUsage
 
     R = TypeVar("R")
     SeenBy = Callable[[State], str]
+    Append = Callable[[str, Event, str], object]
 
 
 def _nobody(_state: State) -> str:
@@ -40,7 +42,8 @@ def _nobody(_state: State) -> str:
 class SessionWriter:
     """Reads and appends to the session `name`.
 
-    `now` returns milliseconds since 1970, `new_id` an unused id, `author` the author of an event of an actor.
+    `now` returns milliseconds since 1970, `new_id` an unused id, `author` the author of an event of an actor. `usage`
+    returns what an agent has used so far, if that is known.
     """
 
     def __init__(
@@ -56,6 +59,7 @@ class SessionWriter:
         self._now = now
         self._new_id = new_id
         self._author = author
+        self.usage: Callable[[str], AgentUsage | None] = lambda _agent: None
         self.last_state = State()
 
     @property
@@ -66,11 +70,18 @@ class SessionWriter:
             self.last_state = latest_state(self.store.history(self.name, head)) if head else State()
         return self.last_state
 
-    def record(self, actor: Actor, decide: Callable[[State], tuple[R, Fact | None]], seen_by: SeenBy = _nobody) -> R:
+    def record(
+        self,
+        actor: Actor,
+        decide: Callable[[State], tuple[R, Fact | None]],
+        seen_by: SeenBy = _nobody,
+        append: Append | None = None,
+    ) -> R:
         """Append the fact that `decide` returns for the current state, if any. Return the other result of `decide`.
 
         `decide` is called again, with the new state, whenever another writer was faster. `seen_by` returns the
-        reader that has seen the plan after the new event; it is empty if there is none.
+        reader that has seen the plan after the new event; it is empty if there is none. `append` appends an event in
+        place of the store's own method.
         """
         state = self.last_state if self.last_state.head else self.state
         while True:
@@ -78,7 +89,7 @@ class SessionWriter:
             if fact is None:
                 if self.state is state:
                     return result
-            elif self._append(state, actor, fact, seen_by(state)):
+            elif self._append(state, actor, fact, seen_by(state), append or self.store.append):
                 return result
             state = self.state
 
@@ -138,15 +149,17 @@ class SessionWriter:
             except StoreError:
                 return
 
-    def _append(self, state: State, actor: Actor, fact: Fact, seen_by: str) -> bool:
+    def _append(self, state: State, actor: Actor, fact: Fact, seen_by: str, append: Append) -> bool:
         """Append a fact to the head of `state`. Return False if the head has moved since `state` was read.
 
         Only a change of the plan clears the redo stack.
         """
         before = SessionHead() if isinstance(fact, PlanChanged) else self.store.session_head(self.name)
-        event = Event(self._new_id(), state.head, self._now(), actor, fact, self._author(actor))
+        author = self._author(actor)
+        usage = self.usage(author.agent) if author.agent else None
+        event = Event(self._new_id(), state.head, self._now(), actor, fact, author, usage)
         try:
-            self.store.append(self.name, event, seen_by)
+            append(self.name, event, seen_by)
         except HeadMoved:
             return False
         self.last_state = apply_event(state, event)

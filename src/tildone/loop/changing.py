@@ -4,37 +4,44 @@ from __future__ import annotations
 
 from tildone.core.ops import StartNext
 from tildone.core.origins import Origin, keep_origins
-from tildone.core.reduce import Outcome, reduce
+from tildone.core.reduce import NO_PROOFS, Outcome, reduce
 from tildone.log.events import DirectiveSet, PlanChanged
 from tildone.loop.progress import progress_of
 from tildone.typing import TYPE_CHECKING
+from tildone.value import replace
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Mapping
 
+    from tildone.core.check import Proof
+    from tildone.core.plan import Plan
     from tildone.core.reduce import Step
     from tildone.core.rules import Rules
     from tildone.log.events import Call
     from tildone.log.state import State
 
 
-def change_plan(
+def change_plan(  # noqa: PLR0913, PLR0917  of one caller
     state: State,
     steps: Iterable[Step],
     rules: Rules,
     call: Call | None,
     origin: Origin,
     taken: Callable[[], frozenset[int]],
+    proofs: Mapping[int, Proof] = NO_PROOFS,
+    settle: Callable[[Plan, Plan], Plan] = lambda _, after: after,
 ) -> tuple[Outcome, PlanChanged | None]:
     """Return the outcome of `steps`, and the fact if they change the plan.
 
     `origin` is that of new tasks. `taken` returns the numbers of the tasks that other agents work on, which `StartNext`
-    needs. The fact has the directive and the counts of the state; progress resets the counts.
+    needs. `proofs` are those of checks that were run for this change. `settle` returns the plan after the change, given
+    the one before, without what the agent must not do. The fact has the directive and the counts of the state; progress
+    resets the counts.
     """
     known = (StartNext(taken) if isinstance(step, StartNext) else step for step in steps)
-    reduced = reduce(state.plan, known, rules)
-    after = keep_origins(reduced.before, reduced.after, origin)
-    outcome = Outcome(reduced.before, after, reduced.faults)
+    reduced = reduce(state.plan, known, rules, proofs)
+    after = settle(reduced.before, keep_origins(reduced.before, reduced.after, origin))
+    outcome = replace(reduced, after=after)
     if not outcome.changed:
         return outcome, None
     counts, ledger = progress_of(outcome.before, after, state.ledger)

@@ -7,8 +7,9 @@ Guaranteed: every chain of nudges ends. Since a person last spoke there are at m
 after `Patience.hours`. A chain without progress (see `loop.progress`) ends sooner: each nudge adds one to `drift`,
 which only progress or a person resets, so at most `Patience.drift` nudges follow the last progress, and none comes
 later than `Patience.minutes` after the first of them. Two tighter bounds end hopeless chains: `nudges` counts since the
-plan or the files last changed, `repeats` counts stops in a row at which nothing at all changed. `cost` applies if the
-cost is known. The person can pause or stop the agent at any time.
+plan or the files last changed, `repeats` counts stops in a row at which nothing at all changed. Budgets, of the whole
+conversation and of the task in progress, apply as far as it is known what was used. The person can pause or stop the
+agent at any time.
 
 The counts are part of the session's events, not of a process, so that a hook, which is a new process at each stop,
 and a second process on the same session count the same nudges. A bound that is reached is recorded once, as
@@ -57,7 +58,8 @@ class Patience:
     such a chain. `repeats` limits how many times in a row the agent may stop with the same message and the same files.
     `total` and `hours` limit the nudges since a person last spoke, whatever the agent does. `requests` limits the
     requests to the model in a run since then, and `idle_requests` those since the last progress. `cost`, in dollars,
-    limits the whole session if its cost is known; None means no limit.
+    and `tokens` limit the whole conversation, as far as they are known. `task_cost`, `task_tokens` and `task_minutes`
+    limit the task in progress, since it was started or a person last spoke. None means no limit.
     """
 
     nudges: int = 20
@@ -69,6 +71,29 @@ class Patience:
     hours: int = 168
     requests: int = 10_000
     idle_requests: int = 400
+    tokens: int | None = None
+    task_cost: float | None = None
+    task_tokens: int | None = None
+    task_minutes: int | None = None
+
+    @property
+    def has_budget(self) -> bool:
+        """Whether there is a limit for the conversation or for the task in progress."""
+        return self.has_task_budget or (self.cost, self.tokens) != (None, None)
+
+    @property
+    def has_task_budget(self) -> bool:
+        """Whether there is a limit for the task in progress."""
+        return (self.task_cost, self.task_tokens, self.task_minutes) != (None, None, None)
+
+
+@value
+class Spent:
+    """What the task in progress has taken: dollars, tokens and milliseconds, as far as they are known."""
+
+    cost: float = 0
+    tokens: int = 0
+    ms: int = 0
 
 
 @value
@@ -76,7 +101,8 @@ class Turn:
     """The facts about a turn that ended.
 
     `asked` means that its last message ends with a question to the person; `busy`, that something it started is still
-    running. `cost` is the cost of the session so far, in dollars; `at` is the current time, in milliseconds.
+    running. `cost` is the cost of the conversation so far, in dollars, and `tokens` are those it has used; `task` is
+    what the task in progress has taken. `at` is the current time, in milliseconds.
     """
 
     aborted: bool = False
@@ -86,6 +112,8 @@ class Turn:
     fingerprint: StopFingerprint = StopFingerprint()
     cost: float = 0
     at: int = 0
+    tokens: int = 0
+    task: Spent = Spent()
 
 
 @value
@@ -113,7 +141,7 @@ class GiveUp:
     """Let the agent stop although tasks are open, because a bound was reached."""
 
     bound: Bound
-    limit: int
+    limit: float
 
 
 Decision = Rest | GoOn | GiveUp
@@ -195,6 +223,16 @@ def _bound_reached(state: State, patience: Patience, turn: Turn, nudges: int, re
         return GiveUp(Bound.TOTAL, patience.total)
     if state.ledger.began and turn.at - state.ledger.began >= patience.hours * MS_PER_HOUR:
         return GiveUp(Bound.HOURS, patience.hours)
-    if patience.cost is not None and turn.cost >= patience.cost:
-        return GiveUp(Bound.COST, round(patience.cost))
-    return None
+    return budget_reached(patience, turn)
+
+
+def budget_reached(patience: Patience, turn: Turn) -> GiveUp | None:
+    """Return the budget that is used up, of the conversation or of the task in progress; None if there is none."""
+    budgets = (
+        (Bound.COST, patience.cost, turn.cost),
+        (Bound.TOKENS, patience.tokens, turn.tokens),
+        (Bound.TASK_COST, patience.task_cost, turn.task.cost),
+        (Bound.TASK_TOKENS, patience.task_tokens, turn.task.tokens),
+        (Bound.TASK_TIME, patience.task_minutes, turn.task.ms // MS_PER_MINUTE),
+    )
+    return next((GiveUp(bound, limit) for bound, limit, used in budgets if limit is not None and used >= limit), None)

@@ -2,23 +2,41 @@
 
 from __future__ import annotations
 
-from tildone.core.numbers import with_status
+from tildone.core.numbers import numbered, with_status
 from tildone.core.plan import Status
+from tildone.core.query import waits_for
+from tildone.core.touches import conflicting
 from tildone.log.events import DirectiveSet, Nudged
 from tildone.typing import TYPE_CHECKING
 from tildone.value import replace
 
 if TYPE_CHECKING:
+    from tildone.core.plan import Plan
     from tildone.log.state import State
 
 
 def without_taken(state: State, taken: frozenset[int], *, sends_whole_list: bool) -> State:
-    """Return the state in which the tasks with these numbers, which other agents work on, need not be done."""
+    """Return the state in which the tasks with these numbers, which other agents work on, need not be done.
+
+    Tasks that come after them, or that may change the same files, are blocked.
+    """
     if not taken:
         return state
     # Who sends the whole list back must not learn that a task is done which is not.
     status = Status.BLOCKED if sends_whole_list else Status.COMPLETED
-    return replace(state, plan=with_status(state.plan, taken, status))
+    plan = with_status(state.plan, _waiting(numbered(state.plan), taken), Status.BLOCKED)
+    return replace(state, plan=with_status(plan, taken, status))
+
+
+def _waiting(plan: Plan, taken: frozenset[int]) -> frozenset[int]:
+    """Return the pending tasks that cannot be started before other agents have finished theirs."""
+    pending = [task for task in plan.tasks if task.status is Status.PENDING]
+    waiting = {task.number for task in pending if conflicting(plan, task, taken)} - taken
+    found: set[int] = set()
+    while found != waiting:
+        found = set(waiting)
+        waiting |= {task.number for task in pending if not {*waits_for(plan, task)}.isdisjoint(taken | found)} - taken
+    return frozenset(waiting)
 
 
 def with_counts_of(state: State, parent: State) -> State:
@@ -36,12 +54,12 @@ def subagent_nudge(parent: State) -> Nudged | None:
     return Nudged(parent.nudges, parent.drift, of_subagent=True) if parent.plan.tasks else None
 
 
-def fact_of_reset(state: State, *, by_person: bool) -> DirectiveSet | None:
+def fact_of_reset(state: State, *, by_person: bool, always: bool = False) -> DirectiveSet | None:
     """Return the fact that resets the counts since the last change, and by a person also those since they last spoke.
 
-    The directive stays. None means that there is nothing to reset.
+    The directive stays. None means that there is nothing to reset; with `always`, a person resets budgets in any case.
     """
     if by_person:
-        return DirectiveSet(state.directive) if state.has_counts else None
+        return DirectiveSet(state.directive) if state.has_counts or always else None
     is_new = state.tripped is not None or state.drift > 0
     return DirectiveSet(state.directive, ledger=state.ledger) if is_new else None

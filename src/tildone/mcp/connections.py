@@ -10,6 +10,7 @@ from tildone.agents.registry import MODEL_NOTE
 from tildone.history.timeline import newest_events
 from tildone.log.events import Author, PlanChanged
 from tildone.log.state import latest_state
+from tildone.mcp.call_checks import CallChecks
 from tildone.mcp.callers import Retention
 from tildone.mcp.calling_agent import CallingAgent
 from tildone.mcp.executor import SerialExecutor
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from tildone.dialects.base import Dialect, Reply
     from tildone.log.events import Event
     from tildone.log.store import Store
+    from tildone.mcp.call_checks import Elicit
     from tildone.mcp.callers import Caller, CallerResolver
     from tildone.mcp.request import Request
     from tildone.session import Session
@@ -117,12 +119,14 @@ class CallerConnections:
         if self._last is not None and self._last[1] is connection:
             self._last = None
         connection.close()
+        connection.interrupt()
 
     def close(self) -> None:
         """Close all connections, and the store unless a call is still running after the timeout."""
         deadline = monotonic() + CLOSE_TIMEOUT_SECONDS
         for connection in self._connections.values():
             connection.close()
+            connection.interrupt()
         if all(connection.join(deadline - monotonic()) for connection in self._connections.values()):
             self.store.close()
 
@@ -154,18 +158,31 @@ class Connection:
         self._presence = CallerPresence(agent.cost)
         self.ends_with_session = False
         self.executor = SerialExecutor(str(caller.id))
+        self._checks = CallChecks(self._hand_over)
 
-    def call(self, tool: str, arguments: dict[str, object]) -> Reply:
-        """Carry out a tool call. Every error becomes a reply, phrased by the dialect."""
+    def call(self, tool: str, arguments: dict[str, object], elicit: Elicit | None = None) -> Reply:
+        """Carry out a tool call. Every error becomes a reply, phrased by the dialect.
+
+        A call that runs a check, or asks the person by `elicit`, does not hold up the calls that follow it.
+        """
+        self._checks.elicit = elicit
         try:
             agent = self._agent.current()
-            reply = self._open_session(agent).call(tool, arguments)
+            session = self._open_session(agent)
+            reply = session.call(tool, arguments)
             if not agent.is_subagent:
+                session.renew_claims(self._author.agent)
                 self._presence.tell(self._store.get(), agent, self._author, doing(tool, arguments))
             return reply
         except Exception as error:  # noqa: BLE001  the outermost function of a call: reported to model and person
             self._report(error)
             return error_reply(self._dialect, tool, arguments, error)
+        finally:
+            self._checks.end()
+
+    def interrupt(self, thread: int | None = None) -> None:
+        """End the checks that the calls of one thread run, or all."""
+        self._checks.interrupt(thread)
 
     def snapshot(self, session: str | None = None, *, events: int = 0) -> SessionSnapshot:
         """Return the current state of the named session; without a name, of the agent's own session.
@@ -200,6 +217,11 @@ class Connection:
         """Wait for the accepted calls, and return whether all were carried out."""
         return self.executor.join(timeout)
 
+    def _hand_over(self) -> None:
+        """Let other calls be carried out while the one that calls this takes long, on a session object of their own."""
+        self._session = None
+        self.executor.hand_over()
+
     def _open_session(self, agent: Agent) -> Session:
         """Return the agent's session, with the reader and the author of its events."""
         if agent is not self._known:
@@ -208,18 +230,11 @@ class Connection:
         if self._session is None or self._session.name != agent.session:
             own = replace(self._settings, session=agent.session)
             self._session = open_session(own, self._dialect, self._store.get(), lambda: self._author)
+            self._session.prover = lambda: self._checks.runner(own, self._author.agent)
         self._session.reader = agent.reader
-        self._session.taken = lambda: _tasks_of_others(self._settings, self._store.get(), agent)
         if self.caller.retention is Retention.NONE:
             self._session.set_seen_head(None)
         return self._session
-
-
-def _tasks_of_others(settings: Settings, store: Store, agent: Agent) -> frozenset[int]:
-    # Imported here because it is needed only if the agent finishes a task while another one is in progress.
-    from tildone.wiring.claims import claimed_by_others  # noqa: PLC0415  see above
-
-    return claimed_by_others(replace(settings, session=agent.session), store, lambda: str(agent.id))()
 
 
 def _to_plan(newest_first: Iterable[Event]) -> Iterator[Event]:

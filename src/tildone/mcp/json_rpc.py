@@ -50,7 +50,7 @@ class InvalidMessage(ValueError):
 class RpcMessage:
     """A message from the client: a request if it has an id, else a notification.
 
-    A response has an empty `method`; this server sends no requests, so it ignores responses.
+    A response has an empty `method`, and its id and its result, if it has one, as `params`.
     """
 
     id: RequestId | None
@@ -76,7 +76,7 @@ def decode(line: bytes) -> RpcMessage:
         raise InvalidMessage(INVALID_REQUEST, "this is no message of JSON-RPC 2.0", number)
     method, params = data.get("method"), data.get("params")
     if method is None and number is not None and _is_response(data):
-        return RpcMessage(None, "", {})
+        return RpcMessage(None, "", {"id": number, "result": data.get("result")})
     if not isinstance(method, str) or not isinstance(params, dict | None):
         raise InvalidMessage(INVALID_REQUEST, "this is no message of JSON-RPC 2.0", number)
     if number is None and data.get("id") is not None:
@@ -95,6 +95,11 @@ def error_line(request: RequestId | None, code: int, message: str, data: object 
     if data is not None:
         error["data"] = data
     return _encoded({"jsonrpc": "2.0", "id": request, "error": error})
+
+
+def request_line(request: RequestId, method: str, params: Mapping[str, Any]) -> bytes:
+    """Return a request to the client as a line."""
+    return _encoded({"jsonrpc": "2.0", "id": request, "method": method, "params": params})
 
 
 def notification_line(method: str, params: Mapping[str, Any]) -> bytes:

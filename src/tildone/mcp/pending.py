@@ -12,17 +12,23 @@ from time import monotonic
 from tildone.typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from tildone.mcp.json_rpc import RequestId
     from tildone.mcp.request import Request
 
 
 class Pending:
-    """A request that has no response yet. One that `is_stream` gets its response only when the stream ends."""
+    """A request that has no response yet. One that `is_stream` gets its response only when the stream ends.
+
+    `interrupt` ends what it waits for, once it is being carried out.
+    """
 
     def __init__(self, number: RequestId, request: Request) -> None:
         self.id = number
         self.request = request
         self.is_stream = request.method == "subscriptions/listen"
+        self.interrupt: Callable[[], None] | None = None
 
 
 class PendingRequests:

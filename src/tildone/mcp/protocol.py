@@ -8,6 +8,7 @@ every request names its revision and the client. A connection never changes its 
 from __future__ import annotations
 
 from tildone.mcp.clients import has_resource_tools
+from tildone.mcp.elicitation import has_forms
 from tildone.mcp.json_rpc import INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND, RequestError
 from tildone.mcp.listings import SERVER_INFO
 from tildone.mcp.params import CAPABILITIES_KEY, CLIENT_KEY, VERSION_KEY, check
@@ -51,7 +52,10 @@ CACHE_TTL_MS = {
 
 
 class Protocol:
-    """The era and the revision of one connection, and the client's name, with which `greet` is called once."""
+    """The era and the revision of one connection, and the client's name, with which `greet` is called once.
+
+    `elicits` means that the client shows forms to the person. In the modern era, servers send no requests.
+    """
 
     def __init__(self, instructions: str | None, greet: Callable[[str], None]) -> None:
         self._instructions = instructions
@@ -59,6 +63,7 @@ class Protocol:
         self._modern: bool | None = None
         self._version = ""
         self._client = ""
+        self.elicits = False
 
     def accept(self, message: RpcMessage) -> Request:
         """Return a message as a request in this connection's revision.
@@ -86,6 +91,7 @@ class Protocol:
         wanted = request.params["protocolVersion"]
         self._version = wanted if wanted in HANDSHAKE_VERSIONS else HANDSHAKE_VERSIONS[-1]
         self._client = request.params["clientInfo"]["name"].lower()
+        self.elicits = has_forms(request.params.get("capabilities"))
         self._met(self._client)
         result = {
             "protocolVersion": self._version,

@@ -6,7 +6,7 @@ from tildone.typing import TYPE_CHECKING
 from tildone.value import value
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
     from typing import Any
 
 HANDSHAKE_VERSIONS = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
@@ -21,7 +21,8 @@ class Request:
     """A request: its method and parameters, the revision of the protocol, and the client.
 
     `client` is the name that the client gave itself, in lower case; it is empty if the client gave none. `http` is the
-    HTTP request, or None on standard input and output.
+    HTTP request, or None on standard input and output. `elicit` shows the person a form in the client, and returns the
+    result, or None if there is none; it is None if the client shows no forms.
     """
 
     method: str
@@ -29,6 +30,7 @@ class Request:
     version: str
     client: str = ""
     http: Any = None
+    elicit: Callable[[Mapping[str, Any]], Mapping[str, Any] | None] | None = None
 
     @property
     def meta(self) -> Mapping[str, Any]:

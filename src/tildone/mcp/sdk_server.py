@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import contextmanager
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import mcp_types as types
@@ -85,7 +86,8 @@ def make_server(backend: Backend, subscriptions: SdkSubscriptions, dialect: Dial
         connection = backend.connection(request)
         release_with_session(context, connection, backend.release)
         try:
-            result = await run_on(connection.executor, lambda: backend.handlers.answer(request, connection))
+            job = partial(backend.handlers.answer, request, connection)
+            result = await run_on(connection.executor, job, connection.interrupt)
             return complete(request, encodable(result))
         except RequestError as error:
             raise as_sdk_error(error) from error

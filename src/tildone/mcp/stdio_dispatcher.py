@@ -9,8 +9,10 @@ itself: a call needs one switch of threads. A job whose request was cancelled be
 from __future__ import annotations
 
 from functools import partial
+from threading import get_ident
 
 from tildone.errors import TildoneError
+from tildone.mcp.client_requests import ClientRequests
 from tildone.mcp.json_rpc import (
     CONNECTION_CLOSED,
     INTERNAL_ERROR,
@@ -30,6 +32,7 @@ from tildone.mcp.reporting import client_message, log_error
 from tildone.mcp.stdio_subscriptions import acknowledge, begin_stream, end_of_stream, needs_store, subscribe
 from tildone.mcp.tools import error_reply, tool_result, wants_structured
 from tildone.typing import TYPE_CHECKING
+from tildone.value import replace
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -71,6 +74,7 @@ class StdioDispatcher:
         self._protocol = Protocol(self._listings.instructions, greet)
         self._pending = PendingRequests()
         self._progress = ProgressNotices(output.send)
+        self._to_client = ClientRequests(output.send)
         self._log_level: int | None = None
 
     def receive(self, line: bytes) -> None:
@@ -84,6 +88,8 @@ class StdioDispatcher:
             self._begin(message, message.id)
         elif message.method == "notifications/cancelled":
             self._cancel(message.params.get("requestId"))
+        elif not message.method:
+            self._to_client.receive(message.params["id"], message.params["result"])
 
     def refuse(self, invalid: InvalidMessage) -> None:
         """Answer a line that is not a message."""
@@ -100,6 +106,7 @@ class StdioDispatcher:
 
     def abandon(self) -> None:
         """Close everything without answering what is pending."""
+        self._to_client.interrupt()
         if self._backend is not None:
             self._backend.close()
 
@@ -121,6 +128,8 @@ class StdioDispatcher:
         result = self._immediate_result(request)
         if result is not None:
             return result_line(number, complete(request, result))
+        if self._protocol.elicits:
+            request = replace(request, elicit=partial(self._to_client.ask, "elicitation/create"))
         pending = self._pending.add(number, request)
         if pending.is_stream and not needs_store(request):
             acknowledge(pending, (), self._output)
@@ -162,8 +171,14 @@ class StdioDispatcher:
     def _carry_out(self, pending: Pending, backend: Backend, connection: Connection) -> None:
         """Carry out a request, on its connection's thread."""
         if self._pending.is_open(pending):
+            pending.interrupt = partial(self._interrupt, connection, get_ident())
             self._respond(pending, partial(self._result, pending, backend, connection))
         self._progress.remove(pending)
+
+    def _interrupt(self, connection: Connection, thread: int) -> None:
+        """End what a call waits for: a check that runs, or an answer of the person."""
+        self._to_client.interrupt(thread)
+        connection.interrupt(thread)
 
     def _respond(self, pending: Pending, work: Callable[[], dict[str, Any] | None]) -> None:
         """Send the result of some work, unless the request is cancelled meanwhile or the work returns None."""
@@ -213,5 +228,7 @@ class StdioDispatcher:
 
     def _cancel(self, number: object) -> None:
         pending = self._pending.cancel(number)
+        if pending is not None and pending.interrupt is not None:
+            pending.interrupt()
         if pending is not None and pending.is_stream and self._backend is not None:
             self._backend.subscriptions.end(pending)

@@ -94,7 +94,7 @@ def _encoded(key: SortKey, sort: str) -> Cursor:
 
 def _decoded(cursor: Cursor, sort: str) -> SortKey:
     try:
-        found = codec.parse(urlsafe_b64decode(cursor.encode()).decode())
+        found = codec.parse_strictly(urlsafe_b64decode(cursor.encode()).decode())
     except ValueError as error:
         raise UsageError("the cursor is not valid; begin with the first page") from error
     example = [sort, *(SORTS[sort](_EXAMPLE))]

@@ -41,7 +41,7 @@ def encode(known: SessionOutline, nudge_limit: int) -> str:
 def decode(text: str, info: SessionInfo, head: str | None, nudge_limit: int) -> SessionOutline | None:
     """Return the outline of a session; None if the text is not one that `encode` returns for this limit."""
     try:
-        found: Any = codec.parse(text)
+        found: Any = codec.parse_strictly(text)
     except ValueError:
         return None
     if not isinstance(found, list) or tuple(map(type, found)) != _TYPES or found[:2] != [VERSION, nudge_limit]:

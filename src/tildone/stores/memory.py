@@ -13,6 +13,7 @@ from tildone.typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
+    from tildone.log.claims import Claim, ClaimFence
     from tildone.log.events import Event
     from tildone.log.findings import Finding
     from tildone.log.store import ProgressCallback
@@ -66,6 +67,18 @@ class MemoryStore(MemoryRecords):
             self._written(session, SessionHead(event.id))
             if seen_by:
                 self._set_seen(session, seen_by, event.id)
+
+    def append_fenced(self, session: str, event: Event, seen_by: str, fence: ClaimFence) -> list[Claim]:
+        """Append `event` if the fence allows it; return the claims that it takes.
+
+        Raises:
+            HeadMoved: `event.parent` is no longer the head.
+            Fenced: tasks that the event changes, or that the writer had, are those of other agents.
+        """
+        with self._changed:
+            after = self._claims_after(session, fence)
+            self.append(session, event, seen_by)
+            return self._set_claims(session, after)
 
     def move_head(self, session: str, to: SessionHead, *, expected: str | None) -> None:
         """Make another event the head.

@@ -1,8 +1,11 @@
-"""What a store in memory keeps beside the log: presences, questions and summaries."""
+"""What a store in memory keeps beside the log: presences, questions, claims and summaries."""
 
 from __future__ import annotations
 
+from time import time_ns
+
 from tildone.errors import UnknownNeed
+from tildone.log import claims as claiming
 from tildone.log.density import counts_of
 from tildone.log.needs import answered, open_needs, without_old
 from tildone.log.presence import with_presence
@@ -13,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from threading import Condition
 
+    from tildone.log.claims import Claim, Claimant, ClaimFence
     from tildone.log.events import Event
     from tildone.log.kept import KeptSummary
     from tildone.log.needs import Need
@@ -29,6 +33,7 @@ class MemoryRecords:
         self._presences: dict[str, Presence] = {}
         self._needs: dict[str, Need] = {}
         self._summaries: dict[str, KeptSummary] = {}
+        self._claims: dict[str, list[Claim]] = {}
 
     def beat(self, presence: Presence) -> None:
         """Record a sign of life of an agent."""
@@ -82,6 +87,35 @@ class MemoryRecords:
         with self._changed:
             return open_needs(self._needs.values())
 
+    def claim(self, session: str, task: int, claimant: Claimant, lease: int) -> Claim:
+        """Claim a task, and return its newest claim."""
+        with self._changed:
+            now, known = self._now(), self._claims.get(session, [])
+            self._claims[session] = after = claiming.claimed(known, task, claimant, lease, now)
+            return next(claim for claim in claiming.current(after, now) if claim.task == task)
+
+    def renew(self, session: str, agent: str, lease: int) -> list[Claim]:
+        """Renew the leases of an agent; return the claims of tasks that it has lost."""
+        with self._changed:
+            now, known = self._now(), self._claims.get(session, [])
+            self._claims[session] = after = claiming.renewed(known, agent, lease, now)
+            return claiming.lost_by(after, agent, now)
+
+    def release(self, session: str, agent: str, tasks: frozenset[int] | None = None) -> None:
+        """Give back the tasks of an agent."""
+        with self._changed:
+            self._claims[session] = claiming.released(self._claims.get(session, []), agent, tasks)
+
+    def lapse(self, session: str, agent: str) -> None:
+        """End the leases of an agent."""
+        with self._changed:
+            self._claims[session] = claiming.lapsed(self._claims.get(session, []), agent)
+
+    def claims(self, session: str) -> list[Claim]:
+        """Return the newest claim of each task that was not given back."""
+        with self._changed:
+            return claiming.unreleased(self._claims.get(session, []), self._now())
+
     def kept_summaries(self) -> dict[str, KeptSummary]:
         """Return the kept summaries by session."""
         with self._changed:
@@ -97,12 +131,26 @@ class MemoryRecords:
         with self._changed:
             return counts_of((event.at for event in self._events.get(session, {}).values()), begin, end, buckets)
 
+    def _claims_after(self, session: str, fence: ClaimFence) -> list[Claim]:
+        """Return the claims after an event with a fence."""
+        return claiming.fenced(session, self._claims.get(session, []), fence, self._now())
+
+    def _set_claims(self, session: str, after: list[Claim]) -> list[Claim]:
+        """Set the claims of a session, and return those that are new."""
+        before = self._claims.get(session, [])
+        self._claims[session] = after
+        return claiming.taken(before, after, self._now())
+
+    def _now(self) -> int:
+        return time_ns() // 1_000_000
+
     def _set_needs(self, needs: Iterable[Need], now: int) -> None:
         self._needs = {need.id: need for need in without_old(needs, now)}
 
     def _forget(self, session: str) -> None:
         """Remove what is kept of a session that is deleted."""
         self._summaries.pop(session, None)
+        self._claims.pop(session, None)
         self._presences = {name: each for name, each in self._presences.items() if each.session != session}
         self._needs = {name: need for name, need in self._needs.items() if need.session != session}
 

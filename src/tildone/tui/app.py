@@ -137,7 +137,7 @@ class WatchApp(Panes):
         if is_first:
             self.session_list.select(self._begin.session)
         asked = self.need_panel.need
-        if asked and asked not in self._index.needs():
+        if asked and asked.id and asked not in self._index.needs():
             self.need_panel.close()
             self.notify_change(Notice("The question is answered, or nobody waits for the answer any more."))
         if self.watched and self.watched.head != self.detail.state.head:
@@ -149,6 +149,7 @@ class WatchApp(Panes):
         is_first = not self.is_drawn
         self._detail = message.detail
         self.draw()
+        self.look_at_checks()
         upcoming = next_task(self.plan)
         if is_first and upcoming:
             self._plan_list.select(str(upcoming[1].number))

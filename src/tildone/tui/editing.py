@@ -12,8 +12,9 @@ from tildone.commands import edits
 from tildone.commands.answer import Answer, FailureReason, refusal
 from tildone.commands.edits import Place
 from tildone.config import Settings
+from tildone.core.check import Check, Result
 from tildone.core.ops import Insert
-from tildone.core.plan import Plan, Task
+from tildone.core.plan import Plan, Status, Task
 from tildone.core.reduce import Outcome, Step
 from tildone.errors import TildoneError
 from tildone.history.changes import changes
@@ -22,9 +23,11 @@ from tildone.ids import now
 from tildone.log.events import Directive
 from tildone.log.needs import NeedAnswered
 from tildone.log.store import Store
+from tildone.overview.checks import SessionChecks
 from tildone.session import Session
 from tildone.value import replace, value
 from tildone.views.faults import describe_fault
+from tildone.views.proofs import check_text
 from tildone.wiring import agent_here, dialect_of_session, open_session, person_here
 
 Edit = Callable[[Plan], Answer]
@@ -39,11 +42,16 @@ EFFECTS = {
 
 @value
 class Notice:
-    """What a change came to. `theirs` is the text that a task has now, if somebody else has changed it meanwhile."""
+    """What a change came to.
+
+    `theirs` is the text that a task has now, if somebody else has changed it meanwhile. `output` is the end of the
+    output of a check that was run and did not pass.
+    """
 
     text: str
     failed: bool = False
     theirs: str | None = None
+    output: str = ""
 
 
 class Editor:
@@ -51,10 +59,76 @@ class Editor:
 
     def __init__(self, settings: Settings, store: Store) -> None:
         self._settings, self._store = settings, store
+        self.checks = SessionChecks(settings)
 
     def apply(self, session: str, edit: Edit) -> Notice:
         """Apply a command to the newest plan of a session."""
         return _caught(lambda: _applied(self._session(session), edit))
+
+    def done(self, session: str, number: int) -> Notice:
+        """Mark a task as done. Its check is run first, and has to pass."""
+
+        def complete() -> Notice:
+            opened = self._session(session)
+            answer = edits.close(opened.plan, [str(number)], Status.COMPLETED)
+            if answer.failure:
+                return Notice(" ".join(message.text for message in answer.messages), failed=True)
+            outcome, proofs = self.checks.complete(
+                opened,
+                [number],
+                lambda: opened.change(answer.steps or (), rules=answer.rules(opened.dialect.rules)),
+            )
+            if outcome.faults:
+                return Notice("; ".join(map(describe_fault, outcome.faults)), failed=True)
+            failed = next((each for each in proofs.values() if each.result is not Result.PASSED), None)
+            if failed is not None:
+                what = f"#{number} is" if number in outcome.unproved else "The plan is"
+                return Notice(f"{what} not done: {failed.reason}", failed=True, output=failed.tail)
+            passed = f" ({check_text(check)} passed)" if (check := checked(outcome.after, number)) else ""
+            return Notice(" ".join(message.text for message in answer.messages) + passed)
+
+        return _caught(complete)
+
+    def verify(self, session: str, number: int) -> Notice:
+        """Run the check of a task again."""
+
+        def verify() -> Notice:
+            outcome, proof = self.checks.verify(self._session(session), number)
+            if proof.result is Result.PASSED:
+                return Notice(f"The check of #{number} has passed.")
+            before, after = _task(outcome.before, number), _task(outcome.after, number)
+            reopened = before and after and not before.status.is_open and after.status.is_open
+            return Notice(
+                f"{f'#{number} is open again' if reopened else f'#{number}'}: {proof.reason}",
+                failed=True,
+                output=proof.tail,
+            )
+
+        return _caught(verify)
+
+    def set_check(self, session: str, number: int, line: str, was: Check | None) -> Notice:
+        """Set the check of a task to a command line; an empty one removes it."""
+
+        def change() -> Notice:
+            outcome, approved = self.checks.set_check(self._session(session), number, line, was)
+            check = checked(outcome.after, number)
+            if check is None:
+                return Notice(f"#{number} has no check any more." if outcome.changed else "Nothing changed.")
+            said = "is done when this passes" if approved else "has a check that a person has to approve"
+            return Notice(f"#{number} {said}: {check_text(check)}")
+
+        return _caught(change)
+
+    def approve(self, session: str, check: Check) -> Notice:
+        """Let a check be run, because the person has read it."""
+
+        def approve() -> Notice:
+            outcome = self.checks.approve(self._session(session), check)
+            freed = [f"#{old.number}" for old, new in _pairs(outcome) if old.status is not new.status]
+            go_on = f", so that {', '.join(freed)} can go on" if freed else ""
+            return Notice(f"Approved{go_on}: {check_text(check)}")
+
+        return _caught(approve)
 
     def rename(self, session: str, number: int, was: str, text: str) -> Notice:
         """Change the text of a task, unless somebody else has changed it since it `was` read."""
@@ -109,7 +183,10 @@ class Editor:
 
     def _session(self, name: str) -> Session:
         settings = replace(self._settings, session=name)
-        return open_session(settings, dialect_of_session(settings, self._store), self._store)
+        session = open_session(settings, dialect_of_session(settings, self._store), self._store)
+        # Only what completes a task runs checks, and not while other changes wait.
+        session.prover = None
+        return session
 
 
 def added_after(number: int | None, text: str, phase: str | None) -> Edit:
@@ -150,6 +227,18 @@ def toggled(number: int, *, close: Callable[[Plan], Answer]) -> Edit:
         return edits.reopen(plan, [str(number)]) if task and not task.status.is_open else close(plan)
 
     return toggle
+
+
+def checked(plan: Plan, number: int) -> Check | None:
+    """Return the check of a task; None if it has none."""
+    task = _task(plan, number)
+    return task.check if task else None
+
+
+def _pairs(outcome: Outcome) -> list[tuple[Task, Task]]:
+    """The tasks that a change left in the plan, before and after it."""
+    after = {task.number: task for task in outcome.after.tasks}
+    return [(task, after[task.number]) for task in outcome.before.tasks if task.number in after]
 
 
 def _task(plan: Plan, number: int) -> Task | None:

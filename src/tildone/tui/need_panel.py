@@ -27,7 +27,11 @@ BAR = "█"
 MIN_ROWS = 6
 SCROLLED = {"j": 1, "down": 1, "k": -1, "up": -1, "pagedown": 8, "pageup": -8}
 
-_TITLES = {"command": "Run this command?", "change": "Make this change?"}
+_TITLES = {
+    "command": "Run this command?",
+    "change": "Make this change?",
+    "check": "Let this command be run as a check?",
+}
 _KEYS = {"once": "y", "yes": "y", "no": "n", "session": "a", "always": "a"}
 _LABELS = {"once": "once", "yes": "yes", "no": "no", "session": "for the whole session", "always": "always"}
 _LASTING = frozenset({"session", "always"})

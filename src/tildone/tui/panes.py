@@ -17,7 +17,7 @@ from tildone.kit.theme import Role, Span
 from tildone.loop.decision import Patience
 from tildone.overview.index import SessionIndex
 from tildone.overview.rows import SessionRow
-from tildone.tui.actions import Actions
+from tildone.tui.check_actions import CheckActions
 from tildone.tui.editing import Editor
 from tildone.tui.keys import footer_line
 from tildone.tui.lists import PlanList, SessionList
@@ -40,7 +40,7 @@ TEXTS = ("list-title", "preview", "plan-title", "facts", "events", "message", "f
 """The lines around the panes."""
 
 
-class Panes(Actions):
+class Panes(CheckActions):
     """The widgets, and how they are drawn from what was last read. `now` returns the time."""
 
     CSS = """
@@ -110,13 +110,13 @@ class Panes(Actions):
     def draw_times(self) -> None:
         """Draw what changes as time passes."""
         self.session_list.refresh()
-        self._draw_plan()
+        self.draw_plan()
 
     def draw(self) -> None:
         """Draw everything again from what was last read."""
         if self._is_read:
             self._draw_sessions()
-            self._draw_plan()
+            self.draw_plan()
 
     @property
     def _pane(self) -> Pane:
@@ -172,7 +172,8 @@ class Panes(Actions):
             insort(rows, opened, key=lambda row: row.sort_key)
         return rows
 
-    def _draw_plan(self) -> None:
+    def draw_plan(self) -> None:
+        """Draw the plan again."""
         session, words = self.watched, self._words[Pane.PLAN]
         detail = self.detail
         if session is None:
@@ -180,7 +181,7 @@ class Panes(Actions):
             for name in ("plan-title", "facts", "events"):
                 self._texts[name].show(lambda _: [])
             return
-        plan, options = detail.plan, replace(self._shown, words=words)
+        plan, options = detail.plan, self.with_checks(replace(self._shown, words=words))
         # Until the plan is read, nothing is said about it.
         none = _no_tasks(words) if self.is_drawn else []
 

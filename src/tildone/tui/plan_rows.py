@@ -11,7 +11,9 @@ from tildone.kit.text import clip_text, display_width, wrap_text
 from tildone.kit.theme import Role, Span
 from tildone.log.state import State
 from tildone.loop.decision import Patience
+from tildone.overview.check_states import CheckFacts
 from tildone.overview.rows import SessionRow
+from tildone.tui.check_rows import GUTTER, check_rows, plan_check_rows
 from tildone.tui.painting import spread, width_of
 from tildone.tui.reading import SessionDetail, TaskTime
 from tildone.tui.row_list import Line, ListRow
@@ -24,10 +26,10 @@ from tildone.views.strip import signs_spans
 
 MAX_TEXT_ROWS, MAX_NOTE_ROWS, MAX_NOTE_ROWS_SHOWN = 6, 3, 60
 TIME_COLUMNS = 8
-MIN_STRIP_COLUMNS, MAX_STRIP_COLUMNS = 8, 60
-GUTTER = 4
-"""The cells before the text of a task: two spaces, its sign, and a space."""
+MIN_COLUMNS_WITH_USAGE = 60
+"""Narrower lists show only the time of a task."""
 
+MIN_STRIP_COLUMNS, MAX_STRIP_COLUMNS = 8, 60
 SIGN_COLUMN = 3
 """Where the sign of a task is: after the cursor and two spaces."""
 
@@ -45,11 +47,17 @@ _ROLES = {
 
 @value
 class PlanOptions:
-    """What of a plan is shown: the tasks that contain all words, without the folded phases; all notes, or few."""
+    """What of a plan is shown: the tasks that contain all words, without the folded phases; all notes, or few.
+
+    `checks` is what is known about its checks on this machine; `outputs` has the ends of the outputs of checks that
+    did not pass, by the numbers of the tasks.
+    """
 
     words: str = ""
     folded: frozenset[str] = frozenset()
     all_notes: bool = False
+    checks: CheckFacts = CheckFacts()
+    outputs: tuple[tuple[int, str], ...] = ()
 
 
 def plan_rows(plan: Plan, times: Mapping[int, TaskTime], options: PlanOptions, now: int, columns: int) -> list[ListRow]:
@@ -68,8 +76,10 @@ def plan_rows(plan: Plan, times: Mapping[int, TaskTime], options: PlanOptions, n
         )
         if not folded:
             for task in tasks:
-                rows += _task_rows(task, times.get(task.number, TaskTime()), options, now, columns)
-    return rows
+                rows += _task_rows(task, times.get(task.number, TaskTime()), now, columns)
+                rows += check_rows(plan, task, options.checks, dict(options.outputs).get(task.number, ""), columns)
+                rows += _note_rows(task, options, max(8, columns - 8))
+    return [*rows, *plan_check_rows(plan, options.checks, columns)] if rows else rows
 
 
 def title_line(session: SessionRow, columns: int) -> Line:
@@ -139,7 +149,8 @@ def event_lines(detail: SessionDetail) -> list[Line]:
 
 
 def _is_wanted(task: Task, words: str) -> bool:
-    searched = f"#{task.number} {task.text} {task.status.value} {' '.join(task.notes)}".casefold()
+    check = " ".join(task.check.command) if task.check else ""
+    searched = f"#{task.number} {task.text} {task.status.value} {' '.join(task.notes)} {check}".casefold()
     return all(word in searched for word in words.casefold().split())
 
 
@@ -150,17 +161,19 @@ def _heading(phase: Phase, *, folded: bool) -> Line:
     return Span(name, bold=True), Span(f" {done.closed}/{done.total}", Role.MUTED), more
 
 
-def _task_rows(task: Task, time: TaskTime, options: PlanOptions, now: int, columns: int) -> Iterator[ListRow]:
+def _task_rows(task: Task, time: TaskTime, now: int, columns: int) -> Iterator[ListRow]:
     key = str(task.number)
     spent = time.spent + (max(0, now - time.since) if time.since else 0)
-    right = (Span(f"{format_elapsed(spent) if spent else '':>{TIME_COLUMNS}} ", Role.DIM),)
+    used = f"{time.used} · " if time.used and spent and columns >= MIN_COLUMNS_WITH_USAGE else ""
+    amounts = f"{used}{format_elapsed(spent) if spent else ''}"
+    reserved = max(TIME_COLUMNS, len(amounts))
+    right = (Span(f"{amounts:>{reserved}} ", Role.DIM),)
     lead = (Span("  "), Span(task.status.icon, _ROLES[task.status]), Span(" "))
     whole = printable(clipped(task.text))
-    texts = _limited(wrap_text(whole, max(8, columns - TIME_COLUMNS - 6)), MAX_TEXT_ROWS)
+    texts = _limited(wrap_text(whole, max(8, columns - reserved - 6)), MAX_TEXT_ROWS)
     for index, (text, joint) in enumerate(zip(texts, _joints(whole, texts), strict=True)):
         line = (*(lead if not index else (Span(" " * GUTTER),)), _text(task, text))
         yield ListRow(spread(line, right if not index else (), columns), key, text, GUTTER, joint)
-    yield from _note_rows(task, options, max(8, columns - 8))
 
 
 def _joints(text: str, lines: Sequence[str]) -> Iterator[str | None]:

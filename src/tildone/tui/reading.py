@@ -7,10 +7,12 @@ from collections.abc import Callable
 from tildone.core.plan import Plan
 from tildone.history.task_history import task_histories
 from tildone.history.timeline import TimelineRow, newest_events, timeline
+from tildone.history.usage import TaskUsage, plan_usage
 from tildone.log.state import State, latest_state
 from tildone.log.store import Store
 from tildone.loop.decision import Patience
 from tildone.value import value
+from tildone.views.usage import usage_text
 
 MAX_EVENTS_READ = 50
 MAX_EVENTS_SHOWN = 12
@@ -18,10 +20,14 @@ MAX_EVENTS_SHOWN = 12
 
 @value
 class TaskTime:
-    """For how many milliseconds a task was in progress, until `since`, when it was started again, if it is."""
+    """For how many milliseconds a task was in progress, until `since`, when it was started again, if it is.
+
+    `used` is a text with what else it took, if that is known.
+    """
 
     spent: int = 0
     since: int | None = None
+    used: str = ""
 
 
 @value
@@ -54,10 +60,17 @@ class DetailReader:
         """
         state = latest_state(self._store.history(name))
         events = newest_events(self._store.history(name, state.head), MAX_EVENTS_READ) if state.head else []
+        used = plan_usage(events, 0).tasks
         times = {
-            entry.task.number: TaskTime(entry.time_in_progress(entry.since or 0) or 0, entry.since)
+            entry.task.number: TaskTime(
+                entry.time_in_progress(entry.since or 0) or 0, entry.since, _used(used.get(entry.task.number))
+            )
             for entry in task_histories(events)
             if entry.position is not None
         }
         rows = timeline(events, state.head, self._when, self.patience.nudges)[-MAX_EVENTS_SHOWN:]
         return SessionDetail(name, state, tuple(times.items()), tuple(reversed(rows)))
+
+
+def _used(task: TaskUsage | None) -> str:
+    return usage_text(tokens=task.usage.tokens, cost=task.usage.cost) if task else ""

@@ -7,7 +7,6 @@ from functools import partial
 
 from tildone.history.authors import short_agent
 from tildone.history.durations import DAY, HOUR, MINUTE, SECOND
-from tildone.history.stats_words import token_count
 from tildone.kit.text import clip_text, display_width
 from tildone.kit.theme import Role, Span
 from tildone.overview.rows import SessionRow
@@ -17,6 +16,7 @@ from tildone.value import value
 from tildone.views.sanitize import printable
 from tildone.views.session_state import SessionWord
 from tildone.views.strip import signs_spans
+from tildone.views.usage import token_count
 
 NARROW, WIDE = 60, 100
 """Below NARROW columns, a row has the sign of its state only, and no reason; from WIDE ones on, titles are longer."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tildone.core.faults import (
     BadPosition,
+    Cycle,
     DuplicateTask,
     EmptyNote,
     Fault,
@@ -17,6 +18,7 @@ from tildone.core.faults import (
     TooManyActive,
     TooManyTasks,
     UnknownValue,
+    UselessCheck,
 )
 from tildone.views.sanitize import printable
 
@@ -50,5 +52,9 @@ def describe_fault(fault: Fault) -> str:
             return "a note needs text"
         case MissingField(field, operation):
             return f"{operation} needs {field}"
+        case UselessCheck(command):
+            return f"a check needs a command that can fail, not “{printable(' '.join(command))}”"
+        case Cycle(numbers):
+            return f"these tasks would wait for each other: {', '.join(map(str, numbers))}"
         case UnknownValue(field, word):  # exhaustive
             return f"unknown {field} “{printable(word)}”"

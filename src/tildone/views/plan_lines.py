@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from tildone.core.guard import PLAN
 from tildone.core.numbers import numbered
 from tildone.core.plan import Plan, Status
-from tildone.core.query import progress
+from tildone.core.query import progress, waits_for
 from tildone.kit.text import display_width, wrap_text
 from tildone.kit.theme import Role, Span, plain
 from tildone.typing import TYPE_CHECKING
@@ -14,9 +15,11 @@ from tildone.views.sanitize import printable, printable_lines
 if TYPE_CHECKING:
     from collections.abc import Callable, Container, Iterator
 
+    from tildone.core.check import Check, Proof
     from tildone.core.plan import Phase, Task
 
     Line = tuple[Span, ...]
+    Row = tuple[str, str, Role]
 
 MIN_COLUMNS = 20
 """Narrower terminals get lines of this width."""
@@ -27,15 +30,24 @@ _ICON_ROLES = {
     Status.COMPLETED: Role.SUCCESS,
     Status.ABANDONED: Role.ERROR,
 }
+STALE = "done, stale"
+"""What is said of a done task whose files have changed since its check passed."""
 
 
 def plan_lines(
-    plan: Plan, columns: int | None = None, *, only: Container[int] | None = None, positions: bool = False
+    plan: Plan,
+    columns: int | None = None,
+    *,
+    only: Container[int] | None = None,
+    positions: bool = False,
+    stale: Container[int] = (),
+    proposed: Container[int] = (),
 ) -> list[Line]:
-    """Return the plan: phases, tasks with their numbers, and notes, wrapped to `columns` or to `MIN_COLUMNS`.
+    """Return the plan: phases, tasks with their numbers, checks and notes, wrapped to `columns` or to `MIN_COLUMNS`.
 
     `only` are the numbers of the tasks to show; phases without any are omitted. With `positions`, tasks also have
-    their positions, which the agent of the session uses.
+    their positions, which the agent of the session uses. `stale` are the numbers of the tasks whose proofs are stale,
+    and `proposed` of those whose checks nobody has approved; PLAN stands for the plan itself.
     """
     plan = numbered(plan)
     width = None if columns is None else max(columns, MIN_COLUMNS)
@@ -50,14 +62,21 @@ def plan_lines(
         lines += _heading(phase, width) if with_headings else []
         for task in tasks:
             lead = (Span("  " if with_headings else ""), *numbered_lead(task, places.get(task.number)))
-            lines += _task_lines(task, lead, width)
+            rows = [*_order_row(plan, task), *_check_row(task, stale, proposed)]
+            lines += _task_lines(task, lead, width, rows, is_stale=task.number in stale)
+    if plan.check is not None and only is None:
+        row = _row("Plan: $ ", plan.check, plan.proof, PLAN, stale, proposed)
+        lines += [(), *_row_lines(row, (), width)]
     return lines or [(Span(NO_TODOS, Role.DIM),)]
 
 
-def task_lines(task: Task, columns: int | None = None, position: int | None = None) -> list[Line]:
-    """Return one task with its number, its position if given, and its notes."""
+def task_lines(
+    task: Task, columns: int | None = None, position: int | None = None, *, proposed: Container[int] = ()
+) -> list[Line]:
+    """Return one task with its number, its position if given, its check and its notes."""
     width = None if columns is None else max(columns, MIN_COLUMNS)
-    return [*_task_lines(task, (Span(""), *numbered_lead(task, position)), width)]
+    lead = (Span(""), *numbered_lead(task, position))
+    return [*_task_lines(task, lead, width, [*_check_row(task, (), proposed)])]
 
 
 def task_line(task: Task) -> Line:
@@ -80,8 +99,12 @@ def task_lead(position: int, task: Task) -> Line:
 def task_label(task: Task) -> Callable[[str], Span]:
     """Return a function that styles the text of a task by its status."""
     if task.status.is_open:
-        return lambda text: Span(text, Role.TEXT)
+        return _open_label
     return lambda text: Span(text, Role.DIM, strike=True)
+
+
+def _open_label(text: str) -> Span:
+    return Span(text, Role.TEXT)
 
 
 def _icon(task: Task) -> Line:
@@ -98,20 +121,58 @@ def _heading(phase: Phase, width: int | None) -> Iterator[Line]:
     yield Span(last, Role.ACCENT, bold=True), Span(count, Role.MUTED)
 
 
-def _task_lines(task: Task, lead: Line, width: int | None) -> Iterator[Line]:
-    """The task beside its lead, which begins with the indent, and its notes."""
+def _task_lines(
+    task: Task, lead: Line, width: int | None, rows: list[Row], *, is_stale: bool = False
+) -> Iterator[Line]:
+    """The task beside its lead, which begins with the indent, the rows below it, and its notes."""
     hanging = Span(" " * display_width(plain(lead)))
-    label = task_label(task)
+    label = _open_label if is_stale else task_label(task)
     first, *more = _fitted(printable(task.text), lead, width)
     yield *lead, label(first)
     for line in more:
         yield hanging, label(line)
+    for row in rows:
+        yield from _row_lines(row, (lead[0], Span("  ")), width)
     bar = (lead[0], Span("  "), Span("│ ", Role.DIM))
     for index, note in enumerate(task.notes):
         if index:
             yield bar
         for line in printable_lines(note):
             yield from ((*bar, Span(part, Role.MUTED)) for part in _fitted(line, bar, width))
+
+
+def _order_row(plan: Plan, task: Task) -> Iterator[Row]:
+    """What an open task still waits for."""
+    others = waits_for(plan, task) if task.status.is_open else ()
+    if others:
+        yield "", f"after {', '.join(map(str, others))}", Role.MUTED
+
+
+def _check_row(task: Task, stale: Container[int], proposed: Container[int]) -> Iterator[Row]:
+    if task.check is not None:
+        yield _row("$ ", task.check, task.proof, task.number, stale, proposed)
+
+
+def _row(
+    mark: str, check: Check, proof: Proof | None, number: int, stale: Container[int], proposed: Container[int]
+) -> Row:
+    """A check and its state; what a person should look at stands out."""
+    # Late, because most plans have no checks.
+    from tildone.views.proofs import check_text, proof_words  # noqa: PLC0415  see above
+
+    words = proof_words(check, proof, stale=number in stale, allowed=number not in proposed)
+    if number in stale and number != PLAN:
+        words = STALE
+    text = f"{printable(check_text(check))}{f' · {words}' if words else ''}"
+    return mark, text, Role.MUTED if words in ("", "passed") else Role.WARNING
+
+
+def _row_lines(row: Row, indent: Line, width: int | None) -> Iterator[Line]:
+    mark, text, role = row
+    lead = (*indent, Span(mark, Role.DIM))
+    hanging = (*indent, Span(" " * display_width(mark)))
+    for index, line in enumerate(_fitted(text, lead, width)):
+        yield *(hanging if index else lead), Span(line, role)
 
 
 def _fitted(text: str, lead: Line, width: int | None) -> list[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from enum import Enum
 
+from tildone.core.check import Result
 from tildone.core.plan import Status
 from tildone.core.query import next_task, progress
 from tildone.kit.theme import Role
@@ -11,6 +12,7 @@ from tildone.log.events import Bound, Directive
 from tildone.log.state import State
 from tildone.typing import TYPE_CHECKING
 from tildone.value import value
+from tildone.views.proofs import check_text
 from tildone.views.sanitize import printable
 
 if TYPE_CHECKING:
@@ -107,6 +109,8 @@ def _waiting_for(state: State) -> str | None:
     if not blocked or next_task(state.plan) is not None:
         return None
     first = blocked[0]
+    if first.check is not None and first.proof is not None and first.proof.result is Result.REFUSED:
+        return f"approve its check: {check_text(first.check)}"
     return f"waits: {first.notes[-1] if first.notes else first.text}"
 
 
@@ -127,9 +131,13 @@ _REACHED = {
     Bound.DRIFT: "told {} times, and no task closed",
     Bound.SAME: "same words {} more times",
     Bound.TIME: "no task closed in {} minutes",
-    Bound.COST: "has cost ${}",
+    Bound.COST: "has cost ${:,.2f}",
     Bound.TOTAL: "told {} times since you last spoke",
     Bound.HOURS: "{} hours since you last spoke",
     Bound.IDLE_REQUESTS: "{} requests, and no task closed",
     Bound.REQUESTS: "{} requests since you last spoke",
+    Bound.TOKENS: "has used {:,} tokens",
+    Bound.TASK_COST: "the task has cost ${:,.2f}",
+    Bound.TASK_TOKENS: "the task has used {:,} tokens",
+    Bound.TASK_TIME: "the task has taken {} minutes",
 }

@@ -20,7 +20,7 @@ from tildone.value import value
 from tildone.views.sanitize import printable
 from tildone.web.access.admission import Admission
 from tildone.web.access.logins import LIFETIME_SECONDS, Visitor
-from tildone.web.api import reading, writing
+from tildone.web.api import checking, reading, writing
 from tildone.web.api.overall import overall
 from tildone.web.api.reading import Handler
 from tildone.web.api.repeats import MAX_KEY_CHARS, Repeats
@@ -44,6 +44,7 @@ READERS: dict[str, Handler] = {
     "/api/s/{key}/history": reading.history,
     "/api/s/{key}/density": reading.density,
     "/api/s/{key}/stats": reading.stats,
+    "/api/s/{key}/checks": checking.checks,
 }
 EXPORTERS: dict[str, tuple[Handler, str]] = {
     "/s/{key}.md": (reading.markdown, "text/markdown"),
@@ -55,6 +56,9 @@ WRITERS: dict[str, Handler] = {
     "/api/s/{key}/redo": writing.redo,
     "/api/s/{key}/restore": writing.restore,
     "/api/s/{key}/course": writing.steer,
+    "/api/s/{key}/check": checking.set_check,
+    "/api/s/{key}/approve": checking.approve,
+    "/api/s/{key}/verify": checking.verify,
     "/api/needs/{item}": writing.answer,
 }
 

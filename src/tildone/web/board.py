@@ -16,6 +16,7 @@ from tildone.errors import NotFound, TildoneError
 from tildone.log.events import Author
 from tildone.log.state import State, latest_state
 from tildone.log.store import Store
+from tildone.overview.checks import SessionChecks
 from tildone.overview.following import IndexFollower
 from tildone.overview.index import IndexChange, SessionIndex
 from tildone.overview.opening import open_index
@@ -48,6 +49,7 @@ class Board:
         self.keys = SessionKeys(str(settings.store), digest)
         self.index: SessionIndex = open_index(settings, store)
         self.patience = open_session(settings, BY_HAND, store).patience
+        self.checks = SessionChecks(settings)
         self.hub = Hub(self._streams_changed)
         self._telling = Lock()
         self._known: dict[str, SessionRow] = {}
@@ -83,7 +85,10 @@ class Board:
     def session(self, name: str, person: str) -> Session:
         """Return a session whose changes are by a person; without a name, the one who started the board."""
         settings = replace(self.settings, session=name, user=person or self.settings.user)
-        return open_session(settings, dialect_of_session(settings, self.store), self.store, Author)
+        session = open_session(settings, dialect_of_session(settings, self.store), self.store, Author)
+        # Only what completes a task runs checks.
+        session.prover = None
+        return session
 
     def needs(self) -> Data:
         """Return what waits for a person."""
@@ -95,7 +100,8 @@ class Board:
         return row_data(row, self.keys.key)
 
     def close(self) -> None:
-        """Stop following the store."""
+        """Stop following the store, and end a check that is running."""
+        self.checks.stop()
         if self._stopping:
             self._stopping.cancel()
         if self._follower:

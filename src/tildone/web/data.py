@@ -8,12 +8,17 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
+from tildone.core.check import Check, Proof
+from tildone.core.guard import PLAN
 from tildone.core.plan import Plan
+from tildone.core.query import waits_for
 from tildone.history.timeline import HeadRelation, TimelineRow
 from tildone.log.events import Actor, DirectiveSet, Event, Labelled, Nudged, PlanChanged, Tripped
 from tildone.log.needs import Need
 from tildone.log.presence import Presence
+from tildone.overview.check_states import CheckFacts, check_state
 from tildone.overview.rows import SessionRow
+from tildone.views.proofs import check_text
 from tildone.views.session_state import SessionWord
 
 Data = dict[str, object]
@@ -121,7 +126,10 @@ def _waiting_data(row: SessionRow, key: Key) -> Data:
 
 
 def plan_data(plan: Plan, worked: Mapping[int, int | None] | None = None) -> Data:
-    """Return a plan. `worked` are the milliseconds for which tasks were in progress, by number."""
+    """Return a plan. `worked` are the milliseconds for which tasks were in progress, by number.
+
+    The states of checks are those that were recorded: what is known on this machine is told by `facts_data`.
+    """
     times = worked or {}
     return {
         "phases": [
@@ -136,13 +144,47 @@ def plan_data(plan: Plan, worked: Mapping[int, int | None] | None = None) -> Dat
                         "from_user": task.from_user,
                         "source": task.source,
                         "worked": times.get(task.number),
+                        "check": check_data(task.number, task.check, task.proof),
+                        "after": list(task.after),
+                        "waits": list(waits_for(plan, task)),
                     }
                     for task in phase.tasks
                 ],
             }
             for phase in plan.phases
-        ]
+        ],
+        "check": check_data(PLAN, plan.check, plan.proof),
     }
+
+
+def check_data(number: int, check: Check | None, proof: Proof | None) -> Data | None:
+    """Return a check and its recorded state; None if there is none."""
+    if check is None:
+        return None
+    state = check_state(number, check, proof, CheckFacts())
+    return {
+        "line": check_text(check),
+        "command": list(check.command),
+        "folder": check.folder,
+        "state": state.word.value,
+        "words": state.text,
+    }
+
+
+def facts_data(facts: CheckFacts, *, may_approve: bool) -> Data:
+    """Return what is known about the checks of a plan on this machine, by the numbers of tasks."""
+    return {
+        "here": facts.is_here,
+        "may_approve": may_approve,
+        "stale": sorted(facts.stale),
+        "proposed": sorted(facts.proposed),
+        "checking": sorted(facts.checking),
+    }
+
+
+def proof_data(number: int, proof: Proof) -> Data:
+    """Return the result of a check that was run, with the end of its output."""
+    return {"number": number, "result": proof.result.value, "reason": proof.reason, "output": proof.tail}
 
 
 def history_data(events: Sequence[Event], rows: Sequence[TimelineRow]) -> list[Data]:

@@ -116,6 +116,8 @@ def run(settings: Settings, options: BoardOptions, default_port: int) -> int:
 async def _serve(server: WebServer, board: Board, listening: socket.socket, started: Callable[[], None]) -> int:
     def stop() -> None:
         board.hub.close()
+        # A request that runs a check would be waited for.
+        board.checks.stop()
         server.should_exit = True
 
     started()

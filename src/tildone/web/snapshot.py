@@ -17,6 +17,7 @@ from tildone.log.store import Store
 from tildone.log.tree import labels
 from tildone.loop.decision import Patience
 from tildone.value import value
+from tildone.views.usage import usage_text
 from tildone.web.data import Data, history_data, plan_data
 
 PAGE_EVENTS = 200
@@ -67,6 +68,7 @@ def session_data(store: Store, name: str, state: State, patience: Patience, cost
         "can_undo": undo is not None,
         "can_redo": bool(redo),
         "bounds": bounds_data(state, patience, cost, now),
+        "used": _used(stats) if stats else {},
         **_over_time(stats, state.plan, now),
     }
 
@@ -136,6 +138,12 @@ def _over_time(stats: Stats | None, plan: Plan, now: int) -> Data:
         "open": [[at, count] for at, count in stats.open_steps],
         "estimate": {"at": None if remaining is None else now + remaining, "reason": _reason(stats)},
     }
+
+
+def _used(stats: Stats) -> dict[str, str]:
+    """Return the tokens and the cost of the tasks by number, as texts, if they are known."""
+    texts = {str(entry.task.number): usage_text(None, entry.tokens, entry.cost) for entry in stats.tasks}
+    return {number: text for number, text in texts.items() if text}
 
 
 def _reason(stats: Stats) -> str | None:

@@ -7,6 +7,7 @@ import time
 from itertools import islice
 
 from tildone import stores
+from tildone.agents.registry import SUBAGENT_MARK
 from tildone.config import Settings
 from tildone.config.values import LIMITS
 from tildone.dialects import dialect_named, dialect_of_tool, plan_in_entry
@@ -24,8 +25,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from tildone.agents.registry import Agent, AgentRegistry
+    from tildone.checks.approvals import Approvals
+    from tildone.checks.prover import CheckRunner
     from tildone.dialects.base import Completions, Dialect
     from tildone.log.store import Store
+    from tildone.log.usage import AgentUsage
+    from tildone.wiring.claims import AgentClaims
 
 MAX_EVENTS_SEARCHED = 200
 """How many events back a session is searched for a tool call that tells its dialect."""
@@ -84,6 +89,7 @@ def open_session(
     under which the store records what the model has seen.
     """
     opened = store or open_store(settings)
+    author = _author(settings, opened, agent)
     session = Session(
         opened,
         settings.session,
@@ -92,13 +98,87 @@ def open_session(
         new_id=id_maker(now, os.urandom),
         patience=_patience(settings),
         completions=_completions(settings, opened) if dialect.completion else None,
-        author=_author(settings, opened, agent),
+        author=author,
         reader=reader,
     )
+    # It does not refer to the session: in a cycle, the store would not be closed when the session is no longer used.
+    session.prover = lambda: check_runner(settings, lambda: _name(author(Actor.AGENT)))
+    session.usage = lambda agent_id: _noted_usage(settings, agent_id)
+    if opened.durable and settings.claim_seconds and SUBAGENT_MARK not in settings.session:
+        # The list of a subagent is its own.
+        session.claims = lambda: agent_claims(settings)
+        session.taken = lambda: tasks_of_others(settings, opened, agent().agent)
     if opened.user:
         # Others use the store, too, on their machines.
         session.source = person_here(settings, opened)
     return session
+
+
+def agent_claims(settings: Settings) -> AgentClaims:
+    """Return what a session needs to know to claim tasks for agents in the project."""
+    # Imported here because most commands concern no agent.
+    from tildone.wiring.claims import AgentClaims  # noqa: PLC0415  see above
+
+    return AgentClaims(settings)
+
+
+def tasks_of_others(settings: Settings, store: Store, agent: str) -> frozenset[int]:
+    """Return the numbers of the tasks that agents other than this one hold; none if no agent is named."""
+    held = (
+        [claim for claim in store.claims(settings.session) if claim.is_held and claim.agent != agent] if agent else []
+    )
+    if not held:
+        return frozenset()
+    claims = agent_claims(settings)
+    return frozenset(claim.task for claim in held if not claims.is_gone(claim, agent))
+
+
+def check_runner(settings: Settings, by: Callable[[], str] = str, seconds: float | None = None) -> CheckRunner:
+    """Return what runs the checks of the plan that the settings name, in its working tree.
+
+    `by` returns who runs them, for their proofs. `seconds` limits how long all of them together may take.
+    """
+    # Imported here because most plans have no checks.
+    from tildone.checks.prover import CheckRunner  # noqa: PLC0415  see above
+
+    ignored = (settings.store.location, settings.agents_dir, settings.session_dir)
+    return CheckRunner(
+        settings.project,
+        check_approvals(settings),
+        ignored=[path for path in ignored if path],
+        outputs=_data_folder(settings, "outputs"),
+        now=now,
+        by=by,
+        seconds=seconds,
+    )
+
+
+def check_approvals(settings: Settings) -> Approvals:
+    """Return which checks the person at this machine has approved in the project."""
+    from tildone.checks.approvals import Approvals  # noqa: PLC0415  see `check_runner`
+
+    return Approvals(_data_folder(settings, "approved"), settings.project, settings.check_allow)
+
+
+def _data_folder(settings: Settings, name: str) -> str:
+    """Return a folder for files of one person on this machine; empty if there is none, as in a store in memory."""
+    return os.path.join(os.path.dirname(settings.agents_dir), name) if settings.agents_dir else ""
+
+
+def _noted_usage(settings: Settings, agent: str) -> AgentUsage | None:
+    """Return what an agent has used, as its coding agent told the hooks: only some tell what it costs."""
+    # Imported here because most hooks write nothing.
+    from tildone.agents.identity import AgentId  # noqa: PLC0415  see above
+
+    try:
+        cost = open_agents(settings).cost(AgentId.parse(agent))
+    except ValueError:
+        return None
+    if not cost:
+        return None
+    from tildone.log.usage import AgentUsage  # noqa: PLC0415  few agents tell what they cost
+
+    return AgentUsage(cost=cost)
 
 
 def open_agents(settings: Settings) -> AgentRegistry:
@@ -142,6 +222,11 @@ def _author(settings: Settings, store: Store, agent: Callable[[], Author]) -> Ca
         return Author(name, agent_here(settings)) if actor is Actor.USER else replace(agent(), name=name)
 
     return author
+
+
+def _name(author: Author) -> str:
+    """Return who runs a check: the agent, else the person."""
+    return str(author.agent or author.name)
 
 
 def agent_here(settings: Settings) -> str:

@@ -1,86 +1,123 @@
-"""Which tasks of a shared plan other agents are working on.
-
-A task that is in progress belongs to the agent that started it, for as long as that agent is active. Starting a task
-that is in progress already changes nothing and leaves no event, so of two agents that start a task at once, the log
-names exactly one.
-"""
+"""The claims of agents on the tasks of a plan: who an agent is, which tasks others have, and when one has ended."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import islice
-
 from tildone.agents.identity import AgentId
-from tildone.agents.registry import Agent
-from tildone.config import Settings
-from tildone.core.numbers import numbered
-from tildone.core.plan import Plan, Status
+from tildone.agents.processes import has_ended, machine_name
+from tildone.agents.registry import CLAIM_NOTE, AgentRegistry, is_due
+from tildone.errors import StoreError
 from tildone.ids import now
-from tildone.log.events import Event, PlanChanged
-from tildone.log.store import Store
-from tildone.wiring import open_agents
+from tildone.typing import TYPE_CHECKING
 
-MAX_EVENTS_SEARCHED = 1000
-"""How many events back the start of a task is searched. A task that was started earlier belongs to nobody."""
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
+    from tildone.agents.registry import Agent
+    from tildone.config import Settings
+    from tildone.log.claims import Claim, Claimant
+    from tildone.log.store import Store
 
-def claimed_by_others(settings: Settings, store: Store, own: Callable[[], str]) -> Callable[[], frozenset[int]]:
-    """Return a function that returns the numbers of the tasks that other agents work on; `own` is our agent id."""
-
-    def claimed() -> frozenset[int]:
-        own_id = own()
-        others = [agent for agent in agents_on(settings) if str(agent.id) != own_id]
-        claims = claims_of(others, store, settings.session)
-        return frozenset(number for numbers in claims.values() for number in numbers)
-
-    return claimed
+MS_PER_SECOND = 1000
 
 
-def agents_on(settings: Settings) -> list[Agent]:
-    """Return the active agents that work on the session that the settings name."""
-    return [agent for agent in open_agents(settings).active(now()) if agent.session == settings.session]
+class AgentClaims:
+    """What a session needs to know to claim tasks, for agents in the project that the settings name.
+
+    The registry of agents on this machine tells which process an agent is. A note about an agent with claims tells its
+    hooks when to renew them: most hooks open no store.
+    """
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self._agents = AgentRegistry(settings.agents_dir, settings.project)
+        self.lease = settings.claim_seconds * MS_PER_SECOND
+
+    def claimant(self, agent: str) -> Claimant:
+        """Return an agent as a claimant, with its process, its working tree and its branch."""
+        from tildone.agents.branch import branch_of  # noqa: PLC0415  only who claims needs it
+        from tildone.log.claims import Claimant  # noqa: PLC0415  the same
+
+        record = self._record(agent)
+        folder = self._settings.project
+        process = (record.pid, record.started) if record else (0, 0)
+        return Claimant(agent, folder, branch_of(folder), machine_name(), *process)
+
+    def is_gone(self, claim: Claim, agent: str) -> bool:
+        """Return whether the holder of a claim has ended, as far as this machine knows, or is this agent itself.
+
+        Before an agent has revealed its conversation, it is known by its process.
+        """
+        holder, own = claim.holder, self._record(agent)
+        if holder.machine != machine_name():
+            return False
+        if own is not None and own.pid and _is_anonymous(holder.agent, own.pid):
+            return True
+        if holder.pid:
+            return has_ended(holder.pid, holder.started)
+        # Without a process, its record may be known, if it is in the same project.
+        record = self._record(holder.agent)
+        return record is not None and not record.is_active(now())
+
+    def changed(self, agent: str) -> None:
+        """Note when the claims of an agent have to be renewed: in the middle of their lease."""
+        agents, agent_id, at = self._agents, _id(agent), now()
+        due = agents.note(agent_id, CLAIM_NOTE)
+        if due and not is_due(due, at + self.lease // 4):
+            # The event has renewed the claims, but an early renewal costs less than another note.
+            return
+        try:
+            agents.set_note(agent_id, CLAIM_NOTE, str(at + self.lease // 2))
+        except StoreError:
+            return
+
+    def renew(self, store: Store, session: str, agent: str) -> None:
+        """Renew the claims of an agent, if it may have some and it is time."""
+        agents, agent_id, at = self._agents, _id(agent), now()
+        if not is_due(agents.note(agent_id, CLAIM_NOTE), at):
+            return
+        try:
+            store.renew(session, agent, self.lease)
+            holds = any(claim.agent == agent for claim in store.claims(session))
+            agents.set_note(agent_id, CLAIM_NOTE, str(at + self.lease // 2) if holds else "")
+        except StoreError:
+            return
+
+    def release(self, store: Store, session: str, agent: str) -> None:
+        """Give back the tasks of an agent, if it may have some."""
+        try:
+            if self._agents.take_note(_id(agent), CLAIM_NOTE):
+                store.release(session, agent)
+        except StoreError:
+            return
+
+    def _record(self, agent: str) -> Agent | None:
+        return self._agents.get(_id(agent)) if self._settings.agents_dir else None
 
 
 def claims_of(agents: Sequence[Agent], store: Store, session: str) -> dict[str, list[int]]:
-    """Return the numbers of the tasks in progress that each of these agents has started, by its id."""
+    """Return the numbers of the tasks that each of these agents has claimed, by its id."""
     claims = {str(agent.id): list[int]() for agent in agents}
     if not agents:
         return claims
-    ids = {author: str(agent.id) for agent in agents for author in _authors(agent)}
-    for number, author in sorted(started_by(islice(store.history(session), MAX_EVENTS_SEARCHED)).items()):
-        if author in ids:
-            claims[ids[author]].append(number)
+    names = {name: str(agent.id) for agent in agents for name in _names(agent)}
+    for claim in store.claims(session):
+        if claim.agent in names:
+            claims[names[claim.agent]].append(claim.task)
     return claims
 
 
-def _authors(agent: Agent) -> Iterator[str]:
-    """The names under which an agent's changes are recorded: before it revealed a conversation, by its process."""
-    yield str(agent.id)
-    if agent.pid:
-        yield str(AgentId(agent.id.integration, pid=agent.pid))
+def _names(agent: Agent) -> Sequence[str]:
+    """The names under which an agent claims tasks: before it revealed a conversation, by its process."""
+    anonymous = [str(AgentId(agent.id.integration, pid=agent.pid))] if agent.pid else []
+    return [str(agent.id), *anonymous]
 
 
-def started_by(newest_first: Iterable[Event]) -> dict[int, str]:
-    """Return, for each task in progress, the agent that started it; empty for a person."""
-    starters: dict[int, str] = {}
-    current: set[int] | None = None
-    newer: Event | None = None
-    for event in newest_first:
-        if not isinstance(event.fact, PlanChanged):
-            continue
-        active = _active(event.fact.plan)
-        if current is None:
-            current = active
-        elif newer is not None:
-            starters |= {number: newer.author.agent for number in current - active if number not in starters}
-        newer = event
-        if current <= starters.keys():
-            return starters
-    # The oldest event that was read began the history, or the search ends there.
-    if current is not None and newer is not None:
-        starters |= {number: newer.author.agent for number in current if number not in starters}
-    return starters
+def _is_anonymous(agent: str, pid: int) -> bool:
+    return _id(agent).is_process(pid)
 
 
-def _active(plan: Plan) -> set[int]:
-    return {task.number for task in numbered(plan).tasks if task.status is Status.IN_PROGRESS}
+def _id(agent: str) -> AgentId:
+    try:
+        return AgentId.parse(agent)
+    except ValueError:
+        return AgentId(conversation=agent)

@@ -9,6 +9,7 @@ from tildone.agents.identity import AgentId
 from tildone.agents.worktree import fingerprint
 from tildone.config import Settings
 from tildone.dialects import dialect_named, dialect_of_tool
+from tildone.dialects.base import Dialect
 from tildone.dialects.by_hand import BY_HAND
 from tildone.errors import TildoneError, UsageError
 from tildone.extensions import extension_of
@@ -30,6 +31,7 @@ from tildone.log.events import Author
 from tildone.log.store import Store
 from tildone.session import Session
 from tildone.wiring import dialect_of_session, open_agents, open_session, person_here
+from tildone.wiring.metering import HostUsage
 from tildone.wiring.questions import Asker, SharedQuestions
 from tildone.wiring.subagents import SubagentOpener
 
@@ -83,8 +85,9 @@ def open_host(  # noqa: PLR0913  everything a host stands on comes in by name
     if ui is not None and ui.has_ui and store.durable:
         ui = SharedQuestions(ui, store, _asker(settings, store, lambda: str(_agent_id(host))))
     host = Host(model=model, transcript=transcript, cwd=cwd, now=now, ui=ui, mode=mode, tools=tools)
-    plan, steered = _extension(name, store, settings, host, None), _steering(settings, store)
-    bounded = request_bounds(lambda _conversation: open_session(settings, BY_HAND, store))
+    usage = HostUsage(host, lambda: str(_agent_id(host)), lambda: store.history(settings.session))
+    plan, steered = _extension(name, store, settings, host, None, usage), _steering(settings, store)
+    bounded = request_bounds(lambda _conversation: _opened(settings, BY_HAND, store, host, usage))
     told = presence(lambda _conversation: open_session(settings, BY_HAND, store))
     parts = [(name, plan), ("steering", steered), ("request bounds", bounded)]
     failures = host.load([*parts, ("presence", told)] if store.durable else parts)
@@ -113,20 +116,43 @@ def dialect_of_conversation(transcript: Transcript) -> str | None:
     return next((name for tool in reversed(transcript.called_tools()) if (name := dialect_of_tool(tool))), None)
 
 
-def _extension(name: str, store: Store, settings: Settings, host: Host, agent: AgentId | None) -> Extension:
+def _extension(
+    name: str,
+    store: Store,
+    settings: Settings,
+    host: Host,
+    agent: AgentId | None,
+    usage: HostUsage | None = None,
+) -> Extension:
     """Return the extension of a dialect. Without `agent`, the agent is that of the host's conversation."""
     dialect = dialect_named(name)
 
-    def author() -> Author:
-        return Author(agent=str(agent or _agent_id(host)), model=f"{host.model.provider}:{host.model.id}")
-
     def session(_conversation: str) -> Session:
-        opened = open_session(settings, dialect, store, author)
+        opened = _opened(settings, dialect, store, host, usage, agent)
         ignored = (settings.store.location, settings.agents_dir, settings.session_dir)
         opened.files = lambda: fingerprint(settings.project, ignored)
         return opened
 
     return extension_of(dialect, session, settings)
+
+
+def _opened(
+    settings: Settings,
+    dialect: Dialect,
+    store: Store,
+    host: Host,
+    usage: HostUsage | None,
+    agent: AgentId | None = None,
+) -> Session:
+    """Return the session of a host's plan. Its events have the agent, its model and what it has used."""
+
+    def author() -> Author:
+        return Author(agent=str(agent or _agent_id(host)), model=f"{host.model.provider}:{host.model.id}")
+
+    session = open_session(settings, dialect, store, author)
+    if usage is not None:
+        session.usage = usage.of
+    return session
 
 
 def _asker(settings: Settings, store: Store, agent: Callable[[], str]) -> Asker:

@@ -36,7 +36,7 @@ def test_stats_shows_the_pictures(person: Person) -> None:
     assert "\n   1970-01-01 00:00" in out
     assert "\nAll tasks are closed.\n" in out
     assert "\n✓ #1 Parse  1m  ██████████████████████████████\n✓ #2 Wire   1m  ███" in out
-    assert out.endswith("Tokens are not known: only the conversations of tildone run tell them.\n")
+    assert out.endswith("Tokens and cost are not known: no agent of this plan has told them.\n")
     assert all(display_width(line) <= 80 for line in out.splitlines())
 
 
@@ -171,9 +171,11 @@ def test_tokens_of_tildone_run_belong_to_the_task_that_was_in_progress(person: P
     assert [task["tokens"] for task in told["tasks"]] == [30, None]
     assert told["tokens"] == 15 * len(server.requests)
     assert "30 tok" in person.says("stats")
-    # A conversation that is damaged, or gone, tells nothing.
+    # Without the conversation, the events tell all but what came after the last of them.
     [file] = conversation_files(person)
     file.write_text("no conversation\n", encoding="utf-8")
-    assert person.run("stats", "--json").json["tokens"] is None
+    without = person.run("stats", "--json").json
+    assert [task["tokens"] for task in without["tasks"]] == [30, None]
+    assert without["tokens"] == 15 * (len(server.requests) - 1)
     file.unlink()
-    assert "Tokens are not known" in person.says("stats")
+    assert person.run("stats", "--json").json["tasks"] == without["tasks"]

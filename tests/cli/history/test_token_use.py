@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from tildone.cli.history.token_use import token_use
-from tildone.history.stats import TokenUse
+from tildone.history.requests import TokenUse
 from tildone.stores.pi.session_file import file_name, format_line, format_timestamp, header
 
 
@@ -28,8 +28,9 @@ def test_the_requests_of_all_conversations_are_in_the_order_of_their_times(tmp_p
     conversation(tmp_path, "two", answer("c", 7_000, 40))
     conversation(tmp_path, "three", answer("d", 8_000, 80))
 
-    found = token_use(["tildone:one", "tildone:two", "claude:three", ""], str(tmp_path))
+    found, agents = token_use(["tildone:one", "tildone:two", "claude:three", ""], str(tmp_path))
 
+    assert agents == {"tildone:one", "tildone:two"}
     assert found == [TokenUse(5_000, 10), TokenUse(7_000, 40), TokenUse(9_000, 20)]
 
 
@@ -37,7 +38,7 @@ def test_entries_that_a_fork_copied_count_once(tmp_path: Path) -> None:
     conversation(tmp_path, "one", answer("a", 5_000, 10))
     conversation(tmp_path, "two", answer("a", 5_000, 10), answer("b", 6_000, 1))
 
-    assert sum(use.tokens for use in token_use(["tildone:one", "tildone:two"], str(tmp_path))) == 11
+    assert sum(use.tokens for use in token_use(["tildone:one", "tildone:two"], str(tmp_path))[0]) == 11
 
 
 def test_messages_without_a_usage_or_a_time_tell_nothing(tmp_path: Path) -> None:
@@ -56,9 +57,9 @@ def test_messages_without_a_usage_or_a_time_tell_nothing(tmp_path: Path) -> None
         answer("c", 1, 5) | {"timestamp": "?"},
     )
 
-    assert token_use(["tildone:one"], str(tmp_path)) == []
+    assert token_use(["tildone:one"], str(tmp_path)) == ([], set())
 
 
 def test_without_conversations_nothing_is_known(tmp_path: Path) -> None:
-    assert token_use(["tildone:one"], str(tmp_path / "missing")) == []
-    assert token_use(["claude:one"], str(tmp_path)) == []
+    assert token_use(["tildone:one"], str(tmp_path / "missing")) == ([], set())
+    assert token_use(["claude:one"], str(tmp_path)) == ([], set())

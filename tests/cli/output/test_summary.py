@@ -3,8 +3,10 @@
 import pytest
 
 from tildone.cli.output.summary import plan_summary
+from tildone.core.check import Check
 from tildone.core.numbers import assign_numbers
 from tildone.core.plan import Plan, Status, Task, flat
+from tildone.value import replace
 
 
 @pytest.mark.parametrize(
@@ -21,3 +23,9 @@ def test_the_summary_tells_what_is_next(statuses: list[Status], line: str) -> No
     plan = flat(*(Task(text, status) for text, status in zip("abc", statuses, strict=False)))
 
     assert plan_summary(assign_numbers(Plan(), plan)) == line
+
+
+def test_a_plan_whose_own_check_has_not_passed_is_not_at_its_end() -> None:
+    plan = replace(flat(Task("a", Status.COMPLETED)), check=Check(("make",)))
+
+    assert plan_summary(plan) == "1 of 1 closed: the check of the plan has not passed."

@@ -49,6 +49,14 @@ def test_text_may_begin_with_a_dash(argv: list[str], words: tuple[str, ...]) -> 
     assert parse(ROOT, argv).positional == words
 
 
+def test_a_command_follows_two_dashes_and_is_not_read() -> None:
+    args = parse(ROOT, ["todo", "check", "the", "parser", "--seconds", "5", "--", "make", "--", "-j2", "--json", ""])
+
+    assert (args.positional, args.options) == (("the", "parser"), {"seconds": "5"})
+    assert args.command == ("make", "--", "-j2", "--json", "")
+    assert parse(ROOT, ["todo", "append", "--", "x"]).command == ()
+
+
 def test_a_value_with_a_space_belongs_to_its_option() -> None:
     assert parse(ROOT, ["todo", "--session=two words"]).options == {"session": "two words"}
 

@@ -205,3 +205,28 @@ def test_a_text_that_breaks_a_rule_is_kept(person: Person, editors: Path) -> Non
     assert answer.code == 3
     assert re.search("new task 2 is longer than 1000 characters", answer.err)
     assert len(kept(answer, editors)) > 1000
+
+
+def test_a_check_is_set_and_removed_by_its_line(person: Person, editors: Path) -> None:
+    """What a person types is approved in the same step; without the line, the task has no check."""
+    person.says("todo", "add", "one", "two", "three")
+
+    person.says(
+        "todo",
+        "edit",
+        **editor(editors, 'sed -e "1a\\  \\$ test -e done" -e "3a\\  (after 1)" "$1" > n && cat n > "$1"'),
+    )
+    one, _, three = person.run("todo", "export", "-").out.split("- [ ] ")[1:]
+    person.run("todo", "done", "1")
+    held = person.run("todo", "export", "-").out
+    (person.folder / "done").touch()
+    person.says("todo", "done", "1")
+    after = person.run("todo", "export", "-").out
+
+    assert (one, three) == ("one\n  $ test -e done\n", "three\n  (after 1)\n")
+    assert "- [x]" not in held
+    assert after.startswith("- [x] one\n  $ test -e done\n")
+
+    person.says("todo", "edit", **editor(editors, 'sed -e "/test -e/d" -e "/after/d" "$1" > n && cat n > "$1"'))
+
+    assert person.run("todo", "export", "-").out == "- [x] one\n- [ ] two\n- [ ] three\n"

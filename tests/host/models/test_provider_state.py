@@ -63,7 +63,7 @@ def test_provider_state_survives_a_round_trip(part: ModelResponsePart) -> None:
     """It passes through JSON, as in a conversation file."""
     block = block_of(part)
     assert block is not None
-    kept = codec.parse(codec.dump(encode_block(block)))
+    kept = codec.parse_strictly(codec.dump(encode_block(block)))
     said = messages.assistant([kept], Speaker(), messages.empty_usage(), "stop", 0)
 
     [told] = history([messages.model_message(said)], Speaker())

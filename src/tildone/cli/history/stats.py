@@ -1,4 +1,4 @@
-"""`tildone stats`: pictures of the plan's history: open tasks over time, time per task, nudges and let-goes."""
+"""`tildone stats`: pictures of the plan's history: open tasks over time, time per task, nudges, tokens and cost."""
 
 from __future__ import annotations
 
@@ -66,8 +66,8 @@ def _stats(args: ParsedArgs, session: Session) -> Stats | None:
     events = by_id(session.store.events(session.name))
     line = branch(events, head)
     agents = {event.author.agent for event in line}
-    requests = token_use(agents, settings_for(args).session_dir)
-    return session_stats(line, now(), labels(events.values()), requests)
+    requests, requesting = token_use(agents, settings_for(args).session_dir)
+    return session_stats(line, now(), labels(events.values()), requests, requesting)
 
 
 def _write_svg(session: Session, stats: Stats | None, path: str, *, force: bool) -> None:

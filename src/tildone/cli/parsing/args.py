@@ -26,15 +26,18 @@ def parse(root: Verb, argv: Sequence[str]) -> ParsedArgs:
         _check_characters(arg)
     path, positional, occurrences = [root], list[str](), list[tuple[str, str]]()
     pending = iter(argv)
+    program: tuple[str, ...] = ()
     options_ended = False
     for arg in pending:
         if options_ended or not _is_option(arg):
             _add_word(path, positional, arg)
+        elif arg == "--" and path[-1].takes_command:
+            program = tuple(pending)
         elif arg == "--":
             options_ended = True
         else:
             occurrences.append(_option(path, arg, pending))
-    args = ParsedArgs(tuple(path), tuple(positional), dict(occurrences), tuple(occurrences))
+    args = ParsedArgs(tuple(path), tuple(positional), dict(occurrences), tuple(occurrences), program)
     if not args.has("help") and not args.has("version"):
         _check_options(args)
         _check_count(args)

@@ -34,7 +34,8 @@ class Verb:
     `description`, like the help of an option, may contain placeholders, which `help` replaces.
     A verb with `groups` has verbs of its own; `default` names the one that is run when the command line names none.
     A `hidden` verb is for programs: it is in no help. `aliases` are other names of the verb. `unknown` is a hint for a
-    word that names none of this verb's own verbs; `{}` is replaced by the word.
+    word that names none of this verb's own verbs; `{}` is replaced by the word. With `takes_command`, everything behind
+    `--` is a command, not arguments of the verb.
     """
 
     name: str
@@ -50,6 +51,7 @@ class Verb:
     hidden: bool = False
     aliases: tuple[str, ...] = ()
     unknown: str = ""
+    takes_command: bool = False
 
     @property
     def verbs(self) -> tuple[Verb, ...]:
@@ -79,13 +81,15 @@ class Group:
 class ParsedArgs:
     """A parsed command line: the verbs from the program down, the positional arguments, the options.
 
-    `options` has the last value of an option that was given several times; `values` returns all of them.
+    `options` has the last value of an option that was given several times; `values` returns all of them. `command` is
+    what follows `--`, if the verb takes a command.
     """
 
     path: tuple[Verb, ...]
     positional: tuple[str, ...]
     options: dict[str, str]
     occurrences: tuple[tuple[str, str], ...] = ()
+    command: tuple[str, ...] = ()
 
     @property
     def verb(self) -> Verb:

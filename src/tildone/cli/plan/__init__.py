@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tildone.cli.parsing.options import JSON
-from tildone.cli.parsing.table import Group, Verb
+from tildone.cli.parsing.table import UNLIMITED, Group, Option, Verb
 from tildone.cli.plan import todo
 from tildone.registry import Registry
 from tildone.typing import TYPE_CHECKING
@@ -33,6 +33,39 @@ VERBS: VerbTable = Registry(
             groups=(Group("", todo.VERBS),),
             default="list",
             unknown="to search: tildone todo list {}",
+        ),
+        "verify": Verb(
+            "verify",
+            "[TASK…]",
+            "Run checks, and record whether they passed.",
+            max_args=UNLIMITED,
+            description=(
+                "Without TASK, runs the checks of done tasks whose files have changed since, those that were run and "
+                "did not pass, and that of the plan once all tasks are closed. Prints a line for each. A done task "
+                "whose check fails is in progress again. The exit code is 3 unless all passed."
+            ),
+            options=(Option("plan", "", "The plan's own check."), JSON),
+            examples=("tildone verify", "tildone verify 3", "tildone verify --json"),
+        ),
+        "approve": Verb(
+            "approve",
+            "[TASK…]",
+            "Let checks run that somebody else has written.",
+            max_args=UNLIMITED,
+            description=(
+                "A check that you type is approved. One from a model, or from a plan that somebody else wrote, is "
+                "proposed, and is not run until you approve it. Without TASK, lists what is proposed. Shows the exact "
+                "arguments of the command and its folder, and asks. The approval is for this command in this folder of "
+                "this project, on this machine. Tasks that waited for it can be worked on again. In the shell of an "
+                "agent it is refused."
+            ),
+            options=(
+                Option("all", "", "All proposed checks."),
+                Option("plan", "", "The plan's own check."),
+                Option("yes", "", "Do not ask for confirmation."),
+                JSON,
+            ),
+            examples=("tildone approve", "tildone approve 3", "tildone approve --all --yes"),
         ),
         "call": Verb(
             "call",

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from tildone.cli.plan.check_states import NO_CHECKS
+from tildone.core.guard import PLAN
+from tildone.core.order import waiting_tasks
 from tildone.core.query import next_task, tasks_with_phase
 from tildone.history.matching import longest_increasing
 from tildone.typing import TYPE_CHECKING
@@ -9,14 +12,22 @@ from tildone.typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Container
 
-    from tildone.core.plan import Plan
+    from tildone.cli.plan.check_states import CheckStates
+    from tildone.core.plan import Plan, Task
     from tildone.core.query import TaskInPhase
     from tildone.core.reduce import Outcome
 
     Data = dict[str, object]
 
 
-def plan_data(plan: Plan, session: str, *, only: Container[int] | None = None, positions: bool = False) -> Data:
+def plan_data(
+    plan: Plan,
+    session: str,
+    *,
+    only: Container[int] | None = None,
+    positions: bool = False,
+    checks: CheckStates = NO_CHECKS,
+) -> Data:
     """Return a plan, or those of its tasks whose numbers are in `only`."""
     upcoming = next_task(plan)
     return {
@@ -24,26 +35,48 @@ def plan_data(plan: Plan, session: str, *, only: Container[int] | None = None, p
         "next": upcoming[1].number if upcoming else None,
         "phases": [phase.name for phase in plan.phases],
         "tasks": [
-            _task_data(item, place if positions else None)
+            _task_data(item, place if positions else None, checks)
             for place, item in enumerate(tasks_with_phase(plan))
             if only is None or item.task.number in only
         ],
+        **attribute_data(plan, PLAN, checks),
     }
 
 
-def change_data(outcome: Outcome, session: str, *, positions: bool = False) -> Data:
-    """Return the plan after a change, and the numbers of the tasks that were added, changed, moved or removed."""
-    return {**plan_data(outcome.after, session, positions=positions), "changed": changed_numbers(outcome)}
+def change_data(outcome: Outcome, session: str, *, positions: bool = False, checks: CheckStates = NO_CHECKS) -> Data:
+    """Return the plan after a change, and the numbers of the tasks that were added, changed, moved or removed.
+
+    Those that were to be completed, but whose checks have not passed, are `unproved`.
+    """
+    plan = plan_data(outcome.after, session, positions=positions, checks=checks)
+    unproved = {"unproved": list(outcome.unproved)} if outcome.unproved else {}
+    return {**plan, "changed": changed_numbers(outcome), **unproved}
 
 
-def next_data(plan: Plan, session: str, *, positions: bool = False) -> Data:
-    """Return the task to work on now; None if there is none."""
+def next_data(plan: Plan, session: str, *, positions: bool = False, checks: CheckStates = NO_CHECKS) -> Data:
+    """Return the task to work on now, or None, and which tasks wait for which others, if any do."""
     upcoming = next_task(plan)
     task = None
     if upcoming:
         place = upcoming[0]
-        task = _task_data(tasks_with_phase(plan)[place], place if positions else None)
-    return {"session": session, "task": task}
+        task = _task_data(tasks_with_phase(plan)[place], place if positions else None, checks)
+    waiting = [{"number": each.number, "after": list(others)} for each, others in waiting_tasks(plan)]
+    return {"session": session, "task": task, **({"waiting": waiting} if waiting else {})}
+
+
+def attribute_data(owner: Task | Plan, number: int, checks: CheckStates) -> Data:
+    """Return the check of a task or of the plan, its proof and state, and the order and the files of a task."""
+    if owner.check is None and not getattr(owner, "after", ()) and not getattr(owner, "touches", ()):
+        return {}
+    # Late, because most plans have none of it.
+    from tildone.log.check_codec import attributes_to_json  # noqa: PLC0415  see above
+
+    data = attributes_to_json(owner)
+    if owner.check is not None:
+        data["approved"] = number not in checks.proposed
+    if number in checks.stale:
+        data["stale"] = True
+    return data
 
 
 def changed_numbers(outcome: Outcome) -> list[int]:
@@ -57,7 +90,7 @@ def changed_numbers(outcome: Outcome) -> list[int]:
     return sorted(changed | {number for number in after if number in places and places[number] not in stayed})
 
 
-def _task_data(item: TaskInPhase, position: int | None) -> Data:
+def _task_data(item: TaskInPhase, position: int | None, checks: CheckStates) -> Data:
     task = item.task
     return {
         "number": task.number,
@@ -66,4 +99,5 @@ def _task_data(item: TaskInPhase, position: int | None) -> Data:
         "status": task.status.value,
         "phase": item.phase,
         "notes": list(task.notes),
+        **attribute_data(task, task.number, checks),
     }

@@ -65,6 +65,9 @@ def completions(root: Verb, words: Sequence[str]) -> Completions:
     if current.startswith("-") and not at.options_ended:
         return _options(at, current)
     verb = at.args.verb
+    if at.options_ended and verb.takes_command:
+        # A command of another program.
+        return Completions(files=True)
     if "VERB" in verb.arguments and not verb.groups:
         # The arguments of help are verbs.
         above = _position(at.args.path[0], at.args.positional).args

@@ -9,7 +9,7 @@ EXIT_CODES = (
     (0, "Success. A hook ends so after an error, too, so that it never holds an agent up."),
     (TildoneError.exit_code, "A failure: a file cannot be read or written, a run did not finish its plan."),
     (UsageError.exit_code, "The command line or a setting is invalid."),
-    (Refused.exit_code, "The request cannot be applied to this plan; nothing changed."),
+    (Refused.exit_code, "The request cannot be applied to this plan, and nothing changed; or a check did not pass."),
     (NotFound.exit_code, "The named task, phase, event, file or store does not exist."),
     (StoreError.exit_code, "The store failed, or tildone doctor found an error."),
     (INTERRUPTED, "Interrupted with Ctrl-C."),

@@ -9,6 +9,8 @@ from tildone.cli.opening import open_to_read, settings_for, with_session
 from tildone.cli.output.amounts import counted
 from tildone.cli.output.screen import columns, put
 from tildone.cli.parsing.table import ParsedArgs
+from tildone.cli.plan.check_states import check_states
+from tildone.core.guard import is_unproved
 from tildone.core.plan import Status
 from tildone.core.query import next_task, open_tasks, progress
 from tildone.errors import StoreError
@@ -18,6 +20,7 @@ from tildone.typing import TYPE_CHECKING
 from tildone.views.sanitize import printable
 
 if TYPE_CHECKING:
+    from tildone.cli.plan.check_states import CheckStates
     from tildone.core.plan import Plan
     from tildone.log.state import State
 
@@ -55,8 +58,9 @@ def run(args: ParsedArgs) -> int:
     except StoreError as error:
         raise type(error)(f"{error}\nto check the store: tildone doctor") from error
     state = states[settings.session]
-    _put_clipped(f"{_project(settings.session)}: {_progress(state.plan)}")
-    for line in _next_lines(state):
+    checks = check_states(next(each for each in sessions if each.name == settings.session), state.plan)
+    _put_clipped(f"{_project(settings.session)}: {_progress(state.plan, checks)}")
+    for line in (*_next_lines(state), *_check_lines(state.plan, checks)):
         _put_clipped(line)
     if agents:
         put(f"{counted(len(agents), 'agent')} at work:")
@@ -78,11 +82,23 @@ def _project(session: str) -> str:
     return printable(f"~{session.removeprefix(home)}" if inside and home != os.sep else session)
 
 
-def _progress(plan: Plan) -> str:
+def _progress(plan: Plan, checks: CheckStates) -> str:
     counts = progress(plan)
     if not counts.total:
         return "no plan yet"
-    return "all done" if counts.finished else f"{counts.closed} of {counts.total} tasks closed"
+    is_proved = not checks.stale and not is_unproved(plan)
+    return "all done" if counts.finished and is_proved else f"{counts.closed} of {counts.total} tasks closed"
+
+
+def _check_lines(plan: Plan, checks: CheckStates) -> list[str]:
+    """What has to be checked again, and what waits for approval."""
+    stale = [f"#{number}" if number else "the plan" for number in sorted(checks.stale)]
+    lines = [f"Stale: {', '.join(stale)}; to check again: tildone verify"] if stale else []
+    if is_unproved(plan):
+        lines.append("The check of the plan has not passed; to run it: tildone verify")
+    if checks.proposed:
+        lines.append(f"Proposed: {counted(len(checks.proposed), 'check')}; to see and approve: tildone approve")
+    return lines
 
 
 def _next_lines(state: State) -> list[str]:

@@ -11,7 +11,7 @@ import os
 
 from tildone.cli.transfer.reading import source_of
 from tildone.config import Settings
-from tildone.core.ops import Write
+from tildone.core.arrange import written
 from tildone.core.origins import with_source
 from tildone.core.plan import Phase, Plan, Task
 from tildone.core.query import open_tasks
@@ -43,9 +43,8 @@ def plan_from_file(current: Plan, file: PlanFile, *, restart: bool) -> Plan:
     def kept(phase: Phase, task: Task) -> Task:
         return replace(task, status=statuses.get((phase.name, task.text), task.status)) if task.status.is_open else task
 
-    return Plan(
-        tuple(replace(phase, tasks=tuple(kept(phase, task) for task in phase.tasks)) for phase in file.plan.phases)
-    )
+    phases = (replace(phase, tasks=tuple(kept(phase, task) for task in phase.tasks)) for phase in file.plan.phases)
+    return replace(file.plan, phases=tuple(phases))
 
 
 def take_over(session: Session, file: PlanFile, options: str, *, restart: bool) -> list[str]:
@@ -53,7 +52,7 @@ def take_over(session: Session, file: PlanFile, options: str, *, restart: bool) 
     before = session.state.head
     given = replace(file, plan=with_source(file.plan, source_of(file.path)))
     outcome = session.change(
-        lambda plan: (Write(plan_from_file(plan, given, restart=restart).phases),), Actor.IMPORT, NO_LIMITS
+        lambda plan: written(plan_from_file(plan, given, restart=restart)), Actor.IMPORT, NO_LIMITS
     )
     notices = [f"{printable(file.path)}: {warning.text()}" for warning in file.warnings]
     here = {task.text for task in outcome.after.tasks}
@@ -71,7 +70,7 @@ def memory_store(settings: Settings, *, copied: bool) -> Store:
     path = settings.store.path
     if copied and (path is None or os.path.exists(path)):
         plan = open_session(settings, BY_HAND, open_store(settings, read_only=True)).plan
-        open_session(settings, BY_HAND, store).change((Write(plan.phases),), Actor.IMPORT, NO_LIMITS)
+        open_session(settings, BY_HAND, store).change(written(plan), Actor.IMPORT, NO_LIMITS)
     return store
 
 

@@ -45,8 +45,7 @@ from tildone.ids import now
 from tildone.kit.formatting import format_count
 from tildone.loop.decision import Patience
 from tildone.views.sanitize import printable
-from tildone.wiring import open_session, open_store
-from tildone.wiring.claims import claimed_by_others
+from tildone.wiring import open_session, open_store, tasks_of_others
 from tildone.wiring.extension_files import extension_sources, registration
 from tildone.wiring.hosting import AGENT, open_conversations, open_host
 
@@ -212,7 +211,10 @@ class RunSetup:
         if missing and self._arguments.mode != "rpc":
             raise UsageError(describe_missing(missing))
         settings = self._arguments.settings
-        taken = claimed_by_others(settings, self.store, lambda: str(AgentId(AGENT, self._conversation_id())))
+
+        def taken() -> frozenset[int]:
+            return tasks_of_others(settings, self.store, str(AgentId(AGENT, self._conversation_id())))
+
         return ShellModel(lambda: self._session.plan, now, taken if self.store.durable else frozenset)
 
     def _conversation_id(self) -> str:

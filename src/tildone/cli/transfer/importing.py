@@ -7,7 +7,7 @@ from tildone.cli.output.amounts import counted
 from tildone.cli.output.warnings import print_warnings
 from tildone.cli.parsing.table import ParsedArgs
 from tildone.cli.transfer.reading import file_title, source_of
-from tildone.core.ops import Write
+from tildone.core.arrange import written
 from tildone.core.origins import with_source
 from tildone.core.plan import Plan
 from tildone.core.reduce import reduce
@@ -49,7 +49,7 @@ def import_plan(session: Session, file: PlanFile, args: ParsedArgs) -> Imported:
     """
     if not file.plan.tasks and session.plan.tasks and not args.has("force"):
         raise Refused(f"{file_title(file.path)} contains no tasks; to empty the plan, use --force or: tildone todo rm")
-    steps = (Write(with_source(file.plan, source_of(file.path)).phases),)
+    steps = written(with_source(file.plan, source_of(file.path)))
     if args.has("dry-run"):
         outcome: Outcome = reduce(session.plan, steps, session.dialect.rules)
     else:

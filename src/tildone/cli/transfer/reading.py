@@ -137,7 +137,7 @@ def _is_task_file(path: str) -> bool:
     if not _TASK_FILE.fullmatch(os.path.basename(path)):
         return False
     try:
-        return claude_tasks.is_task_file(codec.parse(_text(path, _bytes(path))))
+        return claude_tasks.is_task_file(codec.parse_strictly(_text(path, _bytes(path))))
     except (TildoneError, ValueError):
         return False
 
@@ -155,7 +155,7 @@ def _task_files(folder: str, files: Sequence[str]) -> PlanFile:
     held: list[Any] = []
     for path in files:
         try:
-            data = codec.parse(_text(path, _bytes(path)))
+            data = codec.parse_strictly(_text(path, _bytes(path)))
         except NotFound:
             # Deleted since the folder was listed.
             continue

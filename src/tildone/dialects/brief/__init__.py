@@ -44,7 +44,8 @@ DIALECT = Dialect(
             label="Todo",
             description=(
                 "Your plan: add steps; done ID starts the next; {} lists. "
-                'block "ID why it waits", note "ID text", move "ID before ID"'
+                'block "ID why it waits", note "ID text", move "ID before ID", '
+                'check "ID command", after "ID IDs", touches "ID globs"'
             ),
             parameters=PARAMETERS,
             steps=_steps,
@@ -60,5 +61,6 @@ DIALECT = Dialect(
     phrasing=PHRASING,
     numbered=True,
     marks_origins=True,
+    tells_results=True,
     names_tools=False,
 )

@@ -1,13 +1,16 @@
 """Normalizes the arguments of a call, which models write in many forms.
 
 The normal form is `{"ops": [["add", TEXT…], ["done", ID…], ["note", ID, TEXT], …], "hints": [WORDS…]}`. An id is a
-number or a task's exact text. Ambiguous arguments are refused.
+number or a task's exact text. Ambiguous arguments are refused. A check without a command completes its task, because
+"check" is also a word for that.
 """
 
 from __future__ import annotations
 
 import re
 
+from tildone.dialects.brief.attribute_forms import attribute_op
+from tildone.dialects.brief.forms import ID_KEYS, NUMBER, NUMBERS, AmbiguousArguments, number_and_text
 from tildone.dialects.brief.params import MARKS
 from tildone.kit.schema import SchemaProblem
 from tildone.typing import TYPE_CHECKING
@@ -21,31 +24,26 @@ if TYPE_CHECKING:
 WORDS = {
     "add": "add append create new insert items todos tasks plan",
     "start": "start begin doing in_progress active resume reopen unblock",
-    "done": "done complete completed finish finished check close",
+    "done": "done complete completed finish finished close",
     "drop": "drop cancel cancelled canceled abandon abandoned remove delete deleted skip rm",
     "move": "move reorder before",
     "note": "note notes comment",
     "block": "block blocked wait waiting",
+    "check": "check",
+    "after": "after",
+    "touches": "touches touch",
 }
 WORDS |= {verb: f"{verb} {status.value}" for verb, status in MARKS.items() if verb not in WORDS}
 OPS = {word: op for op, words in WORDS.items() for word in words.split()}
 READ_WORDS = frozenset({"list", "show", "read", "view", "get"})
-ID_KEYS = ("id", "task", "taskId", "task_id", "number", "index")
 TEXT_KEYS = ("text", "content", "subject", "title", "description", "task", "name", "step", "note", "reason", "why")
 WHY_KEYS = ("reason", "why")
 OPS_KEYS = ("ops", "operations", "actions")
 OP_NAME_KEYS = ("op", "action", "command", "status", "state")
 NUMBERS_ONLY = "IDs are numbers"
 
-_NUMBER = "#?([0-9]{1,9})"
-_NUMBERS = f"{_NUMBER}(?:[ ,;]+{_NUMBER})*"
-_NUMBER_AND_TEXT = rf"\s*{_NUMBER}(?![0-9.])[\s:,)\-–—]*(.*)"
 _BULLET = r"(?:[-*+•]|[0-9]{1,3}[.)])\s+(?:\[[ xX/-]?\]\s*)?"
 _COMMAND = r"\s*([a-z_]+)\b[:\s]*(.*)"
-
-
-class AmbiguousArguments(ValueError):
-    """The arguments have no interpretation, or several."""
 
 
 def interpret(arguments: object) -> tuple[dict[str, Any], list[SchemaProblem]]:
@@ -146,6 +144,10 @@ def _single_op(op: str, given: object, hints: list[str]) -> Iterator[Op]:
         case "move":
             task, before = _move_arguments(given)
             yield ["move", _id(task, hints), None if before is None else _id(before, hints)]
+        case "check" | "after" | "touches":
+            for name, task, *rest in attribute_op(op, given):
+                yield [name, _id(task, hints), *rest]
+                hints += ["done, not check"] if name == "done" else []
         case _:
             yield [op, *_ids(given, hints)]
 
@@ -175,7 +177,7 @@ def _ids(given: object, hints: list[str]) -> Iterator[int | str]:
         case list(items) if items:
             for item in items:
                 yield from _ids(item, hints)
-        case str(text) if re.fullmatch(_NUMBERS, text.strip()):
+        case str(text) if re.fullmatch(NUMBERS, text.strip()):
             hints.append(NUMBERS_ONLY)
             yield from map(int, re.findall("[0-9]+", text))
         case _:
@@ -190,7 +192,7 @@ def _id(given: object, hints: list[str]) -> int | str:
             return number
         case float(number) if number.is_integer():
             return int(number)
-        case str(text) if re.fullmatch(_NUMBER, text.strip()):
+        case str(text) if re.fullmatch(NUMBER, text.strip()):
             hints.append(NUMBERS_ONLY)
             return int(text.strip().lstrip("#"))
         case str(text) if text.strip():
@@ -206,9 +208,9 @@ def _id(given: object, hints: list[str]) -> int | str:
 def _pairs(op: str, given: object) -> Iterator[tuple[object, str]]:
     """Return pairs of a task and a text."""
     match given:
-        case str(text) if (parsed := re.fullmatch(_NUMBER_AND_TEXT, text, re.DOTALL)) and parsed[2].strip():
-            yield int(parsed[1]), parsed[2].strip()
-        case [int() | str() as task, str(text)] if not _has_number_and_text(task):
+        case str(text) if parsed := number_and_text(text):
+            yield parsed
+        case [int() | str() as task, str(text)] if not number_and_text(task):
             yield task, _text(text)
         case list(entries):
             for entry in entries:
@@ -224,16 +226,10 @@ def _pairs(op: str, given: object) -> Iterator[tuple[object, str]]:
             raise AmbiguousArguments(f'{op} takes "ID {"why it waits" if op == "block" else "text"}"')
 
 
-def _has_number_and_text(given: object) -> bool:
-    """Return whether this is text that contains both a task number and a text."""
-    parsed = re.fullmatch(_NUMBER_AND_TEXT, given, re.DOTALL) if isinstance(given, str) else None
-    return parsed is not None and parsed[2].strip() != ""
-
-
 def _move_arguments(given: object) -> tuple[object, object]:
     """Return the task to move, and the task to move it before; None means the end."""
     match given:
-        case str(text) if parsed := re.fullmatch(rf"\s*{_NUMBER}(?:[\s,>]|before|to)*(?:{_NUMBER})?\s*", text):
+        case str(text) if parsed := re.fullmatch(rf"\s*{NUMBER}(?:[\s,>]|before|to)*(?:{NUMBER})?\s*", text):
             return int(parsed[1]), None if parsed[2] is None else int(parsed[2])
         case [task, before]:
             return task, before

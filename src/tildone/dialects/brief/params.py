@@ -22,5 +22,8 @@ PARAMETERS: dict[str, Any] = {
         "move": _TEXT,
         "note": _TEXT,
         "block": _TEXT,
+        "check": _TEXT,
+        "after": _TEXT,
+        "touches": _TEXT,
     },
 }

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from tildone.core.ops import Append, Mark, Move, Named, Note, Numbered, StartNext
+from tildone.core.check import Check
+from tildone.core.ops import Append, Mark, Move, Named, Note, Numbered, Order, SetCheck, StartNext, Touch
 from tildone.core.plan import Status, Task
 from tildone.dialects.brief.params import FINISHING, MARKS
 from tildone.typing import TYPE_CHECKING
@@ -42,6 +43,15 @@ def _steps(op: str, given: Sequence[Any]) -> Iterator[Step]:
             task, why = given
             yield Mark(_selector(task), Status.BLOCKED)
             yield Note(_selector(task), why)
+        case "check":
+            task, *command = given
+            yield SetCheck(_selector(task), Check(tuple(command)))
+        case "after":
+            task, *numbers = given
+            yield Order(_selector(task), tuple(numbers))
+        case "touches":
+            task, *globs = given
+            yield Touch(_selector(task), tuple(globs))
         case _:
             yield from (Mark(target, MARKS[op]) for target in _selectors(given))
 

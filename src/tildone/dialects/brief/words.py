@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tildone.core.numbers import numbered
 from tildone.core.plan import Phase, Plan, Status
-from tildone.core.query import next_task
+from tildone.core.query import has_checks, next_task, waits_for
 from tildone.dialects.base import Reply
 from tildone.typing import TYPE_CHECKING
 from tildone.value import replace
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from tildone.core.faults import Fault
     from tildone.core.plan import Task
+    from tildone.core.reduce import Outcome
     from tildone.dialects.base import CompletedCall, Tool
     from tildone.kit.schema import SchemaProblem
 
@@ -32,6 +33,11 @@ MAX_TASKS_LISTED = 3
 OPEN_SIGNS = {status: status.icon for status in Status if status.is_open}
 OPEN_SIGNS |= {Status.PENDING: "", Status.IN_PROGRESS: ">"}
 CLOSED_WORDS = {status: status.value for status in Status if not status.is_open}
+_RESULTS = {
+    "failed": "check failed",
+    "inconclusive": "check inconclusive",
+    "refused": "check not approved",
+}
 CLOSED_WORDS |= {Status.COMPLETED: "done", Status.ABANDONED: "dropped"}
 
 
@@ -42,15 +48,18 @@ def reply(call: CompletedCall) -> Reply:
         return _reply("; ".join(_refusal(fault, outcome.before) for fault in outcome.faults), is_error=True)
     if not call.params["ops"]:
         return _reply(listing(outcome.after))
-    parts = [_confirmation(outcome.before, outcome.after), *call.params["hints"]]
+    failed = _results(outcome)
+    parts = [*_confirmation(call), *call.params["hints"]]
     if not call.params["hints"] and _by_text(call.params["ops"]):
         parts += [_ranges(_numbers_of_named(call.params["ops"], outcome.after))]
     if outcome.before.tasks and call.known != outcome.before:
         started = _started(call)
         parts += [f"yours: {started.number}"] if started and len(_active(outcome.after)) > 1 else []
-        return _reply(f"{'; '.join(parts)}\n{CHANGED if call.known is not None else 'Plan:'}\n{listing(outcome.after)}")
-    upcoming = _unexpected_next(call)
-    return _reply("; ".join(parts) + ("" if upcoming is None else f"\n{_line(upcoming, '')}"))
+        known = [CHANGED if call.known is not None else "Plan:", listing(outcome.after)]
+    else:
+        upcoming = _unexpected_next(call)
+        known = [] if upcoming is None else [_line(upcoming)]
+    return _reply("\n".join([*filter(None, ["; ".join(parts)]), *failed, *known]))
 
 
 def refuse(_tool: Tool, problems: Sequence[SchemaProblem], _given: object) -> Reply:
@@ -84,7 +93,7 @@ def carry_on(plan: Plan) -> str:
     todo = [task for task in plan.tasks[first:] + plan.tasks[:first] if task.status.is_actionable]
     more = f"\n+{len(todo) - MAX_TASKS_LISTED} more" if len(todo) > MAX_TASKS_LISTED else ""
     listed = todo[:MAX_TASKS_LISTED]
-    lines = "\n".join([*(clipped(_line(task, _mark(listed))) for task in listed), *_legend(listed)])
+    lines = "\n".join([*(clipped(_line(task, _mark(listed), plan)) for task in listed), *_legend(listed)])
     return f"Your plan is not done:\n{lines}{more}\nGo on; block what waits for someone else, drop what is not needed."
 
 
@@ -93,11 +102,36 @@ def _reply(text: str, *, is_error: bool = False) -> Reply:
     return Reply(text, {"say": text}, is_error=is_error)
 
 
-def _confirmation(before: Plan, after: Plan) -> str:
+def _confirmation(call: CompletedCall) -> list[str]:
+    """Confirm the call, unless all that it did was to try to complete tasks whose checks have not passed."""
+    before, after = call.outcome.before, call.outcome.after
     new = [task.number for task in after.tasks if task.number > before.last_number]
+    if call.outcome.unproved and not new and all(op == "done" for op, *_ in call.params["ops"]):
+        were_done = {task.number for task in before.tasks if task.status is Status.COMPLETED}
+        if all(task.status is not Status.COMPLETED or task.number in were_done for task in after.tasks):
+            return []
     confirmed = _ranges(new) if new else OK
-    still_open = any(task.status.is_open for task in after.tasks)
-    return confirmed if still_open or not after.tasks else f"{confirmed}, {FINISHED}"
+    still_open = any(task.status.is_open for task in after.tasks) or _is_unproved(after)
+    return [confirmed if still_open or not after.tasks else f"{confirmed}, {FINISHED}"]
+
+
+def _is_unproved(plan: Plan) -> bool:
+    if plan.check is None:
+        return False
+    # Late, because few plans have checks.
+    from tildone.core.guard import is_unproved  # noqa: PLC0415  see above
+
+    return is_unproved(plan)
+
+
+def _results(outcome: Outcome) -> list[str]:
+    """The checks that did not pass, one paragraph each."""
+    if not has_checks(outcome.after):
+        return []
+    # Late, because few plans have checks.
+    from tildone.views.proofs import results  # noqa: PLC0415  see above
+
+    return results(outcome, numbered=True)
 
 
 def _unexpected_next(call: CompletedCall) -> Task | None:
@@ -145,7 +179,7 @@ def _numbers_of_named(ops: Iterable[Sequence[object]], plan: Plan) -> list[int]:
 
 def _open_lines(plan: Plan, user_mark: str, max_characters: int) -> list[str]:
     shown, left = bounded_plan(Plan(tuple(map(_open_part, plan.phases))), max_characters)
-    return [*(line for phase in shown.phases for line in _phase_lines(phase, user_mark)), *more_tasks(left)]
+    return [*(line for phase in shown.phases for line in _phase_lines(phase, user_mark, plan)), *more_tasks(left)]
 
 
 def _open_part(phase: Phase) -> Phase:
@@ -154,10 +188,10 @@ def _open_part(phase: Phase) -> Phase:
     return Phase(phase.name, tasks)
 
 
-def _phase_lines(phase: Phase, user_mark: str) -> Iterator[str]:
+def _phase_lines(phase: Phase, user_mark: str, plan: Plan) -> Iterator[str]:
     if phase.tasks and phase.name:
         yield f"{shown_text(phase.name)}:"
-    yield from (_line(task, user_mark) for task in phase.tasks)
+    yield from (_line(task, user_mark, plan) for task in phase.tasks)
 
 
 def _mark(tasks: Sequence[Task]) -> str:
@@ -172,10 +206,21 @@ def _legend(tasks: Sequence[Task]) -> list[str]:
     return [f"({_mark(tasks) or 'all'} from the user)"]
 
 
-def _line(task: Task, user_mark: str) -> str:
-    why = f" ({shown_text(task.notes[-1])})" if task.status is Status.BLOCKED and task.notes else ""
+def _line(task: Task, user_mark: str = "", plan: Plan = Plan()) -> str:  # noqa: B008  frozen
     mark = user_mark if task.from_user else ""
+    reasons = [*_reasons(task, plan)]
+    why = f" ({'; '.join(reasons)})" if reasons else ""
     return f"{task.number}{mark}{OPEN_SIGNS[task.status]} {shown_text(task.text)}{why}"
+
+
+def _reasons(task: Task, plan: Plan) -> Iterator[str]:
+    """Say in a few words why the task is not done yet: what it waits for, and the result of its check."""
+    if task.after and (first := waits_for(plan, task)):
+        yield f"after {_ranges(first)}"
+    if task.proof is not None and task.proof.result.value in _RESULTS:
+        yield _RESULTS[task.proof.result.value]
+    elif task.status is Status.BLOCKED and task.notes:
+        yield shown_text(task.notes[-1])
 
 
 def _ranges(numbers: Iterable[int]) -> str:

@@ -55,4 +55,5 @@ DIALECT = Dialect(
     completes=completes,
     completion=completion,
     shown_part=shown_part,
+    tells_results=True,
 )

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from tildone.core.query import has_checks
 from tildone.dialects.base import Reply
 from tildone.dialects.declared.params import STATUSES, WORDS
 from tildone.dialects.declared.words import lines, recap, sentence, shown_part
 from tildone.log.codec import pretty
 from tildone.typing import TYPE_CHECKING
 from tildone.views.limits import clipped, more_tasks
+from tildone.views.proofs import results
 from tildone.views.sanitize import escape_json
 
 if TYPE_CHECKING:
@@ -47,6 +49,7 @@ def write_reply(call: CompletedCall) -> Reply:
     if call.saved_to is not None:
         data["persisted_to"] = call.saved_to
         block.append(f"(Saved to {call.saved_to})")
+    block += results(call.outcome, numbered=False) if has_checks(plan) else []
     return _reply(
         {
             "status": "success",

@@ -52,8 +52,13 @@ def edit_reply(call: CompletedCall) -> Reply:
     """Report the action and its positions, with the whole list."""
     if call.outcome.faults:
         return _refusal("edit", call.outcome.faults[0])
-    label = LABELS[call.params["action"]]
-    return _success("edit", f"{label} [{_joined(call.params['indices'])}]", call.outcome.after)
+    indices = call.params["indices"]
+    if call.outcome.unproved:
+        # Their checks have not passed.
+        numbers = [task.number for task in call.outcome.after.tasks]
+        indices = [index for index in indices if numbers[int(index)] not in call.outcome.unproved]
+    label = LABELS[call.params["action"]] if indices else f"Not {LABELS['complete'].lower()}"
+    return _success("edit", f"{label} [{_joined(indices or call.params['indices'])}]", call.outcome.after)
 
 
 def refuse(_tool: Tool, problems: Sequence[SchemaProblem], _given: object) -> Reply:

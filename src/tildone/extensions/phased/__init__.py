@@ -97,6 +97,7 @@ class PhasedExtension(DialectExtension):
         return definition(
             tool,
             self.call,
+            lambda: self.session,
             self.dialect.refuse,
             render_call=lambda args: Text(phase_tree.write_call(args)),
             render_result=render_result,

@@ -38,6 +38,17 @@ def notes_comment(notes: Sequence[str]) -> str:
     return _comment([_pieces(note) for note in notes])
 
 
+def data_comment(data: object) -> str:
+    """Return the comment with exact data of another form."""
+    return _comment(data)
+
+
+def comment_data(line: str) -> object:
+    """Return the data in a line that is a comment; None if it has none."""
+    found = re.fullmatch(COMMENT, line)
+    return _parsed(found[2]) if found else None
+
+
 def restore_text(written: str) -> str | None:
     """Return the phase name or task text of a line; None if it is empty."""
     found = re.fullmatch(COMMENT, written)
@@ -78,7 +89,7 @@ def split_notes(lines: Iterable[str]) -> list[str]:
     return ["\n".join(note) for note in notes if note]
 
 
-def _comment(exact: str | list[str] | list[str | list[str]]) -> str:
+def _comment(exact: object) -> str:
     """A comment that its content cannot close."""
     json = codec.dump(exact).replace("--", "\\u002d\\u002d").replace("<", "\\u003c").replace(">", "\\u003e")
     return f"{OPENING} {json}-->"
@@ -103,6 +114,6 @@ def _whole(pieces: object) -> str | None:
 
 def _parsed(json: str) -> object:
     try:
-        return codec.parse(json)
+        return codec.parse_strictly(json)
     except ValueError:
         return None

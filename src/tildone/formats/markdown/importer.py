@@ -10,6 +10,7 @@ import re
 
 from tildone.formats.conversion import ImportedPlan, WarningCollector
 from tildone.formats.markdown import reader
+from tildone.formats.markdown.attributes import is_attribute, restore_attributes
 from tildone.formats.markdown.lines import (
     BOX,
     FENCE,
@@ -64,10 +65,12 @@ class _FoundTask:
         self.mark = mark
         self.text = text
         self.notes: list[str] = []
+        self.attributes: list[str] = []
 
     def lines(self) -> Iterator[str]:
         """Yield the task in tildone's own format."""
         yield f"- [{self.mark}] {single_line(self.text)}"
+        yield from (f"  {line}" for line in self.attributes)
         yield from (f"  > {single_line(line)}" if line else "  >" for line in self.notes)
 
 
@@ -105,8 +108,11 @@ class _MarkdownParser:
         phases = [(name, tasks) for _, name, tasks in self._phases if tasks]
         lines = [line for name, tasks in phases for line in _phase_lines(name, tasks)]
         parsed = reader.read("\n".join(lines))
-        if parsed.problems:
-            self._warnings.add("a task without text is not imported")
+        for problem in parsed.problems:
+            is_order = problem.reason.startswith("(after")
+            self._warnings.add(
+                "an order of tasks is not imported" if is_order else "a task without text is not imported"
+            )
         return ImportedPlan(parsed.plan, self._warnings.all())
 
     def parse_line(self, number: int, line: str) -> None:
@@ -127,9 +133,20 @@ class _MarkdownParser:
             self._begin_phase(number - 1, title)
         elif item and (self._items or indentation(line) < TAB_COLUMNS):
             self._parse_item(number, line, item[2] or "")
+        elif is_attribute(content) and (owner := self._owner(line)):
+            self._add_attribute(number, owner[0], content)
         elif content and (rule or not self._continue_task(line, wrapped)):
             self._parse_other(number, line)
         self._after_blank = not content
+
+    def _add_attribute(self, number: int, task: _FoundTask, line: str) -> None:
+        """Add a check or another attribute to a task; a warning if it has no meaning."""
+        try:
+            restore_attributes([*task.attributes, line])
+        except ValueError as problem:
+            self._warnings.add(f"an attribute of a task is not imported: {problem}", number)
+        else:
+            task.attributes.append(line)
 
     def _parse_code(self, number: int, line: str) -> None:
         """Parse a line of a code block."""

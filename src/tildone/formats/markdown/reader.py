@@ -5,10 +5,15 @@ from __future__ import annotations
 import re
 
 from tildone.core.plan import Phase, Plan, Status, Task
-from tildone.formats.markdown.exact import COMMENT, restore_notes, restore_text, split_notes
+from tildone.formats.markdown.attributes import Attributes, is_attribute, restore_attributes, with_line
+from tildone.formats.markdown.exact import COMMENT, OPENING, restore_notes, restore_text, split_notes
 from tildone.formats.whitespace import JS_WHITESPACE
-from tildone.value import value
+from tildone.typing import TYPE_CHECKING
+from tildone.value import replace, value
 from tildone.views.sanitize import printable
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 STATUSES = {status.checkbox: status for status in Status} | {
     "": Status.PENDING,
@@ -25,6 +30,7 @@ _UNIT = "[^\n\r\u2028\u2029\U00010000-\U0010ffff]"
 _LINE_END = "\r?\n"
 _HEADING = f"#{{1,6}}[{JS_WHITESPACE}]+({_ANY}+)"
 _TASK = f"[-*+][{JS_WHITESPACE}]*\\[({_UNIT}?)\\][{JS_WHITESPACE}]+({_ANY}+)"
+_OF_PLAN = ("$", "(folder", "(seconds", "(retries", "(watch", OPENING)
 _NOTE = f"[{JS_WHITESPACE}]*>[{JS_WHITESPACE}]?({_ANY}*)"
 
 
@@ -59,11 +65,12 @@ def read(text: str, unnamed: str = "") -> ParsedChecklist:
 
 
 class _ParsedTask:
-    """A task whose notes are being parsed."""
+    """A task whose notes and attributes are being parsed."""
 
     def __init__(self, text: str, status: Status) -> None:
         self._text = text
         self._status = status
+        self.attributes = _ParsedAttributes()
         self._notes: list[str] = []
         self._lines: list[str] = []
 
@@ -77,8 +84,39 @@ class _ParsedTask:
         self._lines = []
 
     def task(self) -> Task:
-        """Return the task with its notes."""
-        return Task(self._text, self._status, (*self._notes, *split_notes(self._lines)))
+        """Return the task with its notes and attributes."""
+        task = Task(self._text, self._status, (*self._notes, *split_notes(self._lines)))
+        found = self.attributes.found
+        return replace(task, check=found.check, after=found.after, touches=found.touches)
+
+
+class _ParsedAttributes:
+    """The lines of a task, or of the plan, with its attributes."""
+
+    def __init__(self) -> None:
+        self._lines: list[tuple[int, str]] = []
+        self.found = Attributes()
+
+    def add(self, number: int, line: str) -> None:
+        """Add a line and its number."""
+        self._lines.append((number, line))
+
+    def problems(self, tasks: int) -> Iterator[LineProblem]:
+        """Parse all lines; yield the problems with them. `tasks` is how many tasks there are."""
+        try:
+            self.found = restore_attributes([line for _, line in self._lines])
+        except ValueError:
+            yield from self._each_problem()
+        if any(not 0 < position <= tasks for position in self.found.after):
+            yield LineProblem(self._lines[-1][0], f"(after …) takes the numbers of tasks, 1 to {tasks}")
+
+    def _each_problem(self) -> Iterator[LineProblem]:
+        found = Attributes()
+        for number, line in self._lines:
+            try:
+                found = with_line(found, line)
+            except ValueError as problem:
+                yield LineProblem(number, str(problem))
 
 
 class _ChecklistParser:
@@ -88,6 +126,7 @@ class _ChecklistParser:
         self._phases: list[tuple[str, list[_ParsedTask]]] = []
         self._problems: list[LineProblem] = []
         self._task: _ParsedTask | None = None
+        self._attributes = _ParsedAttributes()
 
     def parse_line(self, number: int, line: str) -> None:
         """Parse one line."""
@@ -98,6 +137,8 @@ class _ChecklistParser:
         stripped = line.strip(JS_WHITESPACE)
         if not stripped:
             return
+        if self._parse_attribute(number, line, stripped):
+            return
         self._task = None
         problem = self._parse_element(stripped)
         if problem:
@@ -106,8 +147,24 @@ class _ChecklistParser:
 
     def result(self, unnamed: str) -> ParsedChecklist:
         """Return the plan and the problems."""
+        parsed = [task for _, tasks in self._phases for task in tasks]
+        for attributes in (self._attributes, *(task.attributes for task in parsed)):
+            self._problems += attributes.problems(len(parsed))
         phases = (Phase(name or unnamed, tuple(task.task() for task in tasks)) for name, tasks in self._phases)
-        return ParsedChecklist(Plan(tuple(phases)), tuple(self._problems))
+        plan = Plan(tuple(phases), check=self._attributes.found.check)
+        return ParsedChecklist(plan, tuple(sorted(self._problems, key=lambda problem: problem.line)))
+
+    def _parse_attribute(self, number: int, line: str, stripped: str) -> bool:
+        """Parse a line about the task above it or, before all others, about the plan; False if it is no such line."""
+        if not is_attribute(stripped) and not stripped.startswith(OPENING):
+            return False
+        if self._task is not None and line[:1] in JS_WHITESPACE:
+            self._task.attributes.add(number, stripped)
+            return True
+        if self._phases or not stripped.startswith(_OF_PLAN):
+            return False
+        self._attributes.add(number, stripped)
+        return True
 
     def _parse_element(self, line: str) -> str | None:
         """Parse a heading or a task; return the problem with it, if any."""

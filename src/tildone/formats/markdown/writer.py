@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+from tildone.core.guard import has_attributes
+from tildone.formats.markdown.attributes import Attributes, attribute_lines
 from tildone.formats.markdown.exact import (
     OPENING,
     note_lines,
@@ -19,9 +21,9 @@ from tildone.views.limits import bounded_plan, more_tasks
 from tildone.views.sanitize import safe_text, single_line
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
-    from tildone.core.plan import Phase, Plan
+    from tildone.core.plan import Phase, Plan, Task
 
 EMPTY = "# Todos\n"
 _SURROGATES = "[\ud800-\udfff]"
@@ -45,7 +47,11 @@ def lossless_checklist(plan: Plan, *, escaped: bool = False) -> str:
     harmless are in comments too, for a reader that may be a model or a terminal.
     """
     is_literal = _is_safe if escaped else _is_literal
-    return _joined([_lossless_lines(phase, is_literal, first=not index) for index, phase in enumerate(plan.phases)])
+    positions = {task.number: position for position, task in enumerate(plan.tasks, 1) if task.number}
+    blocks = [_lossless_lines(phase, is_literal, positions, first=not index) for index, phase in enumerate(plan.phases)]
+    if plan.check is None:
+        return _joined(blocks)
+    return _joined([attribute_lines(Attributes(plan.check), is_literal), *blocks])
 
 
 def _joined(blocks: list[list[str]]) -> str:
@@ -60,13 +66,22 @@ def _portable_lines(phase: Phase) -> list[str]:
     return lines
 
 
-def _lossless_lines(phase: Phase, is_literal: Callable[[str], bool], *, first: bool) -> list[str]:
+def _lossless_lines(
+    phase: Phase, is_literal: Callable[[str], bool], positions: Mapping[int, int], *, first: bool
+) -> list[str]:
     flat = first and not phase.name and phase.tasks
     lines = [] if flat else [f"# {_exact_text(phase.name, is_literal)}"]
     for task in phase.tasks:
         lines.append(f"- [{task.status.checkbox}] {_exact_text(task.text, is_literal)}")
+        if has_attributes(task):
+            lines += [f"  {line}" for line in attribute_lines(_attributes(task, positions), is_literal)]
         lines += _quoted(_exact_notes(task.notes, is_literal))
     return lines
+
+
+def _attributes(task: Task, positions: Mapping[int, int]) -> Attributes:
+    after = tuple(positions[other] for other in task.after if other in positions) if task.number else task.after
+    return Attributes(task.check, after, task.touches)
 
 
 def _exact_text(text: str, is_literal: Callable[[str], bool]) -> str:

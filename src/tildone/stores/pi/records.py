@@ -10,19 +10,19 @@ from __future__ import annotations
 import os
 
 from tildone.errors import StoreError, UnknownNeed
-from tildone.files.atomic import replace_file
-from tildone.files.durable import set_mtime, store_error
+from tildone.files.durable import set_mtime
 from tildone.files.lock import FolderLock
-from tildone.files.private import PRIVATE_FILE
 from tildone.log.density import counts_of
 from tildone.log.json_scanner import dump, parse
 from tildone.log.kept import KeptSummary
 from tildone.log.needs import answered, decode_needs, encode_need, open_needs, without_old
 from tildone.log.presence import decode_presences, encode_presence, with_presence
+from tildone.stores.pi.claims import forget_claims
+from tildone.stores.pi.small_files import read_lines, write_lines
 from tildone.typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping
     from threading import Condition
 
     from tildone.log.events import Event
@@ -58,7 +58,7 @@ class JsonlRecords:
 
     def presences(self) -> list[Presence]:
         """Return the presences of all agents."""
-        return decode_presences(_lines(self._folder.path, PRESENCES))
+        return decode_presences(read_lines(self._folder.path, PRESENCES))
 
     def ask(self, need: Need) -> None:
         """Add an open question, unless there is one with its id."""
@@ -131,7 +131,7 @@ class JsonlRecords:
 
 def read_needs(folder: str) -> list[Need]:
     """Return the questions of a folder, open and answered."""
-    return decode_needs(_lines(folder, NEEDS))
+    return decode_needs(read_lines(folder, NEEDS))
 
 
 def forget_session(folder: str, session: str) -> None:
@@ -140,19 +140,20 @@ def forget_session(folder: str, session: str) -> None:
     Raises:
         StoreError: a file cannot be written.
     """
-    presences = decode_presences(_lines(folder, PRESENCES))
+    presences = decode_presences(read_lines(folder, PRESENCES))
     if any(each.session == session for each in presences):
         _write_presences(folder, [each for each in presences if each.session != session])
     needs = read_needs(folder)
     if any(need.session == session for need in needs):
         _write_needs(folder, [need for need in needs if need.session != session])
+    forget_claims(folder, session)
     summaries = dict(_summaries(folder))
     if summaries.pop(session, None):
         _write_summaries(folder, summaries)
 
 
 def _summaries(folder: str) -> Iterator[tuple[str, KeptSummary]]:
-    for line in _lines(folder, SUMMARIES):
+    for line in read_lines(folder, SUMMARIES):
         try:
             match parse(line):
                 case [str(session), str() | None as head, str(text)]:
@@ -162,29 +163,12 @@ def _summaries(folder: str) -> Iterator[tuple[str, KeptSummary]]:
 
 
 def _write_presences(folder: str, presences: Iterable[Presence]) -> None:
-    _write(folder, PRESENCES, [encode_presence(each) for each in presences])
+    write_lines(folder, PRESENCES, [encode_presence(each) for each in presences])
 
 
 def _write_needs(folder: str, needs: Iterable[Need]) -> None:
-    _write(folder, NEEDS, [encode_need(each) for each in needs])
+    write_lines(folder, NEEDS, [encode_need(each) for each in needs])
 
 
 def _write_summaries(folder: str, summaries: Mapping[str, KeptSummary]) -> None:
-    _write(folder, SUMMARIES, [dump([session, each.head, each.text]) for session, each in summaries.items()])
-
-
-def _lines(folder: str, name: str) -> list[str]:
-    """Return the lines of a file; none if there is no such file, or if it cannot be read."""
-    try:
-        with open(os.path.join(folder, name), encoding="ascii") as file:
-            return file.read().splitlines()
-    except (OSError, ValueError):
-        return []
-
-
-def _write(folder: str, name: str, lines: Sequence[str]) -> None:
-    path = os.path.join(folder, name)
-    try:
-        replace_file(path, "".join(f"{line}\n" for line in lines).encode(), mode=PRIVATE_FILE, durable=False)
-    except OSError as error:
-        raise store_error(path, error) from error
+    write_lines(folder, SUMMARIES, [dump([session, each.head, each.text]) for session, each in summaries.items()])

@@ -28,7 +28,7 @@ def read_seen(folder: str, session: str) -> dict[str, str]:
     """Return the heads that readers have seen, by reader; empty if there is no file or it is of another session."""
     try:
         with open(seen_path(folder, session), encoding="ascii") as file:
-            record = codec.parse(file.read())
+            record = codec.parse_strictly(file.read())
         is_own = record["session"] == session
         return {str(reader): str(head) for reader, head in record["seen"].items()} if is_own else {}
     except (OSError, ValueError, TypeError, KeyError, AttributeError):

@@ -152,7 +152,7 @@ def parse_line(text: bytes) -> Entry | None:
     if not text.strip():
         return None
     try:
-        record = codec.parse(text.decode("utf-8", "replace"))
+        record = codec.parse_strictly(text.decode("utf-8", "replace"))
     except ValueError:
         return None
     return record if isinstance(record, dict) and isinstance(record.get("type"), str) else None

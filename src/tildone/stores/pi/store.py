@@ -26,6 +26,7 @@ from tildone.files import durable
 from tildone.files.lock import FolderLock
 from tildone.log.tree import SessionChange, SessionHead, SessionInfo
 from tildone.stores.base import TIMEOUT_SECONDS
+from tildone.stores.pi.claims import JsonlClaims
 from tildone.stores.pi.drafts import Draft, import_draft, unknown_events
 from tildone.stores.pi.folder import Folder
 from tildone.stores.pi.histories import Histories
@@ -50,7 +51,7 @@ if TYPE_CHECKING:
 _MAX_BATCH_EVENTS = 64
 
 
-class JsonlStore(JsonlRecords):
+class JsonlStore(JsonlClaims, JsonlRecords):
     """A store in a folder of session files. Acknowledged changes are on disk.
 
     `recover` returns the plan in an entry of another program. Entries of other programs are never changed.
@@ -104,6 +105,10 @@ class JsonlStore(JsonlRecords):
         Raises:
             HeadMoved: `event.parent` is no longer the head.
         """
+        self.append_if(session, event, seen_by, lambda: None)
+
+    def append_if(self, session: str, event: Event, seen_by: str, check: Callable[[], None]) -> None:
+        """Append an event unless `check`, which is called under the folder's lock, raises an error."""
 
         def add(history: History | None, lock: FolderLock) -> None:
             draft = Draft(history)
@@ -111,6 +116,7 @@ class JsonlStore(JsonlRecords):
                 raise HeadMoved(session)
             if draft.has(event.id):
                 raise StoreError(f"{session!r} has an event {event.id!r} already")
+            check()
             draft.add(event)
             self._folder.write(session, history, draft, lock.next_mtime(self._clock()))
             if seen_by:
@@ -277,20 +283,16 @@ class JsonlStore(JsonlRecords):
             at = history.find(head)
             return [] if at is None else history.newest_first(at, limit)
 
-        events = self._read(session, newest_first)
-        if not events:
-            raise UnknownEvent(head)
-        return events
+        if events := self._read(session, newest_first):
+            return events
+        raise UnknownEvent(head)
 
     def _ancestors(self, session: str, newest: list[Event]) -> Iterator[Event]:
         limit = 1
-        while True:
-            yield from newest
-            parent = newest[-1].parent
-            if parent is None:
-                return
+        yield from newest
+        while (parent := newest[-1].parent) is not None:
             limit = min(2 * limit, _MAX_BATCH_EVENTS)
-            newest = self._path(session, parent, limit)
+            yield from (newest := self._path(session, parent, limit))
 
     def _in_order(self, session: str, names: list[str]) -> Iterator[Event]:
         for start in range(0, len(names), _MAX_BATCH_EVENTS):

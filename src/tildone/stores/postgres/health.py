@@ -132,7 +132,7 @@ def _session_errors(rows: Rows, session: StoredSession) -> Iterator[str]:
 def _redo_keys(text: str) -> set[str] | None:
     """Return the keys of the events in a redo list; None if it cannot be decoded."""
     try:
-        redo = codec.parse(text)
+        redo = codec.parse_strictly(text)
     except ValueError:
         return None
     is_valid = isinstance(redo, list) and all(isinstance(event, str) for event in redo)

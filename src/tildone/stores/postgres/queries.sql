@@ -257,3 +257,30 @@ SELECT div((e.at - %(begin)s)::numeric * %(buckets)s, (%(end)s - %(begin)s)::num
 FROM tildone.events e JOIN tildone.sessions s ON e.session = s.id
 WHERE s.name = %(session)s AND e.at >= %(begin)s AND e.at < %(end)s
 GROUP BY bucket
+
+-- name: append_fenced
+SELECT verdict, now, claims FROM tildone.append_fenced(
+    %(session)s, %(long_name)s, %(id)s, %(parent)s, %(at)s, %(snapshot)s, %(body)s, %(reader)s, %(seen)s,
+    %(agent)s, %(holder)s, %(lease)s, %(changes)s::integer[], %(starts)s::integer[], %(active)s::integer[],
+    %(beside)s::integer[]
+)
+
+-- name: claim
+SELECT task, epoch, until, holder, before, now
+FROM tildone.claim(%(session)s, %(task)s, %(agent)s, %(holder)s, %(lease)s)
+
+-- name: renew
+SELECT task, epoch, until, holder, before, now FROM tildone.renew_claims(%(session)s, %(agent)s, %(lease)s)
+
+-- name: release
+SELECT tildone.release_claims(%(session)s, %(agent)s, %(tasks)s::integer[])
+
+-- name: lapse
+UPDATE tildone.claims SET until = 0 WHERE session = %(session)s AND agent = %(agent)s AND until > 0
+
+-- name: claims
+SELECT task, epoch, until, holder, before, floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint
+FROM (
+    SELECT DISTINCT ON (task) * FROM tildone.claims WHERE session = %(session)s ORDER BY task, epoch DESC
+) AS newest
+WHERE until >= 0 ORDER BY task

@@ -25,6 +25,7 @@ from tildone.log import codec
 from tildone.log.tree import SessionHead, SessionInfo
 from tildone.stores.base import TIMEOUT_SECONDS
 from tildone.stores.postgres.address import address_of
+from tildone.stores.postgres.claims import PostgresClaims
 from tildone.stores.postgres.connections import ConnectionPool
 from tildone.stores.postgres.feed import changed_sessions, newest_revision
 from tildone.stores.postgres.health import findings
@@ -58,7 +59,7 @@ BATCH_BYTES = 1_000_000
 """A query returns no more events once it has this many bytes."""
 
 
-class PostgresStore(PostgresRecords):
+class PostgresStore(PostgresClaims, PostgresRecords):
     """A store in a database, named by a URL. Acknowledged changes are on the server's disk.
 
     It is thread-safe; after a fork, a process must open its own. Operations wait up to `timeout` seconds for a server
@@ -83,7 +84,7 @@ class PostgresStore(PostgresRecords):
     def session_head(self, session: str) -> SessionHead:
         """Return the head of the session and its redo list."""
         for head, redo, body in self._rows("session_head", session=key(session)):
-            events = () if redo == "[]" else tuple(codec.parse(redo))
+            events = () if redo == "[]" else tuple(codec.parse_strictly(redo))
             return SessionHead(None if head is None else event_id(head, body), events)
         return SessionHead()
 

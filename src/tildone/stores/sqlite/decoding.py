@@ -50,7 +50,7 @@ def session_head_in(row: tuple[Any, ...], session: str, path: str) -> SessionHea
 def redo_in(redo: str) -> tuple[str, ...] | None:
     """Return the redo list of a session; None if it cannot be decoded."""
     try:
-        events = codec.parse(redo)
+        events = codec.parse_strictly(redo)
     except ValueError:
         return None
     return tuple(events) if isinstance(events, list) and all(isinstance(each, str) for each in events) else None

@@ -34,6 +34,7 @@ DELETE_SESSION = (
     "DELETE FROM seen WHERE session = ?",
     "DELETE FROM presence WHERE session = ?",
     "DELETE FROM needs WHERE session = ?",
+    "DELETE FROM claims WHERE session = ?",
     "DELETE FROM summaries WHERE session = ?",
     "DELETE FROM sessions WHERE name = ?",
 )
@@ -83,6 +84,22 @@ DELETE FROM needs WHERE id IN
     (SELECT id FROM needs WHERE answered_at = 0 ORDER BY since DESC, id DESC LIMIT -1 OFFSET ?)
 """
 
+CLAIMS = """
+SELECT task, epoch, until, holder, before FROM claims AS claim WHERE session = ? AND until >= 0
+    AND epoch = (SELECT max(epoch) FROM claims WHERE session = claim.session AND task = claim.task)
+"""
+HAS_CLAIMS = "SELECT 1 FROM claims WHERE session = ? AND agent = ? AND until >= 0 LIMIT 1"
+CLAIMS_OF = """
+SELECT task, epoch, until, holder, before FROM claims WHERE session = :session AND task IN (
+    SELECT value FROM json_each(:tasks)
+    UNION SELECT task FROM claims WHERE session = :session AND agent = :agent AND until >= 0
+)
+"""
+SET_CLAIM = """
+INSERT OR REPLACE INTO claims (session, task, epoch, agent, until, holder, before) VALUES (?, ?, ?, ?, ?, ?, ?)
+"""
+DELETE_CLAIM = "DELETE FROM claims WHERE session = ? AND task = ? AND epoch = ?"
+
 SUMMARIES = "SELECT session, head, body FROM summaries"
 KEEP_SUMMARY = """
 INSERT INTO summaries (head, body, session) SELECT ?1, ?2, name FROM sessions WHERE name = ?3
@@ -127,5 +144,9 @@ CREATE TEMP VIEW sessions AS SELECT *, quote(name) || quote(head) || ahead AS he
 CREATE TEMP VIEW presence AS SELECT NULL AS body WHERE 0;
 CREATE TEMP VIEW needs AS SELECT NULL AS id, NULL AS answered_at, NULL AS body WHERE 0;
 CREATE TEMP VIEW summaries AS SELECT NULL AS session, NULL AS head, NULL AS body WHERE 0
+""",
+    6: """
+CREATE TEMP VIEW claims AS
+    SELECT NULL AS session, 0 AS task, 0 AS epoch, 0 AS until, NULL AS agent, '' AS holder, '' AS before WHERE 0
 """,
 }

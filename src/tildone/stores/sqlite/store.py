@@ -4,7 +4,7 @@ Theory of operation. Concurrency is optimistic: an event names its parent, and a
 the session's head. Append is a single INSERT. A BEFORE trigger compares the parent with the head and aborts if they
 differ; an AFTER trigger moves the head, so no writer of any program can bypass the check. A single statement
 takes the write lock before it reads, as BEGIN IMMEDIATE would, so nothing happens between check and move. Changes of
-several statements run in such a transaction.
+several statements run in such a transaction, as appends with a fence do (`tildone.stores.sqlite.claims`).
 
 Readers never wait for writers: the file is in WAL mode. An event is immutable, so a history may be read row by row
 without a transaction, while the head moves on. Every event has a CRC, which detects changed bytes.
@@ -13,20 +13,20 @@ without a transaction, while the head moves on. Every event has a CRC, which det
 from __future__ import annotations
 
 import os
-from binascii import crc32
 
 import apsw
 
-from tildone.errors import HeadMoved, StoreError, UnknownEvent
+from tildone.errors import HeadMoved, UnknownEvent
 from tildone.log import codec
 from tildone.log.tree import SessionHead
 from tildone.stores.base import TIMEOUT_SECONDS
 from tildone.stores.sqlite import queries
+from tildone.stores.sqlite.claims import SqliteClaims, insert_event
 from tildone.stores.sqlite.decoding import change_in, event_in, info_in, session_head_in
 from tildone.stores.sqlite.failures import damaged
 from tildone.stores.sqlite.file import SqliteFile
 from tildone.stores.sqlite.records import SqliteRecords
-from tildone.stores.sqlite.schema import HEAD_MOVED, Transaction, from_sql, to_sql
+from tildone.stores.sqlite.schema import Transaction, from_sql, to_sql
 from tildone.typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ BATCH_CHARACTERS = 100_000
 """About how many characters of events are read at once; a single event may be longer."""
 
 
-class SqliteStore(SqliteRecords):
+class SqliteStore(SqliteClaims, SqliteRecords):
     """A store in a SQLite file. Acknowledged changes are on disk. After a fork, a process must open its own.
 
     Raises:
@@ -100,19 +100,9 @@ class SqliteStore(SqliteRecords):
         Raises:
             HeadMoved: `event.parent` is no longer the head.
         """
-        body = codec.encode(event)
-        row = (to_sql(session), to_sql(event.id), to_sql(event.parent), event.at, body, crc32(body.encode()))
         with self._file as connection:
             self._file.record_stamp_once()
-            try:
-                if seen_by:
-                    connection.execute(queries.APPEND_SEEN, (*row, to_sql(seen_by)))
-                else:
-                    connection.execute(queries.APPEND, row)
-            except apsw.ConstraintError as error:
-                if str(error) == HEAD_MOVED:
-                    raise HeadMoved(session) from error
-                raise StoreError(f"{session!r} has an event {event.id!r} already") from error
+            insert_event(connection, session, event, seen_by)
             self._file.notify()
 
     def move_head(self, session: str, to: SessionHead, *, expected: str | None) -> None:

@@ -138,6 +138,7 @@ class RunApp(KeyActions):
         self.now, self._trouble = message.now, ""
         self.draw_plan()
         self.draw()
+        self.look_at_checks()
 
     @on(PlanLost)
     def on_plan_lost(self, message: PlanLost) -> None:
@@ -197,7 +198,7 @@ class RunApp(KeyActions):
         self.draw_soon()
 
     def _may_take_keys(self) -> bool:
-        if not self.app_focus:
+        if not self.app_focus or self.need_panel.display:
             return False
         return not self.composer.text and monotonic() - self._last_key >= QUIET_SECONDS and len(self.screen_stack) == 1
 

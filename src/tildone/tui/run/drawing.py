@@ -105,7 +105,7 @@ class Drawing(Running):
     def draw_plan(self) -> None:
         """Draw the plan."""
         plan, times = self.plan, dict(self.now.times)
-        options, title = self._plan_options, self.run_title
+        options, title = self.with_checks(self._plan_options), self.run_title
 
         def rows_for(columns: int) -> list[ListRow]:
             return plan_rows(plan, times, options, time_now(), columns) or [

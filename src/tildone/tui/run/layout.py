@@ -12,7 +12,7 @@ from textual.geometry import Size
 from textual.widget import Widget
 
 from tildone.kit.theme import Role, Span
-from tildone.tui.actions import Actions
+from tildone.tui.check_actions import CheckActions
 from tildone.tui.editing import Editor
 from tildone.tui.palette import PALETTES, Palette
 from tildone.tui.plan_rows import PlanOptions
@@ -28,7 +28,7 @@ TINY_COLUMNS, TINY_ROWS = 40, 10
 NO_FOOTER_ROWS, NO_STATUS_ROWS, NO_RULE_ROWS = 16, 13, 10
 
 
-class Layout(Actions):
+class Layout(CheckActions):
     """The widgets. `may_take_keys` returns whether a question may take the keys by itself."""
 
     CSS = """
@@ -80,7 +80,8 @@ class Layout(Actions):
                 yield from (self.transcript_view, self.panel)
             with plan:
                 yield from (texts["plan-title"], self._plan_list, texts["facts"])
-        yield from (texts["message"], self.prompt, self.question, texts["widgets"], self.completion_list, texts["rule"])
+        yield from (texts["message"], self.need_panel, self.prompt, self.question)
+        yield from (texts["widgets"], self.completion_list, texts["rule"])
         with self._composer_row:
             yield from (self._sign, self.composer)
         yield from (texts["status"], texts["footer"])

@@ -19,7 +19,7 @@ from tildone.session import Session
 from tildone.value import replace
 from tildone.web.api.visit import Visit
 from tildone.web.data import Data, plan_data
-from tildone.web.editing.applying import Applied, Clashed, Faulty, apply_ops
+from tildone.web.editing.applying import Applied, CheckRunning, Clashed, Faulty, apply_ops
 from tildone.web.editing.ops import BadOps
 from tildone.web.editing.reverting import plan_without
 from tildone.web.http.answers import ApiAnswer, Problem
@@ -37,16 +37,19 @@ class HeadDiffers(Exception):
 
 def ops(visit: Visit) -> ApiAnswer:
     """Apply ops to a plan."""
-    session = _session(visit)
+    session = session_of(visit)
     try:
-        result = apply_ops(session, visit.seen_head, visit.body.get("ops"))
+        result = apply_ops(session, visit.seen_head, visit.body.get("ops"), visit.board.checks)
     except BadOps as error:
         raise Problem(400, str(error)) from error
     except UnknownEvent as error:
         raise Problem(409, "The plan that you saw is gone.", "Load the page again.") from error
+    except CheckRunning as error:
+        raise Problem(409, "Its check is running already.", "Wait for its result.") from error
     match result:
-        case Applied(head, plan, event, rebased):
-            return ApiAnswer({"head": head, "plan": plan_data(plan), "event": event, "rebased": rebased})
+        case Applied(head, plan, event, rebased, unproved):
+            done = {"head": head, "plan": plan_data(plan), "event": event, "rebased": rebased}
+            return ApiAnswer(done | {"unproved": list(unproved)})
         case Clashed(head, plan, clashes):
             words = "Somebody else changed the same task."
             raise Problem(409, words, head=head, plan=plan_data(plan), clash=list(clashes))
@@ -56,7 +59,7 @@ def ops(visit: Visit) -> ApiAnswer:
 
 def undo(visit: Visit) -> ApiAnswer:
     """Take back a change: the one that is named, else the newest one that the person saw."""
-    session = _session(visit)
+    session = session_of(visit)
     wanted = visit.text("event", required=False) or _newest_change(session, visit.seen_head).id
     recent = list(islice(session.store.history(session.name), MAX_EVENTS_BACK))
     found = next((event for event in recent if event.id == wanted), None)
@@ -73,14 +76,14 @@ def undo(visit: Visit) -> ApiAnswer:
 
 def redo(visit: Visit) -> ApiAnswer:
     """Redo the change that was undone last."""
-    session = _session(visit)
+    session = session_of(visit)
     _check_head(session, visit.seen_head)
     return _moved_answer(session, _difference(session.redo()))
 
 
 def restore(visit: Visit) -> ApiAnswer:
     """Move to the plan of an event. `left` is the event to restore in order to return."""
-    session, seen = _session(visit), visit.seen_head
+    session, seen = session_of(visit), visit.seen_head
     target = visit.text("event", required=False) or None
 
     def choose(current: SessionHead) -> SessionHead:
@@ -101,7 +104,7 @@ def steer(visit: Visit) -> ApiAnswer:
     directive = known.get(visit.text("course"))
     if directive is None:
         raise Problem(400, "course has to be pause, stop or go.")
-    session = _session(visit)
+    session = session_of(visit)
     if directive is Directive.GO and (agent := agent_here(visit.board.settings)):
         raise Problem(403, f"Only a person can resume an agent: this board was started in the shell of {agent}.")
     session.set_directive(directive)
@@ -126,7 +129,8 @@ def answer(visit: Visit) -> ApiAnswer:
     return ApiAnswer({"id": found.id, "answer": found.answer, "by": found.answered_by, "at": found.answered_at})
 
 
-def _session(visit: Visit) -> Session:
+def session_of(visit: Visit) -> Session:
+    """Return the session of a request, whose changes are by the person who sent it."""
     return visit.board.session(visit.board.row(visit.key).name, visit.visitor.name)
 
 

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import islice
 
-from tildone.core.plan import Plan
-from tildone.core.reduce import Step
+from tildone.core.check import Proof, Result
+from tildone.core.plan import Plan, Status
+from tildone.core.query import has_checks
+from tildone.core.reduce import Outcome, Step
 from tildone.core.rules import Focus, Rules
 from tildone.errors import UnknownEvent
 from tildone.log.events import Event, PlanChanged
 from tildone.log.state import latest_state
+from tildone.overview.checks import SessionChecks
 from tildone.session import Session
 from tildone.value import replace, value
 from tildone.views.faults import describe_fault
-from tildone.web.data import Data
-from tildone.web.editing.ops import AppendTasks, BoardOp, InsertTasks, parse_ops
+from tildone.web.data import Data, proof_data
+from tildone.web.editing.ops import AppendTasks, BoardOp, InsertTasks, MarkTasks, parse_ops
 from tildone.web.editing.rebase import TEXT, Clash, Rebase
 
 MAX_EVENTS_SEARCHED = 500
@@ -24,12 +27,20 @@ MAX_EVENTS_SEARCHED = 500
 
 @value
 class Applied:
-    """The change was made. `event` records it, None if nothing changed; `rebased` means that the plan had changed."""
+    """The change was made. `event` records it, None if nothing changed; `rebased` means that the plan had changed.
+
+    `unproved` are the results, as data, of the checks of tasks that were not completed because they did not pass.
+    """
 
     head: str | None
     plan: Plan
     event: str | None
     rebased: bool
+    unproved: tuple[Data, ...] = ()
+
+
+class CheckRunning(Exception):
+    """The check of one of the tasks is being run already."""
 
 
 @value
@@ -48,12 +59,16 @@ class Faulty:
     faults: tuple[str, ...]
 
 
-def apply_ops(session: Session, seen: str, given: object) -> Applied | Clashed | Faulty:
+def apply_ops(session: Session, seen: str, given: object, checks: SessionChecks) -> Applied | Clashed | Faulty:
     """Apply the ops of a request to the newest plan. `seen` is the head that the person saw; empty before any event.
+
+    The checks of tasks that are completed are run first, which may take minutes.
 
     Raises:
         UnknownEvent: there is no such event.
         BadOps: the ops are not as documented.
+        CheckRunning: the check of one of the tasks is being run already.
+        Refused: a check cannot be run here, or is not approved.
     """
     base = plan_seen(session, seen)
     ops = parse_ops(given, len(base.tasks))
@@ -67,13 +82,37 @@ def apply_ops(session: Session, seen: str, given: object) -> Applied | Clashed |
         current, clashes = plan, rebase.clashes
         return () if clashes else found
 
-    outcome = session.change(steps, rules=rules_for(ops, session.dialect.rules))
+    def change() -> Outcome:
+        return session.change(steps, rules=rules_for(ops, session.dialect.rules))
+
+    outcome, proofs = _completed(session, checks, _completing(ops, base), change)
     head = session.last_state.head
     if clashes:
         return Clashed(head, current, tuple(clash_data(session, seen, current, clash) for clash in clashes))
     if outcome.faults:
         return Faulty(tuple(map(describe_fault, outcome.faults)))
-    return Applied(head, outcome.after, head if outcome.changed else None, current != base)
+    unproved = tuple(proof_data(number, proof) for number, proof in proofs.items() if proof.result is not Result.PASSED)
+    return Applied(head, outcome.after, head if outcome.changed else None, current != base, unproved)
+
+
+def _completing(ops: Sequence[BoardOp], base: Plan) -> list[int]:
+    """Return the numbers of the open tasks that the ops complete."""
+    marks = (op for op in ops if isinstance(op, MarkTasks) and op.status is Status.COMPLETED)
+    tasks = base.tasks
+    return [tasks[at].number for op in marks for at in op.at if tasks[at].status.is_open]
+
+
+def _completed(
+    session: Session, checks: SessionChecks, numbers: Sequence[int], change: Callable[[], Outcome]
+) -> tuple[Outcome, Mapping[int, Proof]]:
+    if not numbers or not has_checks(session.plan):
+        return change(), {}
+    if not checks.begin(session.name, numbers):
+        raise CheckRunning
+    try:
+        return checks.complete(session, numbers, change)
+    finally:
+        checks.end(session.name, numbers)
 
 
 def plan_seen(session: Session, seen: str) -> Plan:

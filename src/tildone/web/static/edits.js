@@ -6,10 +6,11 @@ import { resolve } from "./conflict.js";
 import { toast } from "./toast.js";
 import { differences } from "./past.js";
 import { STATUS } from "./task.js";
+import { checkActs, tellUnproved } from "./checks.js";
 
 const DONE = { completed: "Done", in_progress: "Started", pending: "Reopened", abandoned: "Dropped", blocked: "Blocked" };
 
-export function edits({ key, model, redraw, letters, accept }) {
+export function edits({ key, model, redraw, letters, accept, look }) {
   const pending = new Map();
   let left = null;
   const head = () => model.session.head;
@@ -24,6 +25,7 @@ export function edits({ key, model, redraw, letters, accept }) {
       const answer = await write(`/api/s/${key}/ops`, { ops }, { head: seen });
       if (task) pending.delete(task.number);
       await taken(answer);
+      if (answer.unproved?.length) { tellUnproved(task || { text: "the plan" }, answer.unproved); return false; }
       const moved = answer.rebased ? " The plan had moved on; your change still fitted." : "";
       if (said) toast(`${said}${moved}`, { action: "Undo", act: () => self.undo(answer.event) });
       return true;
@@ -62,11 +64,16 @@ export function edits({ key, model, redraw, letters, accept }) {
   const at = (task) => [position(task)];
   const position = (task) => model.session.plan.phases.flatMap((phase) => phase.tasks).findIndex((each) => each.number === task.number);
 
+  const checks = checkActs({ key, pending, redraw, taken, fault, send, look, facts: () => model.checks, undo: (event) => self.undo(event) });
+
   self.act = {
     head,
     fault,
     letters,
-    mark: (task, status) => task.status === status || send([{ op: "mark", at: at(task), status }], { task, shown: { status }, said: `${DONE[status]}: ${short(task.text)}` }),
+    mark: (task, status) => task.status === status || (status === "completed" && task.check ? checks.complete(task, at(task), `Done: ${short(task.text)}`) : send([{ op: "mark", at: at(task), status }], { task, shown: { status }, said: `${DONE[status]}: ${short(task.text)}` })),
+    check: (task) => checks.check(task),
+    approve: (task) => checks.approve(task),
+    verify: (task) => checks.verify(task),
     async reword(task, draft) {
       const drop = () => self.drafts.drop(task.number);
       // The draft says what the person saw, which may be older than what is here.

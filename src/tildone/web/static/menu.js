@@ -4,7 +4,7 @@ import { el } from "./el.js";
 export function menu(anchor, items) {
   const box = el("div", { class: "menu", role: "menu", popover: "auto" });
   const act = (item) => { box.hidePopover(); anchor.isConnected && anchor.focus({ preventScroll: true }); item.act(); };
-  for (const item of items.filter((each) => each !== false))
+  for (const item of items.filter((each) => each === null || each))
     box.append(item ? el("button", { type: "button", role: "menuitem", tabindex: -1, on: { click: () => act(item) } }, item.label, item.key && el("kbd", { "aria-hidden": "true" }, item.key)) : el("hr"));
   const choices = [...box.querySelectorAll("button")];
   box.addEventListener("keydown", (event) => {

@@ -6,12 +6,13 @@ import { el, fill, brief, icon, harmless } from "./el.js";
 import { lane } from "./lanes.js";
 import { tell } from "./toast.js";
 import { cells } from "./task.js";
+import { checkOf, checkLine } from "./checks.js";
 
 const RESTING_MS = 1500;
 const MOST_ROWS = 150;
 
 export class PlanView {
-  // act: {mark, reword, note, block, remove, move, add}; drafts: {get, put, drop} by task number.
+  // act: {mark, reword, note, block, remove, move, add, check, approve, verify}; drafts: {get, put, drop} by task number.
   constructor({ act, drafts, readonly }) {
     Object.assign(this, { act, drafts, readonly, rows: new Map(), folded: new Set(), model: null, editing: null, dragging: null, moved: 0, current: 0, shown: new Map() });
     this.list = el("div", { class: "phases" });
@@ -19,7 +20,7 @@ export class PlanView {
     this.adding = this.addForm();
   }
 
-  // model: {phases: [{name, tasks}], lanes, scale, past, pending, until}; own: the person's own change, drawn at once.
+  // model: {phases: [{name, tasks}], lanes, used, scale, past, pending, until, check, checks}; own: the person's own change, drawn at once.
   set(model, own = false) {
     this.model = model;
     const held = this.editing !== null || this.dragging || (!own && Date.now() - this.moved < RESTING_MS);
@@ -50,6 +51,8 @@ export class PlanView {
     const last = sections[this.addTo ?? sections.length - 1] || sections[sections.length - 1];
     if (last && this.canAdd() && this.tasks().length) last.append(this.adding);
     same(this.list, this.tasks().length ? sections : [el("section", { class: "phase" }, el("p", { class: "none dim" }, "No tasks yet. Add one, or wait for the agent to."), this.canAdd() && this.adding)]);
+    const own = checkOf(0, this.model, this.model.checks);
+    if (own) this.list.append(el("section", { class: "plan-check", "aria-label": "Check of the plan" }, checkLine(this.model.check, own)));
     this.tabStop();
     // A row that was moved in the document has lost the focus.
     const again = row?.isConnected ? row.querySelector(`[data-part="${part}"]`) : focus;
@@ -88,7 +91,7 @@ export class PlanView {
     }
     row.task = task;
     row.phase = phase;
-    const { scale, lanes, until, past, pending } = this.model;
+    const { scale, lanes, used, until, past, pending } = this.model;
     const waits = pending && pending.get(task.number);
     const stretches = lanes && lanes[task.number];
     const draft = this.drafts.get(task.number);
@@ -100,13 +103,14 @@ export class PlanView {
       fill(row.lane, scale && lane(stretches, scale, until ?? null));
     }
     // What a person has selected in a row stays, unless the row itself changes.
-    const print = JSON.stringify([task, waits, past && past.get(task.number), Boolean(past), draft && draft.text]);
+    const check = checkOf(task.number, task, past ? null : this.model.checks, waits);
+    const print = JSON.stringify([task, check, used && used[task.number], waits, past && past.get(task.number), Boolean(past), draft && draft.text]);
     if (row.print === print) return row;
     row.print = print;
     const shown = { ...task, ...waits };
     const within = li.contains(document.activeElement) ? document.activeElement.dataset.part : null;
     li.className = `task ${shown.status}${waits ? " pending-op" : ""}${past && past.get(task.number) === "added since" ? " later" : ""}`;
-    fill(li, cells(this, shown, row, { waits, draft, since: past && past.get(task.number) }), row.lane);
+    fill(li, cells(this, shown, row, { waits, draft, since: past && past.get(task.number), check }), row.lane);
     if (within) li.querySelector(`[data-part="${within}"]`)?.focus({ preventScroll: true });
     else if (this.current === task.number) this.tabStop();
     return row;
@@ -210,6 +214,8 @@ export class PlanView {
     else if (event.key === "x") this.act.mark(row.task, "abandoned");
     else if (event.key === "e") this.edit(row.task.number);
     else if (event.key === "m") this.act.note(row.task);
+    else if (event.key === "c") this.act.check(row.task);
+    else if (event.key === "v") this.act.verify(row.task);
     else return;
     event.preventDefault();
     event.stopPropagation();

@@ -15,6 +15,7 @@ import { tell } from "./toast.js";
 import { compareWith, sinceWords } from "./past.js";
 import { drawNow, estimateLine } from "./now.js";
 import { points } from "./points.js";
+import { followChecks } from "./checks.js";
 
 export function sessionPage({ main, key, query, go, watch, readonly, letters }) {
   const node = (tag, cls, props) => el(tag, { class: cls, ...props });
@@ -32,7 +33,8 @@ export function sessionPage({ main, key, query, go, watch, readonly, letters }) 
   const model = { session: null, known: new Map(), rows: [], points: [], scale: null, view: [0, 1], index: null, past: null, frozen: null };
   let failed = false;
 
-  const work = edits({ key, model, redraw: (own) => draw(own), readonly, letters, accept });
+  const checks = followChecks({ key, model, changed: () => draw() });
+  const work = edits({ key, model, redraw: (own) => draw(own), readonly, letters, accept, look: checks.look });
   const plan = new PlanView({ act: work.act, drafts: work.drafts, readonly });
   work.plan = plan;
   const scrub = new Scrub({ move, zoom });
@@ -70,6 +72,7 @@ export function sessionPage({ main, key, query, go, watch, readonly, letters }) 
     if (got.history) learn(got.history.rows, got.history.rows.at(-1));
     if (before && before.closed !== undefined && got.closed > before.closed) tell(`${plural(got.closed - before.closed, "task")} done, ${got.total - got.closed} left`);
     draw(own);
+    if (!before || before.head !== model.session.head) checks.look();
   }
 
   // All events that are known, as the branch that ends with `last`: newer ones come by themselves, older ones on demand.
@@ -119,7 +122,7 @@ export function sessionPage({ main, key, query, go, watch, readonly, letters }) 
     head_line.hidden = model.points.length < 1;
     body.classList.toggle("past", Boolean(past));
     const shown = past ? past.phases : session.plan.phases;
-    plan.set({ phases: shown, lanes: session.lanes, scale, past: past && past.words, until: past ? x : null, pending: past ? null : work.pending }, own);
+    plan.set({ phases: shown, lanes: session.lanes, used: session.used, scale, past: past && past.words, until: past ? x : null, pending: past ? null : work.pending, check: past ? null : session.plan.check, checks: past ? null : model.checks }, own);
     scrub.set({ points: model.points, steps: session.open || [], scale, index, estimate: session.estimate && session.estimate.at, live: working() });
     const point = index === null ? null : model.points[index];
     const all = session.plan.phases.flatMap((phase) => phase.tasks);
@@ -257,7 +260,7 @@ export function sessionPage({ main, key, query, go, watch, readonly, letters }) 
   load();
 
   return {
-    end() { clearTimeout(slow); sizes.disconnect(); clearInterval(minute); for (const each of ends) each(); },
+    end() { clearTimeout(slow); checks.end(); sizes.disconnect(); clearInterval(minute); for (const each of ends) each(); },
     frame(frame) {
       if (frame.event === "open" || frame.event === "reset") load();
       if (!frame.data || frame.data.key !== key || failed) return;

@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 
     from tildone.cli.maintenance.checks.context import CheckContext
 
-ZERO_DISABLES = ("max_nudges", "max_same", "max_minutes", "max_cost", "max_total", "max_hours")
+BUDGETS = ("max_cost", "max_tokens", "max_task_cost", "max_task_tokens", "max_task_minutes")
+ZERO_DISABLES = ("max_nudges", "max_same", "max_minutes", "max_total", "max_hours", *BUDGETS)
 """The bounds that, at 0, are reached before an agent is continued for the first time."""
 
 

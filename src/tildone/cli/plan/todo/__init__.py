@@ -41,7 +41,8 @@ VERBS: VerbTable = Registry(
         "next_task": Verb(
             "next",
             "",
-            "Show the task to work on now: the one in progress, else the first that is not blocked.",
+            "Show the task to work on now: the one in progress, else the first that is ready.",
+            description="A task is ready if it is not blocked and does not come after a task that is open.",
             options=(JSON,),
             examples=("tildone todo next", "tildone todo next --json"),
         ),
@@ -182,6 +183,61 @@ VERBS: VerbTable = Registry(
             description=TASK,
             options=(JSON,),
             examples=('tildone todo note parser "The grammar is in docs/grammar.md"',),
+        ),
+        "check": Verb(
+            "check",
+            "[TASK] [-- COMMAND…]",
+            "Set the command that shows that a task is done, or show it.",
+            max_args=UNLIMITED,
+            description=(
+                f"{TASK} A task with a check is done only if the command succeeds: tildone todo done runs it. No shell "
+                "interprets COMMAND; for pipes, use: -- sh -c '…'. It is run in the project's folder. What you type "
+                "is approved; in the shell of an agent, it is only proposed. Another check makes a done task open "
+                "again. Options without a command change the present check. Without either, the check and its state "
+                "are shown; without TASK, all of them."
+            ),
+            options=(
+                Option("plan", "", "The plan's own check, which is run once all tasks are closed."),
+                Option("folder", "DIR", "The folder to run it in, inside the project."),
+                Option("seconds", "N", "How long it may take; default: 120."),
+                Option("retries", "N", "How often it is run again if it fails; default: 0."),
+                Option("watch", "GLOB", "Files that the result depends on, repeatable; default: all tracked files."),
+                Option("remove", "", "Remove the check."),
+                JSON,
+            ),
+            examples=(
+                "tildone todo check 3 -- pytest -q tests/parser",
+                "tildone todo check 3 --watch 'src/parser/**' --seconds 300 -- make test",
+                "tildone todo check --plan -- make all",
+                "tildone todo check 3",
+            ),
+            takes_command=True,
+        ),
+        "after": Verb(
+            "after",
+            "TASK [TASK…]",
+            "Say after which other tasks a task is worked on.",
+            min_args=1,
+            max_args=UNLIMITED,
+            description=(
+                "The first TASK comes after the others, in place of those before. It is not offered while one of them "
+                "is open. Tasks that would wait for each other are refused. Numbers are as the list shows them."
+            ),
+            options=(Option("none", "", "It waits for no other task."), JSON),
+            examples=("tildone todo after 3 1 2", "tildone todo after 3 --none"),
+        ),
+        "touches": Verb(
+            "touches",
+            "TASK [GLOB…]",
+            "Say which files a task will change.",
+            min_args=1,
+            max_args=UNLIMITED,
+            description=(
+                "Tasks that may change the same files are not given to two agents at once. Quote patterns, so that "
+                "your shell does not replace them."
+            ),
+            options=(Option("none", "", "Name no files."), JSON),
+            examples=("tildone todo touches 3 'src/parser/*' docs/grammar.md", "tildone todo touches 3 --none"),
         ),
         "edit": Verb(
             "edit",

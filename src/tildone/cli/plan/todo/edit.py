@@ -9,20 +9,22 @@ import subprocess
 import sys
 import tempfile
 
-from tildone.cli.opening import open_for_editing
+from tildone.cli.opening import open_for_editing, settings_for
 from tildone.cli.output.prompts import read_line
 from tildone.cli.parsing.table import ParsedArgs
 from tildone.cli.plan.applying import apply_answer
 from tildone.commands.answer import Answer, OpenEditor
-from tildone.commands.edits import renamed_in_place
+from tildone.commands.edits import edited
 from tildone.commands.requests import after_request, draft, request_failed
-from tildone.core.ops import Write
+from tildone.core.ops import SetCheck, Write
 from tildone.core.plan import Plan
 from tildone.errors import Refused, TildoneError, UsageError
+from tildone.log.events import Actor
 from tildone.typing import TYPE_CHECKING
 from tildone.value import replace
 
 if TYPE_CHECKING:
+    from tildone.core.check import Check
     from tildone.session import Session
 
 
@@ -60,16 +62,43 @@ def _edited(args: ParsedArgs, session: Session, plan: Plan, request: OpenEditor,
             continue
         if session.plan != plan:
             raise Refused("the plan has changed while you edited it")
-        return apply_answer(args, session, _keeping_numbers(plan, answer))
+        _approve_checks(args, session, plan, _text_plan(answer))
+        return apply_answer(args, session, _as_edited(plan, answer))
 
 
-def _keeping_numbers(plan: Plan, answer: Answer) -> Answer:
-    """The answer, with tasks renamed first whose text was edited in place, so that they keep their numbers."""
+def _as_edited(plan: Plan, answer: Answer) -> Answer:
+    """The answer, with the steps that also remove what the text no longer has."""
+    text_plan = _text_plan(answer)
+    return answer if text_plan is None else replace(answer, steps=edited(plan, text_plan))
+
+
+def _text_plan(answer: Answer) -> Plan | None:
+    """The plan that the answer writes; None if it writes none."""
     match answer.steps:
-        case (Write(phases) as write,):
-            return replace(answer, steps=(*renamed_in_place(plan, Plan(phases)), write))
+        case (Write(phases), *rest):
+            return Plan(phases, check=next((step.check for step in rest if isinstance(step, SetCheck)), None))
         case _:
-            return answer
+            return None
+
+
+def _approve_checks(args: ParsedArgs, session: Session, before: Plan, after: Plan | None) -> None:
+    """Approve the checks that the person wrote. Those that an agent's shell wrote are only proposed."""
+    new = [] if after is None else [check for check in _checks(after) if check not in _checks(before)]
+    if not new or session.author_of(Actor.USER).agent:
+        return
+    # Late, because few plans have checks.
+    from tildone.wiring import check_approvals  # noqa: PLC0415  see above
+
+    approvals = check_approvals(settings_for(args))
+    for check in new:
+        try:
+            approvals.approve(check)
+        except OSError as error:
+            raise Refused(f"the check cannot be approved: {error.strerror}") from error
+
+
+def _checks(plan: Plan) -> list[Check]:
+    return [check for check in (plan.check, *(task.check for task in plan.tasks)) if check is not None]
 
 
 def _run(editor: str, path: str) -> str | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from tildone.cli.opening import open_for_reading, settings_for, shows_positions
 from tildone.cli.output.screen import columns, put, put_spans
 from tildone.cli.parsing.table import ParsedArgs
+from tildone.cli.plan.check_states import check_states
 from tildone.cli.plan.hints import command_hint, error_of, no_tasks
 from tildone.typing import TYPE_CHECKING
 from tildone.value import replace
@@ -27,14 +28,19 @@ def run(args: ParsedArgs) -> int:
         from tildone.cli.output.data import put_data  # noqa: PLC0415  see above
         from tildone.cli.plan.data import plan_data  # noqa: PLC0415  see above
 
-        data = plan_data(plan, session.name, only=only, positions=shows_positions(args, session))
+        checks = check_states(session, plan)
+        data = plan_data(plan, session.name, only=only, positions=shows_positions(args, session), checks=checks)
         put_data(**data, **sharing_data(_agents(args, session)))
     elif not plan.tasks:
         put(no_tasks(session.name))
     elif only is not None and not only:
         put(f"No task matches. To list all {len(plan.tasks)}: {command_hint(args, 'todo')}")
     else:
-        put_spans(plan_lines(plan, columns(), only=only, positions=shows_positions(args, session)))
+        checks, positions = check_states(session, plan), shows_positions(args, session)
+        lines = plan_lines(
+            plan, columns(), only=only, positions=positions, stale=checks.stale, proposed=checks.proposed
+        )
+        put_spans(lines)
     if only is None and not args.has("json"):
         _show_agents(args, session)
     return 0

@@ -1,0 +1,68 @@
+"""Which commands a person has approved as checks: by typing them, by approving them, or in the list of their settings.
+
+Approvals belong to a person on one machine, not to a plan: a plan that somebody else wrote, or that a model changed,
+brings none with it. Each is a file whose name is a hash of the project and of the command as it is run; its content is
+for people. Files are only ever created or removed, so several processes can do it at once.
+"""
+
+from __future__ import annotations
+
+import os
+
+from tildone.agents.identity import digest
+from tildone.typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from tildone.core.check import Check
+
+
+class Approvals:
+    """The approved checks in a project. `folder` is where they are kept, `allowed` the patterns of the settings.
+
+    Without a folder, as in a store in memory, only the patterns count.
+    """
+
+    def __init__(self, folder: str, project: str, allowed: Sequence[str] = ()) -> None:
+        self._folder = folder
+        self._project = os.path.realpath(project)
+        self._allowed = tuple(allowed)
+
+    def is_allowed(self, check: Check) -> bool:
+        """Return whether the check may be run."""
+        return (self._folder != "" and os.path.exists(self._path(check))) or self._is_listed(check)
+
+    def approve(self, check: Check) -> None:
+        """Record that a person has approved the check.
+
+        Raises:
+            OSError: it cannot be recorded.
+        """
+        if not self._folder:
+            raise OSError("there is no folder for approvals")
+        from tildone.files.private import make_private_folder  # noqa: PLC0415  reading needs none
+
+        make_private_folder(self._folder)
+        with open(self._path(check), "w", encoding="utf-8", errors="surrogateescape") as file:
+            file.write("\n".join((self._project, check.folder, *check.command, "")))
+
+    def revoke(self, check: Check) -> None:
+        """Remove the approval of a check, if there is one."""
+        try:
+            os.remove(self._path(check))
+        except FileNotFoundError:
+            return
+
+    def _path(self, check: Check) -> str:
+        return os.path.join(self._folder, digest("\0".join((self._project, check.folder, *check.command))))
+
+    def _is_listed(self, check: Check) -> bool:
+        if not self._allowed:
+            return False
+        from fnmatch import fnmatchcase  # noqa: PLC0415  few people have such a list
+
+        from tildone.views.proofs import check_text  # noqa: PLC0415  the same
+
+        text = check_text(check)
+        return any(fnmatchcase(text, pattern) for pattern in self._allowed)

@@ -1,0 +1,156 @@
+"""Run the command of a check: in a process group of its own, with a small environment and a time limit."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from threading import Event, Thread
+from time import monotonic
+
+from tildone.errors import TildoneError
+from tildone.typing import TYPE_CHECKING
+from tildone.value import value
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from io import BufferedReader
+
+MAX_OUTPUT_BYTES = 1_000_000
+"""How much of the output is kept: the end."""
+
+NEW_GROUP = 0x200 if sys.platform == "win32" else 0
+"""The value of `subprocess.CREATE_NEW_PROCESS_GROUP`, which only Windows has."""
+
+LOOK_SECONDS = 0.2
+"""How often it is looked whether a command is to be stopped."""
+
+KILL_SECONDS = 2.0
+"""How long a command that was asked to end may take before it is killed."""
+
+_KEPT = (
+    *("PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "TZ", "TMPDIR", "TEMP", "TMP", "VIRTUAL_ENV"),
+    *("SYSTEMROOT", "SYSTEMDRIVE", "WINDIR", "COMSPEC", "PATHEXT", "APPDATA", "LOCALAPPDATA", "PROGRAMFILES"),
+    *("USERPROFILE", "HOMEDRIVE", "HOMEPATH", "NUMBER_OF_PROCESSORS", "PROCESSOR_ARCHITECTURE"),
+    *("GOPATH", "GOCACHE", "GOMODCACHE", "CARGO_HOME", "RUSTUP_HOME", "JAVA_HOME", "NVM_DIR", "PYENV_ROOT"),
+    *("XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_RUNTIME_DIR", "XDG_STATE_HOME"),
+)
+"""The variables that programs need to find themselves, their tools and their caches. None of them holds a secret."""
+
+
+class Interrupted(TildoneError):
+    """Somebody ended the command before it had a result."""
+
+
+@value
+class CommandResult:
+    """How a command ended: its exit code, or why there is none; the end of its output; how long it took."""
+
+    exit_code: int | None
+    problem: str
+    output: str
+    milliseconds: int
+
+
+def run_command(
+    command: Sequence[str], folder: str, seconds: float, environ: Mapping[str, str], over: Event | None = None
+) -> CommandResult:
+    """Run a command to its end, or for at most `seconds`; then the whole process group is ended.
+
+    Standard input is empty, and both outputs are read together. A process that leaves the group and keeps an output
+    open does not hold this up. Another thread may end the command: by setting `over`, which is set at its end anyway.
+
+    Raises:
+        Interrupted: another thread has ended the command.
+    """
+    began = monotonic()
+    try:
+        process = subprocess.Popen(  # noqa: S603  a person has approved the command
+            list(command),
+            cwd=folder,
+            env=small_environment(environ),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            creationflags=NEW_GROUP,
+            start_new_session=sys.platform != "win32",
+        )
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        return CommandResult(None, f"it could not be started: {reason}", "", _since(began))
+    output = _Output(process)
+    code, problem = _waited_for(process, seconds, over or Event())
+    return CommandResult(code, problem, output.text(), _since(began))
+
+
+def _waited_for(process: subprocess.Popen[bytes], seconds: float, over: Event) -> tuple[int | None, str]:
+    """Return the exit code of a process, or None and why there is none. Its group is ended in any case."""
+
+    def wait() -> None:
+        process.wait()
+        over.set()
+
+    # In a thread, because a wait with a time limit polls, which takes up to 50 ms longer than the command.
+    Thread(target=wait, daemon=True).start()
+    try:
+        is_over = over.wait(seconds)
+        code = process.returncode
+    finally:
+        # Also after its end: what it started in the background must not run on.
+        end_group(process)
+    if not is_over:
+        return None, f"it took longer than {seconds:g} s"
+    if code is None:
+        raise Interrupted("the check was interrupted")
+    return (None, f"it was ended by signal {-code}") if code < 0 else (code, "")
+
+
+def small_environment(environ: Mapping[str, str]) -> dict[str, str]:
+    """Return the variables that a check is given: those that programs need, and no secrets."""
+    kept = {name: text for name, text in environ.items() if name.upper() in _KEPT or name.startswith("LC_")}
+    return kept | {"TERM": "dumb", "NO_COLOR": "1", "CI": environ.get("CI", "1")}
+
+
+def end_group(process: subprocess.Popen[bytes]) -> None:
+    """End a process and everything in its group: politely, then by force."""
+    if sys.platform == "win32":
+        if process.poll() is None:
+            subprocess.run(["taskkill", "/T", "/F", "/PID", str(process.pid)], capture_output=True, check=False)  # noqa: S603, S607  the number of our own process; Windows has it in its path
+        process.wait()
+        return
+    for number, patience in ((signal.SIGTERM, KILL_SECONDS), (signal.SIGKILL, KILL_SECONDS)):
+        try:
+            os.killpg(process.pid, number)
+        except (ProcessLookupError, PermissionError):
+            break
+        try:
+            process.wait(patience)
+        except subprocess.TimeoutExpired:
+            continue
+    process.wait()
+
+
+class _Output:
+    """Reads the output of a process in the background, and keeps its end."""
+
+    def __init__(self, process: subprocess.Popen[bytes]) -> None:
+        self._kept = bytearray()
+        self._thread = Thread(target=self._read, args=(process.stdout,), daemon=True)
+        self._thread.start()
+
+    def text(self) -> str:
+        """Return the output. Whoever keeps the pipe open is not waited for."""
+        self._thread.join(KILL_SECONDS)
+        return bytes(self._kept[-MAX_OUTPUT_BYTES:]).decode("utf-8", "replace").replace("\r\n", "\n")
+
+    def _read(self, pipe: BufferedReader) -> None:
+        with pipe:
+            while chunk := pipe.read1(1 << 16):
+                self._kept += chunk
+                if len(self._kept) > 2 * MAX_OUTPUT_BYTES:
+                    del self._kept[:-MAX_OUTPUT_BYTES]
+
+
+def _since(began: float) -> int:
+    return int((monotonic() - began) * 1000)

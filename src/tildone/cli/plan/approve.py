@@ -1,0 +1,133 @@
+"""`tildone approve`: let checks run that somebody else has written, after showing them."""
+
+from __future__ import annotations
+
+import sys
+
+from tildone.cli.opening import open_for_editing, open_for_reading, settings_for
+from tildone.cli.output.data import put_data
+from tildone.cli.output.prompts import confirm
+from tildone.cli.output.screen import on_terminal, put
+from tildone.cli.parsing.table import ParsedArgs
+from tildone.cli.plan.check_progress import CheckProgress
+from tildone.cli.plan.check_states import check_states
+from tildone.cli.plan.check_targets import check_data, checks_of, state_words, targets_of
+from tildone.cli.plan.hints import command_hint
+from tildone.core.check import Result
+from tildone.core.guard import PLAN
+from tildone.core.ops import Mark, Numbered, SetCheck
+from tildone.core.plan import Status
+from tildone.errors import Refused, TildoneError, UsageError
+from tildone.log import codec
+from tildone.typing import TYPE_CHECKING
+from tildone.views.sanitize import printable
+from tildone.wiring import agent_here, check_approvals
+
+if TYPE_CHECKING:
+    from tildone.cli.plan.check_targets import NamedCheck
+    from tildone.config import Settings
+    from tildone.core.plan import Plan
+    from tildone.core.reduce import Step
+    from tildone.session import Session
+
+
+def run(args: ParsedArgs) -> int:
+    """Show the proposed checks that are meant, and approve them if the person agrees; show all if none is named."""
+    names_some = bool(args.positional) or args.has("plan") or args.has("all")
+    if args.has("all") and (args.positional or args.has("plan")):
+        raise UsageError("--all means all proposed checks; leave out the others")
+    session = open_for_editing(args) if names_some else open_for_reading(args)
+    settings = settings_for(args)
+    named = targets_of(args, session)
+    states = check_states(session, session.plan)
+    proposed = [each for each in checks_of(session.plan, named or None) if each.number in states.proposed]
+    if args.has("json") and not (proposed and names_some):
+        put_data(session=session.name, checks=[check_data(each, states) for each in proposed])
+        return 0
+    if not args.has("json"):
+        _show(proposed)
+    if not proposed:
+        return 0
+    if not names_some:
+        put(f"To approve them: {command_hint(args, 'approve TASK…')}, or --all")
+        return 0
+    if not _agrees(args, settings, len(proposed)):
+        put("Nothing was changed.")
+        return 1
+    _approve(settings, proposed)
+    _resume(session, settings)
+    _report(args, session, {each.number for each in proposed})
+    return 0
+
+
+def _report(args: ParsedArgs, session: Session, numbers: set[int]) -> None:
+    """Print what was approved. If no task is open, the check of the plan was run at once."""
+    plan = session.plan
+    found, states = checks_of(plan, numbers), check_states(session, plan)
+    if args.has("json"):
+        put_data(session=session.name, checks=[check_data(each, states) for each in found])
+        return
+    put(f"Approved: {', '.join(printable(each.name) for each in found)}")
+    for each in found:
+        if each.number == PLAN and each.proof is not None:
+            put(f"The check of the plan was run: {state_words(each, states)}")
+
+
+def _show(proposed: list[NamedCheck]) -> None:
+    """Print the exact arguments of each command and the folder it is run in."""
+    if not proposed:
+        put("No check waits for approval.")
+    for each in proposed:
+        put(printable(each.name[0].upper() + each.name[1:]))
+        put(f"  command: {printable(codec.dump(list(each.check.command)))}")
+        put(f"  folder:  {printable(each.check.folder or '.')}")
+
+
+def _agrees(args: ParsedArgs, settings: Settings, count: int) -> bool:
+    """Whether the person agrees.
+
+    Raises:
+        Refused: this is the shell of an agent.
+        UsageError: nobody can be asked.
+    """
+    agent = agent_here(settings)
+    if agent:
+        raise Refused(f"only a person can approve a check: this is the shell of {printable(agent)}")
+    if args.has("yes"):
+        return True
+    if args.has("json") or not on_terminal() or not sys.stdin.isatty():
+        raise UsageError("confirmation requires a terminal; use --yes to skip it")
+    return confirm("Let this command run as a check?" if count == 1 else "Let these commands run as checks?")
+
+
+def _approve(settings: Settings, proposed: list[NamedCheck]) -> None:
+    approvals = check_approvals(settings)
+    try:
+        for each in proposed:
+            approvals.approve(each.check)
+    except OSError as error:
+        raise TildoneError(f"the approval could not be recorded: {error.strerror}") from error
+
+
+def _resume(session: Session, settings: Settings) -> None:
+    """Let tasks be worked on again that waited for the approval, and forget that the check of the plan was refused."""
+    approvals = check_approvals(settings)
+
+    def steps(plan: Plan) -> list[Step]:
+        waited = tuple(
+            task.number
+            for task in plan.tasks
+            if task.status is Status.BLOCKED
+            and task.proof is not None
+            and task.proof.result is Result.REFUSED
+            and task.check is not None
+            and approvals.is_allowed(task.check)
+        )
+        found: list[Step] = [Mark(Numbered(waited), Status.PENDING)] if waited else []
+        check, proof = plan.check, plan.proof
+        if check is not None and proof is not None and proof.result is Result.REFUSED and approvals.is_allowed(check):
+            found += [SetCheck(None, None), SetCheck(None, check)]
+        return found
+
+    with CheckProgress(session):
+        session.change(steps)

@@ -1,0 +1,176 @@
+"""`tildone todo check`: set, show or remove the check of a task or of the plan."""
+
+from __future__ import annotations
+
+import os
+
+from tildone.cli.opening import open_for_editing, open_for_reading, settings_for, shows_positions, working_folder
+from tildone.cli.output.data import put_data
+from tildone.cli.output.screen import moment, put, put_notice
+from tildone.cli.parsing.table import ParsedArgs, command
+from tildone.cli.plan.applying import apply_answer, words
+from tildone.cli.plan.check_states import check_states
+from tildone.cli.plan.check_targets import check_data, checks_of, state_words
+from tildone.cli.plan.hints import command_hint, error_of
+from tildone.commands import attributes
+from tildone.commands.answer import Answer
+from tildone.commands.targets import find_task
+from tildone.core.check import DEFAULT_SECONDS, Check
+from tildone.core.guard import PLAN
+from tildone.errors import Refused, TildoneError, UsageError
+from tildone.typing import TYPE_CHECKING
+from tildone.value import replace
+from tildone.views.proofs import check_text
+from tildone.views.sanitize import printable
+from tildone.wiring import agent_here, check_approvals
+
+if TYPE_CHECKING:
+    from tildone.cli.plan.check_targets import NamedCheck
+    from tildone.config import Settings
+    from tildone.core.plan import Task
+    from tildone.session import Session
+
+DETAILS = ("folder", "seconds", "retries", "watch")
+"""The options that describe a check."""
+
+MAX_SECONDS, MAX_RETRIES = 86_400, 100
+
+
+def run(args: ParsedArgs) -> int:
+    """Set the check if there is a command, change it if there are options, remove it, or show it."""
+    words(args)
+    if args.has("remove") and (args.command or any(map(args.has, DETAILS))):
+        raise UsageError("--remove takes neither a command nor the options of a check")
+    if args.has("plan") and args.positional:
+        raise UsageError(f"--plan means the plan's own check; leave out {' '.join(args.positional)!r}")
+    if args.command or args.has("remove") or any(map(args.has, DETAILS)):
+        return _change(args)
+    return _show(args)
+
+
+def _change(args: ParsedArgs) -> int:
+    session = open_for_editing(args)
+    settings = settings_for(args)
+    target = _target(args, session)
+    if args.has("remove"):
+        if agent := agent_here(settings):
+            raise Refused(f"only a person can remove a check: this is the shell of {printable(agent)}")
+        return apply_answer(args, session, attributes.remove_check(session.plan, target))
+    check = _described(args, settings, (session.plan if target is None else target).check)
+    answer = attributes.set_check(target, check)
+    proposed = "" if answer.failure else _approve(settings, check)
+    code = apply_answer(args, session, answer)
+    if proposed:
+        number = "--plan" if target is None else str(target.number)
+        put_notice(
+            f"tildone: the check is only proposed, because this is the shell of {printable(proposed)}; "
+            f"a person approves it with: {command_hint(args, f'approve {number}')}"
+        )
+    return code
+
+
+def _approve(settings: Settings, check: Check) -> str:
+    """Record that the person who typed the check approves it; in the shell of an agent, return the agent instead.
+
+    Raises:
+        TildoneError: it cannot be recorded.
+    """
+    approvals = check_approvals(settings)
+    if approvals.is_allowed(check):
+        return ""
+    agent = agent_here(settings)
+    if agent:
+        return agent
+    try:
+        approvals.approve(check)
+    except OSError as error:
+        raise TildoneError(f"the approval could not be recorded: {error.strerror}") from error
+    return ""
+
+
+def _target(args: ParsedArgs, session: Session) -> Task | None:
+    """The task that the arguments name; None for the plan."""
+    if args.has("plan"):
+        return None
+    if not args.positional:
+        raise UsageError(f"which task? {command(args.path)} TASK -- COMMAND; for the plan: --plan")
+    found = find_task(session.plan, args.positional, positions=shows_positions(args, session))
+    if not isinstance(found, Answer):
+        return found
+    error = error_of(found)
+    if len(args.positional) > 1 and not args.command:
+        raise type(error)(f"{error}\na command follows --: {command(args.path)} TASK -- COMMAND")
+    raise error
+
+
+def _described(args: ParsedArgs, settings: Settings, before: Check | None) -> Check:
+    """The check that the command line describes. Without a command, it is the present one with other options."""
+    if before is None and not args.command:
+        raise UsageError(f"which command? {command(args.path)} TASK -- COMMAND")
+    check = Check(args.command) if args.command or before is None else before
+    return replace(
+        check,
+        folder=_folder(args, settings) if args.has("folder") else check.folder,
+        seconds=_bounded(args, "seconds", check.seconds, MAX_SECONDS),
+        retries=_bounded(args, "retries", check.retries, MAX_RETRIES),
+        watches=args.values("watch") or check.watches,
+    )
+
+
+def _bounded(args: ParsedArgs, option: str, default: int, limit: int) -> int:
+    """The value of an option that takes a positive integer up to a limit."""
+    given = args.positive_int(option, default)
+    if given > limit:
+        raise UsageError(f"--{option} requires at most {limit}, not {given}")
+    return given
+
+
+def _folder(args: ParsedArgs, settings: Settings) -> str:
+    """The folder of the option, relative to the project.
+
+    Raises:
+        UsageError: there is no such folder in the project.
+    """
+    given = args.options["folder"]
+    path = os.path.realpath(os.path.join(working_folder(), given))
+    relative = os.path.relpath(path, os.path.realpath(settings.project))
+    if not os.path.isdir(path) or relative.split(os.sep)[0] == os.pardir:
+        raise UsageError(f"--folder requires a folder in {settings.project}, not {given!r}")
+    return "" if relative == os.curdir else relative.replace(os.sep, "/")
+
+
+def _show(args: ParsedArgs) -> int:
+    session = open_for_reading(args)
+    plan = session.plan
+    numbers = None
+    if args.has("plan") or args.positional:
+        target = _target(args, session)
+        numbers = {PLAN if target is None else target.number}
+    found, states = checks_of(plan, numbers), check_states(session, plan)
+    if args.has("json"):
+        put_data(session=session.name, checks=[check_data(each, states) for each in found])
+        return 0
+    if not found:
+        put("There is no check. To set one: tildone todo check TASK -- COMMAND")
+    for each in found:
+        put(printable(each.name[0].upper() + each.name[1:]))
+        put(f"  $ {printable(check_text(each.check))} · {state_words(each, states)}")
+        for line in _details(each):
+            put(f"  {printable(line)}")
+    return 0
+
+
+def _details(each: NamedCheck) -> list[str]:
+    """What differs from the defaults, and the last run."""
+    check, proof = each.check, each.proof
+    lines = [f"in {check.folder}"] if check.folder else []
+    if check.seconds != DEFAULT_SECONDS:
+        lines.append(f"at most {check.seconds} s")
+    if check.retries:
+        lines.append(f"retried {check.retries} times")
+    if check.watches:
+        lines.append(f"watches {', '.join(check.watches)}")
+    if proof is not None and proof.at:
+        by = f" by {proof.by}" if proof.by else ""
+        lines.append(f"last run {moment(proof.at)}{by}, {proof.milliseconds / 1000:.1f} s")
+    return [*lines, f"output: {proof.output}"] if proof is not None and proof.output else lines

@@ -1,0 +1,19 @@
+"""`tildone todo touches`: say which files a task will change."""
+
+from __future__ import annotations
+
+from tildone.cli.opening import open_for_editing, shows_positions
+from tildone.cli.parsing.table import ParsedArgs, command
+from tildone.cli.plan.applying import apply_answer, words
+from tildone.commands import attributes
+from tildone.errors import UsageError
+
+
+def run(args: ParsedArgs) -> int:
+    """Set the globs of a task, in place of those before."""
+    task, *globs = words(args)
+    if bool(globs) is args.has("none"):
+        raise UsageError(f"which files? {command(args.path)} {task} GLOB…; for none: --none")
+    session = open_for_editing(args)
+    answer = attributes.touch(session.plan, task, globs, positions=shows_positions(args, session))
+    return apply_answer(args, session, answer)

@@ -1,0 +1,66 @@
+"""The states of a task with a check, and what each event makes of them, as a table.
+
+The table is computed: each of its cells is the result of a change that `reduce` makes.
+"""
+
+from __future__ import annotations
+
+from tildone.core.check import Check, Proof, Result
+from tildone.core.guard import reopened
+from tildone.core.ops import Mark, Numbered, SetCheck
+from tildone.core.plan import Phase, Plan, Status, Task
+from tildone.core.reduce import reduce
+from tildone.core.rules import Rules
+from tildone.typing import TYPE_CHECKING
+from tildone.value import value
+
+if TYPE_CHECKING:
+    from tildone.core.ops import Op
+
+_CHECK, _OTHER = Check(("check",)), Check(("another", "check"))
+_NUMBER = 1
+_TASK = Numbered((_NUMBER,))
+
+
+@value
+class TaskEvent:
+    """What happens to a task with a check: a change that is asked for, the result of its check, or both.
+
+    `is_stale` means that the watched files change: the state is then the one that an agent is held to.
+    """
+
+    name: str
+    steps: tuple[Op, ...] = ()
+    result: Result | None = None
+    is_stale: bool = False
+
+
+_DONE = (Mark(_TASK, Status.COMPLETED),)
+EVENTS = (
+    TaskEvent("start", (Mark(_TASK, Status.IN_PROGRESS),)),
+    *(TaskEvent(f"done, check {result.value}", _DONE, result) for result in Result),
+    TaskEvent("done, check not run", _DONE),
+    TaskEvent("block", (Mark(_TASK, Status.BLOCKED),)),
+    TaskEvent("drop", (Mark(_TASK, Status.ABANDONED),)),
+    TaskEvent("reopen", (Mark(_TASK, Status.PENDING),)),
+    *(TaskEvent(f"verify, check {result.value}", (), result) for result in Result),
+    TaskEvent("its files change", is_stale=True),
+    TaskEvent("edit the check", (SetCheck(_TASK, _OTHER),)),
+    TaskEvent("remove the check", (SetCheck(_TASK, None),)),
+)
+"""Everything that can happen to a task with a check, in the order of the table."""
+
+
+def state_after(status: Status, event: TaskEvent) -> Status:
+    """Return the status of a task with a check after an event. A completed one has a proof, any other has none."""
+    proof = Proof(Result.PASSED, _CHECK.command) if status is Status.COMPLETED else None
+    plan = Plan((Phase("", (Task("", status, number=_NUMBER, check=_CHECK, proof=proof),)),), _NUMBER)
+    if event.is_stale:
+        return reopened(plan, frozenset({_NUMBER} if proof else ())).tasks[0].status
+    proofs = {} if event.result is None else {_NUMBER: Proof(event.result, _CHECK.command)}
+    return reduce(plan, event.steps, Rules(), proofs).after.tasks[0].status
+
+
+def table() -> dict[TaskEvent, dict[Status, Status]]:
+    """Return the status after each event, for each status before it."""
+    return {event: {status: state_after(status, event) for status in Status} for event in EVENTS}

@@ -1,0 +1,241 @@
+"""Claims: which agent works on which task, for how long, and how a writer is refused whose task has passed on.
+
+Theory of operation. Starting a task claims it: the agent has a lease that its activity renews. A claim has an epoch. A
+task that is free, or whose lease has lapsed, can be claimed by another agent, under the next epoch; epochs of a task
+only grow, and none is used twice. A claim that was passed on stays beside the new one until its agent has been told.
+
+An agent appends its events with a `ClaimFence`. In the transaction that appends the event, the store refuses it with
+`Fenced` if a claim of the agent has passed to a later epoch, or if the event changes a task that another agent holds.
+So an agent that was stopped for longer than its lease, and goes on where it was, cannot overwrite what its heir did.
+Otherwise, the claims follow the event: tasks that it starts are claimed, and those that the agent no longer works on
+are released. People append without a fence.
+
+A lease is measured by the clock of the store, so that the machines of several agents need not agree on the time. A
+clock that jumps lets a lease lapse early or late. That decides only who works on a task, never what is overwritten.
+
+The functions here are what stores without a language of their own do, on the claims of one session.
+"""
+
+from __future__ import annotations
+
+from tildone.errors import StoreError
+from tildone.log.json_scanner import dump
+from tildone.log.records import decode_record
+from tildone.typing import TYPE_CHECKING
+from tildone.value import replace, value
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from tildone.log.records import FieldTypes
+
+RELEASED = -1
+"""The end of a claim that its agent has given back."""
+
+LAPSED = 0
+"""The end of a claim whose agent is known to have ended without giving it back."""
+
+MAX_PASSED_ON = 8
+"""How many claims of a task that were passed on are kept for agents that have not been told."""
+
+
+@value
+class Claimant:
+    """An agent that claims tasks, and where it works: its process, its working tree, and its branch.
+
+    `started` is the start time of its process, which distinguishes it from a later one with the same id.
+    """
+
+    agent: str
+    worktree: str = ""
+    branch: str = ""
+    machine: str = ""
+    pid: int = 0
+    started: int = 0
+
+
+@value
+class Claim:
+    """A claim of a task. `until` is the end of the lease, in milliseconds since 1970, by the clock of the store.
+
+    `remaining` is how many milliseconds the lease had left when it was read; it has lapsed at 0. `before` is who had
+    the task before, unless it was the same agent.
+    """
+
+    task: int
+    epoch: int
+    until: int
+    holder: Claimant
+    before: Claimant | None = None
+    remaining: int = 0
+
+    @property
+    def agent(self) -> str:
+        """The agent that has the task, or had it last."""
+        return self.holder.agent
+
+    @property
+    def is_held(self) -> bool:
+        """Whether the lease had not lapsed when the claim was read."""
+        return self.remaining > 0
+
+
+@value
+class ClaimFence:
+    """What a store checks and records with an event of an agent.
+
+    `changes` are the numbers of the tasks whose status the event changes, or that it removes, `starts` those of them
+    that it starts, and `active` the tasks in progress after it: claims of other tasks are released. `beside` are tasks
+    in progress that may change the same files as those it starts, so that they must not be held by others either.
+    `lease` is in milliseconds.
+    """
+
+    claimant: Claimant
+    lease: int
+    changes: frozenset[int] = frozenset()
+    starts: frozenset[int] = frozenset()
+    active: frozenset[int] = frozenset()
+    beside: frozenset[int] = frozenset()
+
+
+class Fenced(StoreError):
+    """The event was not appended, because tasks have passed to other agents or are held by them.
+
+    `lost` are the newest claims of the tasks that the writer had, and `held` those of tasks that the event changes.
+    """
+
+    def __init__(self, session: str, lost: Iterable[Claim], held: Iterable[Claim]) -> None:
+        self.lost, self.held = tuple(lost), tuple(held)
+        tasks = {claim.task: f"#{claim.task} ({claim.agent})" for claim in (*self.lost, *self.held)}
+        super().__init__(f"other agents have tasks of {session!r}: {', '.join(tasks.values())}")
+
+
+_TYPES: FieldTypes = {
+    **dict.fromkeys(("agent", "worktree", "branch", "machine"), str),
+    **dict.fromkeys(("pid", "started"), int),
+}
+
+
+def encode_claimant(claimant: Claimant | None) -> str:
+    """Return a claimant as JSON text; empty for None."""
+    return "" if claimant is None else dump({name: getattr(claimant, name) for name in _TYPES})
+
+
+def decode_claimant(text: object) -> Claimant | None:
+    """Return the claimant of a JSON text; None if there is none, or if it cannot be decoded."""
+    return decode_record(Claimant, _TYPES, text) if text else None
+
+
+def decode_claim(task: int, epoch: int, until: int, bodies: tuple[object, object], now: int) -> Claim:
+    """Return the claim of a row: `bodies` are the texts of its holder and of the one before."""
+    holder, before = map(decode_claimant, bodies)
+    return Claim(task, epoch, until, holder or Claimant(""), before, max(0, until - now))
+
+
+def newest(claims: Iterable[Claim]) -> dict[int, Claim]:
+    """Return the newest claim of each task, by its number."""
+    found: dict[int, Claim] = {}
+    for claim in claims:
+        if claim.task not in found or found[claim.task].epoch < claim.epoch:
+            found[claim.task] = claim
+    return dict(sorted(found.items()))
+
+
+def current(claims: Iterable[Claim], now: int) -> list[Claim]:
+    """Return the newest claim of each task, as it is read at a time."""
+    return [replace(claim, remaining=max(0, claim.until - now)) for claim in newest(claims).values()]
+
+
+def unreleased(claims: Iterable[Claim], now: int) -> list[Claim]:
+    """Return the newest claim of each task that was not given back, as it is read at a time."""
+    return [claim for claim in current(claims, now) if claim.until != RELEASED]
+
+
+def taken(before: Iterable[Claim], after: Iterable[Claim], now: int) -> list[Claim]:
+    """Return the claims with an epoch that the task did not have before."""
+    epochs = {claim.task: claim.epoch for claim in newest(before).values()}
+    return [claim for claim in current(after, now) if claim.epoch != epochs.get(claim.task)]
+
+
+def lost_by(claims: Sequence[Claim], agent: str, now: int) -> list[Claim]:
+    """Return the newest claims of the tasks that have passed from an agent to another, and it was not told yet."""
+    last = newest(claims)
+    lost = {claim.task for claim in claims if _is_lost(claim, agent, last)}
+    return [claim for claim in current(last.values(), now) if claim.task in lost]
+
+
+def claimed(claims: Sequence[Claim], task: int, claimant: Claimant, lease: int, now: int) -> list[Claim]:
+    """Return the claims after an agent has claimed a task. They are unchanged if another agent holds it."""
+    last = newest(claims).get(task)
+    mine = last is not None and last.agent == claimant.agent
+    if last is None:
+        return [*claims, Claim(task, 1, now + lease, claimant)]
+    if mine and last.until != RELEASED:
+        return [replace(claim, until=now + lease, holder=claimant) if claim == last else claim for claim in claims]
+    if not mine and last.until > now:
+        return list(claims)
+    new = Claim(task, last.epoch + 1, now + lease, claimant, None if mine else last.holder)
+    # Who gave the task back need not be told, and who claims it again knows.
+    untold = [claim for claim in claims if claim.task == task and claim.until != RELEASED]
+    kept = sorted((each for each in untold if each.agent != claimant.agent), key=lambda each: each.epoch)
+    return [*(claim for claim in claims if claim.task != task), *kept[-MAX_PASSED_ON:], new]
+
+
+def renewed(claims: Iterable[Claim], agent: str, lease: int, now: int) -> list[Claim]:
+    """Return the claims after a sign of life of an agent. One that has lapsed is still its own if nobody took it."""
+    known = list(claims)
+    last = newest(known)
+
+    def is_own(claim: Claim) -> bool:
+        return claim.agent == agent and claim.until != RELEASED and last[claim.task] == claim
+
+    return [replace(claim, until=now + lease) if is_own(claim) else claim for claim in known]
+
+
+def released(claims: Iterable[Claim], agent: str, tasks: frozenset[int] | None) -> list[Claim]:
+    """Return the claims without those of an agent, of all tasks or of some. Those that it has lost, it now knows of."""
+    known = list(claims)
+    last = newest(known)
+    kept = []
+    for claim in known:
+        if claim.agent != agent or (tasks is not None and claim.task not in tasks):
+            kept.append(claim)
+        elif last[claim.task] == claim:
+            kept.append(replace(claim, until=RELEASED))
+    return kept
+
+
+def lapsed(claims: Iterable[Claim], agent: str) -> list[Claim]:
+    """Return the claims after the leases of an agent have been ended by another."""
+    return [replace(claim, until=LAPSED) if claim.agent == agent and claim.until > 0 else claim for claim in claims]
+
+
+def fenced(session: str, claims: Sequence[Claim], fence: ClaimFence, now: int) -> list[Claim]:
+    """Return the claims after an event with a fence.
+
+    Raises:
+        Fenced: the event must not be appended.
+    """
+    agent, last = fence.claimant.agent, newest(claims)
+    lost = lost_by(claims, agent, now)
+    checked = fence.changes | fence.beside
+    others = [claim for claim in last.values() if claim.task in checked and claim.agent != agent]
+    held = [claim for claim in current(others, now) if claim.is_held]
+    if lost or held:
+        raise Fenced(session, lost, held)
+    after = list(claims)
+    for task in sorted(claims_needed(fence, last)):
+        after = claimed(after, task, fence.claimant, fence.lease, now)
+    own = {claim.task for claim in newest(after).values() if claim.agent == agent}
+    return renewed(released(after, agent, frozenset(own - fence.active)), agent, fence.lease, now)
+
+
+def claims_needed(fence: ClaimFence, last: Mapping[int, Claim]) -> frozenset[int]:
+    """Return the tasks that an event claims: those that it starts, and those that others had and did not give back."""
+    agent = fence.claimant.agent
+    left = {task for task, claim in last.items() if claim.agent != agent and claim.until != RELEASED}
+    return fence.starts | (fence.changes & left)
+
+
+def _is_lost(claim: Claim, agent: str, last: Mapping[int, Claim]) -> bool:
+    return claim.agent == agent and claim.until != RELEASED and last[claim.task].epoch > claim.epoch

@@ -1,0 +1,74 @@
+"""The state of a check in a few words, from its proof and from what is known on this machine."""
+
+from __future__ import annotations
+
+from enum import Enum
+
+from tildone.core.check import Check, Proof, Result
+from tildone.value import value
+from tildone.views.sanitize import printable, single_line
+
+_INCONCLUSIVE = " is inconclusive: "
+"""What separates the command from the problem in the reason of a proof."""
+
+
+@value
+class CheckFacts:
+    """What is known here beside the plan, by the numbers of tasks; 0 stands for the plan itself.
+
+    The files of `stale` proofs have changed since. Checks that are `proposed` wait for the approval of a person. Those
+    in `checking` are being run. `is_here` means that the working tree is on this machine: without it, the other facts
+    are not known.
+    """
+
+    stale: frozenset[int] = frozenset()
+    proposed: frozenset[int] = frozenset()
+    checking: frozenset[int] = frozenset()
+    is_here: bool = False
+
+
+class CheckWord(Enum):
+    """The state of a check. `NONE` means that it was not run yet, and may be."""
+
+    NONE = ""
+    CHECKING = "checking"
+    STALE = "stale"
+    PROPOSED = "proposed"
+    PASSED = "passed"
+    FAILED = "failed"
+    INCONCLUSIVE = "inconclusive"
+
+
+@value
+class CheckState:
+    """The state of a check, and what to say about it: `failed (exit 1)`. The text is printable."""
+
+    word: CheckWord
+    text: str = ""
+
+
+def check_state(number: int, check: Check, proof: Proof | None, facts: CheckFacts) -> CheckState:
+    """Return the state of the check of a task; 0 stands for the plan itself."""
+    if number in facts.checking:
+        return CheckState(CheckWord.CHECKING, "checking…")
+    if number in facts.stale:
+        return CheckState(CheckWord.STALE, "stale")
+    if number in facts.proposed:
+        return CheckState(CheckWord.PROPOSED, "proposed")
+    if proof is None or proof.command != check.command:
+        return CheckState(CheckWord.NONE)
+    return _recorded(proof, facts)
+
+
+def _recorded(proof: Proof, facts: CheckFacts) -> CheckState:
+    match proof.result:
+        case Result.PASSED:
+            return CheckState(CheckWord.PASSED, "passed")
+        case Result.FAILED:
+            return CheckState(CheckWord.FAILED, f"failed (exit {proof.exit_code})")
+        case Result.INCONCLUSIVE:
+            problem = proof.reason.rpartition(_INCONCLUSIVE)[2]
+            return CheckState(CheckWord.INCONCLUSIVE, f"inconclusive: {printable(single_line(problem))}")
+        case Result.REFUSED:  # exhaustive
+            # It was refused where it was run; on this machine, it is allowed by now.
+            return CheckState(CheckWord.NONE) if facts.is_here else CheckState(CheckWord.PROPOSED, "proposed")

@@ -1,0 +1,145 @@
+// Checks of tasks: the line below a task, and setting, approving and running them.
+import { el, brief, harmless } from "./el.js";
+import { read, write } from "./api.js";
+import { dialog, actions, button } from "./dialog.js";
+import { toast } from "./toast.js";
+
+const LOOK_MS = 4000;
+const short = (text) => harmless(text).slice(0, 120);
+
+// The state of a check: what was recorded, and what is known on the machine of the board. `waits` is a pending change.
+export function checkOf(number, { check, status }, facts, waits) {
+  if (!check) return null;
+  const known = facts || {};
+  const has = (list) => (known[list] || []).includes(number);
+  if (waits?.checking || has("checking")) return { state: "checking", words: "checking…" };
+  if (has("stale") && (status === undefined || status === "completed")) return { state: "stale", words: "stale" };
+  if (has("proposed")) return { state: "proposed", words: "proposed", approve: known.may_approve };
+  if (check.state === "proposed" && known.here) return { state: "", words: "" };
+  return { state: check.state, words: check.words };
+}
+
+// What is below the text of a task: what it waits for, and its check with its state.
+export function checkLines(view, task, row, found, { off, part }) {
+  const order = task.waits?.length ? el("p", { class: "note" }, `after ${task.waits.join(", ")}`) : null;
+  if (!found || task.status === "abandoned") return [order];
+  const act = !off && found.approve ? ["approve", "Approve…", () => view.act.approve(row.task)] : !off && found.state === "stale" ? ["verify", "Verify", () => view.act.verify(row.task)] : null;
+  return [order, checkLine(task.check, found, act && part(act[0], el("button", { type: "button", class: "btn soft small", on: { click: act[2] } }, act[1])))];
+}
+
+export const checkLine = (check, found, more) =>
+  el("p", { class: "note check" }, el("code", { dir: "ltr" }, "$ ", brief(check.line, 300)), check.folder && [" in ", brief(check.folder, 80)], found.words && [" ", el("span", { class: `state ${found.state}` }, brief(found.words, 200))], more && [" ", more]);
+
+// The end of what a check has printed.
+const showOutput = (title, { reason, output }) =>
+  dialog(title, (close) => [
+    el("div", { class: "dialog-body" }, el("p", {}, brief(reason, 600)), el("pre", { class: "long output", dir: "ltr", tabindex: 0, "aria-label": "The end of its output" }, el("bdi", {}, harmless(output, { lines: true })))),
+    actions(button("Close", () => close(), { class: "btn main", autofocus: true })),
+  ], { kind: "wide" });
+
+// Tells about a check that did not pass; its output is shown on demand, so that no dialog takes what is being typed.
+export function tellUnproved(task, [first]) {
+  const more = first.output ? { action: "Output", act: () => showOutput(`Check of “${short(task.text)}”`, first) } : {};
+  toast(`Not done: ${first.reason}`, { bad: true, ...more });
+}
+
+// The command is shown whole: what a person approves must not end beyond a fold.
+const agreed = (task) =>
+  dialog("Let this command be run as a check?", (close) => [
+    el("div", { class: "dialog-body" }, el("pre", { class: "long", dir: "ltr", tabindex: 0, "aria-label": "The command" }, el("bdi", {}, harmless(task.check.line, { lines: true }))),
+      el("p", { class: "dim" }, "It runs on the machine of this board", task.check.folder && [", in ", brief(task.check.folder, 200)], `, whenever “${short(task.text)}” is marked as done.`)),
+    actions(button("Cancel", () => close(null), { class: "btn plain", autofocus: true }), button("Approve", () => close(true), { class: "btn main" })),
+  ], { kind: "wide" });
+
+const askLine = (task) =>
+  dialog("When is it done?", (close) => {
+    const field = el("input", { type: "text", value: task.check?.line || "", "aria-label": "Command", placeholder: "pytest -q tests/parser", autocomplete: "off", spellcheck: "false", autofocus: true, maxlength: 20000 });
+    field.addEventListener("keydown", (event) => {
+      if (event.key !== "Enter" || event.isComposing) return;
+      event.preventDefault();
+      close({ line: field.value.trim() });
+    });
+    return [
+      el("div", { class: "dialog-body" }, el("p", { class: "dim" }, short(task.text)), el("p", {}, "A command that succeeds if the task is done. No shell interprets it. Without a command, there is no check."), field),
+      actions(button("Cancel", () => close(null), { class: "btn plain" }), button("Set", () => close({ line: field.value.trim() }), { class: "btn main" })),
+    ];
+  });
+
+// `send` sends ops, `taken` accepts an answer, `facts` returns what is known about the checks.
+export function checkActs({ key, pending, redraw, taken, fault, send, facts, look, undo }) {
+  const proposed = (task) => (facts()?.proposed || []).includes(task.number);
+  const running = (task) => pending.get(task.number)?.checking || (facts()?.checking || []).includes(task.number);
+
+  async function post(path, task, body, shown) {
+    if (shown) { pending.set(task.number, shown); redraw(true); }
+    try {
+      const answer = await write(`/api/s/${key}/${path}`, { number: task.number, ...body });
+      pending.delete(task.number);
+      await taken(answer);
+      return answer;
+    } catch (error) {
+      pending.delete(task.number);
+      if (error.body.plan) await taken(error.body);
+      redraw(true);
+      fault(error.status === 422 ? (error.body.faults || [error.message]).join(" ") : error.message, error.hint);
+      return null;
+    } finally {
+      look();
+    }
+  }
+
+  const self = {
+    async complete(task, at, said) {
+      if (running(task)) return fault("Its check is running already.");
+      if (proposed(task) && !(await self.approve(task))) return false;
+      const done = await send([{ op: "mark", at, status: "completed" }], { task, shown: { checking: true }, said });
+      look();
+      return done;
+    },
+    async check(task) {
+      const asked = await askLine(task);
+      if (!asked || asked.line === (task.check?.line || "")) return;
+      const answer = await post("check", task, { line: asked.line, base: task.check?.line || "" });
+      if (answer) toast(asked.line ? `Check set${answer.approved ? "" : ", and proposed: a person has to approve it"}: ${short(asked.line)}` : "Check removed", answer.event ? { action: "Undo", act: () => undo(answer.event) } : {});
+    },
+    async approve(task) {
+      if (!facts()?.may_approve) { fault("Only the person who started the board can approve a command on its machine.", "There: tildone approve"); return false; }
+      if (!(await agreed(task))) return false;
+      const answer = await post("approve", task, { command: task.check.command, folder: task.check.folder });
+      if (!answer) return false;
+      const known = facts();
+      known.proposed = known.proposed.filter((number) => number !== task.number);
+      redraw(true);
+      toast(`Approved: ${short(task.check.line)}`);
+      return true;
+    },
+    async verify(task) {
+      if (!task.check) return fault("This task has no check.");
+      if (running(task)) return fault("Its check is running already.");
+      if (proposed(task) && !(await self.approve(task))) return undefined;
+      const answer = await post("verify", task, {}, { checking: true });
+      if (!answer) return undefined;
+      return answer.unproved.length ? tellUnproved(task, answer.unproved) : toast(`Passed: ${short(task.check.line)}`);
+    },
+  };
+  return self;
+}
+
+// What only the machine of the board knows is not in the store, so nothing tells about it: a visible page asks.
+export function followChecks({ key, model, changed }) {
+  const has = () => model.session && (model.session.plan.check || model.session.plan.phases.some((phase) => phase.tasks.some((task) => task.check)));
+  let asking = false;
+  let again = false;
+  async function look() {
+    if (!has() || document.hidden) return;
+    if (asking) { again = true; return; }
+    asking = true;
+    const found = await read(`/api/s/${key}/checks`).catch(() => null);
+    asking = false;
+    const { seq, ...facts } = found || {};
+    if (found && JSON.stringify(facts) !== JSON.stringify(model.checks)) { model.checks = facts; changed(); }
+    if (again) { again = false; look(); }
+  }
+  const timer = setInterval(look, LOOK_MS);
+  return { look, end: () => clearInterval(timer) };
+}

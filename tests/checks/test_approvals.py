@@ -1,0 +1,84 @@
+"""Approvals belong to a person, a project and a command exactly as it is run."""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from tildone.checks.approvals import Approvals
+from tildone.core.check import Check
+
+TESTS = Check(("pytest", "-q", "tests"))
+
+
+@pytest.fixture
+def approvals(tmp_path: Path) -> Approvals:
+    (tmp_path / "project").mkdir()
+    return Approvals(str(tmp_path / "approved"), str(tmp_path / "project"))
+
+
+def test_nothing_is_approved_at_first_and_looking_makes_no_files(approvals: Approvals, tmp_path: Path) -> None:
+    assert not approvals.is_allowed(TESTS)
+    assert not (tmp_path / "approved").exists()
+
+
+def test_an_approval_is_kept_in_a_private_file_until_it_is_revoked(approvals: Approvals, tmp_path: Path) -> None:
+    approvals.approve(TESTS)
+    approvals.approve(TESTS)
+
+    files = list((tmp_path / "approved").iterdir())
+    assert approvals.is_allowed(TESTS)
+    assert [file.read_text() for file in files] == [f"{(tmp_path / 'project').resolve()}\n\npytest\n-q\ntests\n"]
+    if sys.platform != "win32":
+        assert (tmp_path / "approved").stat().st_mode & 0o077 == 0
+
+    approvals.revoke(TESTS)
+    approvals.revoke(TESTS)
+    assert not approvals.is_allowed(TESTS)
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        Check(("pytest", "-q", "tests", "--co")),
+        Check(("pytest", "-q tests")),
+        Check(("pytest", "-q", "tests"), folder="sub"),
+        Check(("sub", "pytest", "-q", "tests")),
+        Check(("rm", "-rf", "/")),
+    ],
+)
+def test_only_that_very_command_in_that_folder_is_approved(approvals: Approvals, other: Check) -> None:
+    approvals.approve(TESTS)
+
+    assert not approvals.is_allowed(other)
+
+
+def test_limits_retries_and_watched_files_do_not_matter(approvals: Approvals) -> None:
+    """They do not change what is run."""
+    approvals.approve(TESTS)
+
+    assert approvals.is_allowed(Check(TESTS.command, seconds=5, retries=2, watches=("src",)))
+
+
+def test_another_project_has_approvals_of_its_own(approvals: Approvals, tmp_path: Path) -> None:
+    approvals.approve(TESTS)
+
+    assert not Approvals(str(tmp_path / "approved"), str(tmp_path)).is_allowed(TESTS)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="links need a privilege there")
+def test_a_project_behind_a_link_is_the_same_project(approvals: Approvals, tmp_path: Path) -> None:
+    approvals.approve(TESTS)
+    (tmp_path / "link").symlink_to("project")
+
+    assert Approvals(str(tmp_path / "approved"), str(tmp_path / "link")).is_allowed(TESTS)
+
+
+def test_patterns_of_the_settings_are_compared_with_the_command_as_it_is_typed(tmp_path: Path) -> None:
+    approvals = Approvals(str(tmp_path / "approved"), str(tmp_path), ["pytest *", "make test"])
+
+    assert approvals.is_allowed(TESTS)
+    assert approvals.is_allowed(Check(("make", "test")))
+    assert not approvals.is_allowed(Check(("make", "test", "clean")))
+    assert not approvals.is_allowed(Check(("PYTEST", "-q")))
+    assert not approvals.is_allowed(Check(("rm", "-rf", "pytest x")))

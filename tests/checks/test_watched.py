@@ -1,0 +1,318 @@
+"""Proofs are keyed to the content of the watched files: commits leave them fresh, edits do not."""
+
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.checks.repositories import PASSES, Runner, git, make_repository, python
+from tildone.checks import watched
+from tildone.checks.globs import matches
+from tildone.checks.watched import WatchedFiles
+from tildone.core.check import Check
+from tildone.value import replace
+
+ON_SOURCES = replace(PASSES, watches=("src",))
+posix = pytest.mark.skipif(sys.platform == "win32", reason="modes and links of POSIX")
+
+
+@pytest.fixture
+def repository(tmp_path: Path) -> Path:
+    return make_repository(tmp_path / "project")
+
+
+@pytest.fixture
+def plain(tmp_path: Path) -> Path:
+    """A project without git."""
+    folder = tmp_path / "project"
+    (folder / "src").mkdir(parents=True)
+    (folder / "src" / "parser.py").write_text("x = 1\n", encoding="utf-8")
+    (folder / "README").write_text("Read me.\n", encoding="utf-8")
+    return folder
+
+
+def write(file: Path, text: str) -> None:
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(text, encoding="utf-8")
+
+
+def edit(folder: Path) -> None:
+    write(folder / "src" / "parser.py", "x = 2\n")
+
+
+def same_size(folder: Path) -> None:
+    """Content counts, whatever its size and time."""
+    file = folder / "src" / "parser.py"
+    info = file.stat()
+    write(file, "x = 3\n")
+    os.utime(file, ns=(info.st_atime_ns, info.st_mtime_ns + 1))
+
+
+def delete(folder: Path) -> None:
+    (folder / "src" / "parser.py").unlink()
+
+
+def rename(folder: Path) -> None:
+    (folder / "src" / "parser.py").rename(folder / "src" / "lexer.py")
+
+
+def make_executable(folder: Path) -> None:
+    (folder / "src" / "parser.py").chmod(0o755)
+
+
+def link(folder: Path) -> None:
+    delete(folder)
+    (folder / "src" / "parser.py").symlink_to("../README")
+
+
+CHANGES = [
+    edit,
+    same_size,
+    delete,
+    rename,
+    pytest.param(make_executable, marks=posix),
+    pytest.param(link, marks=posix),
+]
+
+
+@pytest.mark.parametrize("check", [PASSES, ON_SOURCES])
+@pytest.mark.parametrize("change", CHANGES)
+def test_a_change_makes_a_proof_stale_and_its_commit_a_later_one_keeps_fresh(
+    change: Callable[[Path], None], check: Check, repository: Path, tmp_path: Path
+) -> None:
+    runner = Runner(repository, tmp_path)
+    proof = runner.prove(check)
+
+    change(repository)
+
+    assert runner.is_stale(check, proof)
+    again = runner.prove(check)
+    assert not runner.is_stale(check, again)
+    git(repository, "add", "-A")
+    assert not runner.is_stale(check, again)
+    git(repository, "commit", "-qm", "Changed")
+    assert not runner.is_stale(check, again)
+    git(repository, "checkout", "-q", "HEAD~1")
+    assert runner.is_stale(check, again)
+    assert not runner.is_stale(check, proof)
+
+
+@pytest.mark.parametrize("check", [PASSES, ON_SOURCES])
+def test_a_new_file_that_is_committed_after_the_check_has_passed_keeps_it_fresh(
+    check: Check, repository: Path, tmp_path: Path
+) -> None:
+    runner = Runner(repository, tmp_path)
+    write(repository / "src" / "new file.py", "y = 1\n")
+    proof = runner.prove(check)
+
+    git(repository, "add", "-A")
+    git(repository, "commit", "-qm", "New")
+
+    assert not runner.is_stale(check, proof)
+    write(repository / "src" / "new file.py", "y = 2\n")
+    assert runner.is_stale(check, proof)
+
+
+def test_an_untracked_file_counts_only_for_a_check_that_names_it(repository: Path, tmp_path: Path) -> None:
+    runner = Runner(repository, tmp_path)
+    write(repository / "src" / "new.py", "y = 1\n")
+    by_default, named = runner.prove(PASSES), runner.prove(ON_SOURCES)
+
+    write(repository / "src" / "new.py", "y = 2\n")
+
+    assert not runner.is_stale(PASSES, by_default)
+    assert runner.is_stale(ON_SOURCES, named)
+
+
+def test_a_file_that_was_made_after_the_check_has_passed_and_is_added_makes_it_stale(
+    repository: Path, tmp_path: Path
+) -> None:
+    runner = Runner(repository, tmp_path)
+    proof = runner.prove(PASSES)
+    write(repository / "src" / "new.py", "y = 1\n")
+    assert not runner.is_stale(PASSES, proof)
+
+    git(repository, "add", "-A")
+
+    assert runner.is_stale(PASSES, proof)
+
+
+@pytest.mark.parametrize("check", [PASSES, replace(PASSES, watches=("**",))])
+def test_ignored_files_never_count(check: Check, repository: Path, tmp_path: Path) -> None:
+    runner = Runner(repository, tmp_path)
+    proof = runner.prove(check)
+
+    write(repository / "trace.log", "x\n")
+
+    assert not runner.is_stale(check, proof)
+
+
+@pytest.mark.parametrize("globs", [("src",), ("src/",), ("src/*.py",), ("**/parser.py",), ("docs", "src/p*")])
+def test_only_what_matches_a_glob_counts(globs: tuple[str, ...], repository: Path, tmp_path: Path) -> None:
+    check, runner = replace(PASSES, watches=globs), Runner(repository, tmp_path)
+    proof = runner.prove(check)
+
+    write(repository / "README", "Other words.\n")
+    assert not runner.is_stale(check, proof)
+
+    edit(repository)
+    assert runner.is_stale(check, proof)
+
+
+@pytest.mark.parametrize("globs", [("*.py",), ("lib",), ("src/*.c",)])
+def test_what_matches_no_glob_does_not_count(globs: tuple[str, ...], repository: Path, tmp_path: Path) -> None:
+    check, runner = replace(PASSES, watches=globs), Runner(repository, tmp_path)
+    proof = runner.prove(check)
+
+    edit(repository)
+
+    assert not runner.is_stale(check, proof)
+
+
+@pytest.mark.parametrize("is_tracked", [True, False])
+def test_our_own_files_never_count(*, is_tracked: bool, repository: Path, tmp_path: Path) -> None:
+    """Even if somebody has added the store to the repository."""
+    store = repository / ".tildone" / "plan.db"
+    write(store, "1")
+    if is_tracked:
+        git(repository, "add", "-A")
+    runner = Runner(repository, tmp_path, ignored=(str(store),))
+    proofs = {i: (check, runner.prove(check)) for i, check in enumerate((PASSES, replace(PASSES, watches=("**",))))}
+
+    write(store, "2")
+    write(repository / ".tildone" / "plan.db-wal", "3")
+
+    assert runner.stale(proofs) == frozenset()
+    edit(repository)
+    assert runner.stale(proofs) == frozenset({0, 1})
+
+
+def test_during_a_merge_the_working_file_counts(repository: Path, tmp_path: Path) -> None:
+    git(repository, "checkout", "-qb", "other")
+    write(repository / "src" / "parser.py", "x = 'theirs'\n")
+    git(repository, "commit", "-qam", "Theirs")
+    git(repository, "checkout", "-q", "main")
+    write(repository / "src" / "parser.py", "x = 'ours'\n")
+    git(repository, "commit", "-qam", "Ours")
+    git(repository, "merge", "-q", "other", check=False)
+    runner = Runner(repository, tmp_path)
+    write(repository / "src" / "parser.py", "x = 'both'\n")
+
+    proof = runner.prove(PASSES)
+
+    assert not runner.is_stale(PASSES, proof)
+    git(repository, "add", "-A")
+    git(repository, "commit", "-qm", "Merged")
+    assert not runner.is_stale(PASSES, proof)
+    edit(repository)
+    assert runner.is_stale(PASSES, proof)
+
+
+def test_the_commit_of_a_submodule_counts(repository: Path, tmp_path: Path) -> None:
+    library = make_repository(tmp_path / "library")
+    git(repository, "-c", "protocol.file.allow=always", "submodule", "add", "-q", str(library), "lib")
+    git(repository, "commit", "-qam", "With a library")
+    runner = Runner(repository, tmp_path)
+    proof = runner.prove(PASSES)
+    seen: set[str] = set()
+
+    for text in ("2", "3"):
+        write(repository / "lib" / "src" / "parser.py", text)
+        assert runner.is_stale(PASSES, proof) is bool(seen)
+        git(repository / "lib", "commit", "-qam", text)
+        assert runner.is_stale(PASSES, proof)
+        seen.add(WatchedFiles(str(repository)).tracked(()))
+
+    assert len(seen) == 2
+    again = runner.prove(PASSES)
+    git(repository, "commit", "-qam", "Newer library")
+    assert not runner.is_stale(PASSES, again)
+
+
+@posix
+def test_no_program_that_the_repository_names_is_run(repository: Path, tmp_path: Path) -> None:
+    marker = tmp_path / "ran"
+    write(repository / ".gitattributes", "*.py filter=evil\n")
+    git(repository, "config", "filter.evil.clean", f"touch '{marker}'; cat")
+    git(repository, "config", "core.fsmonitor", f"touch '{marker}'")
+    edit(repository)
+
+    digests = WatchedFiles(str(repository)).tracked(()), WatchedFiles(str(repository)).everything(("src",))
+
+    assert all(digests)
+    assert not marker.exists()
+
+
+@pytest.mark.parametrize("check", [PASSES, ON_SOURCES])
+@pytest.mark.parametrize("change", CHANGES)
+def test_outside_a_repository_all_files_count(
+    change: Callable[[Path], None], check: Check, plain: Path, tmp_path: Path
+) -> None:
+    runner = Runner(plain, tmp_path)
+    proof = runner.prove(check)
+    assert proof.all_files
+    assert not runner.is_stale(check, proof)
+
+    change(plain)
+
+    assert runner.is_stale(check, proof)
+
+
+def test_outside_a_repository_globs_hidden_files_dependencies_and_our_own_are_respected(
+    plain: Path, tmp_path: Path
+) -> None:
+    runner = Runner(plain, tmp_path, ignored=(str(plain / "plans.db"),))
+    everything, sources = runner.prove(PASSES), runner.prove(ON_SOURCES)
+
+    for name in ("plans.db", "plans.db-wal", ".cache/x", "node_modules/x", "src/__pycache__/x"):
+        write(plain / name, "changed")
+    assert runner.stale({1: (PASSES, everything), 2: (ON_SOURCES, sources)}) == frozenset()
+
+    write(plain / "README", "changed")
+    assert runner.stale({1: (PASSES, everything), 2: (ON_SOURCES, sources)}) == {1}
+
+
+def test_a_folder_with_too_many_files_has_no_digest_and_its_proofs_do_not_become_stale(
+    plain: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(watched, "MAX_FILES", 1)
+    runner = Runner(plain, tmp_path)
+    proof = runner.prove(PASSES)
+
+    edit(plain)
+
+    assert (proof.files, proof.all_files) == ("", "")
+    assert not runner.is_stale(PASSES, proof)
+
+
+def test_what_a_check_changes_itself_is_not_proved(repository: Path, tmp_path: Path) -> None:
+    """The digest is of the files before the run: what was edited during it may not have been seen."""
+    check = python("open('src/parser.py', 'a').write('#')")
+    runner = Runner(repository, tmp_path)
+
+    proof = runner.prove(check)
+
+    assert runner.is_stale(check, proof)
+
+
+@pytest.mark.parametrize(
+    ("glob", "path", "expected"),
+    [
+        ("*.py", "a.py", True),
+        ("*.py", "src/a.py", False),
+        ("**/*.py", "a.py", True),
+        ("**/*.py", "src/deep/a.py", True),
+        ("src/**", "src/deep/a.py", True),
+        ("src/?.py", "src/a.py", True),
+        ("src/?.py", "src/ab.py", False),
+        ("[ab].py", "b.py", True),
+        ("[!ab].py", "b.py", False),
+        ("[!ab].py", "c.py", True),
+        ("a[", "a[", True),
+        ("a.py", "aXpy", False),
+    ],
+)
+def test_globs_match_as_those_of_git(glob: str, path: str, *, expected: bool) -> None:
+    assert matches(path, [glob]) is expected

@@ -1,0 +1,318 @@
+"""Checks at the command line: `todo check`, what `todo done` does with them, and how they are listed."""
+
+import os
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.cli.person import CTRL_C, Person
+from tests.cli.plan.checking import AGENT, answer, script, statuses, tasks, with_repository
+
+GREP = ("grep", "-qx", "42", "answer")
+
+pytestmark = pytest.mark.skipif(os.name == "nt", reason="the commands are those of a POSIX system")
+
+
+@pytest.fixture
+def checker(person: Person) -> Person:
+    return with_repository(person)
+
+
+def test_a_task_is_done_only_if_its_check_passes_and_is_stale_when_files_change(checker: Person) -> None:
+    set_ = checker.says("todo", "check", "1", "--", *GREP)
+    failed = checker.run("todo", "done", "1")
+    listed_failed = checker.says("todo")
+    answer(checker, 42)
+    passed = checker.says("todo", "done", "1")
+    listed_passed = checker.says("todo")
+    answer(checker, 43)
+    stale = tasks(checker)[1]
+    listed_stale = checker.says("todo")
+
+    assert set_.splitlines()[0] == "Check of #1 The answer is 42: $ grep -qx 42 answer"
+    assert (failed.code, failed.err) == (
+        3,
+        "tildone: #1 The answer is 42 is not done: `grep -qx 42 answer` failed with exit code 1\n",
+    )
+    assert failed.out == "0 of 2 closed. In progress: #1 The answer is 42\n"
+    assert listed_failed == "● #1 The answer is 42\n  $ grep -qx 42 answer · failed (exit 1)\n– #2 Ship it\n"
+    assert passed.startswith("Done: #1 The answer is 42\n1 of 2 closed.")
+    assert listed_passed == "✓ #1 The answer is 42\n  $ grep -qx 42 answer · passed\n– #2 Ship it\n"
+    assert (stale["status"], stale["stale"], stale["approved"]) == ("completed", True, True)
+    assert stale["check"] == {"command": [*GREP]}
+    assert listed_stale == "✓ #1 The answer is 42\n  $ grep -qx 42 answer · done, stale\n– #2 Ship it\n"
+
+
+def test_marking_a_stale_task_done_runs_its_check_again(checker: Person) -> None:
+    checker.says("todo", "check", "1", "--", *GREP)
+    answer(checker, 42)
+    checker.says("todo", "done", "1")
+    (checker.folder / "answer").write_text("42\n\n", encoding="utf-8")
+    again = checker.says("todo", "done", "1")
+    is_fresh = "stale" not in tasks(checker)[1]
+    answer(checker, 0)
+
+    assert again.startswith("Done: #1")
+    assert is_fresh
+    assert checker.run("todo", "done", "1").code == 3
+    assert statuses(checker) == ["in_progress", "pending"]
+
+
+def test_the_proof_of_a_reopened_task_does_not_outlive_a_change_of_the_files(checker: Person) -> None:
+    """The check had passed, so that the task has a proof: but not of these files."""
+    checker.says("todo", "check", "1", "--", *GREP)
+    answer(checker, 42)
+    checker.says("todo", "done", "1")
+    checker.says("todo", "reopen", "1")
+    answer(checker, 0)
+
+    assert checker.run("todo", "done", "1").code == 3
+    assert statuses(checker) == ["in_progress", "pending"]
+
+
+def test_the_end_of_the_output_is_shown_and_where_all_of_it_is(checker: Person) -> None:
+    name = script(
+        checker.folder, "i=1; while [ $i -le 60 ]; do echo line $i; i=$((i+1)); done\nprintf '\\033[2J'\nexit 7"
+    )
+    checker.says("todo", "check", "1", "--", "sh", name)
+
+    failed = checker.run("todo", "done", "1", "2")
+
+    lines = failed.err.splitlines()
+    assert failed.out.startswith("Done: #2 Ship it\n")
+    assert lines[0] == "tildone: #1 The answer is 42 is not done: `sh check.sh` failed with exit code 7"
+    assert lines[1:3] == ["    line 22", "    line 23"]
+    assert "\x1b" not in failed.err
+    kept = Path(lines[-1].removeprefix("  The whole output: "))
+    assert kept.read_text(encoding="utf-8").startswith("line 1\n")
+
+
+def test_an_inconclusive_check_blocks_the_task_and_the_next_command_is_named(checker: Person) -> None:
+    checker.says("todo", "check", "1", "--seconds", "1", "--", "sh", script(checker.folder, "read x < fifo"))
+    os.mkfifo(checker.folder / "fifo")
+    late = checker.run("todo", "done", "1")
+    checker.says("todo", "check", "2", "--", "no-such-program")
+    absent = checker.run("todo", "done", "2")
+
+    assert (late.code, absent.code) == (3, 3)
+    assert late.err == (
+        "tildone: #1 The answer is 42 is not done: `sh check.sh` is inconclusive: it took longer than 1 s\n"
+        "  To run it again: tildone verify 1; with more time: tildone todo check 1 --seconds N\n"
+    )
+    assert "`no-such-program` is inconclusive: it could not be started: No such file or directory" in absent.err
+    assert statuses(checker) == ["blocked", "blocked"]
+    assert "  $ sh check.sh · inconclusive: it took longer than 1 s\n" in checker.says("todo")
+
+
+def test_a_command_that_proves_nothing_is_refused(checker: Person) -> None:
+    refused = checker.run("todo", "check", "1", "--", "echo", "ok")
+
+    assert (refused.code, refused.err) == (
+        3,
+        "tildone: a check needs a command that can fail, not “echo ok”\n",
+    )
+    assert "check" not in tasks(checker)[1]
+
+
+def test_the_options_of_a_check_are_kept_and_shown(checker: Person) -> None:
+    (checker.folder / "sub").mkdir()
+    options = ("--folder", "sub", "--seconds", "9", "--retries", "2", "--watch", "sub/**", "--watch", "answer")
+    checker.says("todo", "check", "answer", "is", *options, "--", "test", "-f", "a b")
+    shown = checker.says("todo", "check", "1")
+    checker.says("todo", "check", "1", "--seconds", "10")
+
+    assert shown == (
+        "#1 The answer is 42\n  $ test -f 'a b' · not run yet\n  in sub\n  at most 9 s\n  retried 2 times\n"
+        "  watches sub/**, answer\n"
+    )
+    assert tasks(checker)[1]["check"] == {
+        "command": ["test", "-f", "a b"],
+        "folder": "sub",
+        "seconds": 10,
+        "retries": 2,
+        "watches": ["sub/**", "answer"],
+    }
+    assert checker.run("todo", "check", "1", "--json").json["checks"][0]["number"] == 1
+    assert checker.says("todo", "check", "2") == ("There is no check. To set one: tildone todo check TASK -- COMMAND\n")
+
+
+def test_a_check_is_run_in_its_folder(checker: Person) -> None:
+    (checker.folder / "sub").mkdir()
+    (checker.folder / "sub" / "here").touch()
+    checker.says("todo", "check", "1", "--folder", "sub", "--", "test", "-f", "here")
+
+    assert checker.says("todo", "done", "1").startswith("Done: #1")
+    assert "last run" in checker.says("todo", "check")
+    assert tasks(checker)[1]["proof"]["by"] == "Ada"  # type: ignore[index]  # it is an object
+
+
+@pytest.mark.parametrize(
+    ("argv", "code", "words"),
+    [
+        (("--", "make"), 2, "which task? tildone todo check TASK -- COMMAND; for the plan: --plan"),
+        (("1", "--seconds", "5"), 2, "which command? tildone todo check TASK -- COMMAND"),
+        (("1", "--seconds", "x", "--", "make"), 2, "--seconds requires a positive number"),
+        (("1", "--seconds", "86401", "--", "make"), 2, "--seconds requires at most 86400, not 86401"),
+        (("1", "--retries", "101", "--", "make"), 2, "--retries requires at most 100, not 101"),
+        (("1", "--folder", "..", "--", "make"), 2, "--folder requires a folder in "),
+        (("1", "--folder", "no-such", "--", "make"), 2, "--folder requires a folder in "),
+        (("1", "--remove", "--", "make"), 2, "--remove takes neither a command nor the options of a check"),
+        (("1", "--plan", "--", "make"), 2, "--plan means the plan's own check; leave out '1'"),
+        (("9", "--", "make"), 4, "there is no task #9"),
+        (("1", "make"), 4, 'no task has "1 make" in it\na command follows --: tildone todo check TASK -- COMMAND'),
+        (("1", " ", "--", "make"), 2, "tildone todo check was given an empty argument"),
+    ],
+)
+def test_what_cannot_be_is_said(checker: Person, argv: tuple[str, ...], code: int, words: str) -> None:
+    answer_ = checker.run("todo", "check", *argv)
+
+    assert answer_.code == code
+    assert words in answer_.err
+
+
+def test_another_check_opens_a_done_task_again(checker: Person) -> None:
+    answer(checker, 42)
+    checker.says("todo", "check", "1", "--", *GREP)
+    checker.says("todo", "done", "1")
+    said = checker.says("todo", "check", "1", "--", "test", "-f", "answer")
+
+    assert said.startswith("Check of #1 The answer is 42: $ test -f answer; it is open again\n0 of 2 closed.")
+    assert statuses(checker) == ["pending", "pending"]
+
+
+def test_in_the_shell_of_an_agent_a_check_is_proposed_and_cannot_be_removed(checker: Person) -> None:
+    proposed = checker.run("todo", "check", "1", "--", *GREP, **AGENT)
+    removed = checker.run("todo", "check", "1", "--remove", **AGENT)
+    answer(checker, 42)
+    done = checker.run("todo", "done", "1")
+
+    assert (proposed.code, proposed.err) == (
+        0,
+        (
+            "tildone: the check is only proposed, because this is the shell of claude:c-1; a person approves it with: "
+            "tildone approve 1\n"
+        ),
+    )
+    assert (removed.code, removed.err) == (
+        3,
+        "tildone: only a person can remove a check: this is the shell of claude:c-1\n",
+    )
+    assert (done.code, done.err) == (
+        3,
+        (
+            "tildone: #1 The answer is 42 is not done: a person has to approve its check first\n"
+            "  To see and approve it: tildone approve 1\n"
+        ),
+    )
+    assert "  $ grep -qx 42 answer · proposed\n" in checker.says("todo")
+    assert (tasks(checker)[1]["status"], tasks(checker)[1]["approved"]) == ("blocked", False)
+
+
+def test_an_agent_sets_a_check_that_a_person_has_approved(checker: Person) -> None:
+    checker.says("todo", "check", "1", "--", *GREP)
+
+    assert checker.says("todo", "check", "2", "--", *GREP, **AGENT)
+    assert tasks(checker)[2]["approved"] is True
+
+
+def test_a_person_removes_a_check(checker: Person) -> None:
+    checker.says("todo", "check", "1", "--", *GREP)
+
+    assert checker.says("todo", "check", "1", "--remove").startswith("Removed the check of #1 The answer is 42\n")
+    assert checker.says("todo", "check", "1", "--remove") == "Nothing changed: #1 The answer is 42 has no check.\n"
+    assert checker.says("todo", "done", "1").startswith("Done: #1")
+
+
+def test_a_plan_has_a_check_of_its_own(checker: Person) -> None:
+    checker.says("todo", "check", "--plan", "--", *GREP)
+    not_yet = checker.run("todo", "done", "--all")
+    again = checker.run("todo", "done", "1")
+    nothing_next = checker.says("todo", "next")
+    listed = checker.says("todo")
+    answer(checker, 42)
+
+    assert not_yet.code == 3
+    assert not_yet.err == "tildone: the plan is not done: `grep -qx 42 answer` failed with exit code 1\n"
+    assert "2 of 2 closed: the check of the plan has not passed.\n" in not_yet.out
+    assert again.code == 3
+    assert nothing_next == "All tasks are closed, but the check of the plan has not passed. Run: tildone verify\n"
+    assert listed == "✓ #1 The answer is 42\n✓ #2 Ship it\n\nPlan: $ grep -qx 42 answer · failed (exit 1)\n"
+    assert checker.says("verify") == "✓ plan $ grep -qx 42 answer · passed\n"
+    assert checker.run("todo", "--json").json["check"] == {"command": [*GREP]}
+    assert checker.says("todo", "next") == "Nothing is left to do: all 2 tasks are closed.\n"
+    answer(checker, 7)
+    assert checker.says("todo", "next").startswith("Nothing is open, but proofs are stale: ")
+
+
+def test_a_task_that_is_ticked_in_the_editor_is_checked(checker: Person) -> None:
+    checker.says("todo", "check", "1", "--", *GREP)
+    edited = checker.run("todo", "edit", EDITOR=r"sed -i 's/\[ \]/[x]/'")
+
+    assert edited.code == 3
+    assert edited.err.startswith("tildone: #1 The answer is 42 is not done: `grep -qx 42 answer` failed")
+    assert statuses(checker)[0] == "in_progress"
+
+
+def test_where_the_project_stands_tells_of_checks(checker: Person) -> None:
+    checker.says("todo", "rm", "2")
+    checker.says("todo", "check", "1", "--", "test", "-f", "answer")
+    checker.says("todo", "check", "--plan", "--", "test", "-f", "answer")
+    checker.says("todo", "done", "1")
+    done = checker.says().splitlines()[0]
+    answer(checker, 1)
+    stale = checker.says()
+    checker.run("todo", "check", "--plan", "--", *GREP, **AGENT)
+    unproved = checker.says()
+
+    assert done.endswith(": all done")
+    assert stale.splitlines()[0].endswith(": 1 of 1 tasks closed")
+    assert stale.splitlines()[1] == "Stale: the plan, #1; to check again: tildone verify"
+    assert unproved.splitlines()[1:4] == [
+        "Stale: #1; to check again: tildone verify",
+        "The check of the plan has not passed; to run it: tildone verify",
+        "Proposed: 1 check; to see and approve: tildone approve",
+    ]
+
+
+def test_json_names_the_tasks_whose_checks_did_not_pass(checker: Person) -> None:
+    checker.says("todo", "check", "1", "--", *GREP)
+
+    done = checker.run("todo", "done", "1", "2", "--json")
+
+    assert (done.code, done.json["unproved"], done.json["changed"]) == (3, [1], [1, 2])
+    assert "unproved" not in checker.run("todo", "note", "1", "x", "--json").json
+
+
+def test_plans_without_checks_look_as_before(person: Person) -> None:
+    person.says("todo", "add", "a")
+
+    assert person.says("todo") == "– #1 a\n"
+    assert set(person.run("todo", "--json").json) == {"version", "session", "next", "phases", "tasks"}
+    assert set(person.run("todo", "--json").json["tasks"][0]) == {"number", "text", "status", "phase", "notes"}
+    assert person.says("verify") == "The plan has no checks.\n"
+
+
+def test_a_person_at_a_terminal_sees_what_runs_and_ends_it_with_ctrl_c(checker: Person) -> None:
+    name = script(checker.folder, "echo $$ > pid; sleep 60 & wait")
+    checker.says("todo", "check", "1", "--", "sh", name)
+    terminal = checker.at_terminal("todo", "done", "1")
+    terminal.until("Checking #1: $ sh check.sh (at most 120 s; Ctrl-C ends it)")
+    terminal.type(CTRL_C)
+
+    ended = terminal.end()
+
+    assert (ended.code, ended.out.rstrip().splitlines()[-1]) == (130, "tildone: interrupted")
+    assert statuses(checker) == ["pending", "pending"]
+    assert not is_running(int((checker.folder / "pid").read_text(encoding="utf-8")))
+
+
+def is_running(group: int) -> bool:
+    """Whether a process of the group lives; one that was just killed may take a moment to be gone."""
+    for _ in range(50):
+        found = subprocess.run(["ps", "-eo", "pgid="], capture_output=True, text=True, check=True).stdout.split()
+        if str(group) not in found:
+            return False
+        time.sleep(0.1)
+    return True

@@ -1,0 +1,86 @@
+"""`tildone todo after`, `todo touches`, and what `todo next` offers."""
+
+import pytest
+
+from tests.cli.person import Person
+from tests.cli.plan.checking import tasks
+
+
+@pytest.fixture
+def planner(person: Person) -> Person:
+    person.says("todo", "add", "Ship it", "Build it", "Test it")
+    return person
+
+
+def test_a_task_that_waits_is_not_offered(planner: Person) -> None:
+    said = planner.says("todo", "after", "1", "2", "#3")
+    waits = planner.says("todo", "next")
+    listed = planner.says("todo")
+    data = planner.run("todo", "next", "--json").json
+    planner.says("todo", "done", "2")
+    listed_later = planner.says("todo")
+    planner.says("todo", "done", "3")
+
+    assert said == "#1 Ship it comes after #2, #3\n0 of 3 closed. Next: #2 Build it\n"
+    assert waits == "– #2 Build it\nWaiting: #1 Ship it (after 2, 3)\n"
+    assert listed == "– #1 Ship it\n  after 2, 3\n– #2 Build it\n– #3 Test it\n"
+    assert (data["task"]["number"], data["waiting"]) == (2, [{"number": 1, "after": [2, 3]}])
+    assert listed_later == "– #1 Ship it\n  after 3\n✓ #2 Build it\n– #3 Test it\n"
+    assert planner.says("todo", "next") == "– #1 Ship it\n"
+    assert tasks(planner)[1]["after"] == [2, 3]
+
+
+def test_a_task_waits_for_no_other_again(planner: Person) -> None:
+    planner.says("todo", "after", "1", "2")
+
+    assert planner.says("todo", "after", "1", "--none").startswith("Waits for no other task: #1 Ship it\n")
+    assert "after" not in tasks(planner)[1]
+
+
+def test_what_waits_for_a_blocked_task_is_named(planner: Person) -> None:
+    planner.says("todo", "after", "1", "2")
+    planner.says("todo", "after", "3", "2")
+    planner.says("todo", "block", "2", "No key")
+
+    assert planner.says("todo", "next") == (
+        "Nothing can be done now: #2 Build it (No key) is blocked.\n"
+        "Waiting: #1 Ship it (after 2)\nWaiting: #3 Test it (after 2)\n"
+    )
+
+
+def test_of_many_that_wait_some_are_named(person: Person) -> None:
+    person.says("todo", "add", *"abcdefgh")
+    for number in range(2, 9):
+        person.says("todo", "after", str(number), "1")
+
+    assert person.says("todo", "next").splitlines()[-2:] == ["Waiting: #6 f (after 1)", "Waiting: 2 more"]
+
+
+@pytest.mark.parametrize(
+    ("argv", "code", "words"),
+    [
+        (("after", "2", "1"), 3, "these tasks would wait for each other: 2, 1"),
+        (("after", "1", "1"), 3, "these tasks would wait for each other: 1"),
+        (("after", "1", "9"), 4, "there is no task #9"),
+        (("after", "9", "1"), 4, "there is no task #9"),
+        (("after", "1"), 2, "after which tasks? tildone todo after 1 OTHER…; for none: --none"),
+        (("after", "1", "2", "--none"), 2, "after which tasks?"),
+        (("touches", "1"), 2, "which files? tildone todo touches 1 GLOB…; for none: --none"),
+        (("touches", "9", "x"), 4, "there is no task #9"),
+    ],
+)
+def test_what_cannot_be_is_said(planner: Person, argv: tuple[str, ...], code: int, words: str) -> None:
+    planner.says("todo", "after", "1", "2")
+    refused = planner.run("todo", *argv)
+
+    assert refused.code == code
+    assert words in refused.err
+
+
+def test_the_files_of_a_task(planner: Person) -> None:
+    said = planner.says("todo", "touches", "1", "src/*", "docs")
+
+    assert said.startswith("Changes src/*, docs: #1 Ship it\n")
+    assert tasks(planner)[1]["touches"] == ["src/*", "docs"]
+    assert planner.says("todo", "touches", "1", "--none").startswith("Names no files: #1 Ship it\n")
+    assert "touches" not in tasks(planner)[1]

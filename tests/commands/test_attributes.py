@@ -1,0 +1,85 @@
+"""Checks, order and files: what a person's changes answer, and what their steps do."""
+
+import pytest
+
+from tests.plans import COMPLETED, plan_of
+from tildone.commands import attributes
+from tildone.commands.answer import Answer, FailureReason
+from tildone.core.check import Check
+from tildone.core.ops import Numbered, Order, SetCheck, Touch
+from tildone.core.plan import Plan, Task
+from tildone.value import replace
+
+PLAN = plan_of("Parse", "Test", "Ship")
+MAKE = Check(("make", "all"))
+
+
+def message(answer: Answer) -> str:
+    return "\n".join(each.text for each in answer.messages)
+
+
+@pytest.mark.parametrize(
+    ("target", "words", "selector"),
+    [
+        (PLAN.tasks[0], "Check of #1 Parse: $ make all", Numbered((1,))),
+        (replace(PLAN.tasks[0], check=MAKE, status=COMPLETED), "Check of #1 Parse: $ make all", Numbered((1,))),
+        (
+            replace(PLAN.tasks[0], status=COMPLETED),
+            "Check of #1 Parse: $ make all; it is open again",
+            Numbered((1,)),
+        ),
+        (None, "Check of the plan: $ make all", None),
+    ],
+)
+def test_a_check_is_set(target: Task | None, words: str, selector: Numbered | None) -> None:
+    answer = attributes.set_check(target, MAKE)
+
+    assert (message(answer), answer.steps) == (words, (SetCheck(selector, MAKE),))
+
+
+def test_a_command_that_proves_nothing_is_refused() -> None:
+    answer = attributes.set_check(None, Check(("true",)))
+
+    assert (message(answer), answer.failure, answer.steps) == (
+        "A check needs a command that can fail, not “true”",
+        FailureReason.REFUSED,
+        None,
+    )
+
+
+def test_a_check_is_removed() -> None:
+    checked = replace(PLAN.tasks[0], check=MAKE)
+
+    assert attributes.remove_check(PLAN, checked).steps == (SetCheck(Numbered((1,)), None),)
+    assert attributes.remove_check(replace(PLAN, check=MAKE), None).steps == (SetCheck(None, None),)
+    assert message(attributes.remove_check(PLAN, PLAN.tasks[0])) == "Nothing changed: #1 Parse has no check."
+    assert message(attributes.remove_check(PLAN, None)) == "Nothing changed: the plan has no check."
+
+
+def test_a_task_comes_after_others() -> None:
+    answer = attributes.order(PLAN, "ship", ["1", "[1]"], positions=True)
+
+    assert (message(answer), answer.steps) == ("#3 Ship comes after #1, #2", (Order(Numbered((3,)), (1, 2)),))
+    assert attributes.order(PLAN, "3", []).steps == (Order(Numbered((3,)), ()),)
+
+
+def test_the_files_of_a_task_are_named() -> None:
+    answer = attributes.touch(PLAN, "1", ["src/*", "docs"])
+
+    assert (message(answer), answer.steps) == (
+        "Changes src/*, docs: #1 Parse",
+        (Touch(Numbered((1,)), ("src/*", "docs")),),
+    )
+    assert message(attributes.touch(PLAN, "1", [])) == "Names no files: #1 Parse"
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        attributes.order(PLAN, "9", ["1"]),
+        attributes.order(PLAN, "1", ["9"]),
+        attributes.touch(Plan(), "1", ["x"]),
+    ],
+)
+def test_an_unknown_task_is_refused(answer: Answer) -> None:
+    assert answer.failure is FailureReason.UNMATCHED

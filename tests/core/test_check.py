@@ -1,0 +1,125 @@
+"""Checks, and which commands prove nothing."""
+
+import pytest
+
+from tests.plans import COMPLETED, PENDING, plan_of
+from tildone.core.check import Check, Proof, Result, is_passed, proves_nothing
+from tildone.core.faults import Cycle, NoSuchNumber, TaskMissing, UselessCheck
+from tildone.core.ops import Append, Everything, Mark, Named, Numbered, Order, SetCheck, Touch, Write
+from tildone.core.order import cycle_from
+from tildone.core.plan import Phase, Task
+from tildone.core.query import is_ready, waits_for
+from tildone.core.reduce import Step, reduce
+from tildone.core.rules import Rules
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        (),
+        ("",),
+        ("true",),
+        ("/bin/true",),
+        ("TRUE.exe",),
+        (":",),
+        ("echo", "pytest"),
+        ("env", "A=1", "true"),
+        ("env",),
+        ("sh", "-c", ""),
+        ("sh", "-c"),
+        ("bash", "-ec", "echo tests pass && true; exit 0"),
+        ("bash", "-c", "# pytest\n(true)"),
+        ("zsh", "-e", "-c", "sleep 1 | :"),
+    ],
+)
+def test_a_command_that_always_succeeds_proves_nothing(command: tuple[str, ...]) -> None:
+    assert proves_nothing(command)
+    outcome = reduce(plan_of("a"), [SetCheck(Numbered((1,)), Check(command))], Rules())
+    assert (outcome.changed, outcome.faults) == (False, (UselessCheck(command),))
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("pytest", "-q"),
+        ("false",),
+        ("env", "A=1", "make"),
+        ("sh", "test.sh"),
+        ("sh", "-e", "test.sh", "-c"),
+        ("bash", "-c", "echo running; pytest"),
+        (r"C:\tools\pytest.exe",),
+    ],
+)
+def test_a_command_that_can_fail_is_a_check(command: tuple[str, ...]) -> None:
+    assert not proves_nothing(command)
+
+
+def test_only_a_passing_proof_of_the_same_command_passes() -> None:
+    check = Check(("make", "test"))
+
+    assert is_passed(check, Proof(Result.PASSED, check.command))
+    assert not is_passed(check, Proof(Result.PASSED, ("make",)))
+    assert not is_passed(check, Proof(Result.FAILED, check.command))
+    assert not is_passed(check, None)
+
+
+def test_proofs_are_equal_if_they_say_the_same_of_the_same_files() -> None:
+    one = Proof(Result.PASSED, ("make",), "d", "e", 0, "", 12, 34, "ada", "out", "tail")
+
+    assert one == Proof(Result.PASSED, ("make",), "d", "e", 0)
+    assert one != Proof(Result.PASSED, ("make",), "f", "e", 0)
+
+
+def test_only_a_person_can_help_with_an_inconclusive_or_refused_check() -> None:
+    assert [result for result in Result if result.blocks] == [Result.INCONCLUSIVE, Result.REFUSED]
+
+
+def test_a_written_plan_with_a_useless_check_is_refused() -> None:
+    """Also if it is among valid tasks, and rules are not atomic."""
+    useless = Check(("true",))
+    plan = plan_of("a")
+
+    outcome = reduce(plan, [Append((Task("b"), Task("c", check=useless)))], Rules(atomic=False))
+
+    assert (outcome.after, outcome.faults) == (plan, (UselessCheck(("true",)),))
+
+
+def test_the_order_and_the_files_of_tasks_are_replaced() -> None:
+    plan = plan_of("a", "b", "c")
+    steps: list[Step] = [Order(Numbered((3,)), (1, 2)), Order(Numbered((3,)), (2,)), Touch(Everything(), ("src/*",))]
+
+    after = reduce(plan, steps, Rules()).after
+
+    assert [task.after for task in after.tasks] == [(), (), (2,)]
+    assert {task.touches for task in after.tasks} == {("src/*",)}
+
+
+def test_a_task_waits_for_open_tasks_that_exist() -> None:
+    plan = reduce(plan_of("a", "b", "c"), [Order(Numbered((3,)), (1, 2)), Mark(Numbered((1,)), COMPLETED)], Rules())
+    first, second, third = plan.after.tasks
+
+    assert waits_for(plan.after, third) == (2,)
+    assert [is_ready(plan.after, task) for task in (first, second, third)] == [False, True, False]
+    assert third.status is PENDING
+
+
+def test_an_order_without_end_or_of_unknown_tasks_is_refused() -> None:
+    plan = reduce(plan_of("a", "b", "c"), [Order(Numbered((2,)), (1,)), Order(Numbered((3,)), (2,))], Rules()).after
+
+    assert reduce(plan, [Order(Numbered((1,)), (3,))], Rules()).faults == (Cycle((1, 3, 2)),)
+    assert reduce(plan, [Order(Numbered((1,)), (1,))], Rules()).faults == (Cycle((1,)),)
+    assert reduce(plan, [Order(Numbered((1,)), (3, 9))], Rules()).faults == (NoSuchNumber((9,)),)
+    assert reduce(plan, [Order(Named("z"), (3,))], Rules()).faults == (TaskMissing("z", empty=False),)
+    written = (Phase("", (Task("x", after=(2,)), Task("y", after=(1,)))),)
+    assert reduce(plan, [Write(written)], Rules()).faults == (Cycle((4, 5)),)
+
+
+def test_a_cycle_beside_the_task_is_found_and_shared_ends_are_none() -> None:
+    plan = reduce(
+        plan_of("a", "b", "c", "d"),
+        [Order(Numbered((2,)), (1,)), Order(Numbered((3,)), (1,)), Order(Numbered((4,)), (2, 3))],
+        Rules(),
+    ).after
+
+    assert cycle_from(plan, 4, (2, 3)) == ()
+    assert cycle_from(plan, 1, (4,)) == (1, 4, 2)

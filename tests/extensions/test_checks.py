@@ -1,0 +1,113 @@
+"""Checks in the host: its event loop goes on while one runs, and an abort ends it."""
+
+import asyncio
+import subprocess
+from pathlib import Path
+from time import monotonic, sleep
+
+import pytest
+
+from tests.checks.repositories import Runner, make_repository, python
+from tests.extensions.stage import Answer, Stage
+from tildone.core.check import Check
+from tildone.core.ops import Append, Numbered, SetCheck
+from tildone.core.plan import Status, Task
+from tildone.dialects import dialect_named
+from tildone.extensions.skeleton import skeleton
+from tildone.session import Session
+
+DONE: Answer = {"call": ("todo", {"done": 1})}
+WAITS = python(
+    "import os, pathlib, time\n"
+    "open('pid', 'w').write(str(os.getpid())); os.rename('pid', 'up')\n"
+    "while not pathlib.Path('go').exists(): time.sleep(0.01)",
+    seconds=50,
+)
+SECONDS = 30.0
+
+
+class Checked:
+    """A stage whose plan has a task with a check, in a repository."""
+
+    def __init__(self, folder: Path, check: Check, *script: Answer, of_plan: bool = False) -> None:
+        self.project = make_repository(folder / "project")
+        self.stage = Stage(dialect_named("brief"), *script)
+        self._runner = Runner(self.project, folder)
+        self._runner.approvals.approve(check)
+        self.open("conversation").change([Append((Task("one"),)), SetCheck(None if of_plan else Numbered((1,)), check)])
+
+    def open(self, name: str) -> Session:
+        session = self.stage.open_session(name)
+        session.prover = lambda: self._runner.runner
+        return session
+
+    async def start(self) -> None:
+        await self.stage.start(skeleton(self.stage.dialect, self.open))
+
+    @property
+    def task(self) -> Task:
+        return self.stage.open_session("conversation").plan.tasks[0]
+
+    async def until_up(self) -> str:
+        """Wait until the check runs, and return its process id."""
+        await asyncio.to_thread(_wait_for, self.project / "up")
+        return (self.project / "up").read_text(encoding="utf-8")
+
+
+def _wait_for(file: Path) -> None:
+    deadline = monotonic() + SECONDS
+    while not file.exists():
+        assert monotonic() < deadline
+        sleep(0.01)
+
+
+def runs(pid: str) -> bool:
+    return subprocess.run(["ps", "-p", pid], capture_output=True, check=False).returncode == 0
+
+
+async def test_the_host_goes_on_while_a_check_runs(tmp_path: Path) -> None:
+    checked = Checked(tmp_path, WAITS, DONE, {"text": "All done."})
+    await checked.start()
+    turn = asyncio.create_task(checked.stage.says("go"))
+
+    await checked.until_up()
+    assert not turn.done()
+    (checked.project / "go").touch()
+    await asyncio.wait_for(turn, SECONDS)
+
+    assert checked.task.status is Status.COMPLETED
+    assert checked.task.proof is not None
+
+
+@pytest.mark.parametrize("of_plan", [False, True])
+async def test_a_failed_check_holds_the_agent_and_a_passed_one_lets_it_finish(tmp_path: Path, *, of_plan: bool) -> None:
+    check = python("import os, sys; sys.exit('not made' if not os.path.exists('made') else 0)")
+    project = tmp_path / "project"
+
+    async def make() -> dict[str, object]:
+        (project / "made").touch()
+        return {"call": ("todo", {"done": 1})}
+
+    checked = Checked(tmp_path, check, DONE, {"text": "I stop."}, make, {"text": "All done."}, of_plan=of_plan)
+    await checked.start()
+
+    await checked.stage.says("go")
+
+    told = checked.stage.told()
+    assert sum("failed with exit code 1\nnot made" in text for text in told) == 1
+    assert sum("is not done:\n" in text for text in told) == 1
+    assert len(checked.stage.model.requests) == 4
+    assert checked.task.status is Status.COMPLETED
+
+
+async def test_an_abort_ends_the_check_and_changes_nothing(tmp_path: Path) -> None:
+    checked = Checked(tmp_path, WAITS, DONE)
+    await checked.start()
+    turn = asyncio.create_task(checked.stage.says("go"))
+    pid = await checked.until_up()
+
+    checked.stage.host.request_abort("the person pressed Escape")
+    await asyncio.wait_for(turn, SECONDS)
+
+    assert not runs(pid)
+    assert (checked.task.status, checked.task.proof) == (Status.PENDING, None)

@@ -1,0 +1,76 @@
+"""Checks, proofs, the order and the files of tasks in events."""
+
+from hypothesis import given
+
+from tests import plans
+from tests.plans import COMPLETED, plan_of
+from tildone.core.check import Check, Proof, Result
+from tildone.core.plan import Plan, Task, flat
+from tildone.log import codec, summary
+from tildone.log.events import Actor, Event, PlanChanged
+from tildone.log.summary import summarize
+from tildone.value import replace
+
+CHECK = Check(("make", "test"), "sub", 30, 2, ("src/*",))
+PROOF = Proof(Result.FAILED, ("make",), "f", "a", 2, "why", 12, 34, "ada", "/out.log", "not recorded")
+WHOLE = Task("x", COMPLETED, number=3, check=CHECK, proof=PROOF, after=(1, 2), touches=("docs",))
+
+
+def event(plan: Plan) -> Event:
+    return Event("a", None, 1, Actor.USER, PlanChanged(plan))
+
+
+def test_every_field_survives_but_the_end_of_the_output() -> None:
+    plan = replace(flat(WHOLE), check=CHECK, proof=PROOF, last_number=3)
+
+    decoded = codec.decode(codec.encode(event(plan)))
+
+    assert isinstance(decoded.fact, PlanChanged)
+    for owner in (decoded.fact.plan, decoded.fact.plan.tasks[0]):
+        assert owner.check == CHECK
+        assert owner.proof is not None
+        kept = [name for name in Proof.__match_args__ if getattr(owner.proof, name) == getattr(PROOF, name)]
+        assert kept == [name for name in Proof.__match_args__ if name != "tail"]
+    assert decoded.fact.plan.tasks[0] == WHOLE
+
+
+@given(plans.proved_plans)
+def test_a_plan_alone_survives_as_data(plan: Plan) -> None:
+    assert codec.plan_from_json(codec.plan_to_json(plan)) == plan
+
+
+def test_only_values_other_than_the_default_are_written() -> None:
+    task = Task("x", number=1, check=Check(("make",)), proof=Proof(Result.PASSED, ("make",)))
+
+    assert (
+        '{"text":"x","status":"pending","number":1,"check":{"command":["make"]},'
+        '"proof":{"result":"passed","command":["make"]}}'
+    ) in codec.encode(event(flat(task)))
+
+
+def test_events_without_them_are_written_as_before() -> None:
+    """Byte for byte: copies of a session are compared by their texts."""
+    assert codec.encode(event(plan_of("a", "b"))) == (
+        '{"v":1,"id":"a","parent":null,"at":1,"actor":"user","fact":"plan_changed","plan":[{"name":"","tasks":['
+        '{"text":"a","status":"pending","number":1},{"text":"b","status":"pending","number":2}]}],"drift":0,"counted":2}'
+    )
+    assert codec.plan_to_json(plan_of("a")) == {
+        "phases": [{"name": "", "tasks": [{"text": "a", "status": "pending", "number": 1}]}],
+        "counted": 1,
+    }
+
+
+@given(plans.proved_plans)
+def test_the_summary_knows_whether_anything_is_proved(plan: Plan) -> None:
+    found = summarize("h", [codec.encode(event(plan))])
+
+    assert found is not None
+    proofs = [plan.proof, *(task.proof for task in plan.tasks)]
+    assert found.proved is any(proof is not None for proof in proofs)
+
+
+def test_a_text_that_imitates_a_proof_is_none() -> None:
+    found = summarize("h", [codec.encode(event(plan_of(summary.PROOF)))])
+
+    assert found is not None
+    assert not found.proved

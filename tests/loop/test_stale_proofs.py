@@ -1,0 +1,37 @@
+"""Which proofs count as stale."""
+
+from collections.abc import Mapping
+
+from tests.plans import COMPLETED
+from tildone.core.check import Check, Proof, Result
+from tildone.core.plan import Plan, Task, flat
+from tildone.loop.proving import stale_numbers
+
+CHECK = Check(("make",))
+PASSED = Proof(Result.PASSED, ("make",), exit_code=0)
+
+
+class EverythingChanged:
+    """A prover for whom the files of every proof have changed."""
+
+    def prove(self, checks: Mapping[int, Check]) -> Mapping[int, Proof]:
+        return dict.fromkeys(checks, PASSED)
+
+    def stale(self, proofs: Mapping[int, tuple[Check, Proof]]) -> frozenset[int]:
+        return frozenset(proofs)
+
+    def is_allowed(self, check: Check) -> bool:
+        return check == CHECK
+
+
+def test_open_tasks_count_only_if_they_are_asked_for() -> None:
+    """A list shows done tasks as stale; a change that completes an open task does not trust its earlier proof."""
+    plan = flat(
+        Task("a", COMPLETED, number=1, check=CHECK, proof=PASSED),
+        Task("b", number=2, check=CHECK, proof=PASSED),
+        Task("c", number=3, check=CHECK),
+    )
+
+    assert stale_numbers(plan, EverythingChanged) == {1}
+    assert stale_numbers(plan, EverythingChanged, also_open=True) == {1, 2}
+    assert stale_numbers(plan, None) == stale_numbers(Plan(), EverythingChanged) == frozenset()

@@ -1,0 +1,267 @@
+"""Checks in the MCP server: other calls go on meanwhile, and the person is asked in the client."""
+
+import asyncio
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from time import monotonic, sleep
+from typing import Any
+
+import pytest
+from mcp import Client
+from mcp_types import ElicitRequestParams, ElicitResult
+
+from tests.checks.repositories import make_repository, python
+from tests.mcp.project import TIMEOUT_SECONDS, Project, client_info, text_of
+from tests.mcp.transport import pipe_transport
+from tests.mcp.wire import Wire, call, initialize, request, wired
+from tildone.core.check import Check, Result
+from tildone.core.ops import Append, Numbered, SetCheck
+from tildone.core.plan import Status, Task
+from tildone.dialects.brief import DIALECT as BRIEF
+from tildone.log.events import Actor
+from tildone.mcp.elicitation import approval_form, has_forms, is_approved
+from tildone.value import replace
+from tildone.wiring import check_approvals, open_session
+
+MARKS = python("open('ran', 'a').write('x')")
+WAITS = python(
+    "import os, pathlib, time\n"
+    "open('pid', 'w').write(str(os.getpid())); os.rename('pid', 'up')\n"
+    "while not pathlib.Path('go').exists(): time.sleep(0.01)",
+    seconds=50,
+)
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Project:
+    home = tmp_path / "home"
+    home.mkdir()
+    return Project(make_repository(tmp_path / "project"), home)
+
+
+def prepare(project: Project, check: Check, *, approved: bool = True, session: str = "") -> None:
+    """Make a plan of two tasks, of which the first has a check."""
+    settings = project.settings(session=session)
+    made = open_session(settings, BRIEF)
+    made.change([Append((Task("One"), Task("Two")))], Actor.AGENT)
+    made.change([SetCheck(Numbered((1,)), check)], Actor.AGENT)
+    if approved:
+        check_approvals(settings).approve(check)
+    made.store.close()
+
+
+def first(project: Project, session: str | None = None) -> Task:
+    return project.plan(session).tasks[0]
+
+
+def _wait(is_so: Callable[[], bool]) -> None:
+    deadline = monotonic() + TIMEOUT_SECONDS
+    while not is_so():
+        assert monotonic() < deadline
+        sleep(0.01)
+
+
+async def until(path: Path) -> None:
+    """Wait for a file."""
+    await asyncio.to_thread(_wait, path.exists)
+
+
+async def ended(pid: str) -> bool:
+    """Wait for the end of a process."""
+    command = ["ps", "-p", pid]
+    await asyncio.to_thread(_wait, lambda: subprocess.run(command, capture_output=True, check=False).returncode != 0)
+    return True
+
+
+async def test_other_calls_of_the_same_caller_go_on_while_a_check_runs(project: Project) -> None:
+    prepare(project, WAITS)
+    async with wired(project) as wire:
+        wire.send(call(1, "todo", {"done": 1}))
+        await until(project.folder / "up")
+        second = await wire.ask(call(2, "todo", {"add": ["Three"]}))
+        third = await wire.ask(request(3, "resources/read", uri="plan://current"))
+        (project.folder / "go").touch()
+        finished = await wire.answer()
+        wire.close_input()
+
+    assert [second["id"], third["id"], finished["id"]] == [2, 3, 1]
+    task = first(project)
+    assert (task.status, project.texts()) == (Status.COMPLETED, ["One", "Two", "Three"])
+    assert task.proof is not None
+    assert task.proof.result is Result.PASSED
+
+
+async def test_a_failed_check_is_told_with_the_end_of_its_output(project: Project) -> None:
+    prepare(project, python("import sys; print('what went wrong'); sys.exit(3)"))
+    async with project.client() as client:
+        reply = text_of(await client.call_tool("todo", {"done": 1}))
+
+    assert "1 is not done:" in reply
+    assert "failed with exit code 3\nwhat went wrong" in reply
+    assert first(project).status is Status.IN_PROGRESS
+
+
+@pytest.mark.parametrize("how", ["cancelled", "closed"])
+async def test_a_call_that_is_cancelled_and_a_server_that_ends_end_the_check(project: Project, how: str) -> None:
+    prepare(project, WAITS)
+    async with wired(project) as wire:
+        wire.send(call(1, "todo", {"done": 1}))
+        await until(project.folder / "up")
+        pid = (project.folder / "up").read_text()
+        if how == "cancelled":
+            wire.send({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 1}})
+            assert await ended(pid)
+            assert (await wire.ask(call(2, "todo", {})))["id"] == 2
+        wire.close_input()
+
+    assert await ended(pid)
+    task = first(project)
+    assert (task.status.is_open, task.proof) == (True, None)
+
+
+class Person:
+    """A person at a client: answers forms, and remembers them."""
+
+    def __init__(self, action: Any, content: Any = None) -> None:
+        self.forms: list[Any] = []
+        self._result = ElicitResult(action=action, content=content)
+
+    async def __call__(self, context: object, params: ElicitRequestParams) -> ElicitResult:
+        del context
+        self.forms.append(params)
+        return self._result
+
+
+ANSWERS = [
+    ("accept", {"approve": True}, True),
+    ("accept", {"approve": False}, False),
+    ("decline", None, False),
+    ("cancel", None, False),
+]
+
+
+async def finish_twice(client: Client, project: Project, person: Person, session: str | None = None) -> Task:
+    """Call the first task done twice, and return it."""
+    for _ in range(2):
+        await client.call_tool("todo", {"done": 1})
+    [form] = person.forms
+    assert "\"-c\", \"open('ran', 'a').write('x')\"]" in form.message
+    assert "task 1" in form.message
+    return first(project, session)
+
+
+@pytest.mark.parametrize(("action", "content", "approved"), ANSWERS)
+async def test_a_client_with_forms_asks_the_person_once_for_a_proposed_check(
+    project: Project, action: str, content: object, *, approved: bool
+) -> None:
+    prepare(project, MARKS, approved=False)
+    person = Person(action, content)
+    with project.pipes() as ends:
+        transport = pipe_transport(*ends)
+        async with Client(
+            transport, mode="legacy", client_info=client_info("test"), elicitation_callback=person
+        ) as client:
+            task = await finish_twice(client, project, person)
+
+    assert (project.folder / "ran").exists() is approved
+    assert check_approvals(project.settings()).is_allowed(MARKS) is approved
+    assert task.status is (Status.COMPLETED if approved else Status.BLOCKED)
+
+
+@pytest.mark.parametrize("approve", [True, False])
+async def test_the_server_for_http_asks_too(project: Project, *, approve: bool) -> None:
+    prepare(project, MARKS, approved=False)
+    person = Person("accept", {"approve": approve})
+    with project.sdk_server() as server:
+        async with Client(server, mode="legacy", elicitation_callback=person) as client:
+            task = await finish_twice(client, project, person)
+
+    assert (project.folder / "ran").exists() is approve
+    assert task.status is (Status.COMPLETED if approve else Status.BLOCKED)
+
+
+async def test_the_server_for_http_goes_on_while_a_check_runs(project: Project) -> None:
+    prepare(project, WAITS)
+    with project.sdk_server() as server:
+        async with Client(server, mode="legacy") as client:
+            done = asyncio.create_task(client.call_tool("todo", {"done": 1}))
+            await until(project.folder / "up")
+            assert text_of(await client.call_tool("todo", {"add": ["Three"]}))
+            (project.folder / "go").touch()
+            await done
+
+    assert first(project).status is Status.COMPLETED
+
+
+async def test_a_client_without_forms_is_not_asked_and_nothing_runs(project: Project) -> None:
+    prepare(project, MARKS, approved=False)
+    async with wired(project) as wire:
+        reply = await wire.ask(call(1, "todo", {"done": 1}))
+        wire.close_input()
+
+    assert "waits for a person to approve its check" in reply["result"]["content"][0]["text"]
+    assert not (project.folder / "ran").exists()
+
+
+async def greet_with_forms(wire: Wire) -> None:
+    hello = initialize()
+    hello["params"]["capabilities"] = {"elicitation": {}}
+    await wire.ask(hello)
+
+
+async def test_other_calls_go_on_while_the_person_thinks_and_a_cancelled_call_asks_no_more(project: Project) -> None:
+    prepare(project, MARKS, approved=False)
+    async with wired(project, greet=False) as wire:
+        await greet_with_forms(wire)
+        form = await wire.ask(call(1, "todo", {"done": 1}))
+        second = await wire.ask(call(2, "todo", {"add": ["Three"]}))
+        wire.send({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 1}})
+        withdrawn = await wire.answer()
+        wire.close_input()
+
+    assert (form["method"], second["id"]) == ("elicitation/create", 2)
+    assert (withdrawn["method"], withdrawn["params"]) == ("notifications/cancelled", {"requestId": form["id"]})
+    assert not (project.folder / "ran").exists()
+
+
+@pytest.mark.parametrize("answer", [{"error": {"code": -32600, "message": "no"}}, {"result": {}}])
+async def test_an_answer_that_is_none_refuses(project: Project, answer: dict[str, Any]) -> None:
+    prepare(project, MARKS, approved=False)
+    async with wired(project, greet=False) as wire:
+        await greet_with_forms(wire)
+        form = await wire.ask(call(1, "todo", {"done": 1}))
+        wire.send({"jsonrpc": "2.0", "id": "another", "result": {"action": "accept", "content": {"approve": True}}})
+        wire.send({"jsonrpc": "2.0", "id": form["id"], **answer})
+        replies = [await wire.answer()]
+        if "method" in replies[0]:
+            replies.append(await wire.answer())
+        wire.close_input()
+
+    assert replies[-1]["id"] == 1
+    assert (first(project).status, (project.folder / "ran").exists()) == (Status.BLOCKED, False)
+
+
+@pytest.mark.parametrize(
+    ("capabilities", "expected"),
+    [
+        ({}, False),
+        (None, False),
+        ({"elicitation": {}}, True),
+        ({"elicitation": {"form": {}}}, True),
+        ({"elicitation": {"url": {}}}, False),
+        ({"elicitation": True}, False),
+    ],
+)
+def test_which_clients_show_forms(capabilities: object, *, expected: bool) -> None:
+    assert has_forms(capabilities) is expected
+
+
+def test_a_form_shows_the_exact_command_and_nothing_hides_in_it() -> None:
+    check = replace(MARKS, command=("rm", "-rf", "a b", "\u202egnp.exe"), folder="sub dir")
+
+    message = approval_form(0, check)["message"]
+
+    assert message.endswith('in the folder "sub dir"? ["rm", "-rf", "a b", "\\u202egnp.exe"]')
+    assert "the plan" in message
+    assert not is_approved({"action": "accept", "content": {"approve": "yes"}})

@@ -1,0 +1,209 @@
+"""Sessions with checks: no call in any dialect makes a task done without its proof."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.plans import COMPLETED, IN_PROGRESS, session_on
+from tildone.core.check import Check, Proof, Result, is_passed
+from tildone.core.ops import Numbered, Order, SetCheck, Write
+from tildone.core.plan import Phase, Plan, Status, Task
+from tildone.core.reduce import Step
+from tildone.dialects import DIALECTS, dialect_named
+from tildone.dialects.base import Dialect
+from tildone.log.events import Actor
+from tildone.session import Session
+
+TEXTS = ("parser", "docs", "release")
+TESTS, ALL = Check(("pytest", "-q")), Check(("make", "all"))
+
+ids = st.integers(-1, 4) | st.sampled_from(TEXTS)
+indices = st.lists(st.integers(-1, 3), max_size=3)
+texts = st.sampled_from([*TEXTS, "new", "Parser"])
+CALLS: dict[str, st.SearchStrategy[tuple[str, dict[str, Any]]]] = {
+    "brief": st.tuples(
+        st.just("todo"),
+        st.dictionaries(
+            st.sampled_from(["start", "done", "drop", "check"]), ids | st.lists(ids, max_size=3), max_size=2
+        )
+        | st.fixed_dictionaries({"add": st.lists(texts, max_size=2)})
+        | st.fixed_dictionaries({"check": st.sampled_from(["1 true", "1 make", "2 pytest -q", "3 sh -c 'exit 0'"])})
+        | st.fixed_dictionaries({"after": st.sampled_from(["1 2", "2 1", "3 1 2", "1 none"]), "done": ids}),
+    ),
+    "indexed": st.tuples(
+        st.just("edit_todos"),
+        st.fixed_dictionaries(
+            {"action": st.sampled_from(["start", "complete", "complete", "abandon"]), "indices": indices}
+        ),
+    )
+    | st.tuples(
+        st.just("write_todos"),
+        st.fixed_dictionaries(
+            {
+                "mode": st.sampled_from(["replace", "append"]),
+                "todos": st.lists(
+                    st.fixed_dictionaries(
+                        {"text": texts, "status": st.sampled_from(["completed", "in_progress", "not_started"])}
+                    ),
+                    max_size=4,
+                ),
+            }
+        ),
+    ),
+    "phased": st.tuples(
+        st.just("todo_write"),
+        st.fixed_dictionaries(
+            {
+                "ops": st.lists(
+                    st.fixed_dictionaries({"op": st.sampled_from(["start", "done", "drop", "rm"]), "task": texts})
+                    | st.fixed_dictionaries({"op": st.just("done")})
+                    | st.fixed_dictionaries({"op": st.just("done"), "phase": st.just("A")})
+                    | st.fixed_dictionaries(
+                        {"op": st.just("append"), "phase": st.just("A"), "items": st.lists(texts, max_size=2)}
+                    ),
+                    max_size=3,
+                )
+            }
+        ),
+    ),
+    "declared": st.tuples(
+        st.just("TodoWrite"),
+        st.fixed_dictionaries(
+            {
+                "summary": st.just("s"),
+                "todos": st.lists(
+                    st.fixed_dictionaries(
+                        {"content": texts, "status": st.sampled_from(["completed", "completed", "pending"])}
+                    ),
+                    max_size=4,
+                ),
+            }
+        ),
+    ),
+}
+
+
+class Scripted:
+    """Gives checks the results of a list, in turn; `stale_ones` are stale."""
+
+    def __init__(self, results: list[Result]) -> None:
+        self.results = results
+        self.stale_ones: frozenset[int] = frozenset()
+        self.runs = 0
+
+    def prove(self, checks: Mapping[int, Check]) -> Mapping[int, Proof]:
+        proofs = {}
+        for number, check in checks.items():
+            result = self.results[self.runs % len(self.results)]
+            proofs[number] = Proof(
+                result, check.command, reason="why" if result is Result.FAILED else "", tail="E  boom"
+            )
+            self.runs += 1
+        return proofs
+
+    def stale(self, proofs: Mapping[int, tuple[Check, Proof]]) -> frozenset[int]:
+        return self.stale_ones & frozenset(proofs)
+
+    def is_allowed(self, _check: Check) -> bool:
+        return True
+
+
+def opened(dialect: Dialect, prover: Scripted) -> Session:
+    session = session_on(dialect=dialect)
+    tasks = (Task(TEXTS[0], IN_PROGRESS), *map(Task, TEXTS[1:]))
+    steps: list[Step] = [Write((Phase("A", tasks),)), SetCheck(Numbered((1,)), TESTS), SetCheck(None, ALL)]
+    session.change([*steps, SetCheck(Numbered((3,)), ALL), Order(Numbered((3,)), (1,))], Actor.USER)
+    session.prover = lambda: prover
+    session.set_seen_head(session.state.head)
+    return session
+
+
+def unproved(plan: Plan) -> list[Task]:
+    return [
+        task
+        for task in plan.tasks
+        if task.status is COMPLETED and task.check is not None and not is_passed(task.check, task.proof)
+    ]
+
+
+@pytest.mark.parametrize("name", list(DIALECTS))
+@settings(max_examples=40)
+@given(data=st.data(), results=st.lists(st.sampled_from(Result), min_size=1, max_size=4))
+def test_no_sequence_of_calls_completes_a_task_without_its_proof(
+    name: str, data: st.DataObject, results: list[Result]
+) -> None:
+    prover = Scripted(results)
+    session = opened(dialect_named(name), prover)
+    for tool, arguments in data.draw(st.lists(CALLS[name], max_size=6)):
+        prover.stale_ones = data.draw(st.frozensets(st.integers(0, 3)))
+        session.call(tool, arguments)
+        assert unproved(session.plan) == []
+    passed = [proof for proof in (task.proof for task in session.plan.tasks) if proof and proof.result is Result.PASSED]
+    assert not passed or Result.PASSED in results
+
+
+DONE_1: dict[str, tuple[str, dict[str, Any]]] = {
+    "brief": ("todo", {"done": 1}),
+    "indexed": ("edit_todos", {"action": "complete", "indices": [0]}),
+    "phased": ("todo_write", {"ops": [{"op": "done", "task": "parser"}]}),
+    "declared": (
+        "TodoWrite",
+        {
+            "summary": "s",
+            "todos": [
+                {"content": "parser", "status": "completed"},
+                {"content": "docs", "status": "in_progress"},
+                {"content": "release", "status": "pending"},
+            ],
+        },
+    ),
+}
+
+
+@pytest.mark.parametrize("name", list(DIALECTS))
+def test_a_failing_check_is_told_once_and_the_agent_goes_on_until_it_passes(name: str) -> None:
+    prover = Scripted([Result.FAILED, Result.PASSED])
+    session = opened(dialect_named(name), prover)
+
+    failed = session.call(*DONE_1[name]).text
+    nudge = session.turn_ended().prompt
+    passed = session.call(*DONE_1[name]).text
+
+    assert "is not done: why" in failed
+    assert "E  boom" in failed
+    assert "boom" not in passed
+    assert nudge is not None
+    assert "Check failed: " in nudge
+    assert "why" not in nudge
+    assert name != "indexed" or failed.startswith("Not completed [0]\n")
+    assert session.plan.tasks[0].status is COMPLETED
+
+
+@pytest.mark.parametrize("name", list(DIALECTS))
+def test_a_stale_task_holds_the_agent_and_is_proved_again_when_marked_done(name: str) -> None:
+    prover = Scripted([Result.PASSED])
+    session = opened(dialect_named(name), prover)
+    session.call(*DONE_1[name])
+    assert prover.runs == 1
+    prover.stale_ones = frozenset({1})
+
+    nudge = session.turn_ended().prompt
+
+    assert session.stale == {1}
+    assert nudge is not None
+    assert "Files changed since the check passed; mark it done again" in nudge
+    assert session.plan.tasks[0].status is COMPLETED
+
+
+@pytest.mark.parametrize("result", [Result.INCONCLUSIVE, Result.REFUSED])
+def test_an_agent_is_not_continued_for_a_check_that_needs_a_person(result: Result) -> None:
+    session = opened(dialect_named("brief"), Scripted([result]))
+
+    for number in (1, 2, 3):
+        session.call("todo", {"done": number})
+
+    assert [task.status for task in session.plan.tasks] == [Status.BLOCKED, COMPLETED, Status.BLOCKED]
+    assert session.turn_ended().prompt is None

@@ -1,0 +1,154 @@
+"""What an agent has used is recorded with its events, and budgets of its tasks let it go."""
+
+from tests.plans import session_on
+from tildone.dialects.brief import DIALECT as BRIEF
+from tildone.log.events import Actor, Author, Bound, Directive, DirectiveSet
+from tildone.log.usage import AgentUsage
+from tildone.loop.decision import GiveUp, GoOn, Patience, Turn
+from tildone.session import Session
+from tildone.stores.memory import MemoryStore
+
+AGENT = "claude:1"
+
+
+class Meter:
+    """What the agent has used."""
+
+    def __init__(self) -> None:
+        self.cost = 0.0
+
+    def __call__(self, agent: str) -> AgentUsage | None:
+        assert agent == AGENT
+        return AgentUsage(int(self.cost * 1000), cost=self.cost) if self.cost else None
+
+
+def opened(patience: Patience | None = None) -> tuple[Session, Meter]:
+    """A session of an agent with one task in progress, which began at 1 dollar."""
+    clock = iter(range(0, 10**9, 10_000))
+    ids = iter(range(10**9))
+    session = Session(
+        MemoryStore(),
+        "s",
+        BRIEF,
+        now=lambda: next(clock),
+        new_id=lambda: f"e{next(ids)}",
+        author=lambda actor: Author("Ada", "" if actor is Actor.USER else AGENT),
+        patience=patience or Patience(),
+    )
+    meter = Meter()
+    session.usage = meter
+    meter.cost = 1.0
+    session.call("todo", {"add": ["one", "two"]})
+    session.call("todo", {"start": 1})
+    return session, meter
+
+
+def usages(session: Session) -> list[AgentUsage | None]:
+    return [event.usage for event in session.store.events(session.name)]
+
+
+def test_events_of_an_agent_have_what_it_has_used() -> None:
+    """A person's have not."""
+    session, meter = opened()
+    meter.cost = 1.5
+    session.turn_ended()
+    session.set_directive(Directive.PAUSE)
+
+    assert usages(session)[-2:] == [AgentUsage(1500, cost=1.5), None]
+
+
+def test_without_a_meter_nothing_is_recorded() -> None:
+    session = session_on(dialect=BRIEF)
+    session.call("todo", {"add": ["one"]})
+
+    assert usages(session) == [None]
+
+
+def test_the_agent_is_let_go_when_its_task_is_over_its_budget() -> None:
+    session, meter = opened(Patience(task_cost=2))
+    meter.cost = 2.9
+    assert isinstance(session.turn_ended().decision, GoOn)
+    meter.cost = 3.0
+
+    assert session.budget_reached() == GiveUp(Bound.TASK_COST, 2)
+    assert session.turn_ended().decision == GiveUp(Bound.TASK_COST, 2)
+    assert session.state.tripped is not None
+
+
+def test_the_next_task_has_a_budget_of_its_own() -> None:
+    session, meter = opened(Patience(task_tokens=2000))
+    meter.cost = 2.9
+    session.call("todo", {"done": 1})
+    session.call("todo", {"start": 2})
+    meter.cost = 4.8
+    assert isinstance(session.turn_ended().decision, GoOn)
+    meter.cost = 4.9
+
+    assert session.turn_ended().decision == GiveUp(Bound.TASK_TOKENS, 2000)
+
+
+def test_the_time_in_progress_is_a_budget() -> None:
+    session, _ = opened(Patience(task_minutes=1))
+
+    decisions = [session.turn_ended().decision for _ in range(6)]
+
+    assert GiveUp(Bound.TASK_TIME, 1) in decisions
+
+
+def test_resume_starts_the_budget_of_the_task_again() -> None:
+    session, meter = opened(Patience(task_cost=2))
+    meter.cost = 3.5
+    assert isinstance(session.turn_ended().decision, GiveUp)
+
+    session.set_directive(Directive.GO)
+    meter.cost = 5.0
+    assert isinstance(session.turn_ended().decision, GoOn)
+    meter.cost = 5.5
+
+    assert session.turn_ended().decision == GiveUp(Bound.TASK_COST, 2)
+
+
+def test_a_person_who_speaks_starts_it_again_although_nothing_was_counted() -> None:
+    session, meter = opened(Patience(task_cost=2))
+    meter.cost = 2.5
+    session.call("todo", {"add": ["three"]})
+    session.reset_counts()
+    meter.cost = 3.1
+
+    assert isinstance(session.turn_ended().decision, GoOn)
+
+
+def test_without_a_budget_a_person_who_speaks_writes_nothing() -> None:
+    session, _ = opened()
+    session.reset_counts()
+
+    assert not any(isinstance(event.fact, DirectiveSet) for event in session.store.events(session.name))
+
+
+def test_the_conversation_has_a_budget_that_does_not_begin_again() -> None:
+    session, meter = opened(Patience(cost=2, tokens=9000))
+    meter.cost = 2.0
+    assert session.turn_ended().decision == GiveUp(Bound.COST, 2)
+    session.set_directive(Directive.GO)
+
+    assert session.turn_ended(Turn(cost=1)).decision == GiveUp(Bound.COST, 2)
+    session.patience = Patience(tokens=2000)
+    assert session.budget_reached() == GiveUp(Bound.TOKENS, 2000)
+
+
+def test_a_finished_plan_reports_no_budget() -> None:
+    session, meter = opened(Patience(cost=2))
+    meter.cost = 9.0
+    session.call("todo", {"done": [1, 2]})
+
+    assert session.budget_reached() is None
+    assert session.plan.tasks
+
+
+def test_a_task_that_is_not_in_progress_has_no_budget() -> None:
+    session, meter = opened(Patience(task_cost=2))
+    meter.cost = 9.0
+    session.call("todo", {"done": 1})
+    session.change((), Actor.USER)
+
+    assert session.budget_reached() is None

@@ -1,0 +1,64 @@
+"""Checks in the plan beside the conversation: set, approved and run with the same keys as in `tildone watch`."""
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.host.models.model_server import ModelServer, Turn
+from tests.run.run_workspace import CHAT, WRITE
+from tests.tui.run.run_screen import Screen, running
+from tildone.core.check import Check
+from tildone.core.ops import Numbered, SetCheck
+from tildone.dialects.by_hand import BY_HAND
+from tildone.wiring import check_approvals, open_session
+
+STOPS: Turn = {"text": "I stop here.", "repeat": True}
+Connect = Callable[[ModelServer], ModelServer]
+SCRIPT = "import os, sys; print('not yet'); sys.exit(not os.path.exists('ready'))"
+
+
+@pytest.fixture
+def script(folder: Path) -> Path:
+    (folder / "check.py").write_text(SCRIPT)
+    return folder
+
+
+async def to_the_plan(screen: Screen) -> None:
+    await screen.shows("– One", "Goes on")
+    await screen.press("escape", "f2")
+    await screen.until(lambda: screen.app.plan_list.has_focus)
+
+
+async def test_a_check_is_set_and_has_to_pass(connect: Connect, script: Path) -> None:
+    with connect(ModelServer(WRITE, STOPS)):
+        async with running("Go", "--model", CHAT, size=(200, 50)) as screen:
+            await to_the_plan(screen)
+            await screen.press("c")
+            await screen.type(f"{sys.executable} check.py")
+            await screen.press("enter")
+            await screen.shows("#1 is done when this passes", "$ ")
+            await screen.press("space")
+            await screen.shows("#1 is not done", "failed (exit 1)", "│ not yet")
+            (script / "ready").touch()
+            await screen.press("space")
+            await screen.shows("✓ One", "  passed")
+            assert screen.app.plan_list.has_focus
+
+
+async def test_a_proposed_check_is_approved_and_the_keys_return_to_the_plan(connect: Connect, script: Path) -> None:
+    (script / "ready").touch()
+    with connect(ModelServer(WRITE, STOPS)):
+        async with running("Go", "--model", CHAT, size=(200, 50)) as screen:
+            await to_the_plan(screen)
+            backend, check = screen.app.backend, Check((sys.executable, "check.py"))
+            open_session(backend.settings, BY_HAND, backend.store).change([SetCheck(Numbered((1,)), check)])
+            await screen.shows("  proposed")
+            await screen.press("space")
+            await screen.shows("? Let this command be run as a check?", "y yes")
+            await screen.until(lambda: screen.app.need_panel.is_armed)
+            await screen.press("y")
+            await screen.shows("✓ One", "  passed")
+            assert screen.app.plan_list.has_focus
+            assert check_approvals(backend.settings).is_allowed(check)

@@ -1,0 +1,265 @@
+"""Checks on the screen: their states, setting and approving them, and running them off the screen's own thread."""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.tui.watching import World, lines, shows, text, type_text, until, watching
+from tildone.core.check import Check, Proof, Result
+from tildone.core.ops import Mark, Numbered, Order, SetCheck
+from tildone.core.plan import Phase, Status, Task
+from tildone.log.events import Actor
+from tildone.tui.app import Start
+from tildone.tui.need_panel import ARMING_SECONDS
+from tildone.wiring import check_approvals
+
+PLAN = Start("p", opened=True)
+HOSTILE = "\x1b[2J[bold red]x[/] \u202eevil\n\x9b31m"
+
+
+def python(*statements: str) -> tuple[str, ...]:
+    return (sys.executable, "-c", "; ".join(statements))
+
+
+COUNTS = python("open('runs', 'a').write('x')", "open('ready').close()")
+"""Passes if there is a file `ready`, and counts its runs."""
+
+WAITS = python(
+    "import time, os",
+    "open('runs', 'a').write('x')",
+    "[time.sleep(0.02) for _ in iter(lambda: os.path.exists('go'), True)]",
+)
+"""Passes once there is a file `go`, and counts its runs."""
+
+
+@pytest.fixture
+def written(plans: World) -> World:
+    plans.write("p", Phase("", (Task("Write it"), Task("Ship it"))))
+    return plans
+
+
+def checked(world: World, command: tuple[str, ...], *, approved: bool = True, watches: tuple[str, ...] = ()) -> Check:
+    """Give the first task a check, as an agent would."""
+    check = Check(command, watches=watches or ("src",))
+    world.session("p").change([SetCheck(Numbered((1,)), check)])
+    if approved:
+        check_approvals(world.settings).approve(check)
+    return check
+
+
+def runs(world: World) -> int:
+    path = world.folder / "runs"
+    return len(path.read_text()) if path.exists() else 0
+
+
+def source(world: World) -> Path:
+    (world.folder / "src").mkdir(exist_ok=True)
+    return world.folder / "src" / "a.py"
+
+
+async def test_a_key_sets_a_check_which_is_approved_and_an_empty_line_removes_it(written: World) -> None:
+    async with watching(written, PLAN) as pilot:
+        await pilot.press("c")
+        await shows(pilot, "#1 is done if this passes:")
+        await type_text(pilot, "pytest -q 'tests/a b'")
+        await pilot.press("enter")
+        await shows(pilot, "#1 is done when this passes: pytest -q 'tests/a b'", "    $ pytest -q 'tests/a b'")
+        check = written.plan("p").tasks[0].check
+        assert check == Check(("pytest", "-q", "tests/a b"))
+        assert check_approvals(written.settings).is_allowed(check)
+        await pilot.press("c")
+        await shows(pilot, "passes: pytest -q 'tests/a b'")
+        await pilot.press("ctrl+u", "enter")
+        await shows(pilot, "#1 has no check any more.")
+        await until(pilot, lambda: "$ pytest" not in text(pilot))
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [("true", "A check needs a command that can fail, not “true”"), ("pytest 'x", "No closing quotation".lower())],
+)
+async def test_a_command_that_proves_nothing_is_refused(written: World, line: str, said: str) -> None:
+    async with watching(written, PLAN) as pilot:
+        await pilot.press("c")
+        await type_text(pilot, line)
+        await pilot.press("enter")
+        await shows(pilot, said)
+
+    assert written.plan("p").tasks[0].check is None
+
+
+async def test_done_runs_the_check_and_shows_the_end_of_its_output(written: World) -> None:
+    checked(written, python("print('line one')", "raise SystemExit('it is broken')"))
+    async with watching(written, PLAN) as pilot:
+        await pilot.press("space")
+        await shows(pilot, "#1 is not done: ", "failed (exit 1)", "    │ it is broken", "● Write it")
+
+    assert written.status("p", 1) == "in_progress"
+
+
+async def test_done_with_a_check_that_passes(written: World) -> None:
+    checked(written, COUNTS)
+    (written.folder / "ready").touch()
+    async with watching(written, PLAN) as pilot:
+        await pilot.press("space")
+        await shows(pilot, "Done: #1 Write it", "✓ Write it", "passed")
+
+    proof = written.plan("p").tasks[0].proof
+    assert proof is not None
+    assert proof.result is Result.PASSED
+    assert runs(written) == 1
+
+
+async def test_a_second_done_does_not_run_the_check_twice_and_other_changes_do_not_wait(written: World) -> None:
+    checked(written, WAITS)
+    async with watching(written, PLAN) as pilot:
+        await pilot.press("space")
+        await shows(pilot, "checking…")
+        await pilot.press("space")
+        await shows(pilot, "The check of #1 is running already.")
+        await pilot.press("j", "x")
+        await until(pilot, lambda: written.status("p", 2) == "abandoned")
+        (written.folder / "go").touch()
+        await shows(pilot, "✓ Write it")
+
+    assert runs(written) == 1
+
+
+async def test_leaving_ends_a_check_and_records_nothing(written: World) -> None:
+    checked(written, WAITS)
+    async with watching(written, PLAN) as pilot:
+        await pilot.press("space")
+        await until(pilot, lambda: runs(written) == 1)
+
+    assert written.status("p", 1) == "pending"
+    assert written.plan("p").tasks[0].proof is None
+
+
+async def test_a_done_task_is_stale_when_its_files_change_and_a_key_verifies_it_again(written: World) -> None:
+    source(written).write_text("1")
+    (written.folder / "ready").touch()
+    checked(written, COUNTS)
+    async with watching(written, PLAN) as pilot:
+        await pilot.press("space")
+        await shows(pilot, "✓ Write it", "  passed")
+        source(written).write_text("2")
+        await shows(pilot, "✓ Write it", "  stale")
+        await pilot.press("g", "v")
+        await shows(pilot, "The check of #1 has passed.", "  passed")
+        (written.folder / "ready").unlink()
+        await pilot.press("v")
+        await shows(pilot, "#1 is open again: ", "failed (exit 1)", "● Write it")
+
+    assert runs(written) == 3
+
+
+async def test_a_proposed_check_is_shown_whole_and_approved_with_a_key(written: World) -> None:
+    check = checked(written, COUNTS, approved=False)
+    written.session("p").change([Mark(Numbered((1,)), Status.COMPLETED)])
+    assert written.status("p", 1) == "blocked"
+    async with watching(written, PLAN) as pilot:
+        await pilot.press("g")
+        await shows(pilot, "  proposed")
+        await pilot.press("C")
+        await shows(pilot, "? Let this command be run as a check?", ").write(", "whenever “Write it”", "y yes")
+        await pilot.pause(ARMING_SECONDS * 1.2)
+        await pilot.press("n")
+        await until(pilot, lambda: "Let this command" not in text(pilot))
+        assert not check_approvals(written.settings).is_allowed(check)
+        await pilot.press("C")
+        await shows(pilot, "y yes")
+        await pilot.pause(ARMING_SECONDS * 1.2)
+        await pilot.press("y")
+        await shows(pilot, "#1 can go on", "– Write it")
+        await until(pilot, lambda: "proposed" not in text(pilot))
+
+    assert check_approvals(written.settings).is_allowed(check)
+    assert runs(written) == 0
+
+
+async def test_done_with_a_proposed_check_asks_first_then_runs_it(written: World) -> None:
+    checked(written, COUNTS, approved=False)
+    (written.folder / "ready").touch()
+    async with watching(written, PLAN) as pilot:
+        await shows(pilot, "  proposed")
+        await pilot.press("space")
+        await shows(pilot, "y yes")
+        assert runs(written) == 0
+        await pilot.pause(ARMING_SECONDS * 1.2)
+        await pilot.press("y")
+        await shows(pilot, "✓ Write it", "  passed")
+
+    assert runs(written) == 1
+
+
+async def test_a_destructive_check_needs_a_capital_letter(written: World) -> None:
+    check = checked(written, ("rm", "-rf", "build"), approved=False)
+    async with watching(written, PLAN) as pilot:
+        await shows(pilot, "$ rm -rf build  proposed")
+        await pilot.press("C")
+        await shows(pilot, "Y yes")
+        await pilot.pause(ARMING_SECONDS * 1.2)
+        await pilot.press("y", "escape")
+
+    assert not check_approvals(written.settings).is_allowed(check)
+
+
+async def test_keys_without_a_check_say_so(written: World) -> None:
+    async with watching(written, PLAN) as pilot:
+        await pilot.press("v")
+        await shows(pilot, "#1 has no check.")
+        await pilot.press("C")
+        await shows(pilot, "#1 has no check.")
+
+
+async def test_a_task_that_comes_after_another_says_so_until_that_is_closed(written: World) -> None:
+    written.session("p").change([Order(Numbered((2,)), (1,))])
+    async with watching(written, PLAN) as pilot:
+        await until(pilot, lambda: "     after 1" in lines(pilot))
+        await pilot.press("x")
+        await until(pilot, lambda: "after 1" not in text(pilot))
+
+
+async def test_an_inconclusive_check_says_why(written: World) -> None:
+    check = checked(written, ("no-such-program-anywhere",))
+    async with watching(written, PLAN) as pilot:
+        await pilot.press("space")
+        await shows(pilot, "! Write it", "inconclusive: it could not be started")
+
+    assert written.plan("p").tasks[0].check == check
+
+
+async def test_the_check_of_a_plan_is_shown_below_it(written: World) -> None:
+    written.session("p").change([SetCheck(None, Check(("make", "test")))])
+    async with watching(written, PLAN) as pilot:
+        await shows(pilot, "the plan $ make test  proposed")
+
+
+async def test_where_the_working_tree_is_elsewhere_nothing_is_run(plans: World) -> None:
+    name = str(plans.folder / "gone")
+    plans.write(name, Phase("", (Task("Write it"),)))
+    plans.session(name).change([SetCheck(Numbered((1,)), Check(("pytest",)))], Actor.AGENT)
+    async with watching(plans, Start(name, opened=True), size=(120, 30)) as pilot:
+        await shows(pilot, "$ pytest")
+        await pilot.press("space")
+        await shows(pilot, "The check cannot be run: the working tree of this plan is not on this machine")
+
+    assert plans.status(name, 1) == "pending"
+
+
+async def test_a_narrow_screen_shows_the_whole_state(written: World) -> None:
+    proof = Proof(Result.FAILED, ("pytest", "-q", "x" * 60), exit_code=1, reason="it failed")
+    checked(written, ("pytest", "-q", "x" * 60))
+    written.session("p").record_proofs({1: proof})
+    async with watching(written, PLAN, size=(40, 24)) as pilot:
+        await until(pilot, lambda: any("$ pytest" in row and row.endswith("failed (exit 1)") for row in lines(pilot)))
+
+
+async def test_hostile_text_in_a_check_is_drawn_as_text(written: World) -> None:
+    checked(written, ("pytest", HOSTILE), approved=False)
+    async with watching(written, PLAN) as pilot:
+        await shows(pilot, "proposed", "␛[2J[bold red]x[/]")
+        await pilot.press("C")
+        await shows(pilot, "Let this command be run as a check?")
+        assert not set(text(pilot)) & set("\x1b\x9b\u202e")

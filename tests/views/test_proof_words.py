@@ -1,0 +1,35 @@
+"""The state of a check in a few words."""
+
+import pytest
+
+from tildone.core.check import Check, Proof, Result
+from tildone.views.proofs import proof_words
+
+CHECK = Check(("make",))
+
+
+def proof(result: Result, code: int | None = None, reason: str = "", command: tuple[str, ...] = ("make",)) -> Proof:
+    return Proof(result, command, exit_code=code, reason=reason)
+
+
+@pytest.mark.parametrize(
+    ("found", "allowed", "words"),
+    [
+        (None, True, ""),
+        (None, False, "proposed"),
+        (proof(Result.PASSED, 0), True, "passed"),
+        (proof(Result.PASSED, 0, command=("make", "other")), True, ""),
+        (proof(Result.FAILED, 2, "`make` failed with exit code 2"), True, "failed (exit 2)"),
+        (proof(Result.FAILED), True, "failed"),
+        (proof(Result.INCONCLUSIVE, None, "`make` is inconclusive: it\x1b hung"), True, "inconclusive: it␛ hung"),
+        (proof(Result.INCONCLUSIVE, None, "it hung"), True, "inconclusive: it hung"),
+        (proof(Result.REFUSED), False, "proposed"),
+        (proof(Result.REFUSED), True, ""),
+    ],
+)
+def test_the_state_of_a_check(found: Proof | None, words: str, *, allowed: bool) -> None:
+    assert proof_words(CHECK, found, allowed=allowed) == words
+
+
+def test_a_stale_proof_is_stale_whatever_it_says() -> None:
+    assert proof_words(CHECK, proof(Result.PASSED, 0), stale=True) == "stale"

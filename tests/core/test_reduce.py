@@ -6,6 +6,7 @@ from hypothesis import given
 from tests import plans
 from tests.plans import ABANDONED, COMPLETED, IN_PROGRESS, PENDING, plan_of
 from tildone.core import faults
+from tildone.core.focus import enforce_focus
 from tildone.core.numbers import numbered
 from tildone.core.ops import (
     Append,
@@ -22,7 +23,7 @@ from tildone.core.ops import (
     Write,
 )
 from tildone.core.plan import Phase, Plan, Task, flat
-from tildone.core.reduce import Outcome, Step, enforce_focus, reduce
+from tildone.core.reduce import Outcome, Step, reduce
 from tildone.core.rules import Focus, Rules, Unit, length
 
 FREE = Rules()

@@ -2,6 +2,7 @@
 
 from tests.plans import ABANDONED, BLOCKED, COMPLETED, IN_PROGRESS, PENDING
 from tildone.core.check import Result
+from tildone.core.plan import Status
 from tildone.core.transitions import EVENTS, table
 
 
@@ -17,6 +18,8 @@ def test_only_a_passing_check_or_none_at_all_leaves_a_task_completed() -> None:
         "done, check not run",
         "verify, check passed",
         "remove the check",
+        "edit the check, by a model",
+        "remove the check, by a model",
     }
 
 
@@ -28,3 +31,10 @@ def test_the_table_has_the_states_that_were_decided() -> None:
     assert rows["edit the check"] == [PENDING, IN_PROGRESS, PENDING, ABANDONED, BLOCKED]
     assert rows["its files change"] == [PENDING, IN_PROGRESS, IN_PROGRESS, ABANDONED, BLOCKED]
     assert [event.result for event in EVENTS if event.name.startswith("verify")] == list(Result)
+
+
+def test_a_model_drops_only_what_is_proved_and_leaves_the_check_as_it_is() -> None:
+    rows = {event.name: [*row.values()] for event, row in table().items()}
+
+    assert rows["drop, by a model"] == [PENDING, IN_PROGRESS, ABANDONED, ABANDONED, BLOCKED]
+    assert rows["edit the check, by a model"] == rows["remove the check, by a model"] == list(Status)

@@ -251,3 +251,44 @@ def test_a_proposed_check_is_not_run_by_a_mirror(agent: HookedAgent) -> None:
     assert "waits for a person to approve its check" in reply
     assert not (workspace.project / "ran").exists()
     assert statuses(workspace) == ["blocked"]
+
+
+def test_a_native_list_that_lacks_a_task_with_a_check_does_not_remove_it(agent: HookedAgent) -> None:
+    workspace = agent.workspace
+    wrote(agent, ("Parse", "in_progress"), ("Wire", "pending"))
+    workspace.session.change([SetCheck(Numbered((1,)), CHECK)])
+
+    kept = wrote(agent, ("Write docs", "completed"))
+    again = wrote(agent, ("Write docs", "completed"), ("Ship", "completed"))
+
+    assert "kept “Parse”" in kept
+    assert "it has a check; only a person can remove it" in kept
+    assert "kept" not in again
+    assert workspace.tasks == [("Write docs", "completed"), ("Ship", "completed"), ("Parse", "in_progress")]
+    assert "Parse" in agent.stops()
+
+
+def test_a_task_tool_of_the_agent_does_not_delete_a_task_with_a_check(agent: HookedAgent) -> None:
+    workspace = agent.workspace
+    created(agent, "1", "Parse")
+    created(agent, "2", "Wire")
+    workspace.session.change([SetCheck(Numbered((1,)), CHECK)])
+
+    reply = used(agent, "TaskUpdate", {"taskId": "1", "status": "deleted"})
+    used(agent, "TaskUpdate", {"taskId": "2", "status": "deleted"})
+
+    assert "kept “Parse”" in reply
+    assert workspace.tasks == [("Parse", "pending")]
+
+
+def test_ticking_off_tasks_of_a_person_drops_none_with_a_check(agent: HookedAgent) -> None:
+    """The other tasks of the same list are ticked off."""
+    workspace = agent.workspace
+    plan_with(workspace, CHECK, "Parse", "Wire")
+    created(agent, "1", "Parse")
+    created(agent, "2", "Wire")
+
+    used(agent, "TaskUpdate", {"taskId": "1", "status": "deleted"})
+    used(agent, "TaskUpdate", {"taskId": "2", "status": "completed"})
+
+    assert workspace.tasks == [("Parse", "pending"), ("Wire", "completed")]

@@ -34,6 +34,16 @@ def test_every_field_survives_but_the_end_of_the_output() -> None:
     assert decoded.fact.plan.tasks[0] == WHOLE
 
 
+def test_who_wrote_a_check_survives() -> None:
+    """A check of a person is the default, as in events of before."""
+    for by_model in (True, False):
+        check = replace(CHECK, by_model=by_model)
+        decoded = codec.plan_from_json(codec.plan_to_json(replace(flat(replace(WHOLE, check=check)), check=check)))
+        owners = (decoded, decoded.tasks[0])
+
+        assert [owner.check and owner.check.by_model for owner in owners] == [by_model, by_model]
+
+
 @given(plans.proved_plans)
 def test_a_plan_alone_survives_as_data(plan: Plan) -> None:
     assert codec.plan_from_json(codec.plan_to_json(plan)) == plan

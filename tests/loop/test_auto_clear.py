@@ -4,9 +4,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.plans import ABANDONED, COMPLETED, IN_PROGRESS, plans
+from tildone.core.check import Check, Proof, Result
+from tildone.core.guard import PLAN
 from tildone.core.plan import Phase, Plan, Task
 from tildone.core.query import TaskInPhase
-from tildone.loop.auto_clear import ClearResult, Schedule, clear_due, next_due, schedule
+from tildone.loop.auto_clear import ClearResult, Schedule, clear_due, next_due, schedule, without_unproved
+from tildone.value import replace
 
 WIRED, TESTED = Task("wire", COMPLETED), Task("test", ABANDONED)
 ACTIVE = Task("write", IN_PROGRESS)
@@ -118,3 +121,25 @@ def test_no_open_task_is_ever_cleared(plan: Plan, delay_ms: int) -> None:
     assert [task for task in after.plan.tasks if task.status.is_open] == [
         task for task in plan.tasks if task.status.is_open
     ]
+
+
+def test_tasks_whose_checks_have_to_pass_again_are_not_cleared() -> None:
+    """Nor is any task if the check of the plan has to pass: an empty plan holds nobody."""
+    check, proof = Check(("make",)), Proof(Result.PASSED, ("make",))
+    proved = Task("wire", COMPLETED, number=1, check=check, proof=proof)
+    plan = one_phase(proved, Task("test", COMPLETED, number=2))
+    due = schedule(plan, Schedule(), now=0, delay_ms=0)
+
+    def left(plan: Plan, *stale: int) -> list[str]:
+        return [task.text for task in clear_due(plan, without_unproved(due, plan, frozenset(stale)), 0).plan.tasks]
+
+    assert (left(plan), left(plan, 1)) == ([], ["wire"])
+    assert left(replace(plan, check=check)) == ["wire", "test"]
+    assert left(replace(plan, check=check, proof=proof)) == []
+    assert left(replace(plan, check=check, proof=proof), PLAN) == ["wire", "test"]
+
+
+def test_a_task_whose_check_has_failed_is_open_and_not_scheduled() -> None:
+    failed = Task("wire", IN_PROGRESS, check=Check(("make",)), proof=Proof(Result.FAILED, ("make",)))
+
+    assert schedule(one_phase(failed), Schedule(), now=0) == Schedule()

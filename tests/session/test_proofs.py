@@ -7,14 +7,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.plans import COMPLETED, IN_PROGRESS, session_on
+from tests.plans import ABANDONED, COMPLETED, IN_PROGRESS, PENDING, session_on
 from tildone.core.check import Check, Proof, Result, is_passed
-from tildone.core.ops import Numbered, Order, SetCheck, Write
+from tildone.core.faults import HasCheck
+from tildone.core.guard import PLAN, is_unproved
+from tildone.core.ops import Numbered, Order, Remove, SetCheck, Write
 from tildone.core.plan import Phase, Plan, Status, Task
 from tildone.core.reduce import Step
 from tildone.dialects import DIALECTS, dialect_named
 from tildone.dialects.base import Dialect
-from tildone.log.events import Actor
+from tildone.errors import Refused
+from tildone.log.events import Actor, Author
 from tildone.session import Session
 
 TEXTS = ("parser", "docs", "release")
@@ -59,7 +62,18 @@ CALLS: dict[str, st.SearchStrategy[tuple[str, dict[str, Any]]]] = {
             {
                 "ops": st.lists(
                     st.fixed_dictionaries({"op": st.sampled_from(["start", "done", "drop", "rm"]), "task": texts})
-                    | st.fixed_dictionaries({"op": st.just("done")})
+                    | st.fixed_dictionaries({"op": st.sampled_from(["done", "rm", "drop"])})
+                    | st.fixed_dictionaries(
+                        {
+                            "op": st.just("init"),
+                            "list": st.lists(
+                                st.fixed_dictionaries(
+                                    {"phase": st.just("B"), "items": st.lists(texts, min_size=1, max_size=2)}
+                                ),
+                                max_size=1,
+                            ),
+                        }
+                    )
                     | st.fixed_dictionaries({"op": st.just("done"), "phase": st.just("A")})
                     | st.fixed_dictionaries(
                         {"op": st.just("append"), "phase": st.just("A"), "items": st.lists(texts, max_size=2)}
@@ -76,7 +90,10 @@ CALLS: dict[str, st.SearchStrategy[tuple[str, dict[str, Any]]]] = {
                 "summary": st.just("s"),
                 "todos": st.lists(
                     st.fixed_dictionaries(
-                        {"content": texts, "status": st.sampled_from(["completed", "completed", "pending"])}
+                        {
+                            "content": texts,
+                            "status": st.sampled_from(["completed", "completed", "pending", "cancelled"]),
+                        }
                     ),
                     max_size=4,
                 ),
@@ -92,6 +109,8 @@ class Scripted:
     def __init__(self, results: list[Result]) -> None:
         self.results = results
         self.stale_ones: frozenset[int] = frozenset()
+        self.approved: frozenset[Check] = frozenset({TESTS, ALL})
+        self.passed: set[int] = set()
         self.runs = 0
 
     def prove(self, checks: Mapping[int, Check]) -> Mapping[int, Proof]:
@@ -102,13 +121,14 @@ class Scripted:
                 result, check.command, reason="why" if result is Result.FAILED else "", tail="E  boom"
             )
             self.runs += 1
+            self.passed |= {number} if result is Result.PASSED else set()
         return proofs
 
     def stale(self, proofs: Mapping[int, tuple[Check, Proof]]) -> frozenset[int]:
         return self.stale_ones & frozenset(proofs)
 
-    def is_allowed(self, _check: Check) -> bool:
-        return True
+    def is_allowed(self, check: Check) -> bool:
+        return check in self.approved
 
 
 def opened(dialect: Dialect, prover: Scripted) -> Session:
@@ -143,6 +163,135 @@ def test_no_sequence_of_calls_completes_a_task_without_its_proof(
         assert unproved(session.plan) == []
     passed = [proof for proof in (task.proof for task in session.plan.tasks) if proof and proof.result is Result.PASSED]
     assert not passed or Result.PASSED in results
+
+
+ASKED = {1: TESTS, 3: ALL, PLAN: ALL}
+"""The checks that a person asked for in the plan of `opened`."""
+
+
+@pytest.mark.parametrize("name", list(DIALECTS))
+@settings(max_examples=40)
+@given(data=st.data(), results=st.lists(st.sampled_from(Result), min_size=1, max_size=4))
+def test_no_sequence_of_calls_ends_a_plan_without_the_proofs_that_a_person_asked_for(
+    name: str, data: st.DataObject, results: list[Result]
+) -> None:
+    """A task with such a check leaves the plan only if it is proved, and nothing has changed since."""
+    prover = Scripted(results)
+    session = opened(dialect_named(name), prover)
+    for tool, arguments in data.draw(st.lists(CALLS[name], max_size=6)):
+        prover.stale_ones = data.draw(st.frozensets(st.integers(0, 3)))
+        before, proved = session.plan, set(prover.passed)
+        session.call(tool, arguments)
+        plan = session.plan
+        left = {task.number: task.check for task in plan.tasks if task.status is not ABANDONED} | {PLAN: plan.check}
+        gone = {task.number for task in before.tasks} & ASKED.keys() - left.keys()
+        assert gone <= proved - prover.stale_ones | (prover.passed - proved)
+        assert all(left[number] == check for number, check in ASKED.items() if number in left)
+        assert plan.tasks or PLAN in prover.passed
+        is_finished = not any(task.status.is_open for task in plan.tasks) and not is_unproved(plan)
+        assert not is_finished or prover.passed == ASKED.keys()
+
+
+DROPPING: dict[str, list[tuple[str, dict[str, Any]]]] = {
+    "brief": [("todo", {"drop": 1}), ("todo", {"drop": "parser"}), ("todo", {"check": "1 make easy"})],
+    "indexed": [("edit_todos", {"action": "abandon", "indices": [0]})],
+    "phased": [
+        ("todo_write", {"ops": [{"op": op, **of}]})
+        for op in ("drop", "rm")
+        for of in ({"task": "parser"}, {"phase": "A"}, {})
+    ],
+    "declared": [],
+}
+
+
+@pytest.mark.parametrize(("name", "call"), [(name, call) for name, calls in DROPPING.items() for call in calls])
+def test_a_model_is_told_that_only_a_person_removes_a_task_with_a_check(
+    name: str, call: tuple[str, dict[str, Any]]
+) -> None:
+    session = opened(dialect_named(name), Scripted([Result.FAILED]))
+    before = session.plan
+
+    reply = session.call(*call)
+
+    assert session.plan == before
+    assert "has a check: only a person can " in reply.text
+    assert reply.failed or name == "phased"
+
+
+LISTS: dict[str, tuple[str, dict[str, Any]]] = {
+    "indexed": ("write_todos", {"mode": "replace", "todos": [{"text": "new"}]}),
+    "phased": ("todo_write", {"ops": [{"op": "init", "list": [{"phase": "A", "items": ["new"]}]}]}),
+    "declared": ("TodoWrite", {"summary": "s", "todos": [{"content": "new", "status": "completed"}]}),
+}
+
+
+@pytest.mark.parametrize("name", LISTS)
+def test_a_list_that_lacks_tasks_with_checks_keeps_them_and_says_so(name: str) -> None:
+    session = opened(dialect_named(name), Scripted([Result.FAILED]))
+
+    reply = session.call(*LISTS[name])
+
+    assert {task.text for task in session.plan.tasks} == {"new", "parser", "release"}
+    kept = "kept “parser” (`pytest -q`), “release” (`make all`): they have checks; only a person can remove them"
+    assert kept in reply.text
+    assert not reply.failed
+    assert session.turn_ended().prompt is not None
+
+
+@pytest.mark.parametrize("name", LISTS)
+def test_no_list_empties_a_plan_with_a_check_of_its_own(name: str) -> None:
+    tool, arguments = LISTS[name]
+    key, empty = {"indexed": ("todos", []), "declared": ("todos", []), "phased": ("ops", [{"op": "rm"}])}[name]
+    session = session_on(dialect=dialect_named(name))
+    session.change([Write((Phase("", (Task("a"),)),)), SetCheck(None, ALL)])
+
+    reply = session.call(tool, {**arguments, key: empty})
+
+    assert len(session.plan.tasks) == 1
+    assert "the plan has a check: only a person can empty the plan or change the check" in reply.text
+
+
+def test_a_model_gives_up_a_check_of_its_own_unless_a_person_has_approved_it() -> None:
+    session = session_on(dialect=dialect_named("brief"))
+    prover = Scripted([Result.PASSED])
+    session.call("todo", {"add": ["a", "b"]})
+    session.call("todo", {"check": {"1": "make test", "2": "make docs"}})
+    prover.approved = frozenset({Check(("make", "docs"))})
+    session.prover = lambda: prover
+
+    assert session.call("todo", {"drop": 1}).text == "ok"
+    assert session.call("todo", {"drop": 2}).text == "2 has a check: only a person can drop it or change the check"
+    assert [task.status for task in session.plan.tasks] == [ABANDONED, PENDING]
+
+
+@pytest.mark.parametrize("actor", [Actor.USER, Actor.IMPORT])
+def test_what_an_agent_types_in_its_shell_is_the_doing_of_its_model(actor: Actor) -> None:
+    session = opened(dialect_named("brief"), Scripted([Result.FAILED]))
+
+    def in_shell(_actor: Actor) -> Author:
+        return Author("ada", "claude:s1")
+
+    by_person = session.author_of
+    session.author_of = in_shell
+    written = session.change([Write((Phase("", (Task("new"),)),))], actor)
+    refused = session.change([SetCheck(Numbered((1,)), None)], actor)
+    with pytest.raises(Refused, match="“parser” has a check: only a person can remove the task or change the check"):
+        session.checkout(None)
+
+    assert [task.text for task in session.plan.tasks] == ["new", "parser", "release"]
+    assert (written.kept, refused.faults) == ((1, 3), (HasCheck(1, "parser"),))
+    session.undo()
+    assert [task.text for task in session.plan.tasks] == list(TEXTS)
+    session.author_of = by_person
+    assert session.checkout(None) == Plan()
+
+
+def test_a_person_removes_a_task_with_a_check() -> None:
+    session = opened(dialect_named("brief"), Scripted([Result.FAILED]))
+
+    session.change([Remove(Numbered((1,)))])
+
+    assert [task.number for task in session.plan.tasks] == [2, 3]
 
 
 DONE_1: dict[str, tuple[str, dict[str, Any]]] = {

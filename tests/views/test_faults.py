@@ -4,9 +4,11 @@ import pytest
 
 from tildone.core.faults import (
     BadPosition,
+    Cycle,
     DuplicateTask,
     EmptyNote,
     Fault,
+    HasCheck,
     MissingField,
     NoSuchNumber,
     NoTasks,
@@ -17,6 +19,7 @@ from tildone.core.faults import (
     TooManyActive,
     TooManyTasks,
     UnknownValue,
+    UselessCheck,
 )
 from tildone.views.faults import describe_fault
 
@@ -33,6 +36,10 @@ SENTENCES = {
     PhaseMissing("A\nB"): "no phase is named “A⏎B”",
     DuplicateTask("a"): "a task already says “a”",
     EmptyNote(): "a note needs text",
+    UselessCheck(("echo", "a\x1b")): "a check needs a command that can fail, not “echo a␛”",
+    Cycle((2, 1)): "these tasks would wait for each other: 2, 1",
+    HasCheck(3, "a\nb"): "“a⏎b” has a check: only a person can remove the task or change the check",
+    HasCheck(0): "the plan has a check: only a person can empty the plan or change the check",
     MissingField("index", "insert"): "insert needs index",
     UnknownValue("mode", "x\u202e"): "unknown mode “x<U+202E>”",
 }

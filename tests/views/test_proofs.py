@@ -118,3 +118,25 @@ def test_the_end_of_an_output_has_forty_lines_and_two_thousand_characters_at_mos
     assert output_end("a\n" * 100) == "\n".join(["a"] * MAX_LINES)
     assert output_end("x" * 3000) == "…" + "x" * 1999
     assert output_end("one\n\n") == "one"
+
+
+@pytest.mark.parametrize(
+    ("count", "numbered", "line"),
+    [
+        (1, True, "kept 1 (`make`): it has a check; only a person can remove it"),
+        (2, True, "kept 1 (`make`), 2 (`make`): they have checks; only a person can remove them"),
+        (
+            5,
+            True,
+            "kept 1 (`make`), 2 (`make`), 3 (`make`) and 2 more: they have checks; only a person can remove them",
+        ),
+        (1, False, "kept “t1” (`make`): it has a check; only a person can remove it"),
+    ],
+)
+def test_a_reply_says_which_tasks_were_kept_because_of_their_checks(count: int, numbered: object, line: str) -> None:
+    tasks = [Task(f"t{number}", number=number, check=Check(("make",))) for number in range(1, count + 1)]
+    after = flat(*tasks, Task("new", number=9))
+
+    outcome = Outcome(flat(*tasks), after, kept=tuple(range(1, count + 1)))
+
+    assert with_results("ok", outcome, numbered=bool(numbered)) == f"ok\n{line}"

@@ -54,6 +54,9 @@ def test_a_model_is_told_which_tasks_of_its_list_are_not_done() -> None:
     after = flat(failed, not_run)
 
     assert undone_text(Outcome(Plan(), after)) == ""
+    assert undone_text(Outcome(after, after, kept=(1,))) == (
+        "In your plan:\nkept “t1” (`make 'the test'`): it has a check; only a person can remove it"
+    )
     assert undone_text(Outcome(Plan(), after, (), (1,))) == "In your plan:\n“t1” is not done: `make` failed"
     assert undone_text(Outcome(Plan(), after, (), (1, 2))).endswith(
         "“second” is not done: its check was not run\n"

@@ -45,17 +45,22 @@ def with_unseen(plan: Plan, known: Plan, wanted: Plan) -> Plan:
     `known` is the plan that the author of `wanted` last saw. A task that others added since is thereby not lost.
     """
     seen = {task.text for task in (*known.tasks, *wanted.tasks)}
+    return Plan(with_tasks(plan, wanted, lambda task: task.text not in seen).phases)
+
+
+def with_tasks(plan: Plan, wanted: Plan, keeps: Callable[[Task], bool]) -> Plan:
+    """Return `wanted` with the tasks of `plan` for which `keeps` is true, each at the end of its phase."""
     phases = list(wanted.phases)
     for phase in plan.phases:
-        unseen = tuple(task for task in phase.tasks if task.text not in seen)
-        if not unseen:
+        tasks = tuple(filter(keeps, phase.tasks))
+        if not tasks:
             continue
         index = next((index for index, each in enumerate(phases) if each.name == phase.name), None)
         if index is None:
-            phases.append(Phase(phase.name, unseen))
+            phases.append(Phase(phase.name, tasks))
         else:
-            phases[index] = Phase(phase.name, phases[index].tasks + unseen)
-    return Plan(tuple(phases))
+            phases[index] = Phase(phase.name, phases[index].tasks + tasks)
+    return replace(wanted, phases=tuple(phases))
 
 
 def written(plan: Plan) -> tuple[Op, ...]:

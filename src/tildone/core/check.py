@@ -21,7 +21,8 @@ class Check:
 
     `command` is the program and its arguments, which no shell interprets. `folder` is relative to the plan's working
     tree. The command fails to decide if it takes longer than `seconds`; one that fails is run `retries` more times.
-    `watches` are globs of the files that the result depends on; without any, all tracked files count.
+    `watches` are globs of the files that the result depends on; without any, all tracked files count. `by_model` means
+    that a model wrote it; checks that differ in nothing else are equal.
     """
 
     command: tuple[str, ...]
@@ -29,6 +30,9 @@ class Check:
     seconds: int = DEFAULT_SECONDS
     retries: int = 0
     watches: tuple[str, ...] = ()
+    by_model: bool = False
+
+    __uncompared__ = ("by_model",)
 
 
 class Result(Enum):

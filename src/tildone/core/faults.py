@@ -108,6 +108,17 @@ class UselessCheck:
 
 
 @value
+class HasCheck:
+    """A model was to remove this task, or to change its check, although a person asked for the check.
+
+    The number 0 stands for the plan itself, which a model cannot empty either.
+    """
+
+    number: int
+    text: str = ""
+
+
+@value
 class Cycle:
     """The tasks with these numbers would wait for each other."""
 
@@ -129,5 +140,6 @@ Fault = (
     | MissingField
     | UnknownValue
     | UselessCheck
+    | HasCheck
     | Cycle
 )

@@ -8,15 +8,28 @@ from __future__ import annotations
 
 from tildone.core.plan import Phase, Plan, Status, Task
 from tildone.typing import TYPE_CHECKING
-from tildone.value import replace
+from tildone.value import replace, value
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
+    from collections.abc import Set as AbstractSet
 
-    from tildone.core.check import Proof
+    from tildone.core.check import Check, Proof
 
 PLAN = 0
 """Stands for the plan itself among the numbers of tasks with a proof."""
+
+
+@value
+class ByModel:
+    """A change that a model makes, and not a person: it takes no check away that a person asked for.
+
+    `is_approved` returns whether a person has approved a check that a model wrote. `stale` returns the numbers of the
+    done tasks whose files have changed since their checks passed. Both are called only if a check is about to be lost.
+    """
+
+    is_approved: Callable[[Check], bool] = lambda _check: False
+    stale: Callable[[], AbstractSet[int]] = frozenset
 
 
 def guarded(before: Plan, after: Plan, proofs: Mapping[int, Proof], *, keeps: bool = True) -> tuple[Plan, set[int]]:
@@ -50,7 +63,7 @@ def has_attributes(task: Task) -> bool:
     return task.check is not None or bool(task.after or task.touches)
 
 
-def reopened(plan: Plan, stale: frozenset[int]) -> Plan:
+def reopened(plan: Plan, stale: AbstractSet[int]) -> Plan:
     """Return the plan without the proofs of these tasks, of which none is done; PLAN stands for the plan itself."""
     if not stale:
         return plan
@@ -82,7 +95,8 @@ def is_unproved(plan: Plan) -> bool:
 def _with_attributes(task: Task, was: Task) -> Task:
     return replace(
         task,
-        check=task.check or was.check,
+        # The one of before, if it is the same, because it has its author.
+        check=was.check if task.check in (None, was.check) else task.check,
         proof=was.proof,
         after=task.after or was.after,
         touches=task.touches or was.touches,

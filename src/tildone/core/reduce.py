@@ -14,6 +14,7 @@ from tildone.core.faults import (
     TextTooLong,
     TooManyActive,
 )
+from tildone.core.focus import enforce_focus
 from tildone.core.guard import guarded, has_attributes
 from tildone.core.limits import count_fault, length_fault, without_duplicates
 from tildone.core.numbers import assign_numbers, numbered
@@ -37,10 +38,9 @@ from tildone.core.ops import (
     Write,
 )
 from tildone.core.plan import Phase, Plan, Status, Task
-from tildone.core.query import is_ready
+from tildone.core.query import has_checks
 from tildone.core.rules import Focus, Rules, first_too_long
 from tildone.core.selection import (
-    Spot,
     change_spots,
     end_spot,
     insertion_spot,
@@ -48,6 +48,8 @@ from tildone.core.selection import (
     resolve,
     spots_where,
     task_at,
+    with_phase,
+    without_spots,
 )
 from tildone.typing import TYPE_CHECKING
 from tildone.value import replace, value
@@ -57,6 +59,7 @@ if TYPE_CHECKING:
     from collections.abc import Set as AbstractSet
 
     from tildone.core.check import Proof
+    from tildone.core.guard import ByModel
 
 Step = Op | Fault
 
@@ -67,13 +70,15 @@ NO_PROOFS: Mapping[int, Proof] = {}
 class Outcome:
     """The result of a batch of steps: the plan before and after, and the faults.
 
-    `unproved` are the numbers of the tasks that were to be completed, but whose checks have not passed.
+    `unproved` are the numbers of the tasks that were to be completed, but whose checks have not passed. `kept` are
+    those of the tasks that a model was to take out of the plan, but whose checks a person asked for.
     """
 
     before: Plan
     after: Plan
     faults: tuple[Fault, ...] = ()
     unproved: tuple[int, ...] = ()
+    kept: tuple[int, ...] = ()
 
     @property
     def changed(self) -> bool:
@@ -81,7 +86,13 @@ class Outcome:
         return self.after != self.before
 
 
-def reduce(plan: Plan, steps: Iterable[Step], rules: Rules, proofs: Mapping[int, Proof] = NO_PROOFS) -> Outcome:
+def reduce(
+    plan: Plan,
+    steps: Iterable[Step],
+    rules: Rules,
+    proofs: Mapping[int, Proof] = NO_PROOFS,
+    model: ByModel | None = None,
+) -> Outcome:
     """Apply `steps` in order, then enforce the rules on the plan.
 
     A fault among the steps represents a request that could not be expressed as an op. Under atomic rules, the first
@@ -89,11 +100,13 @@ def reduce(plan: Plan, steps: Iterable[Step], rules: Rules, proofs: Mapping[int,
     the outcome has a number, before and after.
 
     `proofs` are new ones, by task number: those of checks that were run for this batch. No task is completed whose
-    check has not passed (see `tildone.core.guard`).
+    check has not passed (see `tildone.core.guard`). A `model` that makes the change cannot take checks away that a
+    person asked for (see `tildone.core.asked`).
     """
     plan = draft = numbered(plan)
     faults: list[Fault] = []
     unproved: set[int] = set()
+    kept: set[int] = set()
     for step in steps:
         before = draft
         draft, step_faults = _apply(plan, draft, step, rules)
@@ -103,6 +116,10 @@ def reduce(plan: Plan, steps: Iterable[Step], rules: Rules, proofs: Mapping[int,
         fault = _written_fault(before, draft) if isinstance(step, Write | Append | Insert) else None
         if fault is not None:
             draft, step_faults, open_ones = before, (*step_faults, fault), set()
+        if model is not None and (has_checks(before) or has_checks(draft)):
+            draft, more_faults, kept_ones = _keep_asked(before, draft, step, model)
+            step_faults, open_ones = step_faults + more_faults, set() if more_faults else open_ones
+            kept |= kept_ones
         if step_faults and rules.atomic:
             return Outcome(plan, plan, step_faults)
         faults.extend(step_faults)
@@ -113,24 +130,7 @@ def reduce(plan: Plan, steps: Iterable[Step], rules: Rules, proofs: Mapping[int,
         unproved |= open_ones
     after = replace(draft, phases=enforce_focus(draft, rules).phases)
     still_open = sorted(task.number for task in after.tasks if task.number in unproved and task.status.is_open)
-    return Outcome(plan, after, tuple(faults), tuple(still_open))
-
-
-def enforce_focus(plan: Plan, rules: Rules) -> Plan:
-    """Return the plan with as many tasks in progress as the rules allow.
-
-    If there are too many, only the first stays in progress. If one is required and there is none, the first pending
-    task that waits for no other is promoted.
-    """
-    if rules.focus is Focus.ANY:
-        return plan
-    active = spots_where(plan, lambda task: task.status is Status.IN_PROGRESS)
-    if len(active) > 1:
-        return change_spots(plan, active[1:], lambda task: replace(task, status=Status.PENDING))
-    if active or rules.focus is Focus.AT_MOST_ONE:
-        return plan
-    pending = spots_where(plan, lambda task: task.status is Status.PENDING and is_ready(plan, task))
-    return change_spots(plan, pending[:1], lambda task: replace(task, status=Status.IN_PROGRESS))
+    return Outcome(plan, after, tuple(faults), tuple(still_open), tuple(sorted(kept)))
 
 
 def _apply(start: Plan, plan: Plan, step: Step, rules: Rules) -> tuple[Plan, tuple[Fault, ...]]:
@@ -163,6 +163,14 @@ def _apply(start: Plan, plan: Plan, step: Step, rules: Rules) -> tuple[Plan, tup
             return plan, (fault,)
 
 
+def _keep_asked(
+    before: Plan, after: Plan, step: Step, model: ByModel
+) -> tuple[Plan, tuple[Fault, ...], AbstractSet[int]]:
+    from tildone.core.asked import keep_asked  # noqa: PLC0415  few plans have checks
+
+    return keep_asked(before, after, step, model)
+
+
 def _written_fault(before: Plan, after: Plan) -> Fault | None:
     if not any(map(has_attributes, after.tasks)):
         return None
@@ -193,7 +201,7 @@ def _append(plan: Plan, tasks: tuple[Task, ...], name: str | None, rules: Rules)
     if index is None:
         return Plan((*plan.phases, Phase(name or "", new))), duplicates
     phase = plan.phases[index]
-    return _with_phase(plan, index, replace(phase, tasks=phase.tasks + new)), duplicates
+    return with_phase(plan, index, replace(phase, tasks=phase.tasks + new)), duplicates
 
 
 def _insert(plan: Plan, tasks: tuple[Task, ...], at: int, rules: Rules) -> tuple[Plan, tuple[Fault, ...]]:
@@ -210,7 +218,7 @@ def _insert(plan: Plan, tasks: tuple[Task, ...], at: int, rules: Rules) -> tuple
         return Plan((Phase("", tasks),)), ()
     index, offset = insertion_spot(plan, at)
     phase = plan.phases[index]
-    return _with_phase(plan, index, replace(phase, tasks=phase.tasks[:offset] + tasks + phase.tasks[offset:])), ()
+    return with_phase(plan, index, replace(phase, tasks=phase.tasks[:offset] + tasks + phase.tasks[offset:])), ()
 
 
 def _mark(plan: Plan, target: Selector, status: Status, rules: Rules) -> tuple[Plan, tuple[Fault, ...]]:
@@ -236,11 +244,11 @@ def _move(plan: Plan, target: Selector, before: Selector | None, phase: str | No
     if not destination or destination[0] in spots:
         return plan, ()
     index, offset = destination[0]
-    rest = _without(plan, spots)
+    rest = without_spots(plan, spots)
     offset -= sum(i == index and j < offset for i, j in set(spots))
     tasks = rest.phases[index].tasks
     moved = tuple(task_at(plan, spot) for spot in dict.fromkeys(spots))
-    return _with_phase(rest, index, replace(rest.phases[index], tasks=tasks[:offset] + moved + tasks[offset:])), ()
+    return with_phase(rest, index, replace(rest.phases[index], tasks=tasks[:offset] + moved + tasks[offset:])), ()
 
 
 def _rename(plan: Plan, target: Named | At | Numbered, text: str, rules: Rules) -> tuple[Plan, tuple[Fault, ...]]:
@@ -260,7 +268,7 @@ def _remove(plan: Plan, target: Selector) -> tuple[Plan, tuple[Fault, ...]]:
     spots = resolve(plan, target, prefer_open=False)
     if not isinstance(spots, list):
         return plan, (spots,)
-    return _without(plan, spots), ()
+    return without_spots(plan, spots), ()
 
 
 def _note(plan: Plan, target: Named | At | Numbered, text: str) -> tuple[Plan, tuple[Fault, ...]]:
@@ -282,16 +290,3 @@ def _start_next(start: Plan, plan: Plan, others: Callable[[], AbstractSet[int]])
 
 def _cleared_if_finished(plan: Plan) -> Plan:
     return plan if any(task.status.is_open for task in plan.tasks) else Plan()
-
-
-def _without(plan: Plan, spots: Iterable[Spot]) -> Plan:
-    removed = set(spots)
-    phases = tuple(
-        replace(phase, tasks=tuple(task for j, task in enumerate(phase.tasks) if (i, j) not in removed))
-        for i, phase in enumerate(plan.phases)
-    )
-    return replace(plan, phases=phases)
-
-
-def _with_phase(plan: Plan, index: int, phase: Phase) -> Plan:
-    return replace(plan, phases=(*plan.phases[:index], phase, *plan.phases[index + 1 :]))

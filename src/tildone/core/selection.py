@@ -124,3 +124,18 @@ def change_spots(plan: Plan, spots: Iterable[Spot], update: Callable[[Task], Tas
     for i, tasks in changed.items():
         phases[i] = Phase(phases[i].name, tuple(tasks))
     return replace(plan, phases=tuple(phases))
+
+
+def without_spots(plan: Plan, spots: Iterable[Spot]) -> Plan:
+    """Return the plan without the tasks at these spots. Phases that become empty stay."""
+    removed = set(spots)
+    phases = tuple(
+        replace(phase, tasks=tuple(task for j, task in enumerate(phase.tasks) if (i, j) not in removed))
+        for i, phase in enumerate(plan.phases)
+    )
+    return replace(plan, phases=phases)
+
+
+def with_phase(plan: Plan, index: int, phase: Phase) -> Plan:
+    """Return the plan with another phase at this index."""
+    return replace(plan, phases=(*plan.phases[:index], phase, *plan.phases[index + 1 :]))

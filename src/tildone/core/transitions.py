@@ -6,7 +6,7 @@ The table is computed: each of its cells is the result of a change that `reduce`
 from __future__ import annotations
 
 from tildone.core.check import Check, Proof, Result
-from tildone.core.guard import reopened
+from tildone.core.guard import ByModel, reopened
 from tildone.core.ops import Mark, Numbered, SetCheck
 from tildone.core.plan import Phase, Plan, Status, Task
 from tildone.core.reduce import reduce
@@ -26,13 +26,15 @@ _TASK = Numbered((_NUMBER,))
 class TaskEvent:
     """What happens to a task with a check: a change that is asked for, the result of its check, or both.
 
-    `is_stale` means that the watched files change: the state is then the one that an agent is held to.
+    `is_stale` means that the watched files change: the state is then the one that an agent is held to. `by_model` means
+    that a model asks for the change, and a person asked for the check.
     """
 
     name: str
     steps: tuple[Op, ...] = ()
     result: Result | None = None
     is_stale: bool = False
+    by_model: bool = False
 
 
 _DONE = (Mark(_TASK, Status.COMPLETED),)
@@ -47,6 +49,9 @@ EVENTS = (
     TaskEvent("its files change", is_stale=True),
     TaskEvent("edit the check", (SetCheck(_TASK, _OTHER),)),
     TaskEvent("remove the check", (SetCheck(_TASK, None),)),
+    TaskEvent("drop, by a model", (Mark(_TASK, Status.ABANDONED),), by_model=True),
+    TaskEvent("edit the check, by a model", (SetCheck(_TASK, _OTHER),), by_model=True),
+    TaskEvent("remove the check, by a model", (SetCheck(_TASK, None),), by_model=True),
 )
 """Everything that can happen to a task with a check, in the order of the table."""
 
@@ -58,7 +63,8 @@ def state_after(status: Status, event: TaskEvent) -> Status:
     if event.is_stale:
         return reopened(plan, frozenset({_NUMBER} if proof else ())).tasks[0].status
     proofs = {} if event.result is None else {_NUMBER: Proof(event.result, _CHECK.command)}
-    return reduce(plan, event.steps, Rules(), proofs).after.tasks[0].status
+    model = ByModel() if event.by_model else None
+    return reduce(plan, event.steps, Rules(), proofs, model).after.tasks[0].status
 
 
 def table() -> dict[TaskEvent, dict[Status, Status]]:

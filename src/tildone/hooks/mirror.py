@@ -55,7 +55,7 @@ if TYPE_CHECKING:
 DELETED = "deleted"
 """The status by which a native tool deletes a task."""
 
-NATIVE_RULES = Rules(max_tasks=MAX_NATIVE_TASKS)
+NATIVE_RULES = Rules(max_tasks=MAX_NATIVE_TASKS, atomic=False)
 
 
 def mirror(event: HookEvent, session: Session, agents: AgentRegistry, agent_id: AgentId) -> Outcome | None:

@@ -122,8 +122,8 @@ def _mirrored(context: HookContext) -> HookReply | None:
 
 
 def _with_undone(context: HookContext, outcome: Outcome, reply: HookReply | None) -> HookReply | None:
-    """Return the reply to a native tool with the tasks that it called done, but whose checks have not passed."""
-    if not outcome.unproved or not can_reply(context.event, ReplyKind.ADD_CONTEXT):
+    """Return the reply to a native tool with the tasks that it called done, or left out, but whose checks are open."""
+    if not (outcome.unproved or outcome.kept) or not can_reply(context.event, ReplyKind.ADD_CONTEXT):
         return reply
     from tildone.views.waiting import undone_text  # noqa: PLC0415  few plans have checks
 

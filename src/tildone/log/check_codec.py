@@ -61,6 +61,8 @@ def check_to_json(check: Check) -> Json:
         data["retries"] = check.retries
     if check.watches:
         data["watches"] = list(check.watches)
+    if check.by_model:
+        data["by_model"] = True
     return data
 
 
@@ -72,6 +74,7 @@ def check_from_json(data: Json) -> Check:
         int(data.get("seconds", DEFAULT_SECONDS)),
         int(data.get("retries", 0)),
         tuple(map(str, data.get("watches", ()))),
+        data.get("by_model") is True,
     )
 
 

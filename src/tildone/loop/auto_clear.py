@@ -6,9 +6,14 @@ Clearing does not call for another `schedule`: the remaining tasks keep their du
 
 from __future__ import annotations
 
+from tildone.core.guard import PLAN, is_unproved, reopened
 from tildone.core.plan import Phase, Plan, Task
 from tildone.core.query import TaskInPhase
+from tildone.typing import TYPE_CHECKING
 from tildone.value import replace, value
+
+if TYPE_CHECKING:
+    from collections.abc import Set as AbstractSet
 
 DEFAULT_DELAY_MS = 60_000
 
@@ -50,6 +55,17 @@ def schedule(plan: Plan, previous: Schedule, now: int, delay_ms: int = DEFAULT_D
 def next_due(scheduled: Schedule) -> int | None:
     """Return when the next task is due; None if no task is scheduled."""
     return min((due for _, due in scheduled.due), default=None)
+
+
+def without_unproved(scheduled: Schedule, plan: Plan, stale: AbstractSet[int]) -> Schedule:
+    """Return the schedule without the done tasks whose checks have to pass again, whose numbers are `stale`.
+
+    It is empty if the check of the plan has to pass: without tasks, nobody would be held to it.
+    """
+    if is_unproved(reopened(plan, stale & {PLAN})):
+        return Schedule()
+    kept = {(phase.name, task.text) for phase in plan.phases for task in phase.tasks if task.number in stale}
+    return Schedule(tuple((key, at) for key, at in scheduled.due if key not in kept))
 
 
 def clear_due(plan: Plan, scheduled: Schedule, now: int) -> ClearResult:

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
     from tildone.core.check import Proof
+    from tildone.core.guard import ByModel
     from tildone.core.plan import Plan
     from tildone.core.reduce import Step
     from tildone.core.rules import Rules
@@ -30,16 +31,18 @@ def change_plan(  # noqa: PLR0913, PLR0917  of one caller
     taken: Callable[[], frozenset[int]],
     proofs: Mapping[int, Proof] = NO_PROOFS,
     settle: Callable[[Plan, Plan], Plan] = lambda _, after: after,
+    model: ByModel | None = None,
 ) -> tuple[Outcome, PlanChanged | None]:
     """Return the outcome of `steps`, and the fact if they change the plan.
 
     `origin` is that of new tasks. `taken` returns the numbers of the tasks that other agents work on, which `StartNext`
-    needs. `proofs` are those of checks that were run for this change. `settle` returns the plan after the change, given
+    needs. `proofs` are those of checks that were run for this change. A `model` that makes it is kept from what only a
+    person can do. `settle` returns the plan after the change, given
     the one before, without what the agent must not do. The fact has the directive and the counts of the state; progress
     resets the counts.
     """
     known = (StartNext(taken) if isinstance(step, StartNext) else step for step in steps)
-    reduced = reduce(state.plan, known, rules, proofs)
+    reduced = reduce(state.plan, known, rules, proofs, model)
     after = settle(reduced.before, keep_origins(reduced.before, reduced.after, origin))
     outcome = replace(reduced, after=after)
     if not outcome.changed:

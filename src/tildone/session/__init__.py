@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from tildone.log.state import State
     from tildone.log.store import Store
     from tildone.loop.decision import GiveUp
-    from tildone.loop.proving import Prover
     from tildone.session.claiming import ClaimedChange, Settle
 
     Steps = Sequence[Step] | Callable[[Plan], Sequence[Step]]
@@ -70,7 +69,6 @@ class Session(SessionLog):
         self.source = ""
         self.parent: Session | None = None
         self.files: Callable[[], str] = str
-        self.prover: Callable[[], Prover] | None = None
         self.news_of_claims = ""
 
     @property
@@ -127,13 +125,6 @@ class Session(SessionLog):
         """Record the results of checks that were run, by task number; 0 stands for the plan itself."""
         return self._apply(lambda _: (), actor, None, proofs=proofs)
 
-    @property
-    def stale(self) -> frozenset[int]:
-        """The numbers of the done tasks whose files have changed since their checks passed; 0 for the plan itself."""
-        from tildone.loop.proving import stale_numbers  # noqa: PLC0415  see the module's docstring
-
-        return stale_numbers(self.state.plan, self.prover)
-
     def turn_ended(self, turn: Turn = Turn()) -> Verdict:  # noqa: B008  frozen
         """Decide whether the agent continues, and record the nudge, or the bound that was reached."""
         turn = replace(turn, at=self._now())
@@ -179,6 +170,8 @@ class Session(SessionLog):
             plan = self.plan
             return Outcome(plan, plan)
 
+        model = self.model_of(actor)
+
         def change(
             state: State, proofs: Mapping[int, Proof], settle: Settle = lambda _, after: after
         ) -> tuple[Outcome, Fact | None]:
@@ -186,7 +179,9 @@ class Session(SessionLog):
             # An import by an agent's process restores a plan of the agent.
             by_user = actor is Actor.USER or (actor is Actor.IMPORT and not self.author_of(actor).agent)
             origin = Origin(by_user, self.source)
-            return change_plan(state, resolved, rules or self.dialect.rules, call, origin, self.taken, proofs, settle)
+            return change_plan(
+                state, resolved, rules or self.dialect.rules, call, origin, self.taken, proofs, settle, model
+            )
 
         if proofs is None:
             proofs = {} if actor is Actor.IMPORT else self._proofs(change, actor)

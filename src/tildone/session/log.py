@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from tildone.errors import UnknownEvent
+from tildone.core.plan import Plan
+from tildone.core.query import has_checks
+from tildone.errors import Refused, UnknownEvent
 from tildone.log.events import Actor, Directive, DirectiveSet, Labelled, Nudged, Tripped
 from tildone.log.state import State, latest_state
 from tildone.log.tree import SessionHead
@@ -11,11 +13,12 @@ from tildone.typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from tildone.core.plan import Plan
+    from tildone.core.guard import ByModel
     from tildone.core.reduce import Outcome
     from tildone.log.events import Author, Bound, Fact
     from tildone.log.usage import AgentUsage
     from tildone.log.writer import SessionWriter
+    from tildone.loop.proving import Prover
     from tildone.session.claiming import Claims
 
 
@@ -29,6 +32,7 @@ class SessionLog:
         self.author_of = author
         self._writer = writer
         self.claims: Callable[[], Claims] | None = None
+        self.prover: Callable[[], Prover] | None = None
         self._seen: tuple[str | None, Plan | None] = (None, None)
 
     @property
@@ -77,6 +81,24 @@ class SessionLog:
             return latest_state(self.store.history(self.name, event_id)).plan
         except UnknownEvent:
             return None
+
+    @property
+    def stale(self) -> frozenset[int]:
+        """The numbers of the done tasks whose files have changed since their checks passed; 0 for the plan itself."""
+        from tildone.loop.proving import stale_numbers  # noqa: PLC0415  see the module's docstring
+
+        return stale_numbers(self.state.plan, self.prover)
+
+    def model_of(self, actor: Actor) -> ByModel | None:
+        """Return what keeps a model from taking checks away that a person asked for; None if a person acts.
+
+        What is typed in the shell of an agent is the doing of its model. A timer acts for an agent.
+        """
+        if actor in (Actor.USER, Actor.IMPORT) and not self.author_of(Actor.USER).agent:
+            return None
+        from tildone.core.guard import ByModel  # noqa: PLC0415  see the module's docstring
+
+        return ByModel(lambda check: self.prover is not None and self.prover().is_allowed(check), lambda: self.stale)
 
     def retract_nudge(self) -> bool:
         """Take back the newest event if it is a nudge, because it did not reach the agent. Return whether it was."""
@@ -138,14 +160,32 @@ class SessionLog:
         return self.move(self._writer.redoing(changes))
 
     def move(self, choose: Callable[[SessionHead], SessionHead]) -> Outcome:
-        """Move the head where `choose` says, given the current one. What the person wants of the agent stays."""
+        """Move the head where `choose` says, given the current one. What the person wants of the agent stays.
+
+        Raises:
+            Refused: a model would take a check away that a person asked for; nothing is moved.
+        """
         from tildone.core.reduce import Outcome  # noqa: PLC0415  see the module's docstring
         from tildone.loop.changing import fact_after_move  # noqa: PLC0415  the same
 
-        before, by_agent = self.state, self.author_of(Actor.USER).agent != ""
-        self._writer.move(choose)
+        before, model = self.state, self.model_of(Actor.USER)
+        by_agent = model is not None
+        self._writer.move(choose if model is None else lambda current: self._without_shedding(choose(current), model))
         self._writer.record(Actor.USER, lambda state: (None, fact_after_move(before, state, by_agent=by_agent)))
         return Outcome(before.plan, self.plan)
+
+    def _without_shedding(self, to: SessionHead, model: ByModel) -> SessionHead:
+        """Return the head to which a model may move."""
+        plan, there = self.plan, self.plan_at(to.head) or Plan()
+        if not has_checks(plan):
+            return to
+        from tildone.core.asked import shed  # noqa: PLC0415  few plans have checks
+        from tildone.views.faults import describe_fault  # noqa: PLC0415  the same
+
+        faults = shed(plan, there, model)
+        if faults:
+            raise Refused("; ".join(map(describe_fault, faults)))
+        return to
 
     def label(self, event_id: str, name: str) -> None:
         """Label an event; an empty name removes its label.

@@ -8,6 +8,7 @@ from tildone.core.faults import (
     DuplicateTask,
     EmptyNote,
     Fault,
+    HasCheck,
     MissingField,
     NoSuchNumber,
     NoTasks,
@@ -54,6 +55,10 @@ def describe_fault(fault: Fault) -> str:
             return f"{operation} needs {field}"
         case UselessCheck(command):
             return f"a check needs a command that can fail, not “{printable(' '.join(command))}”"
+        case HasCheck(0):
+            return "the plan has a check: only a person can empty the plan or change the check"
+        case HasCheck(_, text):
+            return f"“{printable(text)}” has a check: only a person can remove the task or change the check"
         case Cycle(numbers):
             return f"these tasks would wait for each other: {', '.join(map(str, numbers))}"
         case UnknownValue(field, word):  # exhaustive

@@ -24,6 +24,8 @@ MAX_TEXT = 80
 _FAILED = "Check failed"
 _AGAIN = "Mark a task done again"
 _STALE = "Files changed since the check passed; mark it done again"
+_KEPT = "it has a check; only a person can remove it"
+_ALL_KEPT = "they have checks; only a person can remove them"
 _UNPROVED = "Done only if its check passes"
 _QUOTED = frozenset(" \t\r\n\"'\\$`&|;<>()*?[]#~!{}")
 
@@ -34,12 +36,18 @@ def with_results(text: str, outcome: Outcome, *, numbered: bool) -> str:
 
 
 def results(outcome: Outcome, *, numbered: bool) -> list[str]:
-    """Return what happened to the checks of the tasks that were not completed, and to that of the plan."""
+    """Return what happened to the checks of the tasks that were not completed, and to that of the plan.
+
+    Tasks that a list lacked, but that have checks which a person asked for, were kept.
+    """
     tasks = [task for task in outcome.after.tasks if task.number in outcome.unproved]
     found = [_result(_name(task, numbered=numbered), task.proof) for task in tasks]
     plan = outcome.after
     if is_unproved(plan) and plan.proof is not None:
         found.append(_result("The plan", plan.proof))
+    kept = [task for task in plan.tasks if task.number in outcome.kept]
+    if kept:
+        found.append(f"kept {_listed(kept, numbered)}: {_KEPT if len(kept) == 1 else _ALL_KEPT}")
     return found
 
 

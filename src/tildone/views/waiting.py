@@ -27,8 +27,8 @@ def waiting_notice(plan: Plan) -> str:
 
 
 def undone_text(outcome: Outcome) -> str:
-    """Return why tasks are not done that a model has called done in a list of its own; empty if there are none."""
-    if not outcome.unproved:
+    """Return why tasks are not done, or not gone, although a list of the model says so; empty if there are none."""
+    if not (outcome.unproved or outcome.kept):
         return ""
     text = with_results("In your plan:", outcome, numbered=False)
     tasks = [task for task in outcome.after.tasks if task.number in outcome.unproved]

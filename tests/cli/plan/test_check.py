@@ -263,10 +263,13 @@ def test_where_the_project_stands_tells_of_checks(checker: Person) -> None:
     done = checker.says().splitlines()[0]
     answer(checker, 1)
     stale = checker.says()
+    refused = checker.run("todo", "check", "--plan", "--", *GREP, **AGENT)
+    checker.says("todo", "check", "--plan", "--remove")
     checker.run("todo", "check", "--plan", "--", *GREP, **AGENT)
     unproved = checker.says()
 
     assert done.endswith(": all done")
+    assert (refused.code, "only a person can empty the plan or change the check" in refused.err) == (3, True)
     assert stale.splitlines()[0].endswith(": 1 of 1 tasks closed")
     assert stale.splitlines()[1] == "Stale: the plan, #1; to check again: tildone verify"
     assert unproved.splitlines()[1:4] == [

@@ -236,7 +236,7 @@ def _ranges(numbers: Iterable[int]) -> str:
 
 def _refusal(fault: Fault, plan: Plan) -> str:
     # Late, because hooks refuse nothing.
-    from tildone.core.faults import NoSuchNumber, TaskMissing  # noqa: PLC0415  see above
+    from tildone.core.faults import HasCheck, NoSuchNumber, TaskMissing  # noqa: PLC0415  see above
     from tildone.views.faults import describe_fault  # noqa: PLC0415  the same
 
     match fault:
@@ -245,5 +245,7 @@ def _refusal(fault: Fault, plan: Plan) -> str:
             return f"no {_ranges(numbers)}; " + (f"there are {known}" if known else "the plan is empty")
         case TaskMissing(text, empty):
             return "the plan is empty" if empty else f"no task {shown_text(text)!r:.60}; call without arguments to list"
+        case HasCheck(number) if number:
+            return f"{number} has a check: only a person can drop it or change the check"
         case other:
             return describe_fault(other)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tildone.core.faults import MissingField, TextTooLong, TooManyActive, TooManyTasks, UnknownValue
+from tildone.core.faults import HasCheck, MissingField, TextTooLong, TooManyActive, TooManyTasks, UnknownValue
 from tildone.core.plan import Status, flat
 from tildone.core.query import open_tasks, progress
 from tildone.dialects.declared.params import NAME, STATUSES
@@ -89,6 +89,11 @@ def sentence(fault: Fault) -> str:
             return f"todos: expected at most one item in_progress, got {count}"
         case MissingField(field) | UnknownValue(field):
             return f"{field}: expected {EXPECTED.get(field.rpartition('.')[2], EXPECTED_ITEM)}"
+        case HasCheck():
+            # Late, because few plans have checks.
+            from tildone.views.faults import describe_fault  # noqa: PLC0415  see above
+
+            return describe_fault(fault)
         case other:
             raise AssertionError(other)
 

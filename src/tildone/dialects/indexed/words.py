@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tildone.core.faults import (
     BadPosition,
+    HasCheck,
     MissingField,
     NoTasks,
     OutOfRange,
@@ -129,6 +130,11 @@ def _short_message(fault: Fault) -> str:
             return "no todos exist"
         case UnknownValue(field, word):
             return f"unknown {field} '{word}'"
+        case HasCheck():
+            # Late, because few plans have checks.
+            from tildone.views.faults import describe_fault  # noqa: PLC0415  see above
+
+            return describe_fault(fault)
         case other:
             raise AssertionError(other)
 

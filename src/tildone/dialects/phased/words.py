@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from tildone.core.faults import DuplicateTask, EmptyNote, MissingField, PhaseMissing, TaskMissing
+from tildone.core.faults import DuplicateTask, EmptyNote, HasCheck, MissingField, PhaseMissing, TaskMissing
 from tildone.core.plan import Status
 from tildone.core.query import newly_completed, tasks_with_phase
 from tildone.dialects.base import Reply
@@ -107,6 +107,11 @@ def sentence(fault: Fault) -> str:
             return f'Phase "{_shown(name)}" not found'
         case DuplicateTask(text):
             return f'Task "{_shown(text)}" already exists'
+        case HasCheck():
+            # Late, because few plans have checks.
+            from tildone.views.faults import describe_fault  # noqa: PLC0415  see above
+
+            return describe_fault(fault)
         case other:
             raise AssertionError(other)
 

@@ -15,7 +15,7 @@ from tildone.dialects.phased import DIALECT as PHASED
 from tildone.dialects.phased.entries import phases_in, resumed
 from tildone.extensions.restoring import NO_RULES, OpenSession, store_is_ahead
 from tildone.log.events import Actor
-from tildone.loop.auto_clear import ClearResult, Schedule, clear_due
+from tildone.loop.auto_clear import ClearResult, Schedule, clear_due, without_unproved
 from tildone.session import Session
 
 Entries = Sequence[Mapping[str, Any]]
@@ -112,7 +112,8 @@ class ConversationPlan:
         return outcome
 
     def clear(self, scheduled: Schedule, now: int) -> ClearResult:
-        """Remove the finished tasks that are due from the current plan."""
+        """Remove the finished tasks that are due from the current plan, unless their checks have to pass again."""
+        scheduled = without_unproved(scheduled, self.plan, self.session.stale)
         outcome = self.session.change(
             lambda plan: (Write(clear_due(plan, scheduled, now).plan.phases),), Actor.TIMER, NO_RULES
         )

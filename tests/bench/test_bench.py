@@ -56,7 +56,7 @@ ROWS: dict[tuple[str, ...], tuple[str, ...]] = {
         "Board: an edit until painted, 2 streams",
         "Board: an open page, in the browser",
     ),
-    ("reading", "jsonl", "postgres"): (
+    ("reading", "jsonl", "postgres", "claims"): (
         "the plan after 1,000 events",
         "the plan in 1,000 entries of pi's",
         "the plan in 1,000 entries of tildone's",
@@ -64,6 +64,8 @@ ROWS: dict[tuple[str, ...], tuple[str, ...]] = {
         "append, PostgreSQL",
         "the plan after 1,000 events, PostgreSQL",
         "10 waiters, 100 sessions, PostgreSQL",
+        "a claim and its end, 8 writers, SQLite",
+        "a claim and its end, 8 writers, PostgreSQL",
     ),
     ("transcript",): (
         "transcript: a key, 300 lines streamed",

@@ -11,7 +11,6 @@ from tildone.agents.registry import SUBAGENT_MARK
 from tildone.config import Settings
 from tildone.config.values import LIMITS
 from tildone.dialects import dialect_named, dialect_of_tool, plan_in_entry
-from tildone.dialects.by_hand import BY_HAND
 from tildone.ids import id_maker, now
 from tildone.log.address import parse_address
 from tildone.log.events import Actor, Author, PlanChanged
@@ -200,7 +199,12 @@ def dialect_of_session(settings: Settings, store: Store) -> Dialect:
     A plan that an agent works on thereby keeps the form that its tools expect. Without either, no rules apply.
     """
     name = dialect_name(settings, store)
-    return dialect_named(name) if name else BY_HAND
+    if name:
+        return dialect_named(name)
+    # Imported here because the hooks of an agent know its dialect.
+    from tildone.dialects.by_hand import BY_HAND  # noqa: PLC0415  see above
+
+    return BY_HAND
 
 
 def dialect_name(settings: Settings, store: Store) -> str | None:

@@ -56,7 +56,7 @@ ROWS: dict[tuple[str, ...], tuple[str, ...]] = {
         "Board: an edit until painted, 2 streams",
         "Board: an open page, in the browser",
     ),
-    ("reading", "jsonl", "postgres", "claims"): (
+    ("reading", "jsonl", "postgres"): (
         "the plan after 1,000 events",
         "the plan in 1,000 entries of pi's",
         "the plan in 1,000 entries of tildone's",
@@ -64,6 +64,8 @@ ROWS: dict[tuple[str, ...], tuple[str, ...]] = {
         "append, PostgreSQL",
         "the plan after 1,000 events, PostgreSQL",
         "10 waiters, 100 sessions, PostgreSQL",
+    ),
+    ("claims",): (
         "a claim and its end, 8 writers, SQLite",
         "a claim and its end, 8 writers, PostgreSQL",
     ),

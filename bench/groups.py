@@ -51,6 +51,7 @@ GROUPS = (
     Group(
         "postgres", (2000, 100_000), (3, 1_000), needs_folder=False, options={"crowd": 1}, quick_options={"crowd": 0.1}
     ),
+    Group("claims", (3, 100), (1, 2)),
     Group("transcript", (10_000, 100, 40, 5), (300, 4, 2, 1), needs_folder=False),
     Group("tokens", (), (), needs_folder=False),
 )

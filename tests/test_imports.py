@@ -54,7 +54,7 @@ sys.exit(main())
     assert loaded(run, TILDONE_STORE=str(tmp_path / "plans.db"), TILDONE_SESSION="s") & HEAVY == set()
 
 
-MAX_MODULES_OF_A_HOOK = 101
+MAX_MODULES_OF_A_HOOK = 100
 """How many modules a hook that continues an agent imports. Each one costs a hook about as much as a query."""
 
 

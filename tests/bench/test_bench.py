@@ -65,6 +65,10 @@ ROWS: dict[tuple[str, ...], tuple[str, ...]] = {
         "the plan after 1,000 events, PostgreSQL",
         "10 waiters, 100 sessions, PostgreSQL",
     ),
+    ("claims",): (
+        "a claim and its end, 8 writers, SQLite",
+        "a claim and its end, 8 writers, PostgreSQL",
+    ),
     ("transcript",): (
         "transcript: a key, 300 lines streamed",
         "transcript: page up in 300 lines",

@@ -11,8 +11,10 @@ from tests.checks.repositories import PASSES, Runner, git, make_repository, pyth
 from tildone.checks import watched
 from tildone.checks.globs import matches
 from tildone.checks.watched import WatchedFiles
+from tildone.config import load
 from tildone.core.check import Check
 from tildone.value import replace
+from tildone.wiring import check_approvals, check_runner
 
 ON_SOURCES = replace(PASSES, watches=("src",))
 posix = pytest.mark.skipif(sys.platform == "win32", reason="modes and links of POSIX")
@@ -187,6 +189,45 @@ def test_our_own_files_never_count(*, is_tracked: bool, repository: Path, tmp_pa
     assert runner.stale(proofs) == frozenset()
     edit(repository)
     assert runner.stale(proofs) == frozenset({0, 1})
+
+
+def test_no_file_in_the_data_folder_makes_a_proof_stale(repository: Path) -> None:
+    """The project may be the person's home."""
+    data = str(repository / "data")
+    settings = load({}, {"XDG_DATA_HOME": data, "LOCALAPPDATA": data}, str(repository))
+    check = replace(PASSES, watches=("**",))
+    check_approvals(settings).approve(check)
+    proof = check_runner(settings).prove({1: check})[1]
+    git(repository, "add", "-A")
+
+    check_approvals(settings).approve(PASSES)
+    failing = python("import sys; sys.exit(1)")
+    check_approvals(settings).approve(failing)
+    assert check_runner(settings).prove({2: failing})[2].output
+
+    assert check_runner(settings).stale({1: (check, proof)}) == frozenset()
+    edit(repository)
+    assert check_runner(settings).stale({1: (check, proof)}) == {1}
+
+
+def test_in_a_repository_with_longer_hashes_a_commit_keeps_a_proof_fresh(tmp_path: Path) -> None:
+    repository = tmp_path / "project"
+    repository.mkdir()
+    git(repository, "init", "-q", "--object-format=sha256")
+    write(repository / "README", "1")
+    git(repository, "add", "-A")
+    edit(repository)
+    write(repository / "README", "2")
+    runner = Runner(repository, tmp_path)
+    proofs = {i: (check, runner.prove(check)) for i, check in enumerate((PASSES, ON_SOURCES))}
+
+    git(repository, "add", "-A")
+    git(repository, "commit", "-qm", "First")
+
+    assert runner.stale(proofs) == frozenset()
+    edit(repository)
+    write(repository / "README", "3")
+    assert runner.stale(proofs) == frozenset({0})
 
 
 def test_during_a_merge_the_working_file_counts(repository: Path, tmp_path: Path) -> None:

@@ -12,11 +12,11 @@ _SHORT_COMMIT = 12
 
 def branch_of(folder: str) -> str:
     """Return the branch in a working tree, or the beginning of the commit without one; empty outside of git."""
-    head = _first_line(os.path.join(_git_folder(folder), "HEAD"))
+    head = _first_line(os.path.join(git_folder(folder), "HEAD"))
     return head.removeprefix(_BRANCH) if head.startswith(_BRANCH) else head[:_SHORT_COMMIT]
 
 
-def _git_folder(folder: str) -> str:
+def git_folder(folder: str) -> str:
     """Return the folder that git keeps for a working tree; one that was added has a file that names it."""
     path = os.path.join(folder, ".git")
     named = _first_line(path)

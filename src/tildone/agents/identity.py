@@ -96,7 +96,12 @@ def agent_id(integration: str, conversation: str, pid: int) -> AgentId:
 
 def digest(text: str) -> str:
     """Return a short hash of a text, safe as a file name."""
-    return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=12).hexdigest()
+    return digest_of_bytes(text.encode("utf-8", "surrogatepass"))
+
+
+def digest_of_bytes(content: bytes) -> str:
+    """Return a short digest of bytes."""
+    return blake2b(content, digest_size=12).hexdigest()
 
 
 def _is_pid(text: str) -> bool:

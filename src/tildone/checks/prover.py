@@ -30,9 +30,10 @@ class CheckRunner:
     """Runs the checks of one plan.
 
     `project` is the working tree. Paths that begin with one of `ignored` are tildone's own, and are watched by nobody.
-    `outputs` is the folder where the whole outputs are kept. `started` is called before each check is run. `ask` asks
-    the person, if there is a way to, whether a check that was only proposed may be run. `seconds` limits how long all
-    checks together may take, in a hook: those that do not end in time are not proved, and nothing is known of them.
+    `outputs` is the folder where the whole outputs are kept, and `listings` that of `KeptListings`. `started` is called
+    before each check is run. `ask` asks the person, if there is a way to, whether a check that was only proposed may be
+    run. `seconds` limits how long all checks together may take, in a hook: those that do not end in time are not
+    proved, and nothing is known of them.
 
     A runner is for one change of the plan, or for one look at its proofs: it looks at the files once, and again only
     after it has run a check. What is edited meanwhile makes a proof stale, as it should.
@@ -45,6 +46,7 @@ class CheckRunner:
         *,
         ignored: Sequence[str] = (),
         outputs: str = "",
+        listings: str = "",
         now: Callable[[], int],
         by: Callable[[], str] = str,
         started: Callable[[int, Check], None] = lambda _number, _check: None,
@@ -54,6 +56,7 @@ class CheckRunner:
         self._approvals = approvals
         self._ignored = tuple(ignored)
         self._outputs = outputs
+        self._listings = listings
         self._now = now
         self._by = by
         self.started = started
@@ -88,7 +91,7 @@ class CheckRunner:
         """Return the files as they were when they were first looked at since the last check was run."""
         if self._seen is None:
             seconds = TIMEOUT_SECONDS if self._deadline is None else SECONDS_TO_LOOK
-            self._seen = WatchedFiles(self._project, self._ignored, seconds)
+            self._seen = WatchedFiles(self._project, self._ignored, seconds, self._listings)
         return self._seen
 
     def interrupt(self) -> None:

@@ -11,7 +11,6 @@ from tildone.agents.registry import SUBAGENT_MARK
 from tildone.config import Settings
 from tildone.config.values import LIMITS
 from tildone.dialects import dialect_named, dialect_of_tool, plan_in_entry
-from tildone.dialects.by_hand import BY_HAND
 from tildone.ids import id_maker, now
 from tildone.log.address import parse_address
 from tildone.log.events import Actor, Author, PlanChanged
@@ -34,6 +33,9 @@ if TYPE_CHECKING:
 
 MAX_EVENTS_SEARCHED = 200
 """How many events back a session is searched for a tool call that tells its dialect."""
+
+APPROVED = "approved"
+"""The folder of the checks that the person has approved."""
 
 
 def open_store(settings: Settings, *, timeout: float = TIMEOUT_SECONDS, read_only: bool = False) -> Store:
@@ -141,12 +143,14 @@ def check_runner(settings: Settings, by: Callable[[], str] = str, seconds: float
     # Imported here because most plans have no checks.
     from tildone.checks.prover import CheckRunner  # noqa: PLC0415  see above
 
-    ignored = (settings.store.location, settings.agents_dir, settings.session_dir)
+    outputs, listings, approved = (_data_folder(settings, name) for name in ("outputs", "listings", APPROVED))
+    own = (settings.store.location, settings.agents_dir, settings.session_dir, outputs, listings, approved)
     return CheckRunner(
         settings.project,
         check_approvals(settings),
-        ignored=[path for path in ignored if path],
-        outputs=_data_folder(settings, "outputs"),
+        ignored=[path for path in own if path],
+        outputs=outputs,
+        listings=listings,
         now=now,
         by=by,
         seconds=seconds,
@@ -157,7 +161,7 @@ def check_approvals(settings: Settings) -> Approvals:
     """Return which checks the person at this machine has approved in the project."""
     from tildone.checks.approvals import Approvals  # noqa: PLC0415  see `check_runner`
 
-    return Approvals(_data_folder(settings, "approved"), settings.project, settings.check_allow)
+    return Approvals(_data_folder(settings, APPROVED), settings.project, settings.check_allow)
 
 
 def _data_folder(settings: Settings, name: str) -> str:
@@ -195,7 +199,12 @@ def dialect_of_session(settings: Settings, store: Store) -> Dialect:
     A plan that an agent works on thereby keeps the form that its tools expect. Without either, no rules apply.
     """
     name = dialect_name(settings, store)
-    return dialect_named(name) if name else BY_HAND
+    if name:
+        return dialect_named(name)
+    # Imported here because the hooks of an agent know its dialect.
+    from tildone.dialects.by_hand import BY_HAND  # noqa: PLC0415  see above
+
+    return BY_HAND
 
 
 def dialect_name(settings: Settings, store: Store) -> str | None:

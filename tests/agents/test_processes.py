@@ -1,5 +1,6 @@
 """Process queries: the process of an agent, and when a process started."""
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -8,7 +9,7 @@ from shlex import quote
 import pytest
 
 from tests.agents.facts import HERE
-from tildone.agents.processes import agent_process, is_running, runs_program, start_time
+from tildone.agents.processes import agent_process, has_ended, is_running, runs_program, start_time
 
 
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="only Linux says what a process runs")
@@ -35,6 +36,18 @@ def test_a_process_that_has_ended_is_not_running() -> None:
 
     assert is_running(HERE)
     assert not is_running(ended.pid)
+
+
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="only Linux says that a process is a zombie")
+def test_a_process_whose_parent_does_not_ask_for_its_exit_code_has_ended() -> None:
+    with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as process:
+        started = start_time(process.pid)
+        before = has_ended(process.pid, started)
+        process.kill()
+        os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
+
+        assert (before, has_ended(process.pid, started)) == (False, True)
+        assert is_running(process.pid)
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="hooks do not know their agent's process there")

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from tests.faults.doors import doors
 from tests.faults.fuzz.runner import fuzz
 from tests.faults.gate.part import gate
+from tests.faults.shared_plan import shared_plan
 from tests.faults.stores import clocks, copies, damages, full_disks, kills
 from tests.faults.tally import BAD, Plan, Tally
 
@@ -17,6 +18,7 @@ PARTS: dict[str, Callable[[Plan, Tally], None]] = {
     "clocks": clocks,
     "damaged files": damages,
     "mixed doors": doors,
+    "shared plan": shared_plan,
     "odd inputs": fuzz,
     "gate": gate,
 }
@@ -55,10 +57,11 @@ def _run_part(part: Callable[[Plan, Tally], None], plan: Plan, tally: Tally) -> 
 
 def _summary(totals: Counter[str]) -> str:
     gate_failed = totals["unbounded"] + totals["stopped_early"]
-    wrong = totals["wrong_plans"]
+    wrong, breaches = totals["wrong_plans"], totals["breaches"]
     return (
         f"{totals['inputs']:,} inputs, {totals['crashes']:,} crashes, {totals['hangs']:,} hangs, "
         f"{totals['lost']:,} acknowledged changes lost"
         + (f", {wrong:,} wrong plans shown" if wrong else "")
+        + (f", {breaches:,} breaches of claims or of order" if breaches else "")
         + (f", {gate_failed:,} agents not ended in time or ended early" if gate_failed else "")
     )

@@ -10,13 +10,14 @@ from pathlib import Path
 
 import pytest
 
-from tests.faults import campaign, stores
+from tests.faults import campaign, shared_plan, stores
 from tests.faults.doors import added_texts
 from tests.faults.fuzz import worker
 from tests.faults.fuzz.target import Target
 from tests.faults.tally import Plan, Tally, short
 from tests.plans import plan_of
 from tests.stores.contract import chain
+from tests.stores.many_hands.audit import BREACHES
 from tildone.errors import UsageError
 from tildone.stores.memory import MemoryStore
 from tildone.stores.sqlite.store import SqliteStore
@@ -69,7 +70,14 @@ def test_an_interrupted_campaign_says_what_it_counted_so_far() -> None:
 
 @pytest.mark.parametrize(
     ("counts", "code"),
-    [({"inputs": 1}, 0), ({"crashes": 1}, 1), ({"hangs": 1}, 1), ({"lost": 2}, 1), ({"unbounded": 1}, 1)],
+    [
+        ({"inputs": 1}, 0),
+        ({"crashes": 1}, 1),
+        ({"hangs": 1}, 1),
+        ({"lost": 2}, 1),
+        ({"breaches": 1}, 1),
+        ({"unbounded": 1}, 1),
+    ],
 )
 def test_a_campaign_that_found_something_fails(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, counts: dict[str, int], code: int
@@ -143,6 +151,14 @@ def test_a_copy_that_shows_what_was_never_written_is_counted(tmp_path: Path) -> 
     assert stores.examined(tmp_path / "plans.db", ["a", "b", "c"]) == {"readable": 1}
     assert stores.examined(tmp_path / "plans.db", ["a", "x", "c"]) == {"crashes": 1}
     assert stores.examined(broken, ["a"]) == {"damaged": 1}
+
+
+def test_a_breach_of_a_shared_plan_is_counted_and_named() -> None:
+    tally = Tally("shared plan")
+
+    shared_plan.count(tally, {"tasks": 2, "taken over": 0} | dict.fromkeys(BREACHES, 0) | {"overwritten": 3})
+
+    assert tally.counts == {"inputs": 2, "tasks": 2, "taken_over": 0, "overwritten": 3, "breaches": 3}
 
 
 def test_a_text_that_is_added_twice_is_counted_twice() -> None:

@@ -19,6 +19,31 @@ def test_tasks_of_others_need_not_be_done() -> None:
     assert without_taken(TWO, frozenset(), sends_whole_list=True) is TWO
 
 
+def test_what_waits_for_tasks_of_others_is_blocked() -> None:
+    """Whether it comes after them, directly or not, or may change the same files."""
+    plan = flat(
+        Task("a", Status.IN_PROGRESS, number=1, touches=("src/*",)),
+        Task("after it", number=2, after=(1,)),
+        Task("after that", number=3, after=(2,)),
+        Task("the same files", number=4, touches=("src/b.py",)),
+        Task("after those", number=5, after=(4,)),
+        Task("free", number=6, touches=("docs/*",)),
+    )
+
+    held = without_taken(State(plan=plan), frozenset({1}), sends_whole_list=False).plan.tasks
+
+    assert [task.number for task in held if task.status is Status.BLOCKED] == [2, 3, 4, 5]
+    assert [task.number for task in held if task.status is Status.PENDING] == [6]
+
+
+def test_what_comes_after_a_task_of_others_is_blocked_if_no_files_are_named() -> None:
+    plan = flat(Task("a", Status.IN_PROGRESS, number=1), Task("b", number=2, after=(1,)), Task("c", number=3))
+
+    held = without_taken(State(plan=plan), frozenset({1}), sends_whole_list=False).plan.tasks
+
+    assert [task.status for task in held] == [Status.COMPLETED, Status.BLOCKED, Status.PENDING]
+
+
 def test_a_person_resets_every_count_and_a_new_chain_its_own() -> None:
     ledger = Ledger(continued=5, began=1)
     tripped = State(drift=3, nudges=3, tripped=Tripped(Bound.SAME, 3), ledger=ledger, directive=Directive.PAUSE)

@@ -1,228 +1,92 @@
-"""Eight agents in eight processes share one plan, while some of them are killed and others stopped."""
+"""Eight agents in eight processes share one plan, while some of them are killed and others stopped.
 
-import os
+`python3 do.py faults long shared-plan` runs the long form.
+"""
+
 import signal
-import subprocess
-import sys
-import time
-from collections import Counter
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
-from tests.stores.many_hands import SESSION
+from tests.stores.many_hands.audit import BREACHES, audit, read_book
+from tests.stores.many_hands.drill import AGENTS, SHORT, STOPPED, drill
 from tests.stores.postgres import needs_server
 from tildone.core.plan import Plan, Status, Task, flat
-from tildone.core.touches import may_conflict
-from tildone.log.events import Actor, Event, PlanChanged
-from tildone.log.store import Store
-from tildone.wiring import store_at
+from tildone.log.events import Actor, Author, Event, PlanChanged
 
-ROOT = Path(__file__).resolve().parents[2]
-AGENTS, TASKS = 8, 200
-CLAIM_SECONDS = 2
-TIMEOUT = 240.0
-
-pytestmark = pytest.mark.skipif(not hasattr(signal, "SIGSTOP"), reason="Windows has no SIGSTOP")
+needs_stops = pytest.mark.skipif(not hasattr(signal, "SIGSTOP"), reason="Windows has no SIGSTOP")
 
 
-def planned() -> Plan:
-    """Return a plan in which every third task waits for two before it, and every fourth shares files with others."""
-    tasks = []
-    for number in range(1, TASKS + 1):
-        after = (number - 2, number - 1) if number % 3 == 0 else ()
-        touches = (f"src/part{number % 5}/*",) if number % 4 == 0 else ()
-        tasks.append(Task(f"task {number}", number=number, after=after, touches=touches))
-    return flat(*tasks)
+def check(counts: dict[str, int]) -> None:
+    """Check what has to be so, however the agents were scheduled."""
+    print(*(f"{what}: {count}" for what, count in counts.items()), sep="\n")
+    assert {what: counts[what] for what in BREACHES} == dict.fromkeys(BREACHES, 0)
+    assert (counts["tasks"], counts["done once"]) == (SHORT.tasks, SHORT.tasks)
+    assert counts["stopped and woken"] == STOPPED
+    assert counts["killed"] >= 1
+    assert counts["agents"] == AGENTS + STOPPED + counts["killed"]
+    assert counts["taken over"] >= STOPPED
+    assert counts["changes refused"] >= STOPPED
 
 
-class Agents:
-    """The processes of the agents, by name. One that is killed or stopped is followed by another."""
-
-    def __init__(self, program: subprocess.Popen[str]) -> None:
-        self._program = program
-        self.running: dict[str, int] = {}
-        self.stopped: dict[str, int] = {}
-        self.killed = self.woken = self.started = 0
-
-    def start(self) -> None:
-        self.started += 1
-        name = f"test:{self.started}"
-        self.running[name] = int(self._ask(name))
-
-    def kill_one(self) -> None:
-        os.kill(self.running.pop(next(iter(self.running))), signal.SIGKILL)
-        self.killed += 1
-        self.start()
-
-    def stop_one_at_work(self, store: Store) -> None:
-        """Stop an agent while it holds a task."""
-        deadline = time.monotonic() + TIMEOUT
-        while time.monotonic() < deadline:
-            for name in [claim.agent for claim in store.claims(SESSION) if claim.agent in self.running]:
-                os.kill(self.running[name], signal.SIGSTOP)
-                if any(claim.agent == name for claim in store.claims(SESSION)):
-                    self.stopped[name] = self.running.pop(name)
-                    self.start()
-                    return
-                os.kill(self.running[name], signal.SIGCONT)
-        raise AssertionError("no agent is at work")
-
-    def wake(self) -> None:
-        for process in self.stopped.values():
-            os.kill(process, signal.SIGCONT)
-        self.woken += len(self.stopped)
-        self.running |= self.stopped
-        self.stopped = {}
-
-    def finish(self) -> None:
-        """Wait until all have ended, and check that none failed."""
-        _, errors = self._program.communicate("\n", timeout=TIMEOUT)
-        assert self._program.returncode == 0, errors
-
-    def end(self) -> None:
-        """Kill whoever is left."""
-        if self._program.poll() is None:
-            for process in [*self.running.values(), *self.stopped.values()]:
-                os.kill(process, signal.SIGKILL)
-            self._program.communicate("\n")
-
-    def _ask(self, name: str) -> str:
-        assert self._program.stdin is not None
-        assert self._program.stdout is not None
-        self._program.stdin.write(f"{name}\n")
-        self._program.stdin.flush()
-        return self._program.stdout.readline()
+@needs_stops
+@pytest.mark.slow
+def test_eight_agents_share_a_plan_in_sqlite(tmp_path: Path) -> None:
+    check(drill(str(tmp_path / "plans.db"), tmp_path, SHORT))
 
 
-@contextmanager
-def agents_on(address: str, folder: Path) -> Iterator[Agents]:
-    command = [sys.executable, "-m", "tests.stores.many_hands", address, str(folder), str(CLAIM_SECONDS)]
-    pipe = subprocess.PIPE
-    agents = Agents(subprocess.Popen(command, cwd=ROOT, stdin=pipe, stdout=pipe, stderr=pipe, text=True))
-    try:
-        for _ in range(AGENTS):
-            agents.start()
-        yield agents
-    finally:
-        agents.end()
+@needs_stops
+@needs_server
+@pytest.mark.slow
+def test_eight_agents_share_a_plan_in_postgresql(url: str, tmp_path: Path) -> None:
+    check(drill(url, tmp_path, SHORT))
 
 
-def run(address: str, folder: Path) -> dict[str, int]:
-    """Run the agents until the plan is done, and return what happened, as counts."""
-    store = store_at(address)
-    first = Event("plan", None, 1, Actor.USER, PlanChanged(planned()))
-    store.append(SESSION, first)
-    with agents_on(address, folder) as agents:
-        until_done(store, TASKS // 8)
-        for _ in range(2):
-            agents.stop_one_at_work(store)
-        began = time.monotonic()
-        while is_open(store):
-            assert time.monotonic() - began < TIMEOUT
-            # Not before the agents have had time to work, on a machine that does other things, too.
-            until_done(store, min(TASKS, done(store) + AGENTS))
-            time.sleep(max(0.0, began + agents.killed + 1 - time.monotonic()))
-            agents.kill_one()
-            if time.monotonic() - began > 2 * CLAIM_SECONDS:
-                agents.wake()
-        agents.wake()
-        agents.finish()
-        counts = {"agents": agents.started, "killed": agents.killed, "stopped and woken": agents.woken}
-    counts |= check(store, folder)
-    store.close()
-    return counts
+ADA, BOB = "test:ada", "test:bob"
+OPEN, ACTIVE, DONE = Status.PENDING, Status.IN_PROGRESS, Status.COMPLETED
+BOOK = """\
+begin 1 1 test:ada 10
+end 1 1 test:ada 20
+begin 2 1 test:bob 30
+end 2 1 test:bob 40
+"""
 
 
-def is_open(store: Store) -> bool:
-    return done(store) < TASKS
+def history(*steps: tuple[str, tuple[Status, Status]]) -> list[Event]:
+    """The events of a plan of two tasks with the same files, the second after the first: who changed it, to what."""
 
+    def plan(one: Status, other: Status) -> Plan:
+        first = Task("one", one, number=1, touches=("src/*",))
+        return flat(first, Task("two", other, number=2, after=(1,), touches=("src/a.py",)))
 
-def done(store: Store) -> int:
-    newest = next(store.history(SESSION))
-    assert isinstance(newest.fact, PlanChanged)
-    return sum(task.status is Status.COMPLETED for task in newest.fact.plan.tasks)
-
-
-def until_done(store: Store, tasks: int) -> None:
-    deadline = time.monotonic() + TIMEOUT
-    while done(store) < tasks:
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
-
-
-def check(store: Store, folder: Path) -> dict[str, int]:
-    """Check the log and the book of the agents, and return what they show as counts."""
-    finished, reopened, out_of_order = Counter[int](), 0, 0
-    before: Plan | None = None
-    for event in reversed(list(store.history(SESSION))):
-        assert isinstance(event.fact, PlanChanged)
-        plan = event.fact.plan
-        if before is not None:
-            was, now = ({task.number: task.status for task in each.tasks} for each in (before, plan))
-            for task in plan.tasks:
-                if task.status is Status.COMPLETED and was[task.number] is not Status.COMPLETED:
-                    finished[task.number] += 1
-                reopened += was[task.number] is Status.COMPLETED and task.status is not Status.COMPLETED
-                is_started = task.status is Status.IN_PROGRESS and was[task.number] is Status.PENDING
-                out_of_order += is_started and any(now[number] is not Status.COMPLETED for number in task.after)
-        before = plan
-    book = [line.split() for line in (folder / "book").read_text().splitlines()]
-    claims: dict[tuple[str, str], set[str]] = {}
-    for _, number, epoch, agent, _ in book:
-        claims.setdefault((number, epoch), set()).add(agent)
-    assert finished == Counter(range(1, TASKS + 1))
-    assert reopened == 0
-    assert out_of_order == 0
-    assert [key for key, agents in claims.items() if len(agents) > 1] == []
-    assert shared_files(book) == []
-    taken_over = sum(int(epoch) > 1 for _, epoch in claims)
-    refused = sum(what == "refused" for what, *_ in book)
-    assert taken_over > 0
-    return {
-        "tasks": TASKS,
-        "done once": sum(count == 1 for count in finished.values()),
-        "claims": len(claims),
-        "claims held by two": 0,
-        "taken over": taken_over,
-        "changes refused to agents that were stopped": refused,
-        "overwritten": reopened,
-        "out of order": out_of_order,
-        "worked on beside a task with the same files": 0,
-    }
-
-
-def shared_files(book: list[list[str]]) -> list[tuple[int, int]]:
-    """Return the pairs of tasks with the same files on which agents worked at the same time to the end."""
-    touches = {task.number: task.touches for task in planned().tasks}
-    begun: dict[tuple[str, str], int] = {}
-    spans: list[tuple[int, int, int]] = []
-    for what, number, _, agent, at in book:
-        if what == "begin":
-            begun[number, agent] = int(at)
-        elif what == "end":
-            spans.append((begun[number, agent], int(at), int(number)))
-    spans.sort()
+    steps = (("", (OPEN, OPEN)), *steps)
     return [
-        (one, other)
-        for index, (_, end, one) in enumerate(spans)
-        for begin, _, other in spans[index + 1 :]
-        if begin < end and one != other and may_conflict(touches[one], touches[other])
+        Event(str(number), str(number - 1), number, Actor.AGENT, PlanChanged(plan(*statuses)), Author(agent=agent))
+        for number, (agent, statuses) in enumerate(steps)
     ]
 
 
-def test_eight_agents_share_a_plan_in_sqlite(tmp_path: Path) -> None:
-    counts = run(str(tmp_path / "plans.db"), tmp_path)
-
-    print(*(f"{what}: {count}" for what, count in counts.items()), sep="\n")
-    assert counts["done once"] == TASKS
+GOOD = ((ADA, (ACTIVE, OPEN)), (ADA, (DONE, OPEN)), (BOB, (DONE, ACTIVE)), (BOB, (DONE, DONE)))
 
 
-@needs_server
-def test_eight_agents_share_a_plan_in_postgresql(url: str, tmp_path: Path) -> None:
-    counts = run(url, tmp_path)
+@pytest.mark.parametrize(
+    ("steps", "book", "found"),
+    [
+        (GOOD, BOOK, {}),
+        (GOOD[:-1], BOOK, {"not done once": 1}),
+        ((*GOOD, (ADA, (ACTIVE, DONE))), BOOK, {"overwritten": 1}),
+        ((*GOOD, (ADA, (ACTIVE, DONE)), (ADA, (DONE, DONE))), BOOK, {"overwritten": 1, "not done once": 1}),
+        (GOOD, BOOK + "begin 2 1 test:ada 50\n", {"claims held by two": 1}),
+        (GOOD, BOOK + "begin 2 2 test:ada 35\n", {"closed by another than its last holder": 1}),
+        (GOOD, BOOK + "stop 1 1 test:ada 15\n", {"appended by an agent that had lost its task": 1}),
+        (GOOD, BOOK + "stop 1 1 test:ada 15\nstale 1 1 test:ada 16\n", {}),
+        (((BOB, (OPEN, ACTIVE)), *GOOD), BOOK, {"out of order": 1}),
+        (GOOD, BOOK.replace("30", "15"), {"worked on beside a task with the same files": 1}),
+    ],
+)
+def test_what_the_drill_is_there_to_notice_is_noticed(
+    steps: tuple[tuple[str, tuple[Status, Status]], ...], book: str, found: dict[str, int]
+) -> None:
+    counts = audit(history(*steps), read_book(book))
 
-    print(*(f"{what}: {count}" for what, count in counts.items()), sep="\n")
-    assert counts["done once"] == TASKS
+    assert {what: counts[what] for what in BREACHES if counts[what]} == found

@@ -17,6 +17,8 @@ from tests.stores.postgres import (
     program,
 )
 from tildone.errors import StoreDamaged, StoreError, StoreTooNew
+from tildone.log.claims import Claimant
+from tildone.log.presence import Presence
 
 pytest.importorskip("psycopg", reason="the driver is not installed: pip install 'tildone[postgres]'")
 
@@ -79,6 +81,31 @@ def test_a_database_of_an_older_tildone_is_migrated(
     ]
     assert execute(own_url, "SELECT to_regclass('tildone.three') IS NOT NULL") == [(True,)]
     later.close()
+
+
+def test_a_database_without_claims_is_migrated_with_all_that_it_has(
+    empty: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The tildone before had schema 4; its agents are refused afterwards."""
+    present = Presence("claude:s1", "s", beat=1)
+    with monkeypatch.context() as before:
+        before.setattr(schema, "migrations", lambda: migrations()[:4])
+        older = PostgresStore(empty)
+        chain(older, "s", "a", "b")
+        older.set_seen("s", "claude", "a")
+        older.beat(present)
+        older.close()
+
+    store = PostgresStore(empty)
+    claim = store.claim("s", 1, Claimant("claude:s1"), 60_000)
+
+    assert (ids(store.history("s")), store.seen("s", "claude")) == (["b", "a"], "a")
+    assert list(store.presences()) == [present]
+    assert (claim.epoch, claim.is_held) == (1, True)
+    store.close()
+    monkeypatch.setattr(schema, "migrations", lambda: migrations()[:4])
+    with pytest.raises(StoreTooNew, match=r"it has schema 5, this one supports up to 4; upgrade tildone"):
+        PostgresStore(empty)
 
 
 def test_a_failed_migration_changes_nothing(own_url: str, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -35,7 +35,7 @@ WRAPPERS = frozenset(
 """Programs that start another program and are not the agent themselves."""
 
 MAX_RELAYS = 4
-_PARENT, _START_TIME = 1, 19
+_STATE, _PARENT, _START_TIME = 0, 1, 19
 """Positions in `/proc/PID/stat` (proc(5)), counted after the command name."""
 
 _STANDARD_STREAMS = ("0", "1")
@@ -83,10 +83,14 @@ def is_running(pid: int) -> bool:
 
 
 def has_ended(pid: int, started: int) -> bool:
-    """Return whether a process of this machine has certainly ended; `started` is its start time, 0 if unknown."""
+    """Return whether a process of this machine has certainly ended; `started` is its start time, 0 if unknown.
+
+    A process that has ended keeps its id until its parent asks for its exit code, which some never do.
+    """
     if sys.platform == "win32":
         return False
-    return not is_running(pid) or bool(started and start_time(pid) != started)
+    is_zombie = _stat(pid)[1][_STATE : _STATE + 1] == [b"Z"]
+    return is_zombie or not is_running(pid) or bool(started and start_time(pid) != started)
 
 
 def runs_program(pid: int, names: Collection[str]) -> bool:

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from tildone.checks.approvals import Approvals
     from tildone.checks.prover import CheckRunner
     from tildone.dialects.base import Completions, Dialect
+    from tildone.log.claims import Claim
     from tildone.log.store import Store
     from tildone.log.usage import AgentUsage
     from tildone.wiring.claims import AgentClaims
@@ -126,13 +127,16 @@ def agent_claims(settings: Settings) -> AgentClaims:
 
 def tasks_of_others(settings: Settings, store: Store, agent: str) -> frozenset[int]:
     """Return the numbers of the tasks that agents other than this one hold; none if no agent is named."""
-    held = (
-        [claim for claim in store.claims(settings.session) if claim.is_held and claim.agent != agent] if agent else []
-    )
+    return frozenset(claim.task for claim in claims_of_others(settings, store, agent)) if agent else frozenset()
+
+
+def claims_of_others(settings: Settings, store: Store, agent: str) -> list[Claim]:
+    """Return the claims of agents at work other than this one; of all agents if none is named."""
+    held = [claim for claim in store.claims(settings.session) if claim.is_held and claim.agent != agent]
     if not held:
-        return frozenset()
+        return []
     claims = agent_claims(settings)
-    return frozenset(claim.task for claim in held if not claims.is_gone(claim, agent))
+    return [claim for claim in held if not claims.is_gone(claim, agent)]
 
 
 def check_runner(settings: Settings, by: Callable[[], str] = str, seconds: float | None = None) -> CheckRunner:

@@ -1,5 +1,7 @@
 """`tildone todo after`, `todo touches`, and what `todo next` offers."""
 
+import json
+
 import pytest
 
 from tests.cli.person import Person
@@ -54,6 +56,50 @@ def test_of_many_that_wait_some_are_named(person: Person) -> None:
         person.says("todo", "after", str(number), "1")
 
     assert person.says("todo", "next").splitlines()[-2:] == ["Waiting: #6 f (after 1)", "Waiting: 2 more"]
+
+
+def start_as_claude(person: Person, text: str) -> None:
+    """Start a task in the todo list of Claude Code, in the conversation `s1`."""
+    todos = {"todos": [{"content": text, "status": "in_progress"}]}
+    event = {"session_id": "s1", "hook_event_name": "PostToolUse", "tool_name": "TodoWrite", "tool_input": todos}
+    person.run("hook", "claude", given=json.dumps(event))
+
+
+def test_who_has_a_task_is_said(planner: Person) -> None:
+    start_as_claude(planner, "Build it")
+    planner.says("todo", "after", "1", "2")
+
+    assert planner.says("todo", "next") == (
+        "● #2 Build it\nClaimed: #2 Build it (by claude:s1)\nWaiting: #1 Ship it (after 2)\n"
+    )
+    assert planner.run("todo", "next", "--json").json["claimed"] == [{"number": 2, "agent": "claude:s1"}]
+
+
+def test_an_agent_is_offered_what_no_other_has(planner: Person) -> None:
+    start_as_claude(planner, "Build it")
+
+    own = planner.says("todo", "next", CLAUDE_CODE_SESSION_ID="s1")
+    others = planner.says("todo", "next", CODEX_SESSION_ID="s2")
+    data = planner.run("todo", "next", "--json", CODEX_SESSION_ID="s2").json
+
+    assert own == "● #2 Build it\n"
+    assert others == "– #1 Ship it\nClaimed: #2 Build it (by claude:s1)\n"
+    assert data["task"]["number"] == 1
+
+
+def test_an_agent_is_told_why_nothing_is_ready(planner: Person) -> None:
+    planner.says("todo", "touches", "2", "src/*")
+    planner.says("todo", "touches", "3", "src/a.py")
+    start_as_claude(planner, "Build it")
+    planner.says("todo", "after", "1", "2", "3")
+
+    assert planner.says("todo", "next", CODEX_SESSION_ID="s2") == (
+        "Nothing is ready for you: other agents have what is left, or it waits for them.\n"
+        "Claimed: #2 Build it (by claude:s1)\n"
+        "Waiting: #1 Ship it (after 2, 3)\n"
+        "Waiting: #3 Test it (may change the files of 2)\n"
+    )
+    assert planner.run("todo", "next", "--json", CODEX_SESSION_ID="s2").json["task"] is None
 
 
 @pytest.mark.parametrize(

@@ -10,12 +10,13 @@ from tildone.history.matching import longest_increasing
 from tildone.typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Container
+    from collections.abc import Container, Iterable
 
     from tildone.cli.plan.check_states import CheckStates
     from tildone.core.plan import Plan, Task
     from tildone.core.query import TaskInPhase
     from tildone.core.reduce import Outcome
+    from tildone.log.claims import Claim
 
     Data = dict[str, object]
 
@@ -53,15 +54,24 @@ def change_data(outcome: Outcome, session: str, *, positions: bool = False, chec
     return {**plan, "changed": changed_numbers(outcome), **unproved}
 
 
-def next_data(plan: Plan, session: str, *, positions: bool = False, checks: CheckStates = NO_CHECKS) -> Data:
-    """Return the task to work on now, or None, and which tasks wait for which others, if any do."""
-    upcoming = next_task(plan)
+def next_data(
+    plan: Plan,
+    session: str,
+    upcoming: tuple[int, Task] | None,
+    *,
+    claims: Iterable[Claim] = (),
+    positions: bool = False,
+    checks: CheckStates = NO_CHECKS,
+) -> Data:
+    """Return the task to work on now, or None, which tasks wait for which others, and which ones agents hold."""
     task = None
     if upcoming:
         place = upcoming[0]
         task = _task_data(tasks_with_phase(plan)[place], place if positions else None, checks)
     waiting = [{"number": each.number, "after": list(others)} for each, others in waiting_tasks(plan)]
-    return {"session": session, "task": task, **({"waiting": waiting} if waiting else {})}
+    claimed = [{"number": claim.task, "agent": claim.agent} for claim in claims]
+    data: Data = {"session": session, "task": task}
+    return data | ({"waiting": waiting} if waiting else {}) | ({"claimed": claimed} if claimed else {})
 
 
 def attribute_data(owner: Task | Plan, number: int, checks: CheckStates) -> Data:

@@ -2,57 +2,109 @@
 
 from __future__ import annotations
 
-from tildone.cli.opening import open_for_reading, shows_positions
+from tildone.cli.opening import open_for_reading, settings_for, shows_positions
 from tildone.cli.output.screen import columns, put, put_spans
 from tildone.cli.parsing.table import ParsedArgs
 from tildone.cli.plan.check_states import check_states
 from tildone.cli.plan.hints import no_tasks
 from tildone.core.guard import is_unproved
 from tildone.core.order import waiting_tasks
-from tildone.core.plan import Plan
-from tildone.core.query import next_task, open_tasks
+from tildone.core.plan import Plan, Status, Task
+from tildone.core.query import is_ready, next_task, open_tasks
+from tildone.core.touches import conflicting
 from tildone.typing import TYPE_CHECKING
+from tildone.value import replace
 from tildone.views.plan_lines import task_lines
 from tildone.views.sanitize import printable
+from tildone.wiring import agent_here, claims_of_others
 
 if TYPE_CHECKING:
-    from tildone.cli.plan.check_states import CheckStates
+    from collections.abc import Iterable
 
-MAX_WAITING = 5
+    from tildone.cli.plan.check_states import CheckStates
+    from tildone.log.claims import Claim
+    from tildone.session import Session
+
+MAX_LINES = 5
+NOTHING_READY = "Nothing is ready for you: other agents have what is left, or it waits for them."
 
 
 def run(args: ParsedArgs) -> int:
-    """Print the task in progress, else the first that can be worked on, with its notes."""
+    """Print the task in progress, else the first that can be worked on, with its notes.
+
+    In the shell of an agent, tasks of other agents are not offered, nor what has to wait for them.
+    """
     session = open_for_reading(args)
     plan = session.plan
-    upcoming = next_task(plan)
+    agent, claims = _agent_and_claims(args, session)
+    upcoming = _next_of_agent(plan, claims) if agent else next_task(plan)
     checks = check_states(session, plan)
     if args.has("json"):
         # Only --json needs them.
         from tildone.cli.output.data import put_data  # noqa: PLC0415  see above
         from tildone.cli.plan.data import next_data  # noqa: PLC0415  see above
 
-        put_data(**next_data(plan, session.name, positions=shows_positions(args, session), checks=checks))
-    elif upcoming is not None:
-        position, task = upcoming
-        place = position if shows_positions(args, session) else None
-        put_spans(task_lines(task, columns(), place, proposed=checks.proposed))
-        put_waiting(plan)
-    elif plan.tasks:
-        put(_nothing_left(plan, checks))
-        put_waiting(plan)
-    else:
+        positions = shows_positions(args, session)
+        put_data(**next_data(plan, session.name, upcoming, claims=claims, positions=positions, checks=checks))
+    elif not plan.tasks:
         put(no_tasks(session.name))
+    else:
+        if upcoming is not None:
+            position, task = upcoming
+            place = position if shows_positions(args, session) else None
+            put_spans(task_lines(task, columns(), place, proposed=checks.proposed))
+        else:
+            put(NOTHING_READY if agent and claims else _nothing_left(plan, checks))
+        _put_claimed(plan, claims)
+        _put_waiting(plan, {claim.task for claim in claims} if agent else set())
     return 0
 
 
-def put_waiting(plan: Plan) -> None:
-    """Print which tasks wait for which others, a line each."""
-    waiting = waiting_tasks(plan)
-    for task, others in waiting[:MAX_WAITING]:
-        put(f"Waiting: #{task.number} {printable(task.text)} (after {', '.join(map(str, others))})")
-    if len(waiting) > MAX_WAITING:
-        put(f"Waiting: {len(waiting) - MAX_WAITING} more")
+def _agent_and_claims(args: ParsedArgs, session: Session) -> tuple[str, list[Claim]]:
+    """Return the agent in whose shell this is, and the claims of the others; of all agents if it is a person's."""
+    if not any(claim.is_held for claim in session.store.claims(session.name)):
+        return "", []
+    settings = replace(settings_for(args), session=session.name)
+    agent = agent_here(settings)
+    return agent, claims_of_others(settings, session.store, agent)
+
+
+def _next_of_agent(plan: Plan, claims: list[Claim]) -> tuple[int, Task] | None:
+    """Return the task that an agent can work on: one in progress that no other has, else the next that is free."""
+    # Late, because most plans have one agent at most.
+    from tildone.loop.claiming import next_free  # noqa: PLC0415  see above
+
+    taken = frozenset(claim.task for claim in claims)
+    active = [task for task in plan.tasks if task.status is Status.IN_PROGRESS and task.number not in taken]
+    found = active[0] if active else next_free(plan, taken)
+    return (plan.tasks.index(found), found) if found else None
+
+
+def _put_claimed(plan: Plan, claims: list[Claim]) -> None:
+    """Print which tasks agents work on, a line each."""
+    tasks = {task.number: task for task in plan.tasks}
+    shown = [claim for claim in claims if claim.task in tasks]
+    for claim in shown[:MAX_LINES]:
+        put(f"Claimed: #{claim.task} {printable(tasks[claim.task].text)} (by {printable(claim.agent)})")
+    if len(shown) > MAX_LINES:
+        put(f"Claimed: {len(shown) - MAX_LINES} more")
+
+
+def _put_waiting(plan: Plan, taken: set[int]) -> None:
+    """Print which tasks wait for which others, because of the order or of the files that they change, a line each."""
+    waiting = [(task, f"after {_numbers(others)}") for task, others in waiting_tasks(plan)]
+    if taken:
+        ready = [task for task in plan.tasks if task.status is Status.PENDING and is_ready(plan, task)]
+        rivals = ((task, conflicting(plan, task, taken)) for task in ready if task.number not in taken)
+        waiting += [(task, f"may change the files of {_numbers(others)}") for task, others in rivals if others]
+    for task, why in waiting[:MAX_LINES]:
+        put(f"Waiting: #{task.number} {printable(task.text)} ({why})")
+    if len(waiting) > MAX_LINES:
+        put(f"Waiting: {len(waiting) - MAX_LINES} more")
+
+
+def _numbers(numbers: Iterable[int]) -> str:
+    return ", ".join(map(str, numbers))
 
 
 def _nothing_left(plan: Plan, checks: CheckStates) -> str:

@@ -32,11 +32,12 @@ def _waiting(plan: Plan, taken: frozenset[int]) -> frozenset[int]:
     """Return the pending tasks that cannot be started before other agents have finished theirs."""
     pending = [task for task in plan.tasks if task.status is Status.PENDING]
     waiting = {task.number for task in pending if conflicting(plan, task, taken)} - taken
-    found: set[int] = set()
-    while found != waiting:
-        found = set(waiting)
-        waiting |= {task.number for task in pending if not {*waits_for(plan, task)}.isdisjoint(taken | found)} - taken
-    return frozenset(waiting)
+    while True:
+        blockers = taken | waiting
+        later = {task.number for task in pending if not blockers.isdisjoint(waits_for(plan, task))} - blockers
+        if not later:
+            return frozenset(waiting)
+        waiting |= later
 
 
 def with_counts_of(state: State, parent: State) -> State:

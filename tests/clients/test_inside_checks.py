@@ -9,9 +9,19 @@ import pytest
 
 from tests.cli.person import PROGRAM
 from tests.clients.checked_plan import MADE, CheckedPlan, install_in_repository
-from tests.clients.driving import HEADLESS, ActingModel, MakeSandbox, conversation, in_both_modes, shell
+from tests.clients.driving import (
+    HEADLESS,
+    TERMINAL,
+    ActingModel,
+    MakeSandbox,
+    conversation,
+    in_both_modes,
+    needs_tmux,
+    shell,
+)
 from tests.clients.inside import CLIENTS, TASK, InstalledClient, last_message
 from tests.clients.situations import CONTINUATIONS, proves
+from tests.clients.tui import ESCAPE, at_terminal
 from tests.host.models.model_server import Turn
 from tildone.core.check import Check
 
@@ -23,6 +33,7 @@ ALL: Turn = {"text": "All of it is done."}
 DONE: Turn = {"tool": "todo", "args": {"done": 1}}
 NO_PROGRAM = Check(("no-such-program",))
 REMOVE = "rm -rf src"
+PROPOSE: Turn = {"tool": "todo", "args": {"check": f"1 {REMOVE}"}}
 
 SETTLING_SECONDS = 3.0
 """How long the hook of a stop may take after the message is shown."""
@@ -92,16 +103,14 @@ def test_an_inconclusive_check_lets_the_agent_go(name: str, mode: str, make_sand
 
 
 @in_every_client
-@in_both_modes
 @proves("unapproved check")
-def test_a_check_that_the_model_wrote_is_not_run(name: str, mode: str, make_sandbox: MakeSandbox) -> None:
+def test_a_check_that_the_model_wrote_is_not_run(name: str, make_sandbox: MakeSandbox) -> None:
     """Neither one of its tool nor one of its shell, in which it can approve nothing."""
     typed = f"{PROGRAM} todo check 2 -- {REMOVE}; {PROGRAM} approve 1 2 --yes; {PROGRAM} todo done 2"
-    proposes: Turn = {"tool": "todo", "args": {"check": f"1 {REMOVE}"}}
-    with ActingModel(name, mode, proposes, shell(name, typed), DONE, STOP) as model:
-        client = install_in_repository(mode, name, make_sandbox(model))
+    with ActingModel(name, HEADLESS, PROPOSE, shell(name, typed), DONE, STOP) as model:
+        client = install_in_repository(HEADLESS, name, make_sandbox(model))
         plan = CheckedPlan(client, PARSER, "Clean up")
-        work(client, mode, STOP)
+        work(client, HEADLESS, STOP)
 
     told = [last_message(request) for request in model.requests]
     assert len(told) == 4
@@ -109,6 +118,26 @@ def test_a_check_that_the_model_wrote_is_not_run(name: str, mode: str, make_sand
     assert (plan.work / "src" / "parser.py").exists()
     assert client.tasks == [(PARSER, "blocked"), ("Clean up", "blocked")]
     assert plan.continuations == CONTINUATIONS["unapproved check"]
+
+
+@pytest.mark.long
+@needs_tmux
+@proves("unapproved check", tui=True, client="claude")
+def test_claude_code_asks_the_person_whether_a_check_may_be_run(make_sandbox: MakeSandbox) -> None:
+    """At a terminal it shows a form, in which the person sees the command, and refuses it."""
+    with ActingModel("claude", TERMINAL, PROPOSE, DONE, STOP) as model:
+        client = install_in_repository(TERMINAL, "claude", make_sandbox(model))
+        plan = CheckedPlan(client, PARSER)
+        with at_terminal(client) as screen:
+            screen.say(TASK)
+            screen.until('May this command be run? ["rm", "-rf", "src"]')
+            screen.send(ESCAPE)
+            screen.until(STOP["text"])
+            sleep(SETTLING_SECONDS)
+
+    assert "1 waits for a person to approve its check" in last_message(model.requests[2])
+    assert (plan.work / "src" / "parser.py").exists()
+    assert (client.tasks, plan.continuations) == ([(PARSER, "blocked")], CONTINUATIONS["unapproved check"])
 
 
 @pytest.mark.parametrize("name", ["claude", "gemini", "pi"])

@@ -179,6 +179,17 @@ def test_an_agent_is_held_to_its_own_tasks_and_those_that_nobody_has(ada: Sessio
     assert [task.status.value for task in ada.held_state.plan.tasks] == statuses(ada)
 
 
+def test_what_comes_after_the_task_of_another_waits_and_so_does_what_comes_after_that(
+    ada: Session, session_of: SessionOf
+) -> None:
+    """Also if no task shares files with another."""
+    ada.change([Order(Numbered((2,)), (1,)), Order(Numbered((3,)), (2,))])
+
+    held = session_of(BOB).held_state.plan
+
+    assert [task.status.value for task in held.tasks] == ["completed", "blocked", "blocked", "pending"]
+
+
 def test_without_a_lease_nothing_is_claimed(settings: Settings) -> None:
     store = open_store(settings)
     without = Settings(settings.store, "s", settings.project, agents_dir=settings.agents_dir, claim_seconds=0)

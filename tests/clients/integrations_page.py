@@ -17,7 +17,7 @@ from tests.clients.conftest import ONLY
 from tests.clients.inside import CLIENTS
 from tests.clients.install import AGENTS
 from tests.clients.results import NO, YES, Recorder, Results, load, save
-from tests.clients.situations import ABSENT, GROUPS, SITUATIONS, Cell, Mode
+from tests.clients.situations import ABSENT, CONTINUATIONS, GROUPS, SITUATIONS, Cell, Mode
 from tildone.integrations import INTEGRATIONS, all_integrations
 from tildone.integrations.record import HookPoint, Integration
 
@@ -98,12 +98,18 @@ def _situations(results: Results) -> Iterator[str]:
         yield from (f"### {group}", "", f"| situation | {titles} |", f"|---|{'---|' * len(CLIENTS)}")
         for situation, text in situations.items():
             marks = (_marks(results, situation, client, numbers) for client in CLIENTS)
-            yield f"| {text} | {' | '.join(marks)} |"
+            yield f"| {text}{_continuations(situation)} | {' | '.join(marks)} |"
         yield ""
         for (client, situation), number in numbers.items():
             yield f"{number}. {INTEGRATIONS[client].title}: {INTEGRATIONS[client].notes[situation]}"
         if numbers:
             yield ""
+
+
+def _continuations(situation: str) -> str:
+    """Return how often the agent is told to continue, if the situation is about that."""
+    count = CONTINUATIONS.get(situation)
+    return "" if count is None else f" (continuations: {count})"
 
 
 def _footnotes(situations: Mapping[str, str]) -> dict[tuple[str, str], int]:

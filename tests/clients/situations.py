@@ -26,6 +26,13 @@ GROUPS: Mapping[str, Mapping[str, str]] = {
         "native list": "the plan follows the agent's own todo list",
         "status line": "the plan is shown in the status line",
     },
+    "Checks of tasks": {
+        "failed check": "an agent whose check fails is continued until it passes",
+        "stale check": "an agent that changes the files of a passed check is continued until it passes again",
+        "inconclusive check": "an agent whose check cannot be run may stop",
+        "unapproved check": "a check that a model wrote is not run, and the agent may stop",
+        "checked native list": "a task of the agent's own list is done when its check passes",
+    },
     "Steering by a person": {
         "edit": "an edit during the work reaches the model",
         "stop": "`tildone stop` ends the turn",
@@ -61,8 +68,18 @@ GROUPS: Mapping[str, Mapping[str, str]] = {
 
 SITUATIONS: Mapping[str, str] = {name: text for group in GROUPS.values() for name, text in group.items()}
 
+CONTINUATIONS: Mapping[str, int] = {
+    "failed check": 1,
+    "stale check": 1,
+    "inconclusive check": 0,
+    "unapproved check": 0,
+    "checked native list": 1,
+}
+"""How often the agent is told to continue, in situations that are about that. It is part of their rows."""
+
 ABSENT: Mapping[str, tuple[str, ...]] = {
     "native list": ("pi",),
+    "checked native list": ("pi",),
     "status line": ("codex", "gemini", "opencode"),
     "killed server": ("pi",),
     "subagents": ("pi",),

@@ -1,137 +1,175 @@
-"""In a real client: a task with a check is done when that passes, and not before; the gate knows the difference."""
+"""In a real client: a task with a check is done when that passes, and not before; the gate knows the difference.
 
-import sys
-from collections.abc import Callable
-from pathlib import Path
-from typing import TypeVar
+`opencode run` ends at the first stop whatever is left, so opencode is held in its server, as in its interfaces.
+"""
+
+from time import sleep
 
 import pytest
 
-from tests.checks.repositories import git, make_repository
-from tests.clients.agents import Sandbox
-from tests.clients.inside import WAIT, InstalledClient, PatientModel, install, last_message
-from tests.clients.model import Model
-from tests.host.models.model_server import ReceivedRequest, Turn
-from tildone.config import load
+from tests.cli.person import PROGRAM
+from tests.clients.checked_plan import MADE, CheckedPlan, install_in_repository
+from tests.clients.driving import (
+    HEADLESS,
+    TERMINAL,
+    ActingModel,
+    MakeSandbox,
+    conversation,
+    in_both_modes,
+    needs_tmux,
+    shell,
+)
+from tests.clients.inside import CLIENTS, TASK, InstalledClient, last_message
+from tests.clients.situations import CONTINUATIONS, proves
+from tests.clients.tui import ESCAPE, at_terminal
+from tests.host.models.model_server import Turn
 from tildone.core.check import Check
-from tildone.core.ops import Append, Numbered, SetCheck
-from tildone.core.plan import Task
-from tildone.dialects.brief import DIALECT as BRIEF
-from tildone.log.events import Actor, Nudged
-from tildone.session import Session
-from tildone.wiring import check_approvals, open_session
 
 pytestmark = pytest.mark.slow
-T = TypeVar("T")
-MakeSandbox = Callable[[Model], Sandbox]
 
-in_most_clients = pytest.mark.parametrize("name", ["claude", "codex", "gemini", "pi"])
-
+PARSER = "Write the parser"
 STOP: Turn = {"text": "I stop here."}
 ALL: Turn = {"text": "All of it is done."}
 DONE: Turn = {"tool": "todo", "args": {"done": 1}}
-MADE = Check(
-    (sys.executable, "-c", "import os, sys; sys.exit('no parser' if not os.path.exists('src/made.py') else 0)")
-)
 NO_PROGRAM = Check(("no-such-program",))
+REMOVE = "rm -rf src"
+PROPOSE: Turn = {"tool": "todo", "args": {"check": f"1 {REMOVE}"}}
+
+SETTLING_SECONDS = 3.0
+"""How long the hook of a stop may take after the message is shown."""
+
+in_every_client = pytest.mark.parametrize("name", CLIENTS)
 
 
-class ActingModel(PatientModel):
-    """A model at whose requests, by number, something happens to the files before it answers."""
+@in_every_client
+@in_both_modes
+@proves("failed check")
+def test_a_failed_check_holds_the_agent_until_it_passes(name: str, mode: str, make_sandbox: MakeSandbox) -> None:
+    """The model calls the task done too early, and hears why it is not; held, it makes the file, and may stop."""
+    plan: CheckedPlan
+    makes = {**DONE, "do": lambda: plan.write("made.py", "x = 1\n")}
+    with ActingModel(name, mode, DONE, STOP, makes, ALL) as model:
+        client = install_in_repository(mode, name, make_sandbox(model))
+        plan = CheckedPlan(client, PARSER)
+        plan.check(1, MADE)
+        work(client, mode, ALL)
 
-    def __init__(self, name: str, *script: Turn) -> None:
-        super().__init__(*script, wait=WAIT.get(name))
-        self.acts: dict[int, Callable[[], object]] = {}
-
-    def respond(self, request: ReceivedRequest) -> Turn:
-        known = len(self.requests)
-        turn = super().respond(request)
-        if len(self.requests) > known and (act := self.acts.pop(known, None)):
-            act()
-        return turn
-
-
-class Plan:
-    """The plan of a client's project, which is a real repository."""
-
-    def __init__(self, client: InstalledClient, *texts: str) -> None:
-        self.work = client.sandbox.work
-        self._settings = load({}, {**client.environ, "XDG_DATA_HOME": str(client.data.parent)}, str(self.work))
-        self._change(lambda session: session.change([Append(tuple(map(Task, texts)))]))
-
-    def check(self, number: int, check: Check, *, approved: bool) -> None:
-        """Give a task a check: as a person does, who thereby approves it, or as a model does."""
-        actor = Actor.USER if approved else Actor.AGENT
-        self._change(lambda session: session.change([SetCheck(Numbered((number,)), check)], actor))
-        if approved:
-            check_approvals(self._settings).approve(check)
-
-    @property
-    def continuations(self) -> int:
-        """How often the agent was told to continue."""
-        return self._change(lambda s: sum(isinstance(event.fact, Nudged) for event in s.store.events(s.name)))
-
-    def _change(self, change: Callable[[Session], T]) -> T:
-        session = open_session(self._settings, BRIEF)
-        try:
-            return change(session)
-        finally:
-            session.store.close()
-
-
-def installed(name: str, sandbox: Sandbox) -> InstalledClient:
-    """Install tildone in a client whose working folder is a repository."""
-    sandbox.work.rmdir()
-    make_repository(sandbox.work)
-    client = install(name, sandbox)
-    git(sandbox.work, "add", "-A")
-    git(sandbox.work, "commit", "-qm", "Settings", check=False)
-    return client
-
-
-def write(file: Path, text: str) -> Callable[[], object]:
-    return lambda: file.write_text(text, encoding="utf-8")
-
-
-@in_most_clients
-def test_a_failed_check_holds_the_agent_and_so_does_a_stale_one(name: str, make_sandbox: MakeSandbox) -> None:
-    """The model calls the task done too early, is held once, makes it, edits once more, is held again, and ends."""
-    with ActingModel(name, DONE, STOP, DONE, STOP, DONE, ALL) as model:
-        client = installed(name, make_sandbox(model))
-        plan = Plan(client, "Write the parser")
-        plan.check(1, MADE, approved=True)
-        model.acts = {
-            2: write(plan.work / "src" / "made.py", "x = 1\n"),
-            3: write(plan.work / "src" / "parser.py", "x = 2\n"),
-        }
-        result = client.run()
-
-    assert result.code == 0, result
     told = [last_message(request) for request in model.requests]
-    assert len(told) == 6
+    assert len(told) == 4
     assert "failed with exit code 1" in told[1]
     assert "no parser" in told[1]
     assert "Check failed: 1" in told[2]
     assert "failed" not in told[3]
-    assert "passes its check again" in told[4]
-    assert (client.tasks, plan.continuations) == ([("Write the parser", "completed")], 2)
+    assert (client.tasks, plan.continuations) == ([(PARSER, "completed")], CONTINUATIONS["failed check"])
 
 
-@in_most_clients
-def test_an_inconclusive_and_an_unapproved_check_let_the_agent_go(name: str, make_sandbox: MakeSandbox) -> None:
-    """Nothing that a model proposed is run, and the person is told what to type."""
-    with ActingModel(name, DONE, {"tool": "todo", "args": {"done": 2}}, STOP) as model:
-        client = installed(name, make_sandbox(model))
-        plan = Plan(client, "Write the parser", "Clean up")
-        plan.check(1, NO_PROGRAM, approved=True)
-        plan.check(2, Check(("rm", "-rf", "src")), approved=False)
+@in_every_client
+@in_both_modes
+@proves("stale check")
+def test_a_stale_proof_holds_the_agent_until_the_check_passes_again(
+    name: str, mode: str, make_sandbox: MakeSandbox
+) -> None:
+    """After the check has passed, a watched file is changed, and the model stops."""
+    plan: CheckedPlan
+    edits = {**STOP, "do": lambda: plan.write("parser.py", "x = 2\n")}
+    with ActingModel(name, mode, DONE, edits, DONE, ALL) as model:
+        client = install_in_repository(mode, name, make_sandbox(model))
+        plan = CheckedPlan(client, PARSER)
+        plan.check(1, MADE)
+        plan.write("made.py", "x = 1\n")
+        work(client, mode, ALL)
+
+    told = [last_message(request) for request in model.requests]
+    assert len(told) == 4
+    assert "mark it done again" in told[2]
+    assert "all done" in told[3]
+    assert (client.tasks, plan.continuations) == ([(PARSER, "completed")], CONTINUATIONS["stale check"])
+
+
+@in_every_client
+@in_both_modes
+@proves("inconclusive check")
+def test_an_inconclusive_check_lets_the_agent_go(name: str, mode: str, make_sandbox: MakeSandbox) -> None:
+    with ActingModel(name, mode, DONE, STOP) as model:
+        client = install_in_repository(mode, name, make_sandbox(model))
+        plan = CheckedPlan(client, PARSER)
+        plan.check(1, NO_PROGRAM)
+        work(client, mode, STOP)
+
+    told = [last_message(request) for request in model.requests]
+    assert len(told) == 2
+    assert "is inconclusive: it could not be started" in told[1]
+    assert (client.tasks, plan.continuations) == ([(PARSER, "blocked")], CONTINUATIONS["inconclusive check"])
+
+
+@in_every_client
+@proves("unapproved check")
+def test_a_check_that_the_model_wrote_is_not_run(name: str, make_sandbox: MakeSandbox) -> None:
+    """Neither one of its tool nor one of its shell, in which it can approve nothing."""
+    typed = f"{PROGRAM} todo check 2 -- {REMOVE}; {PROGRAM} approve 1 2 --yes; {PROGRAM} todo done 2"
+    with ActingModel(name, HEADLESS, PROPOSE, shell(name, typed), DONE, STOP) as model:
+        client = install_in_repository(HEADLESS, name, make_sandbox(model))
+        plan = CheckedPlan(client, PARSER, "Clean up")
+        work(client, HEADLESS, STOP)
+
+    told = [last_message(request) for request in model.requests]
+    assert len(told) == 4
+    assert "1 waits for a person to approve its check" in told[3]
+    assert (plan.work / "src" / "parser.py").exists()
+    assert client.tasks == [(PARSER, "blocked"), ("Clean up", "blocked")]
+    assert plan.continuations == CONTINUATIONS["unapproved check"]
+
+
+@pytest.mark.long
+@needs_tmux
+@proves("unapproved check", tui=True, client="claude")
+def test_claude_code_asks_the_person_whether_a_check_may_be_run(make_sandbox: MakeSandbox) -> None:
+    """At a terminal it shows a form, in which the person sees the command, and refuses it."""
+    with ActingModel("claude", TERMINAL, PROPOSE, DONE, STOP) as model:
+        client = install_in_repository(TERMINAL, "claude", make_sandbox(model))
+        plan = CheckedPlan(client, PARSER)
+        with at_terminal(client) as screen:
+            screen.say(TASK)
+            screen.until('May this command be run? ["rm", "-rf", "src"]')
+            screen.send(ESCAPE)
+            screen.until(STOP["text"])
+            sleep(SETTLING_SECONDS)
+
+    assert "1 waits for a person to approve its check" in last_message(model.requests[2])
+    assert (plan.work / "src" / "parser.py").exists()
+    assert (client.tasks, plan.continuations) == ([(PARSER, "blocked")], CONTINUATIONS["unapproved check"])
+
+
+@pytest.mark.parametrize("name", ["claude", "gemini", "pi"])
+def test_the_person_is_told_which_tasks_wait_for_them(name: str, make_sandbox: MakeSandbox) -> None:
+    """`codex exec` prints no notices of hooks, and `opencode run` ends before the gate is asked."""
+    proposes: Turn = {"tools": [["todo", {"check": f"1 {REMOVE}"}], ["todo", {"done": 1}]]}
+    with ActingModel(name, HEADLESS, proposes, STOP) as model:
+        client = install_in_repository(HEADLESS, name, make_sandbox(model))
+        CheckedPlan(client, PARSER)
         result = client.run()
 
     assert result.code == 0, result
-    told = [last_message(request) for request in model.requests]
-    assert len(told) == 3
-    assert "is inconclusive: it could not be started" in told[1]
-    assert "a person has to approve its check first" in told[2]
-    assert (plan.work / "src" / "parser.py").exists()
-    assert client.tasks == [("Write the parser", "blocked"), ("Clean up", "blocked")]
-    assert plan.continuations == 0
+    assert "is only proposed. To approve it: tildone approve 1" in result.err
+
+
+def test_opencode_run_ends_at_its_first_stop_with_a_failed_check(make_sandbox: MakeSandbox) -> None:
+    """The task stays in progress, so that the next agent, or the same one in an interface, is held to it."""
+    with ActingModel("opencode", HEADLESS, DONE, STOP) as model:
+        client = install_in_repository(HEADLESS, "opencode", make_sandbox(model))
+        plan = CheckedPlan(client, PARSER)
+        plan.check(1, MADE)
+        result = client.run()
+
+    assert result.code == 0, result
+    assert len(model.requests) == 2
+    assert (client.tasks, plan.continuations) == ([(PARSER, "in_progress")], 0)
+
+
+def work(client: InstalledClient, mode: str, last: Turn) -> None:
+    """Let the client work until the model has said the last words, and it may stop."""
+    with conversation(client, mode) as say:
+        say(TASK, last["text"])
+        if mode != HEADLESS or client.name == "opencode":
+            # That the agent may stop leaves no trace to wait for.
+            sleep(SETTLING_SECONDS)

@@ -3,6 +3,7 @@
 from tests.hooks.agent import HookedAgent, Workspace
 from tests.trusted import write_trusted
 from tildone.integrations.codex import INTEGRATION as CODEX
+from tildone.integrations.pi import INTEGRATION as PI
 from tildone.integrations.record import HookPoint
 from tildone.log.events import Nudged, PlanChanged, Tripped
 from tildone.log.usage import AgentUsage
@@ -38,6 +39,35 @@ def test_the_cost_that_claude_reports_is_recorded(workspace: Workspace) -> None:
         (Nudged, AgentUsage(cost=0.5)),
         (PlanChanged, AgentUsage(cost=0.75)),
     ]
+
+
+def test_the_tokens_that_a_plugin_reports_are_recorded(workspace: Workspace) -> None:
+    """With any event, also one that needs no reply. Amounts of another type are not."""
+    workspace.plan(*IN_PROGRESS)
+    agent = HookedAgent(workspace, PI)
+    agent.report(HookPoint.BEFORE_TOOL, usage={"in": 70, "out": 5, "cost": 0.25})
+    agent.report(HookPoint.BEFORE_TOOL, usage={"in": "many"})
+    agent.report(HookPoint.BEFORE_TOOL, usage=[1])
+    agent.stops()
+
+    assert events(workspace)[-1] == (Nudged, AgentUsage(70, 5, 0.25))
+
+
+def test_what_a_subagent_used_is_not_noted_as_that_of_its_agent(workspace: Workspace) -> None:
+    workspace.plan(*IN_PROGRESS)
+    agent = HookedAgent(workspace, PI)
+    agent.report(HookPoint.BEFORE_TOOL, usage={"in": 70, "out": 5})
+    agent.report(HookPoint.BEFORE_TOOL, usage={"in": 7, "out": 1}, agentID="sub")
+    agent.stops()
+
+    assert events(workspace)[-1] == (Nudged, AgentUsage(70, 5))
+
+
+def test_without_a_store_nothing_is_noted(workspace: Workspace) -> None:
+    agent = HookedAgent(workspace, PI)
+    agent.report(HookPoint.BEFORE_TOOL, usage={"in": 70, "out": 5})
+
+    assert list(workspace.home.rglob("*.usage")) == []
 
 
 def test_codex_tells_nothing_and_nothing_is_recorded(workspace: Workspace) -> None:

@@ -47,18 +47,18 @@ async function opencode() {
 async function pi() {
   const handlers = {}
   const tools = {}
-  const ctx = (more) => ({
+  const ctx = (entries, more) => ({
     cwd: "/project",
     hasUI: true,
     ui: { setStatus: (...given) => calls.push(["status", given]), notify: (...given) => calls.push(["notify", given]) },
-    sessionManager: { getSessionId: () => "S" },
+    sessionManager: { getSessionId: () => "S", getEntries: () => entries ?? [] },
     hasPendingMessages: () => false,
     ...more,
   })
   module.default({ on: (event, handler) => (handlers[event] = handler), registerTool: (tool) => (tools[tool.name] = tool) })
-  for (const { hook, given, pending, tool } of steps) {
+  for (const { hook, given, pending, tool, entries } of steps) {
     let asked = 0
-    const context = ctx(pending ? { hasPendingMessages: () => pending !== "later" || asked++ > 0 } : {})
+    const context = ctx(entries, pending ? { hasPendingMessages: () => pending !== "later" || asked++ > 0 } : {})
     await run(() => (tool ? tools[tool].execute("1", given, undefined, undefined, context) : handlers[hook](given, context)))
   }
 }

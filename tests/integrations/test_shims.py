@@ -234,6 +234,44 @@ def test_a_nudge_that_pi_has_no_use_for_is_reported(shim: Shim) -> None:
     assert [command for command, _ in shim.calls] == ["hook pi agent_before_settle", "hook pi nudge_undelivered"]
 
 
+@pytest.mark.parametrize("host", ["pi"])
+def test_pi_reports_what_the_conversation_has_used(shim: Shim) -> None:
+    """Every request counts, also one for a summary. A price that is not known is not reported."""
+    usage = {"input": 10, "cacheRead": 4, "cacheWrite": 1, "output": 5, "cost": {"total": 0}}
+    entries = [{"message": {"role": "user"}}, {"message": {"role": "assistant", "usage": usage}}, {"usage": usage}]
+    priced = [*entries, {"message": {"role": "assistant", "usage": {**usage, "cost": {"total": 0.5}}}}]
+    settle = {"hook": "agent_before_settle", "given": SETTLE}
+
+    shim.run(settle, {**settle, "entries": entries}, {**settle, "entries": priced})
+
+    used = [payload.get("usage") for _, payload in shim.calls]
+    assert used == [None, {"in": 30, "out": 10}, {"in": 45, "out": 15, "cost": 0.5}]
+
+
+@pytest.mark.parametrize("host", ["opencode"])
+def test_opencode_reports_what_a_session_and_its_subagents_have_used(shim: Shim) -> None:
+    """A message is reported several times, the last time with all of its tokens."""
+    tokens = {"input": 10, "output": 5, "reasoning": 2, "cache": {"read": 3, "write": 1}}
+    none = {"input": 0, "output": 0, "reasoning": 0, "cache": {"read": 0, "write": 0}}
+
+    shim.run(
+        used("m1", "main", none),
+        idle(),
+        used("m1", "main", tokens),
+        used("m2", "child", tokens, cost=0.25),
+        used("m3", "other", tokens),
+        idle(),
+    )
+
+    assert [payload.get("usage") for _, payload in shim.calls] == [None, {"in": 28, "out": 14, "cost": 0.25}]
+
+
+def used(message: str, session: str, tokens: dict[str, Any], cost: float = 0) -> dict[str, Any]:
+    """The event in which opencode reports a message of a model."""
+    info = {"id": message, "sessionID": session, "role": "assistant", "tokens": tokens, "cost": cost}
+    return {"hook": "event", "given": [{"event": {"type": "message.updated", "properties": {"info": info}}}]}
+
+
 @both
 def test_a_program_that_fails_is_told_once(shim: Shim) -> None:
     shim.program.write_text("#!/bin/sh\nexit 3\n", encoding="utf-8")

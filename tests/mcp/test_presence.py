@@ -7,7 +7,7 @@ import pytest
 from tests.mcp.project import MODES, Project
 from tests.mcp.test_sessions import in_claude
 from tildone.agents.identity import AgentId
-from tildone.agents.registry import COST_NOTE, Agent
+from tildone.agents.registry import USAGE_NOTE, Agent
 from tildone.errors import StoreError
 from tildone.log.events import Author
 from tildone.log.presence import Presence
@@ -29,7 +29,7 @@ def presences(project: Project) -> list[Presence]:
 @pytest.mark.parametrize("mode", MODES)
 async def test_a_call_tells_that_its_agent_is_at_work_and_leaves_at_the_end(project: Project, mode: str) -> None:
     ours = in_claude(project, "s1")
-    ours.agents.set_note(AgentId.parse("claude:s1"), COST_NOTE, "1.5")
+    ours.agents.set_note(AgentId.parse("claude:s1"), USAGE_NOTE, '{"cost":1.5}')
     async with ours.client(mode=mode) as client:
         await client.call_tool("todo", {"op": "add", "text": "One"})
         [present] = presences(ours)

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from tildone.agents.live import LiveMarkers
+    from tildone.log.usage import AgentUsage
 
 FRESH_FOR_MS = 3_600_000
 """How long a record is valid without renewal, and how long an agent without a known process counts as active."""
@@ -44,8 +45,8 @@ CALLER_NOTE = "caller"
 MODEL_NOTE = "model"
 """Name of a note: the agent's model, which many agents report in some of their events only."""
 
-COST_NOTE = "cost"
-"""Name of a note: what the agent's conversation has cost so far, in dollars."""
+USAGE_NOTE = "usage"
+"""Name of a note: what the agent's conversation has used so far, as JSON (`tildone.log.usage`)."""
 
 LIST_NOTE = "list"
 """Name of a note: the todo list that the model keeps with a tool of its coding agent. It outlives the record."""
@@ -196,10 +197,17 @@ class AgentRegistry:
 
     def cost(self, agent_id: AgentId) -> float:
         """Return what an agent's conversation has cost so far, in dollars; 0 if that is unknown."""
-        try:
-            return float(self.note(agent_id, COST_NOTE))
-        except ValueError:
-            return 0.0
+        usage = self.usage(agent_id)
+        return (usage.cost if usage else None) or 0.0
+
+    def usage(self, agent_id: AgentId) -> AgentUsage | None:
+        """Return what an agent's conversation has used so far; None if that is unknown."""
+        text = self.note(agent_id, USAGE_NOTE)
+        if not text:
+            return None
+        from tildone.log.usage import usage_of_text  # noqa: PLC0415  few agents tell what they use
+
+        return usage_of_text(text)
 
     def set_note(self, agent_id: AgentId, name: str, text: str) -> None:
         """Write a note about an agent, in a separate file.

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 
-from tildone.agents.registry import COST_NOTE
 from tildone.dialects import DEFAULT_DIALECT
 from tildone.dialects.native import STOPPED
 from tildone.hooks.context import HookContext, admit, author_of, tell_presence
@@ -139,12 +138,9 @@ def _halt_if_stopped(context: HookContext) -> HookReply | None:
 
 
 def _status_line(context: HookContext) -> str:
-    """Return the plan in one line, and note the cost and the model, which agents report with this event."""
+    """Return the plan in one line, and note the model, which agents report with this event."""
     from tildone.views.status import status_line  # noqa: PLC0415  see _reply
 
-    cost = context.event.get("cost")
-    if isinstance(cost, int | float) and not isinstance(cost, bool):
-        context.agents.set_note(context.agent.id, COST_NOTE, str(float(cost)))
     note_model(context.event, context.agents, context.agent.id)
     return f"{status_line(context.session.state)}\n"
 

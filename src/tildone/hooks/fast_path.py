@@ -12,7 +12,16 @@ import os
 from time import time_ns
 
 from tildone.agents.identity import AgentId
-from tildone.agents.registry import CALLER_NOTE, CLAIM_NOTE, MODEL_NOTE, Agent, AgentRegistry, is_due, new_reader
+from tildone.agents.registry import (
+    CALLER_NOTE,
+    CLAIM_NOTE,
+    MODEL_NOTE,
+    USAGE_NOTE,
+    Agent,
+    AgentRegistry,
+    is_due,
+    new_reader,
+)
 from tildone.integrations.record import HookPoint
 from tildone.log.summary import GO, STOP, SessionSummary
 from tildone.typing import TYPE_CHECKING
@@ -61,6 +70,8 @@ def try_fast_path(event: HookEvent, settings: Settings, pid: int) -> bool:
     if event.hooks.shares_process and event.point is HookPoint.BEFORE_TOOL and _calls_our_tool(event):
         # The MCP server sees only the process; this tells it which conversation calls next.
         agents.set_note(AgentId(event.integration.name, pid=pid), CALLER_NOTE, str(agent_id))
+    if not is_missing:
+        _note_usage(event, agents, agent_id)
     agent = _agent(agents, agent_id, pid, settings)
     if agent is None:
         return False
@@ -110,6 +121,21 @@ def note_model(event: HookEvent, agents: AgentRegistry, agent_id: AgentId) -> No
     """Note the agent's model, if the event tells it, for events that do not."""
     if event.model:
         agents.set_note(agent_id, MODEL_NOTE, event.model)
+
+
+def _note_usage(event: HookEvent, agents: AgentRegistry, agent_id: AgentId) -> None:
+    """Note what the agent's conversation has used so far, if the event tells it, for the events of its plan."""
+    told = event.get("usage")
+    if told is None:
+        cost = event.get("cost")
+        told = None if cost is None else {"cost": cost}
+    if told is None or event.text("subagent"):
+        return
+    from tildone.log.usage import usage_in, usage_text  # noqa: PLC0415  few agents tell what they use
+
+    usage = usage_in(told)
+    if usage is not None:
+        agents.set_note(agent_id, USAGE_NOTE, usage_text(usage))
 
 
 def _agent(agents: AgentRegistry, agent_id: AgentId, pid: int, settings: Settings) -> Agent | None:

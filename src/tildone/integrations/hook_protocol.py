@@ -58,6 +58,7 @@ FIELDS: Mapping[Field, str] = {
     "tool_input": "tool_input",
     "tool_response": "tool_response",
     "trigger": "trigger",
+    "usage": "usage",
 }
 
 BLOCK: Template = {"decision": "block", "reason": TEXT}

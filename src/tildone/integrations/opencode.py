@@ -99,6 +99,7 @@ INTEGRATION = Integration(
             "In the terminal, desktop and web interfaces and with `opencode serve`. `opencode run` always ends at the "
             "first stop."
         ),
+        "failed check": "`opencode run` ends at the first stop; the task stays in progress.",
         "native list": "`todowrite`.",
         "status line": "opencode lets no program write to its status line.",
     },

@@ -85,6 +85,7 @@ INTEGRATION = Integration(
         "first request": "Provided by an extension: pi does not support MCP.",
         "held": "Since pi 0.87.",
         "native list": "pi has no todo list of its own.",
+        "checked native list": "pi has no todo list of its own.",
         "subagents": "pi has no subagents.",
         "killed server": "The tool is part of an extension; there is no MCP server.",
     },

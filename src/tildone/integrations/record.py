@@ -43,6 +43,7 @@ if TYPE_CHECKING:
         "tool_input",
         "tool_response",
         "trigger",
+        "usage",
     ]
 else:
 

@@ -6,7 +6,7 @@ is started again. What a task took is the difference of two of them, so no amoun
 
 from __future__ import annotations
 
-from tildone.log.json_scanner import dump
+from tildone.log.json_scanner import dump, parse
 from tildone.typing import TYPE_CHECKING
 from tildone.value import value
 
@@ -66,8 +66,21 @@ def usage_out(usage: AgentUsage | None) -> str:
     """Return the field `used` of an event, followed by a comma; empty if nothing is known."""
     if usage is None or not usage.is_known:
         return ""
+    return f'"used":{usage_text(usage)},'
+
+
+def usage_text(usage: AgentUsage) -> str:
+    """Return a usage as a JSON object of the amounts that are known."""
     amounts = {short: getattr(usage, name) for name, short in _NAMES.items()}
-    return f'"used":{dump({short: amount for short, amount in amounts.items() if amount is not None})},'
+    return dump({short: amount for short, amount in amounts.items() if amount is not None})
+
+
+def usage_of_text(text: str) -> AgentUsage | None:
+    """Return the usage of a JSON text; None if there is none in it."""
+    try:
+        return usage_in(parse(text))
+    except ValueError:
+        return None
 
 
 def usage_in(data: object) -> AgentUsage | None:

@@ -1,4 +1,4 @@
-"""Progress notifications for calls that take long, because another process holds the store locked."""
+"""Progress notifications for calls that take long: a check is run, the person is asked, or the store is locked."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 INTERVAL_SECONDS = 1.0
-WAITING = "waiting for the store, which another process may be using"
+WAITING = "waiting for a check, for the person, or for the store"
 
 
 class ProgressNotices:

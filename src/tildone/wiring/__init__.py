@@ -174,19 +174,14 @@ def _data_folder(settings: Settings, name: str) -> str:
 
 
 def _noted_usage(settings: Settings, agent: str) -> AgentUsage | None:
-    """Return what an agent has used, as its coding agent told the hooks: only some tell what it costs."""
+    """Return what an agent has used, as its coding agent told the hooks; None if it tells nothing."""
     # Imported here because most hooks write nothing.
     from tildone.agents.identity import AgentId  # noqa: PLC0415  see above
 
     try:
-        cost = open_agents(settings).cost(AgentId.parse(agent))
+        return open_agents(settings).usage(AgentId.parse(agent))
     except ValueError:
         return None
-    if not cost:
-        return None
-    from tildone.log.usage import AgentUsage  # noqa: PLC0415  few agents tell what they cost
-
-    return AgentUsage(cost=cost)
 
 
 def open_agents(settings: Settings) -> AgentRegistry:

@@ -66,6 +66,13 @@ function addText(result, text) {
   else if (Array.isArray(result.content)) result.content.push({ type: "text", text })
 }
 
+/** What a session has used so far: the tokens that the model read and wrote, and their cost if it is known. */
+function usageOf(requests) {
+  const total = { in: 0, out: 0, cost: 0 }
+  for (const request of requests?.values() ?? []) for (const key in total) total[key] += request[key]
+  return total.out > 0 ? { ...total, cost: total.cost || undefined } : undefined
+}
+
 export const Tildone = async ({ client, directory }) => {
   const parents = new Map() // by session: its parent, if it is the session of a subagent
   const kinds = new Map() // by session of a subagent: the name of the agent that it runs
@@ -73,6 +80,8 @@ export const Tildone = async ({ client, directory }) => {
   const busy = new Set() // the sessions in which the model is running
   const nudges = new Map() // by session: the prompt that we sent to continue it
   const summaries = new Map() // by session that is being compacted: the plan that its summary is to contain
+
+  const requests = new Map() // by session that is not a subagent's: by message, what the model used for it
 
   const told = new Set() // what the person was told; each notice is shown once
 
@@ -86,7 +95,8 @@ export const Tildone = async ({ client, directory }) => {
 
   /** Reports an event, shows the notice in the reply, if any, and resolves to the reply. */
   async function report(event, sessionID, fields = {}) {
-    const { error, notice, ...reply } = await callHook(event, { sessionID, directory, event, ...fields })
+    const payload = { sessionID, directory, event, usage: usageOf(requests.get(sessionID)), ...fields }
+    const { error, notice, ...reply } = await callHook(event, payload)
     if (error) await tell(`tildone does not work, and the agent goes on without it: ${error}. To check: tildone doctor`)
     if (typeof notice === "string") await tell(notice)
     return reply
@@ -150,7 +160,17 @@ export const Tildone = async ({ client, directory }) => {
     return nudge.arrived
   }
 
+  /** Notes what the model used for a message, also for one of a subagent. */
+  async function noteUsage({ id, sessionID, role, tokens, cost }) {
+    if (role !== "assistant" || !tokens) return
+    const main = await root(sessionID)
+    if (!requests.has(main)) requests.set(main, new Map())
+    const { input, output, reasoning, cache } = tokens
+    requests.get(main).set(id, { in: input + cache.read + cache.write, out: output + reasoning, cost })
+  }
+
   const events = {
+    "message.updated": ({ info }) => noteUsage(info),
     "session.created": ({ info }) => void parents.set(info.id, info.parentID),
     "session.status": ({ sessionID, status }) => void (status.type === "busy" && busy.add(sessionID)),
     "session.idle": ({ sessionID }) => continueIfOpen(sessionID),

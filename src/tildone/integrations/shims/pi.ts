@@ -66,6 +66,19 @@ function lastMessage(messages: any[]): string {
   return parts.filter((part: any) => part.type === "text").map((part: any) => part.text).join("\n");
 }
 
+/** What the conversation has used so far: the tokens that the model read and wrote, and their cost if it is known. */
+function usageOf(entries: any[]): object | undefined {
+  const total = { in: 0, out: 0, cost: 0 };
+  for (const entry of entries) {
+    const usage = entry.message?.usage ?? entry.usage;
+    if (!usage) continue;
+    total.in += (usage.input ?? 0) + (usage.cacheRead ?? 0) + (usage.cacheWrite ?? 0);
+    total.out += usage.output ?? 0;
+    total.cost += usage.cost?.total ?? 0;
+  }
+  return total.out > 0 ? { ...total, cost: total.cost || undefined } : undefined;
+}
+
 export default function (pi: any) {
   let informed = false; // whether the model of this conversation has received its plan
   let compacted = ""; // the plan, if the conversation was compacted and no request was sent since
@@ -83,7 +96,8 @@ export default function (pi: any) {
   /** Reports an event, and shows the person the notice in the reply, if any. */
   const report = async (event: string, ctx: any, fields: object = {}, signal?: AbortSignal) => {
     const sessionID = ctx.sessionManager.getSessionId();
-    const reply = await callHook(event, { sessionID, directory: ctx.cwd, event, ...fields }, signal);
+    const usage = usageOf(ctx.sessionManager.getEntries?.() ?? []);
+    const reply = await callHook(event, { sessionID, directory: ctx.cwd, event, usage, ...fields }, signal);
     const { notice, halt } = reply.data;
     if (reply.failed)
       tell(ctx, `tildone does not work, and the agent goes on without it: ${reply.error}. To check: tildone doctor`);

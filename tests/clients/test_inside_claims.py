@@ -1,0 +1,136 @@
+"""In a real client, an agent's activity renews its claims, its end gives them back, and silence lets them lapse."""
+
+import json
+from collections.abc import Mapping, Sequence
+from time import monotonic, sleep
+
+import pytest
+
+from tests.clients.agents import TIMEOUT_SECONDS
+from tests.clients.checked_plan import install_in_repository
+from tests.clients.driving import HEADLESS, ActingModel, MakeSandbox, shell
+from tests.clients.inside import CLIENTS, WAIT, InstalledClient, TwoAgentModel, install, last_message
+from tests.host.models.model_server import ReceivedRequest, Turn
+from tildone.agents.identity import AgentId
+from tildone.agents.registry import CLAIM_NOTE, AgentRegistry
+from tildone.config import load
+from tildone.log.claims import Claim
+from tildone.stores.sqlite.store import SqliteStore
+from tildone.wiring.claims import AgentClaims
+
+pytestmark = pytest.mark.slow
+
+FIRST, SECOND = "First errand.", "Second errand."
+ADD: Turn = {"tool": "todo", "args": {"add": ["Lexer", "Grammar"]}}
+START: Turn = {"tool": "todo", "args": {"start": 1}}
+ASK: Turn = {"text": "Shall I go on?"}
+LEASE_SECONDS = 2
+
+
+@pytest.mark.parametrize("name", CLIENTS)
+def test_a_tool_call_renews_the_claims_of_an_agent_and_its_end_gives_them_back(
+    name: str, make_sandbox: MakeSandbox
+) -> None:
+    """Half of the lease is over, as far as the note says that tells hooks when to renew it."""
+    client: InstalledClient
+    ends: list[int] = []
+
+    def half_of_it_is_over() -> None:
+        [claim] = claims(client)
+        ends.append(claim.until)
+        registry(client).set_note(AgentId.parse(claim.agent), CLAIM_NOTE, "1")
+
+    work = shell(name, "true", do=half_of_it_is_over)
+    asks = {**ASK, "do": lambda: ends.extend(claim.until for claim in claims(client))}
+    with ActingModel(name, HEADLESS, ADD, START, work, asks) as model:
+        client = install(name, make_sandbox(model))
+        result = client.run()
+
+    assert result.code == 0, result
+    before, after = ends
+    assert before < after
+    settings = load({}, {**client.environ, "XDG_DATA_HOME": str(client.data.parent)}, str(client.sandbox.work))
+    left = claims(client)
+    # `opencode run` ends no conversation: that its process has ended is enough.
+    assert len(left) == (1 if name == "opencode" else 0)
+    assert all(AgentClaims(settings).is_gone(claim, "claude:other") for claim in left)
+
+
+class PairModel(TwoAgentModel):
+    """A model for two agents, which records what each was last told before each of its turns."""
+
+    def __init__(self, scripts: Mapping[str, Sequence[Turn]], wait: Turn | None) -> None:
+        super().__init__(scripts, wait)
+        self.told: dict[str, list[str]] = {errand: [] for errand in scripts}
+
+    def respond(self, request: ReceivedRequest) -> Turn:
+        self.requests.append(request)
+        text = json.dumps(request.body)
+        for errand in self.told:
+            if errand in text:
+                self.told[errand].append(last_message(request))
+        return super().respond(request)
+
+
+@pytest.mark.parametrize(("name", "other"), [("claude", "codex"), ("codex", "claude"), ("pi", "gemini")])
+def test_the_task_of_a_silent_agent_is_taken_over_and_its_late_change_is_refused(
+    name: str, other: str, make_sandbox: MakeSandbox
+) -> None:
+    """The first one waits for its model until its lease is over, and then drops a task that the second one has done."""
+    scripts: dict[str, list[Turn]] = {
+        FIRST: [
+            ADD,
+            START,
+            {"tool": "todo", "args": {"note": "1 the tokens are done"}},
+            {"waits": True, "tool": "todo", "args": {"drop": 1}},
+            {"tool": "todo", "args": {"note": "2 still to do"}},
+            ASK,
+        ],
+        SECOND: [START, {"tool": "todo", "args": {"done": 1}}, ASK],
+    }
+    with PairModel(scripts, WAIT.get(name) or WAIT.get(other)) as model:
+        sandbox = make_sandbox(model)
+        first = install_in_repository(HEADLESS, name, sandbox)
+        second = install(other, sandbox)
+        settings = sandbox.home / ".config" / "tildone" / "config.toml"
+        settings.parent.mkdir(parents=True, exist_ok=True)
+        settings.write_text(f"claim_seconds = {LEASE_SECONDS}\n", encoding="utf-8")
+        first.tildone("share", "on")
+        with first.running(FIRST) as process:
+            assert model.waits.wait(TIMEOUT_SECONDS)
+            [claim] = until_lapsed(first)
+            result = second.run(SECOND)
+            model.go.set()
+            process.communicate()
+
+    assert (process.returncode, result.code) == (0, 0), result
+    taken_over = next(text for text in model.told[SECOND] if "was begun by" in text)
+    assert f"#1 “Lexer” was begun by {claim.agent} in {sandbox.work} on branch main." in taken_over
+    assert "note: the tokens are done" in taken_over
+    late = [text for text in model.told[FIRST] if "has passed to" in text]
+    assert len(late) == 1
+    assert f"#1 “Lexer” has passed to {other}:" in late[0]
+    assert "yours was silent for too long. Your change of it was not made." in late[0]
+    assert first.tasks[0] == ("Lexer", "completed")
+
+
+def claims(client: InstalledClient) -> Sequence[Claim]:
+    """The claims on the tasks of the project's plan that were not given back."""
+    store = SqliteStore(str(client.data / "tildone.db"))
+    try:
+        return store.claims(str(client.sandbox.work))
+    finally:
+        store.close()
+
+
+def until_lapsed(client: InstalledClient) -> Sequence[Claim]:
+    """Wait until no lease goes on, and return the claims."""
+    deadline = monotonic() + TIMEOUT_SECONDS
+    while any(claim.is_held for claim in claims(client)):
+        assert monotonic() < deadline
+        sleep(0.2)
+    return claims(client)
+
+
+def registry(client: InstalledClient) -> AgentRegistry:
+    return AgentRegistry(str(client.data / "agents"), str(client.sandbox.work))

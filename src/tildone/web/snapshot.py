@@ -69,6 +69,7 @@ def session_data(store: Store, name: str, state: State, patience: Patience, cost
         "can_redo": bool(redo),
         "bounds": bounds_data(state, patience, cost, now),
         "used": _used(stats) if stats else {},
+        "told": {str(entry.task.number): entry.nudges for entry in stats.tasks if entry.nudges} if stats else {},
         "claims": claims_data(state.plan, store.claims(name)),
         **_over_time(stats, state.plan, now),
     }
@@ -142,8 +143,8 @@ def _over_time(stats: Stats | None, plan: Plan, now: int) -> Data:
 
 
 def _used(stats: Stats) -> dict[str, str]:
-    """Return the nudges, the tokens and the cost of the tasks by number, as texts, if they are known."""
-    texts = {str(entry.task.number): usage_text(None, entry.tokens, entry.cost, entry.nudges) for entry in stats.tasks}
+    """Return the tokens and the cost of the tasks by number, as texts, if they are known."""
+    texts = {str(entry.task.number): usage_text(None, entry.tokens, entry.cost) for entry in stats.tasks}
     return {number: text for number, text in texts.items() if text}
 
 

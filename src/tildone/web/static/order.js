@@ -7,8 +7,9 @@ const listed = (numbers) => numbers.map((number) => `#${number}`).join(", ");
 const agent = (name) => { const shown = harmless(name); return shown.length > 16 ? `${shown.slice(0, 15)}…` : shown; };
 const quoted = (glob) => (/[\s"]/.test(glob) ? `"${glob}"` : glob);
 
-// What is below the text of an open task, before its check. `texts` are the texts of the tasks by number.
-export function orderLines(task, { claim, texts }) {
+// What is below the text of a task, before its check. `texts` are the texts of the tasks by number, and `told` is how
+// often the agent was told to go on with it.
+export function orderLines(task, { claim, texts, told }) {
   const line = (cls, ...children) => el("p", { class: `note ${cls}` }, children);
   const open = !["completed", "abandoned"].includes(task.status);
   const one = task.waits?.length === 1 && texts.get(task.waits[0]);
@@ -17,6 +18,7 @@ export function orderLines(task, { claim, texts }) {
     open && task.waits?.length > 0 && line("", "waits for ", listed(task.waits), one && [" ", brief(one, 120)]),
     open && task.touches?.length > 0 && line("dim", "changes ", el("code", { dir: "ltr" }, brief(task.touches.join(", "), 300))),
     task.meets?.length > 0 && line("", "waits for ", listed(task.meets), ", which may change the same files"),
+    told && line("dim", `told to go on ${told === 1 ? "once" : `${told} times`}`),
   ];
 }
 

@@ -21,7 +21,7 @@ export class PlanView {
     this.adding = this.addForm();
   }
 
-  // model: {phases: [{name, tasks}], lanes, used, claims, scale, past, pending, until, check, checks, outputs}; own: the person's own change, drawn at once.
+  // model: {phases: [{name, tasks}], lanes, used, told, claims, scale, past, pending, until, check, checks, outputs}; own: the person's own change, drawn at once.
   set(model, own = false) {
     this.model = model;
     const tasks = model.phases.flatMap((phase) => phase.tasks);
@@ -107,7 +107,7 @@ export class PlanView {
     }
     // What a person has selected in a row stays, unless the row itself changes.
     const check = checkOf(task.number, task, past ? null : this.model.checks, waits);
-    const print = JSON.stringify([task, check, this.model.outputs?.get(task.number), used && used[task.number], claims?.[task.number] && claimText(claims[task.number]), this.numbered, task.waits?.map((number) => this.texts.get(number)), waits, past && past.get(task.number), Boolean(past), draft && draft.text]);
+    const print = JSON.stringify([task, check, this.model.outputs?.get(task.number), used && used[task.number], this.model.told?.[task.number], claims?.[task.number] && claimText(claims[task.number]), this.numbered, task.waits?.map((number) => this.texts.get(number)), waits, past && past.get(task.number), Boolean(past), draft && draft.text]);
     if (row.print === print) return row;
     row.print = print;
     const shown = { ...task, ...waits };

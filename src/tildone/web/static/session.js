@@ -122,7 +122,7 @@ export function sessionPage({ main, key, query, go, watch, readonly, letters }) 
     head_line.hidden = model.points.length < 1;
     body.classList.toggle("past", Boolean(past));
     const shown = past ? past.phases : session.plan.phases;
-    plan.set({ phases: shown, lanes: session.lanes, used: session.used, claims: past ? null : model.checks?.claims || session.claims, scale, past: past && past.words, until: past ? x : null, pending: past ? null : work.pending, check: past ? null : session.plan.check, checks: past ? null : model.checks, outputs: past ? null : model.outputs }, own);
+    plan.set({ phases: shown, lanes: session.lanes, used: session.used, told: session.told, claims: past ? null : model.checks?.claims || session.claims, scale, past: past && past.words, until: past ? x : null, pending: past ? null : work.pending, check: past ? null : session.plan.check, checks: past ? null : model.checks, outputs: past ? null : model.outputs }, own);
     scrub.set({ points: model.points, steps: session.open || [], scale, index, estimate: session.estimate && session.estimate.at, live: working() });
     const point = index === null ? null : model.points[index];
     const all = session.plan.phases.flatMap((phase) => phase.tasks);

@@ -24,7 +24,7 @@ export function cells(view, task, row, { waits, draft, since, check }) {
   const right = since ? el("span", { class: "since" }, since) : draft ? el("button", { type: "button", class: "since btn-draft", tabindex: -1, on: { click: () => view.edit(row.task.number) } }, "draft kept") : waits?.checking ? "" : waits ? el("span", { class: "dim" }, "saving") : task.worked ? el("span", { class: "dim took" }, used ? `${used} · ${span(task.worked)}` : span(task.worked)) : used ? el("span", { class: "dim took" }, used) : "";
   const more = !off && part("menu", el("button", { type: "button", class: "icon more ctl", "aria-label": `Change ${words.slice(0, 80)}`, "aria-haspopup": "menu", on: { click: (event) => choices(view, row, event.currentTarget) } }, icon("more")));
   const grip = !off && el("span", { class: "grip ctl", "aria-hidden": "true", on: { pointerdown: (event) => drag(view, event, row) } }, icon("grip"));
-  return el("div", { class: "cell" }, grip, mark, el("div", { class: "body" }, text, orderLines(task, { claim, texts: view.texts }), checkLines(view, task, row, check, { off, part }), notes(task)), right, more);
+  return el("div", { class: "cell" }, grip, mark, el("div", { class: "body" }, text, orderLines(task, { claim, texts: view.texts, told: view.model.told?.[task.number] }), checkLines(view, task, row, check, { off, part }), notes(task)), right, more);
 }
 
 function choices(view, row, anchor) {

@@ -11,7 +11,7 @@ from tests.plans import COMPLETED, IN_PROGRESS, plan_of
 from tildone.core.ops import Mark, Numbered, Touch
 from tildone.core.reduce import Step, reduce
 from tildone.core.rules import Rules
-from tildone.core.touches import conflicting, globs_meet, may_conflict
+from tildone.core.touches import conflicting, globs_meet, in_the_way, may_conflict
 
 LETTERS = "ab"
 WORDS = ["".join(word) for length in range(7) for word in itertools.product(LETTERS, repeat=length)]
@@ -60,3 +60,14 @@ def test_tasks_in_progress_that_may_change_the_same_files_conflict() -> None:
     assert conflicting(plan, plan.tasks[2], [1, 2, 3]) == (1,)
     assert conflicting(plan, plan.tasks[2], [2, 3]) == ()
     assert conflicting(plan, plan.tasks[3], [1, 5]) == ()
+
+
+def test_a_started_task_is_in_the_way_of_open_ones_that_may_change_the_same_files() -> None:
+    plan = plan_of("parser", "names", "docs")
+    steps: list[Step] = [Touch(Numbered((1, 2)), ("src/**",)), Mark(Numbered((1,)), IN_PROGRESS)]
+    plan = reduce(plan, steps, Rules()).after
+    parser, names, docs = plan.tasks
+
+    assert (in_the_way(plan, parser), in_the_way(plan, names), in_the_way(plan, docs)) == ((), (1,), ())
+    done = reduce(plan, [Mark(Numbered((2,)), COMPLETED)], Rules()).after
+    assert in_the_way(done, done.tasks[1]) == ()

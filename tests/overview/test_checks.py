@@ -19,7 +19,8 @@ from tildone.errors import NotFound, Refused, TildoneError, UsageError
 from tildone.log.store import Store
 from tildone.overview import checks
 from tildone.overview.check_states import CheckFacts
-from tildone.overview.checks import STALE_SECONDS, SessionChecks, command_of
+from tildone.overview.checks import STALE_SECONDS, SessionChecks
+from tildone.overview.words import words_of
 from tildone.session import Session
 from tildone.value import replace
 from tildone.views.proofs import check_text
@@ -179,7 +180,7 @@ def test_a_task_is_completed_by_a_pass_and_the_output_of_a_failure_is_told_each_
 
 def command_line(command: tuple[str, ...]) -> str:
     line = check_text(Check(command))
-    assert command_of(line) == command
+    assert words_of(line, "the command") == command
     return line
 
 

@@ -20,8 +20,9 @@ from textual.pilot import Pilot
 
 from tests.tui.watching import SIZES, Unreliable, World, grammar, lines, shows, until, watching, world
 from tildone.core.check import Check, Proof, Result
-from tildone.core.ops import Mark, Numbered, Order, SetCheck
+from tildone.core.ops import Mark, Numbered, Order, SetCheck, Touch
 from tildone.core.plan import Phase, Status, Task
+from tildone.log.claims import Claimant
 from tildone.log.events import Directive
 from tildone.log.needs import Need
 from tildone.log.store import Store
@@ -34,6 +35,8 @@ from tildone.wiring import check_approvals
 FOLDER = Path(__file__).parent / "snapshots"
 LATER_MS = 250_000
 """How long after the last change the screens are drawn: all ages are then four minutes."""
+
+LEASE_MS = 600_000
 
 PLAN = Start("grammar", opened=True)
 COMMAND = "cargo fuzz run parse -- -max_total_time=600"
@@ -60,7 +63,8 @@ def fill_checks(plans: World) -> None:
     session = plans.write("grammar", Phase("", tuple(map(Task, texts))))
     checks = [Check(("pytest", "-q", f"tests/part{number}")) for number in range(1, 6)]
     session.change([SetCheck(Numbered((number,)), check) for number, check in enumerate(checks, 1)])
-    session.change([Order(Numbered((6,)), (3, 5))])
+    session.change([Order(Numbered((6,)), (3, 5)), Touch(Numbered((3,)), ("src/parser/**",))])
+    session.change([SetCheck(None, Check(("make", "test")))])
     for check in checks[:4]:
         check_approvals(plans.settings).approve(check)
     commands = [check.command for check in checks]
@@ -74,6 +78,9 @@ def fill_checks(plans: World) -> None:
     session.prover = None
     session.change([Mark(Numbered((1, 2)), Status.COMPLETED), Mark(Numbered((3,)), Status.IN_PROGRESS)])
     session.change([Mark(Numbered((4,)), Status.BLOCKED)])
+    plans.store.claim("grammar", 3, Claimant("codex:77a1"), 1)
+    plans.store.lapse("grammar", "codex:77a1")
+    plans.store.claim("grammar", 3, Claimant("claude:5f0c1234-7a5e"), LEASE_MS)
 
 
 @dataclass(frozen=True, slots=True)

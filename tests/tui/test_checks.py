@@ -7,7 +7,7 @@ import pytest
 
 from tests.tui.watching import World, lines, shows, text, type_text, until, watching
 from tildone.core.check import Check, Proof, Result
-from tildone.core.ops import Mark, Numbered, Order, SetCheck
+from tildone.core.ops import Mark, Numbered, SetCheck
 from tildone.core.plan import Phase, Status, Task
 from tildone.log.events import Actor
 from tildone.tui.app import Start
@@ -213,14 +213,6 @@ async def test_keys_without_a_check_say_so(written: World) -> None:
         await shows(pilot, "#1 has no check.")
 
 
-async def test_a_task_that_comes_after_another_says_so_until_that_is_closed(written: World) -> None:
-    written.session("p").change([Order(Numbered((2,)), (1,))])
-    async with watching(written, PLAN) as pilot:
-        await until(pilot, lambda: "     after 1" in lines(pilot))
-        await pilot.press("x")
-        await until(pilot, lambda: "after 1" not in text(pilot))
-
-
 async def test_an_inconclusive_check_says_why(written: World) -> None:
     check = checked(written, ("no-such-program-anywhere",))
     async with watching(written, PLAN) as pilot:
@@ -234,6 +226,68 @@ async def test_the_check_of_a_plan_is_shown_below_it(written: World) -> None:
     written.session("p").change([SetCheck(None, Check(("make", "test")))])
     async with watching(written, PLAN) as pilot:
         await shows(pilot, "the plan $ make test  proposed")
+
+
+async def test_a_key_sets_the_check_of_the_plan_and_an_empty_line_removes_it(written: World) -> None:
+    async with watching(written, PLAN) as pilot:
+        await pilot.press("D")
+        await shows(pilot, "The plan is done if this passes:")
+        await type_text(pilot, "make test")
+        await pilot.press("enter")
+        await shows(pilot, "The plan is done when this passes: make test", "the plan $ make test")
+        check = written.plan("p").check
+        assert check == Check(("make", "test"))
+        assert check_approvals(written.settings).is_allowed(check)
+        await pilot.press("G", "c")
+        await shows(pilot, "passes: make test")
+        await pilot.press("ctrl+u", "enter")
+        await shows(pilot, "The plan has no check any more.")
+
+    assert written.plan("p").check is None
+
+
+async def test_the_check_of_the_plan_is_run_from_its_row_and_shows_its_output(written: World) -> None:
+    check = Check(python("open('runs', 'a').write('x')", "raise SystemExit('not all of it')"))
+    written.session("p").change([SetCheck(None, check)])
+    check_approvals(written.settings).approve(check)
+    async with watching(written, PLAN) as pilot:
+        await pilot.press("G", "v")
+        await shows(pilot, "The plan: ", "failed (exit 1)", "│ not all of it")
+
+    proof = written.plan("p").proof
+    assert proof is not None
+    assert proof.result is Result.FAILED
+    assert runs(written) == 1
+
+
+async def test_the_last_task_says_that_the_plan_is_not_done_if_its_check_fails(written: World) -> None:
+    check = Check(python("raise SystemExit('not all of it')"))
+    session = written.session("p")
+    session.change([SetCheck(None, check), Mark(Numbered((2,)), Status.ABANDONED)])
+    check_approvals(written.settings).approve(check)
+    async with watching(written, PLAN) as pilot:
+        await pilot.press("g", "space")
+        await shows(pilot, "The plan is not done: ", "✓ Write it", "  │ not all of it")
+
+
+async def test_checks_that_wait_for_approval_are_listed_and_a_key_shows_the_next_of_them(written: World) -> None:
+    checked(written, COUNTS, approved=False)
+    plan_check = Check(("make", "test"))
+    written.session("p").change([SetCheck(None, plan_check)])
+    async with watching(written, PLAN, size=(80, 30)) as pilot:
+        await shows(pilot, "approve  #1, the plan (proposed checks; C shows them)")
+        await pilot.press("j", "C")
+        await shows(pilot, "y yes", "whenever “Write it”")
+        await pilot.pause(ARMING_SECONDS * 1.2)
+        await pilot.press("y")
+        await shows(pilot, "approve  the plan (")
+        await pilot.press("C")
+        await shows(pilot, "make test", "runs when all tasks are done", "y yes")
+        await pilot.pause(ARMING_SECONDS * 1.2)
+        await pilot.press("y")
+        await until(pilot, lambda: "proposed" not in text(pilot))
+
+    assert check_approvals(written.settings).is_allowed(plan_check)
 
 
 async def test_where_the_working_tree_is_elsewhere_nothing_is_run(plans: World) -> None:

@@ -11,6 +11,8 @@ def test_a_short_text_has_what_is_known() -> None:
     assert usage_text(12 * 60_000, 84_200, 0.41) == "12 min · 84k · $0.41"
     assert usage_text(500, None, 0.0042) == "0 s · $0.0042"
     assert usage_text(tokens=950) == "950"
+    assert usage_text(tokens=950, nudges=1) == "1 nudge · 950"
+    assert usage_text(nudges=3) == "3 nudges"
     assert usage_text() == ""
 
 

@@ -15,6 +15,7 @@ from tildone.core.check import Check, Proof, Result
 from tildone.core.ops import Append, Numbered, Order, SetCheck
 from tildone.core.plan import Status, Task
 from tildone.session import Session
+from tildone.views.proofs import check_text
 from tildone.wiring import check_approvals
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="a board and all it started can be ended for certain on Unix")
@@ -107,6 +108,7 @@ def test_a_check_is_set_approved_in_the_same_step_changed_and_removed(checked: C
         "stale": [],
         "proposed": [],
         "checking": [],
+        "claims": {},
     }
     assert checked.post("check", line="", base="pytest -q 'tests/a b'").status == 200
     assert checked.theirs.plan.tasks[0].check is None
@@ -227,6 +229,41 @@ def test_a_task_without_a_check_cannot_be_verified_and_an_unknown_one_has_none(c
     for path in ("check", "approve", "verify"):
         body = {"number": 99, "line": "pytest", "command": ["pytest"]}
         assert checked.browser.post(f"/api/s/{checked.key}/{path}", body).status == 404
+
+
+def test_the_check_of_the_plan_is_set_approved_run_and_removed(checked: Checked) -> None:
+    def post(path: str, **body: object) -> Answered:
+        return checked.post(path, number=0, **body)
+
+    def check_now() -> Check | None:
+        return checked.theirs.plan.check
+
+    line = check_text(Check(checked.command))
+    assert post("check", line=line).json["approved"] is True
+    assert check_now() == Check(checked.command)
+    failed = post("verify").json["unproved"]
+    assert [(each["number"], each["result"]) for each in failed] == [(0, "failed")]
+    assert checked.shown()["plan"]["check"]["words"] == "failed (exit 1)"
+    checked.ready.touch()
+    assert post("verify").json["unproved"] == []
+    assert checked.shown()["plan"]["check"]["state"] == "passed"
+    assert post("check", line="", base="something else").status == 409
+    assert post("check", line="", base=line).status == 200
+    assert check_now() is None
+    assert post("verify").status == 422
+    assert "the plan has no check" in post("verify").json["error"].lower()
+
+
+def test_the_proposed_check_of_a_plan_is_approved_as_it_was_seen(checked: Checked) -> None:
+    check = Check((*checked.command, "of the plan"))
+    checked.theirs.change([SetCheck(None, check)])
+    assert checked.facts()["proposed"] == [0]
+
+    assert checked.post("verify", number=0).status == 422
+    assert checked.post("approve", number=0, command=["other"], folder="").status == 409
+    assert checked.post("approve", number=0, command=list(check.command), folder="").status == 200
+    assert checked.facts()["proposed"] == []
+    assert checked.count == 0
 
 
 def test_a_plan_says_which_tasks_wait_for_others(checked: Checked) -> None:

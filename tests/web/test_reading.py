@@ -123,6 +123,17 @@ def test_a_task_has_what_it_took_if_that_is_known(browser: Browser, shared_place
     assert shown["used"] == {"1": "82k · $0.41"}
 
 
+def test_a_task_has_how_often_its_agent_was_told_to_go_on(browser: Browser, shared_place: Place) -> None:
+    session = shared_place.session(planned(shared_place, "told", "One", "Two"))
+    session.change([Mark(Numbered((2,)), Status.IN_PROGRESS)])
+    session.turn_ended()
+    session.turn_ended()
+
+    shown = browser.get(f"/api/s/{browser.key('told')}").json
+
+    assert shown["told"] == {"2": 2}
+
+
 def test_an_unchanged_session_is_not_sent_again(browser: Browser, shared_place: Place) -> None:
     planned(shared_place, "tagged", "One")
     path = f"/api/s/{browser.key('tagged')}"

@@ -23,6 +23,13 @@ def conflicting(plan: Plan, task: Task, active: Iterable[int]) -> tuple[int, ...
     )
 
 
+def in_the_way(plan: Plan, task: Task) -> tuple[int, ...]:
+    """Return the numbers of the tasks in progress because of whose files an open task is not started."""
+    if not task.status.is_open or task.status is Status.IN_PROGRESS:
+        return ()
+    return conflicting(plan, task, [each.number for each in plan.tasks])
+
+
 def may_conflict(one: Iterable[str], other: Iterable[str]) -> bool:
     """Return whether a path could match a glob of both. A folder stands for everything in it."""
     others = [glob for each in other for glob in _with_contents(each)]

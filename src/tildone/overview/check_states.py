@@ -5,6 +5,7 @@ from __future__ import annotations
 from enum import Enum
 
 from tildone.core.check import Check, Proof, Result
+from tildone.core.guard import PLAN
 from tildone.value import value
 from tildone.views.sanitize import printable, single_line
 
@@ -25,6 +26,11 @@ class CheckFacts:
     proposed: frozenset[int] = frozenset()
     checking: frozenset[int] = frozenset()
     is_here: bool = False
+
+
+def owner_name(number: int) -> str:
+    """Return whose check it is: that of a task, or of the plan."""
+    return "the plan" if number == PLAN else f"#{number}"
 
 
 class CheckWord(Enum):

@@ -8,7 +8,6 @@ files. Whoever shows a plan marks a task with `begin` before its check is run, s
 from __future__ import annotations
 
 import os
-import shlex
 from collections.abc import Callable, Iterable, Mapping
 from threading import Lock
 from time import monotonic
@@ -24,10 +23,11 @@ from tildone.core.ops import Mark, Numbered, SetCheck
 from tildone.core.plan import Plan, Status, Task
 from tildone.core.query import has_checks
 from tildone.core.reduce import Outcome, Step
-from tildone.errors import NotFound, Refused, TildoneError, UsageError
+from tildone.errors import NotFound, Refused, TildoneError
 from tildone.log.events import Actor
 from tildone.loop.proving import stale_numbers
-from tildone.overview.check_states import CheckFacts
+from tildone.overview.check_states import CheckFacts, owner_name
+from tildone.overview.words import words_of
 from tildone.session import Session
 from tildone.value import replace
 from tildone.views.faults import describe_fault
@@ -119,16 +119,16 @@ class SessionChecks:
             return change(), prover.results
 
     def verify(self, session: Session, number: int) -> tuple[Outcome, Proof]:
-        """Run the check of a task, and record the result. A done task is open again if it did not pass.
+        """Run a check, and record the result. A done task is open again if it did not pass. PLAN is the plan itself.
 
         Raises:
             Refused: there is no check, or it cannot be run here, or it is not approved.
             NotFound: there is no such task.
             Interrupted: the program ends.
         """
-        check = _task(session.plan, number).check
+        check = owner(session.plan, number).check
         if check is None:
-            raise Refused(f"#{number} has no check")
+            raise Refused(f"{owner_name(number)} has no check")
         runner = self._allowed_runner(session, check)
         with self._one_at_a_time:
             proofs = runner.prove({number: check})
@@ -137,7 +137,7 @@ class SessionChecks:
     def set_check(
         self, session: Session, number: int, line: str, was: Check | None, *, approves: bool = True
     ) -> tuple[Outcome, bool]:
-        """Set the check of a task to a command as one types it in a shell; an empty line removes it.
+        """Set a check to a command as one types it in a shell; an empty line removes it. PLAN is the plan itself.
 
         `was` is the check that the person saw. With `approves`, the person at this machine has typed the command, and
         it is approved, unless this is the shell of an agent. Return the change, and whether the check is approved.
@@ -148,15 +148,15 @@ class SessionChecks:
             NotFound: there is no such task.
             TildoneError: the approval cannot be recorded.
         """
-        command = command_of(line)
+        command = words_of(line, "the command")
         check = replace(was or Check(()), command=command) if command else None
 
         def steps(plan: Plan) -> tuple[Step, ...]:
-            current = _task(plan, number).check
+            current = owner(plan, number).check
             if current not in (was, check):
                 now = f": {check_text(current)}" if current else ""
-                raise Refused(f"the check of #{number} was changed meanwhile{now}")
-            return (SetCheck(Numbered((number,)), check),)
+                raise Refused(f"the check of {owner_name(number)} was changed meanwhile{now}")
+            return (SetCheck(None if number == PLAN else Numbered((number,)), check),)
 
         outcome = session.change(steps)
         if outcome.faults:
@@ -237,19 +237,14 @@ class _KeptResults:
         return found
 
 
-def command_of(line: str) -> tuple[str, ...]:
-    """Return the words of a command, as a shell would split them; nothing in them is interpreted.
+def owner(plan: Plan, number: int) -> Task | Plan:
+    """Return the task with a number, or the plan itself for PLAN: what has the check.
 
     Raises:
-        UsageError: a quotation is not closed.
+        NotFound: there is no such task.
     """
-    try:
-        return tuple(shlex.split(line))
-    except ValueError as error:
-        raise UsageError(f"the command cannot be split into words: {str(error).lower()}") from error
-
-
-def _task(plan: Plan, number: int) -> Task:
+    if number == PLAN:
+        return plan
     found = next((task for task in plan.tasks if task.number == number), None)
     if found is None:
         raise NotFound(f"there is no task #{number}")

@@ -23,7 +23,8 @@ from tildone.ids import now
 from tildone.log.events import Directive
 from tildone.log.needs import NeedAnswered
 from tildone.log.store import Store
-from tildone.overview.checks import SessionChecks
+from tildone.overview.check_states import owner_name
+from tildone.overview.checks import SessionChecks, owner
 from tildone.session import Session
 from tildone.value import replace, value
 from tildone.views.faults import describe_fault
@@ -44,14 +45,14 @@ EFFECTS = {
 class Notice:
     """What a change came to.
 
-    `theirs` is the text that a task has now, if somebody else has changed it meanwhile. `output` is the end of the
-    output of a check that was run and did not pass.
+    `theirs` is the text that a task has now, if somebody else has changed it meanwhile. `outputs` are the ends of the
+    outputs of checks that were run and did not pass, by the numbers of tasks.
     """
 
     text: str
     failed: bool = False
     theirs: str | None = None
-    output: str = ""
+    outputs: tuple[tuple[int, str], ...] = ()
 
 
 class Editor:
@@ -80,42 +81,47 @@ class Editor:
             )
             if outcome.faults:
                 return Notice("; ".join(map(describe_fault, outcome.faults)), failed=True)
-            failed = next((each for each in proofs.values() if each.result is not Result.PASSED), None)
-            if failed is not None:
-                what = f"#{number} is" if number in outcome.unproved else "The plan is"
-                return Notice(f"{what} not done: {failed.reason}", failed=True, output=failed.tail)
-            passed = f" ({check_text(check)} passed)" if (check := checked(outcome.after, number)) else ""
+            failed = {key: proof for key, proof in proofs.items() if proof.result is not Result.PASSED}
+            if failed:
+                first = next(iter(failed))
+                outputs = tuple((key, proof.tail) for key, proof in failed.items())
+                reason = f"{_capital(owner_name(first))} is not done: {failed[first].reason}"
+                return Notice(reason, failed=True, outputs=outputs)
+            task = _task(outcome.after, number)
+            passed = f" ({check_text(task.check)} passed)" if task and task.check else ""
             return Notice(" ".join(message.text for message in answer.messages) + passed)
 
         return _caught(complete)
 
     def verify(self, session: str, number: int) -> Notice:
-        """Run the check of a task again."""
+        """Run a check again."""
+        name = owner_name(number)
 
         def verify() -> Notice:
             outcome, proof = self.checks.verify(self._session(session), number)
             if proof.result is Result.PASSED:
-                return Notice(f"The check of #{number} has passed.")
+                return Notice(f"The check of {name} has passed.")
             before, after = _task(outcome.before, number), _task(outcome.after, number)
             reopened = before and after and not before.status.is_open and after.status.is_open
             return Notice(
-                f"{f'#{number} is open again' if reopened else f'#{number}'}: {proof.reason}",
+                f"{_capital(name)}{' is open again' if reopened else ''}: {proof.reason}",
                 failed=True,
-                output=proof.tail,
+                outputs=((number, proof.tail),),
             )
 
         return _caught(verify)
 
     def set_check(self, session: str, number: int, line: str, was: Check | None) -> Notice:
-        """Set the check of a task to a command line; an empty one removes it."""
+        """Set a check to a command line; an empty one removes it."""
+        name = _capital(owner_name(number))
 
         def change() -> Notice:
             outcome, approved = self.checks.set_check(self._session(session), number, line, was)
-            check = checked(outcome.after, number)
+            check = owner(outcome.after, number).check
             if check is None:
-                return Notice(f"#{number} has no check any more." if outcome.changed else "Nothing changed.")
+                return Notice(f"{name} has no check any more." if outcome.changed else "Nothing changed.")
             said = "is done when this passes" if approved else "has a check that a person has to approve"
-            return Notice(f"#{number} {said}: {check_text(check)}")
+            return Notice(f"{name} {said}: {check_text(check)}")
 
         return _caught(change)
 
@@ -229,12 +235,6 @@ def toggled(number: int, *, close: Callable[[Plan], Answer]) -> Edit:
     return toggle
 
 
-def checked(plan: Plan, number: int) -> Check | None:
-    """Return the check of a task; None if it has none."""
-    task = _task(plan, number)
-    return task.check if task else None
-
-
 def _pairs(outcome: Outcome) -> list[tuple[Task, Task]]:
     """The tasks that a change left in the plan, before and after it."""
     after = {task.number: task for task in outcome.after.tasks}
@@ -259,7 +259,7 @@ def _applied(session: Session, edit: Edit) -> Notice:
     if answer.failure:
         return Notice(text, failed=True)
     if outcome.faults:
-        return Notice("; ".join(map(describe_fault, outcome.faults)), failed=True)
+        return Notice(_capital("; ".join(map(describe_fault, outcome.faults))), failed=True)
     if not outcome.changed:
         return Notice(text if answer.steps is None else "Nothing changed.")
     return Notice(text or edits.added(outcome.before, outcome.after))
@@ -274,5 +274,8 @@ def _caught(change: Callable[[], Notice]) -> Notice:
     try:
         return change()
     except TildoneError as error:
-        text = str(error)
-        return Notice(text[:1].upper() + text[1:], failed=True)
+        return Notice(_capital(str(error)), failed=True)
+
+
+def _capital(text: str) -> str:
+    return text[:1].upper() + text[1:]

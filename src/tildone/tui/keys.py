@@ -37,8 +37,15 @@ KEYS = (
     ScreenKey("phase.add", "add a phase", "app.add_phase", Pane.PLAN),
     ScreenKey("task.note", "note", "app.note", Pane.PLAN),
     ScreenKey("task.check", "set the check: a command that passes if the task is done", "app.check", Pane.PLAN),
-    ScreenKey("task.approve", "show a proposed check, to approve it", "app.approve", Pane.PLAN),
+    ScreenKey(
+        "task.approve", "show a proposed check, of this task or the next, to approve it", "app.approve", Pane.PLAN
+    ),
     ScreenKey("task.verify", "run the check again", "app.verify", Pane.PLAN),
+    ScreenKey(
+        "plan.check", "set the check of the plan, which passes if all of it is done", "app.plan_check", Pane.PLAN
+    ),
+    ScreenKey("task.after", "set the order: after which tasks it comes", "app.after", Pane.PLAN),
+    ScreenKey("task.touches", "set the files that it changes", "app.touches", Pane.PLAN),
     ScreenKey("task.copy", "copy the text, or what is selected", "app.copy_task", Pane.PLAN),
     ScreenKey("plan.copy", "copy the plan as Markdown", "app.copy_plan", Pane.PLAN),
     ScreenKey("plan.notes", "show all notes, or few", "app.notes", Pane.PLAN),
@@ -92,6 +99,9 @@ FOOTERS = {
         Hint("start", ("task.start",)),
         Hint("check", ("task.check",)),
         Hint("verify", ("task.verify",)),
+        Hint("approve", ("task.approve",)),
+        Hint("order", ("task.after",)),
+        Hint("files", ("task.touches",)),
         _FILTER,
         Hint("pause, resume, stop", ("watch.pauseAgent", "watch.resumeAgent", "watch.stopAgent")),
     ),

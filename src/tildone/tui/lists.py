@@ -8,7 +8,7 @@ from textual.message import Message
 
 from tildone.commands.edits import Place
 from tildone.tui.keys import bindings
-from tildone.tui.plan_rows import PHASE, SIGN_COLUMN
+from tildone.tui.plan_rows import SIGN_COLUMN
 from tildone.tui.screen_keys import Pane
 from tildone.tui.selectable_rows import SelectableRows
 
@@ -94,7 +94,7 @@ class PlanList(SelectableRows):
         first task of the phase; below the last row, the last task. It stays if it is dropped on itself, and cannot go
         into a folded phase.
         """
-        tasks = [key for key in self.keys if not key.startswith(PHASE)]
+        tasks = [key for key in self.keys if key.isdecimal()]
         if self._dragged not in tasks:
             return None
         key = self._rows[index].key if index < len(self._rows) else ""
@@ -111,4 +111,4 @@ class PlanList(SelectableRows):
         """The task whose sign is drawn there; empty if there is none."""
         key = self.key_at(y)
         is_first_row = key and key != self.key_at(y - 1)
-        return key if is_first_row and x == SIGN_COLUMN and not key.startswith(PHASE) else ""
+        return key if is_first_row and x == SIGN_COLUMN and key.isdecimal() else ""

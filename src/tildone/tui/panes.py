@@ -15,6 +15,7 @@ from tildone.kit.keys import ALL_BINDINGS, KeyBindings
 from tildone.kit.text import clip_text
 from tildone.kit.theme import Role, Span
 from tildone.loop.decision import Patience
+from tildone.overview.check_states import owner_name
 from tildone.overview.index import SessionIndex
 from tildone.overview.rows import SessionRow
 from tildone.tui.check_actions import CheckActions
@@ -26,7 +27,7 @@ from tildone.tui.palette import Palette
 from tildone.tui.plan_rows import PlanOptions, event_lines, fact_lines, plan_rows, preview_lines, title_line
 from tildone.tui.reading import SessionDetail
 from tildone.tui.row_list import Line, Lines, ListRow, RowList
-from tildone.tui.screen_keys import Pane
+from tildone.tui.screen_keys import Pane, first_key
 from tildone.tui.session_rows import NARROW, agents_text, listed, session_rows, summary
 from tildone.value import replace
 from tildone.views.sanitize import printable
@@ -191,9 +192,15 @@ class Panes(CheckActions):
 
         self._plan_list.show(rows_for)
         self._texts["plan-title"].show(lambda columns: [_title(session, self._plan_mark(session, columns), columns)])
-        self._texts["facts"].show(lambda _: fact_lines(session, detail.state, self._patience, self._now()))
+        proposed = self._proposed_text()
+        self._texts["facts"].show(lambda _: fact_lines(session, detail.state, self._patience, self._now(), proposed))
         events = event_lines(detail)
         self._texts["events"].show(lambda columns: [(Span("─" * columns, Role.DIM),), *events])
+
+    def _proposed_text(self) -> str:
+        """Whose checks wait for the approval of a person, and the key that shows them; empty if none does."""
+        names = ", ".join(map(owner_name, self.proposed))
+        return f"{names} (proposed checks; {first_key(self.keys, 'task.approve')} shows them)" if names else ""
 
     def _plan_mark(self, session: SessionRow, columns: int) -> Line:
         agents = agents_text(session) if columns >= WIDE_COLUMNS else ""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from tildone.core.guard import PLAN
 from tildone.core.plan import Phase, Plan, Status, Task
 from tildone.core.query import progress
 from tildone.history.durations import MINUTE, format_elapsed
@@ -13,7 +14,7 @@ from tildone.log.state import State
 from tildone.loop.decision import Patience
 from tildone.overview.check_states import CheckFacts
 from tildone.overview.rows import SessionRow
-from tildone.tui.check_rows import GUTTER, check_rows, plan_check_rows
+from tildone.tui.check_rows import GUTTER, check_rows, claim_rows, order_rows, plan_check_rows
 from tildone.tui.painting import spread, width_of
 from tildone.tui.reading import SessionDetail, TaskTime
 from tildone.tui.row_list import Line, ListRow
@@ -50,7 +51,7 @@ class PlanOptions:
     """What of a plan is shown: the tasks that contain all words, without the folded phases; all notes, or few.
 
     `checks` is what is known about its checks on this machine; `outputs` has the ends of the outputs of checks that
-    did not pass, by the numbers of the tasks.
+    did not pass, by the numbers of the tasks. With `numbers`, all tasks are shown with their numbers.
     """
 
     words: str = ""
@@ -58,12 +59,16 @@ class PlanOptions:
     all_notes: bool = False
     checks: CheckFacts = CheckFacts()
     outputs: tuple[tuple[int, str], ...] = ()
+    numbers: bool = False
 
 
 def plan_rows(plan: Plan, times: Mapping[int, TaskTime], options: PlanOptions, now: int, columns: int) -> list[ListRow]:
     """Return the phases and tasks, with the notes of tasks in progress and what blocked ones wait for."""
     with_headings = len(plan.phases) > 1 or any(phase.name for phase in plan.phases)
     rows: list[ListRow] = []
+    outputs = dict(options.outputs)
+    is_numbered = options.numbers or any(task.after for task in plan.tasks)
+    digits = len(str(max((task.number for task in plan.tasks), default=0))) if is_numbered else 0
     for phase in plan.phases:
         tasks = [task for task in phase.tasks if _is_wanted(task, options.words)]
         if not tasks:
@@ -76,10 +81,13 @@ def plan_rows(plan: Plan, times: Mapping[int, TaskTime], options: PlanOptions, n
         )
         if not folded:
             for task in tasks:
-                rows += _task_rows(task, times.get(task.number, TaskTime()), now, columns)
-                rows += check_rows(plan, task, options.checks, dict(options.outputs).get(task.number, ""), columns)
+                time = times.get(task.number, TaskTime())
+                rows += _task_rows(task, time, now, columns, digits)
+                rows += claim_rows(task, time.claim, now)
+                rows += order_rows(plan, task)
+                rows += check_rows(task, options.checks, outputs.get(task.number, ""), columns)
                 rows += _note_rows(task, options, max(8, columns - 8))
-    return [*rows, *plan_check_rows(plan, options.checks, columns)] if rows else rows
+    return [*rows, *plan_check_rows(plan, options.checks, outputs.get(PLAN, ""), columns)] if rows else rows
 
 
 def title_line(session: SessionRow, columns: int) -> Line:
@@ -94,8 +102,11 @@ def title_line(session: SessionRow, columns: int) -> Line:
     return *parts, Span(state, session.word.role)
 
 
-def fact_lines(session: SessionRow, state: State, patience: Patience, now: int) -> list[Line]:
-    """Return what is asked, who is at work, which bounds are left, and what the agents have used."""
+def fact_lines(session: SessionRow, state: State, patience: Patience, now: int, proposed: str = "") -> list[Line]:
+    """Return what is asked, who is at work, which bounds are left, and what the agents have used.
+
+    `proposed` says which checks wait for the approval of a person, and how they are shown.
+    """
     told = [Span(f"{state.nudges} of {patience.nudges}"), Span(" since the last change", Role.DIM)]
     if state.drift:
         told += [Span(f" · {state.drift} of {patience.drift}"), Span(" without progress", Role.DIM)]
@@ -106,6 +117,7 @@ def fact_lines(session: SessionRow, state: State, patience: Patience, now: int) 
     asks = (Span(" asks     ", Role.WARNING), Span("in the list, y answers: ", Role.DIM), Span(session.why))
     return [
         *([asks] if session.needs else []),
+        *([(Span(" approve  ", Role.WARNING), Span(proposed))] if proposed else []),
         (Span(" at work  ", Role.DIM), *_at_work(session, now)),
         (Span(" told     ", Role.DIM), *told),
         (Span(" left     ", Role.DIM), *left),
@@ -161,19 +173,22 @@ def _heading(phase: Phase, *, folded: bool) -> Line:
     return Span(name, bold=True), Span(f" {done.closed}/{done.total}", Role.MUTED), more
 
 
-def _task_rows(task: Task, time: TaskTime, now: int, columns: int) -> Iterator[ListRow]:
+def _task_rows(task: Task, time: TaskTime, now: int, columns: int, digits: int) -> Iterator[ListRow]:
     key = str(task.number)
     spent = time.spent + (max(0, now - time.since) if time.since else 0)
     used = f"{time.used} · " if time.used and spent and columns >= MIN_COLUMNS_WITH_USAGE else ""
     amounts = f"{used}{format_elapsed(spent) if spent else ''}"
     reserved = max(TIME_COLUMNS, len(amounts))
     right = (Span(f"{amounts:>{reserved}} ", Role.DIM),)
-    lead = (Span("  "), Span(task.status.icon, _ROLES[task.status]), Span(" "))
+    number = f"{f'#{key}':<{digits + 1}} " if digits else ""
+    gutter = GUTTER + len(number)
+    lead: Line = (Span("  "), Span(task.status.icon, _ROLES[task.status]), Span(" "))
+    lead = (*lead, Span(number, Role.DIM)) if number else lead
     whole = printable(clipped(task.text))
-    texts = _limited(wrap_text(whole, max(8, columns - reserved - 6)), MAX_TEXT_ROWS)
+    texts = _limited(wrap_text(whole, max(8, columns - reserved - 6 - len(number))), MAX_TEXT_ROWS)
     for index, (text, joint) in enumerate(zip(texts, _joints(whole, texts), strict=True)):
-        line = (*(lead if not index else (Span(" " * GUTTER),)), _text(task, text))
-        yield ListRow(spread(line, right if not index else (), columns), key, text, GUTTER, joint)
+        line = (*(lead if not index else (Span(" " * gutter),)), _text(task, text))
+        yield ListRow(spread(line, right if not index else (), columns), key, text, gutter, joint)
 
 
 def _joints(text: str, lines: Sequence[str]) -> Iterator[str | None]:

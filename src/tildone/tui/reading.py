@@ -8,10 +8,11 @@ from tildone.core.plan import Plan
 from tildone.history.task_history import task_histories
 from tildone.history.timeline import TimelineRow, newest_events, timeline
 from tildone.history.usage import TaskUsage, plan_usage
+from tildone.log.claims import Claim
 from tildone.log.state import State, latest_state
 from tildone.log.store import Store
 from tildone.loop.decision import Patience
-from tildone.value import value
+from tildone.value import replace, value
 from tildone.views.usage import usage_text
 
 MAX_EVENTS_READ = 50
@@ -22,12 +23,14 @@ MAX_EVENTS_SHOWN = 12
 class TaskTime:
     """For how many milliseconds a task was in progress, until `since`, when it was started again, if it is.
 
-    `used` is a text with what else it took, if that is known.
+    `used` is a text with what else it took, if that is known. `claim` says which agent works on it; what was left of
+    the lease when it was read is not kept.
     """
 
     spent: int = 0
     since: int | None = None
     used: str = ""
+    claim: Claim | None = None
 
 
 @value
@@ -61,9 +64,13 @@ class DetailReader:
         state = latest_state(self._store.history(name))
         events = newest_events(self._store.history(name, state.head), MAX_EVENTS_READ) if state.head else []
         used = plan_usage(events, 0).tasks
+        claims = {claim.task: replace(claim, remaining=0) for claim in self._store.claims(name)}
         times = {
             entry.task.number: TaskTime(
-                entry.time_in_progress(entry.since or 0) or 0, entry.since, _used(used.get(entry.task.number))
+                entry.time_in_progress(entry.since or 0) or 0,
+                entry.since,
+                _used(used.get(entry.task.number)),
+                claims.get(entry.task.number),
             )
             for entry in task_histories(events)
             if entry.position is not None
@@ -73,4 +80,4 @@ class DetailReader:
 
 
 def _used(task: TaskUsage | None) -> str:
-    return usage_text(tokens=task.usage.tokens, cost=task.usage.cost) if task else ""
+    return usage_text(tokens=task.usage.tokens, cost=task.usage.cost, nudges=task.nudges) if task else ""

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from tildone.typing import TYPE_CHECKING
 from tildone.value import value
-from tildone.views.sanitize import shown_text
+from tildone.views.limits import clipped
+from tildone.views.sanitize import printable, shown_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -13,6 +14,9 @@ if TYPE_CHECKING:
     from tildone.log.claims import Claim
 
 MAX_TEXT = 80
+MAX_AGENT = 16
+"""How much of the name of an agent a person sees: `claude:5f0c1234…`."""
+
 MAX_NOTES, MAX_NOTE = 3, 300
 MS_PER_MINUTE = 60_000
 
@@ -77,6 +81,24 @@ def heir_lines(plan: Plan, taken: Iterable[Claim], *, numbered: bool) -> list[st
         lines.append(f"{_name(task, numbered=numbered)} was begun by {shown_text(before.agent)}{tree}{branch}.")
         lines += [f"  note: {_shortened(note, MAX_NOTE)}" for note in task.notes[-MAX_NOTES:]]
     return lines
+
+
+def holder_text(claim: Claim, now: int) -> str:
+    """Return who works on a task, as a person is told: for how long it is reserved, and from whom it was taken over.
+
+    `now` is the time of the reader, in milliseconds since 1970.
+    """
+    minutes = -(-(claim.until - now) // MS_PER_MINUTE)
+    if minutes > 0:
+        held = f"held by {_short_name(claim.agent)} for {minutes} min"
+    else:
+        held = f"left by {_short_name(claim.agent)}: others can take it over"
+    before = f", taken over from {_short_name(claim.before.agent)}" if claim.before else ""
+    return held + before
+
+
+def _short_name(agent: str) -> str:
+    return printable(clipped(agent, MAX_AGENT))
 
 
 def _agent(claim: Claim) -> str:

@@ -9,9 +9,10 @@ _CENT = 0.01
 SEPARATOR = " · "
 
 
-def usage_text(worked: int | None = None, tokens: int | None = None, cost: float | None = None) -> str:
-    """Return the time in milliseconds, the tokens and the cost in dollars, as far as they are known; else nothing."""
-    parts = [] if worked is None else [about(worked)]
+def usage_text(worked: int | None = None, tokens: int | None = None, cost: float | None = None, nudges: int = 0) -> str:
+    """Return the nudges, the time in milliseconds, the tokens and the cost in dollars, as far as they are known."""
+    parts = [f"{nudges} nudge{'' if nudges == 1 else 's'}"] if nudges else []
+    parts += [] if worked is None else [about(worked)]
     parts += [token_count(tokens)] if tokens else []
     parts += [dollars(cost)] if cost else []
     return SEPARATOR.join(parts)

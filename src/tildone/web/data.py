@@ -10,9 +10,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from tildone.core.check import Check, Proof
 from tildone.core.guard import PLAN
-from tildone.core.plan import Plan
+from tildone.core.plan import Plan, Status
 from tildone.core.query import waits_for
+from tildone.core.touches import in_the_way
 from tildone.history.timeline import HeadRelation, TimelineRow
+from tildone.log.claims import Claim
 from tildone.log.events import Actor, DirectiveSet, Event, Labelled, Nudged, PlanChanged, Tripped
 from tildone.log.needs import Need
 from tildone.log.presence import Presence
@@ -147,6 +149,8 @@ def plan_data(plan: Plan, worked: Mapping[int, int | None] | None = None) -> Dat
                         "check": check_data(task.number, task.check, task.proof),
                         "after": list(task.after),
                         "waits": list(waits_for(plan, task)),
+                        "touches": list(task.touches),
+                        "meets": list(in_the_way(plan, task)),
                     }
                     for task in phase.tasks
                 ],
@@ -154,6 +158,20 @@ def plan_data(plan: Plan, worked: Mapping[int, int | None] | None = None) -> Dat
             for phase in plan.phases
         ],
         "check": check_data(PLAN, plan.check, plan.proof),
+    }
+
+
+def claims_data(plan: Plan, claims: Iterable[Claim]) -> Data:
+    """Return who works on the tasks in progress, by number. `until` is the end of the lease."""
+    active = {task.number for task in plan.tasks if task.status is Status.IN_PROGRESS}
+    return {
+        str(claim.task): {
+            "agent": claim.agent,
+            "until": claim.until,
+            "before": claim.before.agent if claim.before else None,
+        }
+        for claim in claims
+        if claim.task in active
     }
 
 

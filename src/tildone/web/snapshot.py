@@ -18,7 +18,7 @@ from tildone.log.tree import labels
 from tildone.loop.decision import Patience
 from tildone.value import value
 from tildone.views.usage import usage_text
-from tildone.web.data import Data, history_data, plan_data
+from tildone.web.data import Data, claims_data, history_data, plan_data
 
 PAGE_EVENTS = 200
 MAX_TASKS_READ = 40_000
@@ -69,6 +69,8 @@ def session_data(store: Store, name: str, state: State, patience: Patience, cost
         "can_redo": bool(redo),
         "bounds": bounds_data(state, patience, cost, now),
         "used": _used(stats) if stats else {},
+        "told": {str(entry.task.number): entry.nudges for entry in stats.tasks if entry.nudges} if stats else {},
+        "claims": claims_data(state.plan, store.claims(name)),
         **_over_time(stats, state.plan, now),
     }
 

@@ -10,9 +10,10 @@ from playwright.sync_api import expect
 from tests.web.browser.plans import small_store
 from tests.web.browser.running import RunningBoard, Visitor
 from tildone.core.check import Check
-from tildone.core.ops import Numbered, Order, SetCheck
-from tildone.core.plan import Task
+from tildone.core.ops import Mark, Numbered, Order, SetCheck
+from tildone.core.plan import Status, Task
 from tildone.dialects.by_hand import BY_HAND
+from tildone.log.claims import Claimant
 from tildone.wiring import session_in, store_at
 
 pytestmark = pytest.mark.slow
@@ -86,6 +87,9 @@ def test_a_person_sets_a_check_which_has_to_pass(project: Project, opened: Visit
     opened.page.get_by_role("button", name="Output").click()
     expect(opened.page.locator("dialog pre")).to_have_text("what is wrong")
     opened.page.keyboard.press("Escape")
+    opened.task("first").get_by_role("button", name="What it printed").click()
+    expect(opened.page.locator("dialog pre")).to_have_text("what is wrong")
+    opened.page.keyboard.press("Escape")
     (project.folder / "ready").touch()
     opened.sign("first").focus()
     opened.page.keyboard.press("Space")
@@ -143,13 +147,103 @@ def test_a_proposed_check_is_shown_whole_and_approved_with_a_button(project: Pro
     assert project.runs == 1
 
 
-def test_a_task_says_after_which_it_comes(project: Project, opened: Visitor) -> None:
+def test_the_check_of_the_plan_is_set_run_and_removed(project: Project, opened: Visitor) -> None:
+    # It writes no file: that would make its own proof stale.
+    (project.folder / "plan.py").write_text(
+        "import os, sys\nprint('not all of it')\nsys.exit(not os.path.exists('ready'))"
+    )
+    section = opened.page.get_by_role("region", name="Check of the plan")
+    section.get_by_role("button", name="Set a check of the plan…").click()
+    opened.page.get_by_role("textbox", name="Command").fill(f"{sys.executable} plan.py")
+    opened.page.keyboard.press("Enter")
+    expect(section).to_contain_text("plan.py")
+
+    section.get_by_role("button", name="Verify the plan").click()
+    expect(section).to_contain_text("failed (exit 1)")
+    opened.page.get_by_role("button", name="Output").click()
+    expect(opened.page.locator("dialog pre")).to_have_text("not all of it")
+    opened.page.keyboard.press("Escape")
+    (project.folder / "ready").touch()
+    section.get_by_role("button", name="Verify the plan").focus()
+    opened.page.keyboard.press("Enter")
+    expect(section).to_contain_text("passed")
+
+    section.get_by_role("button", name="Change the check of the plan").click()
+    opened.page.get_by_role("textbox", name="Command").fill("")
+    opened.page.keyboard.press("Enter")
+    expect(section.get_by_role("button", name="Set a check of the plan…")).to_be_visible()
+    expect(section).not_to_contain_text("plan.py")
+
+
+def test_the_proposed_check_of_the_plan_is_approved(project: Project, opened: Visitor) -> None:
+    command = project.script("")
+    project.change(SetCheck(None, Check(command)))
+    section = opened.page.get_by_role("region", name="Check of the plan")
+    expect(section).to_contain_text("proposed")
+    section.get_by_role("button", name="Approve the check of the plan").click()
+    expect(opened.page.locator("dialog")).to_contain_text("when all tasks are done")
+    expect(opened.page.locator("dialog pre")).to_have_text(" ".join(command))
+    opened.page.get_by_role("button", name="Approve", exact=True).click()
+
+    expect(section).not_to_contain_text("proposed")
+    assert project.runs == 0
+
+
+def test_a_task_says_what_it_waits_for(project: Project, opened: Visitor) -> None:
     project.change(Order(Numbered((2,)), (1,)))
 
-    expect(opened.task("second")).to_contain_text("after 1")
-    opened.sign("first").focus()
+    expect(opened.page.locator("#t2")).to_contain_text("#2 second")
+    expect(opened.page.locator("#t2")).to_contain_text("waits for #1 first")
+    opened.page.locator("#t1 .signal").focus()
     opened.page.keyboard.press("Space")
-    expect(opened.task("second")).not_to_contain_text("after 1")
+    expect(opened.page.locator("#t2")).not_to_contain_text("waits for")
+
+
+def test_the_order_is_set_with_a_key_and_a_cycle_is_refused(project: Project, opened: Visitor) -> None:
+    opened.sign("second").focus()
+    opened.page.keyboard.press("o")
+    field = opened.page.get_by_role("textbox", name="Numbers of tasks")
+    expect(opened.page.locator("dialog .others")).to_have_text("#1 first")
+    field.fill("nine")
+    opened.page.keyboard.press("Enter")
+    expect(opened.page.locator("dialog").get_by_role("alert")).to_have_text("“nine” is no number of a task.")
+    field.fill("#1")
+    opened.page.keyboard.press("Enter")
+    expect(opened.page.locator("#t2")).to_contain_text("waits for #1 first")
+    assert project.tasks[1].after == (1,)
+
+    opened.page.locator("#t1 .signal").focus()
+    opened.page.keyboard.press("o")
+    field.fill("2")
+    opened.page.keyboard.press("Enter")
+    expect(opened.page.locator(".toast.bad")).to_contain_text("these tasks would wait for each other")
+    assert project.tasks[0].after == ()
+
+
+def test_the_files_are_set_in_the_menu(project: Project, opened: Visitor) -> None:
+    opened.task("first").hover()
+    opened.task("first").get_by_role("button", name="Change first").click()
+    opened.page.get_by_role("menuitem", name="Files…").click()
+    opened.page.get_by_role("textbox", name="Globs").fill('src/** "a b/*"')
+    opened.page.keyboard.press("Enter")
+
+    expect(opened.task("first")).to_contain_text("changes src/**, a b/*")
+    assert project.tasks[0].touches == ("src/**", "a b/*")
+    opened.sign("first").focus()
+    opened.page.keyboard.press("f")
+    expect(opened.page.get_by_role("textbox", name="Globs")).to_have_value('src/** "a b/*"')
+
+
+def test_a_task_says_which_agent_has_it(project: Project, opened: Visitor) -> None:
+    store = store_at(str(project.store))
+    store.claim(NAME, 1, Claimant(MARKUP), 600_000)
+    session_in(store, NAME, BY_HAND).change([Mark(Numbered((1,)), Status.IN_PROGRESS)])
+    expect(opened.task("first")).to_contain_text("held by <img src=x oner… for ")
+    store.lapse(NAME, MARKUP)
+    store.close()
+
+    expect(opened.task("first").locator(".note.warn")).to_contain_text("others can take it over", timeout=20_000)
+    assert opened.page.evaluate("window.ran") is None
 
 
 def test_a_done_task_whose_files_have_changed_says_stale_and_is_verified(project: Project, opened: Visitor) -> None:

@@ -1,4 +1,4 @@
-"""Checks of tasks: what is known about them on this machine, setting and approving them, running them again.
+"""Checks of tasks and of the plan: what is known about them here, setting and approving them, running them again.
 
 Approving a command means that it is run on the machine of the board. Only the person who started the board may do so:
 what others set is proposed.
@@ -7,49 +7,50 @@ what others set is proposed.
 from __future__ import annotations
 
 from tildone.core.check import Check, Result
-from tildone.core.plan import Task
 from tildone.errors import NotFound
+from tildone.overview.checks import owner
 from tildone.session import Session
 from tildone.views.proofs import check_text
 from tildone.web.api.visit import Visit
 from tildone.web.api.writing import session_of
-from tildone.web.data import Data, facts_data, plan_data, proof_data
+from tildone.web.data import Data, claims_data, facts_data, plan_data, proof_data
 from tildone.web.http.answers import ApiAnswer, Problem
 from tildone.wiring import agent_here
 
 
 def checks(visit: Visit) -> ApiAnswer:
-    """Return which proofs are stale, which checks wait for approval, and which are being run."""
+    """Return which proofs are stale, which checks wait for approval or are being run, and who works on which task."""
     board, name = visit.board, visit.board.row(visit.key).name
     state = board.state(name)
     facts = board.checks.facts(name, state.plan)
-    return ApiAnswer({"head": state.head, **facts_data(facts, may_approve=_may_approve(visit))})
+    claims = claims_data(state.plan, board.store.claims(name))
+    return ApiAnswer({"head": state.head, **facts_data(facts, may_approve=_may_approve(visit)), "claims": claims})
 
 
 def set_check(visit: Visit) -> ApiAnswer:
-    """Set the check of a task to a command line; an empty one removes it."""
-    session, task = _session_and_task(visit)
+    """Set a check to a command line; an empty one removes it."""
+    session, number = _session_and_number(visit)
     seen = visit.text("base", required=False)
-    was = task.check
+    was = owner(session.plan, number).check
     if seen != (check_text(was) if was else ""):
         raise _changed(session, was)
     outcome, approved = visit.board.checks.set_check(
-        session, task.number, visit.text("line"), was, approves=_may_approve(visit)
+        session, number, visit.text("line"), was, approves=_may_approve(visit)
     )
     event = session.last_state.head if outcome.changed else None
     return ApiAnswer(_plan(session) | {"event": event, "approved": approved})
 
 
 def approve(visit: Visit) -> ApiAnswer:
-    """Approve the check of a task: exactly the command that the person saw."""
+    """Approve a check: exactly the command that the person saw."""
     if not _may_approve(visit):
         raise Problem(
             403,
             "Only the person who started the board can approve a command on this machine.",
             "On that machine: tildone approve",
         )
-    session, task = _session_and_task(visit)
-    check = task.check
+    session, number = _session_and_number(visit)
+    check = owner(session.plan, number).check
     folder = visit.text("folder", required=False)
     if check is None or (list(check.command), check.folder) != (visit.body.get("command"), folder):
         raise _changed(session, check)
@@ -58,16 +59,16 @@ def approve(visit: Visit) -> ApiAnswer:
 
 
 def verify(visit: Visit) -> ApiAnswer:
-    """Run the check of a task again. The answer comes when it has ended."""
-    session, task = _session_and_task(visit)
+    """Run a check again. The answer comes when it has ended."""
+    session, number = _session_and_number(visit)
     running = visit.board.checks
-    if not running.begin(session.name, [task.number]):
+    if not running.begin(session.name, [number]):
         raise Problem(409, "Its check is running already.", "Wait for its result.")
     try:
-        _, proof = running.verify(session, task.number)
+        _, proof = running.verify(session, number)
     finally:
-        running.end(session.name, [task.number])
-    unproved = [] if proof.result is Result.PASSED else [proof_data(task.number, proof)]
+        running.end(session.name, [number])
+    unproved = [] if proof.result is Result.PASSED else [proof_data(number, proof)]
     return ApiAnswer(_plan(session) | {"unproved": unproved})
 
 
@@ -75,13 +76,14 @@ def _may_approve(visit: Visit) -> bool:
     return not visit.visitor.name and not agent_here(visit.board.settings)
 
 
-def _session_and_task(visit: Visit) -> tuple[Session, Task]:
+def _session_and_number(visit: Visit) -> tuple[Session, int]:
+    """Return the session, and the number of one of its tasks; PLAN stands for the plan itself."""
     number = visit.body.get("number")
     session = session_of(visit)
-    found = next((task for task in session.plan.tasks if task.number == number), None)
-    if found is None or isinstance(number, bool):
+    if not isinstance(number, int) or isinstance(number, bool):
         raise NotFound("there is no such task")
-    return session, found
+    owner(session.plan, number)
+    return session, number
 
 
 def _changed(session: Session, check: Check | None) -> Problem:

@@ -142,6 +142,7 @@ def archived(visit: Visit) -> ApiAnswer:
 
 
 def _tag(visit: Visit, row: SessionRow) -> str:
-    """Return the tag of all that an answer about a session shows: its head, and who is at work on it."""
-    shown = json_bytes([visit.board.row_data(row), [need.id for need in row.needs]])
+    """Return the tag of all that an answer about a session shows: its head, and who works on which task."""
+    claims = [(claim.task, claim.epoch, claim.until) for claim in visit.board.store.claims(row.name)]
+    shown = json_bytes([visit.board.row_data(row), [need.id for need in row.needs], claims])
     return f'"{row.head or "empty"}.{zlib.crc32(shown):08x}"'

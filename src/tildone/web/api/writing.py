@@ -6,7 +6,7 @@ from itertools import islice
 
 from tildone.core.ops import Write
 from tildone.core.plan import Plan
-from tildone.core.reduce import Outcome
+from tildone.core.reduce import Outcome, Step, reduce
 from tildone.errors import Refused, UnknownEvent, UnknownNeed
 from tildone.history.changes import changes
 from tildone.history.sentences import change_sentences
@@ -21,7 +21,7 @@ from tildone.web.api.visit import Visit
 from tildone.web.data import Data, plan_data
 from tildone.web.editing.applying import Applied, CheckRunning, Clashed, Faulty, apply_ops
 from tildone.web.editing.ops import BadOps
-from tildone.web.editing.reverting import plan_without
+from tildone.web.editing.reverting import attributes_before, plan_without
 from tildone.web.http.answers import ApiAnswer, Problem
 from tildone.wiring import agent_here
 
@@ -163,11 +163,13 @@ def _take_back(session: Session, before: Plan, event: Event) -> None:
     touched: list[str] = []
     after = event.fact.plan if isinstance(event.fact, PlanChanged) else before
 
-    def steps(plan: Plan) -> list[Write]:
+    def steps(plan: Plan) -> list[Step]:
         nonlocal touched
-        found = plan_without((before, after), plan)
-        touched = found if isinstance(found, list) else []
-        return [] if isinstance(found, list) else [Write(found.phases)]
+        attributes, touched = attributes_before((before, after), plan)
+        # A task is completed again only after its check is as it was.
+        found = plan_without((before, after), reduce(plan, attributes, session.dialect.rules).after)
+        touched = [*touched, *(found if isinstance(found, list) else [])]
+        return [] if touched or isinstance(found, list) else [*attributes, Write(found.phases)]
 
     outcome = session.change(steps, rules=replace(session.dialect.rules, atomic=True))
     if touched:

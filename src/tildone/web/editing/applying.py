@@ -19,7 +19,7 @@ from tildone.value import replace, value
 from tildone.views.faults import describe_fault
 from tildone.web.data import Data, proof_data
 from tildone.web.editing.ops import AppendTasks, BoardOp, InsertTasks, MarkTasks, parse_ops
-from tildone.web.editing.rebase import TEXT, Clash, Rebase
+from tildone.web.editing.rebase import FILES, ORDER, TEXT, Clash, Rebase
 
 MAX_EVENTS_SEARCHED = 500
 """How many of the newest events are searched for the one that somebody else changed a task with."""
@@ -173,4 +173,5 @@ def _part(plan: Plan, clash: Clash) -> object:
     task = next((task for task in plan.tasks if task.number == clash.number), None)
     if task is None:
         return None
-    return task.text if clash.field == TEXT else (task.status, task.notes)
+    parts: dict[str, object] = {TEXT: task.text, ORDER: task.after, FILES: task.touches}
+    return parts.get(clash.field, (task.status, task.notes))

@@ -73,7 +73,25 @@ class RemoveTasks:
     at: tuple[int, ...]
 
 
-BoardOp = MarkTasks | RewordTask | NoteOnTask | AppendTasks | InsertTasks | MoveTasks | RemoveTasks
+@value
+class OrderTask:
+    """Say after which tasks, by number, a task is worked on."""
+
+    at: int
+    after: tuple[int, ...]
+
+
+@value
+class TouchFiles:
+    """Say which files, as globs, a task will change."""
+
+    at: int
+    globs: tuple[str, ...]
+
+
+BoardOp = (
+    MarkTasks | RewordTask | NoteOnTask | AppendTasks | InsertTasks | MoveTasks | RemoveTasks | OrderTask | TouchFiles
+)
 
 
 def parse_ops(given: object, total: int) -> tuple[BoardOp, ...]:
@@ -135,6 +153,19 @@ class _Fields:
             raise self.bad("tasks has to be a list of tasks")
         return tuple(_Fields({"op": self.name, **each} if isinstance(each, dict) else each, 0).text() for each in tasks)
 
+    def numbers(self, name: str) -> tuple[int, ...]:
+        found = self._given.get(name)
+        numbers = found if isinstance(found, list) and len(found) <= MAX_POSITIONS else [None]
+        if any(not isinstance(each, int) or isinstance(each, bool) for each in numbers):
+            raise self.bad(f"{name} has to be a list of numbers of tasks")
+        return tuple(dict.fromkeys(numbers))
+
+    def globs(self) -> tuple[str, ...]:
+        found = self._given.get("globs")
+        if not isinstance(found, list) or len(found) > MAX_POSITIONS:
+            raise self.bad("globs has to be a list of globs")
+        return tuple(_Fields({"op": self.name, "text": each}, 0).text() for each in found)
+
     def status(self) -> Status:
         found = self._given.get("status")
         known = {status.value: status for status in Status}
@@ -171,5 +202,9 @@ def _parsed(fields: _Fields) -> BoardOp:
             return MoveTasks(fields.positions(), before, fields.optional("phase"))
         case "remove":
             return RemoveTasks(fields.positions())
+        case "order":
+            return OrderTask(fields.position(), fields.numbers("after"))
+        case "touch":
+            return TouchFiles(fields.position(), fields.globs())
         case _:
             raise fields.bad("there is no such op")

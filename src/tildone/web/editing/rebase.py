@@ -5,7 +5,7 @@ changed the plan. The tasks of both plans are matched, so that each op concerns 
 it is now. An op fits if nobody has changed what it changes:
 
 - a status, if it is the one that the person saw, or already the one that they want;
-- a text, likewise;
+- a text, an order and the files of a task, likewise;
 - a removal, if the task is as the person saw it, or gone already;
 - a note or a new task always fits;
 - a place never clashes: if the neighbour is gone, the task goes behind the one above, else to the end of its phase.
@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from typing import assert_never
 
-from tildone.core.ops import Append, Mark, Move, Note, Numbered, Remove, Rename
+from tildone.core.ops import Append, Mark, Move, Note, Numbered, Order, Remove, Rename, Touch
 from tildone.core.plan import Plan, Task
 from tildone.core.reduce import Step
 from tildone.history.matching import match_plans, task_at, task_locations
@@ -30,11 +30,14 @@ from tildone.web.editing.ops import (
     MarkTasks,
     MoveTasks,
     NoteOnTask,
+    OrderTask,
     RemoveTasks,
     RewordTask,
+    TouchFiles,
 )
 
 TEXT, STATUS, TASK = "text", "status", "task"
+ORDER, FILES = "order", "files"
 REMOVED = "removed"
 
 
@@ -90,6 +93,10 @@ class Rebase:
                 return self._move(op)
             case RemoveTasks(positions):
                 return [step for at in positions for step in self._remove(at)]
+            case OrderTask(at, after):
+                return self._order(at, after)
+            case TouchFiles(at, globs):
+                return self._touch(at, globs)
             case _:
                 assert_never(op)
 
@@ -117,6 +124,20 @@ class Rebase:
             self._clash(at, field, seen.text if field == TEXT else seen.status.value, REMOVED)
             return []
         return [Remove(Numbered((now.number,)))]
+
+    def _order(self, at: int, after: tuple[int, ...]) -> list[Step]:
+        seen, now, _ = self._tasks[at]
+        if now is None or now.after not in (seen.after, after):
+            self._clash(at, ORDER, _numbers(seen.after), _numbers(after))
+            return []
+        return [Order(Numbered((now.number,)), after)]
+
+    def _touch(self, at: int, globs: tuple[str, ...]) -> list[Step]:
+        seen, now, _ = self._tasks[at]
+        if now is None or now.touches not in (seen.touches, globs):
+            self._clash(at, FILES, ", ".join(seen.touches), ", ".join(globs))
+            return []
+        return [Touch(Numbered((now.number,)), globs)]
 
     def _move(self, op: MoveTasks) -> list[Step]:
         numbers = tuple(task.number for at in op.at if (task := self._present(at, "moved", TASK)))
@@ -169,8 +190,19 @@ class Rebase:
 
     def _clash(self, at: int, field: str, base: str, yours: str) -> None:
         seen, now, place = self._tasks[at]
-        theirs = REMOVED if now is None else now.text if field == TEXT else now.status.value
+        theirs = REMOVED if now is None else _shown(now, field)
         self.clashes.append(Clash(at, place, seen.number, field, base, theirs, yours))
+
+
+def _shown(task: Task, field: str) -> str:
+    """Return the part of a task that a clash is about, as a text."""
+    if field == ORDER:
+        return _numbers(task.after)
+    return task.text if field == TEXT else ", ".join(task.touches) if field == FILES else task.status.value
+
+
+def _numbers(numbers: tuple[int, ...]) -> str:
+    return ", ".join(f"#{number}" for number in numbers)
 
 
 def _found(plan: Plan, location: tuple[int, int] | None) -> Task | None:

@@ -7,6 +7,8 @@ with it.
 
 from __future__ import annotations
 
+from tildone.core.check import Check
+from tildone.core.ops import Numbered, Order, SetCheck, Touch
 from tildone.core.plan import Phase, Plan, Task
 from tildone.history.matching import PlanMatch, match_plans, task_at, task_locations
 from tildone.value import replace
@@ -39,6 +41,33 @@ def plan_without(change: tuple[Plan, Plan], now: Plan) -> Plan | list[str]:
         for i, phase in enumerate(now.phases)
     ]
     return _with_removed(made, replace(now, phases=tuple(phases)))
+
+
+def attributes_before(change: tuple[Plan, Plan], now: Plan) -> tuple[list[SetCheck | Order | Touch], list[str]]:
+    """Return the steps that take back what a change did to checks, order and files.
+
+    The second value are the texts of the tasks whose checks, order or files were changed again since.
+    """
+    before, after = change
+    earlier, today = ({task.number: task for task in plan.tasks} for plan in (before, now))
+    steps: list[SetCheck | Order | Touch] = []
+    touched: list[str] = []
+    if before.check != after.check:
+        steps.append(SetCheck(None, before.check))
+        touched += ["the check of the plan"] if now.check != after.check else []
+    for task in after.tasks:
+        was, current, target = earlier.get(task.number), today.get(task.number), Numbered((task.number,))
+        if was is None or _attributes(was) == _attributes(task):
+            continue
+        if current is None or _attributes(current) != _attributes(task):
+            touched.append((current or task).text)
+            continue
+        steps += [SetCheck(target, was.check), Order(target, was.after), Touch(target, was.touches)]
+    return steps, touched
+
+
+def _attributes(task: Task) -> tuple[Check | None, tuple[int, ...], tuple[str, ...]]:
+    return task.check, task.after, task.touches
 
 
 def _same(one: Task, other: Task) -> bool:

@@ -1,4 +1,4 @@
-// Checks of tasks: the line below a task, and setting, approving and running them.
+// Checks of tasks and of the plan, whose number is 0: how they are shown, and setting, approving and running them.
 import { el, brief, harmless } from "./el.js";
 import { read, write } from "./api.js";
 import { dialog, actions, button } from "./dialog.js";
@@ -19,12 +19,40 @@ export function checkOf(number, { check, status }, facts, waits) {
   return { state: check.state, words: check.words };
 }
 
-// What is below the text of a task: what it waits for, and its check with its state.
+const soft = (label, act, props) => button(label, act, { class: "btn soft small", ...props });
+
+// What is below the text of a task about its check.
 export function checkLines(view, task, row, found, { off, part }) {
-  const order = task.waits?.length ? el("p", { class: "note" }, `after ${task.waits.join(", ")}`) : null;
-  if (!found || task.status === "abandoned") return [order];
-  const act = !off && found.approve ? ["approve", "Approve…", () => view.act.approve(row.task)] : !off && found.state === "stale" ? ["verify", "Verify", () => view.act.verify(row.task)] : null;
-  return [order, checkLine(task.check, found, act && part(act[0], el("button", { type: "button", class: "btn soft small", on: { click: act[2] } }, act[1])))];
+  if (!found || task.status === "abandoned") return [];
+  const printed = printedBy(view, task, found);
+  const act = !off && found.approve ? ["approve", "Approve…", () => view.act.approve(row.task)] : !off && found.state === "stale" ? ["verify", "Verify", () => view.act.verify(row.task)] : printed && ["printed", "What it printed", printed];
+  return [checkLine(task.check, found, act && part(act[0], soft(act[1], act[2])))];
+}
+
+// Shows what a check that did not pass has printed, if it was run from this page; undefined if it was not.
+function printedBy(view, task, found) {
+  const kept = ["failed", "inconclusive"].includes(found.state) && view.model.outputs?.get(task.number);
+  return kept ? () => showOutput(`Check of “${short(task.text)}”`, kept) : undefined;
+}
+
+// The check of the plan itself, below all tasks; without one, a button that sets it.
+export function planCheck(view) {
+  const { check, checks, pending, past } = view.model;
+  if (past) return null;
+  const plan = { number: 0, text: "the plan", check };
+  const found = checkOf(0, { check }, checks, pending?.get(0));
+  const off = view.readonly;
+  if (!found && off) return null;
+  const set = !off && soft(found ? "Change…" : "Set a check of the plan…", () => view.act.check(plan), found ? { "aria-label": "Change the check of the plan" } : {});
+  const more = found && !off && found.state !== "checking" && (found.approve ? soft("Approve…", () => view.act.approve(plan), { "aria-label": "Approve the check of the plan" }) : soft("Verify", () => view.act.verify(plan), { "aria-label": "Verify the plan" }));
+  const printed = found && printedBy(view, plan, found);
+  return el("section", { class: "plan-check", "aria-label": "Check of the plan" }, found && el("p", { class: "dim" }, "The plan is done only if this passes:"), found && checkLine(check, found), el("div", { class: "row" }, more, printed && soft("What it printed", printed), set));
+}
+
+// The button of the check of the plan with these words, or else the first one, so that the focus stays where it was.
+export function buttonOf(list, words) {
+  const all = [...list.querySelectorAll(".plan-check button")];
+  return all.find((each) => each.textContent === words) || all[0];
 }
 
 export const checkLine = (check, found, more) =>
@@ -38,7 +66,9 @@ const showOutput = (title, { reason, output }) =>
   ], { kind: "wide" });
 
 // Tells about a check that did not pass; its output is shown on demand, so that no dialog takes what is being typed.
-export function tellUnproved(task, [first]) {
+export function tellUnproved(outputs, task, unproved) {
+  const [first] = unproved;
+  for (const each of unproved) if (each.output) outputs.set(each.number, each);
   const more = first.output ? { action: "Output", act: () => showOutput(`Check of “${short(task.text)}”`, first) } : {};
   toast(`Not done: ${first.reason}`, { bad: true, ...more });
 }
@@ -47,7 +77,7 @@ export function tellUnproved(task, [first]) {
 const agreed = (task) =>
   dialog("Let this command be run as a check?", (close) => [
     el("div", { class: "dialog-body" }, el("pre", { class: "long", dir: "ltr", tabindex: 0, "aria-label": "The command" }, el("bdi", {}, harmless(task.check.line, { lines: true }))),
-      el("p", { class: "dim" }, "It runs on the machine of this board", task.check.folder && [", in ", brief(task.check.folder, 200)], `, whenever “${short(task.text)}” is marked as done.`)),
+      el("p", { class: "dim" }, "It runs on the machine of this board", task.check.folder && [", in ", brief(task.check.folder, 200)], task.number ? `, whenever “${short(task.text)}” is marked as done.` : ", when all tasks are done.")),
     actions(button("Cancel", () => close(null), { class: "btn plain", autofocus: true }), button("Approve", () => close(true), { class: "btn main" })),
   ], { kind: "wide" });
 
@@ -60,13 +90,13 @@ const askLine = (task) =>
       close({ line: field.value.trim() });
     });
     return [
-      el("div", { class: "dialog-body" }, el("p", { class: "dim" }, short(task.text)), el("p", {}, "A command that succeeds if the task is done. No shell interprets it. Without a command, there is no check."), field),
+      el("div", { class: "dialog-body" }, el("p", { class: "dim" }, short(task.text)), el("p", {}, task.number ? "A command that succeeds if the task is done." : "A command that succeeds if the plan is done: it is run when all tasks are.", " No shell interprets it. Without a command, there is no check."), field),
       actions(button("Cancel", () => close(null), { class: "btn plain" }), button("Set", () => close({ line: field.value.trim() }), { class: "btn main" })),
     ];
   });
 
 // `send` sends ops, `taken` accepts an answer, `facts` returns what is known about the checks.
-export function checkActs({ key, pending, redraw, taken, fault, send, facts, look, undo }) {
+export function checkActs({ key, outputs, pending, redraw, taken, fault, send, facts, look, undo }) {
   const proposed = (task) => (facts()?.proposed || []).includes(task.number);
   const running = (task) => pending.get(task.number)?.checking || (facts()?.checking || []).includes(task.number);
 
@@ -114,12 +144,14 @@ export function checkActs({ key, pending, redraw, taken, fault, send, facts, loo
       return true;
     },
     async verify(task) {
-      if (!task.check) return fault("This task has no check.");
+      if (!task.check) return fault(task.number ? "This task has no check." : "The plan has no check.");
       if (running(task)) return fault("Its check is running already.");
       if (proposed(task) && !(await self.approve(task))) return undefined;
       const answer = await post("verify", task, {}, { checking: true });
       if (!answer) return undefined;
-      return answer.unproved.length ? tellUnproved(task, answer.unproved) : toast(`Passed: ${short(task.check.line)}`);
+      if (!answer.unproved.length) return toast(`Passed: ${short(task.check.line)}`);
+      tellUnproved(outputs, task, answer.unproved);
+      return redraw(true);
     },
   };
   return self;
@@ -127,7 +159,7 @@ export function checkActs({ key, pending, redraw, taken, fault, send, facts, loo
 
 // What only the machine of the board knows is not in the store, so nothing tells about it: a visible page asks.
 export function followChecks({ key, model, changed }) {
-  const has = () => model.session && (model.session.plan.check || model.session.plan.phases.some((phase) => phase.tasks.some((task) => task.check)));
+  const has = () => model.session && (Object.keys(model.session.claims || {}).length || model.session.plan.check || model.session.plan.phases.some((phase) => phase.tasks.some((task) => task.check)));
   let asking = false;
   let again = false;
   async function look() {

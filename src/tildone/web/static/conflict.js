@@ -27,7 +27,7 @@ export function changed(base, text) {
 const marked = (base, text) => el("bdi", {}, changed(base, text).map(({ same, text: words }) => (same ? words : el("ins", {}, words))));
 
 const NAMES = { pending: "open", in_progress: "in progress", completed: "done", abandoned: "dropped", blocked: "blocked", removed: "removed" };
-const word = (value) => NAMES[value] || value;
+const word = (value) => NAMES[value] || harmless(value) || "none";
 
 // Resolves with {keep: "mine" | "theirs" | "both", text} or null (the draft stays).
 export function resolve(clash) {

@@ -7,6 +7,7 @@ import { toast } from "./toast.js";
 import { differences } from "./past.js";
 import { STATUS } from "./task.js";
 import { checkActs, tellUnproved } from "./checks.js";
+import { askAfter, askTouches } from "./order.js";
 
 const DONE = { completed: "Done", in_progress: "Started", pending: "Reopened", abandoned: "Dropped", blocked: "Blocked" };
 
@@ -25,7 +26,7 @@ export function edits({ key, model, redraw, letters, accept, look }) {
       const answer = await write(`/api/s/${key}/ops`, { ops }, { head: seen });
       if (task) pending.delete(task.number);
       await taken(answer);
-      if (answer.unproved?.length) { tellUnproved(task || { text: "the plan" }, answer.unproved); return false; }
+      if (answer.unproved?.length) { tellUnproved(model.outputs, task || { text: "the plan" }, answer.unproved); redraw(true); return false; }
       const moved = answer.rebased ? " The plan had moved on; your change still fitted." : "";
       if (said) toast(`${said}${moved}`, { action: "Undo", act: () => self.undo(answer.event) });
       return true;
@@ -64,7 +65,7 @@ export function edits({ key, model, redraw, letters, accept, look }) {
   const at = (task) => [position(task)];
   const position = (task) => model.session.plan.phases.flatMap((phase) => phase.tasks).findIndex((each) => each.number === task.number);
 
-  const checks = checkActs({ key, pending, redraw, taken, fault, send, look, facts: () => model.checks, undo: (event) => self.undo(event) });
+  const checks = checkActs({ key, outputs: model.outputs, pending, redraw, taken, fault, send, look, facts: () => model.checks, undo: (event) => self.undo(event) });
 
   self.act = {
     head,
@@ -74,6 +75,14 @@ export function edits({ key, model, redraw, letters, accept, look }) {
     check: (task) => checks.check(task),
     approve: (task) => checks.approve(task),
     verify: (task) => checks.verify(task),
+    async after(task) {
+      const after = await askAfter(task, model.session.plan.phases.flatMap((phase) => phase.tasks));
+      if (after && after.join() !== task.after.join()) send([{ op: "order", at: at(task), after }], { said: after.length ? `Comes after ${after.map((each) => `#${each}`).join(", ")}: ${short(task.text)}` : `Waits for no other task: ${short(task.text)}` });
+    },
+    async touches(task) {
+      const globs = await askTouches(task);
+      if (globs && globs.join("\n") !== task.touches.join("\n")) send([{ op: "touch", at: at(task), globs }], { said: globs.length ? `Changes ${short(globs.join(", "))}: ${short(task.text)}` : `Names no files: ${short(task.text)}` });
+    },
     async reword(task, draft) {
       const drop = () => self.drafts.drop(task.number);
       // The draft says what the person saw, which may be older than what is here.

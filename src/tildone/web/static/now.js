@@ -3,19 +3,20 @@ import { el, fill, brief } from "./el.js";
 import { agentName, hostName, reason } from "./card.js";
 import { clock, money, since, tokens } from "./time.js";
 
-export function drawNow(now, session) {
+export function drawNow(now, session, checks) {
   const agent = (session.agents || [])[0];
   const fact = (label, value) => value && el("div", {}, el("dt", {}, label), el("dd", {}, value));
   // The others say something only when they are being used up.
   const bounds = (session.bounds || []).filter((bound) => bound.main || bound.used * 2 >= bound.limit);
   const bounded = bounds.some((bound) => bound.name === "Cost");
   const spent = [session.tokens && tokens(session.tokens), session.cost && !bounded && money(session.cost)].filter(Boolean).join(" · ");
+  const proposed = [...(checks?.proposed || [])].sort((one, other) => (one || Infinity) - (other || Infinity)).map((number) => (number ? `#${number}` : "the plan")).join(", ");
   fill(now, el("h2", {}, "Now"),
     el("p", { class: "doing" }, doing(session)),
     agent && agent.doing && el("p", { class: "two" }, "running", el("code", {}, brief(agent.doing, 160)), agent.since ? ["·", since(el("time"), agent.since, (at) => elapsed(Date.now() - at))] : ""),
     el("dl", {}, fact("Agent", agent ? brief(agentName(agent, " · ")) : "nobody at work"), fact("Model", agent && agent.model && brief(agent.model)),
       session.agents && session.agents.length > 1 && fact("Also", brief(session.agents.slice(1).map((each) => hostName(each.host)).join(", "))),
-      bounds.map((bound) => fact(bound.name, brief(bound.text))), fact(bounded ? "Tokens" : "Tokens, cost", spent)));
+      fact("To approve", proposed && brief(proposed)), bounds.map((bound) => fact(bound.name, brief(bound.text))), fact(bounded ? "Tokens" : "Tokens, cost", spent)));
 }
 
 // The task in progress, or else why there is none. What an agent asks is told in its own letters: it may be a command.

@@ -6,13 +6,14 @@ import { el, fill, brief, icon, harmless } from "./el.js";
 import { lane } from "./lanes.js";
 import { tell } from "./toast.js";
 import { cells } from "./task.js";
-import { checkOf, checkLine } from "./checks.js";
+import { checkOf, planCheck, buttonOf } from "./checks.js";
+import { claimText } from "./order.js";
 
 const RESTING_MS = 1500;
 const MOST_ROWS = 150;
 
 export class PlanView {
-  // act: {mark, reword, note, block, remove, move, add, check, approve, verify}; drafts: {get, put, drop} by task number.
+  // act: {mark, reword, note, block, remove, move, add, check, approve, verify, after, touches}; drafts: {get, put, drop} by task number.
   constructor({ act, drafts, readonly }) {
     Object.assign(this, { act, drafts, readonly, rows: new Map(), folded: new Set(), model: null, editing: null, dragging: null, moved: 0, current: 0, shown: new Map() });
     this.list = el("div", { class: "phases" });
@@ -20,9 +21,12 @@ export class PlanView {
     this.adding = this.addForm();
   }
 
-  // model: {phases: [{name, tasks}], lanes, used, scale, past, pending, until, check, checks}; own: the person's own change, drawn at once.
+  // model: {phases: [{name, tasks}], lanes, used, told, claims, scale, past, pending, until, check, checks, outputs}; own: the person's own change, drawn at once.
   set(model, own = false) {
     this.model = model;
+    const tasks = model.phases.flatMap((phase) => phase.tasks);
+    this.texts = new Map(tasks.map((task) => [task.number, task.text]));
+    this.numbered = tasks.some((task) => task.after?.length);
     const held = this.editing !== null || this.dragging || (!own && Date.now() - this.moved < RESTING_MS);
     if (held && this.list.childElementCount) {
       for (const { task, phase } of this.tasks()) if (this.rows.has(task.number)) this.draw(task, phase);
@@ -44,18 +48,17 @@ export class PlanView {
     this.stale = false;
     const focus = document.activeElement && this.list.contains(document.activeElement) ? document.activeElement : null;
     const [row, part] = focus?.dataset.part ? [focus.closest("li.task"), focus.dataset.part] : [];
+    const own = focus?.closest(".plan-check") && focus.textContent;
     const sections = this.model.phases.map((phase, index) => this.section(phase, index));
     const gone = new Set(this.rows.keys());
     for (const { task } of this.tasks()) gone.delete(task.number);
     for (const number of gone) this.rows.delete(number);
     const last = sections[this.addTo ?? sections.length - 1] || sections[sections.length - 1];
     if (last && this.canAdd() && this.tasks().length) last.append(this.adding);
-    same(this.list, this.tasks().length ? sections : [el("section", { class: "phase" }, el("p", { class: "none dim" }, "No tasks yet. Add one, or wait for the agent to."), this.canAdd() && this.adding)]);
-    const own = checkOf(0, this.model, this.model.checks);
-    if (own) this.list.append(el("section", { class: "plan-check", "aria-label": "Check of the plan" }, checkLine(this.model.check, own)));
+    same(this.list, this.tasks().length ? [...sections, planCheck(this)].filter(Boolean) : [el("section", { class: "phase" }, el("p", { class: "none dim" }, "No tasks yet. Add one, or wait for the agent to."), this.canAdd() && this.adding)]);
     this.tabStop();
     // A row that was moved in the document has lost the focus.
-    const again = row?.isConnected ? row.querySelector(`[data-part="${part}"]`) : focus;
+    const again = row?.isConnected ? row.querySelector(`[data-part="${part}"]`) : own ? buttonOf(this.list, own) : focus;
     if (again?.isConnected && document.activeElement !== again) again.focus({ preventScroll: true });
   }
 
@@ -91,7 +94,7 @@ export class PlanView {
     }
     row.task = task;
     row.phase = phase;
-    const { scale, lanes, used, until, past, pending } = this.model;
+    const { scale, lanes, used, claims, until, past, pending } = this.model;
     const waits = pending && pending.get(task.number);
     const stretches = lanes && lanes[task.number];
     const draft = this.drafts.get(task.number);
@@ -104,7 +107,7 @@ export class PlanView {
     }
     // What a person has selected in a row stays, unless the row itself changes.
     const check = checkOf(task.number, task, past ? null : this.model.checks, waits);
-    const print = JSON.stringify([task, check, used && used[task.number], waits, past && past.get(task.number), Boolean(past), draft && draft.text]);
+    const print = JSON.stringify([task, check, this.model.outputs?.get(task.number), used && used[task.number], this.model.told?.[task.number], claims?.[task.number] && claimText(claims[task.number]), this.numbered, task.waits?.map((number) => this.texts.get(number)), waits, past && past.get(task.number), Boolean(past), draft && draft.text]);
     if (row.print === print) return row;
     row.print = print;
     const shown = { ...task, ...waits };
@@ -216,6 +219,8 @@ export class PlanView {
     else if (event.key === "m") this.act.note(row.task);
     else if (event.key === "c") this.act.check(row.task);
     else if (event.key === "v") this.act.verify(row.task);
+    else if (event.key === "o") this.act.after(row.task);
+    else if (event.key === "f") this.act.touches(row.task);
     else return;
     event.preventDefault();
     event.stopPropagation();

@@ -30,7 +30,7 @@ export function sessionPage({ main, key, query, go, watch, readonly, letters }) 
   const eventCount = el("span", { class: "dim" });
   const bodyBox = node("div", "s-body");
   const title = el("h1", { tabindex: -1 });
-  const model = { session: null, known: new Map(), rows: [], points: [], scale: null, view: [0, 1], index: null, past: null, frozen: null };
+  const model = { session: null, known: new Map(), rows: [], points: [], scale: null, view: [0, 1], index: null, past: null, frozen: null, outputs: new Map() };
   let failed = false;
 
   const checks = followChecks({ key, model, changed: () => draw() });
@@ -102,7 +102,7 @@ export function sessionPage({ main, key, query, go, watch, readonly, letters }) 
     if (!model.session || failed) return;
     drawHead();
     layout(own);
-    drawNow(now, model.session);
+    drawNow(now, model.session, model.checks);
     drawEvents();
     drawNeeds();
   }
@@ -122,7 +122,7 @@ export function sessionPage({ main, key, query, go, watch, readonly, letters }) 
     head_line.hidden = model.points.length < 1;
     body.classList.toggle("past", Boolean(past));
     const shown = past ? past.phases : session.plan.phases;
-    plan.set({ phases: shown, lanes: session.lanes, used: session.used, scale, past: past && past.words, until: past ? x : null, pending: past ? null : work.pending, check: past ? null : session.plan.check, checks: past ? null : model.checks }, own);
+    plan.set({ phases: shown, lanes: session.lanes, used: session.used, told: session.told, claims: past ? null : model.checks?.claims || session.claims, scale, past: past && past.words, until: past ? x : null, pending: past ? null : work.pending, check: past ? null : session.plan.check, checks: past ? null : model.checks, outputs: past ? null : model.outputs }, own);
     scrub.set({ points: model.points, steps: session.open || [], scale, index, estimate: session.estimate && session.estimate.at, live: working() });
     const point = index === null ? null : model.points[index];
     const all = session.plan.phases.flatMap((phase) => phase.tasks);
@@ -272,6 +272,7 @@ export function sessionPage({ main, key, query, go, watch, readonly, letters }) 
       { label: "Redo", hint: "shift+z", act: () => work.redo() },
       { label: "Add a task", hint: "a", act: () => plan.field.focus() },
       { label: "Pause or resume", hint: "p", act: () => work.steer(["paused", "stopped"].includes(model.session.state) ? "go" : "pause") },
+      { label: "Check of the plan…", act: () => work.act.check({ number: 0, text: "the plan", check: model.session.plan.check }) },
       { label: "Markdown", act: () => work.download() },
       { label: "History", act: () => go(`${BASE}/s/${key}/log`) },
       { label: "Statistics of this session", act: () => go(`${BASE}/s/${key}/stats`) },

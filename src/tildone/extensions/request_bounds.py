@@ -2,9 +2,9 @@
 
 The requests of subagents count, too, except in the bound on requests without progress: their work is not in the plan.
 Requests are counted since a person last spoke, and since the last progress of the plan (`loop.progress`). The time
-since a person last spoke is bounded as well, and so is what the plan and the task in progress use, if there is a budget.
-At a bound the turn is aborted before the next request, the session records which one it was, and the person is told how
-to go on.
+since a person last spoke is bounded as well, and so is what the plan and the task in progress use, as far as there
+are budgets. At a bound the turn is aborted before the next request, the session records which one it was, and the
+person is told how to go on.
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ from tildone.cli.plan.check_states import check_states
 from tildone.cli.plan.hints import no_tasks
 from tildone.core.guard import is_unproved
 from tildone.core.order import waiting_tasks
-from tildone.core.plan import Plan
+from tildone.core.plan import Plan, Status
 from tildone.core.query import next_task, open_tasks
 from tildone.typing import TYPE_CHECKING
 from tildone.views.plan_lines import task_lines
@@ -47,8 +47,8 @@ def run(args: ParsedArgs) -> int:
 
 
 def put_waiting(plan: Plan) -> None:
-    """Print which tasks wait for which others, a line each."""
-    waiting = waiting_tasks(plan)
+    """Print which tasks wait for which others, a line each. One that is in progress does not wait."""
+    waiting = [each for each in waiting_tasks(plan) if each[0].status is not Status.IN_PROGRESS]
     for task, others in waiting[:MAX_WAITING]:
         put(f"Waiting: #{task.number} {printable(task.text)} (after {', '.join(map(str, others))})")
     if len(waiting) > MAX_WAITING:

@@ -10,6 +10,7 @@ from time import sleep
 import pytest
 
 from tests.checks.repositories import PASSES, Runner, make_repository, python
+from tildone.checks.approvals import Consent
 from tildone.checks.running import Interrupted
 from tildone.core.check import Check, Proof, Result
 from tildone.value import replace
@@ -165,20 +166,22 @@ def test_another_thread_can_interrupt_a_check_and_nothing_runs_on(project: Path,
     assert runner.prove(PASSES).result is Result.PASSED
 
 
-@pytest.mark.parametrize("answer", [True, False])
-def test_a_person_may_be_asked_for_a_check_that_is_only_proposed(runner: Runner, *, answer: bool) -> None:
+@pytest.mark.parametrize("consent", Consent)
+def test_a_person_may_be_asked_for_a_check_that_is_only_proposed(runner: Runner, consent: Consent) -> None:
     made = runner.runner
     asked: list[int] = []
 
-    def ask(number: int, _check: Check) -> bool:
+    def ask(number: int, _check: Check) -> Consent:
         asked.append(number)
-        return answer
+        return consent
 
     made.ask = ask
 
     proof = made.prove({4: PASSES})[4]
 
-    assert (proof.result is Result.PASSED, runner.approvals.is_allowed(PASSES), asked) == (answer, answer, [4])
+    assert (proof.result is Result.PASSED) == (consent is not Consent.NO)
+    assert runner.approvals.is_allowed(PASSES) == (consent is Consent.ALWAYS)
+    assert asked == [4]
 
 
 def test_after_a_check_the_files_are_looked_at_again(project: Path, runner: Runner) -> None:

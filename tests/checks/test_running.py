@@ -101,7 +101,9 @@ def test_only_the_end_of_a_long_output_is_kept(tmp_path: Path) -> None:
 
     output = run(script, tmp_path).output
 
-    assert len(output) == MAX_OUTPUT_BYTES
+    notice, _, kept = output.partition("\n")
+    assert notice == f"[the first {2 * MAX_OUTPUT_BYTES + len('the end'):,} bytes are left out]"
+    assert len(kept) == MAX_OUTPUT_BYTES
     assert output.endswith("athe end")
 
 

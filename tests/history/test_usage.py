@@ -1,5 +1,6 @@
 """What each task took, derived from events."""
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -7,8 +8,24 @@ from tests.history.test_stats import histories
 from tests.plans import COMPLETED, IN_PROGRESS, PENDING
 from tildone.core.numbers import numbered
 from tildone.core.plan import Plan, Status, Task, flat
+from tildone.history.stats import session_stats
+from tildone.history.stats_data import stats_data
+from tildone.history.stats_lines import stats_lines
 from tildone.history.usage import TaskUsage, plan_usage, spent_on
-from tildone.log.events import Actor, Author, Directive, DirectiveSet, Event, Fact, Ledger, Nudged, PlanChanged
+from tildone.kit.text import display_width
+from tildone.kit.theme import plain
+from tildone.log.events import (
+    Actor,
+    Author,
+    Directive,
+    DirectiveSet,
+    Event,
+    Fact,
+    Ledger,
+    Nudged,
+    PlanChanged,
+    StopFingerprint,
+)
 from tildone.log.usage import UNKNOWN, AgentUsage
 
 MINUTE = 60_000
@@ -44,6 +61,22 @@ class Branch:
         used = None if cost is None else AgentUsage(cost=cost)
         ms, usage = spent_on(number, reversed(self.events), agent, used, len(self.events) * MINUTE)
         return ms // MINUTE, usage.cost
+
+
+@pytest.mark.parametrize("columns", [40, 80])
+def test_statistics_show_time_cost_tokens_and_nudges_of_a_task_however_narrow(columns: int) -> None:
+    branch = Branch()
+    branch.mark(IN_PROGRESS, PENDING, cost=0.1)
+    branch.add(Nudged(1, 1, StopFingerprint()), "claude:1", 1.3, Actor.TIMER)
+    branch.mark(COMPLETED, PENDING, cost=1.5)
+    found = session_stats(branch.events, branch.events[-1].at, {})
+    assert found is not None
+
+    text = "\n".join(plain(line) for line in stats_lines("demo", found, str, columns))
+
+    assert all(words in text.partition("Time in progress")[2] for words in ("  2m  ", "$1.40", "1k tok", "◆1"))
+    assert max(display_width(line) for line in text.splitlines()) <= columns
+    assert stats_data(found, str)["tasks"][0]["cost"] == 1.4
 
 
 def test_a_task_took_what_was_used_while_it_was_in_progress() -> None:

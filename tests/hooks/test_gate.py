@@ -338,7 +338,7 @@ def test_the_cost_can_be_configured(workspace: Workspace) -> None:
     after = agent.report(HookPoint.STOP, last_assistant_message="I stop.")
 
     assert before
-    assert "the session has cost $2" in after.out
+    assert "the agents of this plan have cost $2" in after.out
 
 
 @pytest.mark.parametrize("cost", [None, "much", {"total_cost_usd": True}, {"total_cost_usd": "2"}, {}])

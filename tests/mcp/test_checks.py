@@ -120,6 +120,27 @@ async def test_a_call_that_is_cancelled_and_a_server_that_ends_end_the_check(pro
     assert (task.status.is_open, task.proof) == (True, None)
 
 
+async def test_progress_names_the_check_that_runs(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The command is shortened, and nothing in it hides or ends the sentence."""
+    monkeypatch.setattr("tildone.mcp.progress.INTERVAL_SECONDS", 0.05)
+    prepare(project, replace(WAITS, command=(*WAITS.command, "\u202e\n" + "x" * 100)))
+    async with wired(project) as wire:
+        wire.send(request(1, "tools/call", name="todo", arguments={"done": 1}, _meta={"progressToken": "t"}))
+        await until(project.folder / "up")
+        # The first may have been on its way before the check began.
+        notices = [await wire.answer() for _ in range(3)][1:]
+        (project.folder / "go").touch()
+        wire.close_input()
+        rest = await wire.rest()
+
+    [message] = {notice["params"]["message"] for notice in notices}
+    assert message.startswith(f"running the check of task 1: `{WAITS.command[0]}")
+    assert message.endswith("…`")
+    assert (message.isprintable(), len(message) < 120) == (True, True)
+    assert any(answer.get("id") == 1 for answer in rest)
+    assert first(project).status is Status.COMPLETED
+
+
 class Person:
     """A person at a client: answers forms, and remembers them."""
 

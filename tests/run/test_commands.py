@@ -71,6 +71,17 @@ def test_the_plan_can_be_changed_and_changed_back(person: Person) -> None:
     assert "\x1b[2J" not in answer.out
 
 
+def test_an_editor_that_cannot_be_run_ends_nothing(person: Person) -> None:
+    with ModelServer({"text": "Seen."}) as server:
+        terminal = conversation(person, server, EDITOR='vi "')
+        say(terminal, "/todo add Buy milk", "0/1")
+        say(terminal, "/todo edit", "Nothing was edited")
+        say(terminal, "Go", "Seen.")
+        terminal.type(b"/quit\r")
+
+        assert terminal.end().code == 0
+
+
 def test_a_plan_that_is_not_stored_is_not_changed_from_here(person: Person) -> None:
     with ModelServer() as server:
         terminal = conversation(person, server, "--no-session")

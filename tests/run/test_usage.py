@@ -70,12 +70,12 @@ def test_a_model_that_spends_too_much_on_a_task_is_ended(person: Person) -> None
 
 
 @pytest.mark.slow
-def test_a_conversation_has_a_budget_of_tokens(person: Person) -> None:
+def test_a_plan_has_a_budget_of_tokens(person: Person) -> None:
     configure(person, "max_tokens = 60")
     with ModelServer(WRITE, {**WORK, "repeat": True}) as server:
         answer = run(person, server, "Go")
 
-    assert "the session has used 60 tokens. To go on, raise max_tokens" in answer.err + answer.out
+    assert "the agents of this plan have used 60 tokens. To go on, raise max_tokens" in answer.err + answer.out
     assert len(server.requests) == 4
 
 

@@ -1,8 +1,13 @@
 """What an agent has used is recorded with its events, and budgets of its tasks let it go."""
 
+from collections.abc import Iterator
+
+import pytest
+
 from tests.plans import session_on
 from tildone.dialects.brief import DIALECT as BRIEF
-from tildone.log.events import Actor, Author, Bound, Directive, DirectiveSet
+from tildone.history.usage import MAX_EVENTS_READ, used_by_others
+from tildone.log.events import Actor, Author, Bound, Directive, DirectiveSet, Event
 from tildone.log.usage import AgentUsage
 from tildone.loop.decision import GiveUp, GoOn, Patience, Turn
 from tildone.session import Session
@@ -152,3 +157,66 @@ def test_a_task_that_is_not_in_progress_has_no_budget() -> None:
     session.change((), Actor.USER)
 
     assert session.budget_reached() is None
+
+
+def joined(session: Session, agent: str, cost: float, patience: Patience) -> Session:
+    """A session of another agent on the same plan, which has used this much."""
+    clock, ids = iter(range(10**6, 10**7)), iter(range(10**9))
+    other = Session(
+        session.store,
+        "s",
+        BRIEF,
+        now=lambda: next(clock),
+        new_id=lambda: f"{agent}{next(ids)}",
+        author=lambda actor: Author("Ada", "" if actor is Actor.USER else agent),
+        patience=patience,
+    )
+    other.usage = lambda _agent: AgentUsage(int(cost * 1000), cost=cost)
+    return other
+
+
+@pytest.mark.parametrize(
+    ("patience", "bound", "limit"),
+    [(Patience(cost=5), Bound.COST, 5), (Patience(tokens=5000), Bound.TOKENS, 5000)],
+)
+def test_the_budget_of_a_plan_is_that_of_all_its_agents(patience: Patience, bound: Bound, limit: float) -> None:
+    """Two agents, each below the limit, and together above it."""
+    session, meter = opened(patience)
+    meter.cost = 3.0
+    assert isinstance(session.turn_ended().decision, GoOn)
+
+    other = joined(session, "codex:2", 2.0, patience)
+
+    assert other.budget_reached() == GiveUp(bound, limit)
+    assert other.turn_ended().decision == GiveUp(bound, limit)
+    assert session.budget_reached() == GiveUp(bound, limit)
+
+
+def test_an_agent_that_counts_from_0_again_is_counted_with_what_it_used_before() -> None:
+    patience = Patience(cost=5)
+    session, meter = opened(patience)
+    meter.cost = 3.0
+    session.turn_ended()
+    meter.cost = 0.5
+    session.turn_ended()
+
+    assert isinstance(joined(session, "codex:2", 1.4, patience).turn_ended().decision, GoOn)
+    assert joined(session, "codex:3", 0.2, patience).turn_ended().decision == GiveUp(Bound.COST, 5)
+
+
+def test_the_budget_of_a_plan_reads_a_bounded_part_of_its_history() -> None:
+    session, meter = opened(Patience(cost=5))
+    meter.cost = 3.0
+    session.turn_ended()
+    read: list[Event] = []
+    newest_first = session.store.history("s")
+    *_, oldest = session.store.history("s")
+
+    def endless() -> Iterator[Event]:
+        yield from newest_first
+        while True:
+            read.append(oldest)
+            yield oldest
+
+    assert used_by_others(endless(), "codex:2").cost == 3.0
+    assert len(read) <= MAX_EVENTS_READ

@@ -22,8 +22,8 @@ def test_dollars(amount: float, words: str) -> None:
 
 
 def test_budgets_are_said_in_words() -> None:
-    assert describe_bound(Bound.COST, 2.5) == "the session has cost $2.50"
-    assert describe_bound(Bound.TOKENS, 84_000) == "the session has used 84k tokens"
+    assert describe_bound(Bound.COST, 2.5) == "the agents of this plan have cost $2.50"
+    assert describe_bound(Bound.TOKENS, 84_000) == "the agents of this plan have used 84k tokens"
     assert describe_bound(Bound.TASK_COST, 0.5) == "the task in progress has cost $0.50"
     assert describe_bound(Bound.TASK_TOKENS, 1_500_000) == "the task in progress has used 1.5M tokens"
     assert describe_bound(Bound.TASK_TIME, 30) == "the task in progress has taken 30 minutes"

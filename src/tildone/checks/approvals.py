@@ -8,6 +8,7 @@ for people. Files are only ever created or removed, so several processes can do 
 from __future__ import annotations
 
 import os
+from enum import Enum
 
 from tildone.agents.identity import digest
 from tildone.typing import TYPE_CHECKING
@@ -16,6 +17,14 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from tildone.core.check import Check
+
+
+class Consent(Enum):
+    """What a person says to a check that was only proposed: run it never, this time, or whenever it is needed."""
+
+    NO = "no"
+    ONCE = "once"
+    ALWAYS = "always"
 
 
 class Approvals:

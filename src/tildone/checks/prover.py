@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from time import monotonic
 
+from tildone.checks.approvals import Consent
 from tildone.checks.watched import TIMEOUT_SECONDS, WatchedFiles
 from tildone.core.check import Proof, Result
 from tildone.typing import TYPE_CHECKING
@@ -60,7 +61,7 @@ class CheckRunner:
         self._now = now
         self._by = by
         self.started = started
-        self.ask: Callable[[int, Check], bool] = lambda _number, _check: False
+        self.ask: Callable[[int, Check], Consent] = lambda _number, _check: Consent.NO
         self._deadline = None if seconds is None else monotonic() + seconds
         self._running: list[Event] = []
         self._seen: WatchedFiles | None = None
@@ -102,10 +103,10 @@ class CheckRunner:
     def _is_approved(self, number: int, check: Check) -> bool:
         if self.is_allowed(check):
             return True
-        if not self.ask(number, check):
-            return False
-        self._approvals.approve(check)
-        return True
+        consent = self.ask(number, check)
+        if consent is Consent.ALWAYS:
+            self._approvals.approve(check)
+        return consent is not Consent.NO
 
     def _run(self, number: int, check: Check) -> Proof | None:
         """Run a check; None if it did not end in the time that there is."""

@@ -136,18 +136,23 @@ class _Output:
 
     def __init__(self, process: subprocess.Popen[bytes]) -> None:
         self._kept = bytearray()
+        self._total = 0
         self._thread = Thread(target=self._read, args=(process.stdout,), daemon=True)
         self._thread.start()
 
     def text(self) -> str:
-        """Return the output. Whoever keeps the pipe open is not waited for."""
+        """Return the end of the output, and how much is left out. Whoever keeps the pipe open is not waited for."""
         self._thread.join(KILL_SECONDS)
-        return bytes(self._kept[-MAX_OUTPUT_BYTES:]).decode("utf-8", "replace").replace("\r\n", "\n")
+        kept = bytes(self._kept[-MAX_OUTPUT_BYTES:])
+        left_out = self._total - len(kept)
+        text = kept.decode("utf-8", "replace").replace("\r\n", "\n")
+        return f"[the first {left_out:,} bytes are left out]\n{text}" if left_out else text
 
     def _read(self, pipe: BufferedReader) -> None:
         with pipe:
             while chunk := pipe.read1(1 << 16):
                 self._kept += chunk
+                self._total += len(chunk)
                 if len(self._kept) > 2 * MAX_OUTPUT_BYTES:
                     del self._kept[:-MAX_OUTPUT_BYTES]
 

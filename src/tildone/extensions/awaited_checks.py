@@ -1,5 +1,7 @@
 """Calls whose tasks have checks: the checks run in a thread, while the host goes on.
 
+The person is asked first, as for other commands, whether a check that was only proposed may run, if there is a UI.
+
 Theory of operation. A session runs the checks that a call needs before it changes anything. Here it is given a prover
 that runs nothing: it has the proofs, or raises `ChecksNeeded`. The call is tried, the checks that it lacks are awaited,
 and it is tried again. Nothing is written before all of them are there. An abort ends the process group of the check
@@ -10,17 +12,24 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 from tildone.core.check import Check, Proof
+from tildone.core.guard import PLAN
 from tildone.core.query import has_checks
+from tildone.dialects.base import Reply
+from tildone.host.extension_context import ExtensionContext
+from tildone.host.permission_request import PermissionAnswer, PermissionReply, PermissionRequest
+from tildone.host.tools.permissions import ask_person, unless_aborted
 from tildone.kit.signal import Aborted, AbortSignal
 from tildone.session import Session
+from tildone.value import replace
+from tildone.views.proofs import check_text
+from tildone.views.sanitize import printable, printable_lines, safe_text
 
 if TYPE_CHECKING:
+    from tildone.checks.approvals import Consent
     from tildone.loop.proving import Prover
-
-T = TypeVar("T")
 
 
 class ChecksNeeded(BaseException):
@@ -36,6 +45,8 @@ class KnownProofs:
 
     def __init__(self, prover: Prover) -> None:
         self.prover = prover
+        self.reasons: list[str] = []
+        """Why the person did not let checks run, as far as they said."""
         self._known: dict[Check, Proof] = {}
 
     def prove(self, checks: Mapping[int, Check]) -> Mapping[int, Proof]:
@@ -56,6 +67,25 @@ class KnownProofs:
     def is_allowed(self, check: Check) -> bool:
         """Return whether a person has approved the check, so that it may be run."""
         return self.prover.is_allowed(check)
+
+    async def ask(self, checks: Mapping[int, Check], ctx: ExtensionContext, signal: AbortSignal) -> None:
+        """Ask the person, one after the other, about the checks that nobody has approved.
+
+        Raises:
+            Aborted: the operation was aborted before the person answered.
+        """
+        from tildone.checks.approvals import Consent  # noqa: PLC0415  see `run`
+        from tildone.checks.prover import CheckRunner  # noqa: PLC0415  see `run`
+
+        consents: dict[Check, Consent] = {}
+        for number, check in checks.items():
+            if check in consents or self.is_allowed(check):
+                continue
+            reply = await unless_aborted(ask_person(ctx, approval_request(number, check)), signal)
+            consents[check] = _consent(reply)
+            self.reasons += [reply.reason] if reply is not None and reply.reason else []
+        if consents and isinstance(self.prover, CheckRunner):
+            self.prover.ask = lambda _number, check: consents.get(check, Consent.NO)
 
     async def run(self, checks: Mapping[int, Check], signal: AbortSignal) -> None:
         """Run checks in a thread.
@@ -79,8 +109,8 @@ class KnownProofs:
         self._known.update((checks[number], proof) for number, proof in proofs.items())
 
 
-async def with_checks(session: Session, call: Callable[[], T], signal: AbortSignal) -> T:
-    """Return the result of a call on a session whose checks are run in a thread.
+async def with_checks(session: Session, call: Callable[[], Reply], ctx: ExtensionContext, signal: AbortSignal) -> Reply:
+    """Return the reply to a call on a session whose checks are run in a thread.
 
     Raises:
         Aborted: the operation was aborted while a check ran; nothing has changed.
@@ -93,9 +123,39 @@ async def with_checks(session: Session, call: Callable[[], T], signal: AbortSign
         # Only during the call: others may use the session meanwhile.
         session.prover = lambda: known
         try:
-            return call()
+            return _with_reasons(call(), known.reasons)
         except ChecksNeeded as needed:
             missing = needed.checks
         finally:
             session.prover = prover
+        await known.ask(missing, ctx, signal)
         await known.run(missing, signal)
+
+
+def approval_request(number: int, check: Check) -> PermissionRequest:
+    """Return the question whether a check that was only proposed may run. Always means every time, in every agent."""
+    whose = "the plan" if number == PLAN else f"task {number}"
+    folder = f" in the folder {printable(check.folder)}" if check.folder else ""
+    return PermissionRequest(
+        f"Run this command{folder} as the check of {whose}?",
+        tuple(printable_lines(check_text(check))),
+        always="exactly this check",
+        scope="in this project",
+    )
+
+
+def _consent(reply: PermissionReply | None) -> Consent:
+    from tildone.checks.approvals import Consent  # noqa: PLC0415  see `KnownProofs.run`
+
+    match reply.answer if reply is not None else PermissionAnswer.NO:
+        case PermissionAnswer.ONCE:
+            return Consent.ONCE
+        case PermissionAnswer.ALWAYS:
+            return Consent.ALWAYS
+        case _:
+            return Consent.NO
+
+
+def _with_reasons(reply: Reply, reasons: list[str]) -> Reply:
+    lines = [f"The person did not allow it. Their reason: {safe_text(reason)}" for reason in reasons]
+    return replace(reply, text="\n".join([reply.text, *lines])) if lines else reply

@@ -2,9 +2,9 @@
 
 The requests of subagents count, too, except in the bound on requests without progress: their work is not in the plan.
 Requests are counted since a person last spoke, and since the last progress of the plan (`loop.progress`). The time
-since a person last spoke is bounded as well, and so is what the conversation and the task in progress use, if there is
-a budget. At a bound the turn is aborted before the next request, the session
-records which one it was, and the person is told how to go on.
+since a person last spoke is bounded as well, and so is what the plan and the task in progress use, as far as there
+are budgets. At a bound the turn is aborted before the next request, the session records which one it was, and the
+person is told how to go on.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ from tildone.session import Session
 from tildone.views.bounds import describe_bound
 
 GO_ON = "To go on, send a message"
-OF_CONVERSATION = {Bound.COST: "To go on, raise max_cost", Bound.TOKENS: "To go on, raise max_tokens"}
-"""What a conversation has used does not begin again when a person speaks."""
+OF_PLAN = {Bound.COST: "To go on, raise max_cost", Bound.TOKENS: "To go on, raise max_tokens"}
+"""What the agents of a plan have used does not begin again when a person speaks."""
 
 
 def request_bounds(open_session: OpenSession) -> Callable[[ExtensionAPI], None]:
@@ -108,5 +108,5 @@ class RequestBounds:
         ctx.abort()
         with suppress(StoreError):
             session.let_go(bound, limit)
-        go_on = OF_CONVERSATION.get(bound, GO_ON)
+        go_on = OF_PLAN.get(bound, GO_ON)
         ctx.ui.notify(f"Stopped: {describe_bound(bound, limit)}. {go_on}", "warning")

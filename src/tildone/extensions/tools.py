@@ -28,7 +28,7 @@ def definition(
     async def execute(
         _call_id: str, params: dict[str, Any], signal: Any, _update: Any, ctx: ExtensionContext
     ) -> ToolResult:
-        return _result(await with_checks(session(), lambda: run(tool, params, ctx), signal))
+        return _result(await with_checks(session(), lambda: run(tool, params, ctx), ctx, signal))
 
     return ToolDefinition(
         name=tool.name,

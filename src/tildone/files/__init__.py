@@ -1,1 +1,1 @@
-"""Safe file access: locks, atomic replacement, and appends that survive a crash."""
+"""Safe file access: locks, atomic replacement, appends that survive a crash, and the person's editor."""

@@ -12,6 +12,9 @@ if TYPE_CHECKING:
     from tildone.history.event_data import Data, When
     from tildone.history.stats import Stats, TaskStats, TimeMark
 
+DECIMALS = 6
+"""Of an amount in dollars."""
+
 NO_STATS: Data = {
     "from": None,
     "to": None,
@@ -49,7 +52,7 @@ def stats_data(stats: Stats, when: When) -> Data:
         "labels": marks(MarkKind.LABEL),
         "estimate": {"remaining_ms": stats.estimate.remaining, "reason": stats.estimate.reason or None},
         "tokens": stats.tokens,
-        "cost": stats.cost,
+        "cost": _dollars(stats.cost),
     }
 
 
@@ -63,12 +66,17 @@ def _task_data(entry: TaskStats, when: When) -> Data:
         "in_progress_ms": entry.worked,
         "blocked_ms": entry.total(Status.BLOCKED),
         "tokens": entry.tokens,
-        "cost": entry.cost,
+        "cost": _dollars(entry.cost),
         "nudges": entry.nudges,
         "periods": [
             {"from": when(each.start), "to": when(each.end), "status": each.status.value} for each in entry.periods
         ],
     }
+
+
+def _dollars(cost: float | None) -> float | None:
+    """Return a sum of amounts without the digits that only the addition has caused."""
+    return None if cost is None else round(cost, DECIMALS)
 
 
 def _details(mark: TimeMark) -> Data:

@@ -19,7 +19,7 @@ from tildone.kit.text import display_width, wrap_text
 from tildone.kit.theme import Role, Span, plain
 from tildone.typing import TYPE_CHECKING
 from tildone.views.block_chart import bar, column_chart
-from tildone.views.line_layout import GAP, clip_line
+from tildone.views.line_layout import GAP, INDENT, clip_line
 from tildone.views.plan_lines import task_line
 from tildone.views.sanitize import printable
 from tildone.views.time_axis import time_axis
@@ -146,36 +146,44 @@ def _legend(stats: Stats, width: int) -> list[Line]:
 
 
 def _bars(shown: Sequence[TaskStats], width: int) -> list[Line]:
-    """One line per task: the task, the time in progress, what else is known, and a bar."""
-    amounts = [f"{GAP}{GAP.join(cells)}{GAP}" for cells in zip(*_amounts(shown, width), strict=True)]
+    """One line per task: the task, the time in progress, what else is known, and a bar. What does not fit is below."""
+    beside, below = _amounts(shown, width)
+    amounts = [f"{GAP}{GAP.join(cells)}{GAP}" for cells in zip(*beside, strict=True)]
     free = width - len(amounts[0])
     texts = [task_line(entry.task) for entry in shown]
     widest = max(display_width(plain(text)) for text in texts)
     text_width = min(widest, MAX_TASK_COLUMNS, free - min(MAX_BAR_COLUMNS, free * 2 // 5))
     longest = max(entry.worked or 0 for entry in shown)
     columns = min(MAX_BAR_COLUMNS, free - text_width)
-    return [
-        (
-            *_padded(text, text_width),
-            Span(amount),
-            Span(bar(entry.worked or 0, longest, columns), _bar_role(entry)),
-        )
-        for entry, text, amount in zip(shown, texts, amounts, strict=True)
-    ]
+    lines: list[Line] = []
+    for place, (entry, text, amount) in enumerate(zip(shown, texts, amounts, strict=True)):
+        row = Span(bar(entry.worked or 0, longest, columns), _bar_role(entry))
+        lines.append((*_padded(text, text_width), Span(amount), row))
+        rest = [cells[place].strip() for cells in below if cells[place].strip() not in {"", UNKNOWN}]
+        lines += [(Span(f"{INDENT}{GAP.join(rest)}", Role.MUTED),)] if rest else []
+    return lines
 
 
-def _amounts(shown: Sequence[TaskStats], width: int) -> list[list[str]]:
-    """The columns of amounts, aligned: the time, and as far as they are known and fit, cost, tokens and nudges."""
+def _amounts(shown: Sequence[TaskStats], width: int) -> tuple[list[list[str]], list[list[str]]]:
+    """The columns of amounts, aligned: the time, and as far as they are known, cost, tokens and nudges.
+
+    The first columns fit beside the tasks; the others do not.
+    """
     nudges = [f"{MarkKind.NUDGE.value}{entry.nudges}" if entry.nudges else "" for entry in shown]
     tokens = [UNKNOWN if entry.tokens is None else f"{token_count(entry.tokens)} tok" for entry in shown]
     costs = [UNKNOWN if entry.cost is None else dollars(entry.cost) for entry in shown]
     times = [UNKNOWN if entry.worked is None else format_elapsed(entry.worked) for entry in shown]
-    # In the order in which they are left out.
+    # In the order in which they do not fit.
     found = [cells for cells in (nudges, tokens, costs) if set(cells) - {UNKNOWN, ""}]
     aligned = [[cell.rjust(max(map(len, cells))) for cell in cells] for cells in (*found, times)]
-    while len(aligned) > 1 and width - sum(len(GAP) + len(cells[0]) for cells in aligned) - len(GAP) < MIN_FREE_COLUMNS:
-        del aligned[0]
-    return aligned[::-1]
+    first = 0
+    while first < len(found) and _free(aligned[first:], width) < MIN_FREE_COLUMNS:
+        first += 1
+    return aligned[first:][::-1], aligned[:first][::-1]
+
+
+def _free(aligned: list[list[str]], width: int) -> int:
+    return width - sum(len(GAP) + len(cells[0]) for cells in aligned) - len(GAP)
 
 
 def _bar_role(entry: TaskStats) -> Role:

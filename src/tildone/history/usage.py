@@ -86,6 +86,21 @@ def spent_on(
     return max(0, now - recent[start].at), _spent([point for point in points if point is not None])
 
 
+def used_by_others(newest_first: Iterable[Event], agent: str) -> AgentUsage:
+    """Return what the agents of a plan other than this one have used.
+
+    At most `MAX_EVENTS_READ` events are read; agents that have not written since do not count.
+    """
+    points: dict[str, list[AgentUsage]] = {}
+    for event in islice(newest_first, MAX_EVENTS_READ):
+        if event.usage is not None and event.author.agent not in ("", agent):
+            points.setdefault(event.author.agent, [UNKNOWN]).insert(1, event.usage)
+    total = UNKNOWN
+    for each in points.values():
+        total = added(total, _spent(each))
+    return total
+
+
 class _Task:
     """A task while events are read: the agent that started it is empty if a person did."""
 

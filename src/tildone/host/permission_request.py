@@ -22,8 +22,8 @@ class PermissionRequest:
     """One question.
 
     `question` is a single line, and `details` are the lines of the whole command or diff; both are sanitized.
-    `always` names what `PermissionAnswer.ALWAYS` covers. `plan` lists the commands that `PermissionAnswer.PLAN` covers;
-    if it is empty, that answer is not offered.
+    `always` names what `PermissionAnswer.ALWAYS` covers, and `scope` where it does. `plan` lists the commands
+    that `PermissionAnswer.PLAN` covers; if it is empty, that answer is not offered.
     """
 
     question: str
@@ -31,6 +31,7 @@ class PermissionRequest:
     always: str = ""
     plan: tuple[str, ...] = ()
     is_diff: bool = False
+    scope: str = "in this conversation"
 
 
 @value
@@ -45,7 +46,7 @@ def answer_labels(request: PermissionRequest) -> dict[str, PermissionAnswer]:
     """Return the answers that a request offers, by the words for each, in the order in which they are shown."""
     labels = {
         "Allow once": PermissionAnswer.ONCE,
-        f"Always allow in this conversation: {request.always}": PermissionAnswer.ALWAYS,
+        f"Always allow {request.scope}: {request.always}": PermissionAnswer.ALWAYS,
     }
     if request.plan:
         count = format_count(len(request.plan), "command")

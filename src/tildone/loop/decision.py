@@ -8,7 +8,7 @@ after `Patience.hours`. A chain without progress (see `loop.progress`) ends soon
 which only progress or a person resets, so at most `Patience.drift` nudges follow the last progress, and none comes
 later than `Patience.minutes` after the first of them. Two tighter bounds end hopeless chains: `nudges` counts since the
 plan or the files last changed, `repeats` counts stops in a row at which nothing at all changed. Budgets, of the whole
-conversation and of the task in progress, apply as far as it is known what was used. The person can pause or stop the
+plan and of the task in progress, apply as far as it is known what was used. The person can pause or stop the
 agent at any time.
 
 The counts are part of the session's events, not of a process, so that a hook, which is a new process at each stop,
@@ -58,8 +58,8 @@ class Patience:
     such a chain. `repeats` limits how many times in a row the agent may stop with the same message and the same files.
     `total` and `hours` limit the nudges since a person last spoke, whatever the agent does. `requests` limits the
     requests to the model in a run since then, and `idle_requests` those since the last progress. `cost`, in dollars,
-    and `tokens` limit the whole conversation, as far as they are known. `task_cost`, `task_tokens` and `task_minutes`
-    limit the task in progress, since it was started or a person last spoke. None means no limit.
+    and `tokens` limit the conversations of all agents of the plan, as far as they are known. `task_cost`, `task_tokens`
+    and `task_minutes` limit the task in progress, since it was started or a person last spoke. None means no limit.
     """
 
     nudges: int = 20
@@ -78,8 +78,13 @@ class Patience:
 
     @property
     def has_budget(self) -> bool:
-        """Whether there is a limit for the conversation or for the task in progress."""
-        return self.has_task_budget or (self.cost, self.tokens) != (None, None)
+        """Whether there is a limit for the plan or for the task in progress."""
+        return self.has_task_budget or self.has_plan_budget
+
+    @property
+    def has_plan_budget(self) -> bool:
+        """Whether there is a limit for all agents of the plan together."""
+        return (self.cost, self.tokens) != (None, None)
 
     @property
     def has_task_budget(self) -> bool:
@@ -101,8 +106,8 @@ class Turn:
     """The facts about a turn that ended.
 
     `asked` means that its last message ends with a question to the person; `busy`, that something it started is still
-    running. `cost` is the cost of the conversation so far, in dollars, and `tokens` are those it has used; `task` is
-    what the task in progress has taken. `at` is the current time, in milliseconds.
+    running. `cost` is what the agents of the plan have cost so far, in dollars, and `tokens` are those they have used;
+    `task` is what the task in progress has taken. `at` is the current time, in milliseconds.
     """
 
     aborted: bool = False
@@ -227,7 +232,7 @@ def _bound_reached(state: State, patience: Patience, turn: Turn, nudges: int, re
 
 
 def budget_reached(patience: Patience, turn: Turn) -> GiveUp | None:
-    """Return the budget that is used up, of the conversation or of the task in progress; None if there is none."""
+    """Return the budget that is used up, of the plan or of the task in progress; None if there is none."""
     budgets = (
         (Bound.COST, patience.cost, turn.cost),
         (Bound.TOKENS, patience.tokens, turn.tokens),

@@ -4,20 +4,19 @@ from __future__ import annotations
 
 import threading
 
-from tildone.mcp.elicitation import approval_form, is_approved
+from tildone.checks.approvals import Consent
+from tildone.mcp.elicitation import approval_form, is_approved, owner
 from tildone.typing import TYPE_CHECKING
+from tildone.views.proofs import command_quote
 from tildone.wiring import check_runner
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-    from typing import Any
+    from collections.abc import Callable
 
     from tildone.checks.prover import CheckRunner
     from tildone.config import Settings
     from tildone.core.check import Check
-
-    Elicit = Callable[[Mapping[str, Any]], Mapping[str, Any] | None]
-    """Shows the person a form in the client, and returns the result; None if there is none."""
+    from tildone.mcp.request import Request
 
 
 class CallChecks:
@@ -29,20 +28,14 @@ class CallChecks:
         self._runners: dict[int, list[CheckRunner]] = {}
         self._declined: set[Check] = set()
 
-    @property
-    def elicit(self) -> Elicit | None:
-        """How the person is asked in the call of this thread; None if the client shows no forms."""
-        found: Elicit | None = getattr(self._local, "elicit", None)
-        return found
-
-    @elicit.setter
-    def elicit(self, elicit: Elicit | None) -> None:
-        self._local.elicit = elicit
+    def begin(self, request: Request) -> None:
+        """Begin a call in this thread; its request says how the person is asked, and told what runs."""
+        self._local.request = request
 
     def runner(self, settings: Settings, by: str) -> CheckRunner:
         """Return what runs the checks of the call of this thread."""
         runner = check_runner(settings, lambda: by)
-        runner.started = lambda _number, _check: self._hand_over()
+        runner.started = self._started
         runner.ask = self._ask
         self._runners.setdefault(threading.get_ident(), []).append(runner)
         return runner
@@ -57,14 +50,29 @@ class CallChecks:
             for runner in runners if thread in (None, ident) else ():
                 runner.interrupt()
 
-    def _ask(self, number: int, check: Check) -> bool:
-        """Ask the person whether a check may be run. What they declined is not asked again."""
-        if self.elicit is None or check in self._declined:
-            return False
+    @property
+    def _request(self) -> Request:
+        found: Request = self._local.request
+        return found
+
+    def _describe(self, message: str) -> None:
+        if self._request.describe is not None:
+            self._request.describe(message)
+
+    def _started(self, number: int, check: Check) -> None:
         self._hand_over()
-        result = self.elicit(approval_form(number, check))
+        self._describe(f"running the check of {owner(number)}: {command_quote(check)}")
+
+    def _ask(self, number: int, check: Check) -> Consent:
+        """Ask the person whether a check may be run. What they declined is not asked again."""
+        elicit = self._request.elicit
+        if elicit is None or check in self._declined:
+            return Consent.NO
+        self._hand_over()
+        self._describe(f"waiting for a person to approve the check of {owner(number)}: {command_quote(check)}")
+        result = elicit(approval_form(number, check))
         if is_approved(result):
-            return True
+            return Consent.ALWAYS
         if result is not None:
             self._declined.add(check)
-        return False
+        return Consent.NO

@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from tildone.dialects.base import Dialect, Reply
     from tildone.log.events import Event
     from tildone.log.store import Store
-    from tildone.mcp.call_checks import Elicit
     from tildone.mcp.callers import Caller, CallerResolver
     from tildone.mcp.request import Request
     from tildone.session import Session
@@ -160,12 +159,12 @@ class Connection:
         self.executor = SerialExecutor(str(caller.id))
         self._checks = CallChecks(self._hand_over)
 
-    def call(self, tool: str, arguments: dict[str, object], elicit: Elicit | None = None) -> Reply:
+    def call(self, tool: str, arguments: dict[str, object], request: Request) -> Reply:
         """Carry out a tool call. Every error becomes a reply, phrased by the dialect.
 
-        A call that runs a check, or asks the person by `elicit`, does not hold up the calls that follow it.
+        A call that runs a check, or asks the person, does not hold up the calls that follow it.
         """
-        self._checks.elicit = elicit
+        self._checks.begin(request)
         try:
             agent = self._agent.current()
             session = self._open_session(agent)

@@ -16,16 +16,21 @@ if TYPE_CHECKING:
 APPROVE = "approve"
 
 
+def owner(number: int) -> str:
+    """Return whose check it is."""
+    return "the plan" if number == PLAN else f"task {number}"
+
+
 def approval_form(number: int, check: Check) -> dict[str, Any]:
     """Return the parameters of `elicitation/create` that ask for the approval of a check.
 
     The command is given as a list of strings in ASCII, in which nothing can hide.
     """
-    whose = "the plan" if number == PLAN else f"task {number}"
     folder = f" in the folder {json.dumps(check.folder)}" if check.folder else ""
     command = json.dumps(list(check.command))
+    state = f"the check of {owner(number)} is only proposed"
     return {
-        "message": f"tildone: the check of {whose} is only proposed. May this command be run{folder}? {command}",
+        "message": f"tildone: {state}. May this command be run{folder}? {command}",
         "requestedSchema": {
             "type": "object",
             "properties": {

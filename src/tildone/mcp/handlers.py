@@ -89,7 +89,7 @@ class Handlers:
         if tool is None:
             known = ", ".join(tool.name for tool in dialect.tools)
             raise RequestError(INVALID_PARAMS, f"Unknown tool {name!r:.100}; known are {known}")
-        reply = connection.call(name, request.params.get("arguments") or {}, request.elicit)
+        reply = connection.call(name, request.params.get("arguments") or {}, request)
         return tool_result(tool, reply, structured=wants_structured(request))
 
     def _complete(self, request: Request, connection: Connection) -> dict[str, Any]:

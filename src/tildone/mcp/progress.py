@@ -24,13 +24,13 @@ class ProgressNotices:
     def __init__(self, send: Callable[[bytes], None]) -> None:
         self._send = send
         self._lock = threading.Lock()
-        self._intervals: dict[object, tuple[int | str, int]] = {}
+        self._reports: dict[object, _Report] = {}
         self._is_running = False
 
     def add(self, request: object, token: int | str) -> None:
         """Begin to report on a request, with the progress token that the client gave it."""
         with self._lock:
-            self._intervals[request] = token, 0
+            self._reports[request] = _Report(token)
             if self._is_running:
                 return
             self._is_running = True
@@ -39,20 +39,39 @@ class ProgressNotices:
     def remove(self, request: object) -> None:
         """Report no more on a request."""
         with self._lock:
-            self._intervals.pop(request, None)
+            self._reports.pop(request, None)
+
+    def describe(self, request: object, message: str) -> None:
+        """Say from now on what a request is waiting for."""
+        with self._lock:
+            if request in self._reports:
+                self._reports[request].message = message
 
     def _run(self) -> None:
         pause = threading.Event()
         while True:
             pause.wait(INTERVAL_SECONDS)
             with self._lock:
-                if not self._intervals:
+                if not self._reports:
                     self._is_running = False
                     return
-                for request, (token, passed) in tuple(self._intervals.items()):
-                    self._intervals[request] = token, passed + 1
-                due = [entry for entry in self._intervals.values() if entry[1] > 1]
-            for token, passed in due:
-                # The first interval may have been a short one, so it is not counted.
-                params = {"progressToken": token, "progress": passed - 1, "message": WAITING}
+                due = [params for report in self._reports.values() if (params := report.next())]
+            for params in due:
                 self._send(notification_line("notifications/progress", params))
+
+
+class _Report:
+    """What is reported on one request."""
+
+    __slots__ = ("_intervals", "_token", "message")
+
+    def __init__(self, token: int | str) -> None:
+        self._token = token
+        self._intervals = 0
+        self.message = WAITING
+
+    def next(self) -> dict[str, object]:
+        """Return the parameters of the next notification; empty after the first interval, which may be a short one."""
+        self._intervals += 1
+        passed = self._intervals - 1
+        return {"progressToken": self._token, "progress": passed, "message": self.message} if passed else {}

@@ -9,6 +9,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from typing import Any
 
+    Elicit = Callable[[Mapping[str, Any]], Mapping[str, Any] | None]
+    """Shows the person a form in the client, and returns the result; None if there is none."""
+
 HANDSHAKE_VERSIONS = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
 """The revisions of the protocol in which a connection begins with `initialize`, oldest first."""
 
@@ -21,8 +24,8 @@ class Request:
     """A request: its method and parameters, the revision of the protocol, and the client.
 
     `client` is the name that the client gave itself, in lower case; it is empty if the client gave none. `http` is the
-    HTTP request, or None on standard input and output. `elicit` shows the person a form in the client, and returns the
-    result, or None if there is none; it is None if the client shows no forms.
+    HTTP request, or None on standard input and output. `elicit` is None if the client shows no forms. `describe` says
+    what the request waits for, in the progress notifications that the client asked for.
     """
 
     method: str
@@ -30,7 +33,8 @@ class Request:
     version: str
     client: str = ""
     http: Any = None
-    elicit: Callable[[Mapping[str, Any]], Mapping[str, Any] | None] | None = None
+    elicit: Elicit | None = None
+    describe: Callable[[str], None] | None = None
 
     @property
     def meta(self) -> Mapping[str, Any]:

@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 
     from mcp.server.context import ServerRequestContext
 
-    from tildone.mcp.call_checks import Elicit
     from tildone.mcp.connections import Connection
     from tildone.mcp.executor import SerialExecutor
+    from tildone.mcp.request import Elicit
 
     Context = ServerRequestContext[Any, Any]
 

@@ -141,9 +141,10 @@ class StdioDispatcher:
             self.report(error)
             self._respond(pending, partial(self._unavailable, request, error))
             return None
-        connection.executor.submit(partial(self._carry_out, pending, backend, connection))
+        # First, because the request may have ended before this thread goes on.
         if (token := request.meta.get("progressToken")) is not None:
             self._progress.add(pending, token)
+        connection.executor.submit(partial(self._carry_out, pending, backend, connection))
         return None
 
     def _immediate_result(self, request: Request) -> dict[str, Any] | None:
@@ -216,7 +217,8 @@ class StdioDispatcher:
                     backend.subscriptions.end(pending)
                 return None
             case _:
-                return backend.handlers.answer(request, connection)
+                described = replace(request, describe=partial(self._progress.describe, pending))
+                return backend.handlers.answer(described, connection)
 
     def _unavailable(self, request: Request, error: TildoneError) -> dict[str, Any]:
         """Return the result of a request if there is no backend. A tool call has one, which the model reads."""

@@ -1,10 +1,10 @@
-"""What the agent of a session has used, for the budgets of its conversation and of the task in progress."""
+"""What the agents of a session have used, for the budgets of its plan and of the task in progress."""
 
 from __future__ import annotations
 
 from tildone.core.plan import Status
 from tildone.core.query import next_task
-from tildone.history.usage import spent_on
+from tildone.history.usage import spent_on, used_by_others
 from tildone.loop.decision import Spent
 from tildone.typing import TYPE_CHECKING
 from tildone.value import replace
@@ -21,11 +21,15 @@ if TYPE_CHECKING:
 def with_spending(
     state: State, patience: Patience, turn: Turn, agent: str, used: AgentUsage, history: Callable[[], Iterable[Event]]
 ) -> Turn:
-    """Return the facts about a turn with what its agent has used by then, as far as it is known.
+    """Return the facts about a turn with what was used by then, as far as it is known.
 
-    `history` returns the events of the state, the newest first.
+    The plan's budget is that of all its agents together: this one, whose usage is `used`, and the others. `history`
+    returns the events of the state, the newest first.
     """
     turn = replace(turn, cost=max(turn.cost, used.cost or 0), tokens=used.tokens or 0)
+    if patience.has_plan_budget:
+        others = used_by_others(history(), agent)
+        turn = replace(turn, cost=turn.cost + (others.cost or 0), tokens=turn.tokens + (others.tokens or 0))
     upcoming = next_task(state.plan)
     if upcoming is None or upcoming[1].status is not Status.IN_PROGRESS or not patience.has_task_budget:
         return turn

@@ -69,9 +69,9 @@ def with_unproved(text: str, plan: Plan, recorded: Plan, *, numbered: bool) -> s
     if is_unproved(recorded) and recorded.check is not None:
         failing = recorded.proof is not None and recorded.proof.result is Result.FAILED
         state = "failed" if failing else "has to pass"
-        lines.append(f"The check of the plan {state}: {_command(recorded.check)}. Then mark a task done again")
+        lines.append(f"The check of the plan {state}: {command_quote(recorded.check)}. Then mark a task done again")
     elif recorded.check is not None and recorded.proof is not None and plan.proof is None:
-        lines.append(f"Files changed since the check of the plan passed: {_command(recorded.check)}. {_AGAIN}")
+        lines.append(f"Files changed since the check of the plan passed: {command_quote(recorded.check)}. {_AGAIN}")
     waiting = [] if numbered else [task for task in plan.tasks if waits_for(plan, task)]
     if waiting:
         lines.append(f"Not ready, because other tasks come first: {_listed(waiting, numbered)}")
@@ -81,6 +81,11 @@ def with_unproved(text: str, plan: Plan, recorded: Plan, *, numbered: bool) -> s
 def check_text(check: Check) -> str:
     """Return the command of a check as one would type it in a shell."""
     return " ".join(map(_quoted, check.command))
+
+
+def command_quote(check: Check) -> str:
+    """Return the command of a check as a part of a sentence: between backticks, on one line, and not too long."""
+    return f"`{_short(shown_text(check_text(check)))}`"
 
 
 def proof_words(check: Check, proof: Proof | None, *, stale: bool = False, allowed: bool = True) -> str:
@@ -116,7 +121,9 @@ def _result(name: str, proof: Proof | None) -> str:
     if proof is None:
         return f"{name} is not done: its check was not run"
     if proof.result is Result.REFUSED:
-        return f"{name} waits for a person to approve its check {_command(Check(proof.command))}. Go on with the rest"
+        return (
+            f"{name} waits for a person to approve its check {command_quote(Check(proof.command))}. Go on with the rest"
+        )
     reason = shown_text(proof.reason) if proof.reason else f"its check {proof.result.value}"
     if proof.result.blocks:
         return f"{name} waits for a person: {reason}. Go on with the rest"
@@ -133,7 +140,7 @@ def _tail(proof: Proof) -> list[str]:
 
 def _listed(tasks: Sequence[Task], numbered: bool) -> str:  # noqa: FBT001  of one caller
     names = [
-        _name(task, numbered=numbered) + (f" ({_command(task.check)})" if task.check is not None else "")
+        _name(task, numbered=numbered) + (f" ({command_quote(task.check)})" if task.check is not None else "")
         for task in tasks[:MAX_TASKS_LISTED]
     ]
     more = f" and {len(tasks) - MAX_TASKS_LISTED} more" if len(tasks) > MAX_TASKS_LISTED else ""
@@ -144,10 +151,6 @@ def _name(task: Task, *, numbered: bool) -> str:
     if numbered:
         return str(task.number)
     return f"“{_short(shown_text(task.text))}”"
-
-
-def _command(check: Check) -> str:
-    return f"`{_short(shown_text(check_text(check)))}`"
 
 
 def _short(text: str) -> str:

@@ -93,7 +93,7 @@ class SharedQuestions:
         """Ask whether a tool may do something; another process answers with the value of a `PermissionAnswer`."""
         offered = [each.value for each in PermissionAnswer if each is not PermissionAnswer.PLAN or request.plan]
         text = "\n".join(request.details) or request.question
-        covers = f"{request.question}\nalways: {request.always}" if request.always else request.question
+        covers = f"{request.question}\nalways {request.scope}: {request.always}" if request.always else request.question
         need = self._need("change" if request.is_diff else "command", text, tuple(offered), covers)
         meaning = lambda answer: permission_reply(answer, offered)  # noqa: E731  short
         return await self._first(need, self._ui.ask_permission(request), meaning, permission_words)

@@ -109,6 +109,13 @@ def test_an_editor_that_does_not_exist_is_said(person: Person, editors: Path) ->
     assert drafts(editors) == []
 
 
+def test_an_editor_with_an_unclosed_quotation_is_said(person: Person, editors: Path) -> None:
+    answer = person.run("todo", "edit", **editor(editors, "") | {"EDITOR": 'vi "'})
+
+    assert (answer.code, answer.err) == (1, 'tildone: nothing was edited: cannot run vi ": No closing quotation\n')
+    assert drafts(editors) == []
+
+
 @pytest.mark.parametrize(("before", "left"), [("true", 0), (ADD, 1)])
 def test_an_editor_that_fails_changes_nothing_and_what_was_typed_is_kept(
     person: Person, editors: Path, before: str, left: int

@@ -32,6 +32,14 @@ def test_a_task_that_waits_is_not_offered(planner: Person) -> None:
     assert tasks(planner)[1]["after"] == [2, 3]
 
 
+def test_a_task_in_progress_does_not_wait(planner: Person) -> None:
+    """Somebody has started it, whatever was to come first."""
+    planner.says("todo", "start", "1")
+    planner.says("todo", "after", "1", "2")
+
+    assert planner.says("todo", "next") == "● #1 Ship it\n"
+
+
 def test_a_task_waits_for_no_other_again(planner: Person) -> None:
     planner.says("todo", "after", "1", "2")
 

@@ -315,6 +315,7 @@ def test_import_prints_json(person: Person) -> None:
                 "phases": 1,
                 "tasks": 1,
                 "changed": True,
+                "proposed_checks": 0,
                 "new_events": None,
                 "said": [],
             }

@@ -49,21 +49,24 @@ VERBS: VerbTable = Registry(
         ),
         "trust": Verb(
             "trust",
-            "",
-            "Let the settings file of this project apply.",
+            "[PLAN.md]",
+            "Let the settings file of this project apply, or the checks of a plan file run.",
+            max_args=1,
             description=(
                 "tildone.toml in a project comes with its repository, so somebody else may have written it. Until you "
                 "trust it, it can only choose a dialect and lower bounds. Shows what it sets and asks. The file is "
                 "trusted with exactly this content; after a change, it has to be trusted again. So are the files of "
                 "extensions that it names, which tildone run then runs: read them first. Bounds in your own "
-                "config.toml are never raised by it."
+                "config.toml are never raised by it. With PLAN.md, a Markdown plan: lists the checks that it carries, "
+                "each with the exact arguments of its command and its folder, and asks. They may then run in this "
+                "project; a check that is changed or added in the file later has to be trusted again."
             ),
             options=(
-                Option("revoke", "", "Take the trust back."),
+                Option("revoke", "", "Take the trust back, and with PLAN.md the approval of its checks."),
                 Option("yes", "", "Do not ask for confirmation."),
                 JSON,
             ),
-            examples=("tildone trust", "tildone trust --revoke"),
+            examples=("tildone trust", "tildone trust --revoke", "tildone trust PLAN.md"),
         ),
         "backup": Verb(
             "backup",

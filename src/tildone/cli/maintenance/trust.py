@@ -1,33 +1,36 @@
 """`tildone trust`: let the settings file of a project apply, after showing what it sets.
 
-The files of extensions that it names are trusted with it, each with its exact content.
+The files of extensions that it names are trusted with it, each with its exact content. For plans, see `trust_plan`.
 """
 
 from __future__ import annotations
 
 import os
-import sys
 
 from tildone.cli.opening import working_folder
+from tildone.cli.output.consent import person_agrees
 from tildone.cli.output.data import put_data
-from tildone.cli.output.prompts import confirm
-from tildone.cli.output.screen import on_terminal, put
+from tildone.cli.output.screen import put
 from tildone.cli.parsing.table import ParsedArgs
 from tildone.config import PROJECT_FILE, data_folder, load_valid, project_root
 from tildone.config.extension_forms import files_of
 from tildone.config.project_file import ProjectFile, applicable, read_project_file, read_regular
 from tildone.config.trust import is_trusted, revoke, set_trusted, trusted_content
 from tildone.config.values import EXTENSIONS
-from tildone.errors import NotFound, Refused, TildoneError, UsageError
+from tildone.errors import NotFound, Refused, TildoneError
 from tildone.log import codec
 from tildone.log.address import parse_address
 from tildone.views.sanitize import printable
-from tildone.wiring import agent_here
 
 
 def run(args: ParsedArgs) -> int:
-    """Show what the project's settings file sets, and trust it if the person agrees."""
+    """Show what the project's settings file sets, or the checks in a plan, and trust it if the person agrees."""
     path = os.path.join(project_root(working_folder()), PROJECT_FILE)
+    if args.positional and os.path.abspath(args.positional[0]) != path:
+        # Late, because few plans come as files.
+        from tildone.cli.maintenance.trust_plan import trust_plan  # noqa: PLC0415  see above
+
+        return trust_plan(args, args.positional[0])
     data = data_folder(os.environ)
     if args.has("revoke"):
         return _revoke(args, data, path)
@@ -45,8 +48,8 @@ def run(args: ParsedArgs) -> int:
             put(f"  {printable(name)} is run by tildone run{'' if name in new else ' (trusted)'}")
     trusted = file.trusted and not new
     if not trusted:
-        _check_asked_by_person(args)
-        if not args.has("yes") and not confirm(_question(contents)):
+        settings, _ = load_valid({}, os.environ, working_folder())
+        if not person_agrees(args, settings, "trust a file", _question(contents)):
             put("Nothing was changed.")
             return 1
         try:
@@ -80,21 +83,6 @@ def _extension_contents(file: ProjectFile) -> dict[str, bytes]:
 
 def _question(contents: dict[str, bytes]) -> str:
     return f"Trust {'these files' if contents else 'this file'} with exactly this content?"
-
-
-def _check_asked_by_person(args: ParsedArgs) -> None:
-    """Check that a person runs this command.
-
-    Raises:
-        Refused: it runs in the shell of an agent.
-        UsageError: nobody can be asked.
-    """
-    settings, _ = load_valid({}, os.environ, working_folder())
-    agent = agent_here(settings)
-    if agent:
-        raise Refused(f"only a person can trust a file: this is the shell of {printable(agent)}")
-    if not args.has("yes") and (args.has("json") or not on_terminal() or not sys.stdin.isatty()):
-        raise UsageError("confirmation requires a terminal; use --yes to skip it")
 
 
 def _show(file: ProjectFile, *, changed: bool) -> None:

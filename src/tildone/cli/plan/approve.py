@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import sys
-
 from tildone.cli.opening import open_for_editing, open_for_reading, settings_for
+from tildone.cli.output.consent import person_agrees
 from tildone.cli.output.data import put_data
-from tildone.cli.output.prompts import confirm
-from tildone.cli.output.screen import on_terminal, put
+from tildone.cli.output.screen import put
 from tildone.cli.parsing.table import ParsedArgs
 from tildone.cli.plan.check_progress import CheckProgress
 from tildone.cli.plan.check_states import check_states
@@ -17,15 +15,19 @@ from tildone.core.check import Result
 from tildone.core.guard import PLAN
 from tildone.core.ops import Mark, Numbered, SetCheck
 from tildone.core.plan import Status
-from tildone.errors import Refused, TildoneError, UsageError
+from tildone.errors import TildoneError, UsageError
 from tildone.log import codec
 from tildone.typing import TYPE_CHECKING
 from tildone.views.sanitize import printable
-from tildone.wiring import agent_here, check_approvals
+from tildone.wiring import check_approvals
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from tildone.checks.approvals import Approvals
     from tildone.cli.plan.check_targets import NamedCheck
     from tildone.config import Settings
+    from tildone.core.check import Check
     from tildone.core.plan import Plan
     from tildone.core.reduce import Step
     from tildone.session import Session
@@ -51,11 +53,12 @@ def run(args: ParsedArgs) -> int:
     if not names_some:
         put(f"To approve them: {command_hint(args, 'approve TASK…')}, or --all")
         return 0
-    if not _agrees(args, settings, len(proposed)):
+    question = "Let this command run as a check?" if len(proposed) == 1 else "Let these commands run as checks?"
+    if not person_agrees(args, settings, "approve a check", question):
         put("Nothing was changed.")
         return 1
-    _approve(settings, proposed)
-    _resume(session, settings)
+    record_approvals(check_approvals(settings), [each.check for each in proposed])
+    resume_refused(session, settings)
     _report(args, session, {each.number for each in proposed})
     return 0
 
@@ -74,42 +77,33 @@ def _report(args: ParsedArgs, session: Session, numbers: set[int]) -> None:
 
 
 def _show(proposed: list[NamedCheck]) -> None:
-    """Print the exact arguments of each command and the folder it is run in."""
     if not proposed:
         put("No check waits for approval.")
     for each in proposed:
-        put(printable(each.name[0].upper() + each.name[1:]))
-        put(f"  command: {printable(codec.dump(list(each.check.command)))}")
-        put(f"  folder:  {printable(each.check.folder or '.')}")
+        show_check(each)
 
 
-def _agrees(args: ParsedArgs, settings: Settings, count: int) -> bool:
-    """Whether the person agrees.
+def show_check(each: NamedCheck, note: str = "") -> None:
+    """Print whose check it is, the exact arguments of its command, and the folder it is run in."""
+    put(f"{printable(each.name[0].upper() + each.name[1:])}{note}")
+    put(f"  command: {printable(codec.dump(list(each.check.command)))}")
+    put(f"  folder:  {printable(each.check.folder or '.')}")
+
+
+def record_approvals(approvals: Approvals, checks: Iterable[Check]) -> None:
+    """Record that the person approves these checks.
 
     Raises:
-        Refused: this is the shell of an agent.
-        UsageError: nobody can be asked.
+        TildoneError: it cannot be recorded.
     """
-    agent = agent_here(settings)
-    if agent:
-        raise Refused(f"only a person can approve a check: this is the shell of {printable(agent)}")
-    if args.has("yes"):
-        return True
-    if args.has("json") or not on_terminal() or not sys.stdin.isatty():
-        raise UsageError("confirmation requires a terminal; use --yes to skip it")
-    return confirm("Let this command run as a check?" if count == 1 else "Let these commands run as checks?")
-
-
-def _approve(settings: Settings, proposed: list[NamedCheck]) -> None:
-    approvals = check_approvals(settings)
     try:
-        for each in proposed:
-            approvals.approve(each.check)
+        for check in checks:
+            approvals.approve(check)
     except OSError as error:
         raise TildoneError(f"the approval could not be recorded: {error.strerror}") from error
 
 
-def _resume(session: Session, settings: Settings) -> None:
+def resume_refused(session: Session, settings: Settings) -> None:
     """Let tasks be worked on again that waited for the approval, and forget that the check of the plan was refused."""
     approvals = check_approvals(settings)
 

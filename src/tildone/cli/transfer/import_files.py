@@ -10,14 +10,15 @@ from tildone.cli.output.data import put_data
 from tildone.cli.output.screen import columns, put, put_spans
 from tildone.cli.output.summary import plan_summary
 from tildone.cli.parsing.table import ParsedArgs
-from tildone.cli.transfer.importing import amount, as_data, import_history, import_plan, warn_of_losses
+from tildone.cli.plan.hints import command_hint
+from tildone.cli.transfer.importing import amount, as_data, import_history, import_plan, proposed_checks, warn_of_losses
 from tildone.cli.transfer.reading import STREAM, checked_format, file_title, read_files, source_of
 from tildone.cli.transfer.watch import watch
 from tildone.core.origins import with_source
 from tildone.core.plan import Phase, Plan
 from tildone.errors import UsageError
 from tildone.formats.conversion import ConversionWarning
-from tildone.formats.detection import HistoryFile, PlanFile
+from tildone.formats.detection import MARKDOWN, HistoryFile, PlanFile
 from tildone.typing import TYPE_CHECKING
 from tildone.value import replace
 from tildone.views.plan_lines import plan_lines
@@ -82,7 +83,7 @@ def _merged(plans: Sequence[PlanFile]) -> PlanFile:
 
 def _report(args: ParsedArgs, done: Sequence[Imported]) -> None:
     if args.has("json"):
-        put_data(dry_run=args.has("dry-run"), imported=[as_data(each) for each in done])
+        put_data(dry_run=args.has("dry-run"), imported=[as_data(args, each) for each in done])
         return
     current = settings_for(args).session
     for each in done:
@@ -92,9 +93,21 @@ def _report(args: ParsedArgs, done: Sequence[Imported]) -> None:
             _print_plan(each.after)
         else:
             put(plan_summary(each.after) if each.new or each.before != each.after else "Nothing changed.")
+        _mention_proposed(args, each)
         if each.session != current:
             put(f"To show it: tildone todo --session {quote(printable(each.session))}")
         warn_of_losses(each.file, verbose=args.has("verbose"))
+
+
+def _mention_proposed(args: ParsedArgs, done: Imported) -> None:
+    """Say how the checks are approved that came with the plan and do not run yet."""
+    count = len(proposed_checks(args, done))
+    if not count:
+        return
+    is_file = done.file.format == MARKDOWN and os.path.isfile(done.file.path)
+    hint = f"tildone trust {quote(printable(done.file.path))}" if is_file else command_hint(args, "approve")
+    what = "1 check is proposed and does not run" if count == 1 else f"{count} checks are proposed and do not run"
+    put(f"{what} until you approve {'it' if count == 1 else 'them'}: {hint}")
 
 
 def _print_plan(plan: Plan) -> None:

@@ -19,9 +19,10 @@ from tildone.log.tree import by_id
 from tildone.typing import TYPE_CHECKING
 from tildone.value import value
 from tildone.views.faults import describe_fault
-from tildone.wiring import open_store
+from tildone.wiring import check_approvals, open_store
 
 if TYPE_CHECKING:
+    from tildone.core.check import Check
     from tildone.core.reduce import Outcome
     from tildone.log.store import Store
     from tildone.session import Session
@@ -90,7 +91,16 @@ def _have_conflict(store: Store, session: str, file: HistoryFile) -> bool:
     return any(here.get(event.id, event) != event for event in file.events)
 
 
-def as_data(done: Imported) -> dict[str, object]:
+def proposed_checks(args: ParsedArgs, done: Imported) -> list[Check]:
+    """Return the checks in the plan that nobody has approved, so that they do not run."""
+    checks = [check for check in (done.after.check, *(task.check for task in done.after.tasks)) if check is not None]
+    if not checks:
+        return []
+    approvals = check_approvals(settings_for(args))
+    return [check for check in checks if not approvals.is_allowed(check)]
+
+
+def as_data(args: ParsedArgs, done: Imported) -> dict[str, object]:
     """The result, for JSON output."""
     return {
         "file": done.file.path,
@@ -99,6 +109,7 @@ def as_data(done: Imported) -> dict[str, object]:
         "phases": len(done.after.phases),
         "tasks": len(done.after.tasks),
         "changed": done.before != done.after,
+        "proposed_checks": len(proposed_checks(args, done)),
         "new_events": done.new,
         "said": [warning.text() for warning in done.file.warnings],
     }

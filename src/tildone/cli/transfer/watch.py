@@ -160,7 +160,7 @@ class Follower:
     def _report(self, done: Imported, *, first: bool) -> None:
         """Print one line for each import that changed something."""
         if self._args.has("json"):
-            put_data(**as_data(done))
+            put_data(**as_data(self._args, done))
             sys.stdout.flush()
         elif first:
             session = printable(session_title(done.session))

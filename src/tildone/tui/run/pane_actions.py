@@ -7,9 +7,10 @@ from typing import Any
 
 from textual import on
 
+from tildone.files.editor import edit_text, editor_command, run_editor
 from tildone.tui.run import failures
 from tildone.tui.run.composer import Composer
-from tildone.tui.run.external_editor import edit_text, existing_file, has_editor, open_file, page_text
+from tildone.tui.run.external_editor import existing_file, page_text
 from tildone.tui.run.other_conversations import OtherConversations
 from tildone.tui.transcript.widget import TranscriptPane
 
@@ -47,17 +48,17 @@ class PaneActions(OtherConversations):
     async def on_file_wanted(self, message: TranscriptPane.FileWanted) -> None:
         """Open a file in the person's editor."""
         path = existing_file(message.path, self.backend.conversations.cwd)
-        if not has_editor():
+        if not editor_command():
             self.say(NO_EDITOR, failed=True)
             return
         if path is None:
             self.say(f"There is no file {message.path}", failed=True)
             return
         with self.suspend():
-            is_open = await asyncio.to_thread(open_file, path)
+            why = await asyncio.to_thread(run_editor, path)
         self.refresh(layout=True)
-        if not is_open:
-            self.say("The editor failed", failed=True)
+        if why:
+            self.say(f"The editor failed: {why}", failed=True)
 
     def action_next_pane(self) -> None:
         """Complete what is typed; else give the keys to the next pane: question, editor, conversation, plan."""
@@ -97,7 +98,7 @@ class PaneActions(OtherConversations):
 
     async def edit_outside(self, text: str) -> str | None:
         """Let the person edit a text in their own editor; the screen comes back afterwards."""
-        if not has_editor():
+        if not editor_command():
             self.say(NO_EDITOR, failed=True)
             return None
         with self.suspend():

@@ -195,13 +195,13 @@ class AskedPermission(AskedQuestion[PermissionReply]):
         """Return the keys; those of a text, while a reason is typed."""
         if self.asks_text:
             return [(Span(f"{INDENT}{WHY}", Role.MUTED),)]
-        always = printable(self._request.always)
+        always = f"{printable(self._request.always)}, {self._request.scope}"
         if self._confirms == "a":
-            return keys_line([("a", f"again: {always}, in this conversation"), ("any other key", "back")], columns)
+            return keys_line([("a", f"again: {always}"), ("any other key", "back")], columns)
         count = format_count(len(self._request.plan), "command")
         if self._confirms == "p":
             return keys_line([("p", f"again: exactly the {count} above"), ("any other key", "back")], columns)
-        keys = [(self._yes, "once"), ("a", f"{always}, in this conversation"), ("n", "no, and say why")]
+        keys = [(self._yes, "once"), ("a", always), ("n", "no, and say why")]
         keys[2:2] = [("p", f"all {count} of the plan")] if self._request.plan else []
         if len(self.hunks(columns)) > 1:
             keys.append(("j k", "next"))

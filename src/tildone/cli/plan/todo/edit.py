@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import os
-import shlex
 import signal
-import subprocess
 import sys
 import tempfile
 
@@ -19,6 +17,7 @@ from tildone.commands.requests import after_request, draft, request_failed
 from tildone.core.ops import SetCheck, Write
 from tildone.core.plan import Plan
 from tildone.errors import Refused, TildoneError, UsageError
+from tildone.files.editor import editor_command, run_editor
 from tildone.log.events import Actor
 from tildone.typing import TYPE_CHECKING
 from tildone.value import replace
@@ -30,15 +29,14 @@ if TYPE_CHECKING:
 
 def run(args: ParsedArgs) -> int:
     """Open the plan in an editor; a text that cannot be parsed can be edited again."""
-    editor = os.environ.get("VISUAL") or os.environ.get("EDITOR")
-    if not editor:
+    if not editor_command():
         raise UsageError("no editor is configured; set $VISUAL or $EDITOR, or use tildone todo export and import")
     session = open_for_editing(args)
     plan = session.plan
     request = OpenEditor(draft(plan))
     path = _write(request.text)
     try:
-        code = _edited(args, session, plan, request, editor, path)
+        code = _edited(args, session, plan, request, path)
     except TildoneError as error:
         if _read(path) == request.text.encode():
             os.remove(path)
@@ -49,9 +47,9 @@ def run(args: ParsedArgs) -> int:
     return code
 
 
-def _edited(args: ParsedArgs, session: Session, plan: Plan, request: OpenEditor, editor: str, path: str) -> int:
+def _edited(args: ParsedArgs, session: Session, plan: Plan, request: OpenEditor, path: str) -> int:
     while True:
-        why = _run(editor, path)
+        why = _run(path)
         if why:
             return apply_answer(args, session, request_failed(request, why))
         saved = _read(path)
@@ -101,18 +99,14 @@ def _checks(plan: Plan) -> list[Check]:
     return [check for check in (plan.check, *(task.check for task in plan.tasks)) if check is not None]
 
 
-def _run(editor: str, path: str) -> str | None:
-    """Run the editor until it exits, and return the reason if it failed."""
-    words = shlex.split(editor, posix=os.name == "posix")
+def _run(path: str) -> str:
+    """Run the editor until it exits, and return why it failed; empty if it has not."""
     # Ctrl-C is for the editor meanwhile. A handler, unlike an ignored signal, is not inherited by it.
     before = signal.signal(signal.SIGINT, lambda *_: None)
     try:
-        code = subprocess.run([*words, path], check=False).returncode  # noqa: S603  the person's own command
-    except OSError as error:
-        return f"cannot run {words[0]}: {error.strerror}"
+        return run_editor(path)
     finally:
         signal.signal(signal.SIGINT, before)
-    return f"{words[0]} exited with code {code}" if code else None
 
 
 def _wants_again(answer: Answer) -> bool:

@@ -92,7 +92,11 @@ def _put_claimed(plan: Plan, claims: list[Claim]) -> None:
 
 def _put_waiting(plan: Plan, taken: set[int]) -> None:
     """Print which tasks wait for which others, because of the order or of the files that they change, a line each."""
-    waiting = [(task, f"after {_numbers(others)}") for task, others in waiting_tasks(plan)]
+    waiting = [
+        (task, f"after {_numbers(others)}")
+        for task, others in waiting_tasks(plan)
+        if task.status is not Status.IN_PROGRESS
+    ]
     if taken:
         ready = [task for task in plan.tasks if task.status is Status.PENDING and is_ready(plan, task)]
         rivals = ((task, conflicting(plan, task, taken)) for task in ready if task.number not in taken)

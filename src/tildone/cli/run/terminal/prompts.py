@@ -196,7 +196,7 @@ def typed_letter(key: Key) -> str:
 def _permission_choices(request: PermissionRequest) -> dict[str, Choice[PermissionReply]]:
     choices = {
         "y": Choice("once", PermissionReply(PermissionAnswer.ONCE)),
-        "a": Choice(f"always in this conversation: {request.always}", PermissionReply(PermissionAnswer.ALWAYS)),
+        "a": Choice(f"always {request.scope}: {request.always}", PermissionReply(PermissionAnswer.ALWAYS)),
     }
     if request.plan:
         count = format_count(len(request.plan), "command")

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import os
-import subprocess
 import sys
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import Any
 
 from tildone.cli.run.terminal.keys import PASTE_OFF, PASTE_ON
+from tildone.files.editor import edit_text, editor_command
 
 
 def is_interactive() -> bool:
@@ -64,30 +63,12 @@ class Tty:
 
     async def edit(self, text: str) -> str | None:
         """Let the person edit the text in $VISUAL or $EDITOR; return None if there is no editor or it failed."""
-        editor = os.environ.get("VISUAL") or os.environ.get("EDITOR")
-        if not editor:
+        if not editor_command():
             return None
         self.in_editor = True
         self.restore()
         try:
-            return await asyncio.to_thread(_edit_text, editor, text)
+            return await asyncio.to_thread(edit_text, text)
         finally:
             self.in_editor = False
             self.enter()
-
-
-def _edit_text(editor: str, text: str) -> str | None:
-    # Late: few runs open an editor.
-    import shlex  # noqa: PLC0415  see above
-
-    handle, path = tempfile.mkstemp(prefix="tildone-", suffix=".todo.md")
-    try:
-        with open(handle, "wb") as file:
-            file.write(text.encode())
-        code = subprocess.run([*shlex.split(editor), path], check=False).returncode  # noqa: S603  the person chose the editor
-        with open(path, "rb") as file:
-            return None if code else file.read().decode("utf-8-sig")
-    except (OSError, UnicodeDecodeError):
-        return None
-    finally:
-        os.remove(path)

@@ -76,7 +76,9 @@ def test_statistics_show_time_cost_tokens_and_nudges_of_a_task_however_narrow(co
 
     assert all(words in text.partition("Time in progress")[2] for words in ("  2m  ", "$1.40", "1k tok", "◆1"))
     assert max(display_width(line) for line in text.splitlines()) <= columns
-    assert stats_data(found, str)["tasks"][0]["cost"] == 1.4
+    tasks = stats_data(found, str)["tasks"]
+    assert isinstance(tasks, list)
+    assert tasks[0]["cost"] == 1.4
 
 
 def test_a_task_took_what_was_used_while_it_was_in_progress() -> None:

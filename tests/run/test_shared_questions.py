@@ -99,7 +99,7 @@ async def test_a_question_is_in_the_store_while_it_is_open(store: SqliteStore) -
     assert await asyncio.wait_for(asking, LONG_ENOUGH) == ONCE
     assert (need.session, need.kind, need.text, need.agent) == ("s", "command", "rm -r build\nls", "tildone:a")
     assert need.options == ("once", "always", "plan", "no")
-    assert need.detail == "Run this command?\nalways: rm *"
+    assert need.detail == "Run this command?\nalways in this conversation: rm *"
     assert need.since > 0
     decided = store.need(need.id)
     assert decided is not None

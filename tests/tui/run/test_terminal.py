@@ -101,6 +101,26 @@ def test_a_plan_is_carried_out_and_what_matters_stays_on_the_normal_screen(perso
     assert statuses(person, "s") == "✓✓"
 
 
+def test_a_proposed_check_is_asked_about_when_its_task_is_called_done(
+    person: Person, server: ModelServer, tmux: Tmux
+) -> None:
+    """It is approved for the project after the key was pressed twice, as for other commands."""
+    person.says("todo", "import", write_plan(person, "- [ ] Make it\n  $ cp plan.md made\n"))
+    server.script = ({"tool": "todo", "args": {"done": 1}}, DONE)
+
+    tmux.start("Go", "--model", CHAT, "--dialect", "brief")
+    tmux.until("Run this command as the check of task 1?", "cp plan.md made", "exactly this check, in this project")
+    assert not (person.folder / "made").exists()
+    tmux.answer("Run this command as the check of task 1?", "a")
+    tmux.until("again: exactly this check, in this project")
+    tmux.keys("a")
+    tmux.until("It is done.")
+
+    assert (person.folder / "made").exists()
+    assert statuses(person) == "✓"
+    assert person.run("approve", "--json").json["checks"] == []
+
+
 def test_streaming_typing_resizing_stopping_and_leaving(server: ModelServer, tmux: Tmux) -> None:
     server.script = ({"text": "A first line.\n\nA second line.", "hold": 4}, DONE)
     tmux.start("Go", "--model", CHAT)

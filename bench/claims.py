@@ -85,7 +85,7 @@ def _writer(act: Act, address: str, number: int, count: int, barrier: Barrier) -
 
 def _claim(store: Store, number: int, count: int) -> None:
     """Claim tasks of the plan that all writers share, one after the other, and give each back."""
-    claimant = Claimant(f"claude:agent-{number}", f"/work/{number}", "main")
+    claimant = Claimant(f"claude:agent-{number}", f"/home/ada/{number}", "main")
     for turn in range(count):
         task = turn * WRITERS + number + 1
         assert store.claim(PLAN_NAME, task, claimant, LEASE_MS).agent == claimant.agent

@@ -12,6 +12,7 @@ from tests.tui.run.run_screen import Screen, running
 from tildone.core.check import Check
 from tildone.core.ops import Numbered, SetCheck
 from tildone.dialects.by_hand import BY_HAND
+from tildone.log.claims import Claimant
 from tildone.wiring import check_approvals, open_session
 
 STOPS: Turn = {"text": "I stop here.", "repeat": True}
@@ -62,3 +63,23 @@ async def test_a_proposed_check_is_approved_and_the_keys_return_to_the_plan(conn
             await screen.shows("✓ One", "  passed")
             assert screen.app.plan_list.has_focus
             assert check_approvals(backend.settings).is_allowed(check)
+
+
+@pytest.mark.usefixtures("script")
+async def test_the_plan_is_checked_ordered_and_says_which_other_agent_works(connect: Connect) -> None:
+    with connect(ModelServer(WRITE, STOPS)):
+        async with running("Go", "--model", CHAT, size=(200, 50)) as screen:
+            await to_the_plan(screen)
+            backend = screen.app.backend
+            await screen.press("D")
+            await screen.type(f"{sys.executable} check.py")
+            await screen.press("enter")
+            await screen.shows("the plan $ ")
+            await screen.press("G", "v")
+            await screen.shows("The plan: ", "│ not yet")
+            await screen.press("g", "o")
+            await screen.shows("#1 comes after:", "– #1 One")
+            await screen.press("escape", "s")
+            await screen.shows("● One")
+            backend.store.claim(backend.settings.session, 1, Claimant("codex:2"), 600_000)
+            await screen.shows("held by codex:2 for 10 min")

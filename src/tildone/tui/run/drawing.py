@@ -15,6 +15,7 @@ from tildone.kit.theme import Role, Span
 from tildone.log.events import Directive
 from tildone.loop.decision import Patience
 from tildone.tui.plan_rows import plan_rows
+from tildone.tui.reading import TaskTime
 from tildone.tui.row_list import Line, ListRow, RowList
 from tildone.tui.run.backend import RunBackend
 from tildone.tui.run.running import Running
@@ -31,6 +32,7 @@ from tildone.tui.run.status_lines import (
     top_line,
     went_on_line,
 )
+from tildone.value import replace
 from tildone.views.sanitize import printable
 from tildone.views.strip import count_text, strip_spans
 
@@ -104,7 +106,7 @@ class Drawing(Running):
 
     def draw_plan(self) -> None:
         """Draw the plan."""
-        plan, times = self.plan, dict(self.now.times)
+        plan, times = self.plan, self._times()
         options, title = self.with_checks(self._plan_options), self.run_title
 
         def rows_for(columns: int) -> list[ListRow]:
@@ -120,6 +122,14 @@ class Drawing(Running):
 
         self._plan_list.show(rows_for)
         self._texts["plan-title"].show(title_for)
+
+    def _times(self) -> dict[int, TaskTime]:
+        """What tasks took, and which other agents work on them: that the agent of this run does is known."""
+        own = f":{(self.host or self.backend).transcript.id}"
+        return {
+            number: replace(time, claim=None) if time.claim and time.claim.agent.endswith(own) else time
+            for number, time in self.now.times
+        }
 
     def say(self, text: str, *, failed: bool = False) -> None:
         """Show a short message above the editor, for a while."""

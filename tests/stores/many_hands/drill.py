@@ -160,10 +160,11 @@ def drill(address: str, folder: Path, form: Form) -> dict[str, int]:
         agents.stop_some()
         killed_at = time.monotonic()
         while done(store) < form.tasks:
-            enough = min(form.tasks, done(store) + form.tasks_between_kills)
-            while done(store) < enough:
+            seen = done(store)
+            enough = min(form.tasks, seen + form.tasks_between_kills)
+            while seen < enough:
                 agents.wake_those_without_a_task()
-                until_more_are_done(store)
+                seen = until_more_are_done(store, seen)
             time.sleep(max(0.0, killed_at + form.seconds_between_kills - time.monotonic()))
             killed_at = time.monotonic()
             if done(store) < form.tasks:
@@ -183,10 +184,10 @@ def done(store: Store) -> int:
     return sum(task.status is Status.COMPLETED for task in newest.fact.plan.tasks)
 
 
-def until_more_are_done(store: Store) -> None:
-    """Wait until another task is done."""
-    before = done(store)
+def until_more_are_done(store: Store, before: int) -> int:
+    """Wait until more tasks are done than before, and return how many are."""
     until(lambda: done(store) > before)
+    return done(store)
 
 
 def until(happened: Callable[[], object]) -> None:

@@ -10,9 +10,9 @@ from tildone.value import replace
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from tildone.core.faults import Fault
     from tildone.core.ops import Op
     from tildone.core.plan import Task
-    from tildone.core.reduce import Step
 
 
 def arrange(plan: Plan, tasks: Sequence[Task]) -> Plan:
@@ -68,10 +68,10 @@ def written(plan: Plan) -> tuple[Op, ...]:
     return (Write(plan.phases), *((SetCheck(None, plan.check),) if plan.check is not None else ()))
 
 
-def keep_unseen(steps: Callable[[Plan], Sequence[Step]], known: Plan) -> Callable[[Plan], Sequence[Step]]:
+def keep_unseen(steps: Callable[[Plan], Sequence[Op | Fault]], known: Plan) -> Callable[[Plan], Sequence[Op | Fault]]:
     """Return the steps of a tool that replaces the plan, with the tasks that others added since `known`."""
 
-    def keep(plan: Plan) -> Sequence[Step]:
+    def keep(plan: Plan) -> Sequence[Op | Fault]:
         return [
             Write(with_unseen(plan, known, Plan(step.phases)).phases) if isinstance(step, Write) else step
             for step in steps(plan)

@@ -22,14 +22,15 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from tildone.core.check import Check
+    from tildone.core.faults import Fault
     from tildone.core.guard import ByModel
+    from tildone.core.ops import Op
     from tildone.core.plan import Task
-    from tildone.core.reduce import Step
 
     Kept = tuple[Plan, tuple[HasCheck, ...], frozenset[int]]
 
 
-def keep_asked(before: Plan, after: Plan, step: Step, model: ByModel) -> Kept:
+def keep_asked(before: Plan, after: Plan, step: Op | Fault, model: ByModel) -> Kept:
     """Return the plan after a step of a model, why it is refused, and the numbers of the tasks that were kept.
 
     A step that is refused changes nothing.

@@ -67,9 +67,7 @@ def try_fast_path(event: HookEvent, settings: Settings, pid: int) -> bool:
     is_missing = path is not None and not os.path.exists(path)
     if event.point is HookPoint.SESSION_START:
         _begin(event, agents, agent_id, path)
-    if event.hooks.shares_process and event.point is HookPoint.BEFORE_TOOL and _calls_our_tool(event):
-        # The MCP server sees only the process; this tells it which conversation calls next.
-        agents.set_note(AgentId(event.integration.name, pid=pid), CALLER_NOTE, str(agent_id))
+    _note_caller(event, agents, agent_id, pid)
     if not is_missing:
         _note_usage(event, agents, agent_id)
     agent = _agent(agents, agent_id, pid, settings)
@@ -84,6 +82,12 @@ def try_fast_path(event: HookEvent, settings: Settings, pid: int) -> bool:
         check_not_lost(event, agent, settings)
     is_silent = summary is not None and _is_silent(event, summary) and not _restarts_budget(event, summary, settings)
     return is_silent and not _changes_records(event, agents, agent_id)
+
+
+def _note_caller(event: HookEvent, agents: AgentRegistry, agent_id: AgentId, pid: int) -> None:
+    """Tell the MCP server, which sees only the process, which conversation calls next."""
+    if event.hooks.shares_process and event.point is HookPoint.BEFORE_TOOL and _calls_our_tool(event):
+        agents.set_note(AgentId(event.integration.name, pid=pid), CALLER_NOTE, str(agent_id))
 
 
 def _restarts_budget(event: HookEvent, summary: SessionSummary, settings: Settings) -> bool:

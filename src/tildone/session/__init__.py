@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from tildone.core.check import Proof
+    from tildone.core.origins import Origin
     from tildone.core.reduce import Outcome, Step
     from tildone.core.rules import Rules
     from tildone.dialects.base import Completions, Dialect, Reply, Tool
@@ -161,7 +162,6 @@ class Session(SessionLog):
         `known` is the plan that the model knows, if it called a tool: it gets the next task in place of one that it
         cannot have.
         """
-        from tildone.core.origins import Origin  # noqa: PLC0415  the same
         from tildone.core.reduce import Outcome  # noqa: PLC0415  see the module's docstring
         from tildone.loop.changing import change_plan  # noqa: PLC0415  the same
 
@@ -176,12 +176,8 @@ class Session(SessionLog):
             state: State, proofs: Mapping[int, Proof], settle: Settle = lambda _, after: after
         ) -> tuple[Outcome, Fact | None]:
             resolved = steps(state.plan) if callable(steps) else steps
-            # An import by an agent's process restores a plan of the agent.
-            by_user = actor is Actor.USER or (actor is Actor.IMPORT and not self.author_of(actor).agent)
-            origin = Origin(by_user, self.source)
-            return change_plan(
-                state, resolved, rules or self.dialect.rules, call, origin, self.taken, proofs, settle, model
-            )
+            used, origin = rules or self.dialect.rules, self._origin(actor)
+            return change_plan(state, resolved, used, call, origin, self.taken, proofs, settle, model)
 
         if proofs is None:
             proofs = {} if actor is Actor.IMPORT else self._proofs(change, actor)
@@ -195,6 +191,14 @@ class Session(SessionLog):
             return self._writer.record(actor, lambda state: change(state, run, settle), lambda _: seen_by, append)
 
         return self._claimed(claimed, write, offers=call is not None and actor is Actor.AGENT and rules is None)
+
+    def _origin(self, actor: Actor) -> Origin:
+        """Return where the tasks that an actor adds come from."""
+        from tildone.core.origins import Origin  # noqa: PLC0415  see the module's docstring
+
+        # An import by an agent's process restores a plan of the agent.
+        by_user = actor is Actor.USER or (actor is Actor.IMPORT and not self.author_of(actor).agent)
+        return Origin(by_user, self.source)
 
     def _claimed_change(self, actor: Actor, known: Plan | None) -> ClaimedChange | None:
         """Return a change that claims tasks for the agent that makes it; None if it is not an agent's."""

@@ -41,9 +41,19 @@ def test_an_approved_check_runs_and_the_task_is_open_again(proposed: Person, arg
 
 def test_the_approval_is_for_this_command_only(proposed: Person) -> None:
     proposed.says("approve", "1", "--yes")
-    proposed.run("todo", "check", "1", "--", *GREP, "answer2", **AGENT)
+    proposed.run("todo", "check", "2", "--", *GREP, "answer2", **AGENT)
 
-    assert tasks(proposed)[1]["approved"] is False
+    assert [task["approved"] for task in tasks(proposed).values()] == [True, False]
+
+
+def test_an_agent_cannot_replace_an_approved_check(proposed: Person) -> None:
+    proposed.says("approve", "1", "--yes")
+
+    refused = proposed.run("todo", "check", "1", "--", *GREP, "answer2", **AGENT)
+
+    assert refused.code == 3
+    assert "only a person can" in refused.err
+    assert tasks(proposed)[1]["check"]["command"] == [*GREP]
 
 
 def test_an_agent_approves_nothing(proposed: Person) -> None:

@@ -172,7 +172,7 @@ def test_the_shape_of_the_json_is_the_documented_one(planner: Person) -> None:
     positions = planner.run("todo", "--json").json
 
     # These are there only if several agents are at work.
-    of_several_agents = {"shared_by", "subagents"}
+    of_several_agents = {"shared_by", "subagents", "claimed"}
     # And these only of tasks with a check or an order.
     of_checks = {"check", "proof", "approved", "stale", "unproved", "after", "touches", "waiting"}
     keys = {*plan, *changed, *upcoming, *(key for data in (plan, positions) for task in data["tasks"] for key in task)}

@@ -144,7 +144,12 @@ def test_the_store_is_told_what_a_change_starts_and_which_tasks_it_may_conflict_
     fence = fence_of(before, after, Claimant("me"), 60)
     removed = fence_of(before, flat(*after.tasks[:2], Task("new", number=4)), Claimant("me"), 60)
 
-    assert (fence.changes, fence.starts, fence.active, fence.beside) == ({2, 3}, {2}, {1, 2}, {1})
+    assert [sorted(each) for each in (fence.changes, fence.starts, fence.active, fence.beside)] == [
+        [2, 3],
+        [2],
+        [1, 2],
+        [1],
+    ]
     assert removed.changes == {2, 3}
 
 

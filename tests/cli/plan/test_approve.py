@@ -53,7 +53,9 @@ def test_an_agent_cannot_replace_an_approved_check(proposed: Person) -> None:
 
     assert refused.code == 3
     assert "only a person can" in refused.err
-    assert tasks(proposed)[1]["check"]["command"] == [*GREP]
+    check = tasks(proposed)[1]["check"]
+    assert isinstance(check, dict)
+    assert check["command"] == [*GREP]
 
 
 def test_an_agent_approves_nothing(proposed: Person) -> None:

@@ -1,7 +1,10 @@
 """A flat list is arranged into the phases of a plan, and keeps what its author did not know."""
 
-from tildone.core.arrange import arrange, with_unseen
+from tildone.core.arrange import arrange, keep_unseen, with_unseen, written
+from tildone.core.check import Check
+from tildone.core.ops import Mark, Numbered, SetCheck, Write
 from tildone.core.plan import Phase, Plan, Status, Task, flat
+from tildone.value import replace
 
 PLAN = Plan(
     (
@@ -60,3 +63,19 @@ def test_tasks_that_the_author_did_not_know_are_kept_in_their_phases() -> None:
 
 def test_a_task_that_the_author_left_out_is_not_kept() -> None:
     assert with_unseen(PLAN, PLAN, flat(Task("a"))) == flat(Task("a"))
+
+
+def test_a_plan_from_elsewhere_brings_its_own_check_if_it_has_one() -> None:
+    check = Check(("make",))
+
+    assert written(PLAN) == (Write(PLAN.phases),)
+    assert written(replace(PLAN, check=check)) == (Write(PLAN.phases), SetCheck(None, check))
+
+
+def test_only_the_lists_among_the_steps_of_a_tool_keep_what_others_added() -> None:
+    known = flat(Task("a"))
+    mark = Mark(Numbered((1,)), Status.COMPLETED)
+
+    steps = keep_unseen(lambda _: [Write(flat(Task("b")).phases), mark], known)(flat(Task("a"), Task("added")))
+
+    assert steps == [Write(flat(Task("b"), Task("added")).phases), mark]

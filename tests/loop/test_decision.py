@@ -6,9 +6,10 @@ from hypothesis import strategies as st
 
 from tests.plans import BLOCKED, COMPLETED, IN_PROGRESS
 from tildone.core.plan import Task, flat
-from tildone.log.events import Bound, Directive, Ledger, StopFingerprint
+from tildone.log.events import Bound, Directive, Ledger, Nudged, StopFingerprint, Tripped
 from tildone.log.state import State
-from tildone.loop.decision import GiveUp, GoOn, Patience, Rest, RestReason, Spent, Turn, decide
+from tildone.loop.decision import GiveUp, GoOn, Patience, Rest, RestReason, Spent, Turn, Verdict, decide, judge
+from tildone.value import replace
 
 OPEN = flat(Task("a", COMPLETED), Task("b"), Task("c", IN_PROGRESS))
 DONE = flat(Task("a", COMPLETED))
@@ -205,3 +206,25 @@ def test_a_budget_never_continues_an_agent_that_would_be_let_go_without_it(
     with_budgets, without = decide(state, patience, turn), decide(state, PATIENCE, turn)
 
     assert with_budgets == without or (isinstance(without, GoOn) and isinstance(with_budgets, GiveUp))
+
+
+def test_a_verdict_is_recorded_as_a_nudge_or_as_a_bound_once() -> None:
+    """The prompt is made only for an agent that continues."""
+
+    def prompt() -> str:
+        return "go on"
+
+    def unexpected() -> str:
+        raise AssertionError
+
+    spent = State("e", OPEN, nudges=99, drift=99)
+    turn = Turn(fingerprint=StopFingerprint("f", "m"))
+    nudged, nudge = judge(State("e", OPEN, drift=2), PATIENCE, turn, prompt)
+    given_up, tripped = judge(spent, PATIENCE, Turn(), unexpected)
+
+    assert nudged.prompt == "go on"
+    assert nudge == Nudged(1, 3, turn.fingerprint, 0)
+    assert isinstance(given_up.decision, GiveUp)
+    assert tripped == Tripped(given_up.decision.bound, given_up.decision.limit)
+    assert judge(replace(spent, tripped=tripped), PATIENCE, Turn(), unexpected) == (given_up, None)
+    assert judge(State("e", DONE), PATIENCE, Turn(), unexpected) == (Verdict(Rest(RestReason.ALL_DONE)), None)

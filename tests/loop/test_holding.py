@@ -1,9 +1,9 @@
 """What an agent is held to: tasks of others, the counts of its parent, and new chains."""
 
 from tildone.core.plan import Status, Task, flat
-from tildone.log.events import Bound, Directive, DirectiveSet, Ledger, Tripped
+from tildone.log.events import Bound, Directive, DirectiveSet, Ledger, Nudged, Tripped
 from tildone.log.state import State
-from tildone.loop.holding import fact_of_reset, without_taken
+from tildone.loop.holding import fact_of_reset, subagent_nudge, with_counts_of, without_taken
 
 TWO = State(plan=flat(Task("a", number=1), Task("b", number=2)))
 
@@ -52,3 +52,18 @@ def test_a_person_resets_every_count_and_a_new_chain_its_own() -> None:
     assert fact_of_reset(tripped, by_person=False) == DirectiveSet(Directive.PAUSE, ledger=ledger)
     assert fact_of_reset(State(ledger=ledger), by_person=False) is None
     assert fact_of_reset(State(), by_person=True) is None
+
+
+def test_a_subagent_shares_the_nudges_of_its_parent() -> None:
+    """The first nudge of either began the chain."""
+    own, parent = State(ledger=Ledger(continued=2, began=50)), State(ledger=Ledger(continued=7, began=90))
+
+    assert with_counts_of(own, parent).ledger == Ledger(continued=7, began=50)
+    assert with_counts_of(parent, own).ledger == Ledger(continued=7, began=50)
+    assert with_counts_of(State(), parent).ledger == parent.ledger
+    assert with_counts_of(State(), State()).ledger == Ledger()
+
+
+def test_the_nudge_of_a_subagent_leaves_the_counts_of_its_parent() -> None:
+    assert subagent_nudge(State(plan=TWO.plan, nudges=3, drift=4)) == Nudged(3, 4, of_subagent=True)
+    assert subagent_nudge(State()) is None

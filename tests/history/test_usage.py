@@ -11,6 +11,7 @@ from tildone.core.plan import Plan, Status, Task, flat
 from tildone.history.stats import session_stats
 from tildone.history.stats_data import stats_data
 from tildone.history.stats_lines import stats_lines
+from tildone.history.stats_words import usage_sentence
 from tildone.history.usage import TaskUsage, plan_usage, spent_on
 from tildone.kit.text import display_width
 from tildone.kit.theme import plain
@@ -27,6 +28,7 @@ from tildone.log.events import (
     StopFingerprint,
 )
 from tildone.log.usage import UNKNOWN, AgentUsage
+from tildone.value import replace
 
 MINUTE = 60_000
 
@@ -79,6 +81,24 @@ def test_statistics_show_time_cost_tokens_and_nudges_of_a_task_however_narrow(co
     tasks = stats_data(found, str)["tasks"]
     assert isinstance(tasks, list)
     assert tasks[0]["cost"] == 1.4
+
+
+@pytest.mark.parametrize(
+    ("first", "sentence"),
+    [
+        (0.1, "$1.50 in the conversations of its agents, $0.10 of it while no single task was in progress."),
+        (0.0, "$1.50 in the conversations of its agents."),
+    ],
+)
+def test_the_cost_in_all_is_said_with_what_belongs_to_no_task(first: float, sentence: str) -> None:
+    """Also if nothing is known of tokens."""
+    branch = Branch()
+    branch.mark(IN_PROGRESS, PENDING, cost=first)
+    branch.mark(COMPLETED, PENDING, cost=1.5)
+    found = session_stats(branch.events, branch.events[-1].at, {})
+    assert found is not None
+
+    assert usage_sentence(replace(found, tokens=None)) == sentence
 
 
 def test_a_task_took_what_was_used_while_it_was_in_progress() -> None:

@@ -4,7 +4,7 @@ import pytest
 
 from tildone.log import codec
 from tildone.log.events import Actor, Author, Bound, Event, Nudged, Tripped
-from tildone.log.usage import UNKNOWN, AgentUsage, added, since, usage_in, usage_out
+from tildone.log.usage import UNKNOWN, AgentUsage, added, since, usage_in, usage_of_text, usage_out, usage_text
 
 NUDGE = Event("e", None, 5, Actor.TIMER, Nudged(1, 1), Author("Ada", "claude:1"))
 
@@ -52,3 +52,13 @@ def test_a_limit_in_dollars_has_cents() -> None:
     event = Event("e", None, 5, Actor.TIMER, Tripped(Bound.TASK_COST, 0.5))
 
     assert codec.decode(codec.encode(event)) == event
+
+
+@pytest.mark.parametrize("usage", [AgentUsage(5, 7, 0.25), AgentUsage(cost=2.0), AgentUsage(tokens_out=3)])
+def test_the_text_of_a_usage_is_read_back(usage: AgentUsage) -> None:
+    assert usage_of_text(usage_text(usage)) == usage
+
+
+@pytest.mark.parametrize("text", ["", "{", "{}", "[]", '{"in": -1}'])
+def test_a_text_without_a_usage_has_none(text: str) -> None:
+    assert usage_of_text(text) is None

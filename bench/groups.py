@@ -42,6 +42,7 @@ GROUPS = (
     Group("hooks", (30,), (1,)),
     Group("sizes", (15, 2_000, 10_000, 5_000), (1, 20, 20, 20)),
     Group("checks", (30, 50, 50_000), (1, 2, 20)),
+    Group("minder", (30,), (1,)),
     Group("calls", (2000,), (3,)),
     Group("appending", (2000,), (3,)),
     Group("mcp", (1000, 15), (3, 1)),

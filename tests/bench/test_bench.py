@@ -38,6 +38,10 @@ ROWS: dict[tuple[str, ...], tuple[str, ...]] = {
         "done, with a trivial check",
         "hook Stop, 2 proofs, 20 files, told to go on",
     ),
+    ("minder",): (
+        "minder: an agent started and ended",
+        "minder: while its agent runs",
+    ),
     ("calls", "appending", "mcp"): (
         "Session.call, one of ten tasks, memory",
         "Session.call, one of ten tasks, SQLite",

@@ -19,10 +19,12 @@ from tests.stores.postgres_keeper import why_not
 ROOT = Path(__file__).resolve().parents[2]
 TEMPLATE = "plans"
 OTHERS = "FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()"
-TABLES = ("sessions", "events", "seen", "changes", "presence", "needs", "summaries", "claims")
+LOG_TABLES = ("sessions", "events", "seen", "changes", "presence", "needs", "summaries", "claims")
+TABLES = (*LOG_TABLES, "leases", "workers", "schedules", "providers")
 EMPTIED = (
     f"SELECT pg_terminate_backend(pid, 5000) {OTHERS}",
     f"TRUNCATE {', '.join(f'tildone.{table}' for table in TABLES)}",
+    "UPDATE tildone.fleet SET lease = 60000, heartbeat = 20000, margin = 5000, reaper = 2000, renewal = 5000",
 )
 TOO_LONG = 300.0
 

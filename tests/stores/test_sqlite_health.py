@@ -62,7 +62,7 @@ def test_the_check_reports_a_healthy_store_as_intact(path: Path) -> None:
     said = [(finding.severity, finding.what) for finding in SqliteStore(path).check()]
 
     assert said == [
-        (Severity.OK, f"SQLite {apsw.sqlite_lib_version()}, schema 7"),
+        (Severity.OK, f"SQLite {apsw.sqlite_lib_version()}, schema 8"),
         (Severity.OK, "9 sessions and 57 events, all intact"),
     ]
 

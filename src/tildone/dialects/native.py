@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 STOPPED = "Stopped by the person (tildone stop). Do nothing more and end your turn. To go on, they say: tildone resume"
 
+FENCED = "This run has passed to another worker. Stop: do nothing more and end your turn. Your changes no longer count."
+
 MAX_TASKS_LISTED = 10
 MAX_CHANGES_LISTED = 8
 MAX_TEXT_CHARACTERS = 200

@@ -27,6 +27,7 @@ Data = dict[str, object]
 Key = Callable[[str], str]
 
 KINDS = {Nudged: "nudge", Tripped: "letgo", Labelled: "label", DirectiveSet: "directive"}
+RUN_KIND = "run"
 
 
 def row_data(row: SessionRow, key: Key) -> Data:
@@ -212,7 +213,8 @@ def history_data(events: Sequence[Event], rows: Sequence[TimelineRow]) -> list[D
 
 def _event_data(event: Event, row: TimelineRow) -> Data:
     fact = event.fact
-    kind = KINDS.get(type(fact), "person" if event.actor is Actor.USER else "change")
+    change = "person" if event.actor is Actor.USER else "change"
+    kind = KINDS.get(type(fact)) or (change if isinstance(fact, PlanChanged) else RUN_KIND)
     return {
         "id": event.id,
         "parent": event.parent,

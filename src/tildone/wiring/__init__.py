@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from tildone.checks.prover import CheckRunner
     from tildone.dialects.base import Completions, Dialect
     from tildone.log.claims import Claim
+    from tildone.log.fleet.lease import RunFence
+    from tildone.log.fleet.port import RunLeases
     from tildone.log.store import Store
     from tildone.log.usage import AgentUsage
     from tildone.wiring.claims import AgentClaims
@@ -48,7 +50,7 @@ def open_store(settings: Settings, *, timeout: float = TIMEOUT_SECONDS, read_onl
         UsageError: no store answers to the address, or its driver is not installed.
         StoreError: it cannot be opened.
     """
-    return stores.open_store(settings.store, OpenOptions(timeout, read_only, plan_in_entry))
+    return stores.open_store(settings.store, OpenOptions(timeout, read_only, plan_in_entry, _fence()))
 
 
 def store_at(address: str, *, timeout: float = TIMEOUT_SECONDS) -> Store:
@@ -60,7 +62,33 @@ def store_at(address: str, *, timeout: float = TIMEOUT_SECONDS) -> Store:
         UsageError: no store answers to the address, or its driver is not installed.
         StoreError: it cannot be opened.
     """
-    return stores.open_store(parse_address(address), OpenOptions(timeout, plan_in_entry=plan_in_entry))
+    return stores.open_store(parse_address(address), OpenOptions(timeout, plan_in_entry=plan_in_entry, fence=_fence()))
+
+
+def run_leases(store: Store, author: Author = Author()) -> RunLeases:  # noqa: B008  frozen
+    """Return the leases of runs in a store. `author` is recorded with the events about them.
+
+    Raises:
+        UsageError: the store has no leases.
+    """
+    # Imported here because only workers and their commands need them.
+    from tildone.stores.leasing import Scribe, leases_of  # noqa: PLC0415  see above
+
+    return leases_of(store, Scribe(id_maker(now, os.urandom), now, author))
+
+
+def _fence() -> RunFence | None:
+    """Return the lease that this process works under, if a worker has started it.
+
+    Raises:
+        UsageError: the environment names a lease in another form.
+    """
+    text = os.environ.get("TILDONE_LEASE")
+    if not text:
+        return None
+    from tildone.log.fleet.lease import fence_in  # noqa: PLC0415  as in `run_leases`
+
+    return fence_in(text)
 
 
 def session_in(

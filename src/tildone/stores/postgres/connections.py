@@ -22,7 +22,7 @@ from time import monotonic
 import psycopg
 from psycopg.pq import TransactionStatus
 
-from tildone.errors import StoreBusy, StoreError
+from tildone.errors import StoreBusy, StoreError, StoreUnreachable
 from tildone.stores.postgres.failures import (
     connect_error,
     connection_lost,
@@ -96,7 +96,7 @@ class ConnectionPool:
                 connection.close()
                 if monotonic() + delay > until:
                     message = f"lost the connection to {self.where}: {reason_of(error)}"
-                    raise StoreError(message) from error
+                    raise StoreUnreachable(message) from error
             finally:
                 self._give_back(connection)
             attempts += 1

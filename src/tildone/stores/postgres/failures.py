@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from psycopg import Error, OperationalError, errors
 
-from tildone.errors import StoreBusy, StoreDamaged, StoreError
+from tildone.errors import StoreBusy, StoreDamaged, StoreError, StoreUnreachable
 
 TEMPORARY_MESSAGES = (
     "starting up",
@@ -27,6 +27,11 @@ _PREFIXES = ("failed: ", "is bad: ", "FATAL:  ")
 def is_temporary(error: Error) -> bool:
     """Return whether a connection attempt failed for a temporary reason."""
     return any(part in str(error) for part in TEMPORARY_MESSAGES)
+
+
+def connection_closed(reason: str) -> bool:
+    """Return whether a server closed a new connection at once, as one does that is ending."""
+    return "server closed the connection" in reason
 
 
 def connection_refused(error: Error) -> bool:
@@ -55,7 +60,9 @@ def connect_error(error: Error, where: str) -> StoreError:
     if "too many" in reason or "slots are reserved" in reason:
         return StoreBusy(f"{where} has no free connection: {reason}")
     if "Connection refused" in reason or "No such file" in reason or "timeout expired" in reason:
-        return StoreError(f"cannot reach {where}: {reason}")
+        return StoreUnreachable(f"cannot reach {where}: {reason}")
+    if is_temporary(error) or connection_closed(reason):
+        return StoreUnreachable(f"cannot connect to {where}: {reason}")
     return StoreError(f"cannot connect to {where}: {reason}")
 
 

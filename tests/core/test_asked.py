@@ -8,12 +8,13 @@ from tests.plans import ABANDONED, COMPLETED, IN_PROGRESS, PENDING, plan_of
 from tildone.core.asked import shed
 from tildone.core.check import Check, Proof, Result, is_passed
 from tildone.core.faults import HasCheck, NoSuchNumber
-from tildone.core.guard import PLAN, ByModel, is_unproved
+from tildone.core.guard import PLAN, ByModel, is_unproved, sets_checks
 from tildone.core.ops import (
     Append,
     At,
     Everything,
     InPhase,
+    Insert,
     Mark,
     Move,
     Named,
@@ -234,6 +235,26 @@ def test_an_earlier_plan_sheds_what_was_asked_for_since() -> None:
     assert shed(plan, plan_of("a", "b"), MODEL) == (HasCheck(1, "a"), HasCheck(PLAN))
     assert shed(plan, replace(plan, phases=()), MODEL) == (HasCheck(1, "a"), HasCheck(PLAN))
     assert shed(plan, reduce(plan, [Rename(ONE, "c")], Rules()).after, MODEL) == ()
+
+
+CHECKED = Task("c", check=LINT)
+
+
+@pytest.mark.parametrize(
+    ("step", "expected"),
+    [
+        (SetCheck(None, None), True),
+        (Write(flat(CHECKED).phases), True),
+        (Write(flat(Task("c")).phases), False),
+        (Append((Task("c"), CHECKED)), True),
+        (Append((Task("c"),)), False),
+        (Insert((CHECKED,), 0), True),
+        (Remove(Everything()), False),
+    ],
+)
+def test_steps_with_checks_are_told_from_the_others(step: Op, *, expected: bool) -> None:
+    """Only for them has a session to know whether a model acts, if the plan has no checks."""
+    assert sets_checks(step) is expected
 
 
 @given(plans.steps, plans.numbered_plans, plans.rules)

@@ -6,7 +6,9 @@ are the check and the proof of the plan. Lists that models send name none of the
 
 from __future__ import annotations
 
+from tildone.core.ops import Append, Insert, SetCheck, Write
 from tildone.core.plan import Phase, Plan, Status, Task
+from tildone.core.query import has_checks
 from tildone.typing import TYPE_CHECKING
 from tildone.value import replace, value
 
@@ -15,6 +17,8 @@ if TYPE_CHECKING:
     from collections.abc import Set as AbstractSet
 
     from tildone.core.check import Check, Proof
+    from tildone.core.faults import Fault
+    from tildone.core.ops import Op
 
 PLAN = 0
 """Stands for the plan itself among the numbers of tasks with a proof."""
@@ -61,6 +65,19 @@ def guarded(before: Plan, after: Plan, proofs: Mapping[int, Proof], *, keeps: bo
 def has_attributes(task: Task) -> bool:
     """Return whether the task has anything that lists of models do not name."""
     return task.check is not None or bool(task.after or task.touches)
+
+
+def sets_checks(step: Op | Fault) -> bool:
+    """Return whether a step sets or removes a check, or adds tasks that have one."""
+    match step:
+        case SetCheck():
+            return True
+        case Write(phases):
+            return has_checks(Plan(phases))
+        case Append(tasks=tasks) | Insert(tasks=tasks):
+            return any(task.check is not None for task in tasks)
+        case _:
+            return False
 
 
 def reopened(plan: Plan, stale: AbstractSet[int]) -> Plan:

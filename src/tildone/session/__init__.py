@@ -162,6 +162,7 @@ class Session(SessionLog):
         `known` is the plan that the model knows, if it called a tool: it gets the next task in place of one that it
         cannot have.
         """
+        from tildone.core.guard import sets_checks  # noqa: PLC0415  the same
         from tildone.core.reduce import Outcome  # noqa: PLC0415  see the module's docstring
         from tildone.loop.changing import change_plan  # noqa: PLC0415  the same
 
@@ -170,13 +171,12 @@ class Session(SessionLog):
             plan = self.plan
             return Outcome(plan, plan)
 
-        model = self.model_of(actor)
-
         def change(
             state: State, proofs: Mapping[int, Proof], settle: Settle = lambda _, after: after
         ) -> tuple[Outcome, Fact | None]:
             resolved = steps(state.plan) if callable(steps) else steps
             used, origin = rules or self.dialect.rules, self._origin(actor)
+            model = self.model_of(actor) if has_checks(state.plan) or any(map(sets_checks, resolved)) else None
             return change_plan(state, resolved, used, call, origin, self.taken, proofs, settle, model)
 
         if proofs is None:

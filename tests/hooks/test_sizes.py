@@ -58,11 +58,12 @@ def workspace_of(folder: Path, tasks: int, sessions: int, agents: int) -> Worksp
 
 
 def test_a_hook_reads_no_more_files_with_more_agents_and_sessions_on_record(tmp_path: Path) -> None:
-    """Neither for an agent that is known, nor for one that is new."""
+    """Neither for an agent that is known, nor for one that is new. The first calls also compile modules."""
     few, many = workspace_of(tmp_path / "few", 20, 2, 2), workspace_of(tmp_path / "many", 20, 60, 60)
     for workspace in (few, many):
         for event in EVENTS:
-            operations(workspace, event, "known")
+            for conversation in ("known", f"first at {event}"):
+                operations(workspace, event, conversation)
     counts = {
         (event, conversation): [operations(workspace, event, conversation) for workspace in (few, many)]
         for event in EVENTS

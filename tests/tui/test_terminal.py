@@ -173,7 +173,8 @@ def test_inside_tmux(person: Person, tmp_path: Path) -> None:
     try:
         assert "– Write the parser" in until("– Write the parser")
         run("send-keys", "-t", "w", "Space")
-        assert "✓ Write the parser" in until("Done: #1 Write the parser")
+        assert "✓ Write the parser" in until("✓ Write the parser")
+        assert "Done: #1 Write the parser" in until("Done: #1 Write the parser")
         run("send-keys", "-t", "w", "q")
     finally:
         run("kill-server")

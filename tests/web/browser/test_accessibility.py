@@ -119,6 +119,7 @@ def test_a_walk_with_the_keyboard_alone(tmp_path: Path, board: Start, visit: Vis
     page.keyboard.press("Tab")
     expect(page.get_by_role("link", name="Skip to content")).to_be_focused()
     page.keyboard.press("j")
+    expect(page.locator(".card a")).to_be_focused()
     page.keyboard.press("Enter")
     expect(page.locator("li.task")).to_have_count(3)
     page.keyboard.press("j")

@@ -166,6 +166,21 @@ def test_a_change_in_another_process_shows_without_a_reload(tmp_path: Path, boar
     expect(card).to_contain_text("1 of 2")
 
 
+def test_a_card_that_changes_keeps_the_focus(tmp_path: Path, board: Start, visit: Visit) -> None:
+    path = small_store(tmp_path, "first", "second")
+    visitor = visit(board(path))
+    visitor.is_live()
+    card = visitor.page.locator(".card", has_text="small")
+    expect(card).to_contain_text("0 of 2")
+    visitor.page.keyboard.press("j")
+    expect(card.get_by_role("link")).to_be_focused()
+
+    Agent(path).mark("first", Status.COMPLETED)
+
+    expect(card).to_contain_text("1 of 2")
+    expect(card.get_by_role("link")).to_be_focused()
+
+
 def test_a_new_session_shows_up_by_itself(tmp_path: Path, board: Start, visit: Visit) -> None:
     path = small_store(tmp_path)
     visitor = visit(board(path))

@@ -48,6 +48,8 @@ function facts(row) {
 export function card(row, old, { href, index, size, rows }) {
   if (old && old.row === row && old.index === index && old.size === size) return old;
   const li = old || el("li", {});
+  // Asked before the link moves into the new card: it loses the focus then.
+  const focused = li.contains(document.activeElement);
   Object.assign(li, { row, index, size });
   const where = [row.where, row.agents && row.agents[0] && row.agents[0].on].filter(Boolean).join(" · ");
   const link = li.querySelector("a") || el("a", { class: "stretch" });
@@ -64,7 +66,6 @@ export function card(row, old, { href, index, size, rows }) {
     ? [el("div", { class: "cell name" }, head[0]), head[1], bar, count, line, more, updated]
     : [el("div", { class: "card-head" }, head), el("p", { class: "where dim clip" }, brief(where || " ", 120)), line, bar, el("p", { class: "foot" }, count, more, updated)];
   const article = el("article", { class: rows ? "card row" : "card" }, body);
-  const focused = li.contains(document.activeElement);
   li.setAttribute("aria-setsize", size);
   li.setAttribute("aria-posinset", index + 1);
   fill(li, article);

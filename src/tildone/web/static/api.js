@@ -33,10 +33,11 @@ const kept = new Map();
 export async function read(path, { signal } = {}) {
   const known = kept.get(path);
   const response = await send(path, { headers: headers(known && { "If-None-Match": known.tag }), signal });
-  if (response.status === 304 && known) return known.body;
+  const seq = response.headers.get("X-Tildone-Seq") || "";
+  if (response.status === 304 && known) return Object.assign(known.body, { seq });
   const body = await answer(response);
   const tag = response.headers.get("ETag");
-  body.seq = response.headers.get("X-Tildone-Seq") || body.seq;
+  body.seq = seq;
   if (tag) kept.set(path, { tag, body });
   if (body.user) set("user", body.user);
   if (kept.size > 40) kept.delete(kept.keys().next().value);

@@ -148,7 +148,7 @@ let waiting = null;
 function frameHeard(frame) {
   if (frame.event === "needs") showNeeds(frame.data);
   if (frame.event === "counts") set("counts", frame.data);
-  if (frame.event === "open" || frame.event === "reset") read("/api/needs").then(showNeeds).catch(() => {});
+  if (frame.event === "open" || frame.event === "reset") read("/api/needs").then((body) => showNeeds(live.told("needs", "", body.seq) || body)).catch(() => {});
   page.frame(frame);
 }
 

@@ -13,6 +13,7 @@ const tab = Math.random().toString(36).slice(2);
 const channel = new BroadcastChannel(`tildone-live:${BASE}`);
 const wanted = new Map([[tab, []]]);
 const listeners = new Set();
+const newest = new Map();
 let lastId = "";
 let leader = false;
 let controller = null;
@@ -27,6 +28,19 @@ export const listen = (callback) => {
   listeners.add(callback);
   return () => listeners.delete(callback);
 };
+
+// Whether a frame or a snapshot is newer than a snapshot. Numbers of another process cannot be compared.
+export function isAfter(id, seq) {
+  const [boot, number] = (id || "").split(".");
+  const [other, least] = (seq || "").split(".");
+  return boot === other && Number(number) > Number(least);
+}
+
+// What the newest frame of an event tells about a session, if it is newer than a snapshot.
+export function told(event, key, seq) {
+  const frame = newest.get(`${event} ${key}`);
+  return frame && isAfter(frame.id, seq) ? frame.data : null;
+}
 
 // The topics of this tab, in place of those before.
 export function watch(topics) {
@@ -83,7 +97,10 @@ function pass(frame) {
 }
 
 function deliver(frame) {
-  if (frame.id) lastId = frame.id;
+  if (frame.id) {
+    lastId = frame.id;
+    newest.set(`${frame.event} ${frame.data?.key || ""}`, frame);
+  }
   if (frame.event === "open") {
     const before = covered.split(",");
     covered = frame.topics;

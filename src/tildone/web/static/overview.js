@@ -2,6 +2,7 @@
 import { el, fill, icon, brief } from "./el.js";
 import { BASE, read } from "./api.js";
 import { get, on } from "./state.js";
+import { told } from "./live.js";
 import { Window } from "./window.js";
 import { card, stateName, capital } from "./card.js";
 import { needRow } from "./needs.js";
@@ -70,10 +71,15 @@ export function overview({ main, go, watch, readonly }) {
     return loading;
   }
 
+  // A frame may have come in while the answer was on its way: the newer one counts.
   function take(body) {
-    for (const row of body.sessions) if (!byKey.has(row.key)) { byKey.set(row.key, items.length); items.push(row); }
+    for (const row of body.sessions) if (!byKey.has(row.key)) {
+      const newer = told("session", row.key, body.seq);
+      byKey.set(row.key, items.length);
+      items.push(newer ? { ...row, ...newer } : row);
+    }
     cursor = body.after || null;
-    show(body.counts);
+    show(told("counts", "", body.seq) || body.counts);
     view.resize(items.length, (index) => items[index].key);
     watchWindow();
   }

@@ -16,6 +16,7 @@ import { compareWith, sinceWords } from "./past.js";
 import { drawNow, estimateLine } from "./now.js";
 import { points } from "./points.js";
 import { followChecks } from "./checks.js";
+import { isAfter } from "./live.js";
 
 export function sessionPage({ main, key, query, go, watch, readonly, letters }) {
   const node = (tag, cls, props) => el(tag, { class: cls, ...props });
@@ -32,6 +33,7 @@ export function sessionPage({ main, key, query, go, watch, readonly, letters }) 
   const title = el("h1", { tabindex: -1 });
   const model = { session: null, known: new Map(), rows: [], points: [], scale: null, view: [0, 1], index: null, past: null, frozen: null, outputs: new Map() };
   let failed = false;
+  let seq = "";
 
   const checks = followChecks({ key, model, changed: () => draw() });
   const work = edits({ key, model, redraw: (own) => draw(own), readonly, letters, accept, look: checks.look });
@@ -51,6 +53,9 @@ export function sessionPage({ main, key, query, go, watch, readonly, letters }) 
   async function load() {
     try {
       const got = await read(`/api/s/${key}`);
+      // A later request may have been answered before.
+      if (isAfter(seq, got.seq)) return;
+      seq = got.seq;
       const first = !model.session || failed;
       failed = false;
       if (first) fill(main, hatch(), el("div", { class: "session" }, header, bodyBox));

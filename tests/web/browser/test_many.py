@@ -75,7 +75,8 @@ def test_a_change_far_down_the_list_does_not_move_what_is_shown(many: Path, boar
     expect(page.locator(".grid h3").first).to_be_visible()
     page.mouse.move(700, 500)
     page.mouse.wheel(0, 2500)
-    page.wait_for_timeout(300)
+    # The next page of sessions has been read, because the end of the first one came near.
+    expect(page.locator(".grid h3", has_text="session-0077")).to_be_attached()
     before = page.locator(".grid h3").all_inner_texts(), page.evaluate("scrollY")
     store = store_at(str(many))
     story = Story(store, "/home/mk/src/aaa-new")

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import sys
 
-from tildone.errors import TildoneError
+from tildone.errors import RunFenced, TildoneError
 from tildone.views.sanitize import printable
 
 
 def client_message(error: Exception) -> str:
     """Return the message for the client. For a bug, it names only the type: the error's text may contain anything."""
+    if isinstance(error, RunFenced):
+        # Late, because only agents of a fleet are told so.
+        from tildone.dialects.native import FENCED  # noqa: PLC0415  see above
+
+        return FENCED
     return str(error) if isinstance(error, TildoneError) else f"tildone itself is at fault: {type(error).__name__}"
 
 

@@ -15,14 +15,14 @@ from __future__ import annotations
 
 from bisect import bisect_left, insort
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from itertools import islice
 from threading import Lock
 
 from tildone.agents.everywhere import active_everywhere
 from tildone.agents.registry import Agent
 from tildone.errors import StoreDamaged, UnknownEvent
-from tildone.log.events import Directive, DirectiveSet
+from tildone.log.events import Directive, DirectiveSet, Event
 from tildone.log.kept import KeptSummary
 from tildone.log.needs import Need
 from tildone.log.presence import Presence
@@ -61,11 +61,21 @@ class IndexChange:
 class SessionIndex:
     """The rows of all sessions of a store. Safe to use from several threads.
 
-    `agents_dir` is the folder of the registries of this machine; `now` returns the time in milliseconds.
+    `agents_dir` is the folder of the registries of this machine; `now` returns the time in milliseconds. `more_needs`
+    returns questions beside those of the store; it is called when the store has changed.
     """
 
-    def __init__(self, store: Store, agents_dir: str, *, now: Callable[[], int], nudge_limit: int) -> None:
+    def __init__(
+        self,
+        store: Store,
+        agents_dir: str,
+        *,
+        now: Callable[[], int],
+        nudge_limit: int,
+        more_needs: Callable[[], Iterable[Need]] = tuple,
+    ) -> None:
         self.store = store
+        self._more_needs = more_needs
         self._agents_dir, self._now, self._nudge_limit = agents_dir, now, nudge_limit
         self._refreshing, self._lock = Lock(), Lock()
         self._revision = 0
@@ -174,7 +184,7 @@ class SessionIndex:
                 self._forget(change.session)
             else:
                 self._read_session(change, info, stored.get(change.session))
-        self._asked = tuple(self.store.needs())
+        self._asked = (*self.store.needs(), *self._more_needs())
         self._revision = revision
 
     def _sources(self, *, is_continuous: bool) -> tuple[Callable[[str], SessionInfo | None], Mapping[str, KeptSummary]]:
@@ -198,8 +208,10 @@ class SessionIndex:
             self._unreadable = {**self._unreadable, name: f"{name}: {error}"}
 
     def _read_outline(self, info: SessionInfo) -> SessionOutline:
-        state = latest_state(self.store.history(info.name))
-        found = outline(info, state, self._steered_by(info.name, state), self._nudge_limit)
+        cost, known = NewestCost(self.store.history(info.name)), self._outlines.get(info.name)
+        state = latest_state(cost)
+        spent = cost.found if cost.found is not None else known.spent if known else 0.0
+        found = outline(info, state, self._steered_by(info.name, state), self._nudge_limit, spent)
         self._unkept[info.name] = found
         self._unreadable = {name: why for name, why in self._unreadable.items() if name != info.name}
         return found
@@ -267,6 +279,20 @@ class SessionIndex:
             self._rows[after.name] = after
             insort(self._ordered, after, key=_sort_key)
             self._counts[after.word] += 1
+
+
+class NewestCost:
+    """Events of a session, the newest first. `found` is the newest cost of an agent among those that were read."""
+
+    def __init__(self, newest_first: Iterable[Event]) -> None:
+        self.found: float | None = None
+        self._events = newest_first
+
+    def __iter__(self) -> Iterator[Event]:
+        for event in self._events:
+            if self.found is None and event.usage:
+                self.found = event.usage.cost
+            yield event
 
 
 def _sort_key(row: SessionRow) -> SortKey:

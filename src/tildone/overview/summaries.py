@@ -13,8 +13,8 @@ from tildone.log.tree import SessionInfo
 from tildone.overview.rows import SessionOutline
 from tildone.views.session_state import SessionState, SessionWord
 
-VERSION = 1
-_TYPES = (int, int, str, str, str, str, str, int, int, str, str, int, str)
+VERSION = 2
+_TYPES = (int, int, str, str, str, str, str, int, int, str, str, int, str, float)
 
 
 def encode(known: SessionOutline, nudge_limit: int) -> str:
@@ -34,6 +34,7 @@ def encode(known: SessionOutline, nudge_limit: int) -> str:
             known.doing,
             known.nudges,
             known.searched,
+            float(known.spent),
         ]
     )
 
@@ -46,9 +47,9 @@ def decode(text: str, info: SessionInfo, head: str | None, nudge_limit: int) -> 
         return None
     if not isinstance(found, list) or tuple(map(type, found)) != _TYPES or found[:2] != [VERSION, nudge_limit]:
         return None
-    _, _, title, work_word, work_why, rest_word, rest_why, closed, total, strip, doing, nudges, searched = found
+    _, _, title, work_word, work_why, rest_word, rest_why, closed, total, strip, doing, nudges, searched, spent = found
     words = SessionWord.__members__
     if work_word not in words or rest_word not in words:
         return None
     at_work, at_rest = SessionState(words[work_word], work_why), SessionState(words[rest_word], rest_why)
-    return SessionOutline(info, head, title, at_work, at_rest, closed, total, strip, doing, nudges, searched)
+    return SessionOutline(info, head, title, at_work, at_rest, closed, total, strip, doing, nudges, searched, spent)

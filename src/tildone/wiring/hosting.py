@@ -70,11 +70,13 @@ def open_host(  # noqa: PLR0913  everything a host stands on comes in by name
     ui: UI | None = None,
     policy: PermissionPolicy | None = None,
     conversations: Conversations | None = None,
+    opened: Callable[[Host], None] | None = None,
 ) -> Host:
     """Return a host for one conversation, with the extension of its dialect.
 
     With a policy it has the built-in tools; a language model also has subagents, whose conversations are among
-    `conversations`. The plan is in the store, in the session that the settings name; every
+    `conversations`. `opened` is called with each host of a language model: this one, and those of its subagents. The
+    plan is in the store, in the session that the settings name; every
     conversation of the project works on it.
 
     Raises:
@@ -93,9 +95,12 @@ def open_host(  # noqa: PLR0913  everything a host stands on comes in by name
     failures = host.load([*parts, ("presence", told)] if store.durable else parts)
     if failures:
         raise TildoneError(f"the {failures[0].extension} extension cannot be loaded: {failures[0].error}")
+    if opened and not isinstance(model, ShellModel):
+        opened(host)
     if policy and conversations and not isinstance(model, ShellModel):
         plan_extension = partial(_extension, name, store)
         opener = SubagentOpener(settings, store, conversations, host, lambda: _agent_id(host), plan_extension)
+        opener.opened = opened
         host.runtime.add_tool(task_tool(Subagents(host, opener.open)))
     return host
 

@@ -17,6 +17,11 @@ def query(name: str) -> bytes:
     return _queries()[name]
 
 
+def fleet_query(name: str) -> bytes:
+    """Return one of the queries in `fleet.sql`."""
+    return _fleet_queries()[name]
+
+
 @cache
 def migrations() -> tuple[tuple[int, str, bytes], ...]:
     """Return every migration in order: number, name, statements."""
@@ -27,7 +32,31 @@ def migrations() -> tuple[tuple[int, str, bytes], ...]:
 
 @cache
 def _queries() -> dict[str, bytes]:
-    _, *pieces = _NAMED.split(_read("queries.sql"))
+    return _split(_read("queries.sql"))
+
+
+@cache
+def _fleet_queries() -> dict[str, bytes]:
+    # Late, because few processes ask for leases.
+    from tildone.stores.lease_rows import COLUMNS  # noqa: PLC0415  see above
+
+    words = {
+        "COLUMNS": ", ".join(
+            "coalesce(s.long_name, l.session)" if name == "session" else f"l.{name}" for name in COLUMNS
+        ),
+        "NAMES": ", ".join(COLUMNS),
+        "PARAMETERS": ", ".join(f"%({name})s" for name in COLUMNS),
+        "CHANGES": ", ".join(f"{name} = %({name})s" for name in COLUMNS),
+    }
+    text = _read("fleet.sql")
+    for word, names in words.items():
+        text = text.replace(word.encode(), names.encode())
+    return _split(text)
+
+
+def _split(text: bytes) -> dict[str, bytes]:
+    """Return the queries of a file by name."""
+    _, *pieces = _NAMED.split(text)
     return {name.decode(): text.strip() for name, text in zip(pieces[::2], pieces[1::2], strict=True)}
 
 

@@ -5,9 +5,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import expect
+from playwright.sync_api import APIResponse, Page, Route, expect
 
-from tests.web.browser.plans import Placed, small_store
+from tests.web.browser.plans import Agent, Placed, small_store
 from tests.web.browser.running import RunningBoard, Visitor
 from tildone.core.plan import Status
 
@@ -150,3 +150,76 @@ def test_below_a_base_path_pages_edits_and_live_changes_work(path: Path, board: 
     expect(visitor.page).to_have_url(f"{visitor.board.address}/")
     outside = [request for request in visitor.requests if "/plans/" not in request and "blob:" not in request]
     assert outside == []
+
+
+class LateAnswer:
+    """The answer to the n-th request for an address from now on, which the page gets when it is released."""
+
+    def __init__(self, page: Page, address: str, nth: int) -> None:
+        self._page, self._nth, self._count = page, nth, 0
+        self._held: tuple[Route, APIResponse] | None = None
+        page.route(re.compile(address), self._handle)
+
+    def _handle(self, route: Route) -> None:
+        self._count += 1
+        if self._count == self._nth:
+            self._held = route, route.fetch()
+        else:
+            route.continue_()
+
+    def wait(self) -> None:
+        """Wait until the server has answered."""
+        while self._held is None:
+            self._page.wait_for_timeout(50)
+
+    def release(self) -> None:
+        """Let the page have the answer, and wait until it has drawn it."""
+        assert self._held is not None
+        route, response = self._held
+        with self._page.expect_response(lambda answered: answered.request == route.request):
+            route.fulfill(response=response)
+        self._page.evaluate("new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn)))")
+
+
+def test_a_late_answer_does_not_replace_a_newer_card(path: Path, board: Start, visit: Visit) -> None:
+    """Here and below, the page reads again when the stream has opened, and something changes before it has that."""
+    page = visit(board(path)).page
+    late = LateAnswer(page, r"/api/sessions\?", 2)
+    page.reload()
+    card = page.locator(".card", has_text="small")
+    expect(card).to_contain_text("0 of 2")
+    late.wait()
+
+    Agent(path).mark("first", Status.COMPLETED)
+    expect(card).to_contain_text("1 of 2")
+    late.release()
+
+    expect(card).to_contain_text("1 of 2")
+
+
+def test_a_late_answer_does_not_replace_a_newer_plan(path: Path, board: Start, visit: Visit) -> None:
+    visitor = visit(board(path))
+    visitor.open_session("small")
+    late = LateAnswer(visitor.page, r"/api/s/[^/?]+$", 2)
+    visitor.page.reload()
+    done = visitor.page.get_by_role("img", name="1 of 2 closed")
+    late.wait()
+
+    Agent(path).mark("first", Status.COMPLETED)
+    expect(done).to_be_visible()
+    late.release()
+
+    expect(done).to_be_visible()
+
+
+def test_a_late_answer_does_not_replace_newer_needs(path: Path, board: Start, visit: Visit) -> None:
+    page = visit(board(path)).page
+    late = LateAnswer(page, r"/api/needs$", 1)
+    page.reload()
+    late.wait()
+
+    Agent(path).now().ask("command", "cargo fuzz", minutes=0)
+    expect(page.locator(".need")).to_have_count(1)
+    late.release()
+
+    expect(page.locator(".need")).to_have_count(1)

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import APIResponse, Route, expect
+from playwright.sync_api import expect
 
 from tests.web.browser.plans import PARSER, Agent, Placed, answer_to, sample_store, small_store
 from tests.web.browser.running import RunningBoard, Visitor
@@ -179,37 +179,6 @@ def test_a_card_that_changes_keeps_the_focus(tmp_path: Path, board: Start, visit
 
     expect(card).to_contain_text("1 of 2")
     expect(card.get_by_role("link")).to_be_focused()
-
-
-def test_an_answer_that_comes_after_a_newer_frame_does_not_replace_it(
-    tmp_path: Path, board: Start, visit: Visit
-) -> None:
-    """The page reads the sessions again when the stream has opened; one changes before it gets that answer."""
-    path = small_store(tmp_path, "first", "second")
-    page = visit(board(path)).page
-    asked, held = list[Route](), list[tuple[Route, APIResponse]]()
-
-    def second_is_held(route: Route) -> None:
-        asked.append(route)
-        if len(asked) == 2:
-            held.append((route, route.fetch()))
-        else:
-            route.continue_()
-
-    page.route("**/api/sessions?*", second_is_held)
-    page.reload()
-    card = page.locator(".card", has_text="small")
-    expect(card).to_contain_text("0 of 2")
-    while not held:
-        page.wait_for_timeout(50)
-
-    Agent(path).mark("first", Status.COMPLETED)
-    expect(card).to_contain_text("1 of 2")
-    with page.expect_request_finished(lambda request: request == held[0][0].request):
-        held[0][0].fulfill(response=held[0][1])
-    page.evaluate("new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn)))")
-
-    expect(card).to_contain_text("1 of 2")
 
 
 def test_a_new_session_shows_up_by_itself(tmp_path: Path, board: Start, visit: Visit) -> None:

@@ -12,13 +12,13 @@ from time import monotonic
 
 from textual import events
 from textual.strip import Strip
-from textual.widget import Widget
 
 from tildone.kit.text import wrap_text
 from tildone.kit.theme import Role, Span
 from tildone.log.needs import Need
 from tildone.tui.painting import painted, width_of
 from tildone.tui.palette import Palette
+from tildone.tui.resized import ResizedWidget
 from tildone.tui.row_list import Line
 from tildone.views.sanitize import printable, printable_lines
 
@@ -49,7 +49,7 @@ def answer_keys(need: Need) -> dict[str, str]:
     return keys
 
 
-class NeedPanel(Widget, can_focus=True):
+class NeedPanel(ResizedWidget, can_focus=True):
     """A question above the footer; hidden while none is open."""
 
     DEFAULT_CSS = "NeedPanel { height: auto; display: none; }"

@@ -7,11 +7,11 @@ from collections.abc import Callable, Sequence
 from textual import events
 from textual.message import Message
 from textual.strip import Strip
-from textual.widget import Widget
 
 from tildone.kit.theme import Role, Span
 from tildone.tui.painting import painted
 from tildone.tui.palette import Palette
+from tildone.tui.resized import ResizedWidget
 from tildone.value import value
 
 Line = tuple[Span, ...]
@@ -43,7 +43,7 @@ class ListRow:
         return self.line() if callable(self.line) else self.line
 
 
-class Lines(Widget):
+class Lines(ResizedWidget):
     """Lines that are drawn from the top. `build` returns them for a number of columns; `raised` is the background."""
 
     DEFAULT_CSS = "Lines { height: 1; }"
@@ -72,7 +72,7 @@ class Lines(Widget):
         return painted(line, self.size.width, self._palette, background)
 
 
-class RowList(Widget, can_focus=True):
+class RowList(ResizedWidget, can_focus=True):
     """A list of rows with a cursor, which stays on its row when the rows change.
 
     The cursor is drawn while the list has the focus, or always if it `is_always_active`, as below a field.

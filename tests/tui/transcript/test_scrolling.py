@@ -3,6 +3,7 @@
 import pytest
 from textual.events import MouseScrollDown, MouseScrollUp
 from textual.strip import Strip
+from textual.widgets import Static
 
 from tests.tui.transcript.conversations import done, numbered, view
 from tests.tui.transcript.screen import showing
@@ -265,3 +266,19 @@ async def test_opening_a_long_conversation_draws_only_what_is_near() -> None:
         assert screen.transcript.document.drawn < 100
         await screen.until(lambda: screen.transcript.document.is_drawn)
         assert screen.transcript.document.total == 10_999
+
+
+async def test_the_end_stays_visible_if_a_region_is_read_before_the_layout() -> None:
+    """Textual then sends no event about the new size: `tildone.tui.resized` tells why."""
+    async with showing(AnswerBlock(numbered(30))) as screen:
+        below = Static("below")
+        below.styles.height, below.display = 1, False
+        await screen.app.mount(below)
+        await screen.pilot.pause()
+
+        below.display = True
+        # As after a scroll of another widget: the next one who reads a region computes all of them.
+        screen.app.screen._compositor._full_map_invalidated = True  # noqa: SLF001  see above
+        assert below.region.height == 1
+
+        await screen.until(lambda: screen.rows[-2:] == ["  line 30", "below"])

@@ -212,6 +212,24 @@ def test_a_late_answer_does_not_replace_a_newer_plan(path: Path, board: Start, v
     expect(done).to_be_visible()
 
 
+def test_a_late_answer_does_not_replace_who_is_at_work(path: Path, board: Start, visit: Visit) -> None:
+    """The session needs the person before and after: only who is at work changes."""
+    Agent(path).now().ask("command", "cargo fuzz", minutes=0)
+    visitor = visit(board(path))
+    visitor.open_session("small")
+    late = LateAnswer(visitor.page, r"/api/s/[^/?]+$", 2)
+    visitor.page.reload()
+    now = visitor.page.locator(".now.panel")
+    expect(now).to_contain_text("nobody at work")
+    late.wait()
+
+    Agent(path).works("bash: pytest -q", minutes=1)
+    expect(now).to_contain_text("bash: pytest -q")
+    late.release()
+
+    expect(now).to_contain_text("bash: pytest -q")
+
+
 def test_a_late_answer_does_not_replace_newer_needs(path: Path, board: Start, visit: Visit) -> None:
     page = visit(board(path)).page
     late = LateAnswer(page, r"/api/needs$", 1)

@@ -17,13 +17,13 @@ from textual import events
 from textual.app import ComposeResult
 from textual.containers import Vertical
 from textual.strip import Strip
-from textual.widget import Widget
 from textual.widgets import Input
 
 from tildone.kit.theme import Role, Span
 from tildone.tui.painting import painted
 from tildone.tui.palette import Palette
 from tildone.tui.prompt import LineInput
+from tildone.tui.resized import ResizedWidget
 from tildone.tui.row_list import Line
 from tildone.tui.run.questions import AskedQuestion, keys_line
 
@@ -38,7 +38,7 @@ MIN_ROWS = 5
 SCROLLED = {"down": 1, "up": -1, "pagedown": 8, "pageup": -8}
 
 
-class QuestionRows(Widget, can_focus=True):
+class QuestionRows(ResizedWidget, can_focus=True):
     """The lines of a question, and its keys."""
 
     DEFAULT_CSS = "QuestionRows { height: auto; }"

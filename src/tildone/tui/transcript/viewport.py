@@ -19,6 +19,7 @@ from tildone.kit.formatting import format_count
 from tildone.kit.keys import KeyBindings
 from tildone.kit.theme import Role, Span
 from tildone.tui.palette import Palette
+from tildone.tui.resized import ResizedWidget
 from tildone.tui.transcript.document import Document
 from tildone.tui.transcript.places import characters_before, line_with
 from tildone.tui.transcript.strips import PADDING, Highlighted, line_strip
@@ -31,7 +32,7 @@ CARET = Span("▍", Role.ACCENT)
 Line = tuple[Span, ...]
 
 
-class Viewport(ScrollView, inherit_bindings=False, can_focus=True):
+class Viewport(ResizedWidget, ScrollView, inherit_bindings=False, can_focus=True):
     """A document, of which the visible lines are drawn."""
 
     ALLOW_SELECT = False

@@ -16,7 +16,7 @@ import { compareWith, sinceWords } from "./past.js";
 import { drawNow, estimateLine } from "./now.js";
 import { points } from "./points.js";
 import { followChecks } from "./checks.js";
-import { isAfter } from "./live.js";
+import { isAfter, told } from "./live.js";
 
 export function sessionPage({ main, key, query, go, watch, readonly, letters }) {
   const node = (tag, cls, props) => el(tag, { class: cls, ...props });
@@ -59,7 +59,8 @@ export function sessionPage({ main, key, query, go, watch, readonly, letters }) 
       const first = !model.session || failed;
       failed = false;
       if (first) fill(main, hatch(), el("div", { class: "session" }, header, bodyBox));
-      accept(got);
+      // So may a frame have come in, which is about who is at work and not read again.
+      accept({ ...got, ...told("presence", key, got.seq) });
       if (first && query.get("at")) await moveTo(query.get("at"));
       if (first && model.past && query.get("vs")) compareWith(query.get("vs"), key, model).catch((error) => work.fault(error.message));
       if (first && location.hash) document.querySelector(location.hash.replace(/[^#\w]/g, ""))?.scrollIntoView({ block: "center" });

@@ -152,6 +152,25 @@ def test_below_a_base_path_pages_edits_and_live_changes_work(path: Path, board: 
     assert outside == []
 
 
+def test_a_change_closes_nothing_on_the_page_of_statistics(path: Path, board: Start, visit: Visit) -> None:
+    visitor = visit(board(path))
+    visitor.open_session("small")
+    page = visitor.page
+    page.goto(f"{page.url}/stats")
+    visitor.is_live()
+    shown = page.get_by_text("Show as table")
+    shown.press("Enter")
+    rows = page.locator("details tbody tr")
+    expect(rows.first).to_be_visible()
+    before = rows.count()
+
+    Agent(path).mark("first", Status.COMPLETED)
+
+    expect(rows).to_have_count(before + 1)
+    expect(rows.last).to_be_visible()
+    expect(shown).to_be_focused()
+
+
 class LateAnswer:
     """The page is opened again; it gets the answer to its n-th request for an address when that is released."""
 

@@ -24,6 +24,15 @@ export function statsPage({ main, key, watch }) {
   };
 }
 
+// What is drawn again keeps what is open, and the focus.
+function redraw(box, ...content) {
+  const opened = [...box.querySelectorAll("details")].map((each) => each.open);
+  const held = [...box.querySelectorAll("summary")].indexOf(document.activeElement);
+  fill(box, ...content);
+  box.querySelectorAll("details").forEach((each, index) => { each.open = Boolean(opened[index]); });
+  box.querySelectorAll("summary")[held]?.focus();
+}
+
 const tile = (number, label) => el("div", {}, el("b", {}, number), el("span", {}, label));
 const table = (names, rows) => el("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": "Table" }, el("table", {}, el("thead", {}, el("tr", {}, names.map((name, index) => el("th", { scope: "col", class: index ? "num" : "" }, name)))), el("tbody", {}, rows)));
 const cells = (...values) => el("tr", {}, values.map((value, index) => el("td", { class: index ? "num" : "" }, value)));
@@ -37,7 +46,7 @@ async function one(box, key) {
   const longest = Math.max(1, ...tasks.map((task) => task.worked || 0));
   const scrub = new Scrub({ move() {}, zoom() {} });
   const kinds = (kind) => rows.filter((row) => row.kind === kind).length;
-  fill(box,
+  redraw(box,
     el("p", { class: "crumbs" }, el("a", { href: `${BASE}/` }, "Sessions"), " / ", el("a", { href: `${BASE}/s/${key}` }, brief(session.title || session.name, 120))),
     el("div", { class: "head" }, el("h1", { tabindex: -1 }, "Statistics")),
     el("div", { class: "panel tiles" }, tile(`${session.closed} of ${session.total}`, "tasks closed"), tile(span(worked), "in progress"), tile(String(kinds("nudge")), "told to go on"), tile(String(kinds("letgo")), "let go"), tile(session.tokens ? tokens(session.tokens) : "–", "tokens"), tile(session.cost ? money(session.cost) : "–", "cost")),
@@ -54,7 +63,7 @@ async function all(box) {
   const stats = await read("/api/stats");
   const most = Math.max(1, ...stats.days.map((each) => each.done));
   const bar = 100 / stats.days.length;
-  fill(box,
+  redraw(box,
     el("div", { class: "head" }, el("h1", { tabindex: -1 }, "Statistics")),
     el("div", { class: "panel tiles" }, tile(String(stats.sessions), plural(stats.sessions, "session").replace(/^\S+ /, "")), tile(`${stats.closed} of ${stats.total}`, "tasks closed"), tile(String(stats.nudges), "told to go on"), tile(String(stats.let_goes), "let go"), tile(stats.tokens ? tokens(stats.tokens) : "–", "tokens"), tile(stats.cost ? money(stats.cost) : "–", "cost")),
     el("section", { class: "panel chart" }, el("h2", {}, "Tasks done per day"),

@@ -36,6 +36,10 @@ PYTHON = BIN / f"python{EXE}"
 LOCKS = {"demo": ROOT / "requirements-demo.lock", "dev": ROOT / "requirements.lock"}
 """What each level of the environment is made from; the second contains the first."""
 
+PINNED = ("--require-hashes", "--no-deps")
+"""The options for a lock file, which is complete. If the pip of Python 3.11 resolved dependencies, it would choose the
+newest release of a package that another one requires with an extra, and fail because that release has no hash."""
+
 STAMP = VENV / "tildone-setup.json"
 
 OLDEST = (3, 11)
@@ -58,14 +62,15 @@ def main(argv: list[str]) -> int:
         print(f"do.py needs Python 3.11 or newer; this is {sys.version.split()[0]}", file=sys.stderr)
         return 2
     parser = argument_parser()
-    asked = parser.parse_args(argv)
+    takes_options = argv[:1] in [[verb] for verb in TAKE_OPTIONS]
+    asked = parser.parse_args(argv[:1] if takes_options else argv)
     if asked.verb is None:
         parser.print_help()
         return 0
     if asked.names and asked.verb not in TAKE_NAMES:
         parser.error(f"{asked.verb} takes no names")
     try:
-        return VERBS[asked.verb](*asked.names)
+        return VERBS[asked.verb](*(argv[1:] if takes_options else asked.names))
     except Stop as stop:
         print(f"do.py: {stop}", file=sys.stderr)
         return 2
@@ -200,7 +205,7 @@ def install_with_uv(uv: str, lock: Path, *, keep: bool) -> None:
     if not keep:
         quietly([uv, "venv", "--clear", "--python", sys.executable, str(VENV)])
     pip = [uv, "pip", "install", "--python", str(PYTHON)]
-    quietly([*pip, "--require-hashes", "--requirements", str(lock)])
+    quietly([*pip, *PINNED, "--requirements", str(lock)])
     quietly([*pip, "--no-deps", "--no-build-isolation", "--editable", str(ROOT)])
 
 
@@ -214,7 +219,7 @@ def install_with_pip(lock: Path, *, keep: bool) -> None:
     if not keep:
         quietly([sys.executable, "-m", "venv", "--clear", str(VENV)])
     pip = [str(PYTHON), "-m", "pip", "--disable-pip-version-check", "install", "--quiet"]
-    quietly([*pip, "--require-hashes", "--requirement", str(lock)])
+    quietly([*pip, *PINNED, "--requirement", str(lock)])
     quietly([*pip, "--no-deps", "--no-build-isolation", "--editable", str(ROOT)])
 
 
@@ -423,6 +428,16 @@ def faults(*words: str) -> int:
         return 130
 
 
+def drills(*words: str) -> int:
+    """Kill, stop and cut off the workers of a fleet, 20 times each, and count lost tasks; `many`: 100 plans at once."""
+    setup()
+    try:
+        return subprocess.run([str(PYTHON), "-m", "tests.fleet.drills", *words], cwd=ROOT, check=False).returncode
+    except KeyboardInterrupt:
+        # It has printed what it counted so far.
+        return 130
+
+
 def fmt() -> int:
     """Format the code and apply the safe lint fixes."""
     setup()
@@ -541,6 +556,7 @@ VERBS: dict[str, Callable[..., int]] = {
     "drill": drill,
     "prove": prove,
     "faults": faults,
+    "drills": drills,
     "fmt": fmt,
     "demo": demo,
     "docs": docs,
@@ -548,7 +564,9 @@ VERBS: dict[str, Callable[..., int]] = {
     "lock": lock,
 }
 
-TAKE_NAMES = ("clients", "table", "newest", "drill", "prove", "faults")
+TAKE_NAMES = ("clients", "table", "newest", "drill", "prove", "faults", "drills")
+TAKE_OPTIONS = ("drills",)
+"""The verbs that get all words after them as they are."""
 
 if __name__ == "__main__":
     sys.exit(main(sys.argv[1:]))

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from bench.compare import HEADING, compare
 from bench.groups import GROUPS, Group
-from bench.measure import Memory, Row, Tokens
+from bench.measure import Amount, Memory, Row, Tokens
 
 
 def main() -> None:
@@ -35,7 +35,7 @@ def main() -> None:
             print(row, flush=True)
 
 
-def measured(groups: Sequence[Group], folder: Path, *, quick: bool) -> Iterator[Row | Memory | Tokens]:
+def measured(groups: Sequence[Group], folder: Path, *, quick: bool) -> Iterator[Row | Memory | Amount | Tokens]:
     """Yield every row of these groups as soon as it is measured."""
     for group in groups:
         yield from group.rows(folder, quick=quick)

@@ -8,7 +8,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from bench.measure import Memory, Row, Tokens
+from bench.measure import Amount, Memory, Row, Tokens
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,11 +28,13 @@ class Group:
         options = self.quick_options if quick else self.options
         return [*([folder] if self.needs_folder else []), *numbers], options
 
-    def rows(self, folder: Path, *, quick: bool) -> Iterator[Row | Memory | Tokens]:
+    def rows(self, folder: Path, *, quick: bool) -> Iterator[Row | Memory | Amount | Tokens]:
         """Measure the rows of this checkout."""
         numbers, options = self.call("", quick=quick)
         arguments = [folder, *numbers[1:]] if self.needs_folder else numbers
-        found: Iterator[Row | Memory | Tokens] = import_module(f"bench.{self.module}").rows(*arguments, **options)
+        found: Iterator[Row | Memory | Amount | Tokens] = import_module(f"bench.{self.module}").rows(
+            *arguments, **options
+        )
         return found
 
 
@@ -42,6 +44,8 @@ GROUPS = (
     Group("hooks", (30,), (1,)),
     Group("sizes", (15, 2_000, 10_000, 5_000), (1, 20, 20, 20)),
     Group("checks", (30, 50, 50_000), (1, 2, 20)),
+    Group("minder", (30,), (1,)),
+    Group("fleet", (1_000, 800), (4, 8), options={"idle_seconds": 20}, quick_options={"idle_seconds": 1}),
     Group("calls", (2000,), (3,)),
     Group("appending", (2000,), (3,)),
     Group("mcp", (1000, 15), (3, 1)),

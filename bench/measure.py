@@ -48,6 +48,23 @@ class Memory:
 
 
 @dataclass(frozen=True, slots=True)
+class Amount:
+    """An amount of something, and the most that is aimed at. It is compared as a row is."""
+
+    name: str
+    unit: str
+    took: float = 0
+    base_took: float = 0
+    skipped: str = ""
+
+    def __str__(self) -> str:
+        if self.skipped:
+            return f"{self.name:<45} {self.unit:<28} skipped: {self.skipped}"
+        verdict = "PASS" if self.took <= self.base_took else "over"
+        return f"{self.name:<45} {self.unit:<44} {self.took:9.1f} ≤ {self.base_took:<6g} {verdict}"
+
+
+@dataclass(frozen=True, slots=True)
 class Tokens:
     """Tokens of a workload, the parts that they consist of, and the most that is aimed at."""
 

@@ -20,7 +20,17 @@ settings.register_profile("tildone", deadline=None, print_blob=True)
 settings.register_profile("few", settings.get_profile("tildone"), max_examples=10)
 settings.load_profile("tildone")
 
-COVERING = tuple(f"tests/{part}" for part in (*PURE_ROOMS, "session/", "conformance/", "stores/test_copying.py"))
+COVERING = tuple(
+    f"tests/{part}"
+    for part in (
+        *PURE_ROOMS,
+        "session/",
+        "conformance/",
+        "stores/test_copying.py",
+        "stores/test_lease",
+        "stores/test_run_fences.py",
+    )
+)
 """The tests that have to cover every line and branch of the pure rooms."""
 
 CONNECTING = ("tests/host/models/", "tests/mcp/test_http", "tests/mcp/test_outside.py", "tests/clients/")

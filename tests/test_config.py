@@ -266,6 +266,15 @@ def test_only_the_persons_own_file_allows_commands_as_checks(project: Path, home
     assert load({}, home, str(project)).check_allow == ("pytest *", "npm test")
 
 
+@pytest.mark.parametrize(("text", "allowed"), [("make *\nls", ("make *", "ls")), ("", ())])
+def test_a_worker_names_the_allowed_checks_in_place_of_the_person(
+    text: str, allowed: tuple[str, ...], project: Path, home: dict[str, str]
+) -> None:
+    own_file(home, 'check_allow = ["pytest *"]\n')
+
+    assert load({}, {**home, "TILDONE_CHECK_ALLOW": text}, str(project)).check_allow == allowed
+
+
 @pytest.mark.parametrize("text", ['"pytest"', "[3]", '[""]', '["*"]', '["* *"]'])
 def test_what_allows_every_command_is_no_pattern(project: Path, home: dict[str, str], text: str) -> None:
     own_file(home, f"check_allow = {text}")

@@ -7,8 +7,10 @@
     │   ├── UnknownEvent
     │   └── UnknownNeed
     └── StoreError          5   a store failed
+        ├── RunFenced       6   the run has passed to another worker: stop
         ├── HeadMoved           another writer was faster: decide again
         ├── StoreBusy           locked for longer than the timeout
+        ├── StoreUnreachable    its server does not answer; a later attempt may succeed
         ├── StoreDamaged        not a tildone store, or corrupt
         └── StoreTooNew         written by a newer tildone
 
@@ -72,12 +74,25 @@ class StoreError(TildoneError):
     exit_code = 5
 
 
+class RunFenced(StoreError):
+    """This process works for a run that has passed to another worker, or has ended. Nothing was changed."""
+
+    exit_code = 6
+
+    def __init__(self, run: str) -> None:
+        super().__init__(f"run {run} has passed to another worker or has ended; this process must stop")
+
+
 class HeadMoved(StoreError):
     """The head is no longer the one that the writer read."""
 
 
 class StoreBusy(StoreError):
     """Another process held the store's lock for longer than the timeout."""
+
+
+class StoreUnreachable(StoreError):
+    """The server of the store does not answer, or the connection to it was lost."""
 
 
 class StoreDamaged(StoreError):

@@ -59,7 +59,7 @@ HOSTILE = (
     "99999999999999999999",
 )
 NUMBERS = ("1e999", "-1e999", "9" * 5000, "-0", "1e-999", "0.5", "99999999999999999999", "-1", "1e19", "2", "1E400")
-SKIPPED = {"mcp", "board", "run", "complete-words"}
+SKIPPED = {"mcp", "board", "run", "complete-words", "work"}
 """Verbs that serve or run until they are ended; their options are below."""
 
 ENDLESS = {"watch", "fix"}
@@ -70,7 +70,7 @@ def verbs(parent: Verb, words: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str
     for verb in parent.verbs:
         if verb.groups:
             yield from verbs(verb, (*words, verb.name))
-        elif verb.name not in SKIPPED:
+        elif verb.name not in SKIPPED and (*words, verb.name) != ("fleet", "watch"):
             yield (*words, verb.name), verb
 
 

@@ -177,7 +177,12 @@ async def _branch_off(folder: Path, file: Path, entry: str) -> None:
 
     cwd = str(folder / "project")
     settings = Settings(
-        parse_address(str(folder / "plans.db")), cwd, cwd, session_dir=os.path.dirname(file), countdown=600
+        parse_address(str(folder / "plans.db")),
+        cwd,
+        cwd,
+        session_dir=os.path.dirname(file),
+        agents_dir=str(folder / "agents"),
+        countdown=600,
     )
     store = open_store(settings)
     transcript = open_conversations(settings, cwd).load(str(file))

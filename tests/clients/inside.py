@@ -195,12 +195,12 @@ def install(name: str, sandbox: Sandbox, scope: str = "user") -> InstalledClient
     client = InstalledClient(name, sandbox, start, scope)
     if name == "opencode":
         for folder in (sandbox.home / ".config" / "opencode", sandbox.work / ".opencode"):
-            _as_after_a_first_start(folder)
+            as_after_a_first_start(folder)
     client.tildone("install", name, "--scope", scope)
     return client
 
 
-def _as_after_a_first_start(folder: Path) -> None:
+def as_after_a_first_start(folder: Path) -> None:
     """On its first start opencode downloads the types of its plugins; this pretends that it has."""
     (folder / "node_modules").mkdir(parents=True)
     lock = {"packages": {"": {"dependencies": {"@opencode-ai/plugin": "*"}}}}

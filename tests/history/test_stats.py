@@ -19,10 +19,10 @@ from tildone.log.events import (
     Directive,
     DirectiveSet,
     Event,
-    Fact,
     Labelled,
     Nudged,
     PlanChanged,
+    PlanFact,
     Tripped,
 )
 from tildone.value import replace
@@ -36,7 +36,7 @@ facts = st.one_of(
 )
 
 
-def events_of(rows: list[tuple[Fact, int, Actor]]) -> list[Event]:
+def events_of(rows: list[tuple[PlanFact, int, Actor]]) -> list[Event]:
     parents = [None, *(f"e{number}" for number in range(len(rows)))]
     return [Event(f"e{n}", parents[n], at, actor, fact) for n, (fact, at, actor) in enumerate(rows)]
 

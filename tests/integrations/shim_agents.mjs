@@ -56,9 +56,10 @@ async function pi() {
     ...more,
   })
   module.default({ on: (event, handler) => (handlers[event] = handler), registerTool: (tool) => (tools[tool.name] = tool) })
-  for (const { hook, given, pending, tool, entries } of steps) {
+  for (const { hook, given, pending, tool, entries, hasUI = true } of steps) {
     let asked = 0
-    const context = ctx(entries, pending ? { hasPendingMessages: () => pending !== "later" || asked++ > 0 } : {})
+    const waits = pending ? { hasPendingMessages: () => pending !== "later" || asked++ > 0 } : {}
+    const context = ctx(entries, { hasUI, ...waits })
     await run(() => (tool ? tools[tool].execute("1", given, undefined, undefined, context) : handlers[hook](given, context)))
   }
 }

@@ -39,6 +39,11 @@ class Shim:
 
     def run(self, *steps: dict[str, Any]) -> tuple[list[Any], list[Any]]:
         """Run steps in a simulated coding agent: the result of each, and the calls that the shim made to the agent."""
+        results, calls, _ = self.run_printing(*steps)
+        return results, calls
+
+    def run_printing(self, *steps: dict[str, Any]) -> tuple[list[Any], list[Any], str]:
+        """Run steps as `run` does, and return what was printed on standard error as well."""
         done = subprocess.run(
             [node(), HOSTS, self.host, self.file],
             input=json.dumps(steps).encode(),
@@ -48,7 +53,7 @@ class Shim:
         )
         assert done.returncode == 0, done.stderr.decode()
         output = json.loads(done.stdout)
-        return output["results"], output["calls"]
+        return output["results"], output["calls"], done.stderr.decode()
 
     @property
     def calls(self) -> list[tuple[str, dict[str, Any]]]:
@@ -187,6 +192,24 @@ def test_tool_calls_are_refused_after_tildone_stop(shim: Shim) -> None:
     )
 
     assert result == {"thrown": "Stopped."}
+
+
+@pytest.mark.parametrize("host", ["pi"])
+@pytest.mark.parametrize(
+    ("lease", "said"),
+    [("", "tildone: stopped by tildone stop. To go on: tildone resume"), ("r/0/1", "tildone: Another has it.")],
+)
+def test_a_pi_without_an_interface_says_why_its_tools_are_refused(
+    shim: Shim, monkeypatch: pytest.MonkeyPatch, lease: str, said: str
+) -> None:
+    """The agent of a worker is not stopped by a person, but because its run has passed to another worker."""
+    monkeypatch.setenv("TILDONE_LEASE", lease)
+    shim.set_reply("tool_call", {"halt": "Another has it."})
+
+    [result], _, printed = shim.run_printing({"hook": "tool_call", "given": {"toolName": "bash"}, "hasUI": False})
+
+    assert result == {"block": True, "reason": "Another has it."}
+    assert printed == f"{said}\n"
 
 
 @pytest.mark.parametrize("host", ["pi"])

@@ -8,7 +8,7 @@ import pytest
 
 from tests.plans import plan_of
 from tildone.errors import NotFound
-from tildone.log.events import Actor, Event, Fact, Labelled, Nudged, PlanChanged
+from tildone.log.events import Actor, Event, Labelled, Nudged, PlanChanged
 from tildone.log.refs import events_by_label, label_problem, resolve, short_ids
 from tildone.log.tree import SessionHead
 from tildone.stores.memory import MemoryStore
@@ -33,7 +33,7 @@ class Counting(MemoryStore):
             yield event
 
 
-def store_with(*chain: tuple[str, str | None, Fact]) -> Counting:
+def store_with(*chain: tuple[str, str | None, Labelled | Nudged | PlanChanged]) -> Counting:
     """A store with one session `s` of these events, the last of which is the head."""
     store = Counting()
     events = [Event(name, parent, 1, Actor.USER, fact) for name, parent, fact in chain]

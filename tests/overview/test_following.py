@@ -38,6 +38,17 @@ def test_the_first_reading_is_published_even_if_there_is_nothing_then_each_chang
         assert names(told) == ["s"]
 
 
+def test_what_is_beside_the_index_is_called_after_every_refresh_also_without_a_change(world: World) -> None:
+    called: Queue[int] = Queue()
+    follower = IndexFollower(world.index, print, beside=lambda: called.put(1))
+    follower.start()
+    try:
+        for _ in range(2):
+            called.get(timeout=LONG_ENOUGH)
+    finally:
+        follower.stop()
+
+
 def test_summaries_are_kept_at_the_end(world: World) -> None:
     world.write("s", "a")
     with following(world) as told:

@@ -11,6 +11,7 @@ from playwright.sync_api import Browser, expect, sync_playwright
 from tests.web.browser.install import HOW, find_browser
 from tests.web.browser.plans import sample_store
 from tests.web.browser.running import ARGUMENTS, RunningBoard, Visitor, start_board
+from tests.web.fleets import fill_fleet
 
 THEMES = ("light", "dark")
 DESKTOP, PHONE = (1280, 800), (390, 844)
@@ -38,6 +39,7 @@ class BoardPicture:
     name: str
     size: tuple[int, int]
     arrange: Callable[[Visitor], object]
+    fill: Callable[[Path], Path] = sample_store
 
     def drawing(self, theme: str) -> str:
         """The name of the picture's file."""
@@ -55,6 +57,20 @@ def _open_overview(visitor: Visitor) -> None:
     expect(visitor.page.locator(".grid h3").first).to_have_text("grammar-parser")
 
 
+def _open_fleet(visitor: Visitor) -> None:
+    visitor.go("/fleet")
+    visitor.is_live()
+    expect(visitor.page.locator(".runs .fleet-row")).to_have_count(11)
+    expect(visitor.page.locator(".waits .need")).to_have_count(2)
+    expect(visitor.page.locator(".tiles")).to_contain_text("$18.30")
+
+
+def _fleet_store(folder: Path) -> Path:
+    path = folder / "plans.db"
+    fill_fleet(str(path))
+    return path
+
+
 def _open_session(visitor: Visitor) -> None:
     visitor.open_session("grammar-parser")
     visitor.is_live()
@@ -67,6 +83,7 @@ BOARD_PICTURES = {
         BoardPicture("board-sessions", DESKTOP, _open_overview),
         BoardPicture("board-session", DESKTOP, _open_session),
         BoardPicture("board-phone", PHONE, _open_overview),
+        BoardPicture("board-fleet", DESKTOP, _open_fleet, _fleet_store),
     )
 }
 
@@ -113,7 +130,7 @@ def photographs(picture: BoardPicture) -> Iterator[tuple[str, bytes, str]]:
             # The link of a board works once.
             home = Path(scratch, theme)
             home.mkdir()
-            board = start_board(sample_store(home), home)
+            board = start_board(picture.fill(home), home)
             try:
                 yield theme, *photograph(browser, board, picture, theme)
             finally:

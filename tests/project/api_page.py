@@ -26,7 +26,7 @@ SECTIONS = {
     "Changes": "Write Append Insert Mark StartNext Move Rename Remove Note SetCheck Order Touch Outcome Actor Author",
     "Selectors": "Named Numbered At InPhase Everything",
     "Errors": "TildoneError UsageError Refused NotFound UnknownEvent UnknownNeed StoreError HeadMoved StoreBusy"
-    " StoreDamaged StoreTooNew",
+    " StoreDamaged StoreTooNew StoreUnreachable RunFenced",
 }
 STORES = {"MemoryStore", "SqliteStore"}
 """Their methods are those of `Store`."""

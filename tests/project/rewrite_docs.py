@@ -7,7 +7,7 @@ from pathlib import Path
 
 from tests import differences_page
 from tests.hooks import drills
-from tests.project import api_page, blocks, checks_page, cli_reference, rooms_page
+from tests.project import api_page, blocks, checks_page, cli_reference, fleet_page, rooms_page
 from tests.project.source import ROOT, rooms
 from tests.walks import tmux
 from tests.walks.walk import READERS, record
@@ -25,6 +25,7 @@ def fresh() -> Iterator[tuple[Path, str]]:
     yield drills.PAGE, drills.page()
     yield api_page.PAGE, api_page.page()
     yield checks_page.PAGE, checks_page.page()
+    yield fleet_page.PAGE, fleet_page.page()
     if "cli" not in rooms():
         return
     yield cli_reference.MANUAL, cli_reference.manual()

@@ -9,7 +9,7 @@ import pytest
 
 import tildone
 from do import VERBS
-from tests.project import api_page, checks_page, cli_reference, rooms_page
+from tests.project import api_page, checks_page, cli_reference, fleet_page, rooms_page
 from tests.project.blocks import (
     SERVED,
     Exchange,
@@ -25,6 +25,7 @@ from tests.project.rewrite_docs import documents
 from tests.project.source import ROOT, rooms
 from tests.stores.postgres_keeper import why_not
 from tildone.errors import TildoneError
+from tildone.views.fleet import ORDER
 
 TO_ADD = re.compile(r"/(?:GROUP|NAME)\b.*")
 LINK = re.compile(r"\]\((?!https?:|mailto:)([^)#]*)(?:#[^)]*)?\)")
@@ -74,6 +75,18 @@ def test_every_room_opens_with_what_it_owns() -> None:
 def test_the_states_of_a_task_with_a_check_are_those_of_the_core() -> None:
     assert checks_page.PAGE.read_text(encoding="utf-8") == checks_page.page(), "run `python3 do.py docs`"
     assert checks_page.transitions() in checks_page.page()
+
+
+def test_the_states_of_a_run_are_those_of_the_rules() -> None:
+    assert fleet_page.PAGE.read_text(encoding="utf-8") == fleet_page.page(), "run `python3 do.py docs`"
+    assert fleet_page.transitions() in fleet_page.page()
+
+
+def test_every_state_of_a_run_is_explained() -> None:
+    states = fleet_page.PAGE.read_text(encoding="utf-8").partition("## States and events")[0]
+    explained = re.findall(r"^\| `(\w+)` \|", states, re.MULTILINE)
+
+    assert explained == list(ORDER)
 
 
 def test_the_command_line_reference_is_fresh(reader: Reader) -> None:

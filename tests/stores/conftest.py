@@ -2,10 +2,12 @@
 
 import os
 from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 import pytest
 
+from tests.stores.leases import Fleet, fleet_on_postgres, fleet_on_sqlite
 from tests.stores.postgres import EMPTIED, TEMPLATE, Server, needs_server, running_server
 from tildone.dialects import plan_in_entry
 from tildone.log.store import Store
@@ -87,3 +89,18 @@ def open_store(request: pytest.FixtureRequest) -> Iterator[Opener]:
 @pytest.fixture
 def store(open_store: Opener) -> Store:
     return open_store()
+
+
+def sqlite_fleet(request: pytest.FixtureRequest) -> AbstractContextManager[Fleet]:
+    return fleet_on_sqlite(request.getfixturevalue("tmp_path"))
+
+
+def postgres_fleet(request: pytest.FixtureRequest) -> AbstractContextManager[Fleet]:
+    return fleet_on_postgres(request.getfixturevalue("url"))
+
+
+@pytest.fixture(params=[sqlite_fleet, pytest.param(postgres_fleet, marks=needs_server)], ids=["sqlite", "postgres"])
+def fleet(request: pytest.FixtureRequest) -> Iterator[Fleet]:
+    """Leases in a store of each kind that has any."""
+    with request.param(request) as fleet:
+        yield fleet

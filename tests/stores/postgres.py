@@ -19,10 +19,13 @@ from tests.stores.postgres_keeper import why_not
 ROOT = Path(__file__).resolve().parents[2]
 TEMPLATE = "plans"
 OTHERS = "FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()"
-TABLES = ("sessions", "events", "seen", "changes", "presence", "needs", "summaries", "claims")
+LOG_TABLES = ("sessions", "events", "seen", "changes", "presence", "needs", "summaries", "claims")
+TABLES = (*LOG_TABLES, "leases", "workers", "schedules", "providers")
 EMPTIED = (
     f"SELECT pg_terminate_backend(pid, 5000) {OTHERS}",
     f"TRUNCATE {', '.join(f'tildone.{table}' for table in TABLES)}",
+    "UPDATE tildone.fleet SET lease = 60000, heartbeat = 20000, margin = 5000, reaper = 2000, renewal = 5000",
+    "UPDATE tildone.fleet SET engine = ''",
 )
 TOO_LONG = 300.0
 
@@ -56,7 +59,7 @@ class Server:
         return execute(self.url(database), *statements)
 
     def order(self, *words: str) -> None:
-        """Send the keeper a command: stop, crash, start, standby."""
+        """Send the keeper a command: stop, crash, start, standby, promote."""
         for word in words:
             print(word, file=self.keeper.stdin, flush=True)
             assert next_line(self.keeper) == "done"
@@ -74,6 +77,18 @@ def execute(url: str, *statements: str) -> list[tuple[Any, ...]]:
     with psycopg.connect(url, autocommit=True, client_encoding="utf8") as connection:
         *_, last = (connection.execute(statement.encode()) for statement in statements)
         return last.fetchall() if last.description else []
+
+
+def truncate(url: str, tables: str) -> None:
+    """Empty tables that others use. Those may have locked them in another order: then it is tried again."""
+    import psycopg  # noqa: PLC0415  as above
+
+    while True:
+        try:
+            execute(url, f"TRUNCATE {tables} CASCADE")
+            return
+        except psycopg.errors.DeadlockDetected:
+            continue
 
 
 def until(happened: Callable[[], bool]) -> None:

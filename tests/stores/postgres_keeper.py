@@ -1,8 +1,9 @@
 """Run a PostgreSQL server for a test: `python -m tests.stores.postgres_keeper SETTING…`.
 
 It creates a cluster in a temporary folder, starts the server, prints where it is, and executes the commands on its
-input, one per line: `stop`, `crash`, `start`, `standby`. When the input ends, even because the test was killed, the
-server is stopped and the folder removed.
+input, one per line: `stop`, `crash`, `start`, `standby`, `promote`. When the input ends, even because the test was
+killed, the server is stopped and the folder removed. If the first word is `standby-of=FOLDER`, the server is a standby
+of the one in that folder.
 """
 
 import contextlib
@@ -28,6 +29,7 @@ local all all trust
 local replication all trust
 """
 ORDERS = {"stop": "fast", "crash": "immediate"}
+STANDBY = "standby-of="
 
 
 def why_not() -> str | None:
@@ -61,9 +63,13 @@ class Cluster:
         self._user: dict[str, Any] = {"user": NOBODY, "group": NOBODY, "extra_groups": []} if is_root else {}
         self.programs = self._reachable()
 
-    def make(self) -> None:
+    def make(self, primary: str = "") -> None:
+        """Create the data of a new server, or a copy of those of a running one."""
         if self._user:
             os.chown(self.folder, NOBODY, NOBODY)
+        if primary:
+            self._run("pg_basebackup", "-h", primary, "-U", "postgres", "-R", "-X", "stream", "-c", "fast")
+            return
         words = ["--username=postgres", "--auth=trust", "--encoding=UTF8", "--locale=C", "--no-sync"]
         self._run("initdb", *words)
         (self._data / "pg_hba.conf").write_text(ACCESS)
@@ -74,6 +80,9 @@ class Cluster:
 
     def stop(self, mode: str) -> None:
         self._run("pg_ctl", "-w", "-s", "-m", mode, "stop")
+
+    def promote(self) -> None:
+        self._run("pg_ctl", "-w", "-s", "promote")
 
     def standby(self) -> None:
         """Start the server again as a standby of another."""
@@ -111,8 +120,9 @@ def main(settings: list[str]) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit())
     with tempfile.TemporaryDirectory(prefix="tildone-pg-", dir=_short(), ignore_cleanup_errors=True) as name:
+        primary = settings.pop(0).removeprefix(STANDBY) if settings and settings[0].startswith(STANDBY) else ""
         cluster = Cluster(Path(name), settings)
-        cluster.make()
+        cluster.make(primary)
         cluster.start()
         try:
             print(name, cluster.programs, sep="\n", flush=True)
@@ -129,6 +139,8 @@ def _obey(cluster: Cluster, order: str) -> None:
         cluster.stop(ORDERS[order])
     elif order == "start":
         cluster.start()
+    elif order == "promote":
+        cluster.promote()
     else:
         cluster.standby()
 

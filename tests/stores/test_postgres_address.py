@@ -21,6 +21,7 @@ import psycopg
 from tests.stores.postgres_stores import setting_of
 from tildone.stores.postgres.address import address_of
 from tildone.stores.postgres.store import PostgresStore
+from tildone.stores.postgres.timed_connection import TimedConnection
 
 pytestmark = needs_server
 Opened = list["psycopg.Connection"]
@@ -30,13 +31,13 @@ Opened = list["psycopg.Connection"]
 def opened(monkeypatch: pytest.MonkeyPatch) -> Opened:
     """Every connection that is opened during the test."""
     found: Opened = []
-    connect_really = psycopg.connect
+    connect_really = TimedConnection.connect
 
     def connect(*words: Any, **more: Any) -> Any:
         found.append(connect_really(*words, **more))
         return found[-1]
 
-    monkeypatch.setattr(psycopg, "connect", connect)
+    monkeypatch.setattr(TimedConnection, "connect", connect)
     return found
 
 

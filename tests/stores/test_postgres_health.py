@@ -62,7 +62,7 @@ def test_the_check_of_a_healthy_store(store: PostgresStore) -> None:
 
     assert (what.severity, how.severity) == (Severity.OK, Severity.OK)
     assert what.what.startswith("PostgreSQL 1")
-    assert what.what.endswith(", schema 5")
+    assert what.what.endswith(", schema 6")
     assert how.what == "1 session and 2 events, all intact"
 
 

@@ -7,15 +7,17 @@ from typing import Any
 
 import pytest
 
+from tests.fleet.drills.network import Proxy
 from tests.stores.contract import LONG_ENOUGH, chain, ids, planned
 from tests.stores.postgres import (
     Server,
+    database_of,
     execute,
     needs_server,
     until,
 )
 from tests.stores.postgres_line import Cut, Line, line_to
-from tildone.errors import HeadMoved, StoreError
+from tildone.errors import HeadMoved, StoreError, StoreUnreachable
 from tildone.log.tree import SessionHead
 
 pytest.importorskip("psycopg", reason="the driver is not installed: pip install 'tildone[postgres]'")
@@ -28,6 +30,7 @@ from tildone.stores.postgres.store import PostgresStore
 pytestmark = needs_server
 PASSWORD = "Sesam-öffne-dich"  # noqa: S105  of a user that lives for a test
 HELD_UP = "SELECT count(*) FROM pg_locks WHERE NOT granted"
+IDLE = "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND objid = 7 AND granted"
 EVERYBODY = "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE application_name = 'tildone'"
 
 
@@ -276,3 +279,32 @@ def test_a_server_that_was_never_reached_is_an_error_at_once(unused_port: int) -
         PostgresStore(f"postgresql://me:{PASSWORD}@127.0.0.1:{unused_port}/plans", timeout=1000)
 
     assert PASSWORD not in str(caught.value)
+
+
+def test_connections_that_go_silent_are_given_up(server: Server, url: str) -> None:
+    """Their peer acknowledges what is sent, and never answers. The next operation uses new ones."""
+    with Proxy.to(server.folder, database_of(url)) as proxy:
+        store = PostgresStore(proxy.address, timeout=0.5)
+        chain(store, "s", "a")
+        proxy.silence()
+
+        with pytest.raises(StoreUnreachable, match="lost the connection"):
+            store.session_head("s")
+
+        assert store.session_head("s") == SessionHead("a")
+        store.close()
+
+
+def test_a_process_that_stops_in_the_middle_of_a_transaction_holds_nobody_up_for_long(
+    url: str, store: PostgresStore
+) -> None:
+    """Its transaction is rolled back, and repeated when it continues."""
+
+    def stop_with_a_lock(connection: psycopg.Connection, attempts: int) -> int:
+        if not attempts:
+            connection.execute("BEGIN")
+            connection.execute("SELECT pg_advisory_xact_lock(7)")
+            until(lambda: bool(execute(url, IDLE) == [(0,)]))
+        return attempts + len(connection.execute("SELECT 1").fetchall())
+
+    assert store._connections.run(stop_with_a_lock) == 2  # noqa: SLF001  as an operation in which the process stops

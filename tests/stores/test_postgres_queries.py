@@ -32,6 +32,7 @@ from tests.stores.postgres_stores import Work, setting_of
 from tildone.stores.postgres import connections
 from tildone.stores.postgres.connections import MAX_CONNECTIONS
 from tildone.stores.postgres.store import PostgresStore
+from tildone.stores.postgres.timed_connection import TimedConnection
 
 pytestmark = needs_server
 OURS = "FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'tildone'"
@@ -58,13 +59,13 @@ def work(monkeypatch: pytest.MonkeyPatch) -> Work:
 def opened(monkeypatch: pytest.MonkeyPatch) -> Opened:
     """Every connection that is opened during the test."""
     found: Opened = []
-    connect_really = psycopg.connect
+    connect_really = TimedConnection.connect
 
     def connect(*words: Any, **more: Any) -> Any:
         found.append(connect_really(*words, **more))
         return found[-1]
 
-    monkeypatch.setattr(psycopg, "connect", connect)
+    monkeypatch.setattr(TimedConnection, "connect", connect)
     return found
 
 

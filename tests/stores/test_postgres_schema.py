@@ -61,6 +61,7 @@ def test_processes_that_create_the_same_store_wait_for_each_other(empty: str) ->
         (3, "revisions"),
         (4, "records"),
         (5, "claims"),
+        (6, "fleet"),
     ]
 
 
@@ -69,15 +70,15 @@ def test_a_database_of_an_older_tildone_is_migrated(
 ) -> None:
     """Migrations run in order; the data stay."""
     chain(own_store, "s", "a")
-    newer = ((6, "twos", b"CREATE TABLE tildone.two ()"), (7, "threes", b"ALTER TABLE tildone.two RENAME TO three"))
+    newer = ((7, "twos", b"CREATE TABLE tildone.two ()"), (8, "threes", b"ALTER TABLE tildone.two RENAME TO three"))
     monkeypatch.setattr(schema, "migrations", lambda: (*migrations(), *newer))
 
     later = PostgresStore(own_url)
 
     assert ids(later.history("s")) == ["a"]
-    assert execute(own_url, "SELECT version, name FROM tildone.migrations ORDER BY 1")[5:] == [
-        (6, "twos"),
-        (7, "threes"),
+    assert execute(own_url, "SELECT version, name FROM tildone.migrations ORDER BY 1")[6:] == [
+        (7, "twos"),
+        (8, "threes"),
     ]
     assert execute(own_url, "SELECT to_regclass('tildone.three') IS NOT NULL") == [(True,)]
     later.close()
@@ -103,14 +104,15 @@ def test_a_database_without_claims_is_migrated_with_all_that_it_has(
     assert list(store.presences()) == [present]
     assert (claim.epoch, claim.is_held) == (1, True)
     store.close()
+    newest = len(migrations())
     monkeypatch.setattr(schema, "migrations", lambda: migrations()[:4])
-    with pytest.raises(StoreTooNew, match=r"it has schema 5, this one supports up to 4; upgrade tildone"):
+    with pytest.raises(StoreTooNew, match=f"it has schema {newest}, this one supports up to 4; upgrade tildone"):
         PostgresStore(empty)
 
 
 def test_a_failed_migration_changes_nothing(own_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Earlier ones are rolled back, too: the older tildone can still use the database."""
-    newer = ((6, "twos", b"CREATE TABLE tildone.two ()"), (7, "threes", b"DROP TABLE tildone.nonsense"))
+    newer = ((7, "twos", b"CREATE TABLE tildone.two ()"), (8, "threes", b"DROP TABLE tildone.nonsense"))
     monkeypatch.setattr(schema, "migrations", lambda: (*migrations(), *newer))
 
     with pytest.raises(StoreError, match="nonsense"):
@@ -118,7 +120,7 @@ def test_a_failed_migration_changes_nothing(own_url: str, monkeypatch: pytest.Mo
 
     monkeypatch.undo()
     store = PostgresStore(own_url)
-    assert execute(own_url, "SELECT max(version), to_regclass('tildone.two') FROM tildone.migrations") == [(5, None)]
+    assert execute(own_url, "SELECT max(version), to_regclass('tildone.two') FROM tildone.migrations") == [(6, None)]
     store.close()
 
 
@@ -126,7 +128,7 @@ def test_a_database_of_a_newer_tildone_is_refused(own_url: str) -> None:
     execute(own_url, "INSERT INTO tildone.migrations (version, name) VALUES (9, 'wonders')")
 
     with pytest.raises(
-        StoreTooNew, match=r"newer tildone: it has schema 9, this one supports up to 5; upgrade tildone"
+        StoreTooNew, match=r"newer tildone: it has schema 9, this one supports up to 6; upgrade tildone"
     ):
         PostgresStore(own_url)
 

@@ -1,4 +1,4 @@
-"""The integrity check of a SQLite store, and compaction."""
+"""The integrity check of a SQLite store."""
 
 import os
 import random
@@ -8,16 +8,13 @@ import apsw
 import pytest
 
 from tests.plans import plan_of
-from tests.stores.contract import WILD, chain, ids, planned
-from tests.stores.processes import run
+from tests.stores.contract import WILD, chain, ids
 from tildone.errors import NotFound, StoreDamaged, StoreError
 from tildone.log.events import Actor, Event, PlanChanged
 from tildone.log.findings import Severity
 from tildone.log.tree import SessionHead
 from tildone.stores.sqlite.schema import is_foreign_database
 from tildone.stores.sqlite.store import SqliteStore
-
-unix_only = pytest.mark.skipif(not hasattr(os, "fork"), reason="limits are Unix's")
 
 
 @pytest.fixture
@@ -62,7 +59,7 @@ def test_the_check_reports_a_healthy_store_as_intact(path: Path) -> None:
     said = [(finding.severity, finding.what) for finding in SqliteStore(path).check()]
 
     assert said == [
-        (Severity.OK, f"SQLite {apsw.sqlite_lib_version()}, schema 7"),
+        (Severity.OK, f"SQLite {apsw.sqlite_lib_version()}, schema 8"),
         (Severity.OK, "9 sessions and 57 events, all intact"),
     ]
 
@@ -223,49 +220,6 @@ def test_a_store_in_use_can_be_opened_read_only(path: Path) -> None:
     assert (seen, seen_later, seen_last) == (["a"], ["b", "a"], ["b", "a"])
     assert before[1] > 0
     assert ids(store.history("s")) == ["b", "a"]
-
-
-def test_compacting_returns_the_space_of_deleted_sessions(path: Path) -> None:
-    """Other sessions are unchanged."""
-    store = SqliteStore(path)
-    kept = chain(store, "s", "a", "b")
-    for number in range(50):
-        store.append("old", planned(str(number), str(number - 1) if number else None, "x" * 5000))
-    store._file.checkpoint()  # noqa: SLF001  what happens by itself after a thousand pages
-    before = path.stat().st_size
-
-    store.delete("old", expected="49")
-    freed = store.compact()
-
-    assert freed == before - path.stat().st_size > 200_000
-    assert list(store.events("s")) == kept
-    chain(store, "s", "c")
-    assert ids(SqliteStore(path).history("s")) == ["c", "b", "a"]
-    assert found_in(path) == []
-
-
-def test_a_store_with_little_unused_space_is_not_compacted(path: Path) -> None:
-    store = SqliteStore(path)
-    chain(store, "s", *map(str, range(30)))
-
-    assert store.compact() == 0
-
-
-@unix_only
-def test_compacting_without_disk_space_loses_nothing(path: Path) -> None:
-    """It is an error, and the store can still be used."""
-    store = SqliteStore(path)
-    for number in range(60):
-        store.append("old", planned(str(number), str(number - 1) if number else None, "x" * 5000))
-        store.append("new", planned(str(number), str(number - 1) if number else None, "x" * 5000))
-    store.close()
-
-    said = run("packed", path).stdout.splitlines()
-
-    assert said[0].startswith("StoreError: ")
-    assert said[1:] == ["after-0"]
-    assert len(ids(SqliteStore(path).events("new"))) == 60
-    assert found_in(path) == []
 
 
 def test_long_events_are_read_in_small_batches(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -23,12 +23,15 @@ READERS = {
     "readme": ROOT / "README.md",
 }
 RECORDED = Path(__file__).parent / "recorded"
+RUN_LINES = re.compile(r"(?:^run .*\n)+", re.MULTILINE)
 EXIT = re.compile(r"\n?\[exit \d+\]\Z")
 VARYING = (
     (re.compile(r"\b01[a-z0-9]{8}\b"), "01xxxxxxxx"),
     (re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d"), "2026-11-15 12:00"),
     (re.compile(r"<?\b\d+(?:\.\d+)? ?(?:ms|s|KB|MB)\b"), "1 s"),
     (re.compile(r"/(?:\S*/)?\.venv\S*/(?=tildone|python)"), ""),
+    (re.compile(r"\b[ab]-[0-9a-f]{6}\b"), "a-123abc"),
+    (re.compile(r"\bworker \S+/\d+/[0-9a-f]{8}\b"), "worker host/1/12345678"),
 )
 """What differs from one recording to the next: ids, times, durations, sizes and folders."""
 
@@ -103,7 +106,8 @@ def transcript(steps: list[Step], home: Path) -> str:
     text = text.replace(str(home.resolve()), "~").replace(str(home), "~")
     for pattern, constant in VARYING:
         text = pattern.sub(constant, text)
-    return text
+    # Runs that are worked on at the same time begin and end in any order.
+    return RUN_LINES.sub(lambda found: "".join(sorted(found[0].splitlines(keepends=True))), text)
 
 
 def _typed(command: str) -> str:

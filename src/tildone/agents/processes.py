@@ -35,7 +35,7 @@ WRAPPERS = frozenset(
 """Programs that start another program and are not the agent themselves."""
 
 MAX_RELAYS = 4
-_STATE, _PARENT, _START_TIME = 0, 1, 19
+STATE, PARENT, FLAGS, START_TIME, START_CODE, ENV_START, ENV_END = 0, 1, 6, 19, 23, 47, 48
 """Positions in `/proc/PID/stat` (proc(5)), counted after the command name."""
 
 _STANDARD_STREAMS = ("0", "1")
@@ -66,8 +66,8 @@ def is_below(pid: int) -> bool:
 
 def start_time(pid: int) -> int:
     """Return when a process started, in clock ticks since boot; 0 if that cannot be determined."""
-    fields = _stat(pid)[1] if pid else []
-    return int(fields[_START_TIME]) if len(fields) > _START_TIME else 0
+    fields = process_stat(pid)[1] if pid else []
+    return int(fields[START_TIME]) if len(fields) > START_TIME else 0
 
 
 def is_running(pid: int) -> bool:
@@ -89,7 +89,7 @@ def has_ended(pid: int, started: int) -> bool:
     """
     if sys.platform == "win32":
         return False
-    is_zombie = _stat(pid)[1][_STATE : _STATE + 1] == [b"Z"]
+    is_zombie = process_stat(pid)[1][STATE : STATE + 1] == [b"Z"]
     return is_zombie or not is_running(pid) or bool(started and start_time(pid) != started)
 
 
@@ -106,6 +106,16 @@ def runs_program(pid: int, names: Collection[str]) -> bool:
     return not {os.path.splitext(os.path.basename(word))[0] for word in words[:2]}.isdisjoint(names)
 
 
+def process_stat(pid: int) -> tuple[str, list[bytes]]:
+    """Return the command name and the fields after it from `/proc/PID/stat`; empty if there is no such process."""
+    try:
+        with open(f"/proc/{pid}/stat", "rb") as file:
+            command, _, rest = file.read().partition(b"(")[2].rpartition(b")")
+    except OSError:
+        return "", []
+    return command.decode("utf-8", "replace"), rest.split()
+
+
 def machine_name() -> str:
     """Return the name of this machine."""
     return os.uname().nodename if hasattr(os, "uname") else os.environ.get("COMPUTERNAME", "")
@@ -115,8 +125,8 @@ def _ancestors(pid: int) -> Iterator[int]:
     """The process and the processes above it, except for the first of the system."""
     while pid > 1:
         yield pid
-        fields = _stat(pid)[1]
-        pid = int(fields[_PARENT]) if len(fields) > _PARENT else 0
+        fields = process_stat(pid)[1]
+        pid = int(fields[PARENT]) if len(fields) > PARENT else 0
 
 
 def _host_behind_relays(relay: int, hosts: Collection[str]) -> int:
@@ -134,12 +144,12 @@ def _host_behind_relays(relay: int, hosts: Collection[str]) -> int:
 
 
 def _is_wrapper(pid: int) -> bool:
-    return (_program(pid) or _stat(pid)[0]) in WRAPPERS
+    return (_program(pid) or process_stat(pid)[0]) in WRAPPERS
 
 
 def _is_host(pid: int, hosts: Collection[str]) -> bool:
     """Whether a process runs one of these programs, itself or in an interpreter."""
-    return _program(pid) in hosts or not {_stat(pid)[0], *_program_arguments(pid)}.isdisjoint(hosts)
+    return _program(pid) in hosts or not {process_stat(pid)[0], *_program_arguments(pid)}.isdisjoint(hosts)
 
 
 def _pipes(pid: int | str) -> tuple[str, ...]:
@@ -170,13 +180,3 @@ def _link(path: str) -> str:
         return os.readlink(path)
     except OSError:
         return ""
-
-
-def _stat(pid: int) -> tuple[str, list[bytes]]:
-    """The command name and the fields after it; empty if there is no such process or no `/proc`."""
-    try:
-        with open(f"/proc/{pid}/stat", "rb") as file:
-            command, _, rest = file.read().partition(b"(")[2].rpartition(b")")
-    except OSError:
-        return "", []
-    return command.decode("utf-8", "replace"), rest.split()

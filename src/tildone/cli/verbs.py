@@ -1,6 +1,6 @@
 """The table of all verbs: the groups, in the order in which the help lists them."""
 
-from tildone.cli import agents, history, maintenance, plan, program, transfer
+from tildone.cli import agents, fleet, history, maintenance, plan, program, transfer
 from tildone.cli.parsing.options import DIALECT, SESSION, STORE
 from tildone.cli.parsing.table import Group, Option, Verb
 
@@ -24,6 +24,7 @@ ROOT = Verb(
         Group("plan", plan.VERBS),
         Group("history", history.VERBS),
         Group("agent", agents.VERBS),
+        Group("fleet", fleet.FLEET),
         Group("transfer", transfer.VERBS),
         Group("maintenance", maintenance.VERBS),
         Group("other", program.VERBS),

@@ -13,11 +13,13 @@ import sys
 from tildone.config.values import (
     CHECK_ALLOW,
     EXTENSIONS,
+    FLEET,
     KEY_BINDINGS,
     KEYS,
     LIMITS,
     PHASES,
     PRICES,
+    TELEMETRY,
     absolute,
     flag,
     in_home,
@@ -30,7 +32,7 @@ from tildone.typing import TYPE_CHECKING
 from tildone.value import value
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
     from typing import Any
 
     from tildone.log.address import StoreAddress
@@ -57,6 +59,7 @@ class Settings:
     `theme` is that of the full-screen views; if it is empty, the terminal decides. `keys` are the person's own keys for
     actions. `check_allow` are the patterns of commands that may be run as checks without being approved one by one.
     `claim_seconds` is how long a task stays with an agent that is silent; with 0, agents claim none.
+    `fleet` and `telemetry` are the settings of these tables in the person's own file, as they stand there.
     `untrusted` names the settings in the project's file that do not apply, because nobody has trusted it.
     """
 
@@ -92,6 +95,8 @@ class Settings:
     max_task_tokens: int | None = None
     max_task_minutes: int | None = None
     claim_seconds: int = DEFAULT_CLAIM_SECONDS
+    fleet: tuple[tuple[str, Any], ...] = ()
+    telemetry: tuple[tuple[str, Any], ...] = ()
 
     @property
     def trust_notice(self) -> str:
@@ -120,9 +125,10 @@ def load_valid(flags: Mapping[str, str], environ: Mapping[str, str], folder: str
     person = _from_file(_person_file(environ), problems)
     applied, untrusted = _from_project(project, environ, person, problems)
     settings = person | applied
-    # A project has no say in what a person's keys do, nor in which commands may be run.
+    # A project has no say in what a person's keys do, in which commands may be run, in a fleet, or in what is sent.
     settings[KEY_BINDINGS] = person.get(KEY_BINDINGS, {})
-    settings[CHECK_ALLOW] = person.get(CHECK_ALLOW, ())
+    settings[CHECK_ALLOW] = _allowed(environ, person)
+    settings |= {table: person.get(table, {}) for table in (FLEET, TELEMETRY)}
     files = ((person, _person_file(environ)), (applied, os.path.join(project, PROJECT_FILE)))
     settings[EXTENSIONS] = tuple((form, path) for file, path in files for form in file.get(EXTENSIONS, ()))
     texts = {key: (f"${variable(key)}", environ[variable(key)]) for key in KEYS if environ.get(variable(key))}
@@ -160,6 +166,8 @@ def _settings(
         keys=tuple(settings[KEY_BINDINGS].items()),
         accessible=settings.get("accessible", False),
         check_allow=tuple(settings[CHECK_ALLOW]),
+        fleet=tuple(settings[FLEET].items()),
+        telemetry=tuple(settings[TELEMETRY].items()),
         **{bound: settings[bound] for bound in LIMITS if bound in settings},
     )
 
@@ -194,6 +202,16 @@ def project_root(folder: str) -> str:
             return folder
         candidate = parent
     return candidate
+
+
+def _allowed(environ: Mapping[str, str], person: Mapping[str, Any]) -> Sequence[str]:
+    """Return the commands that may be run as checks: one pattern in a line of the variable, else the person's list.
+
+    A worker of a fleet sets the variable. If it is empty, no command is allowed.
+    """
+    text = environ.get(variable(CHECK_ALLOW))
+    allowed: Sequence[str] = person.get(CHECK_ALLOW, ()) if text is None else text.splitlines()
+    return allowed
 
 
 def _from_project(

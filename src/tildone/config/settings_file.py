@@ -6,11 +6,14 @@ import os
 import tomllib
 
 from tildone.config.extension_forms import absolute_form
+from tildone.config.fleet import fleet_fault, resolved_fleet
+from tildone.config.telemetry import telemetry_fault
 from tildone.config.values import (
     AMOUNTS,
     CHECK_ALLOW,
     CHOICES,
     EXTENSIONS,
+    FLEET,
     KEY_BINDINGS,
     KEYS,
     NUMBERS,
@@ -18,6 +21,7 @@ from tildone.config.values import (
     PRICE_PARTS,
     PRICES,
     SWITCHES,
+    TELEMETRY,
     TEXTS,
     absolute,
     choices,
@@ -70,6 +74,8 @@ def _resolved(settings: dict[str, Any], folder: str) -> dict[str, Any]:
         paths["store"] = str(store_address(settings["store"], folder))
     if "session_dir" in settings:
         paths["session_dir"] = absolute(settings["session_dir"], folder)
+    if FLEET in settings:
+        paths[FLEET] = resolved_fleet(settings[FLEET], folder)
     if EXTENSIONS in settings:
         paths[EXTENSIONS] = [absolute_form(form, folder) for form in settings[EXTENSIONS]]
     return paths
@@ -79,6 +85,10 @@ def _fault(key: str, setting: object) -> str:
     """Return what is wrong with a setting in a file; empty if nothing is."""
     if key == PRICES:
         return _price_fault(setting)
+    if key == FLEET:
+        return fleet_fault(setting)
+    if key == TELEMETRY:
+        return telemetry_fault(setting)
     if key == KEY_BINDINGS:
         return _binding_fault(setting)
     if key == EXTENSIONS:

@@ -53,7 +53,15 @@ KEY_BINDINGS = "keys"
 """The table of a person's own keys for actions of the screens. It can be set in the person's own file only."""
 
 CHECK_ALLOW = "check_allow"
-"""The list of patterns of commands that a person allows as checks. It can be set in the person's own file only."""
+"""The list of patterns of commands that a person allows as checks.
+
+It can be set in the person's own file only, or by a worker of a fleet, in the environment of its agents."""
+
+FLEET = "fleet"
+"""The table of settings of a fleet. It can be set in the person's own file only."""
+
+TELEMETRY = "telemetry"
+"""The table of settings of traces. It can be set in the person's own file only."""
 
 _INFINITY = float("inf")
 

@@ -20,6 +20,11 @@ if TYPE_CHECKING:
 
 STOPPED = "Stopped by the person (tildone stop). Do nothing more and end your turn. To go on, they say: tildone resume"
 
+STILL_FENCED = "Refused: the run is another worker's. End your turn."
+"""What an agent is answered that was told before."""
+
+FENCED = "This run has passed to another worker. Stop: do nothing more and end your turn. Your changes no longer count."
+
 MAX_TASKS_LISTED = 10
 MAX_CHANGES_LISTED = 8
 MAX_TEXT_CHARACTERS = 200

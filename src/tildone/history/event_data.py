@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tildone.history.sentences import describe_change
 from tildone.log.events import DirectiveSet, Labelled, Nudged, PlanChanged, Tripped
+from tildone.log.fleet.codec import fact_name
 from tildone.typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -84,5 +85,7 @@ def _kind(fact: Fact) -> str:
             return "tripped"
         case DirectiveSet():
             return "directive_set"
-        case Labelled():  # exhaustive
+        case Labelled():
             return "labelled"
+        case _:
+            return fact_name(fact)

@@ -16,7 +16,7 @@ from tildone.history.matching import match_plans, task_at, task_locations
 from tildone.history.pace import Pace
 from tildone.history.requests import total_usage, usage_within
 from tildone.history.usage import TaskUsage, plan_usage
-from tildone.log.events import Actor, DirectiveSet, Labelled, Nudged, PlanChanged, Tripped
+from tildone.log.events import Actor, Nudged, PlanChanged, Tripped
 from tildone.log.usage import added
 from tildone.typing import TYPE_CHECKING
 from tildone.value import replace, value
@@ -207,7 +207,8 @@ class _Collector:
             case Tripped():
                 self._mark(at, MarkKind.LET_GO, event)
                 self.pace.let_go()
-            case DirectiveSet() | Labelled():  # exhaustive
+            case _:
+                # A directive, a label, or a fact about a run.
                 pass
         if event.id in self._labels:
             self.marks.append(TimeMark(at, MarkKind.LABEL, event, self._labels[event.id]))

@@ -16,6 +16,7 @@ from tildone.log.tree import by_id, labels
 from tildone.typing import TYPE_CHECKING
 from tildone.value import value
 from tildone.views.bounds import describe_bound
+from tildone.views.runs import describe_run_fact
 from tildone.views.sanitize import printable
 
 if TYPE_CHECKING:
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
     from tildone.history.durations import StartTimes
     from tildone.log.events import Event
+    from tildone.log.fleet.facts import RunFact
 
     Descriptions = list[tuple[str, int | None]]
 
@@ -163,7 +165,7 @@ def _describe(
 
 
 def _describe_fact(
-    fact: Nudged | Tripped | DirectiveSet | Labelled, short: Mapping[str, str], limit: int | None
+    fact: Nudged | Tripped | DirectiveSet | Labelled | RunFact, short: Mapping[str, str], limit: int | None
 ) -> str:
     match fact:
         case Nudged(of_subagent=True):
@@ -176,8 +178,10 @@ def _describe_fact(
             return _DIRECTIVES[directive]
         case Labelled(target, ""):
             return f"took the name off {_short(target, short)}"
-        case Labelled(target, label):  # exhaustive
+        case Labelled(target, label):
             return f"named {_short(target, short)} “{printable(label)}”"
+        case _:
+            return describe_run_fact(fact)
 
 
 def _short(target: str, short: Mapping[str, str]) -> str:

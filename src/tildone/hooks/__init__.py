@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from _thread import LockType
     from collections.abc import Sequence
 
+    from tildone.config import Settings
     from tildone.hooks.event import HookEvent
     from tildone.integrations.record import Hooks, Integration
 
@@ -106,6 +107,7 @@ def run(argv: Sequence[str], hook: HookRun) -> None:
         settings, _ = load_valid(flags, os.environ, event.folder)
     else:
         settings = load(flags, os.environ, event.folder)
+    _check_lease(event, settings)
     if not try_fast_path(event, settings, hook.pid):
         from tildone.hooks.answers import answer  # noqa: PLC0415  the same
 
@@ -114,6 +116,19 @@ def run(argv: Sequence[str], hook: HookRun) -> None:
         from tildone.hooks.troubles import notice_once  # noqa: PLC0415  the same
 
         hook.print(notice_once(event, hook.pid, f"tildone: {settings.trust_notice}"))
+
+
+def _check_lease(event: HookEvent, settings: Settings) -> None:
+    """Check that the run of an agent of a fleet is still its own.
+
+    Raises:
+        RunFenced: it has passed to another worker, or has ended.
+    """
+    if "TILDONE_LEASE" in os.environ:
+        from tildone.hooks.fenced import check_lease, note_transcript  # noqa: PLC0415  see the module's docstring
+
+        note_transcript(event)
+        check_lease(event, settings)
 
 
 def _integration(name: str) -> tuple[Integration, Hooks]:
@@ -161,9 +176,12 @@ def _watch(finished: LockType, seconds: float) -> None:
 def _report(error: BaseException, hook: HookRun) -> None:
     """Write one line about an error, with its type if it is a bug, and tell the person if the agent can."""
     try:
-        from tildone.errors import TildoneError  # noqa: PLC0415  only errors need it
+        from tildone.errors import RunFenced, TildoneError  # noqa: PLC0415  only errors need it
         from tildone.views.sanitize import printable  # noqa: PLC0415  the same
 
+        if isinstance(error, RunFenced) and hook.event is not None:
+            _stop_fenced(hook.event, hook)
+            return
         expected = isinstance(error, TildoneError | ValueError) and str(error)
         problem = printable(str(error) if expected else f"{type(error).__name__}: {error}")[:MAX_ERROR_LENGTH]
         event = hook.event
@@ -176,6 +194,14 @@ def _report(error: BaseException, hook: HookRun) -> None:
             hook.print(trouble_reply(event, hook.pid, problem))
     except BaseException:  # noqa: BLE001, S110  there is no way left to report it
         pass
+
+
+def _stop_fenced(event: HookEvent, hook: HookRun) -> None:
+    """Tell an agent whose run has passed to another worker to stop."""
+    from tildone.hooks.fenced import fenced_reply  # noqa: PLC0415  only agents of a fleet need it
+
+    if not hook.has_printed:
+        hook.print(fenced_reply(event, hook.pid))
 
 
 def _end_with_notice(hook: HookRun) -> int:

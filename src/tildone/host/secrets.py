@@ -1,8 +1,8 @@
 """Secrets: which environment variables commands do not get, and what is redacted before it is stored or shown.
 
 A variable is a secret if a word of its name, between underscores, is KEY, TOKEN, SECRET, PASSWORD or similar, if its
-name contains PASSWORD or SECRET, or if it begins with AWS_. A text is redacted where it contains the value of such a
-variable or something in the form of a well-known key.
+name contains PASSWORD or SECRET, if it begins with AWS_, or if it has the headers of an exporter of OpenTelemetry. A
+text is redacted where it contains the value of such a variable or something in the form of a well-known key.
 
 Every pattern begins at the start of a token and has no nested repetition, so the time is proportional to the text.
 """
@@ -22,6 +22,7 @@ MAX_HELD_BYTES = 65_536
 
 _NAME = re.compile(
     "(?:^|_)(?:KEYS?|APIKEYS?|TOKENS?|CREDENTIALS?|PASSWD|PASSPHRASE|PAT)(?:_|$)|PASSWORD|SECRET|^AWS_|^MYSQL_PWD$"
+    "|^OTEL_.*HEADERS$"
 )
 _NOT_SECRET_VALUES = re.compile("(?:^|_)CREDENTIALS?(?:_|$)|^AWS_(?!.*(?:KEY|TOKEN|SECRET))")
 """Names of files and regions, which occur in ordinary output."""

@@ -43,7 +43,8 @@ MAX_PASSED_ON = 8
 class Claimant:
     """An agent that claims tasks, and where it works: its process, its working tree, and its branch.
 
-    `started` is the start time of its process, which distinguishes it from a later one with the same id.
+    `started` is the start time of its process, which distinguishes it from a later one with the same id. `lease` is the
+    lease of the fleet under which it works, if any, as `run/hand`: when that is lost, the claims lapse.
     """
 
     agent: str
@@ -52,6 +53,7 @@ class Claimant:
     machine: str = ""
     pid: int = 0
     started: int = 0
+    lease: str = ""
 
 
 @value
@@ -111,7 +113,7 @@ class Fenced(StoreError):
 
 
 _TYPES: FieldTypes = {
-    **dict.fromkeys(("agent", "worktree", "branch", "machine"), str),
+    **dict.fromkeys(("agent", "worktree", "branch", "machine", "lease"), str),
     **dict.fromkeys(("pid", "started"), int),
 }
 
@@ -119,6 +121,11 @@ _TYPES: FieldTypes = {
 def encode_claimant(claimant: Claimant | None) -> str:
     """Return a claimant as JSON text; empty for None."""
     return "" if claimant is None else dump({name: getattr(claimant, name) for name in _TYPES})
+
+
+def lease_mark(lease: str) -> str:
+    """Return a text that is part of the JSON text of each claimant under a lease `run/hand`, and of no other one."""
+    return dump({"lease": lease})[1:-1]
 
 
 def decode_claimant(text: object) -> Claimant | None:

@@ -16,7 +16,6 @@ from tildone.log.events import (
     Directive,
     DirectiveSet,
     Event,
-    Fact,
     Labelled,
     Ledger,
     Nudged,
@@ -36,6 +35,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any, TypeVar
 
+    from tildone.log.events import Fact
     from tildone.log.usage import AgentUsage
 
     R = TypeVar("R", Task, Plan)
@@ -181,8 +181,13 @@ def _fact_out(fact: Fact) -> str:
             return f'"steered","course":"{directive.value}"{more}{_ledger_out(ledger)}'
         case Tripped(bound, limit):
             return f'"tripped","bound":"{bound.value}","limit":{limit}'
-        case Labelled(target, label):  # exhaustive
+        case Labelled(target, label):
             return f'"labelled","target":{_quoted(target)},"label":{_quoted(label)}'
+        case _:
+            # Late, because few plans are run by a fleet.
+            from tildone.log.fleet.codec import fact_name, fact_to_json  # noqa: PLC0415  see above
+
+            return f'"{fact_name(fact)}"' + "".join(f',"{name}":{dump(at)}' for name, at in fact_to_json(fact).items())
 
 
 def _ledger_out(ledger: Ledger) -> str:
@@ -252,8 +257,10 @@ def _fact_in(data: Json) -> Fact:
             return Tripped(Bound(data["bound"]), data["limit"])
         case "labelled":
             return Labelled(data["target"], data["label"])
-        case other:
-            raise ValueError(other)
+        case _:
+            from tildone.log.fleet.codec import fact_from_json  # noqa: PLC0415  see `_fact_out`
+
+            return fact_from_json(data)
 
 
 def _ledger_in(data: Json | None) -> Ledger:

@@ -13,6 +13,7 @@ from tildone.typing import TYPE_CHECKING
 from tildone.value import value
 
 if TYPE_CHECKING:
+    from tildone.log.fleet.facts import RunFact
     from tildone.log.usage import AgentUsage
 
 
@@ -157,7 +158,14 @@ class DirectiveSet:
     ledger: Ledger = Ledger()
 
 
-Fact = PlanChanged | Nudged | Tripped | Labelled | DirectiveSet
+PlanFact = PlanChanged | Nudged | Tripped | Labelled | DirectiveSet
+"""What happens to a plan, whoever works on it."""
+
+if TYPE_CHECKING:
+    Fact = PlanFact | RunFact
+else:
+    # The facts about runs are in a module of their own, which few processes import.
+    Fact = PlanFact
 
 
 @value

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from tildone.core.numbers import numbered
 from tildone.core.plan import Plan
-from tildone.log.events import Directive, DirectiveSet, Labelled, Ledger, Nudged, PlanChanged, StopFingerprint, Tripped
+from tildone.log.events import Directive, DirectiveSet, Ledger, Nudged, PlanChanged, StopFingerprint, Tripped
 from tildone.typing import TYPE_CHECKING
 from tildone.value import replace, value
 
@@ -74,7 +74,8 @@ def apply_event(state: State, event: Event) -> State:
             return State(event.id, state.plan, 0, drift, since=since, directive=directive, ledger=ledger)
         case Tripped() as fact:
             return replace(state, head=event.id, tripped=fact)
-        case Labelled():  # exhaustive
+        case _:
+            # A label, or a fact about a run.
             return replace(state, head=event.id)
 
 

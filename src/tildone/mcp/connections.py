@@ -7,6 +7,7 @@ from collections import OrderedDict
 from time import monotonic
 
 from tildone.agents.registry import MODEL_NOTE
+from tildone.errors import RunFenced
 from tildone.history.timeline import newest_events
 from tildone.log.events import Author, PlanChanged
 from tildone.log.state import latest_state
@@ -155,6 +156,7 @@ class Connection:
         self._known: Agent | None = None
         self._session: Session | None = None
         self._presence = CallerPresence(agent.cost)
+        self._is_fenced = False
         self.ends_with_session = False
         self.executor = SerialExecutor(str(caller.id))
         self._checks = CallChecks(self._hand_over)
@@ -175,7 +177,8 @@ class Connection:
             return reply
         except Exception as error:  # noqa: BLE001  the outermost function of a call: reported to model and person
             self._report(error)
-            return error_reply(self._dialect, tool, arguments, error)
+            told, self._is_fenced = self._is_fenced, isinstance(error, RunFenced)
+            return error_reply(self._dialect, tool, arguments, error, told=told)
         finally:
             self._checks.end()
 

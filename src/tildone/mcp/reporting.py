@@ -4,12 +4,20 @@ from __future__ import annotations
 
 import sys
 
-from tildone.errors import TildoneError
+from tildone.errors import RunFenced, TildoneError
 from tildone.views.sanitize import printable
 
 
-def client_message(error: Exception) -> str:
-    """Return the message for the client. For a bug, it names only the type: the error's text may contain anything."""
+def client_message(error: Exception, *, told: bool = False) -> str:
+    """Return the message for the client. For a bug, it names only the type: the error's text may contain anything.
+
+    An agent that was `told` before that its run is another worker's is refused in few words.
+    """
+    if isinstance(error, RunFenced):
+        # Late, because only agents of a fleet are told so.
+        from tildone.dialects.native import FENCED, STILL_FENCED  # noqa: PLC0415  see above
+
+        return STILL_FENCED if told else FENCED
     return str(error) if isinstance(error, TildoneError) else f"tildone itself is at fault: {type(error).__name__}"
 
 

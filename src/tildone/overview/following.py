@@ -25,8 +25,8 @@ class IndexFollower:
     """A thread that refreshes an index until it is stopped.
 
     `publish` is called in that thread with what has changed: after the first refresh, after one that follows a failure,
-    and after each that changed something. `fail` is called with the reason when the store cannot be read; it is tried
-    again after `retry_seconds`, or when `try_now` is called.
+    and after each that changed something; `beside` after every refresh. `fail` is called with the reason when the store
+    cannot be read; it is tried again after `retry_seconds`, or when `try_now` is called.
     """
 
     def __init__(
@@ -35,9 +35,10 @@ class IndexFollower:
         publish: Callable[[IndexChange], object],
         fail: Callable[[str], object] = lambda _reason: None,
         *,
+        beside: Callable[[], object] = lambda: None,
         retry_seconds: float = RETRY_SECONDS,
     ) -> None:
-        self._index = index
+        self._index, self._beside = index, beside
         self._retry_seconds = retry_seconds
         self._publish, self._fail = publish, fail
         self._stopped, self._hurried = Event(), Event()
@@ -66,6 +67,7 @@ class IndexFollower:
                 change = self._index.refresh()
                 if change or not is_current:
                     self._publish(change)
+                self._beside()
                 is_current = True
                 self._stopped.wait(PAUSE_PER_REFRESH * (monotonic() - began))
                 self._wait()

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, insort
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from itertools import islice
 from threading import Lock
 
@@ -31,6 +31,7 @@ from tildone.log.store import Store
 from tildone.log.tree import SessionChange, SessionInfo
 from tildone.overview import summaries
 from tildone.overview.agents import BySession, awaited_needs, present_agents, with_other_agents
+from tildone.overview.costs import CostsRead
 from tildone.overview.pages import Cursor, RowPage, RowQuery, page
 from tildone.overview.rows import SessionOutline, SessionRow, SortKey, outline, session_row
 from tildone.value import value
@@ -61,11 +62,21 @@ class IndexChange:
 class SessionIndex:
     """The rows of all sessions of a store. Safe to use from several threads.
 
-    `agents_dir` is the folder of the registries of this machine; `now` returns the time in milliseconds.
+    `agents_dir` is the folder of the registries of this machine; `now` returns the time in milliseconds. `more_needs`
+    returns questions beside those of the store; it is called when the store has changed.
     """
 
-    def __init__(self, store: Store, agents_dir: str, *, now: Callable[[], int], nudge_limit: int) -> None:
+    def __init__(
+        self,
+        store: Store,
+        agents_dir: str,
+        *,
+        now: Callable[[], int],
+        nudge_limit: int,
+        more_needs: Callable[[], Iterable[Need]] = tuple,
+    ) -> None:
         self.store = store
+        self._more_needs = more_needs
         self._agents_dir, self._now, self._nudge_limit = agents_dir, now, nudge_limit
         self._refreshing, self._lock = Lock(), Lock()
         self._revision = 0
@@ -174,7 +185,7 @@ class SessionIndex:
                 self._forget(change.session)
             else:
                 self._read_session(change, info, stored.get(change.session))
-        self._asked = tuple(self.store.needs())
+        self._asked = (*self.store.needs(), *self._more_needs())
         self._revision = revision
 
     def _sources(self, *, is_continuous: bool) -> tuple[Callable[[str], SessionInfo | None], Mapping[str, KeptSummary]]:
@@ -198,8 +209,10 @@ class SessionIndex:
             self._unreadable = {**self._unreadable, name: f"{name}: {error}"}
 
     def _read_outline(self, info: SessionInfo) -> SessionOutline:
-        state = latest_state(self.store.history(info.name))
-        found = outline(info, state, self._steered_by(info.name, state), self._nudge_limit)
+        known, events = self._outlines.get(info.name), self.store.history(info.name)
+        read = CostsRead(events, known.costs, known.head) if known else CostsRead(events)
+        state = latest_state(read)
+        found = outline(info, state, self._steered_by(info.name, state), self._nudge_limit, read.costs())
         self._unkept[info.name] = found
         self._unreadable = {name: why for name, why in self._unreadable.items() if name != info.name}
         return found

@@ -11,6 +11,7 @@ from tildone.log.presence import Presence
 from tildone.log.state import State
 from tildone.log.tree import SessionInfo
 from tildone.loop.decision import RestReason
+from tildone.overview.costs import AgentCost, spent
 from tildone.overview.titles import title_of
 from tildone.value import value
 from tildone.views.session_state import SessionFacts, SessionState, SessionWord, session_state, ten_words
@@ -34,7 +35,8 @@ class SessionRow:
     `word` and `why` are its state. `closed` of `total` tasks are closed; `strip` has a sign for each (see
     `tildone.views.strip`). `doing` is the text of the task in progress, or else of the next one. `agents` are at work,
     or wait for a person; `tokens` and `cost` are what they have used. The agent was told to continue `nudges` times
-    since the last change. `needs` are the open questions, the oldest first.
+    since the last change. `needs` are the open questions, the oldest first. `spent` is what all its agents have cost,
+    also those that have ended, in dollars.
     """
 
     name: str
@@ -55,6 +57,7 @@ class SessionRow:
     created: int = 0
     events: int = 0
     needs: tuple[Need, ...] = ()
+    spent: float = 0.0
 
     @property
     def sort_key(self) -> SortKey:
@@ -66,7 +69,7 @@ class SessionRow:
 class SessionOutline:
     """What the events of a session say about its row. `at_work` is its state if an agent works on it, else `at_rest`.
 
-    `searched` is the text that a search looks at, without upper case.
+    `searched` is the text that a search looks at, without upper case. `costs` are those of all its agents.
     """
 
     info: SessionInfo
@@ -80,9 +83,12 @@ class SessionOutline:
     doing: str
     nudges: int
     searched: str
+    costs: tuple[AgentCost, ...] = ()
 
 
-def outline(info: SessionInfo, state: State, steered_by: str, nudge_limit: int) -> SessionOutline:
+def outline(
+    info: SessionInfo, state: State, steered_by: str, nudge_limit: int, costs: tuple[AgentCost, ...] = ()
+) -> SessionOutline:
     """Return the outline of a session at its head. `steered_by` is the person who paused or stopped it, if known."""
     at_work, at_rest = (
         session_state(SessionFacts(state, at_work=at_work, steered_by=steered_by, nudge_limit=nudge_limit))
@@ -102,6 +108,7 @@ def outline(info: SessionInfo, state: State, steered_by: str, nudge_limit: int) 
         upcoming[1].text[:MAX_DOING] if upcoming else "",
         state.nudges,
         _searched(title, info.name, plan),
+        costs,
     )
 
 
@@ -129,6 +136,7 @@ def session_row(
         known.info.created,
         known.info.events,
         tuple(needs),
+        spent(known.costs, agents),
     )
 
 

@@ -10,11 +10,12 @@ from typing import Any
 
 from tildone.log import codec
 from tildone.log.tree import SessionInfo
+from tildone.overview.costs import AgentCost
 from tildone.overview.rows import SessionOutline
 from tildone.views.session_state import SessionState, SessionWord
 
-VERSION = 1
-_TYPES = (int, int, str, str, str, str, str, int, int, str, str, int, str)
+VERSION = 3
+_TYPES = (int, int, str, str, str, str, str, int, int, str, str, int, str, list)
 
 
 def encode(known: SessionOutline, nudge_limit: int) -> str:
@@ -34,6 +35,7 @@ def encode(known: SessionOutline, nudge_limit: int) -> str:
             known.doing,
             known.nudges,
             known.searched,
+            [[cost.agent, float(cost.spent), float(cost.newest)] for cost in known.costs],
         ]
     )
 
@@ -46,9 +48,14 @@ def decode(text: str, info: SessionInfo, head: str | None, nudge_limit: int) -> 
         return None
     if not isinstance(found, list) or tuple(map(type, found)) != _TYPES or found[:2] != [VERSION, nudge_limit]:
         return None
-    _, _, title, work_word, work_why, rest_word, rest_why, closed, total, strip, doing, nudges, searched = found
+    _, _, title, work_word, work_why, rest_word, rest_why, closed, total, strip, doing, nudges, searched, costs = found
     words = SessionWord.__members__
-    if work_word not in words or rest_word not in words:
+    if work_word not in words or rest_word not in words or not all(map(_is_cost, costs)):
         return None
     at_work, at_rest = SessionState(words[work_word], work_why), SessionState(words[rest_word], rest_why)
-    return SessionOutline(info, head, title, at_work, at_rest, closed, total, strip, doing, nudges, searched)
+    known = tuple(AgentCost(*cost) for cost in costs)
+    return SessionOutline(info, head, title, at_work, at_rest, closed, total, strip, doing, nudges, searched, known)
+
+
+def _is_cost(found: object) -> bool:
+    return isinstance(found, list) and tuple(map(type, found)) == (str, float, float)

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
 
     from tildone.core.plan import Plan
     from tildone.log.address import StoreAddress
+    from tildone.log.fleet.lease import RunFence
     from tildone.log.store import Store
 
     PlanInEntry = Callable[[Mapping[str, Any]], Plan | None]
@@ -26,12 +27,13 @@ class OpenOptions:
     `timeout` bounds, in seconds, how long an operation waits for other processes or for a server. With `read_only`,
     opening creates, migrates and repairs nothing; it raises NotFound if there is no store. `plan_in_entry` returns the
     plan that another program wrote to an entry of a pi session; it is passed in because it depends on dialects, which
-    stores must not import.
+    stores must not import. With a `fence`, the log and the claims are changed only while the lease of that run is held.
     """
 
     timeout: float = TIMEOUT_SECONDS
     read_only: bool = False
     plan_in_entry: PlanInEntry = lambda _entry: None
+    fence: RunFence | None = None
 
 
 def path_only(address: StoreAddress) -> tuple[str, ...]:

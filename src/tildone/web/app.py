@@ -17,10 +17,11 @@ from starlette.types import ASGIApp
 
 from tildone.errors import NotFound, Refused, StoreError, TildoneError, UsageError
 from tildone.value import value
+from tildone.views.exposition import CONTENT_TYPE
 from tildone.views.sanitize import printable
 from tildone.web.access.admission import Admission
 from tildone.web.access.logins import LIFETIME_SECONDS, Visitor
-from tildone.web.api import checking, reading, writing
+from tildone.web.api import checking, fleet, reading, writing
 from tildone.web.api.overall import overall
 from tildone.web.api.reading import Handler
 from tildone.web.api.repeats import MAX_KEY_CHARS, Repeats
@@ -30,15 +31,18 @@ from tildone.web.http.answers import ApiAnswer, Problem, json_body, json_bytes, 
 from tildone.web.http.assets import Assets
 from tildone.web.live.stream import LiveStream
 from tildone.web.live.topics import UnknownTopic, parse_topics
+from tildone.web.metrics import Metrics
 
 IMMUTABLE = "public, max-age=31536000, immutable"
-PAGES = ("/", "/s/{key}", "/s/{key}/log", "/s/{key}/stats", "/stats", "/in")
+PAGES = ("/", "/s/{key}", "/s/{key}/log", "/s/{key}/stats", "/stats", "/fleet", "/in")
 MAX_STREAMS = 1000
 
 READERS: dict[str, Handler] = {
     "/api/sessions": reading.sessions,
     "/api/needs": reading.needs,
     "/api/stats": overall,
+    "/api/fleet": fleet.fleet,
+    "/api/fleet/runs": fleet.runs,
     "/api/s/{key}": reading.session,
     "/api/s/{key}/at/{item}": reading.moment,
     "/api/s/{key}/history": reading.history,
@@ -60,6 +64,10 @@ WRITERS: dict[str, Handler] = {
     "/api/s/{key}/approve": checking.approve,
     "/api/s/{key}/verify": checking.verify,
     "/api/needs/{item}": writing.answer,
+    "/api/fleet/answer": fleet.answer,
+    "/api/fleet/ask": fleet.ask,
+    "/api/fleet/ask-all": fleet.ask_all,
+    "/api/fleet/drain": fleet.drain,
 }
 
 Endpoint = Callable[[Request], Awaitable[Response]]
@@ -84,7 +92,7 @@ class BoardApp:
         abort: Callable[[tuple[str, int] | None], object],
     ) -> None:
         self._board, self._admission, self._options, self._abort = board, admission, options, abort
-        self._assets = Assets()
+        self._assets, self._metrics = Assets(), Metrics(board)
         self._repeats = Repeats(time.monotonic)
         sign_in = "proxy" if admission.by_proxy else "link"
         attributes = {"base": options.base, "readonly": str(options.read_only).lower(), "signin": sign_in}
@@ -96,7 +104,7 @@ class BoardApp:
         get |= {path: self._reader(handler) for path, handler in READERS.items()}
         get |= {path: self._exporter(handler, kind) for path, (handler, kind) in EXPORTERS.items()}
         # Last, because the address of a session also begins those of its exports.
-        get |= dict.fromkeys(PAGES, self._frame) | {"/out": self._leave}
+        get |= dict.fromkeys(PAGES, self._frame) | {"/out": self._leave, "/metrics": self._figures}
         post: dict[str, Endpoint] = {"/api/in": self._enter}
         post |= {path: self._writer(handler) for path, handler in WRITERS.items()}
         base = self._options.base
@@ -160,6 +168,11 @@ class BoardApp:
         last = request.headers.get("last-event-id", "")
         address = (client.host, client.port) if client else None
         return LiveStream(self._board.hub, topics, last, lambda: self._abort(address))
+
+    async def _figures(self, request: Request) -> Response:
+        await run_in_threadpool(self._admission.check_scraper, request)
+        text = await run_in_threadpool(self._metrics.text)
+        return Response(text, headers={"Content-Type": CONTENT_TYPE})
 
     def _reader(self, handler: Handler) -> Endpoint:
         async def endpoint(request: Request) -> Response:

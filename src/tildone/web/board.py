@@ -25,7 +25,9 @@ from tildone.session import Session
 from tildone.value import replace
 from tildone.views.session_state import SessionWord
 from tildone.web.addresses import SessionKeys
+from tildone.web.board_fleet import BoardFleet
 from tildone.web.data import Data, agent_data, counts_data, needs_data, plan_data, row_data
+from tildone.web.fleet_data import RunRows
 from tildone.web.http.answers import json_bytes
 from tildone.web.live.hub import Hub, News
 from tildone.web.live.topics import COUNTS, LIST, NEEDS, ONE
@@ -47,7 +49,8 @@ class Board:
     def __init__(self, settings: Settings, store: Store, digest: Callable[[str], str]) -> None:
         self.settings, self.store = settings, store
         self.keys = SessionKeys(str(settings.store), digest)
-        self.index: SessionIndex = open_index(settings, store)
+        self.fleet = BoardFleet.of(store)
+        self.index: SessionIndex = open_index(settings, store, self.fleet.needs)
         self.patience = open_session(settings, BY_HAND, store).patience
         self.checks = SessionChecks(settings)
         self.hub = Hub(self._streams_changed)
@@ -93,7 +96,16 @@ class Board:
     def needs(self) -> Data:
         """Return what waits for a person."""
         waiting = self.index.rows(words=(SessionWord.NEEDS_YOU,), limit=MAX_WAITING_ROWS).rows
-        return needs_data(self.index.needs(), waiting, self.index.row, self.keys.key)
+        needs = self.index.needs()
+        opened = needs_data(needs, waiting, self.index.row, self.keys.key)
+        sessions = [*(need.session for need in needs), *(row.name for row in waiting if not row.needs)]
+        for data, session in zip(opened, sessions, strict=True):
+            self.fleet.complete_need(data, session)
+        return {"open": opened, "count": len(opened), "fleet": self.fleet.exists}
+
+    def run_rows(self) -> RunRows:
+        """Return what makes rows of runs."""
+        return RunRows(self.index.row, self.keys.key)
 
     def row_data(self, row: SessionRow) -> Data:
         """Return a session as a card shows it."""
@@ -115,7 +127,7 @@ class Board:
             self._stopping.cancel()
             self._stopping = None
         if count and self._follower is None:
-            self._follower = IndexFollower(self.index, self._tell)
+            self._follower = IndexFollower(self.index, self._tell, beside=lambda: self._tell(IndexChange()))
             self._follower.start()
         elif not count:
             self._stopping = self._loop.call_later(LINGER_SECONDS, self._stop_following)
@@ -131,7 +143,11 @@ class Board:
         with self._telling:
             # The rows as they are now: another thread may have found out more.
             names = [row.name for row in change.changed] + list(change.removed)
-            news = list(self._news(dict.fromkeys(names)))
+            had_fleet = self.fleet.exists
+            about_fleet = self.fleet.news(names, self.run_rows(), detailed=self.hub.shows_fleet)
+            news = list(self._news(dict.fromkeys(names))) + about_fleet
+            if had_fleet != self.fleet.exists:
+                news.append(News(NEEDS, "needs", "", self.needs()))
             if news and self._loop:
                 self._loop.call_soon_threadsafe(self.hub.publish, news)
 

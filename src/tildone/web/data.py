@@ -27,6 +27,7 @@ Data = dict[str, object]
 Key = Callable[[str], str]
 
 KINDS = {Nudged: "nudge", Tripped: "letgo", Labelled: "label", DirectiveSet: "directive"}
+RUN_KIND = "run"
 
 
 def row_data(row: SessionRow, key: Key) -> Data:
@@ -85,11 +86,10 @@ def counts_data(counts: Mapping[SessionWord, int]) -> Data:
 
 def needs_data(
     needs: Iterable[Need], waiting: Iterable[SessionRow], rows: Callable[[str], SessionRow | None], key: Key
-) -> Data:
+) -> list[Data]:
     """Return the open questions, the oldest first, then the sessions that wait for a person without a question."""
     opened = [need_data(need, rows(need.session), key) for need in needs]
-    opened += [_waiting_data(row, key) for row in waiting if not row.needs]
-    return {"open": opened, "count": len(opened)}
+    return opened + [_waiting_data(row, key) for row in waiting if not row.needs]
 
 
 def need_data(need: Need, row: SessionRow | None, key: Key) -> Data:
@@ -212,7 +212,8 @@ def history_data(events: Sequence[Event], rows: Sequence[TimelineRow]) -> list[D
 
 def _event_data(event: Event, row: TimelineRow) -> Data:
     fact = event.fact
-    kind = KINDS.get(type(fact), "person" if event.actor is Actor.USER else "change")
+    change = "person" if event.actor is Actor.USER else "change"
+    kind = KINDS.get(type(fact)) or (change if isinstance(fact, PlanChanged) else RUN_KIND)
     return {
         "id": event.id,
         "parent": event.parent,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import time
 from itertools import islice
 
 from tildone import stores
@@ -28,6 +27,8 @@ if TYPE_CHECKING:
     from tildone.checks.prover import CheckRunner
     from tildone.dialects.base import Completions, Dialect
     from tildone.log.claims import Claim
+    from tildone.log.fleet.lease import RunFence
+    from tildone.log.fleet.port import RunLeases
     from tildone.log.store import Store
     from tildone.log.usage import AgentUsage
     from tildone.wiring.claims import AgentClaims
@@ -48,7 +49,7 @@ def open_store(settings: Settings, *, timeout: float = TIMEOUT_SECONDS, read_onl
         UsageError: no store answers to the address, or its driver is not installed.
         StoreError: it cannot be opened.
     """
-    return stores.open_store(settings.store, OpenOptions(timeout, read_only, plan_in_entry))
+    return stores.open_store(settings.store, OpenOptions(timeout, read_only, plan_in_entry, _fence()))
 
 
 def store_at(address: str, *, timeout: float = TIMEOUT_SECONDS) -> Store:
@@ -60,7 +61,33 @@ def store_at(address: str, *, timeout: float = TIMEOUT_SECONDS) -> Store:
         UsageError: no store answers to the address, or its driver is not installed.
         StoreError: it cannot be opened.
     """
-    return stores.open_store(parse_address(address), OpenOptions(timeout, plan_in_entry=plan_in_entry))
+    return stores.open_store(parse_address(address), OpenOptions(timeout, plan_in_entry=plan_in_entry, fence=_fence()))
+
+
+def run_leases(store: Store, author: Author = Author()) -> RunLeases:  # noqa: B008  frozen
+    """Return the leases of runs in a store. `author` is recorded with the events about them.
+
+    Raises:
+        UsageError: the store has no leases.
+    """
+    # Imported here because only workers and their commands need them.
+    from tildone.stores.scribe import Scribe, leases_of  # noqa: PLC0415  see above
+
+    return leases_of(store, Scribe(id_maker(now, os.urandom), now, author))
+
+
+def _fence() -> RunFence | None:
+    """Return the lease that this process works under, if a worker has started it.
+
+    Raises:
+        UsageError: the environment names a lease in another form.
+    """
+    text = os.environ.get("TILDONE_LEASE")
+    if not text:
+        return None
+    from tildone.log.fleet.lease import fence_in  # noqa: PLC0415  as in `run_leases`
+
+    return fence_in(text)
 
 
 def session_in(
@@ -174,7 +201,6 @@ def _data_folder(settings: Settings, name: str) -> str:
 
 
 def _noted_usage(settings: Settings, agent: str) -> AgentUsage | None:
-    """Return what an agent has used, as its coding agent told the hooks; None if it tells nothing."""
     # Imported here because most hooks write nothing.
     from tildone.agents.identity import AgentId  # noqa: PLC0415  see above
 
@@ -268,11 +294,7 @@ def _patience(settings: Settings) -> Patience:
 
 
 def _completions(settings: Settings, store: Store) -> Completions:
-    """Return the log of completed plans in a project: one file for a session that is stored."""
-    # Imported here because only one dialect has such a log.
-    from tildone.agents.completion_log import CompletionLog  # noqa: PLC0415  see above
-    from tildone.agents.identity import digest  # noqa: PLC0415  the same
+    # Imported here because only one dialect has a log of completed plans.
+    from tildone.wiring.completions import completions_of  # noqa: PLC0415  see above
 
-    name = digest(f"{settings.store} {settings.session}")
-    record = os.path.join(os.path.dirname(settings.agents_dir), "completions", name) if settings.agents_dir else ""
-    return CompletionLog(settings.project, lambda: time.strftime("%Y%m%d-%H%M%S"), record if store.durable else "")
+    return completions_of(settings, store)

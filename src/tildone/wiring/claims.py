@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 from tildone.agents.identity import AgentId
 from tildone.agents.processes import has_ended, machine_name
 from tildone.agents.registry import CLAIM_NOTE, AgentRegistry, is_due
@@ -40,7 +42,9 @@ class AgentClaims:
         record = self._record(agent)
         folder = self._settings.project
         process = (record.pid, record.started) if record else (0, 0)
-        return Claimant(agent, folder, branch_of(folder), machine_name(), *process)
+        # A lease is `run/hand/epoch`.
+        lease = os.environ.get("TILDONE_LEASE", "").rpartition("/")[0]
+        return Claimant(agent, folder, branch_of(folder), machine_name(), *process, lease)
 
     def is_gone(self, claim: Claim, agent: str) -> bool:
         """Return whether the holder of a claim has ended, as far as this machine knows, or is this agent itself.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from functools import partial
 
@@ -31,6 +32,7 @@ from tildone.log.events import Author
 from tildone.log.store import Store
 from tildone.session import Session
 from tildone.wiring import dialect_of_session, open_agents, open_session, person_here
+from tildone.wiring.ask_limits import ask_limits
 from tildone.wiring.metering import HostUsage
 from tildone.wiring.questions import Asker, SharedQuestions
 from tildone.wiring.subagents import SubagentOpener
@@ -70,11 +72,13 @@ def open_host(  # noqa: PLR0913  everything a host stands on comes in by name
     ui: UI | None = None,
     policy: PermissionPolicy | None = None,
     conversations: Conversations | None = None,
+    opened: Callable[[Host], None] | None = None,
 ) -> Host:
     """Return a host for one conversation, with the extension of its dialect.
 
     With a policy it has the built-in tools; a language model also has subagents, whose conversations are among
-    `conversations`. The plan is in the store, in the session that the settings name; every
+    `conversations`. `opened` is called with each host of a language model: this one, and those of its subagents. The
+    plan is in the store, in the session that the settings name; every
     conversation of the project works on it.
 
     Raises:
@@ -83,7 +87,8 @@ def open_host(  # noqa: PLR0913  everything a host stands on comes in by name
     name = _dialect_name(settings, store, transcript, model)
     tools = builtin_tools(policy, lambda _conversation: open_session(settings, BY_HAND, store).plan) if policy else ()
     if ui is not None and ui.has_ui and store.durable:
-        ui = SharedQuestions(ui, store, _asker(settings, store, lambda: str(_agent_id(host))))
+        asker = _asker(settings, store, lambda: str(_agent_id(host)))
+        ui = SharedQuestions(ui, store, asker, ask_limits(os.environ))
     host = Host(model=model, transcript=transcript, cwd=cwd, now=now, ui=ui, mode=mode, tools=tools)
     usage = HostUsage(host, lambda: str(_agent_id(host)), lambda: store.history(settings.session))
     plan, steered = _extension(name, store, settings, host, None, usage), _steering(settings, store)
@@ -93,9 +98,12 @@ def open_host(  # noqa: PLR0913  everything a host stands on comes in by name
     failures = host.load([*parts, ("presence", told)] if store.durable else parts)
     if failures:
         raise TildoneError(f"the {failures[0].extension} extension cannot be loaded: {failures[0].error}")
+    if opened and not isinstance(model, ShellModel):
+        opened(host)
     if policy and conversations and not isinstance(model, ShellModel):
         plan_extension = partial(_extension, name, store)
         opener = SubagentOpener(settings, store, conversations, host, lambda: _agent_id(host), plan_extension)
+        opener.opened = opened
         host.runtime.add_tool(task_tool(Subagents(host, opener.open)))
     return host
 

@@ -25,6 +25,7 @@ from tildone.log.needs import Need, NeedAnswered
 from tildone.log.store import Store
 from tildone.value import value
 from tildone.views.sanitize import printable, single_line
+from tildone.wiring.ask_limits import NOT_ASKED, AskLimits
 
 T = TypeVar("T")
 
@@ -47,13 +48,14 @@ class Asker:
 
 
 class SharedQuestions:
-    """The UI `ui`, with questions that can be answered in the store."""
+    """The UI `ui`, with questions that can be answered in the store. `limits` are those of a worker, if one has any."""
 
-    def __init__(self, ui: UI, store: Store, asker: Asker) -> None:
+    def __init__(self, ui: UI, store: Store, asker: Asker, limits: AskLimits | None = None) -> None:
         self.has_ui = ui.has_ui
         self._ui = ui
         self._store = store
         self._asker = asker
+        self._limits = limits
 
     def set_status(self, key: str, text: str | None) -> None:
         """Show a short text under a key; None removes it."""
@@ -91,12 +93,15 @@ class SharedQuestions:
 
     async def ask_permission(self, request: PermissionRequest) -> PermissionReply | None:
         """Ask whether a tool may do something; another process answers with the value of a `PermissionAnswer`."""
+        if self._limits is not None and not self._limits.permit(request):
+            return NOT_ASKED
         offered = [each.value for each in PermissionAnswer if each is not PermissionAnswer.PLAN or request.plan]
         text = "\n".join(request.details) or request.question
         covers = f"{request.question}\nalways {request.scope}: {request.always}" if request.always else request.question
         need = self._need("change" if request.is_diff else "command", text, tuple(offered), covers)
         meaning = lambda answer: permission_reply(answer, offered)  # noqa: E731  short
-        return await self._first(need, self._ui.ask_permission(request), meaning, permission_words)
+        reply = await self._first(need, self._ui.ask_permission(request), meaning, permission_words)
+        return reply if self._limits is None else self._limits.limited(reply)
 
     def _need(self, kind: str, text: str, options: tuple[str, ...] = (), detail: str = "") -> Need:
         asker = self._asker

@@ -30,7 +30,7 @@ PlanExtension = Callable[[Settings, Host, AgentId], Extension]
 
 
 class SubagentOpener:
-    """Opens the subagents of one host, whose agent is `parent_id()`."""
+    """Opens the subagents of one host, whose agent is `parent_id()`. `opened` is called with the host of each."""
 
     def __init__(
         self,
@@ -47,6 +47,7 @@ class SubagentOpener:
         self._parent = parent
         self._parent_id = parent_id
         self._plan_extension = plan_extension
+        self.opened: Callable[[Host], None] | None = None
 
     def open(self, task: SubagentTask) -> OpenedSubagent:
         """Return the host of a subagent, which continues without a countdown while its own list has open tasks.
@@ -66,6 +67,8 @@ class SubagentOpener:
         failures = host.load([("plan", plan), ("request bounds", bounds), ("record", record.follow)])
         if failures:
             raise TildoneError(f"the {failures[0].extension} extension cannot be loaded: {failures[0].error}")
+        if self.opened:
+            self.opened(host)
         return OpenedSubagent(host, lambda: record.end(yielded=host.yielded is not None))
 
 

@@ -49,6 +49,14 @@ def test_text_may_begin_with_a_dash(argv: list[str], words: tuple[str, ...]) -> 
     assert parse(ROOT, argv).positional == words
 
 
+def test_a_word_with_a_space_is_for_the_verb_that_takes_text() -> None:
+    args = parse(ROOT, ["fleet", "schedule", "0 3 * * *", "nightly.md", "--zone", "UTC"])
+
+    assert (command(args.path), args.positional) == ("tildone fleet schedule add", ("0 3 * * *", "nightly.md"))
+    with pytest.raises(UsageError, match="has no verb 'one two'"):
+        parse(ROOT, ["fleet", "one two"])
+
+
 def test_a_command_follows_two_dashes_and_is_not_read() -> None:
     args = parse(ROOT, ["todo", "check", "the", "parser", "--seconds", "5", "--", "make", "--", "-j2", "--json", ""])
 
@@ -127,9 +135,9 @@ def test_an_option_that_precedes_a_verb_must_be_one_of_that_verb() -> None:
     ("argv", "commands"),
     [
         (["next"], ["todo next"]),
-        (["ls"], ["todo list"]),
-        (["add"], ["todo add"]),
-        (["list"], ["todo list"]),
+        (["ls"], ["todo list", "fleet ls"]),
+        (["add"], ["todo add", "fleet add"]),
+        (["list"], ["todo list", "fleet ls"]),
         (["done"], ["todo done"]),
         (["rm"], ["todo rm"]),
         (["history"], ["log"]),

@@ -55,7 +55,9 @@ class RunningBoard:
 
 def start_board(store: Path, folder: Path, *options: str, port: int = 0) -> RunningBoard:
     """Start a board and wait for its link."""
-    environment = {**os.environ, "XDG_RUNTIME_DIR": str(folder), "XDG_DATA_HOME": str(folder), "HOME": str(folder)}
+    # In a hidden folder: what the board itself writes must not make a proof stale.
+    own = str(folder / ".local")
+    environment = {**os.environ, "XDG_RUNTIME_DIR": own, "XDG_DATA_HOME": own, "HOME": str(folder)}
     command = [sys.executable, "-m", "tildone", "board", "--no-open", "--store", str(store), "--port", str(port)]
     process = subprocess.Popen(
         [*command, *options], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=environment, cwd=folder
@@ -129,6 +131,14 @@ class Visitor:
         """The session whose page is open."""
         assert self.placed
         return self.placed
+
+    @property
+    def titles(self) -> list[str]:
+        """The titles of the cards, read in one step: a card that is drawn anew meanwhile would have none."""
+        found: list[str] = self.page.evaluate(
+            "[...document.querySelectorAll('.grid h3')].map((each) => each.innerText)"
+        )
+        return found
 
     def task(self, text: str) -> Locator:
         """The row of a task."""

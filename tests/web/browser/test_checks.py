@@ -45,12 +45,13 @@ class Project:
         store.close()
 
     def script(self, text: str) -> tuple[str, ...]:
-        (self.folder / "check.py").write_text(f"open('runs', 'a').write('x')\n{text}\n")
+        # A hidden file is not watched: another would make the proof stale.
+        (self.folder / "check.py").write_text(f"open('.runs', 'a').write('x')\n{text}\n")
         return (sys.executable, "check.py")
 
     @property
     def runs(self) -> int:
-        path = self.folder / "runs"
+        path = self.folder / ".runs"
         return len(path.read_text()) if path.exists() else 0
 
 

@@ -77,7 +77,7 @@ def test_a_change_far_down_the_list_does_not_move_what_is_shown(many: Path, boar
     page.mouse.wheel(0, 2500)
     # The next page of sessions has been read, because the end of the first one came near.
     expect(page.locator(".grid h3", has_text="session-0077")).to_be_attached()
-    before = page.locator(".grid h3").all_inner_texts(), page.evaluate("scrollY")
+    before = visitor.titles, page.evaluate("scrollY")
     store = store_at(str(many))
     story = Story(store, "/home/mk/src/aaa-new")
     story.change(Plan((Phase("", (Task("first"),)),)))
@@ -85,7 +85,7 @@ def test_a_change_far_down_the_list_does_not_move_what_is_shown(many: Path, boar
 
     expect(page.get_by_role("button", name="change · show")).to_be_attached()
 
-    assert (page.locator(".grid h3").all_inner_texts(), page.evaluate("scrollY")) == before
+    assert (visitor.titles, page.evaluate("scrollY")) == before
 
 
 def test_a_long_phase_is_shown_in_parts(tmp_path: Path, board: Start, visit: Visit) -> None:

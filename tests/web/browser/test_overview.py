@@ -25,10 +25,6 @@ def seen(tmp_path: Path, board: Start, visit: Visit) -> Visitor:
     return visitor
 
 
-def cards(visitor: Visitor) -> list[str]:
-    return visitor.page.locator(".grid h3").all_inner_texts()
-
-
 def test_the_headline_counts_what_needs_a_person(seen: Visitor) -> None:
     expect(seen.page.get_by_role("heading", level=1)).to_have_text("3 sessions need you")
     expect(seen.page.locator(".need")).to_have_count(3)
@@ -195,7 +191,7 @@ def test_a_new_session_shows_up_by_itself(tmp_path: Path, board: Start, visit: V
 def test_keys_move_among_cards_and_open_one(seen: Visitor) -> None:
     page = seen.page
     expect(page.locator(".grid h3")).to_have_count(12)
-    names = cards(seen)
+    names = seen.titles
     page.keyboard.press("j")
     page.keyboard.press("j")
     expect(page.get_by_role("link", name=names[1], exact=True).last).to_be_focused()

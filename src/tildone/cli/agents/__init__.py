@@ -254,6 +254,7 @@ VERBS: VerbTable = Registry(
                 Option("public-url", "URL", "The address behind a proxy, such as https://plans.example.org."),
                 Option("trusted-proxy", "ADDRESS", "Believe the headers of this proxy; repeatable."),
                 Option("user-header", "NAME", "The header in which the proxy names the person."),
+                Option("metrics", "", "With token: those that may read /metrics, and nothing else."),
                 JSON,
             ),
             examples=("tildone board", "tildone board --read-only --port 8080", "tildone board token add Mara"),

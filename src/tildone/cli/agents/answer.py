@@ -12,6 +12,7 @@ from tildone.errors import NotFound, Refused, UnknownNeed, UsageError
 from tildone.ids import now, timestamp
 from tildone.log.needs import Need, NeedAnswered
 from tildone.overview.agents import awaited_needs
+from tildone.overview.run_questions import checked_answer
 from tildone.typing import TYPE_CHECKING
 from tildone.views.sanitize import printable
 from tildone.wiring import agent_here, person_here
@@ -20,9 +21,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from tildone.log.store import Store
-
-PERMISSIONS = ("command", "change")
-"""The kinds of questions whose no may be followed by a reason, after a colon."""
 
 _FIELDS = ("id", "session", "kind", "text", "options", "detail", "agent", "answer", "answered_by")
 
@@ -61,23 +59,6 @@ def run(args: ParsedArgs) -> int:
     else:
         put(f"Answered {answered.id}: {printable(answered.answer)}")
     return 0
-
-
-def checked_answer(need: Need, answer: str) -> str:
-    """Return the answer as the question offers it: an option is chosen by its text or, if there are many, its number.
-
-    Raises:
-        UsageError: the question does not offer it.
-    """
-    if not need.options or answer in need.options:
-        return answer
-    if need.kind == "select" and answer.isdecimal() and 0 < int(answer[:9]) <= len(need.options):
-        return need.options[int(answer) - 1]
-    word, colon, reason = answer.partition(":")
-    if need.kind in PERMISSIONS and colon and word == "no" and reason.strip():
-        return answer
-    offered = " or ".join(printable(option) for option in need.options)
-    raise UsageError(f"the answer to {need.id} is {offered}, not {printable(answer)!r}")
 
 
 def _awaited(store: Store, agents_dir: str) -> Sequence[Need]:

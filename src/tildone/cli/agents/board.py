@@ -46,8 +46,9 @@ def run(args: ParsedArgs) -> int:
         raise UsageError(f"board needs the package {package}: {install_extra('web')}") from error
     if args.positional:
         return _manage_tokens(args, settings)
-    if args.has("json"):
-        raise UsageError("--json is for tildone board token")
+    for option in ("json", "metrics"):
+        if args.has(option):
+            raise UsageError(f"--{option} is for tildone board token")
     if args.has("new-key"):
         server.renew_keys(settings)
         put("Everybody has to sign in again.")
@@ -64,10 +65,10 @@ def run(args: ParsedArgs) -> int:
 
 
 def _manage_tokens(args: ParsedArgs, settings: Settings) -> int:
-    from tildone.web.access.people import People  # noqa: PLC0415  see `run`
+    from tildone.web.access.people import FILE, METRICS_FILE, People  # noqa: PLC0415  see `run`
     from tildone.web.server import board_folder  # noqa: PLC0415  see `run`
 
-    people = People(board_folder(settings))
+    people = People(board_folder(settings), METRICS_FILE if args.has("metrics") else FILE)
     match args.positional:
         case ("token",):
             _list_tokens(people, as_json=args.has("json"))
@@ -76,7 +77,8 @@ def _manage_tokens(args: ParsedArgs, settings: Settings) -> int:
             put(people.add(name, now()))
         case ("token", "remove", name):
             people.remove(name)
-            put(f"Removed the token of {printable(name)}. They are signed out.")
+            signed_out = "" if args.has("metrics") else " They are signed out."
+            put(f"Removed the token of {printable(name)}.{signed_out}")
         case _:
             raise UsageError(TOKEN_USAGE)
     return 0

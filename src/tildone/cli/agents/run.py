@@ -16,10 +16,14 @@ if TYPE_CHECKING:
 def run(args: ParsedArgs) -> int:
     """Run the agent until it ends; the exit code tells whether the work was completed."""
     setup = RunSetup(args)
-    if full_screen.is_possible(args, setup):
-        return asyncio.run(full_screen.run(setup))
-    setup.prepare()
-    return asyncio.run(_mode(setup.mode)(setup))
+    try:
+        if full_screen.is_possible(args, setup):
+            return asyncio.run(full_screen.run(setup))
+        setup.prepare()
+        return asyncio.run(_mode(setup.mode)(setup))
+    finally:
+        if setup.traces:
+            setup.traces.close()
 
 
 def _mode(name: str) -> Mode:

@@ -125,11 +125,11 @@ def _write(source: Store, path: str) -> CopyResult:
         _check_worth(copied, path)
         finish_backup(draft)
         publish(draft, path)
-    except BaseException:
+    finally:
+        # After a failure, the draft is still there.
         for suffix in SUFFIXES:
             if os.path.exists(f"{draft}{suffix}"):
                 os.remove(f"{draft}{suffix}")
-        raise
     return copied
 
 

@@ -48,7 +48,7 @@ class OldSession:
 
 def run(args: ParsedArgs) -> int:
     """List old sessions, ask for confirmation, and delete them; sessions that have changed meanwhile are kept."""
-    min_age, words = _parse_age(args.options.get("older-than", ""))
+    min_age, words = parse_age(args.options.get("older-than", ""))
     asking = not args.has("yes") and not args.has("dry-run")
     if asking and (args.has("json") or not on_terminal() or not sys.stdin.isatty()):
         raise UsageError("confirmation requires a terminal; use --yes to skip it, or --dry-run to list the sessions")
@@ -71,7 +71,7 @@ def run(args: ParsedArgs) -> int:
     return 0
 
 
-def _parse_age(given: str) -> tuple[int, str]:
+def parse_age(given: str) -> tuple[int, str]:
     """Return the minimum age in milliseconds, and in words.
 
     Raises:

@@ -16,6 +16,17 @@ if TYPE_CHECKING:
     from tildone.config import Settings
 
 
+def check_person(settings: Settings, action: str) -> None:
+    """Check that a person acts. `action` is what only a person can do, as in "trust a file".
+
+    Raises:
+        Refused: this is the shell of an agent.
+    """
+    agent = agent_here(settings)
+    if agent:
+        raise Refused(f"only a person can {action}: this is the shell of {printable(agent)}")
+
+
 def person_agrees(args: ParsedArgs, settings: Settings, action: str, question: str) -> bool:
     """Return whether the person agrees: with `--yes`, or by their answer to the question.
 
@@ -25,9 +36,7 @@ def person_agrees(args: ParsedArgs, settings: Settings, action: str, question: s
         Refused: this is the shell of an agent.
         UsageError: nobody can be asked.
     """
-    agent = agent_here(settings)
-    if agent:
-        raise Refused(f"only a person can {action}: this is the shell of {printable(agent)}")
+    check_person(settings, action)
     if args.has("yes"):
         return True
     if args.has("json") or not on_terminal() or not sys.stdin.isatty():

@@ -66,6 +66,10 @@ def _add_word(path: list[Verb], positional: list[str], arg: str) -> None:
         positional.append(arg)
         return
     verb = parent.verb(arg)
+    if verb is None and " " in arg and (meant := parent.verb(parent.for_text)):
+        path.append(meant)
+        positional.append(arg)
+        return
     if verb is None:
         # Late, because only this error needs it.
         import shlex  # noqa: PLC0415  see above

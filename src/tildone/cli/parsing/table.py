@@ -33,6 +33,7 @@ class Verb:
     `arguments` is how the help writes the positional arguments; `min_args` and `max_args` are how many there may be.
     `description`, like the help of an option, may contain placeholders, which `help` replaces.
     A verb with `groups` has verbs of its own; `default` names the one that is run when the command line names none.
+    `for_text` names the one that is meant if the first word contains a space, as no name of a verb does.
     A `hidden` verb is for programs: it is in no help. `aliases` are other names of the verb. `unknown` is a hint for a
     word that names none of this verb's own verbs; `{}` is replaced by the word. With `takes_command`, everything behind
     `--` is a command, not arguments of the verb.
@@ -48,6 +49,7 @@ class Verb:
     examples: tuple[str, ...] = ()
     groups: tuple[Group, ...] = ()
     default: str = ""
+    for_text: str = ""
     hidden: bool = False
     aliases: tuple[str, ...] = ()
     unknown: str = ""

@@ -22,6 +22,8 @@ FILES = frozenset({"FILE", "DIR", "PLAN", "TO", "STORE"})
 """Words for arguments that may be a file or a folder, which the shell completes itself."""
 
 BY_OPTION = {
+    "agent": "FLEET_AGENT",
+    "agents": "FLEET_AGENT",
     "as": "EXPORT_FORMAT",
     "at": "EVENT",
     "dialect": "DIALECT",
@@ -35,7 +37,12 @@ BY_OPTION = {
 }
 """What an option takes whose metavar does not tell it."""
 
-BY_VERB = {("hook", "EVENT"): "", ("hook", "AGENT"): "AGENT_WITH_HOOKS", ("run", "TASK"): ""}
+BY_VERB = {
+    ("hook", "EVENT"): "",
+    ("hook", "AGENT"): "AGENT_WITH_HOOKS",
+    ("run", "TASK"): "",
+    ("remove", "NAME"): "SCHEDULE",
+}
 """Words that mean something else for one verb."""
 
 

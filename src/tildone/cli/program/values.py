@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from tildone.cli.parsing.table import ParsedArgs
     from tildone.core.plan import Plan
+    from tildone.log.fleet.port import RunLeases
     from tildone.log.store import Store
 
     Provider = Callable[[ParsedArgs, str], Iterable["Candidate"]]
@@ -177,6 +178,30 @@ def themes(_args: ParsedArgs, _current: str) -> Iterable[Candidate]:
     return map(Candidate, THEMES)
 
 
+def runs(args: ParsedArgs, _current: str) -> Iterable[Candidate]:
+    """The runs of a fleet that are not named yet."""
+    leases = _leases(args)
+    states = {view.lease.run: view.lease.state.value for view in leases.look()}
+    return (Candidate(run, state) for run, state in states.items() if run not in args.positional)
+
+
+def workers(args: ParsedArgs, _current: str) -> Iterable[Candidate]:
+    """The workers of a fleet."""
+    return (Candidate(worker.id, worker.version) for worker in _leases(args).workers())
+
+
+def schedules(args: ParsedArgs, _current: str) -> Iterable[Candidate]:
+    """The names of schedules of a fleet."""
+    return (Candidate(schedule.name, schedule.cron) for schedule in _leases(args).schedules())
+
+
+def fleet_agents(_args: ParsedArgs, _current: str) -> Iterable[Candidate]:
+    """The agents that can work for a fleet."""
+    from tildone.fleet.drivers import AGENTS  # noqa: PLC0415  as above
+
+    return map(Candidate, AGENTS)
+
+
 PROVIDERS: dict[str, Provider] = {
     "AGENT": agents,
     "AGENT_WITH_HOOKS": agents_with_hooks,
@@ -184,10 +209,13 @@ PROVIDERS: dict[str, Provider] = {
     "DIALECT": dialects,
     "EVENT": events,
     "EXPORT_FORMAT": export_formats,
+    "FLEET_AGENT": fleet_agents,
     "FORMAT": formats,
     "MODE": modes,
     "PHASE": phases,
     "QUESTION": questions,
+    "RUN": runs,
+    "SCHEDULE": schedules,
     "SCOPE": scopes,
     "SESSION": sessions,
     "SHELL": shells,
@@ -198,6 +226,7 @@ PROVIDERS: dict[str, Provider] = {
     "THEME": themes,
     "TO": stores,
     "TOOL": tools,
+    "WORKER": workers,
 }
 """Where the values come from, by the words in capitals that help texts use."""
 
@@ -208,6 +237,14 @@ def _plan(args: ParsedArgs) -> Plan:
 
     store, session = _opened(args)
     return latest_state(store.history(session)).plan
+
+
+def _leases(args: ParsedArgs) -> RunLeases:
+    # Late, because few command lines name runs.
+    from tildone.cli.fleet.opening import fleet_settings  # noqa: PLC0415  see above
+    from tildone.wiring import run_leases  # noqa: PLC0415  see above
+
+    return run_leases(open_to_read(fleet_settings(args), STORE_TIMEOUT_SECONDS))
 
 
 def _opened(args: ParsedArgs) -> tuple[Store, str]:

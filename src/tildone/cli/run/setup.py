@@ -44,10 +44,16 @@ from tildone.host.ui import UI
 from tildone.ids import now
 from tildone.kit.formatting import format_count
 from tildone.loop.decision import Patience
+from tildone.telemetry.opening import open_host_traces
+from tildone.typing import TYPE_CHECKING
 from tildone.views.sanitize import printable
 from tildone.wiring import open_session, open_store, tasks_of_others
 from tildone.wiring.extension_files import extension_sources, registration
 from tildone.wiring.hosting import AGENT, open_conversations, open_host
+from tildone.wiring.unattended import limited_model
+
+if TYPE_CHECKING:
+    from tildone.telemetry.host_traces import HostTraces
 
 NOTHING_TO_DO = """\
 there is nothing to do: this project's plan is empty. Three ways to begin:
@@ -83,6 +89,7 @@ class RunSetup:
         self.store = open_store(settings) if arguments.stored else memory_store(settings, copied=copied)
         self._session = open_session(arguments.settings, BY_HAND, self.store)
         self._host: Host | None = None
+        self.traces: HostTraces | None = None
         self._model: Model | None = None
         self._stored_options, self._given, self._forked_text = stored, given, chosen.forked_text
         self.mode = arguments.mode
@@ -107,16 +114,18 @@ class RunSetup:
         arguments, model = self._arguments, self._model
         if model is None:
             raise AssertionError("the run is not prepared")
+        self.traces = self.traces or open_host_traces(self.settings, self.store, os.environ, self._say)
         host = open_host(
             arguments.settings,
             self.store,
             self.transcript,
             cwd=arguments.cwd,
-            model=model,
+            model=limited_model(model, self.store, os.environ, ui),
             mode=arguments.mode,
             ui=ui,
             policy=_policy(arguments.given),
             conversations=self.conversations,
+            opened=self.traces.follow if self.traces else None,
         )
         self._host = host
         options = options_of_run(arguments.given, arguments.settings)

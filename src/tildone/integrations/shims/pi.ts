@@ -102,8 +102,9 @@ export default function (pi: any) {
     if (reply.failed)
       tell(ctx, `tildone does not work, and the agent goes on without it: ${reply.error}. To check: tildone doctor`);
     if (typeof notice === "string") tell(ctx, notice);
-    // Without an interface nobody sees why a tool was refused.
-    if (typeof halt === "string" && !ctx.hasUI) tell(ctx, "tildone: stopped by tildone stop. To go on: tildone resume");
+    // Without an interface nobody sees why a tool was refused. The agent of a worker may have lost its run.
+    const why = process.env.TILDONE_LEASE ? halt : "stopped by tildone stop. To go on: tildone resume";
+    if (typeof halt === "string" && !ctx.hasUI) tell(ctx, `tildone: ${why}`);
     return reply;
   };
 

@@ -1,12 +1,15 @@
 """The store in a PostgreSQL database.
 
-store.py        the store: reading, appending, moving the head
+store.py        the store: reading
+writing.py      appending, moving the head, importing, deleting
+claims.py       the claims of tasks
+leases.py       the leases of runs; `lease_transaction.py`, `fleet.sql`
 connections.py  a pool of connections that survives a restart of the server
 listener.py     LISTEN/NOTIFY for waiters
 records.py      what is kept beside the log: presences, questions, summaries
 feed.py         reading the change feed
 schema.py       the session settings of a connection, migrations; `migrations/*.sql`
-queries.py      the statements in `queries.sql`, by name
+queries.py      the statements in `queries.sql` and `fleet.sql`, by name
 rows.py, names.py   events and names as the database stores them
 address.py, failures.py   URLs as libpq parameters, driver errors as store errors
 health.py       the integrity check
@@ -27,7 +30,7 @@ def _open(address: StoreAddress, options: OpenOptions) -> Store:
     # Late, because the driver takes longer to load than most commands take to run.
     from tildone.stores.postgres.store import PostgresStore  # noqa: PLC0415  see above
 
-    return PostgresStore(str(address), timeout=options.timeout, read_only=options.read_only)
+    return PostgresStore(str(address), timeout=options.timeout, read_only=options.read_only, fence=options.fence)
 
 
 STORE = StoreKind(_open, extra="postgres")

@@ -10,13 +10,14 @@ from __future__ import annotations
 
 from psycopg import errors
 
-from tildone.errors import HeadMoved, StoreError
+from tildone.errors import HeadMoved, RunFenced, StoreError
 from tildone.log.claims import Fenced, decode_claim, encode_claimant
 from tildone.log.json_scanner import parse
 from tildone.stores.postgres.names import key
 from tildone.stores.postgres.queries import query
 from tildone.stores.postgres.rows import row_of, seen_row, session_row
 from tildone.stores.postgres.verdicts import scalar
+from tildone.stores.postgres.writing import PostgresWriting
 from tildone.typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -27,13 +28,10 @@ if TYPE_CHECKING:
 
     from tildone.log.claims import Claim, Claimant, ClaimFence
     from tildone.log.events import Event
-    from tildone.stores.postgres.connections import ConnectionPool
 
 
-class PostgresClaims:
+class PostgresClaims(PostgresWriting):
     """The part of a PostgreSQL store that has to do with claims."""
-
-    _connections: ConnectionPool
 
     def append_fenced(self, session: str, event: Event, seen_by: str, fence: ClaimFence) -> list[Claim]:
         """Append `event` if the fence allows it; return the claims that it takes.
@@ -49,11 +47,16 @@ class PostgresClaims:
         def write(connection: Connection, attempts: int) -> tuple[str, int, str | None]:
             """Append; after an unacknowledged attempt, the event may already be in the database."""
             try:
-                found = connection.execute(query("append_fenced"), row).fetchone()
+                statement = query("append_fenced")
+                found = self._in_run(connection, lambda: connection.execute(statement, row).fetchone())
             except errors.UniqueViolation as error:
                 if attempts and scalar(connection, "body", row) == row["body"]:
                     return "done", 0, None
                 raise StoreError(f"{session!r} has an event {event.id!r} already") from error
+            except RunFenced:
+                if attempts and scalar(connection, "body", row) == row["body"]:
+                    return "done", 0, None
+                raise
             verdict, now, claims = found or ("", 0, None)
             if attempts and verdict != "done" and scalar(connection, "body", row) == row["body"]:
                 return "done", now, None
@@ -87,7 +90,11 @@ class PostgresClaims:
     def lapse(self, session: str, agent: str) -> None:
         """End the leases of an agent."""
         row = {"session": key(session), "agent": key(agent)}
-        self._connections.run(lambda connection, _attempts: connection.execute(query("lapse"), row))
+
+        def change(connection: Connection, _attempts: int) -> None:
+            self._in_run(connection, lambda: connection.execute(query("lapse"), row))
+
+        self._connections.run(change)
 
     def claims(self, session: str) -> list[Claim]:
         """Return the newest claim of each task that was not given back."""
@@ -102,7 +109,10 @@ class PostgresClaims:
         return list(map(_claim, self._connections.run(read)))
 
     def _claim_rows(self, name: str, row: dict[str, Any]) -> list[tuple[Any, ...]]:
-        return self._connections.run(lambda connection, _attempts: connection.execute(query(name), row).fetchall())
+        def change(connection: Connection, _attempts: int) -> list[tuple[Any, ...]]:
+            return self._in_run(connection, lambda: connection.execute(query(name), row).fetchall())
+
+        return self._connections.run(change)
 
 
 def _claimant_row(claimant: Claimant) -> dict[str, Any]:

@@ -6,6 +6,8 @@ are dropped too (they are probably lost as well), and the function is called aga
 exponential back-off until the timeout. It gets the number of earlier attempts, because one of them may have committed
 without an acknowledgement.
 
+Each statement has a time limit (`timed_connection`), a little longer than it waits for a lock.
+
 A server that was never reached is reported at once: a wrong address should not take a whole timeout. One that was
 reached before, or that reports that it is starting up, is waited for.
 
@@ -22,7 +24,7 @@ from time import monotonic
 import psycopg
 from psycopg.pq import TransactionStatus
 
-from tildone.errors import StoreBusy, StoreError
+from tildone.errors import StoreBusy, StoreError, StoreUnreachable
 from tildone.stores.postgres.failures import (
     connect_error,
     connection_lost,
@@ -32,6 +34,7 @@ from tildone.stores.postgres.failures import (
     store_error,
 )
 from tildone.stores.postgres.schema import prepare_connection
+from tildone.stores.postgres.timed_connection import TimedConnection
 from tildone.typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -46,6 +49,11 @@ if TYPE_CHECKING:
 
 MAX_CONNECTIONS = 8
 MAX_IDLE_SECONDS = 60.0
+MAX_SLOW_SECONDS = 3600.0
+"""How long work may take that grows with the store: a migration of the schema, an import, a check."""
+
+ANSWER_SECONDS = 1.0
+"""How much longer than the timeout a statement may take: after the timeout, the server reports that it is locked."""
 
 FIRST_RETRY_DELAY_SECONDS = 0.01
 MAX_RETRY_DELAY_SECONDS = 1.0
@@ -69,7 +77,7 @@ class ConnectionPool:
         self._process = os.getpid()
         self._closing = Event()
         self._free = Condition()
-        self._idle: list[tuple[float, Connection]] = []
+        self._idle: list[tuple[float, TimedConnection]] = []
         self._open = 0
         self._reached = False
         logging.getLogger(psycopg.__name__).addHandler(_NULL_HANDLER)
@@ -79,42 +87,46 @@ class ConnectionPool:
         """Whether the pool was closed."""
         return self._closing.is_set()
 
-    def run(self, work: Callable[[Connection, int], T]) -> T:
+    def run(self, work: Callable[[Connection, int], T], *, is_slow: bool = False) -> T:
         """Run `work` on a connection and return its result; repeat it when the connection is lost, until the timeout.
 
-        Its second argument is the number of earlier attempts: one may have committed without an acknowledgement.
+        Its second argument is the number of earlier attempts: one may have committed without an acknowledgement. Work
+        that takes longer than it should loses its connection; `is_slow` work may take an hour.
         """
         until = monotonic() + self._timeout
+        limit = MAX_SLOW_SECONDS if is_slow else self._timeout + ANSWER_SECONDS
         delay, attempts = FIRST_RETRY_DELAY_SECONDS, 0
         while True:
             connection = self._borrow(until)
             try:
-                return work(connection, attempts)
+                with connection.limit(limit):
+                    return work(connection, attempts)
             except psycopg.Error as error:
                 if not connection_lost(error, closed=connection.closed):
                     raise store_error(error, self.where) from error
                 connection.close()
+                self._drop_idle()
                 if monotonic() + delay > until:
                     message = f"lost the connection to {self.where}: {reason_of(error)}"
-                    raise StoreError(message) from error
+                    raise StoreUnreachable(message) from error
             finally:
                 self._give_back(connection)
             attempts += 1
-            self._drop_idle()
             self.sleep(delay)
             delay = min(2 * delay, MAX_RETRY_DELAY_SECONDS)
 
-    def connect(self) -> Connection:
+    def connect(self) -> TimedConnection:
         """Open a connection outside the pool.
 
         Raises:
             psycopg.Error: the server cannot be reached, or refuses the connection.
             StoreError: the database is not a store and cannot be made one.
         """
-        connection = psycopg.connect(self._conninfo, autocommit=True)
+        connection = TimedConnection.connect(self._conninfo, autocommit=True)
         self._reached = True
         try:
-            prepare_connection(connection, self.where, self._timeout, read_only=self._read_only)
+            with connection.limit(MAX_SLOW_SECONDS):
+                prepare_connection(connection, self.where, self._timeout, read_only=self._read_only)
         except BaseException:
             connection.close()
             raise
@@ -142,7 +154,7 @@ class ConnectionPool:
         if self.closed:
             raise StoreError(f"{self.where} was closed")
 
-    def _borrow(self, until: float) -> Connection:
+    def _borrow(self, until: float) -> TimedConnection:
         self.check_usable()
         with self._free:
             while not self.closed and not self._idle and self._open >= MAX_CONNECTIONS:
@@ -160,7 +172,7 @@ class ConnectionPool:
             self._decrement_open()
             raise
 
-    def _connected(self, until: float) -> Connection:
+    def _connected(self, until: float) -> TimedConnection:
         """Return a new connection; wait for a server that was reached before or is starting up."""
         delay = FIRST_RETRY_DELAY_SECONDS
         while True:
@@ -174,7 +186,7 @@ class ConnectionPool:
             self.sleep(delay)
             delay = min(2 * delay, MAX_RETRY_DELAY_SECONDS)
 
-    def _give_back(self, connection: Connection) -> None:
+    def _give_back(self, connection: TimedConnection) -> None:
         # A connection inside a transaction was interrupted; its state is unknown.
         if connection.pgconn.transaction_status != TransactionStatus.IDLE or self.closed:
             connection.close()

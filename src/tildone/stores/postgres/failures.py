@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from psycopg import Error, OperationalError, errors
 
-from tildone.errors import StoreBusy, StoreDamaged, StoreError
+from tildone.errors import StoreBusy, StoreDamaged, StoreError, StoreUnreachable
 
 TEMPORARY_MESSAGES = (
     "starting up",
@@ -29,6 +29,11 @@ def is_temporary(error: Error) -> bool:
     return any(part in str(error) for part in TEMPORARY_MESSAGES)
 
 
+def connection_closed(reason: str) -> bool:
+    """Return whether a server closed a new connection at once, as one does that is ending."""
+    return "server closed the connection" in reason
+
+
 def connection_refused(error: Error) -> bool:
     """Return whether the error is about the connection; errors of statements have an SQLSTATE of another class."""
     return isinstance(error, OperationalError) and (error.sqlstate or _SHUTDOWN_CLASS).startswith(_SHUTDOWN_CLASS)
@@ -36,6 +41,9 @@ def connection_refused(error: Error) -> bool:
 
 def connection_lost(error: Error, *, closed: bool) -> bool:
     """Return whether the connection was lost, which leaves open whether the statement was executed."""
+    if isinstance(error, errors.IdleInTransactionSessionTimeout):
+        # This process was stopped for a while in the middle of a transaction.
+        return True
     if not isinstance(error, (OperationalError, errors.InterfaceError)):
         return False
     # A server that shuts down reports that before it closes the connection.
@@ -55,7 +63,9 @@ def connect_error(error: Error, where: str) -> StoreError:
     if "too many" in reason or "slots are reserved" in reason:
         return StoreBusy(f"{where} has no free connection: {reason}")
     if "Connection refused" in reason or "No such file" in reason or "timeout expired" in reason:
-        return StoreError(f"cannot reach {where}: {reason}")
+        return StoreUnreachable(f"cannot reach {where}: {reason}")
+    if is_temporary(error) or connection_closed(reason):
+        return StoreUnreachable(f"cannot connect to {where}: {reason}")
     return StoreError(f"cannot connect to {where}: {reason}")
 
 

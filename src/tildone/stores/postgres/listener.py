@@ -22,7 +22,6 @@ import psycopg
 
 from tildone.errors import StoreError
 from tildone.stores.postgres.connections import FIRST_RETRY_DELAY_SECONDS, MAX_RETRY_DELAY_SECONDS
-from tildone.stores.postgres.queries import query
 from tildone.typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -42,10 +41,10 @@ ANY_SESSION = None
 
 
 class Listener:
-    """Sets the events of waiters when a session changes."""
+    """Sets the events of waiters when a session changes. `statement` is the query that begins to listen."""
 
-    def __init__(self, connections: ConnectionPool) -> None:
-        self._connections = connections
+    def __init__(self, connections: ConnectionPool, statement: bytes) -> None:
+        self._connections, self._statement = connections, statement
         self._lock = Lock()
         self._subscribers: dict[str | None, set[Event]] = {}
         self._thread: Thread | None = None
@@ -107,7 +106,7 @@ class Listener:
             while not self._connections.closed:
                 try:
                     with closing(self._connections.connect()) as connection:
-                        connection.execute(query("listen"))
+                        connection.execute(self._statement)
                         self.wake()
                         delay = FIRST_RETRY_DELAY_SECONDS
                         self._forward(connection, stopped)

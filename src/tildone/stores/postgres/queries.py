@@ -8,6 +8,13 @@ from functools import cache
 
 FOLDER = os.path.dirname(__file__)
 
+CONTEXT = r"""
+    tildone.clock(), s.head, CASE WHEN starts_with(s.head, '\#') THEN
+        (SELECT e.body FROM tildone.events e WHERE e.session = s.id AND e.id = s.head)
+    END
+"""
+"""What a change of a lease needs besides the lease."""
+
 _NAMED = re.compile(rb"^-- name: (\w+)$", re.MULTILINE)
 _NUMBERED = re.compile(r"(\d{4})_(\w+)\.sql")
 
@@ -15,6 +22,11 @@ _NUMBERED = re.compile(r"(\d{4})_(\w+)\.sql")
 def query(name: str) -> bytes:
     """Return one of the queries in `queries.sql`."""
     return _queries()[name]
+
+
+def fleet_query(name: str) -> bytes:
+    """Return one of the queries in `fleet.sql`."""
+    return _fleet_queries()[name]
 
 
 @cache
@@ -27,7 +39,32 @@ def migrations() -> tuple[tuple[int, str, bytes], ...]:
 
 @cache
 def _queries() -> dict[str, bytes]:
-    _, *pieces = _NAMED.split(_read("queries.sql"))
+    return _split(_read("queries.sql"))
+
+
+@cache
+def _fleet_queries() -> dict[str, bytes]:
+    # Late, because few processes ask for leases.
+    from tildone.stores.lease_rows import CHANGING_COLUMNS, COLUMNS  # noqa: PLC0415  see above
+
+    words = {
+        "COLUMNS": ", ".join(
+            "coalesce(s.long_name, l.session)" if name == "session" else f"l.{name}" for name in COLUMNS
+        ),
+        "CONTEXT": CONTEXT,
+        "NAMES": ", ".join(COLUMNS),
+        "PARAMETERS": ", ".join(f"%({name})s" for name in COLUMNS),
+        "CHANGES": ", ".join(f"{name} = %({name})s" for name in CHANGING_COLUMNS),
+    }
+    text = _read("fleet.sql")
+    for word, names in words.items():
+        text = text.replace(word.encode(), names.encode())
+    return _split(text)
+
+
+def _split(text: bytes) -> dict[str, bytes]:
+    """Return the queries of a file by name."""
+    _, *pieces = _NAMED.split(text)
     return {name.decode(): text.strip() for name, text in zip(pieces[::2], pieces[1::2], strict=True)}
 
 

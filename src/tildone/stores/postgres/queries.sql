@@ -2,10 +2,12 @@
 
 -- name: prepare
 -- Returns the schema version and sets up the connection: a commit is on disk when it is acknowledged (a stronger setting
--- stays), a writer sees what others have committed, and no statement waits for a lock forever.
+-- stays), a writer sees what others have committed, and no statement waits for a lock forever. A process that was stopped
+-- or cut off in the middle of a transaction loses it soon, and with it the locks that others wait for.
 SELECT
     (SELECT max(version) FROM tildone.migrations),
     set_config('lock_timeout', %(timeout)s, false),
+    set_config('idle_in_transaction_session_timeout', '5s', false),
     set_config('default_transaction_isolation', 'read committed', false),
     CASE current_setting('synchronous_commit')
         WHEN 'off' THEN set_config('synchronous_commit', 'on', false)
@@ -202,6 +204,9 @@ SELECT count(*), (SELECT count(*) FROM tildone.events) FROM tildone.sessions
 
 -- name: listen
 LISTEN tildone
+
+-- name: listen_to_leases
+LISTEN tildone_leases
 
 
 -- name: beat

@@ -20,7 +20,7 @@ import weakref
 
 from psycopg import errors
 
-from tildone.errors import HeadMoved, StoreDamaged, StoreError, UnknownEvent
+from tildone.errors import StoreDamaged, StoreError, UnknownEvent
 from tildone.log import codec
 from tildone.log.tree import SessionHead, SessionInfo
 from tildone.stores.base import TIMEOUT_SECONDS
@@ -33,8 +33,7 @@ from tildone.stores.postgres.listener import ANY_SESSION, Listener
 from tildone.stores.postgres.names import from_sql, key
 from tildone.stores.postgres.queries import query
 from tildone.stores.postgres.records import PostgresRecords
-from tildone.stores.postgres.rows import batches, event_id, head_row, key_or_none, row_of, seen_row, session_row
-from tildone.stores.postgres.verdicts import insert_unknown, raise_verdict, scalar
+from tildone.stores.postgres.rows import event_id, key_or_none, seen_row
 from tildone.typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -45,8 +44,12 @@ if TYPE_CHECKING:
 
     from tildone.log.events import Event
     from tildone.log.findings import Finding
+    from tildone.log.fleet.lease import RunFence
     from tildone.log.store import ProgressCallback
     from tildone.log.tree import SessionChange
+    from tildone.stores.postgres.leases import PostgresLeases
+    from tildone.stores.postgres.run_lists import PostgresRunLists
+    from tildone.stores.scribe import Scribe
 
 # Limits on the number of events that one query of a history returns: the first stops at the newest plan, the limit of
 # the following ones grows.
@@ -73,11 +76,22 @@ class PostgresStore(PostgresClaims, PostgresRecords):
 
     durable = True
 
-    def __init__(self, url: str, *, timeout: float = TIMEOUT_SECONDS, read_only: bool = False) -> None:
+    def __init__(
+        self,
+        url: str,
+        *,
+        timeout: float = TIMEOUT_SECONDS,
+        read_only: bool = False,
+        fence: RunFence | None = None,
+    ) -> None:
+        self._fence = fence
         self._connections = ConnectionPool(address_of(url, timeout), timeout, read_only=read_only)
-        self._listener = Listener(self._connections)
+        self._listener = Listener(self._connections, query("listen"))
+        # Of its own: a worker that waits for leases is not woken by every change of a plan.
+        self._lease_listener = Listener(self._connections, query("listen_to_leases"))
         # Also closes the connections of a store that is garbage collected or alive when the process ends.
-        self._finalizer = weakref.finalize(self, _close, self._connections, self._listener, os.getpid())
+        listeners = self._listener, self._lease_listener
+        self._finalizer = weakref.finalize(self, _close, self._connections, listeners, os.getpid())
         # Connect at once, so that errors are raised on opening.
         self.user = self._connections.run(lambda connection, _attempts: connection.info.user)
 
@@ -105,67 +119,6 @@ class PostgresStore(PostgresClaims, PostgresRecords):
             return self._in_order(session, number, count)
         return iter(())
 
-    def append(self, session: str, event: Event, seen_by: str = "") -> None:
-        """Append `event` after the head and make it the head; on disk when this returns.
-
-        Raises:
-            HeadMoved: `event.parent` is no longer the head.
-        """
-        row = session_row(session) | row_of(event) | seen_row(seen_by, event.id)
-
-        def write(connection: Connection, attempts: int) -> str:
-            """Append; after an unacknowledged attempt, the event may already be in the database."""
-            try:
-                verdict = scalar(connection, "append_seen" if seen_by else "append", row)
-            except errors.UniqueViolation as error:
-                if attempts and scalar(connection, "body", row) == row["body"]:
-                    return "done"
-                raise StoreError(f"{session!r} has an event {event.id!r} already") from error
-            return "done" if attempts and verdict == "there" else verdict
-
-        if self._connections.run(write) != "done":
-            raise HeadMoved(session)
-
-    def move_head(self, session: str, to: SessionHead, *, expected: str | None) -> None:
-        """Make another event the head.
-
-        Raises:
-            HeadMoved: the head is no longer `expected`.
-            UnknownEvent: `to` names an event that is not in this session.
-        """
-        row = {"session": key(session), "expected": key_or_none(expected)} | head_row(to)
-
-        def move(connection: Connection, attempts: int) -> str:
-            """Move the head; after an unacknowledged attempt, it may already be the new one."""
-            verdict = scalar(connection, "move_head", row)
-            if attempts and verdict == "overtaken":
-                current = connection.execute(query("session_head"), row).fetchone()
-                return "done" if current and current[:2] == (row["head"], row["ahead"]) else verdict
-            return verdict
-
-        raise_verdict(self._connections.run(move), session, to)
-
-    def import_events(self, session: str, events: Iterable[Event], to: SessionHead) -> int:
-        """Insert events of another store, whatever the current head, then set the head: all of it or nothing.
-
-        Raises:
-            UnknownEvent: the parent of an event, or the new head, is neither in this session nor among `events`.
-            StoreError: this session has a different event with the same id.
-        """
-        imported = list(events)
-        counts = []
-
-        def insert(connection: Connection, _attempts: int) -> None:
-            with connection.transaction():
-                counts.append(
-                    sum(insert_unknown(connection, session, *batch) for batch in batches(imported, BATCH_BYTES))
-                )
-                raise_verdict(scalar(connection, "set_head", {"session": key(session)} | head_row(to)), session, to)
-
-        self._connections.run(insert)
-        # After an attempt that committed without an acknowledgement, the next one inserts nothing.
-        return max(counts)
-
     def seen(self, session: str, reader: str) -> str | None:
         """Return the head that a reader has seen."""
         row = {"session": key(session)} | seen_row(reader, None)
@@ -183,21 +136,6 @@ class PostgresStore(PostgresClaims, PostgresRecords):
     def set_seen(self, session: str, reader: str, head: str | None) -> None:
         """Record the head that a reader has seen; None removes the record."""
         self._rows("set_seen", session=key(session), **seen_row(reader, head))
-
-    def delete(self, session: str, *, expected: str | None) -> None:
-        """Delete the session, all its events, and what is kept beside them.
-
-        Raises:
-            HeadMoved: the head is not `expected`: another writer is using the session.
-        """
-        row = {"session": key(session), "expected": key_or_none(expected)}
-
-        def remove(connection: Connection, attempts: int) -> str:
-            """Delete; after an unacknowledged attempt, the session may already be deleted."""
-            verdict = scalar(connection, "delete_session", row)
-            return "done" if attempts and connection.execute(query("session"), row).fetchone() is None else verdict
-
-        raise_verdict(self._connections.run(remove), session, SessionHead())
 
     def leaves(self, session: str) -> list[str]:
         """Return the newest event of each branch, in the order they were written."""
@@ -234,19 +172,39 @@ class PostgresStore(PostgresClaims, PostgresRecords):
 
     def check(self, _progress: ProgressCallback | None = None) -> Iterator[Finding]:
         """Check the integrity of the database, piece by piece."""
-        return findings(self._rows)
+        return findings(self._slow_rows)
 
     def compact(self) -> None:
         """Do nothing: the server's autovacuum reuses space."""
+
+    def leases(self, scribe: Scribe) -> PostgresLeases:
+        """Return the leases of runs."""
+        # Late, because only workers and their commands need them.
+        from tildone.stores.postgres.leases import PostgresLeases  # noqa: PLC0415  see above
+
+        return PostgresLeases(self, self._connections, self._lease_listener, scribe)
+
+    def run_lists(self) -> PostgresRunLists:
+        """Return the leases of runs, to be read in parts."""
+        # Late, because only screens need them.
+        from tildone.stores.postgres.run_lists import PostgresRunLists  # noqa: PLC0415  see above
+
+        return PostgresRunLists(self._connections)
 
     def close(self) -> None:
         """Close all connections and wake waiters. A closed store must not be used again."""
         self._finalizer()
         self._listener.wake()
+        self._lease_listener.wake()
 
     def _rows(self, name: str, **parameters: Any) -> list[tuple[Any, ...]]:
         return self._connections.run(
             lambda connection, _attempts: connection.execute(query(name), parameters).fetchall()
+        )
+
+    def _slow_rows(self, name: str, **parameters: Any) -> list[tuple[Any, ...]]:
+        return self._connections.run(
+            lambda connection, _attempts: connection.execute(query(name), parameters).fetchall(), is_slow=True
         )
 
     def _path(
@@ -288,8 +246,9 @@ class PostgresStore(PostgresClaims, PostgresRecords):
             raise StoreDamaged(f"{self._connections.where} is damaged: {error}") from error
 
 
-def _close(connections: ConnectionPool, listener: Listener, process: int) -> None:
+def _close(connections: ConnectionPool, listeners: Iterable[Listener], process: int) -> None:
     # Connections inherited through fork belong to the parent.
     if process == os.getpid():
         connections.close()
-        listener.close()
+        for listener in listeners:
+            listener.close()

@@ -1,7 +1,9 @@
 """The store in one SQLite file.
 
     store.py    the store: reading, appending, moving the head
+    claims.py   the claims of tasks, and writing to the log
     records.py  what is kept beside the log: presences, questions, summaries
+    leases.py   the leases of runs; `lease_transaction.py`, `fleet_queries.py`, `fence.py`, `boot.py`
     file.py     the open file: connection, write-ahead log, detection of a replaced or overwritten file
     schema.py   recognising and migrating a file; `migrations/*.sql`
     queries.py  every SQL statement
@@ -35,7 +37,7 @@ def _open(address: StoreAddress, options: OpenOptions) -> Store:
     # Late, so that nothing is loaded for a store of another kind.
     from tildone.stores.sqlite.store import SqliteStore  # noqa: PLC0415  see above
 
-    return SqliteStore(address.location, timeout=options.timeout, read_only=options.read_only)
+    return SqliteStore(address.location, timeout=options.timeout, read_only=options.read_only, fence=options.fence)
 
 
 def _files(address: StoreAddress) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""The claims of a SQLite store, and appending events with a fence.
+"""The claims of a SQLite store, and writing to its log in one transaction with them.
 
 Theory of operation. Claims are read, computed (`tildone.log.claims`) and written in one transaction, which has the
 write lock from its beginning. An event with a fence is inserted in the same transaction. Only the claims of the tasks
@@ -12,7 +12,7 @@ from time import time_ns
 
 import apsw
 
-from tildone.errors import HeadMoved, StoreError
+from tildone.errors import HeadMoved, StoreError, UnknownEvent
 from tildone.log import codec
 from tildone.stores.sqlite import queries
 from tildone.stores.sqlite.schema import HEAD_MOVED, Transaction, to_sql
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
     from tildone.log.claims import Claim, Claimant, ClaimFence
     from tildone.log.events import Event
+    from tildone.log.fleet.lease import RunFence
+    from tildone.log.tree import SessionHead
     from tildone.stores.sqlite.file import SqliteFile
 
     Change = Callable[[list[Claim], int], list[Claim]]
@@ -33,6 +35,7 @@ class SqliteClaims:
     """The part of a SQLite store that has to do with claims."""
 
     _file: SqliteFile
+    _fence: RunFence | None
 
     def append_fenced(self, session: str, event: Event, seen_by: str, fence: ClaimFence) -> list[Claim]:
         """Append `event` as `append` does, if the fence allows it; return the claims that it takes.
@@ -45,7 +48,7 @@ class SqliteClaims:
 
         with self._file as connection:
             self._file.record_stamp_once()
-            with Transaction(connection):
+            with self._transaction(connection):
                 insert_event(connection, session, event, seen_by)
                 before, now = (
                     _claims_of(connection, session, fence.claimant.agent, fence.changes | fence.beside),
@@ -98,11 +101,28 @@ class SqliteClaims:
             if not tasks and not connection.execute(queries.HAS_CLAIMS, (to_sql(session), to_sql(agent))).get:
                 return [], 0
             self._file.record_stamp_once()
-            with Transaction(connection):
+            with self._transaction(connection):
                 before, now = _claims_of(connection, session, agent, tasks), _now()
                 after = change(before, now)
                 _write(connection, session, before, after)
         return after, now
+
+    def _insert(self, connection: apsw.Connection, session: str, event: Event, seen_by: str) -> None:
+        """Append an event. Without a fence, the single statement is a transaction of its own."""
+        if self._fence is None:
+            insert_event(connection, session, event, seen_by)
+            return
+        with self._transaction(connection):
+            insert_event(connection, session, event, seen_by)
+
+    def _transaction(self, connection: apsw.Connection) -> Transaction:
+        """Return a write transaction. If this process works for a run, it is refused when the run has passed on."""
+        if self._fence is None:
+            return Transaction(connection)
+        # Late, because few processes work for a run.
+        from tildone.stores.sqlite.fence import FencedTransaction  # noqa: PLC0415  see above
+
+        return FencedTransaction(connection, self._fence)
 
 
 def insert_event(connection: apsw.Connection, session: str, event: Event, seen_by: str) -> None:
@@ -123,6 +143,18 @@ def insert_event(connection: apsw.Connection, session: str, event: Event, seen_b
         if str(error) == HEAD_MOVED:
             raise HeadMoved(session) from error
         raise StoreError(f"{session!r} has an event {event.id!r} already") from error
+
+
+def set_head(connection: apsw.Connection, name: str | bytes | None, to: SessionHead) -> None:
+    """Set the head and the redo stack of the session that has this name in SQL.
+
+    Raises:
+        UnknownEvent: `to` names an event that is not in this session.
+    """
+    head = to_sql(to.head)
+    if to.head is not None and connection.execute(queries.EVENT_EXISTS, (name, head)).get is None:
+        raise UnknownEvent(to.head)
+    connection.execute(queries.MOVE_HEAD, (head, codec.dump(to.redo), name))
 
 
 def _claims_of(connection: apsw.Connection, session: str, agent: str, tasks: Iterable[int]) -> list[Claim]:

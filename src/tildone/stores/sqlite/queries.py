@@ -36,6 +36,7 @@ DELETE_SESSION = (
     "DELETE FROM needs WHERE session = ?",
     "DELETE FROM claims WHERE session = ?",
     "DELETE FROM summaries WHERE session = ?",
+    "DELETE FROM leases WHERE session = ?",
     "DELETE FROM sessions WHERE name = ?",
 )
 
@@ -148,5 +149,17 @@ CREATE TEMP VIEW summaries AS SELECT NULL AS session, NULL AS head, NULL AS body
     6: """
 CREATE TEMP VIEW claims AS
     SELECT NULL AS session, 0 AS task, 0 AS epoch, 0 AS until, NULL AS agent, '' AS holder, '' AS before WHERE 0
+""",
+    7: """
+CREATE TEMP VIEW leases (
+    run, hand, session, state, sent, owner, ask, questions, refused, epoch, attempt, until, boot, not_before, fails,
+    losses, task, made, since, repo, provider, labels, priority, agent, model, allow, ref, protocol
+) AS SELECT 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 WHERE 0;
+CREATE TEMP VIEW workers (id, host, pid, version, protocol, slots, labels, seen, ask) AS
+    SELECT 0, 0, 0, 0, 0, 0, 0, 0, 0 WHERE 0;
+CREATE TEMP VIEW schedules (name, cron, plan, next, work, zone, last) AS SELECT 0, 0, 0, 0, 0, 0, 0 WHERE 0;
+CREATE TEMP VIEW providers (name, runs, requests, earliest) AS SELECT 0, 0, 0, 0 WHERE 0;
+CREATE TEMP VIEW fleet (revision, lease, heartbeat, margin, reaper, renewal, engine) AS
+    SELECT 0, 60000, 20000, 5000, 2000, 5000, ''
 """,
 }

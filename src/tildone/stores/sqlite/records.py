@@ -1,4 +1,4 @@
-"""What a SQLite store keeps beside the log: presences, questions and summaries.
+"""What a SQLite store keeps beside the log: presences, questions, summaries, and runs to be listed.
 
 Theory of operation. A question and its revision are written in one transaction: no reader sees one without the other.
 An answer is written only where none is, so the first one wins. Presences and summaries are not flushed to disk: after a
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from tildone.log.needs import Need
     from tildone.log.presence import Presence
     from tildone.stores.sqlite.file import SqliteFile
+    from tildone.stores.sqlite.run_lists import SqliteRunLists
 
 
 class SqliteRecords:
@@ -39,6 +40,13 @@ class SqliteRecords:
             with _Unflushed(connection):
                 connection.execute(queries.SET_PRESENCE, row)
                 connection.execute(queries.DELETE_OLD_PRESENCES, (presence.beat - PRESENCE_LIFETIME_MS,))
+
+    def run_lists(self) -> SqliteRunLists:
+        """Return the leases of runs, to be read in parts."""
+        # Late, because only screens need them.
+        from tildone.stores.sqlite.run_lists import SqliteRunLists  # noqa: PLC0415  see above
+
+        return SqliteRunLists(self._file)
 
     def leave(self, agent: str) -> None:
         """Remove the presence of an agent."""

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     Stamp = tuple[int, int, int, int]
 
-SCHEMA_VERSION = 7
+SCHEMA_VERSION = 8
 FIRST_VERSION_WITH_MARK = 2
 APPLICATION_ID = 0x746C646E  # "tldn"
 HEAD_MOVED = "the head moved"  # the message of a trigger in the schema

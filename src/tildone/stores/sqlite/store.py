@@ -21,12 +21,12 @@ from tildone.log import codec
 from tildone.log.tree import SessionHead
 from tildone.stores.base import TIMEOUT_SECONDS
 from tildone.stores.sqlite import queries
-from tildone.stores.sqlite.claims import SqliteClaims, insert_event
+from tildone.stores.sqlite.claims import SqliteClaims, set_head
 from tildone.stores.sqlite.decoding import change_in, event_in, info_in, session_head_in
 from tildone.stores.sqlite.failures import damaged
 from tildone.stores.sqlite.file import SqliteFile
 from tildone.stores.sqlite.records import SqliteRecords
-from tildone.stores.sqlite.schema import Transaction, from_sql, to_sql
+from tildone.stores.sqlite.schema import from_sql, to_sql
 from tildone.typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -35,8 +35,12 @@ if TYPE_CHECKING:
 
     from tildone.log.events import Event
     from tildone.log.findings import Finding
+    from tildone.log.fleet.lease import RunFence
     from tildone.log.store import ProgressCallback
     from tildone.log.tree import SessionChange, SessionInfo
+    from tildone.stores.scribe import Scribe
+    from tildone.stores.sqlite.lease_transaction import Machine
+    from tildone.stores.sqlite.leases import SqliteLeases
 
 BATCH_CHARACTERS = 100_000
 """About how many characters of events are read at once; a single event may be longer."""
@@ -53,10 +57,16 @@ class SqliteStore(SqliteClaims, SqliteRecords):
     user = ""
 
     def __init__(
-        self, path: str | os.PathLike[str], *, timeout: float = TIMEOUT_SECONDS, read_only: bool = False
+        self,
+        path: str | os.PathLike[str],
+        *,
+        timeout: float = TIMEOUT_SECONDS,
+        read_only: bool = False,
+        fence: RunFence | None = None,
     ) -> None:
         # To SQLite an absolute path is never ":memory:" or a URI, and it survives a change of the working directory.
         self._file = SqliteFile(os.path.abspath(path), timeout, read_only=read_only)
+        self._fence = fence
 
     def session_head(self, session: str) -> SessionHead:
         """Return the head of the session and its redo list."""
@@ -102,7 +112,7 @@ class SqliteStore(SqliteClaims, SqliteRecords):
         """
         with self._file as connection:
             self._file.record_stamp_once()
-            insert_event(connection, session, event, seen_by)
+            self._insert(connection, session, event, seen_by)
             self._file.notify()
 
     def move_head(self, session: str, to: SessionHead, *, expected: str | None) -> None:
@@ -115,10 +125,10 @@ class SqliteStore(SqliteClaims, SqliteRecords):
         name = to_sql(session)
         with self._file as connection:
             self._file.record_stamp_once()
-            with Transaction(connection):
+            with self._transaction(connection):
                 if connection.execute(queries.HEAD, (name,)).get != to_sql(expected):
                     raise HeadMoved(session)
-                _set_head(connection, name, to)
+                set_head(connection, name, to)
             self._file.notify()
 
     def import_events(self, session: str, events: Iterable[Event], to: SessionHead) -> int:
@@ -134,9 +144,9 @@ class SqliteStore(SqliteClaims, SqliteRecords):
         name = to_sql(session)
         with self._file as connection:
             self._file.record_stamp_once()
-            with Transaction(connection):
+            with self._transaction(connection):
                 new = insert_unknown(connection, name, events)
-                _set_head(connection, name, to)
+                set_head(connection, name, to)
             self._file.notify()
         return new
 
@@ -162,7 +172,7 @@ class SqliteStore(SqliteClaims, SqliteRecords):
         name = to_sql(session)
         with self._file as connection:
             self._file.record_stamp_once()
-            with Transaction(connection):
+            with self._transaction(connection):
                 if connection.execute(queries.HEAD, (name,)).get != to_sql(expected):
                     raise HeadMoved(session)
                 for statement in queries.DELETE_SESSION:
@@ -231,6 +241,13 @@ class SqliteStore(SqliteClaims, SqliteRecords):
 
         return compact(self._file)
 
+    def leases(self, scribe: Scribe, machine: Machine | None = None) -> SqliteLeases:
+        """Return the leases of runs, by default with the clock of this machine."""
+        # Late, because only workers and their commands need them.
+        from tildone.stores.sqlite.leases import SqliteLeases  # noqa: PLC0415  see above
+
+        return SqliteLeases(self, self._file, scribe, machine)
+
     def close(self) -> None:
         """Close the file. A closed store must not be used again."""
         self._file.close()
@@ -279,10 +296,3 @@ class SqliteStore(SqliteClaims, SqliteRecords):
     def _check_count(self, connection: apsw.Connection, session: str) -> None:
         if connection.execute(queries.MISCOUNTED, (to_sql(session),)).get:
             raise damaged(self._file.path, f"session {session!r} does not have the events that it should have")
-
-
-def _set_head(connection: apsw.Connection, name: str | bytes | None, to: SessionHead) -> None:
-    head = to_sql(to.head)
-    if to.head is not None and connection.execute(queries.EVENT_EXISTS, (name, head)).get is None:
-        raise UnknownEvent(to.head)
-    connection.execute(queries.MOVE_HEAD, (head, codec.dump(to.redo), name))

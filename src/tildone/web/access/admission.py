@@ -12,7 +12,7 @@ from tildone.ids import now
 from tildone.value import value
 from tildone.web.access.links import OneTimeLinks, Redeemed
 from tildone.web.access.logins import Login, Logins, Visitor
-from tildone.web.access.people import People
+from tildone.web.access.people import METRICS_FILE, People
 from tildone.web.access.secrets_file import BoardSecrets
 from tildone.web.http.answers import Problem
 
@@ -34,6 +34,7 @@ class Admission:
     def __init__(self, folder: str, trust: ProxyTrust, *, with_links: bool) -> None:
         self.secrets, self.links, self.people = BoardSecrets(folder), OneTimeLinks(folder), People(folder)
         self._logins = Logins(self.secrets, self.people)
+        self._scrapers = People(folder, METRICS_FILE)
         self._trust, self._with_links = trust, with_links
         self._proxies = [ipaddress.ip_network(address, strict=False) for address in trust.addresses]
         self.cookie = "tildone"
@@ -82,6 +83,18 @@ class Admission:
         if found is None:
             raise Problem(401, "Sign in again: tildone board", "Open the link that it prints.")
         return found
+
+    def check_scraper(self, request: Request) -> None:
+        """Check that a request may read the figures: it has a token for them, or comes from a person who was let in.
+
+        Raises:
+            Problem: neither is so.
+        """
+        scheme, _, token = request.headers.get("authorization", "").partition(" ")
+        if scheme.lower() != "bearer":
+            self.visitor(request)
+        elif self._scrapers.holder(token.strip()) is None:
+            raise Problem(401, "This token is not known here.", "To make one: tildone board token add NAME --metrics")
 
     def proxied(self, request: Request) -> str:
         """Return the person whom a trusted proxy names; empty if there is none."""

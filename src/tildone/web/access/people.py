@@ -13,6 +13,9 @@ from tildone.value import value
 from tildone.web.access.private_json import PrivateJson
 
 FILE = "people.json"
+METRICS_FILE = "metrics.json"
+"""The tokens that may read `/metrics`, and nothing else."""
+
 TOKEN_BYTES = 32
 ID_BYTES = 6
 
@@ -27,10 +30,10 @@ class PersonToken:
 
 
 class People:
-    """The people who have a token."""
+    """The people who have a token. `file` is the name of the file of the tokens."""
 
-    def __init__(self, folder: str) -> None:
-        self._file = PrivateJson(folder, FILE)
+    def __init__(self, folder: str, file: str = FILE) -> None:
+        self._file = PrivateJson(folder, file)
 
     def add(self, name: str, now: int) -> str:
         """Make a token for a person, and return it. It cannot be shown again.

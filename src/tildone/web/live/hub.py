@@ -93,6 +93,8 @@ class Hub:
         self._mailboxes: set[Mailbox] = set()
         self.opened = frozenset[str]()
         """The digests of the sessions that streams are told about in detail. Other threads read it."""
+        self.shows_fleet = False
+        """Whether a stream is told about the fleet. Other threads read it."""
 
     @property
     def streams(self) -> int:
@@ -147,6 +149,7 @@ class Hub:
 
     def _count(self) -> None:
         self.opened = frozenset[str]().union(*(mailbox.topics.opened for mailbox in self._mailboxes))
+        self.shows_fleet = any(mailbox.topics.fleet for mailbox in self._mailboxes)
         self._changed(len(self._mailboxes))
 
 

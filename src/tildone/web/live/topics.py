@@ -1,7 +1,7 @@
 """What a stream is told about: its topics.
 
-`needs`, `counts`, `sessions` (all of them), `sessions:KEY;KEY;…` (only the ones shown), and `session:KEY` (one in
-detail). Topics are separated by commas.
+`needs`, `counts`, `fleet`, `sessions` (all of them), `sessions:KEY;KEY;…` (only the ones shown), and `session:KEY` (one
+in detail). Topics are separated by commas.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from tildone.value import value
 
 MAX_KEYS = 500
-NEEDS, COUNTS, LIST, ONE = "needs", "counts", "sessions", "session"
+NEEDS, COUNTS, LIST, ONE, FLEET = "needs", "counts", "sessions", "session", "fleet"
 
 
 class UnknownTopic(ValueError):
@@ -24,6 +24,7 @@ class Topics:
     counts: bool = False
     shown: frozenset[str] | None = frozenset()
     opened: frozenset[str] = frozenset()
+    fleet: bool = False
 
     def include(self, topic: str, digest: str) -> bool:
         """Return whether a frame of a topic, about the session with this digest, belongs to the stream."""
@@ -32,6 +33,8 @@ class Topics:
                 return self.needs
             case "counts":
                 return self.counts
+            case "fleet":
+                return self.fleet
             case "sessions":
                 return self.shown is None or digest in self.shown
             case _:
@@ -54,13 +57,12 @@ def parse_topics(text: str) -> Topics:
             opened.update(digests)
         elif topic == LIST and colon:
             shown.update(digests)
-        elif topic in (NEEDS, COUNTS, LIST) and not colon:
+        elif topic in (NEEDS, COUNTS, LIST, FLEET) and not colon:
             plain.add(topic)
         else:
             raise UnknownTopic(part[:80])
     if len(shown) + len(opened) > MAX_KEYS:
         raise UnknownTopic(f"more than {MAX_KEYS} sessions")
     has_list = LIST in plain or bool(shown)
-    return Topics(
-        NEEDS in plain, COUNTS in plain or has_list, None if LIST in plain else frozenset(shown), frozenset(opened)
-    )
+    window = None if LIST in plain else frozenset(shown)
+    return Topics(NEEDS in plain, COUNTS in plain or has_list, window, frozenset(opened), FLEET in plain)

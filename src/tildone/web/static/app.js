@@ -8,6 +8,7 @@ import { overview } from "./overview.js";
 import { sessionPage } from "./session.js";
 import { logPage } from "./log.js";
 import { statsPage } from "./stats.js";
+import { fleetPage } from "./fleet.js";
 import { enter, left, signedOut } from "./enter.js";
 import { palette, keyHelp } from "./palette.js";
 import { answerByKey } from "./needs.js";
@@ -24,10 +25,16 @@ let letters = localStorage.getItem("tildone-letters") !== "off";
 const searchField = el("input", { type: "search", placeholder: "Search sessions and tasks", "aria-label": "Search sessions and tasks", autocomplete: "off" });
 const dot = el("span", { class: "live", title: "" }, el("i"), el("span", {}, "Live"));
 const needsCount = el("b", { hidden: true });
+const fleetCount = el("b", { class: "count", hidden: true });
+// Links to the fleet are there only if the store has one.
+let fleetLinks = [];
+let hasFleet = false;
 const whoBadge = el("span", { class: "who", hidden: true });
 
 function frame() {
   const link = (href, name, symbol, extra) => el("a", { href: `${BASE}${href}`, "data-page": name }, symbol ? icon(symbol) : "", name, extra);
+  fleetLinks = [link("/fleet", "Fleet", null, fleetCount), link("/fleet", "Fleet", "fleet")];
+  for (const each of fleetLinks) each.hidden = true;
   const themeButton = el("button", { type: "button", class: "icon", "aria-label": "Theme and keys", "aria-haspopup": "menu", on: { click: () => menu(themeButton, [
     ...THEMES.map(([label, value, palette_name]) => ({ label: `${theme.mode === value && theme.palette === palette_name ? "● " : ""}${label}`, act: () => setTheme(value, palette_name) })),
     null, { label: "Keys", key: "?", act: help }, { label: "Sign out", act: leave }]) } }, icon("sun"));
@@ -35,11 +42,11 @@ function frame() {
     el("a", { class: "skip", href: "#main" }, "Skip to content"),
     el("header", { class: "top" },
       el("a", { class: "brand", href: `${BASE}/`, "aria-label": "tildone, all sessions" }, el("svg", { viewBox: "0 0 22 22", "aria-hidden": "true" }, el("path", { d: "M5 12.5c2-4 4-4 6-1.5s4 2 6-3" })), el("span", {}, "tildone")),
-      el("nav", { "aria-label": "Pages" }, link("/", "Sessions"), link("/stats", "Stats")),
+      el("nav", { "aria-label": "Pages" }, link("/", "Sessions"), fleetLinks[0], link("/stats", "Stats")),
       el("div", { class: "find", role: "search" }, icon("search"), searchField, el("kbd", { "aria-hidden": "true" }, "/")),
       dot, themeButton, whoBadge),
     main,
-    el("nav", { class: "bottom", "aria-label": "Pages, at the thumb" }, link("/", "Sessions", "rows"), el("a", { href: `${BASE}/?state=needs+you`, "data-page": "Needs you" }, icon("needs"), "Needs you", needsCount), link("/stats", "Stats", "stats")));
+    el("nav", { class: "bottom", "aria-label": "Pages, at the thumb" }, link("/", "Sessions", "rows"), el("a", { href: `${BASE}/?state=needs+you`, "data-page": "Needs you" }, icon("needs"), "Needs you", needsCount), fleetLinks[1], link("/stats", "Stats", "stats")));
 }
 
 const initials = (name) => name.split(/[\s._-]+/).map((part) => part[0] || "").join("").slice(0, 2).toUpperCase();
@@ -60,9 +67,10 @@ function draw() {
   else if (session && session[2] === "/stats") page = statsPage({ ...context, key: session[1] });
   else if (session) page = sessionPage({ ...context, key: session[1] });
   else if (path === "/stats") page = statsPage(context);
+  else if (path === "/fleet") page = fleetPage(context);
   else page = overview(context);
   if (document.activeElement !== searchField) searchField.value = page.query || "";
-  const here = session ? "Sessions" : path === "/stats" ? "Stats" : query.get("state") === "needs you" ? "Needs you" : "Sessions";
+  const here = session ? "Sessions" : path === "/stats" ? "Stats" : path === "/fleet" ? "Fleet" : query.get("state") === "needs you" ? "Needs you" : "Sessions";
   for (const each of document.querySelectorAll("[data-page]")) each.toggleAttribute("aria-current", false), each.dataset.page === here && each.setAttribute("aria-current", "page");
 }
 
@@ -103,7 +111,7 @@ function key(event) {
   if (need && (event.key === "y" || event.key === "d")) return run(event, () => answerByKey(need, event.key));
   if (pressed === "g") {
     pressed = "";
-    const place = { s: "/", t: "/stats" }[event.key];
+    const place = { s: "/", t: "/stats", f: hasFleet && "/fleet" }[event.key];
     if (place) return run(event, () => go(`${BASE}${place}`));
   }
   if (event.key === "g") { pressed = "g"; setTimeout(() => { pressed = ""; }, 1500); return undefined; }
@@ -126,6 +134,7 @@ function openPalette() {
   palette([
     { label: "Sessions", hint: "g s", act: () => go(`${BASE}/`) },
     { label: "Needs you", hint: "n", act: () => go(`${BASE}/?state=needs+you`) },
+    ...(hasFleet ? [{ label: "Fleet", hint: "g f", act: () => go(`${BASE}/fleet`) }] : []),
     { label: "Stats", hint: "g t", act: () => go(`${BASE}/stats`) },
     ...(page.commands ? page.commands() : []),
     ...THEMES.map(([label, mode, name]) => ({ label: `Theme: ${label}`, act: () => setTheme(mode, name) })),
@@ -157,6 +166,11 @@ function showNeeds(data) {
   const { count } = data;
   needsCount.hidden = !count;
   fill(needsCount, String(count));
+  hasFleet = Boolean(data.fleet);
+  for (const each of fleetLinks) each.hidden = !hasFleet;
+  const asking = data.open.filter((need) => need.run).length;
+  fleetCount.hidden = !asking;
+  fill(fleetCount, String(asking));
   if (waiting !== null && count > waiting) tell(`${data.open[data.open.length - 1]?.name || "A session"} needs you`, true);
   waiting = count;
 }

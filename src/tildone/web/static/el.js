@@ -96,6 +96,7 @@ const PATHS = {
   plus: "M8 3v10M3 8h10",
   close: "m3.5 3.5 9 9M12.5 3.5l-9 9",
   stats: "M3 14V8M8 14V3M13 14V6",
+  fleet: "M2.5 3h11v4h-11zM2.5 9h11v4h-11zM5 5h.01M5 11h.01",
   copy: "M5.5 5.5h8v8h-8zM10.5 5.5v-3h-8v8h3",
   label: "M4 14.5V2h8.5l-2.5 3 2.5 3H4",
   grip: "M6 4h.01M10 4h.01M6 8h.01M10 8h.01M6 12h.01M10 12h.01",

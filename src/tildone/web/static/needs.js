@@ -8,8 +8,9 @@ import { agentName } from "./card.js";
 
 const LABELS = { once: "Allow once", session: "Always here", always: "Always here", yes: "Yes", no: "Deny", deny: "Deny", allow: "Allow" };
 const HARSH = new Set(["no", "deny"]);
+const LEADS = { command: "May I run ", change: "May I change ", check: "May I run the check " };
 
-export const answerLabel = (need, option) => (need.kind === "confirm" && option === "no" ? "No" : LABELS[option] || option);
+export const answerLabel = (need, option) => (need.kind === "confirm" && option === "no" ? "No" : LEADS[need.kind] && option === "yes" ? "Allow" : LABELS[option] || option);
 
 // A session that needs a person without an open question offers what the page can do: unblock its task, or open it.
 export function needRow(need, { readonly, focus } = {}) {
@@ -23,14 +24,14 @@ export function needRow(need, { readonly, focus } = {}) {
 
 function details(need) {
   const when = since(el("time"), need.since, (at) => (need.id ? `asked ${ago(at)}` : ago(at)));
-  return [" · ", [agentName(need.agent)].filter(Boolean).map((name) => [brief(name), " · "]), need.detail ? [brief(need.detail, 200), " · "] : [], when];
+  return [" · ", need.run && need.run !== need.name ? [brief(need.run), " · "] : [], [agentName(need.agent)].filter(Boolean).map((name) => [brief(name), " · "]), need.detail ? [brief(need.detail, 200), " · "] : [], when];
 }
 
 function question(need) {
   const text = harmless(need.text, { lines: true });
-  if (need.kind === "command" || need.kind === "change") {
+  if (LEADS[need.kind]) {
     const long = text.length > 90 || text.includes("\n");
-    const lead = need.kind === "command" ? "May I run " : "May I change ";
+    const lead = LEADS[need.kind];
     return el("div", { class: "text" }, lead, el("pre", { class: long ? "long" : "", dir: "ltr", tabindex: long ? 0 : false, "aria-label": long ? "What it asks for" : false }, el("bdi", {}, text)));
   }
   if (need.id) return el("p", { class: "text" }, "“", say(need.text), "”");
@@ -52,7 +53,9 @@ function buttons(need, li, fault) {
       fault(error.status === 409 ? taken(error.body) || error.message : `${error.message} ${error.hint}`);
     }
   };
-  const reply = (answer, label) => send(() => write(`/api/needs/${encodeURIComponent(need.id)}`, { answer }), () => toast(`${label}: ${need.name}`));
+  // A question in the log of a plan is answered there: exactly the one that the person saw.
+  const post = (answer) => (need.question ? write("/api/fleet/answer", { run: need.run, question: need.question, seen: need.text, answer }) : write(`/api/needs/${encodeURIComponent(need.id)}`, { answer }));
+  const reply = (answer, label) => send(() => post(answer), () => toast(`${label}: ${need.name}`));
   if (blocked(need)) return [button("Unblock", () => send(() => unblock(need), (answer) => toast(`Unblocked: ${need.name}`, { action: "Undo", act: () => undo(need, answer) })), { class: "btn soft" })];
   if (!need.id) return [el("a", { class: "btn soft", href: `${BASE}/s/${need.key}` }, "Open")];
   if (need.kind === "input" || !(need.options || []).length)

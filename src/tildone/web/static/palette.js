@@ -50,7 +50,7 @@ export function palette(commands, go) {
 }
 
 const KEYS = [
-  ["Everywhere", [["/", "search"], ["ctrl+k", "go to a session or command"], ["g s · g t", "sessions · stats"], ["n", "next that needs you"], ["?", "this list"], ["esc", "close, give up, back to now"]]],
+  ["Everywhere", [["/", "search"], ["ctrl+k", "go to a session or command"], ["g s · g f · g t", "sessions · fleet · stats"], ["n", "next that needs you"], ["?", "this list"], ["esc", "close, give up, back to now"]]],
   ["Sessions", [["j k, arrows", "move"], ["enter", "open"], ["y · d", "allow once · deny (on a need)"]]],
   ["A plan", [["space", "done"], ["s", "start"], ["b", "block"], ["x", "drop"], ["e", "edit"], ["a", "add"], ["m", "note"], ["c · v", "set the check · run it again"], ["o · f", "after which tasks it comes · which files it changes"], ["alt+↑ ↓", "move"], ["z · shift+z", "undo · redo"], ["p", "pause or resume"]]],
   ["History", [["← →", "event"], ["shift+← →", "change of a task"], ["home · end", "first · now"], ["+ − 0", "zoom"], ["r", "restore this"]]],

@@ -1,0 +1,65 @@
+"""Claims of queued runs by several workers at once, against as many by one worker."""
+
+from __future__ import annotations
+
+from multiprocessing import get_context
+from multiprocessing.synchronize import Barrier
+from time import perf_counter
+
+from bench.measure import Row
+from tests.plans import plan_of
+from tests.stores.postgres import Server
+from tildone.log.events import PlanChanged
+from tildone.log.fleet.lease import Claimer, NewRun, Work
+from tildone.wiring import run_leases, store_at
+
+WORKERS = 8
+BATCH = 50
+SECONDS = 300.0
+NAME, BASE, AIM = f"fleet: a claim, {WORKERS} workers", "one worker", 1.0
+
+
+def claims_row(server: Server, claims: int) -> Row:
+    """Measure both. Each run has a repository of its own, as most have: each claim locks that limit, and counts."""
+    took, base_took = (_race(server, workers, claims // workers) for workers in (WORKERS, 1))
+    return Row(NAME, f"{BASE}; {1 / took:,.0f}, {1 / base_took:,.0f}/s", AIM, took, base_took)
+
+
+def _race(server: Server, workers: int, claims: int) -> float:
+    """Let workers claim runs one by one, each in a process of its own; return how long each claim takes in seconds."""
+    with server.database() as address:
+        store = store_at(address)
+        plan = PlanChanged(plan_of("one"))
+        runs = [NewRun(f"r{i}", f"plan {i}", Work(f"/repo/{i}")) for i in range(workers * claims)]
+        for start in range(0, len(runs), BATCH):
+            run_leases(store).add_all([(run, [plan]) for run in runs[start : start + BATCH]])
+        context = get_context("spawn")
+        barrier = context.Barrier(workers + 1, timeout=SECONDS)
+        started = [context.Process(target=_worker, args=(address, i, claims, barrier)) for i in range(workers)]
+        for worker in started:
+            worker.start()
+        barrier.wait()
+        begun = perf_counter()
+        barrier.wait()
+        taken = perf_counter() - begun
+        for worker in started:
+            worker.join()
+        store.close()
+    return taken / (workers * claims)
+
+
+def _worker(address: str, number: int, claims: int, barrier: Barrier) -> None:
+    store = store_at(address)
+    leases, who = run_leases(store), Claimer(f"here/{number}/a")
+    # Before the race: the connection.
+    leases.settings()
+    try:
+        barrier.wait()
+        for turn in range(claims):
+            assert len(leases.claim(who, [f"{who.worker}/{turn}"])) == 1
+        barrier.wait()
+    except BaseException:
+        barrier.abort()
+        raise
+    finally:
+        store.close()

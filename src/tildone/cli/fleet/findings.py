@@ -1,0 +1,187 @@
+"""What is wrong with a fleet: its store, its workers, its runs, and what agents have left on this machine."""
+
+from __future__ import annotations
+
+import os
+
+from tildone.cli.output.amounts import ago, counted
+from tildone.cli.output.data import put_data
+from tildone.cli.output.findings import finding_lines
+from tildone.cli.output.screen import put, put_spans
+from tildone.errors import StoreError
+from tildone.fleet.leftovers import Unsupported, orphans
+from tildone.fleet.workspaces import workspace_name
+from tildone.fleet.worktrees import names_with_checkpoints
+from tildone.log.findings import Finding, Severity
+from tildone.log.fleet.lease import PROTOCOL, LeaseState
+from tildone.log.fleet.repositories import is_address
+from tildone.typing import TYPE_CHECKING
+from tildone.views.fleet import LAPSED, hand_name, state_of
+from tildone.views.sanitize import printable
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from tildone.cli.fleet.opening import Fleet
+    from tildone.cli.parsing.table import ParsedArgs
+    from tildone.log.fleet.lease import Lease
+    from tildone.log.fleet.workers import RunView, WorkerInfo
+
+SILENT_LEASES = 2
+"""A worker that was not seen for this many leases is taken for dead."""
+
+MAX_LISTED = 10
+
+
+def store_findings(fleet: Fleet) -> Iterator[Finding]:
+    """Check the store, its settings and its limits."""
+    yield from fleet.leases.findings()
+    settings = fleet.leases.settings()
+    yield Finding(
+        Severity.OK,
+        f"a lease lasts {settings.lease / 1000:g} s and is renewed every {settings.heartbeat / 1000:g} s",
+    )
+    for limit in fleet.leases.limits():
+        parts = [
+            counted(limit.runs, "run") if limit.runs else "",
+            f"{limit.requests} requests a minute" if limit.requests else "",
+        ]
+        yield Finding(Severity.OK, f"{printable(limit.provider)}: at most {' and '.join(filter(None, parts))}")
+
+
+def worker_findings(fleet: Fleet, now: int) -> Iterator[Finding]:
+    """Check the workers: whether they answer, and whether they understand the runs."""
+    workers, silence = fleet.leases.workers(), SILENT_LEASES * fleet.leases.settings().lease
+    if not workers:
+        queued = any(view.lease.is_queued for view in fleet.leases.look())
+        severity = Severity.WARNING if queued else Severity.OK
+        remedy = "start one: tildone fleet work --allow PATTERN" if queued else ""
+        yield Finding(severity, "there are no workers", remedy)
+    for worker in workers:
+        name = printable(worker.id)
+        if now - worker.seen > silence:
+            yield Finding(
+                Severity.WARNING,
+                f"worker {name} is silent; it was last seen {ago(now - worker.seen)}",
+                "if it has ended, its runs pass to other workers",
+            )
+        elif worker.protocol != PROTOCOL:
+            yield Finding(
+                Severity.WARNING,
+                f"worker {name} has protocol {worker.protocol}, and this version has {PROTOCOL}",
+                "let it finish, then update it: tildone fleet drain WORKER",
+            )
+        elif not worker.slots:
+            yield Finding(
+                Severity.WARNING,
+                f"worker {name} takes no run: its disk is nearly full",
+                "make space on its disk: tildone fleet gc removes the files of old runs",
+            )
+        else:
+            yield Finding(
+                Severity.OK, f"worker {name}: {counted(worker.slots, 'slot')}, version {printable(worker.version)}"
+            )
+
+
+def run_findings(fleet: Fleet, now: int) -> Iterator[Finding]:
+    """Check the runs: lapsed leases, runs that no worker can take, and runs that wait for a person."""
+    views, workers = fleet.leases.look(), fleet.leases.workers()
+    silence = SILENT_LEASES * fleet.leases.settings().lease
+    found = [finding for view in views for finding in _of_run(view, workers, now, silence)]
+    yield from found[:MAX_LISTED]
+    if len(found) > MAX_LISTED:
+        yield Finding(Severity.WARNING, f"{len(found) - MAX_LISTED:,} more runs need attention", "tildone fleet ls")
+    if not found:
+        living = {view.lease.run for view in views if view.lease.state.is_living}
+        yield Finding(Severity.OK, f"{counted(len(living), 'run')} in work, none of them stuck")
+
+
+def process_findings(fleet: Fleet) -> Iterator[Finding]:
+    """Check the processes of agents on this machine whose lease is no longer held."""
+    leases = [view.lease for view in fleet.leases.look()]
+    held = {str(lease.fence) for lease in leases if lease.is_held}
+    known = {lease.run for lease in leases}
+    try:
+        # Processes of runs that are not in this store belong to another fleet.
+        every = [process for process in orphans(()) if process.lease.partition("/")[0] in known]
+    except Unsupported as error:
+        yield Finding(Severity.OK, str(error))
+        return
+    for process in [each for each in every if each.stopped and each.lease in held][:MAX_LISTED]:
+        what = f"process {process.pid} ({printable(process.name)}) of {printable(process.lease)} is frozen"
+        yield Finding(Severity.WARNING, what, "its worker could not renew the lease; it goes on, or ends, when it can")
+    left = [process for process in every if process.lease not in held]
+    for process in left[:MAX_LISTED]:
+        state = "frozen" if process.stopped else "running"
+        name, lost = printable(process.name), printable(process.lease)
+        what = f"process {process.pid} ({name}) works for a lost lease, {lost}, and is {state}"
+        yield Finding(Severity.ERROR, what, f"end it: kill -9 {process.pid}")
+    if not left:
+        yield Finding(Severity.OK, "no process on this machine works for a lost lease")
+
+
+def checkpoint_findings(fleet: Fleet, home: str) -> Iterator[Finding]:
+    """Check the repositories on this machine for checkpoints of runs that are no longer listed."""
+    leases = [view.lease for view in fleet.leases.look()]
+    known = {workspace_name(lease.run, lease.hand) for lease in leases}
+    folders = {lease.work.repo for lease in leases if lease.work.repo and not is_address(lease.work.repo)}
+    clones = os.path.join(home, "repositories")
+    folders |= {entry.path for entry in os.scandir(clones)} if os.path.isdir(clones) else set()
+    for folder in sorted(folder for folder in folders if os.path.exists(os.path.join(folder, ".git"))):
+        left = sorted(names_with_checkpoints(folder) - known)
+        if left:
+            listed = ", ".join(map(printable, left[:MAX_LISTED]))
+            yield Finding(
+                Severity.WARNING,
+                f"{printable(folder)} has checkpoints of runs that are not listed: {listed}",
+                f"remove them: git update-ref -d, for each ref below refs/tildone/{printable(left[0])}/",
+            )
+
+
+def put_findings(args: ParsedArgs, found: Iterable[Finding]) -> int:
+    """Print findings, and return the exit code."""
+    findings = list(found)
+    if args.has("json"):
+        put_data(checks=[_as_data(finding) for finding in findings])
+    else:
+        for before, finding in zip([None, *findings], findings, strict=False):
+            put_spans(finding_lines(finding, before))
+        problems = sum(finding.severity is not Severity.OK for finding in findings)
+        put(f"{counted(problems, 'finding')} to act on." if problems else "No problems found.")
+    return StoreError.exit_code if any(finding.severity is Severity.ERROR for finding in findings) else 0
+
+
+def _of_run(view: RunView, workers: Sequence[WorkerInfo], now: int, silence: int) -> Iterator[Finding]:
+    lease, name = view.lease, hand_name(view.lease)
+    if state_of(view, now) == LAPSED:
+        is_long = now - max(lease.since, view.worker.seen if view.worker else 0) > silence
+        yield Finding(
+            Severity.ERROR if is_long else Severity.WARNING,
+            f"the lease of {name} has lapsed; worker {printable(lease.worker)} does not renew it",
+            "a running worker takes it over; if there is none: tildone fleet work",
+        )
+    elif lease.is_queued and lease.work.protocol > PROTOCOL:
+        yield Finding(Severity.ERROR, f"{name} needs protocol {lease.work.protocol}", "update the workers")
+    elif lease.is_queued and workers and not _takers(lease, workers):
+        labels = ", ".join(map(printable, lease.work.labels))
+        yield Finding(
+            Severity.ERROR,
+            f"{name} is queued, and no worker has its labels: {labels}",
+            f"start one: tildone fleet work --labels {','.join(map(printable, lease.work.labels))}",
+        )
+    elif lease.is_queued and workers and all(worker.id in lease.refused for worker in _takers(lease, workers)):
+        yield Finding(
+            Severity.ERROR,
+            f"{name} is queued, and every worker has refused it",
+            f"see why: tildone fleet show {lease.run}; then start a worker that permits it: tildone fleet work",
+        )
+    elif lease.state is LeaseState.WAITING:
+        yield Finding(Severity.WARNING, f"{name} waits for an answer", f"tildone fleet show {lease.run}")
+
+
+def _takers(lease: Lease, workers: Sequence[WorkerInfo]) -> list[WorkerInfo]:
+    return [worker for worker in workers if set(lease.work.labels) <= set(worker.labels)]
+
+
+def _as_data(finding: Finding) -> dict[str, object]:
+    return {"status": finding.severity.value, "message": finding.what, "remedy": finding.remedy}

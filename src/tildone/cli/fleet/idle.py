@@ -1,0 +1,33 @@
+"""Ends a worker when nothing is left that it could do."""
+
+from __future__ import annotations
+
+import time
+from contextlib import suppress
+from threading import Thread
+
+from tildone.errors import StoreError
+from tildone.typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tildone.fleet.worker import Worker
+    from tildone.log.fleet.port import RunLeases
+
+LOOK_SECONDS = 0.5
+
+
+def drain_when_idle(worker: Worker, leases: RunLeases) -> None:
+    """Drain the worker, in a thread, as soon as there is no run that it could take, now or later."""
+    Thread(target=wait_and_drain, args=(worker, leases), name="idle", daemon=True).start()
+
+
+def wait_and_drain(worker: Worker, leases: RunLeases, sleep: Callable[[float], None] = time.sleep) -> None:
+    """Wait until there is no run that the worker could take, and drain it."""
+    left = True
+    while left:
+        sleep(LOOK_SECONDS)
+        with suppress(StoreError):
+            left = any(worker.could_take(lease) for lease in leases.living())
+    worker.drain()

@@ -1,0 +1,176 @@
+"""Opens the store of a fleet with its leases, and finds the runs that a command line names."""
+
+from __future__ import annotations
+
+import os
+import time
+
+from tildone.cli.opening import open_existing_store, settings_at, settings_for
+from tildone.cli.output.consent import check_person
+from tildone.cli.output.screen import put_notice
+from tildone.config import data_folder
+from tildone.config.fleet import FleetConfig, fleet_config
+from tildone.config.values import variable
+from tildone.errors import NotFound, Refused, StoreBusy, StoreUnreachable, UsageError
+from tildone.log.events import Author
+from tildone.log.fleet.lease import LEASE_VARIABLE
+from tildone.typing import TYPE_CHECKING
+from tildone.value import value
+from tildone.views.sanitize import printable
+from tildone.wiring import agent_here, open_store, person_here, run_leases
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import TypeVar
+
+    from tildone.cli.parsing.table import ParsedArgs
+    from tildone.config import Settings
+    from tildone.log.fleet.port import RunLeases
+    from tildone.log.fleet.workers import RunView
+    from tildone.log.store import Store
+
+    T = TypeVar("T")
+
+WAIT_SECONDS = 30.0
+"""How long a command waits for a database that does not answer."""
+
+ATTEMPT_SECONDS = 3.0
+PAUSE_SECONDS = 0.5
+MAX_LISTED = 5
+
+
+@value
+class Fleet:
+    """The settings of a command line, and the store that they name, with its leases."""
+
+    settings: Settings
+    store: Store
+    leases: RunLeases
+
+    @property
+    def config(self) -> FleetConfig:
+        """The settings of `[fleet]`."""
+        return config_of(self.settings)
+
+    @property
+    def home(self) -> str:
+        """The folder of the files of runs on this machine: working trees, outputs and reports."""
+        return self.config.worktrees or os.path.join(data_folder(os.environ), "fleet")
+
+    @property
+    def person(self) -> str:
+        """The name of the person at this machine."""
+        return person_here(self.settings, self.store)
+
+    def run_named(self, word: str) -> list[RunView]:
+        """Return the leases of the run of that name, or of the one whose name begins with the word.
+
+        Of several such runs, the only one that has not ended is meant.
+
+        Raises:
+            NotFound: there is none.
+            UsageError: there are several.
+        """
+        views = self.leases.look()
+        names = {view.lease.run for view in views}
+        found = {word} if word in names else {name for name in names if name.startswith(word)}
+        living = {view.lease.run for view in views if view.lease.run in found and view.lease.state.is_living}
+        found = living if len(living) == 1 else found
+        if len(found) > 1:
+            listed = ", ".join(sorted(found)[:MAX_LISTED])
+            raise UsageError(f"{len(found)} runs begin with {printable(word)!r}: {listed}; give more of the name")
+        if not found:
+            raise NotFound(f"there is no run {printable(word)!r}; to list them: tildone fleet ls --all")
+        return [view for view in views if view.lease.run in found]
+
+
+def fleet_settings(args: ParsedArgs) -> Settings:
+    """Return the settings of this command line. The store of `[fleet]` is used unless another one is named."""
+    settings = settings_for(args)
+    store = config_of(settings).store
+    is_named = args.has("store") or os.environ.get(variable("store"))
+    return settings_at(args, store) if store and not is_named else settings
+
+
+def config_of(settings: Settings) -> FleetConfig:
+    """Return the settings of `[fleet]`."""
+    return fleet_config(dict(settings.fleet))
+
+
+def open_fleet(args: ParsedArgs, *, timeout: float | None = None) -> Fleet:
+    """Open the fleet; a store that does not exist is created.
+
+    Raises:
+        UsageError: the store has no leases.
+        StoreError: it cannot be opened.
+    """
+    settings = fleet_settings(args)
+    store = open_store(settings) if timeout is None else open_store(settings, timeout=timeout)
+    return _fleet(settings, store)
+
+
+def open_existing_fleet(args: ParsedArgs, *, read_only: bool = False) -> Fleet:
+    """Open the fleet, without creating a store.
+
+    Raises:
+        NotFound: there is no store.
+        UsageError: the store has no leases.
+    """
+    settings = fleet_settings(args)
+    try:
+        store = open_existing_store(settings, read_only=read_only)
+    except NotFound as error:
+        where = printable(settings.store.redacted)
+        raise NotFound(f"there is no fleet at {where} yet; to prepare one: tildone fleet up") from error
+    return _fleet(settings, store)
+
+
+def fleet_if_any(args: ParsedArgs, *, read_only: bool = True) -> Fleet | None:
+    """Open the fleet to list what it has; None if there is no store yet.
+
+    Raises:
+        UsageError: the store has no leases.
+    """
+    try:
+        return open_existing_fleet(args, read_only=read_only)
+    except NotFound:
+        return None
+
+
+def check_operator(fleet: Fleet, action: str) -> None:
+    """Check that a person acts. `action` is what only a person can do, as in "retry a run".
+
+    Raises:
+        Refused: this is the shell of an agent, or a process that a worker has started.
+    """
+    check_person(fleet.settings, action)
+    if lease := os.environ.get(LEASE_VARIABLE):
+        raise Refused(
+            f"only a person can {action}: this process works for the run {printable(lease.partition('/')[0])}"
+        )
+
+
+def patiently(work: Callable[[], T], sleep: Callable[[float], None] = time.sleep) -> T:
+    """Return the result of the work. While the database cannot be reached, say so and try again, for a limited time.
+
+    Raises:
+        StoreError: it could not be reached in this time.
+    """
+    until, told = time.monotonic() + WAIT_SECONDS, False
+    while True:
+        try:
+            return work()
+        except (StoreUnreachable, StoreBusy) as error:
+            if not told:
+                put_notice(
+                    f"tildone: {printable(str(error))}; waiting up to {WAIT_SECONDS:g} seconds; nothing is queued yet"
+                )
+            told = True
+            if time.monotonic() + PAUSE_SECONDS > until:
+                raise
+            sleep(PAUSE_SECONDS)
+
+
+def _fleet(settings: Settings, store: Store) -> Fleet:
+    author = Author(person_here(settings, store), agent_here(settings))
+    return Fleet(settings, store, run_leases(store, author))

@@ -1,0 +1,77 @@
+"""`tildone fleet schedule add`: run a plan again and again."""
+
+from __future__ import annotations
+
+import os
+
+from tildone.cli.fleet.opening import open_fleet
+from tildone.cli.fleet.plans import check_commands, plan_file, run_stem
+from tildone.cli.fleet.requested import work_of
+from tildone.cli.output.data import put_data
+from tildone.cli.output.screen import put
+from tildone.cli.parsing.table import ParsedArgs
+from tildone.core.numbers import numbered
+from tildone.errors import NotFound, UsageError, shortened
+from tildone.ids import now, timestamp
+from tildone.log.codec import dump, plan_to_json
+from tildone.log.fleet.checking import check_name
+from tildone.log.fleet.cron import next_time, parse_cron
+from tildone.log.fleet.workers import RunSchedule
+from tildone.typing import TYPE_CHECKING
+from tildone.views.sanitize import printable
+
+if TYPE_CHECKING:
+    from datetime import tzinfo
+
+MAX_NAME = 40
+"""Names of runs are longer: they end with the time."""
+
+
+def run(args: ParsedArgs) -> int:
+    """Store a schedule; one of the same name is replaced.
+
+    Raises:
+        UsageError: the times, the zone or the name are invalid.
+        NotFound: there is no such file.
+        Refused: the agent cannot do a task of the plan.
+    """
+    cron, path = args.positional
+    zone = args.options.get("zone", "")
+    following = next_time(parse_cron(cron), now(), zone_named(zone))
+    if not os.path.exists(path):
+        raise NotFound(f"there is no file {printable(shortened(path))!r}")
+    name = args.options.get("name") or run_stem(path)
+    check_name("the name of a schedule", name)
+    if len(name) > MAX_NAME:
+        raise UsageError(f"the name of a schedule has at most {MAX_NAME} characters, not {len(name)}")
+    plan = numbered(plan_file(path).plan)
+    fleet = open_fleet(args)
+    work = work_of(args, fleet.settings)
+    check_commands(plan, work.agent, path)
+    known = {schedule.name: schedule for schedule in fleet.leases.schedules()}
+    last = known[name].last if name in known else ""
+    fleet.leases.set_schedule(RunSchedule(name, cron, dump(plan_to_json(plan)), following, work, zone, last))
+    if args.has("json"):
+        put_data(name=name, next=timestamp(following), replaced=name in known)
+    else:
+        put(f"{'Changed' if name in known else 'Added'} {name}: {cron}, next at {timestamp(following)}")
+    return 0
+
+
+def zone_named(name: str) -> tzinfo:
+    """Return a time zone; UTC without a name.
+
+    Raises:
+        UsageError: there is no such zone.
+    """
+    from datetime import UTC  # noqa: PLC0415  as below
+
+    if not name:
+        return UTC
+    # Late, because few schedules have a zone.
+    from zoneinfo import ZoneInfo  # noqa: PLC0415  see above
+
+    try:
+        return ZoneInfo(name)
+    except (KeyError, ValueError, OSError) as error:
+        raise UsageError(f"there is no time zone {shortened(name)!r}, such as Europe/Berlin") from error

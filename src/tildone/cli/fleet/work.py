@@ -1,0 +1,113 @@
+"""`tildone fleet work`: be a worker, until it is drained."""
+
+from __future__ import annotations
+
+import os
+import signal
+
+from tildone.cli.fleet.idle import drain_when_idle
+from tildone.cli.fleet.opening import open_fleet
+from tildone.cli.fleet.requested import checked_agent, listed
+from tildone.cli.output.screen import put_notice
+from tildone.cli.parsing.table import ParsedArgs
+from tildone.config import data_folder
+from tildone.config.fleet import MAX_SECONDS, MAX_SLOTS
+from tildone.errors import UsageError
+from tildone.fleet.drivers import AGENTS
+from tildone.fleet.drivers.launch import ANYTHING
+from tildone.fleet.engines import engine_for
+from tildone.fleet.worker import Worker, WorkerOptions
+from tildone.log.fleet.checking import check_text
+from tildone.telemetry.opening import open_run_traces
+from tildone.typing import TYPE_CHECKING
+from tildone.views.sanitize import printable
+
+if TYPE_CHECKING:
+    from tildone.cli.fleet.opening import Fleet
+
+DEFAULT_SLOTS = 1
+DEFAULT_GRACE_SECONDS = 10
+DEFAULT_MIN_FREE_MB = 1000
+FOLDER = "fleet"
+
+
+def run(args: ParsedArgs) -> int:
+    """Take runs until a signal or a person ends the worker, and return its exit code.
+
+    Raises:
+        UsageError: an option has an invalid value, the store has no leases, or its engine is not installed.
+        StoreError: the store is not prepared for workers.
+    """
+    fleet = open_fleet(args)
+    options = _options(args, fleet)
+    address = fleet.settings.store
+    engine = engine_for(fleet.leases.settings().engine, address)
+    traces = open_run_traces(fleet.settings, fleet.store, os.environ, _notice)
+    worker = Worker(fleet.leases, options, str(address), engine=engine, traces=traces)
+    _obey_signals(worker)
+    if args.has("until-idle"):
+        drain_when_idle(worker, fleet.leases)
+    try:
+        return worker.work()
+    finally:
+        fleet.store.close()
+
+
+def _notice(line: str) -> None:
+    put_notice(f"tildone: {printable(line)}")
+
+
+def _options(args: ParsedArgs, fleet: Fleet) -> WorkerOptions:
+    """Return the options of the worker: those of the command line, else those of `[fleet]`, else the defaults."""
+    config = fleet.config
+    agents = listed(args, "agents") or config.agents or AGENTS
+    options = WorkerOptions(
+        slots=_bounded(args, "slots", config.slots or DEFAULT_SLOTS, MAX_SLOTS),
+        labels=frozenset(listed(args, "labels") or config.labels),
+        allow=args.values("allow") or config.allow,
+        agents=frozenset(map(checked_agent, agents)),
+        home=config.worktrees or os.path.join(data_folder(os.environ), FOLDER),
+        min_free_mb=config.min_free_mb or DEFAULT_MIN_FREE_MB,
+        grace=float(_bounded(args, "grace", config.grace or DEFAULT_GRACE_SECONDS, MAX_SECONDS)),
+        ask=_asked_for(args, fleet),
+    )
+    for text in (*options.labels, *options.allow, *options.ask):
+        check_text(text)
+    return options
+
+
+def _asked_for(args: ParsedArgs, fleet: Fleet) -> tuple[str, ...]:
+    """Return the patterns of the commands for which persons may be asked.
+
+    Approvals are rows of the store. Only the person at this machine can write to a file of theirs, but a server may
+    have many users, of whom each could approve everything.
+    """
+    if args.has("no-ask"):
+        if args.has("ask"):
+            raise UsageError("--ask and --no-ask exclude each other")
+        return ()
+    if args.has("ask"):
+        return args.values("ask")
+    if fleet.config.ask is not None:
+        return fleet.config.ask
+    return (ANYTHING,) if fleet.settings.store.path is not None else ()
+
+
+def _bounded(args: ParsedArgs, option: str, default: int, most: int) -> int:
+    given = args.positive_int(option, default)
+    if given > most:
+        raise UsageError(f"--{option} is 1 to {most}, not {given}")
+    return given
+
+
+def _obey_signals(worker: Worker) -> None:
+    """Drain the worker at the first signal to end, and stop it at the second."""
+    told = False
+
+    def end(_number: int, _frame: object) -> None:
+        nonlocal told
+        (worker.stop if told else worker.drain)()
+        told = True
+
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, end)

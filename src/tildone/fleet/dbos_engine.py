@@ -1,0 +1,238 @@
+"""DBOS as the engine of a fleet on PostgreSQL: an attempt at a run is a workflow that is never resumed.
+
+Theory of operation. The leases stay the truth. A worker with a free slot marks the first lease that it can run as sent
+(`RunLeases.dispatch`: labels, limits and delays are looked at there), and enqueues its attempt in a queue that only
+this worker listens to. DBOS starts the workflow there, whose body takes the lease, starts the run, waits for its end
+and returns a code. It has no steps, and it never fails, so nothing of a run is stored in the tables of DBOS.
+
+- An attempt has a name of its own, `run.hand.attempt`: enqueued twice, it begins once.
+- A body that comes late, twice or after the attempt was given up does not get the lease.
+- A body that does not get it although the attempt counts (a limit was reached, no slot is free) gives the attempt up:
+  the lease is sent anew, by any worker, under the next number (`RunLeases.again`).
+- An attempt that was sent and has not begun for the time of a lease is lost, whatever the tables of DBOS say: its
+  worker has ended or is stopped, or its row is gone. It is `missing`, and sent anew.
+
+So the tables of DBOS may be emptied at any time. Each process is an executor of its own: DBOS recovers nothing.
+"""
+
+from __future__ import annotations
+
+from threading import Event, Lock, Thread
+from time import monotonic, sleep
+
+from dbos import DBOS
+
+from tildone.errors import StoreError
+from tildone.fleet.dbos_database import EngineTables, attempt_name
+from tildone.fleet.engine import LOOK_SECONDS, RETRY_SECONDS
+from tildone.fleet.processes import boot_seconds
+from tildone.typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from tildone.fleet.engine import Begin, FreeOwners
+    from tildone.log.fleet.lease import Claimer, Lease
+    from tildone.log.fleet.port import RunLeases
+
+WORKFLOW = "attempt"
+POLL_SECONDS = 0.2
+"""How often DBOS looks into the queue of the worker."""
+
+DISPATCH_SECONDS = POLL_SECONDS / 2
+"""How often attempts are sent at most. Slots that become free in between are filled together, in one transaction. DBOS
+does not look into the queue more often anyway."""
+
+END_SECONDS, END_PAUSE_SECONDS = 3.0, 0.05
+"""How long the engine waits, at its end, for the outcomes of its workflows to be recorded."""
+
+ENDED, NOT_OURS, LEFT, FAILED = "ended", "not ours", "left", "failed"
+"""What a workflow returns. A run that is left goes on, or its lease lapses."""
+
+
+class DbosEngine:
+    """DBOS in the database at a URL, for one worker. A process can have one at a time."""
+
+    def __init__(self, url: str, leases: RunLeases, who: Claimer, clock: Callable[[], float] = boot_seconds) -> None:
+        """Start DBOS. Nothing begins before `on_begin`.
+
+        Raises:
+            StoreError: the database cannot be reached, or has not the tables of this version of DBOS.
+        """
+        self._leases, self._who, self._clock = leases, who, clock
+        self._free: FreeOwners = lambda _seconds: ()
+        self._begin: Begin | None = None
+        self._closed, self._ended, self._arrived = Event(), Event(), Event()
+        self._taking, self._lock = Lock(), Lock()
+        self._sent: dict[str, tuple[Lease, float]] = {}
+        self._first_seen: dict[str, float] = {}
+        self._lease_seconds = leases.settings().lease / 1000
+        self._tables = EngineTables(url)
+        if not self._tables.are_current():
+            self._tables.close()
+            raise StoreError(f"{self._tables.where} is not prepared for workers: tildone fleet up")
+        self._launch()
+
+    def withdraw(self, lease: Lease) -> None:
+        """Cancel the attempt before that of a lease. A workflow that waits for a lost run ends."""
+        with self._tables.store_errors():
+            self._tables.client.cancel_workflows([attempt_name(lease.run, lease.hand, lease.attempt - 1)])
+
+    def missing(self) -> list[Lease]:
+        """Return the leases that have been sent for the time of a lease, as far as this process has seen."""
+        self._lease_seconds = self._leases.settings().lease / 1000
+        self._ensure_queue()
+        now, sent = self._clock(), {_name_of(lease): lease for lease in self._leases.sent()}
+        self._first_seen = {name: self._first_seen.get(name, now) for name in sent}
+        return [lease for name, lease in sent.items() if now - self._first_seen[name] >= self._lease_seconds]
+
+    def tidy(self) -> None:
+        """Remove the attempts that no longer count, and the queues of workers that have left."""
+        counting = {_name_of(view.lease) for view in self._leases.look() if view.lease.state.is_living}
+        self._tables.tidy(counting, {worker.id for worker in self._leases.workers()} | {self._who.worker})
+
+    def on_begin(self, free: FreeOwners, begin: Begin) -> None:
+        """Send attempts to this worker from now on."""
+        self._free, self._begin = free, begin
+        Thread(target=self._dispatch_all, name="dispatches", daemon=True).start()
+
+    def close(self) -> None:
+        """Send nothing more, and give up what was sent and has not begun."""
+        self._closed.set()
+        self._arrived.set()
+        with self._lock:
+            sent, self._sent = [lease for lease, _ in self._sent.values()], {}
+        for lease in sent:
+            try:
+                self._leases.again(lease.run, lease.hand, lease.attempt)
+            except StoreError:
+                # Another worker finds it when the time of a lease has passed.
+                return
+
+    def end(self) -> None:
+        """Stop DBOS, once the outcomes of its workflows are recorded."""
+        self.close()
+        self._ended.set()
+        until = monotonic() + END_SECONDS
+        try:
+            while monotonic() < until and self._has_workflows():
+                sleep(END_PAUSE_SECONDS)
+            with self._tables.store_errors():
+                self._tables.client.delete_queue(self._who.worker)
+        except StoreError:
+            pass
+        DBOS.destroy(destroy_registry=True)
+        self._tables.close()
+
+    def _launch(self) -> None:
+        def attempt(run: str, hand: int, number: int) -> str:
+            return self._attempt(run, hand, number)
+
+        with self._tables.store_errors():
+            DBOS(config=self._tables.config(self._who.worker))
+            DBOS.workflow(name=WORKFLOW)(attempt)
+            DBOS.listen_queues([self._who.worker])
+            DBOS.launch()
+        self._ensure_queue()
+
+    def _ensure_queue(self) -> None:
+        """Register the queue of this worker, also after somebody has emptied the tables."""
+        with self._tables.store_errors():
+            if not self._closed.is_set() and self._tables.client.retrieve_queue(self._who.worker) is None:
+                self._tables.client.register_queue(self._who.worker, polling_interval_sec=POLL_SECONDS)
+
+    def _dispatch_all(self) -> None:
+        while not self._closed.is_set():
+            try:
+                self._dispatch()
+            except StoreError:
+                self._closed.wait(RETRY_SECONDS)
+
+    def _dispatch(self) -> None:
+        """Send as many attempts as slots are free, or wait for something to change."""
+        self._arrived.clear()
+        slots = len(self._free(LOOK_SECONDS)) - self._on_their_way()
+        if slots <= 0:
+            self._arrived.wait(LOOK_SECONDS)
+            return
+        revision = self._leases.revision()
+        chosen = [] if self._closed.is_set() else self._leases.dispatch(self._who, slots)
+        for lease in chosen:
+            with self._lock:
+                self._sent[_name_of(lease)] = lease, self._clock()
+        self._enqueue(chosen)
+        self._closed.wait(DISPATCH_SECONDS)
+        if len(chosen) < slots:
+            self._leases.wait(revision, LOOK_SECONDS)
+
+    def _on_their_way(self) -> int:
+        """Return how many attempts were sent to this worker and have not arrived, without those that are lost."""
+        with self._lock:
+            since = self._clock() - self._lease_seconds
+            self._sent = {name: (lease, at) for name, (lease, at) in self._sent.items() if at > since}
+            return len(self._sent)
+
+    def _enqueue(self, leases: Sequence[Lease]) -> None:
+        """Enqueue attempts, however often that takes. Those that are there already stay as they are."""
+        while leases and not self._closed.is_set():
+            try:
+                self._tables.enqueue(WORKFLOW, self._who.worker, leases)
+                return
+            except StoreError:
+                self._closed.wait(RETRY_SECONDS)
+
+    def _attempt(self, run: str, hand: int, number: int) -> str:
+        """Be the body of a workflow: take the lease, begin the run, and wait for its end."""
+        try:
+            thread = self._taken(run, hand, number)
+            self._has_arrived(attempt_name(run, hand, number))
+            if thread is None:
+                self._leases.again(run, hand, number)
+                return NOT_OURS
+            while thread.is_alive():
+                if self._ended.is_set():
+                    return LEFT
+                thread.join(RETRY_SECONDS)
+            return ENDED
+        except Exception:  # noqa: BLE001  DBOS would store its text, and the lease lapses or is sent anew
+            self._has_arrived(attempt_name(run, hand, number))
+            return FAILED
+
+    def _taken(self, run: str, hand: int, number: int) -> Thread | None:
+        """Take the lease of an attempt and begin its run; None if it is not ours."""
+        while not self._closed.is_set():
+            # One after the other: each takes the owner of a slot that the one before has not filled.
+            with self._taking:
+                owners = self._free(0)
+                if not owners or self._begin is None:
+                    return None
+                try:
+                    lease = self._leases.take(self._who, owners[0], run, hand, number)
+                except StoreError:
+                    # The answer may be lost. The same owner is recognised the next time.
+                    lease, failed = None, True
+                else:
+                    failed = False
+                if lease is not None:
+                    return self._begin(lease)
+            if not failed:
+                return None
+            self._closed.wait(RETRY_SECONDS)
+        return None
+
+    def _has_arrived(self, name: str) -> None:
+        with self._lock:
+            self._sent.pop(name, None)
+        self._arrived.set()
+
+    def _has_workflows(self) -> bool:
+        with self._tables.store_errors():
+            return bool(
+                self._tables.client.list_workflows(
+                    executor_id=self._who.worker, status="PENDING", limit=1, load_input=False, load_output=False
+                )
+            )
+
+
+def _name_of(lease: Lease) -> str:
+    return attempt_name(lease.run, lease.hand, lease.attempt)

@@ -1,0 +1,43 @@
+"""Codex: `codex exec`, with our tools and hooks as `-c` options, which override its settings files."""
+
+from __future__ import annotations
+
+from tildone.fleet.drivers.environment import agent_environment
+from tildone.fleet.drivers.launch import AgentContext, AgentLaunch
+from tildone.fleet.drivers.settings import settings_of
+from tildone.integrations.settings.toml_writer import value_text
+from tildone.log.fleet.lease import LEASE_VARIABLE
+from tildone.typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import Any
+
+OF_SERVER = ("TILDONE_", "XDG_", "PG")
+"""How the variables begin that say which store and which plan are meant."""
+
+
+def launch(context: AgentContext) -> AgentLaunch:
+    """Return how Codex is started.
+
+    It cannot be limited to some commands. Unless the worker allows all of them, they run in the sandbox of Codex, which
+    lets them write to the working folder only, and use no network.
+    """
+    ours, environ = settings_of(context, "codex"), agent_environment(context, ("openai",))
+    server = ours["mcp_servers"]["tildone"]
+    # The first request waits for the tools.
+    server |= {"required": True, "default_tools_approval_mode": "approve"}
+    # Codex gives a server no variables but some common ones and those that are named.
+    server["env_vars"] = sorted({name for name in environ if name.startswith(OF_SERVER)} | {LEASE_VARIABLE})
+    sandbox = "danger-full-access" if context.allows_anything else "workspace-write"
+    arguments = ["codex", "exec", "--skip-git-repo-check", "--sandbox", sandbox]
+    # A project that nobody has trusted has no hooks of its own, so only ours and those of the person are meant.
+    arguments += ["--dangerously-bypass-hook-trust", *_options(ours), "-c", 'approval_policy="never"']
+    arguments += ["--model", context.model] if context.model else []
+    return AgentLaunch((*arguments, "--", context.prompt), environ)
+
+
+def _options(settings: dict[str, Any]) -> Iterator[str]:
+    for table, members in settings.items():
+        for name, entry in members.items():
+            yield from ("-c", f"{table}.{name}={value_text(entry)}")

@@ -1,0 +1,31 @@
+"""opencode: `opencode run`, with our tools and the plugin that calls our hooks in `$OPENCODE_CONFIG_CONTENT`."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from tildone.fleet.drivers.environment import agent_environment, providers_of
+from tildone.fleet.drivers.launch import AgentContext, AgentLaunch
+from tildone.fleet.drivers.settings import settings_of, shim_of
+
+SETTINGS_VARIABLE = "OPENCODE_CONFIG_CONTENT"
+
+
+def launch(context: AgentContext) -> AgentLaunch:
+    """Return how opencode is started. `opencode run` ends at the first stop, also if tasks are open.
+
+    Raises:
+        OSError: the plugin cannot be written.
+    """
+    commands = {"*": "deny", **dict.fromkeys(context.allow, "allow")}
+    settings = {
+        **settings_of(context, "opencode"),
+        "plugin": [Path(shim_of(context, "opencode")).as_uri()],
+        "permission": {"edit": "allow", "bash": commands, "external_directory": "deny"},
+        "autoupdate": False,
+        "share": "disabled",
+    }
+    arguments = ["opencode", "run", *(["--model", context.model] if context.model else []), context.prompt]
+    environ = agent_environment(context, providers_of(context.model))
+    return AgentLaunch(tuple(arguments), environ | {SETTINGS_VARIABLE: json.dumps(settings)}, stops_early=True)

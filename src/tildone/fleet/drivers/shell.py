@@ -1,0 +1,16 @@
+"""The shell agent, which needs no model: it runs the checks of the tasks as their commands."""
+
+from __future__ import annotations
+
+import sys
+
+from tildone.fleet.drivers.environment import agent_environment
+from tildone.fleet.drivers.launch import AgentContext, AgentLaunch
+
+MODULE = "tildone.wiring.shell_agent"
+"""The module of its process."""
+
+
+def launch(context: AgentContext) -> AgentLaunch:
+    """Return how the shell agent is started."""
+    return AgentLaunch((sys.executable, "-m", MODULE), agent_environment(context))

@@ -1,0 +1,116 @@
+"""How a run ends: what the end of its agent, the plan, and open questions mean for the lease."""
+
+from __future__ import annotations
+
+from tildone.core.check import is_passed
+from tildone.core.query import open_tasks
+from tildone.fleet.minding import How
+from tildone.log.events import Actor
+from tildone.log.fleet.facts import Answered, RunQueued, RunReleased
+from tildone.log.fleet.lease import WorkOutcome
+from tildone.typing import TYPE_CHECKING
+from tildone.value import value
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from tildone.core.plan import Plan
+    from tildone.fleet.minding import AgentEnding
+    from tildone.log.events import Event
+    from tildone.log.fleet.lease import Lease
+    from tildone.log.state import State
+
+MAX_LINES, MAX_CHARACTERS = 40, 4000
+"""How much of the end of an agent's output is recorded with a failure."""
+
+OUT_OF_ORDER = "git failed"
+NOT_PUBLISHED = "the branch was not published"
+FIRST_DELAY_MS, MAX_DELAY_MS, MAX_TRIES = 10_000, 900_000, 20
+"""How an attempt is repeated for which git failed: for about four hours."""
+
+
+@value
+class RunEnding:
+    """How the work under a lease ends. Without an outcome, the lease is given back, to be taken after `delay` ms."""
+
+    outcome: WorkOutcome | None
+    why: str = ""
+    delay: int = 0
+
+
+def is_done(plan: Plan) -> bool:
+    """Return whether all tasks are closed, and the check of the plan itself, if it has one, has passed."""
+    return not open_tasks(plan) and (plan.check is None or is_passed(plan.check, plan.proof))
+
+
+def ending_of(agent: AgentEnding, state: State, lease: Lease, newest_first: Iterable[Event]) -> RunEnding:
+    """Return how a run ends whose agent has ended by itself. A failure does not have the agent's output yet."""
+    if agent.how is How.FROZEN:
+        return RunEnding(None, "the agent was frozen for too long, because its lease could not be renewed")
+    if agent.how is not How.EXIT or agent.number:
+        return RunEnding(WorkOutcome.RETRY, how_it_failed(agent))
+    if is_done(state.plan):
+        return RunEnding(WorkOutcome.DONE)
+    if lease.questions or has_new_answer(newest_first, lease):
+        return RunEnding(WorkOutcome.WAITING, "the agent has asked a question")
+    return RunEnding(WorkOutcome.FAILED, why_it_stopped(state))
+
+
+def not_published(why: str, newest_first: Iterable[Event], lease: Lease) -> RunEnding:
+    """Return how a run ends whose plan is done, but whose branch could not be published."""
+    return out_of_order(f"{NOT_PUBLISHED}: {why}", newest_first, lease)
+
+
+def out_of_order(why: str, newest_first: Iterable[Event], lease: Lease) -> RunEnding:
+    """Return how an attempt ends for which git failed: it is repeated, less and less often, then the run has failed.
+
+    That is not a failure of the agent, and a remote repository may be out of order for hours.
+    """
+    tries = 0
+    for event in newest_first:
+        fact = event.fact
+        if isinstance(fact, RunQueued | RunReleased) and (fact.run, fact.hand) == (lease.run, lease.hand):
+            if not isinstance(fact, RunReleased) or not fact.why.startswith(OUT_OF_ORDER):
+                break
+            tries += 1
+    if tries >= MAX_TRIES:
+        return RunEnding(WorkOutcome.FAILED, f"{OUT_OF_ORDER}: {why}")
+    return RunEnding(None, f"{OUT_OF_ORDER}: {why}", min(FIRST_DELAY_MS * 2**tries, MAX_DELAY_MS))
+
+
+def how_it_failed(agent: AgentEnding) -> str:
+    """Return in words how an agent failed."""
+    match agent.how:
+        case How.EXIT:
+            return f"the agent ended with exit code {agent.number}"
+        case How.SIGNAL:
+            return f"the agent was ended by signal {agent.number}"
+        case How.FAILED:
+            return f"the agent could not be started: {agent.reason}"
+        case _:
+            return "the process that minds the agent was killed"
+
+
+def why_it_stopped(state: State) -> str:
+    """Return why an agent ended its turn with open tasks, as far as it is known."""
+    if not open_tasks(state.plan):
+        return "the agent ended, but the check of the plan has not passed"
+    stopped = f"the agent ended with {len(open_tasks(state.plan))} open tasks"
+    if state.tripped is None:
+        return stopped
+    return f"{stopped}: it had reached the limit of {state.tripped.limit:g} ({state.tripped.bound.value})"
+
+
+def has_new_answer(newest_first: Iterable[Event], lease: Lease) -> bool:
+    """Return whether a question of the run was answered after its agent had last written to the log."""
+    for event in newest_first:
+        if isinstance(event.fact, Answered) and (event.fact.run, event.fact.hand) == (lease.run, lease.hand):
+            return True
+        if event.actor is Actor.AGENT:
+            return False
+    return False
+
+
+def with_output(why: str, lines: Sequence[str]) -> str:
+    """Return why a run failed, with the end of its agent's output."""
+    return "\n".join([why, *lines])[:MAX_CHARACTERS] if lines else why

@@ -1,0 +1,79 @@
+"""Runs git for a worker: never asks at a terminal, runs no hooks, and speaks only the usual protocols."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+
+from tildone.errors import TildoneError
+
+SECONDS = 600.0
+"""How long one command of git may take: a first clone of a large repository takes minutes."""
+
+_PREFIX = ("git", "--no-pager", "-c", f"core.hooksPath={os.devnull}", "-c", "core.fsmonitor=", "-c", "gc.auto=0")
+_IDENTITY = {"NAME": "tildone", "EMAIL": "tildone@localhost"}
+_ENVIRON = {
+    "GIT_ALLOW_PROTOCOL": "file:git:http:https:ssh",
+    "GIT_TERMINAL_PROMPT": "0",
+    "GIT_SSH_COMMAND": "ssh -oBatchMode=yes",
+}
+_LAST_LINES = 3
+
+
+class GitError(TildoneError):
+    """A command of git failed, or could not be run."""
+
+
+class Git:
+    """Git in one folder."""
+
+    def __init__(self, folder: str, seconds: float = SECONDS) -> None:
+        self.folder, self._seconds = folder, seconds
+
+    def run(self, *arguments: str, index: str = "", text: str | None = None) -> str:
+        """Run a command and return its output without the last line end; `index` is a file to use as the index.
+
+        Raises:
+            GitError: It failed; the message has the end of what it printed.
+        """
+        done = self._run(arguments, index, text)
+        if done.returncode:
+            last = "; ".join((done.stderr.strip() or done.stdout.strip()).splitlines()[-_LAST_LINES:])
+            raise GitError(f"git {arguments[0]} failed in {self.folder}: {last or f'exit code {done.returncode}'}")
+        return done.stdout.removesuffix("\n")
+
+    def asks(self, *arguments: str) -> str | None:
+        """Return the output of a command, or None if it fails."""
+        done = self._run(arguments, "", None)
+        return None if done.returncode else done.stdout.removesuffix("\n")
+
+    def _run(self, arguments: tuple[str, ...], index: str, text: str | None) -> subprocess.CompletedProcess[str]:
+        environ = {name: value for name, value in os.environ.items() if not name.startswith("GIT_") or name in _KEPT}
+        environ |= {name: value for name, value in _ENVIRON.items() if name not in environ}
+        environ |= _identity(environ) | ({"GIT_INDEX_FILE": index} if index else {})
+        try:
+            return subprocess.run(  # noqa: S603  git, with arguments of ours
+                [*_PREFIX, "-C", self.folder, *arguments],
+                capture_output=True,
+                encoding="utf-8",
+                errors="surrogateescape",
+                env=environ,
+                check=False,
+                timeout=self._seconds,
+                **({"stdin": subprocess.DEVNULL} if text is None else {"input": text}),
+            )
+        except FileNotFoundError:
+            raise GitError("git is not installed, or not on PATH") from None
+        except subprocess.TimeoutExpired:
+            raise GitError(f"git {arguments[0]} took longer than {self._seconds:.0f} s in {self.folder}") from None
+
+
+_KEPT = frozenset({"GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_NOSYSTEM", "GIT_SSH_COMMAND", "GIT_ASKPASS"})
+"""The other variables of git's could make it look at another repository."""
+
+
+def _identity(environ: dict[str, str]) -> dict[str, str]:
+    """Return an author for checkpoints, which a machine without one can make as well."""
+    return {f"GIT_{role}_{key}": text for role in ("AUTHOR", "COMMITTER") for key, text in _IDENTITY.items()} | {
+        "GIT_OPTIONAL_LOCKS": environ.get("GIT_OPTIONAL_LOCKS", "0")
+    }

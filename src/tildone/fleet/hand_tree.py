@@ -1,0 +1,80 @@
+"""The working tree of a hand, as its shell agent sees it: before a task, what other hands have done comes in."""
+
+from __future__ import annotations
+
+import time
+
+from tildone.core.plan import Status
+from tildone.fleet.git import Git, GitError
+from tildone.fleet.publishing import bring_in, settled
+from tildone.log.events import PlanChanged
+from tildone.log.fleet.facts import Kept
+from tildone.typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    from tildone.core.plan import Task
+    from tildone.log.events import Event
+
+WAIT_SECONDS = 30.0
+"""How long a task waits for the files of those that it comes after, which their worker merges when they are done."""
+
+LOOK_SECONDS = 0.2
+
+
+class HandTree:
+    """The working tree in a folder. `name` is the agent of this hand, and `events` returns the events of the plan."""
+
+    def __init__(self, folder: str, run: str, name: str, events: Callable[[], Iterable[Event]]) -> None:
+        self._git, self._branch = Git(folder), f"tildone/{run}"
+        self._run, self._name, self._events = run, name, events
+
+    def begin(self, task: Task) -> str:
+        """Bring in what other hands have done, if the task comes after theirs with it; return what went wrong."""
+        until = time.monotonic() + WAIT_SECONDS
+        try:
+            while True:
+                if not bring_in(self._git, self._branch):
+                    return f"what other hands have done conflicts with this working tree; {self._branch} has it"
+                missing = [each for each in self._needed(task.after) if not self._has(each)]
+                if not missing:
+                    return ""
+                if time.monotonic() > until:
+                    return f"the files of tasks before this one are not in {self._branch} yet"
+                time.sleep(LOOK_SECONDS)
+        except GitError as error:
+            return str(error)
+
+    def finish(self, task: Task) -> str:
+        """Commit the files after a task; return what went wrong."""
+        try:
+            settled(self._git, f"task {task.number}")
+        except GitError as error:
+            return str(error)
+        return ""
+
+    def _needed(self, tasks: Sequence[int]) -> list[str]:
+        """Return the checkpoints that other hands have kept after these tasks; empty texts for those to come."""
+        found: dict[int, tuple[int, str]] = {}
+        done: set[int] = set()
+        for event in self._events() if tasks else ():
+            fact = event.fact
+            if isinstance(fact, PlanChanged):
+                now = {task.number for task in fact.plan.tasks if task.status is Status.COMPLETED}
+                hand = self._other_hand(event.author.agent)
+                found |= {number: (hand, "") for number in (now - done) & set(tasks) if hand is not None}
+                done = now
+            elif isinstance(fact, Kept) and fact.run == self._run:
+                of_hand = [number for number, (hand, commit) in found.items() if hand == fact.hand and not commit]
+                found |= dict.fromkeys(of_hand, (fact.hand, fact.commit))
+        return [commit for number, (_, commit) in found.items() if number in done]
+
+    def _other_hand(self, agent: str) -> int | None:
+        """Return the hand of another shell agent of this run."""
+        prefix, _, hand = agent.rpartition("/")
+        is_other = agent != self._name and prefix == self._name.rpartition("/")[0]
+        return int(hand) if is_other and hand.isdecimal() else None
+
+    def _has(self, commit: str) -> bool:
+        return bool(commit) and self._git.asks("merge-base", "--is-ancestor", commit, "HEAD") is not None

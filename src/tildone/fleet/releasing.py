@@ -1,0 +1,29 @@
+"""The program with which a minder gives the lease of its agent back when the worker is gone.
+
+The lease is its argument; the address of the store is in the environment, where other people of the machine cannot see
+it. The end of a worker counts as a loss of the run: one that ends its workers again and again fails.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from tildone.config.values import variable
+from tildone.dialects import plan_in_entry
+from tildone.ids import id_maker, now
+from tildone.log.address import parse_address
+from tildone.log.fleet.lease import fence_in
+from tildone.stores import open_store
+from tildone.stores.base import OpenOptions
+from tildone.stores.scribe import Scribe, leases_of
+
+STORE_VARIABLE = variable("store")
+
+
+def main() -> None:
+    """Give the lease back."""
+    held = fence_in(sys.argv[1])
+    store = open_store(parse_address(os.environ[STORE_VARIABLE]), OpenOptions(plan_in_entry=plan_in_entry))
+    leases = leases_of(store, Scribe(id_maker(now, os.urandom), now))
+    leases.lose(held, "its worker has ended")

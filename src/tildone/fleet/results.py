@@ -1,0 +1,145 @@
+"""What a run leaves behind: checkpoints, its branch, notes about what could not be merged, and a report."""
+
+from __future__ import annotations
+
+from tildone.core.ops import Mark, Note, Numbered
+from tildone.core.plan import Status
+from tildone.dialects.by_hand import BY_HAND
+from tildone.errors import RunFenced, StoreError
+from tildone.fleet.approving import CHECK, RunAsker
+from tildone.fleet.endings import MAX_LINES, RunEnding, not_published, with_output
+from tildone.fleet.git import GitError
+from tildone.fleet.output_file import last_lines
+from tildone.fleet.reports import run_report, write_report
+from tildone.ids import now
+from tildone.log.events import Actor
+from tildone.log.fleet.lease import LeaseState, WorkOutcome
+from tildone.log.state import latest_state
+from tildone.session import Session
+from tildone.typing import TYPE_CHECKING
+from tildone.value import replace
+from tildone.views.proofs import check_text
+from tildone.views.sanitize import printable
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from tildone.core.check import Check
+    from tildone.fleet.site import WorkSite
+    from tildone.fleet.workspaces import Workspace
+    from tildone.log.fleet.lease import Lease
+
+
+class Results:
+    """The results of the work under a lease; its files are those of `files`."""
+
+    def __init__(self, site: WorkSite, lease: Lease, files: Workspace) -> None:
+        self._site, self._lease, self._files = site, lease, files
+        self._has_conflict = False
+
+    def checkpoint(self, message: str, task: int = 0) -> None:
+        """Keep the files, and record it if the lease is still held. A failure is told: the agent can go on.
+
+        Raises:
+            RunFenced: the lease has passed to another worker.
+        """
+        try:
+            self._keep(message, task)
+        except (GitError, OSError) as error:
+            self._tell(f"no checkpoint was kept: {error}")
+
+    def with_results(self, ending: RunEnding) -> RunEnding:
+        """Publish what the run has made, or keep it for the next agent, and add the agent's output to a failure.
+
+        Raises:
+            RunFenced: the lease has passed to another worker.
+        """
+        if self._files.worktree.folder and ending.outcome is WorkOutcome.DONE:
+            try:
+                self._keep("the end of the run")
+                self._files.publish(self._text(replace(self._lease, state=LeaseState.DONE)), self._check_held)
+            except (GitError, OSError) as error:
+                self._tell(f"its branch was not published: {error}")
+                ending = not_published(str(error), self._site.store.history(self._lease.session), self._lease)
+        elif self._files.worktree.folder:
+            self.checkpoint("the end of an attempt")
+        if self._has_conflict and ending.outcome is WorkOutcome.DONE:
+            ending = replace(ending, why=self._conflict())
+        if ending.outcome not in (WorkOutcome.RETRY, WorkOutcome.FAILED):
+            return replace(ending, why=self._site.redactor.text(ending.why))
+        why = with_output(ending.why, last_lines(self._files.output, MAX_LINES))
+        return replace(ending, why=self._site.redactor.text(why))
+
+    def report(self, after: Lease) -> None:
+        """Write the report of the run, and tell where it is."""
+        try:
+            path = write_report(self._site.home, self._files.name, self._text(after))
+        except (StoreError, OSError) as error:
+            self._tell(f"no report was written: {error}")
+            return
+        self._site.tell(f"run {after.run} is {after.state.value}; its report is {printable(path)}")
+
+    def reopen(self, tasks: Sequence[int]) -> None:
+        """Reopen tasks whose files were lost with the machine that had them."""
+        note = f"reopened: its files were lost with the worker before; {self._files.worktree.found} has none of them"
+        notes = [Note(Numbered((task,)), note) for task in tasks]
+        self._session().change([Mark(Numbered(tuple(tasks)), Status.PENDING), *notes], Actor.TIMER)
+        self._tell(f"reopened tasks {', '.join(map(str, tasks))}, whose files were lost with the worker before")
+
+    def ask_for(self, checks: Sequence[Check]) -> None:
+        """Ask a person for the checks that tasks are blocked for: most agents cannot wait for an answer.
+
+        Raises:
+            RunFenced: the lease has passed to another worker.
+        """
+        leases, held = self._site.leases, self._lease.fence
+        asked = [
+            each for view in leases.look(held.run) if view.lease.hand == held.hand for each in view.lease.questions
+        ]
+        asker = RunAsker(leases, held, self._site.new_id, asked)
+        for check in checks:
+            asker.ask(CHECK, check_text(check))
+
+    def unblock(self, tasks: Sequence[int]) -> None:
+        """Let tasks go on that were blocked until a person had approved their checks."""
+        self._session().change([Mark(Numbered(tuple(tasks)), Status.PENDING)], Actor.TIMER)
+
+    def _keep(self, message: str, task: int = 0) -> None:
+        kept = self._files.checkpoint(task, message)
+        if kept is None:
+            return
+        self._site.leases.append(self._lease.fence, kept, self._site.new_id())
+        if not self._files.share(self._check_held) and not self._has_conflict:
+            self._has_conflict = True
+            self._tell(self._conflict())
+            self._note(task)
+
+    def _note(self, task: int) -> None:
+        """Say in the plan that a branch has to be merged by a person."""
+        session = self._session()
+        numbers = [each.number for each in session.plan.tasks]
+        target = task if task in numbers else numbers[-1]
+        session.change([Note(Numbered((target,)), self._conflict())], Actor.TIMER)
+
+    def _conflict(self) -> str:
+        hand, branch = self._lease.hand + 1, self._files.worktree.branch
+        return (
+            f"conflict: what hand {hand} has done could not be merged into {branch}; "
+            f"it is on the branch {self._files.own_branch}"
+        )
+
+    def _check_held(self) -> None:
+        if not self._site.leases.renew([self._lease.fence]):
+            raise RunFenced(self._lease.run)
+
+    def _session(self) -> Session:
+        site = self._site
+        return Session(site.store, self._lease.session, BY_HAND, now=now, new_id=site.new_id)
+
+    def _text(self, lease: Lease) -> str:
+        store, session = self._site.store, self._lease.session
+        state = latest_state(store.history(session))
+        return self._site.redactor.text(run_report([lease], state.plan, list(store.events(session)), state.head))
+
+    def _tell(self, text: str) -> None:
+        self._site.tell(f"run {self._lease.run}: {printable(self._site.redactor.text(text))}")

@@ -1,0 +1,299 @@
+"""One run on a worker: its agent is started in a working tree, kept running, and followed to its end.
+
+Theory of operation. An `Execution` has a thread of its own, in which it prepares the working tree, starts the agent
+under a minder, and keeps checkpoints after each task that is done. The heartbeat of the worker calls `renewed` or
+`lost` from another thread. What is asked of a run becomes a `RunOrder`; of several, the strongest counts. At the end,
+the lease is closed or given back. If it is no longer held, that has no effect, and nothing else is done either.
+"""
+
+from __future__ import annotations
+
+from threading import Lock
+from time import monotonic, sleep
+
+from tildone.errors import Refused, RunFenced, StoreError, TildoneError
+from tildone.fleet.approving import (
+    answers_to,
+    approved_patterns,
+    matches_any,
+    permitted_blocked,
+    waiting_checks,
+)
+from tildone.fleet.endings import RunEnding, ending_of, is_done, out_of_order
+from tildone.fleet.git import GitError
+from tildone.fleet.hands import hand_ending, looks_of, other_hands, waits
+from tildone.fleet.launching import PreparedAgent, agent_start, starts_again
+from tildone.fleet.losses import lost_tasks
+from tildone.fleet.minding import AgentEnding, How, MindedAgent
+from tildone.fleet.permissions import (
+    NOT_PERMITTED,
+    others_may_permit,
+    permitted,
+    refused_commands,
+    why_not_permitted,
+    why_refused,
+)
+from tildone.fleet.processes import boot_seconds
+from tildone.fleet.results import Results
+from tildone.fleet.run_orders import CANCELLED, ENDINGS, ORDERS, RunOrder
+from tildone.fleet.workspaces import Workspace, end_earlier_agents
+from tildone.ids import now
+from tildone.log.fleet.lease import Ask, WorkOutcome
+from tildone.log.state import latest_state
+from tildone.typing import TYPE_CHECKING
+from tildone.views.proofs import check_text
+from tildone.views.sanitize import printable
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from typing import TypeVar
+
+    from tildone.fleet.hands import OtherHands
+    from tildone.fleet.site import WorkSite
+    from tildone.log.fleet.lease import Lease, RunFence
+    from tildone.log.fleet.settings import FleetSettings
+    from tildone.log.state import State
+
+    T = TypeVar("T")
+
+LOOK_SECONDS = 0.25
+"""How often the plan is looked at for tasks that are done."""
+
+RETRY_SECONDS = 0.5
+
+
+class Execution:
+    """The work under one lease, from when it was taken until it ends."""
+
+    def __init__(self, site: WorkSite, lease: Lease) -> None:
+        self.lease = lease
+        self._site = site
+        self._files = Workspace(lease, site.home, site.redactor.text)
+        self._results = Results(site, lease, self._files)
+        self._lock = Lock()
+        self._agent: MindedAgent | None = None
+        self._order, self._deadline = RunOrder.GO, 0.0
+        self._done: frozenset[int] = frozenset()
+        self._head: str | None = None
+        self._wants_checkpoint = False
+        self._answers: dict[str, str] = {}
+        self._allow: tuple[str, ...] = ()
+
+    @property
+    def fence(self) -> RunFence:
+        """The fence of the lease."""
+        return self.lease.fence
+
+    def renewed(self, deadline: float, ask: Ask = Ask.NOTHING) -> None:
+        """Let the agent run until a new deadline, and pass on what a person asks."""
+        with self._lock:
+            self._deadline = max(deadline, self._deadline)
+            if self._agent:
+                self._agent.renew(deadline)
+        self.obey(ORDERS[ask])
+
+    def lost(self) -> None:
+        """End the agent: the lease has passed to another worker."""
+        self.obey(RunOrder.LOST)
+
+    def obey(self, order: RunOrder) -> None:
+        """Follow an order, unless a stronger one was given."""
+        with self._lock:
+            self._order = max(order, self._order)
+            if self._agent and self._order >= RunOrder.STOP:
+                self._agent.stop()
+
+    def keep(self) -> None:
+        """Keep a checkpoint soon."""
+        self._wants_checkpoint = True
+
+    def run(self) -> None:
+        """Do the work, and close the lease or give it back."""
+        try:
+            ending = self._work()
+        except RunFenced:
+            return
+        except Refused as error:
+            ending = RunEnding(WorkOutcome.REFUSED, f"{NOT_PERMITTED}: {error}")
+        except GitError as error:
+            ending = out_of_order(str(error), self._site.store.history(self.lease.session), self.lease)
+        except (TildoneError, OSError) as error:
+            ending = RunEnding(WorkOutcome.RETRY, str(error))
+        if self._order is not RunOrder.LOST:
+            self._end(ending)
+
+    def _work(self) -> RunEnding:
+        site, lease = self._site, self.lease
+        settings, before = site.leases.settings(), boot_seconds()
+        if not site.leases.renew([self.fence]):
+            raise RunFenced(lease.run)
+        self.renewed(deadline_after(before, settings))
+        site.tell(f"run {lease.run}: begun, attempt {lease.attempt}")
+        state = self._look()
+        refusal = why_not_permitted(lease.work, site.agents, site.allow)
+        if refusal:
+            return RunEnding(WorkOutcome.REFUSED, refusal)
+        events = list(site.store.events(lease.session))
+        self._answers = answers_to(events, lease.run)
+        approved = approved_patterns(self._answers, (*site.allow, *site.ask))
+        self._allow = (*permitted(site.allow, lease.work.allow), *approved)
+        refused = refused_commands(lease.work, state.plan, self._allow, self._answers)
+        if refused and not self._may_ask(refused):
+            return RunEnding(WorkOutcome.REFUSED, why_refused(refused))
+        if refused and others_may_permit(lease, site.leases.workers(), now()):
+            site.left.add(lease)
+            return RunEnding(WorkOutcome.REFUSED, why_refused(refused))
+        end_earlier_agents(lease, settings.margin / 1000)
+        if self._prepared():
+            # The worker before was lost between the last task and the end of the run.
+            return RunEnding(WorkOutcome.DONE)
+        # No agent is started, which may cost money, while other hands have all that can be done.
+        waiting = waits(self._look().plan, self._others(), settings.lease)
+        return waiting or self._ending(self._run_agents())
+
+    def _prepared(self) -> bool:
+        """Prepare the files, reopen tasks whose files are lost, and return whether the plan is done all the same."""
+        site, lease = self._site, self.lease
+        events, hands = list(site.store.events(lease.session)), len(site.leases.look(lease.run))
+        self._files.prepare(events, hands)
+        if not self._files.was_here and self._files.worktree.branch:
+            lost = lost_tasks(events, lease, self._look().plan, hands)
+            if lost:
+                self._results.reopen(lost)
+        unblocked = permitted_blocked(self._look().plan, self._allow)
+        if unblocked:
+            self._results.unblock(unblocked)
+        return is_done(self._look().plan)
+
+    def _run_agents(self) -> AgentEnding:
+        """Run an agent to its end; one that stops early is run again while it makes progress."""
+        starts = 0
+        while True:
+            events = self._persist(lambda: list(self._site.store.events(self.lease.session)))
+            start = agent_start(self._site, self.lease, self._files, events, self._allow)
+            before = self._done
+            ending, starts = self._follow(self._start(start)), starts + 1
+            state = self._persist(self._look)
+            has_more = (
+                self._order is RunOrder.GO and not is_done(state.plan) and not self._hands()[self.lease.hand].questions
+            )
+            if not (has_more and starts_again(start, ending, self._done - before, starts)):
+                return ending
+
+    def _start(self, start: PreparedAgent) -> MindedAgent:
+        with self._lock:
+            self._agent = MindedAgent(start.command, self._deadline)
+            if self._order >= RunOrder.STOP:
+                self._agent.stop()
+            return self._agent
+
+    def _follow(self, agent: MindedAgent) -> AgentEnding:
+        """Keep checkpoints until the agent has ended, and return how."""
+        while (ending := agent.wait(LOOK_SECONDS)) is None:
+            try:
+                if self._site.store.session_head(self.lease.session).head != self._head:
+                    self._progress(agent)
+                if self._wants_checkpoint:
+                    self._wants_checkpoint = False
+                    self._results.checkpoint("a checkpoint of a run that goes on")
+            except RunFenced:
+                self.lost()
+            except StoreError:
+                # The agent goes on until its deadline.
+                sleep(RETRY_SECONDS)
+        return ending
+
+    def _progress(self, agent: MindedAgent) -> None:
+        before = self._done
+        self._look()
+        finished = self._done - before
+        if not finished:
+            return
+        self._results.checkpoint(f"a checkpoint after task {max(finished)}", max(finished))
+        if RunOrder.GO < self._order < RunOrder.STOP:
+            agent.stop()
+
+    def _look(self) -> State:
+        """Return the state of the plan, and remember which of its tasks are closed."""
+        state = latest_state(self._site.store.history(self.lease.session))
+        self._head = state.head
+        self._done = frozenset(task.number for task in state.plan.tasks if not task.status.is_open)
+        return state
+
+    def _ending(self, agent: AgentEnding) -> RunEnding:
+        """Return how the run ends after its agent has ended."""
+        if self._order is RunOrder.LOST:
+            raise RunFenced(self.lease.run)
+        state = self._persist(self._look)
+        if is_done(state.plan) and self._order not in CANCELLED:
+            return RunEnding(WorkOutcome.DONE)
+        told = ENDINGS.get(self._order)
+        if told and agent.how is How.TOLD:
+            return told
+        waiting = waiting_checks(state.plan, self._allow, self._answers)
+        askable = [check for check in waiting if self._may_ask([check_text(check)])]
+        self._persist(lambda: self._results.ask_for(askable))
+        newest_first = self._persist(lambda: list(self._site.store.history(self.lease.session)))
+        ending = ending_of(agent, state, self._hands()[self.lease.hand], newest_first)
+        if ending.outcome is WorkOutcome.FAILED and len(waiting) > len(askable):
+            refused = [check_text(check) for check in waiting if check not in askable]
+            return RunEnding(WorkOutcome.REFUSED, why_refused(refused))
+        looks = looks_of(newest_first, self.lease, state.plan)
+        return hand_ending(ending, state.plan, self._others(), self._site.leases.settings().lease, looks)
+
+    def _others(self) -> OtherHands:
+        claims = self._persist(lambda: self._site.store.claims(self.lease.session))
+        return other_hands(self.lease, self._hands().values(), claims)
+
+    def _may_ask(self, commands: Sequence[str]) -> bool:
+        """Return whether the settings of the worker let persons be asked for these commands."""
+        own = (*self._site.allow, *self._site.ask)
+        return all(matches_any(command, own) for command in commands)
+
+    def _hands(self) -> dict[int, Lease]:
+        views = self._persist(lambda: self._site.leases.look(self.lease.run))
+        return {view.lease.hand: view.lease for view in views}
+
+    def _end(self, ending: RunEnding) -> None:
+        """Keep or publish the files, then close the lease or give it back."""
+        try:
+            after = self._persist(lambda: self._closed(self._results.with_results(ending)))
+        except RunFenced:
+            return
+        if after is not None and not after.state.is_living:
+            self._results.report(after)
+        elif after is not None:
+            state = "queued again" if after.is_queued else after.state.value
+            self._site.tell(f"run {after.run} is {state}: {printable(ending.why)}")
+
+    def _closed(self, ending: RunEnding) -> Lease | None:
+        leases = self._site.leases
+        if ending.outcome is None:
+            return leases.release(self.fence, ending.why, ending.delay)
+        return leases.close(self.fence, ending.outcome, ending.why)
+
+    def _persist(self, action: Callable[[], T]) -> T:
+        """Repeat an action while the store fails, until the lease is lost or the worker has to end.
+
+        Raises:
+            RunFenced: the lease is lost.
+            StoreError: the store still fails, and the worker has been told to stop.
+        """
+        stopped_at = 0.0
+        while True:
+            try:
+                return action()
+            except RunFenced:
+                raise
+            except StoreError:
+                if self._order is RunOrder.LOST:
+                    raise RunFenced(self.lease.run) from None
+                stopped_at = stopped_at or (monotonic() if self._order is RunOrder.STOP else 0.0)
+                if stopped_at and monotonic() - stopped_at > self._site.grace:
+                    raise
+                sleep(RETRY_SECONDS)
+
+
+def deadline_after(before: float, settings: FleetSettings) -> float:
+    """Return until when an agent may run, in `boot_seconds`, if its lease was renewed after the time `before`."""
+    return before + (settings.lease - settings.margin) / 1000

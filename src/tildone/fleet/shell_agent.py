@@ -1,0 +1,213 @@
+"""The shell agent: works through a plan whose tasks carry commands, without a model.
+
+The command of a task is its check: marking the task as done runs it. A task without a check may have commands in its
+text or notes, as for `tildone run`; they run first. The agent ends with the first command that does not succeed. For a
+command that is not permitted, it asks a person, and goes on with other tasks.
+"""
+
+from __future__ import annotations
+
+from tildone.checks.prover import MAX_SECONDS
+from tildone.core.check import Check, Result
+from tildone.core.command_line import split_command
+from tildone.core.guard import is_unproved
+from tildone.core.ops import Mark, Note, Numbered
+from tildone.core.plan import Status
+from tildone.core.query import is_ready
+from tildone.fleet.approving import CHECK, COMMAND
+from tildone.host.shell_model.script import commands_of, title_of
+from tildone.log.events import Actor
+from tildone.typing import TYPE_CHECKING
+from tildone.value import value
+from tildone.views.faults import describe_fault
+from tildone.views.proofs import check_text, results
+from tildone.views.sanitize import printable_lines
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Mapping
+
+    from tildone.checks.approvals import Approvals
+    from tildone.core.check import Proof
+    from tildone.core.plan import Plan, Task
+    from tildone.core.reduce import Outcome
+    from tildone.fleet.approving import RunAsker
+    from tildone.fleet.hand_tree import HandTree
+    from tildone.session import Session
+
+DONE, FAILED = 0, 1
+"""The exit codes: nothing more can be done here now, or something has failed."""
+
+_BUILTINS = frozenset(
+    {
+        ":",
+        ".",
+        "alias",
+        "cd",
+        "command",
+        "eval",
+        "exec",
+        "exit",
+        "export",
+        "hash",
+        "read",
+        "set",
+        "type",
+        "umask",
+        "unset",
+    }
+)
+"""Commands of a POSIX shell that are not programs of their own."""
+
+
+@value
+class Approver:
+    """What a shell agent has to do with persons: which commands are permitted, whom to ask, and what was answered."""
+
+    approvals: Approvals
+    asker: RunAsker
+    answers: Mapping[str, str]
+
+
+class ShellAgent:
+    """Works on the plan of a session; `say` prints a line about what it does.
+
+    Without a `approver`, nobody is asked. With several hands, `tree` is the working tree of this one.
+    """
+
+    def __init__(
+        self,
+        session: Session,
+        say: Callable[[str], object],
+        approver: Approver | None = None,
+        tree: HandTree | None = None,
+    ) -> None:
+        self._session, self._say, self._approver, self._tree = session, say, approver, tree
+        self._refused: set[int] = set()
+
+    def work(self) -> int:
+        """Do one task after the other, and return the exit code.
+
+        Raises:
+            RunFenced: the run has passed to another worker.
+        """
+        while (task := self._next(taken := self._session.taken())) is not None:
+            if self._is_permitted(task.number, *checks_of(task)) and not self._do(task):
+                return FAILED
+        plan = self._session.plan
+        is_last = not left_in(plan, taken) and is_unproved(plan) and plan.check is not None
+        if is_last and plan.check is not None and self._is_permitted(0, plan.check):
+            plan = self._session.record_proofs(self._prove(0, plan.check), Actor.AGENT).after
+        for left in left_in(plan, taken):
+            self._tell(f"open: {title_of(left)}")
+        if self._refused or taken:
+            # It goes on when a person has answered, or when others have done what it waits for.
+            return DONE
+        return FAILED if left_in(plan, taken) or is_unproved(plan) else DONE
+
+    def _next(self, taken: Collection[int]) -> Task | None:
+        """Return the task to do now: one that was begun, else the first that is ready and that no other agent has."""
+        plan = self._session.plan
+        not_now = {*taken, *self._refused}
+        ready = [task for task in plan.tasks if task.number not in not_now and is_ready(plan, task)]
+        begun = (task for task in ready if task.status is Status.IN_PROGRESS)
+        return next(begun, None) or next(iter(ready), None)
+
+    def _is_permitted(self, number: int, *checks: Check) -> bool:
+        """Return whether commands may be run. If not, a person is asked, or has answered."""
+        approver = self._approver
+        if approver is None:
+            return True
+        refused = [check_text(check) for check in checks if not approver.approvals.is_allowed(check)]
+        for command in refused:
+            self._refused.add(number)
+            if command in approver.answers:
+                self._tell(f"denied by a person: {command}")
+                self._note(number, f"denied by a person: {command} ({approver.answers[command]})")
+            else:
+                self._tell(f"waits for a person to approve: {command}")
+                approver.asker.ask(CHECK if number == 0 or self._has_check(number) else COMMAND, command)
+        return not refused
+
+    def _has_check(self, number: int) -> bool:
+        return any(task.number == number and task.check is not None for task in self._session.plan.tasks)
+
+    def _note(self, number: int, text: str) -> None:
+        """Add a note to a task; it also shows that the answer was seen."""
+        tasks = [task for task in self._session.plan.tasks if number in (task.number, 0)]
+        self._session.change([Note(Numbered((tasks[-1].number,)), text)], Actor.AGENT)
+
+    def _do(self, task: Task) -> bool:
+        """Do a task. Return whether it is done, or another agent has taken it."""
+        started = self._mark(task, Status.IN_PROGRESS)
+        if task.number in self._session.taken():
+            # Another agent was faster.
+            return True
+        if started.faults:
+            self._tell(f"not started, because {describe_fault(started.faults[0])}: {title_of(task)}")
+            return False
+        self._tell(f"started: {title_of(task)}")
+        if self._tree is not None:
+            self._tell_problem(self._tree.begin(task))
+        if task.check is None and not self._run(task):
+            return False
+        outcome = self._mark(task, Status.COMPLETED)
+        is_done = any(each.number == task.number and not each.status.is_open for each in outcome.after.tasks)
+        for line in results(outcome, numbered=True):
+            self._tell(line)
+        self._tell(f"{'done' if is_done else 'not done'}: {title_of(task)}")
+        if self._tree is not None and is_done:
+            self._tell_problem(self._tree.finish(task))
+        return is_done
+
+    def _run(self, task: Task) -> bool:
+        """Run the commands in the text of a task. Return whether all of them succeeded."""
+        commands = commands_of(task)
+        if not commands:
+            self._tell(f"not done, because it has neither a check nor a command: {title_of(task)}")
+        return bool(commands) and all(self._succeeds(task, command) for command in commands)
+
+    def _succeeds(self, task: Task, command: str) -> bool:
+        [proof] = self._prove(task.number, _as_check(command)).values()
+        return proof.result is Result.PASSED
+
+    def _prove(self, number: int, check: Check) -> Mapping[int, Proof]:
+        prover = self._session.prover
+        if prover is None:
+            raise AssertionError("a session of a shell agent runs checks")
+        proofs = prover().prove({number: check})
+        for proof in proofs.values():
+            if proof.result is not Result.PASSED:
+                self._tell(f"{proof.reason}\n{proof.tail}".strip())
+        return proofs
+
+    def _mark(self, task: Task, status: Status) -> Outcome:
+        return self._session.change([Mark(Numbered((task.number,)), status)], Actor.AGENT)
+
+    def _tell_problem(self, text: str) -> None:
+        if text:
+            self._tell(f"problem: {text}")
+
+    def _tell(self, text: str) -> None:
+        for line in printable_lines(text):
+            self._say(line)
+
+
+def left_in(plan: Plan, taken: Collection[int]) -> list[Task]:
+    """Return the open tasks that no other agent has taken."""
+    return [task for task in plan.tasks if task.status.is_open and task.number not in taken]
+
+
+def checks_of(task: Task) -> tuple[Check, ...]:
+    """Return what is run for a task: its check, else the commands in its text."""
+    return (task.check,) if task.check is not None else tuple(map(_as_check, commands_of(task)))
+
+
+def _as_check(command: str) -> Check:
+    """Return a command as a check. One that needs a shell is given to one."""
+    try:
+        words = split_command(command)
+    except ValueError:
+        words = ()
+    if not words or words[0] in _BUILTINS:
+        words = ("sh", "-c", command)
+    return Check(words, seconds=int(MAX_SECONDS))

@@ -1,0 +1,174 @@
+"""What a worker does all the time: it renews its leases, and takes lapsed ones from the workers that had them.
+
+Theory of operation. The heartbeat renews all leases of the worker in one call, and tells the minders of its agents the
+new deadline: the time before that call, plus the lease, less the margin. A lease that was not renewed has passed to
+another worker, so its agent is ended. While the store cannot be reached, nothing is told, and the minders freeze the
+agents at their deadlines.
+
+The reaper takes a lease because its time has passed only if it has seen the store for a while without a gap. After an
+outage, or if this worker itself was stopped, the owners of lapsed leases get time to renew them first.
+"""
+
+from __future__ import annotations
+
+import os
+from threading import Event, Thread
+
+from tildone.errors import StoreError, UsageError
+from tildone.fleet.processes import boot_seconds
+from tildone.fleet.running import deadline_after
+from tildone.log.fleet.cron import next_time, parse_cron
+from tildone.log.fleet.lease import Ask
+from tildone.typing import TYPE_CHECKING
+from tildone.value import replace
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tildone.fleet.engine import Engine
+    from tildone.fleet.slots import Slots
+    from tildone.log.fleet.lease import Lease
+    from tildone.log.fleet.port import RunLeases
+    from tildone.log.fleet.settings import FleetSettings
+    from tildone.log.fleet.workers import RunSchedule, WorkerInfo
+
+WISH_SECONDS = 0.5
+"""How long a person's wish may wait for the next renewal, unless that comes sooner."""
+
+RETRY_SECONDS = 0.5
+MAX_GAP = 3
+"""The reaper has seen the store without a gap if no more than so many of its intervals passed between two looks."""
+
+YEAR_MS = 365 * 86_400_000
+TIDY_SECONDS = 3600.0
+"""How often what an engine keeps of runs that have ended is removed."""
+
+
+class Heartbeat:
+    """Renews the leases of a worker. `on_ask` is called with what a person asks of the worker itself."""
+
+    def __init__(self, leases: RunLeases, slots: Slots, worker: WorkerInfo, on_ask: Callable[[Ask], None]) -> None:
+        self._leases, self._slots, self._worker, self._on_ask = leases, slots, worker, on_ask
+        self._closed = Event()
+
+    def start(self) -> None:
+        """Renew leases from now on."""
+        Thread(target=self._run, name="heartbeat", daemon=True).start()
+
+    def close(self) -> None:
+        """Renew nothing more."""
+        self._closed.set()
+
+    def beat(self) -> FleetSettings:
+        """Renew all leases once, pass on what people ask, and return the settings of the fleet."""
+        settings = self._leases.settings()
+        running, before = self._slots.running(), boot_seconds()
+        renewed = {each.fence: each.ask for each in self._leases.renew([each.fence for each in running])}
+        deadline = deadline_after(before, settings)
+        for execution in running:
+            if execution.fence in renewed:
+                execution.renewed(deadline, renewed[execution.fence])
+            else:
+                execution.lost()
+        ask = self._leases.beat(replace(self._worker, slots=self._slots.offered))
+        if ask is not Ask.NOTHING:
+            self._on_ask(ask)
+        return settings
+
+    def _run(self) -> None:
+        while not self._closed.is_set():
+            try:
+                revision = self._leases.revision()
+                seconds = self.beat().heartbeat / 1000
+                # A wish is noticed soon, but a busy fleet does not renew at every change.
+                self._closed.wait(min(WISH_SECONDS, seconds))
+                self._leases.wait(revision, max(0.0, seconds - WISH_SECONDS))
+            except StoreError:
+                self._closed.wait(RETRY_SECONDS)
+
+
+class Reaper:
+    """Takes lapsed leases from their owners, queues what is due, and has sent anew what the engine has lost.
+
+    `on_look` is called at each look, `on_end` with a run that has failed because it was lost too often, `tell` with
+    lines for the worker's log.
+    """
+
+    def __init__(
+        self,
+        leases: RunLeases,
+        engine: Engine,
+        clock: Callable[[], float] = boot_seconds,
+        on_look: Callable[[], None] | None = None,
+        on_end: Callable[[Lease], None] | None = None,
+        tell: Callable[[str], object] = str,
+    ) -> None:
+        self._leases, self._engine, self._clock = leases, engine, clock
+        self._on_look, self._on_end, self._tell = on_look, on_end, tell
+        self._closed = Event()
+        self._seen_since, self._seen_last = 0.0, 0.0
+        self._tidied = clock()
+
+    def start(self) -> None:
+        """Look for lapsed leases from now on."""
+        Thread(target=self._run, name="reaper", daemon=True).start()
+
+    def close(self) -> None:
+        """Look for nothing more."""
+        self._closed.set()
+
+    def look(self) -> FleetSettings:
+        """Look once, and return the settings of the fleet."""
+        settings = self._leases.settings()
+        for lease in self._leases.reap(self._seen_for(self._clock(), settings)):
+            self._engine.withdraw(lease)
+            if self._on_end and not lease.state.is_living:
+                self._on_end(lease)
+        for lease in self._engine.missing():
+            anew = self._leases.again(lease.run, lease.hand, lease.attempt)
+            if anew is not None:
+                self._engine.withdraw(anew)
+        if self._on_look:
+            self._on_look()
+        for name, run in self._leases.tick(due_after).items():
+            queued = f"queued {run}" if run else "skipped: its last run has not ended, or its plan cannot be read"
+            self._tell(f"schedule {name}: {queued}")
+        if self._clock() - self._tidied >= TIDY_SECONDS:
+            self._engine.tidy()
+            self._tidied = self._clock()
+        return settings
+
+    def _seen_for(self, now: float, settings: FleetSettings) -> int:
+        """Return for how many milliseconds the store was seen without a gap, up to a look at a time."""
+        if not self._seen_since or now - self._seen_last > MAX_GAP * settings.reaper / 1000:
+            self._seen_since = now
+        self._seen_last = now
+        return int((now - self._seen_since) * 1000)
+
+    def _run(self) -> None:
+        while not self._closed.is_set():
+            try:
+                seconds = self.look().reaper / 1000
+            except StoreError:
+                self._seen_since, seconds = 0.0, RETRY_SECONDS
+            self._closed.wait(seconds)
+
+
+def due_after(schedule: RunSchedule, after: int) -> int:
+    """Return when a schedule is next due after a time.
+
+    One that cannot be read is due in a year, so that it does not hold up the others.
+    """
+    # Late, because few fleets have schedules in other time zones.
+    from datetime import UTC  # noqa: PLC0415  see above
+    from zoneinfo import ZoneInfo  # noqa: PLC0415  the same
+
+    try:
+        return next_time(parse_cron(schedule.cron), after, ZoneInfo(schedule.zone) if schedule.zone else UTC)
+    except (UsageError, ValueError, KeyError, OSError):
+        return after + YEAR_MS
+
+
+def worker_id() -> str:
+    """Return a new id of a worker in this process: `host/pid/nonce`. It is never used again."""
+    return f"{os.uname().nodename}/{os.getpid()}/{os.urandom(4).hex()}"

@@ -1,0 +1,245 @@
+"""A worker of a fleet: it takes runs, works on them in its slots, renews their leases, and ends when it is drained.
+
+Its threads: one that claims runs (`engine`), the heartbeat and the reaper (`upkeep`), and one for each run (`running`).
+The calling thread only waits for orders. `drain` and `stop` may be called by a signal handler in that thread: they put
+a word into a `SimpleQueue`, which is safe there, while the locks of an `Event` are not.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from queue import Empty, SimpleQueue
+from threading import Thread
+from time import monotonic
+
+from tildone import stores
+from tildone.dialects import plan_in_entry
+from tildone.errors import StoreError, UsageError
+from tildone.files.private import make_private_folder
+from tildone.fleet.drivers import AGENTS
+from tildone.fleet.engine import TableEngine
+from tildone.fleet.handover import prompt_for
+from tildone.fleet.left_runs import LeftRuns
+from tildone.fleet.permissions import could_take
+from tildone.fleet.releasing import STORE_VARIABLE
+from tildone.fleet.run_orders import RunOrder
+from tildone.fleet.running import Execution
+from tildone.fleet.site import WorkSite
+from tildone.fleet.slots import MIN_FREE_MB, Slots
+from tildone.fleet.upkeep import Heartbeat, Reaper, worker_id
+from tildone.host.secrets import Redactor
+from tildone.ids import id_maker, now
+from tildone.log.address import parse_address
+from tildone.log.fleet import workers
+from tildone.log.fleet.lease import Ask, Claimer
+from tildone.stores.base import OpenOptions
+from tildone.typing import TYPE_CHECKING
+from tildone.value import replace, value
+from tildone.version import __version__
+from tildone.views.sanitize import printable
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from tildone.fleet.drivers.launch import Driver
+    from tildone.fleet.engine import EngineFor
+    from tildone.fleet.site import PromptFor
+    from tildone.log.fleet.lease import Lease
+    from tildone.log.fleet.port import RunLeases
+    from tildone.registry import Registry
+    from tildone.telemetry.following import RunTraces
+
+STOP_SECONDS = 2.0
+"""How long a worker that stops waits for its runs after their grace period."""
+
+LOOK_SECONDS = 1.0
+
+
+@value
+class WorkerOptions:
+    """How many runs a worker works on at once, and what it permits.
+
+    `allow` are the patterns of the commands that its agents may run, `ask` of those that they may run once a person has
+    approved them in the store, `agents` the names of these agents. `home` is the folder for working trees, outputs and
+    reports, and `grace` the seconds that an agent gets to end. With less than `min_free_mb` megabytes of space on the
+    disk of `home`, the worker takes nothing.
+    """
+
+    slots: int
+    labels: frozenset[str]
+    allow: tuple[str, ...]
+    agents: frozenset[str]
+    home: str
+    grace: float
+    min_free_mb: int = MIN_FREE_MB
+    ask: tuple[str, ...] = ()
+
+
+class Worker:
+    """A worker. `store` is the address of the store of the leases, which its agents open as well.
+
+    `traces` tells of its runs, if they are traced.
+    """
+
+    def __init__(  # noqa: PLR0913  what a worker is given comes in by name
+        self,
+        leases: RunLeases,
+        options: WorkerOptions,
+        store: str,
+        *,
+        agents: Mapping[str, Driver] | Registry[Driver, str] = AGENTS,
+        prompt: PromptFor = prompt_for,
+        engine: EngineFor = TableEngine,
+        traces: RunTraces | None = None,
+    ) -> None:
+        """Make a worker that has not begun.
+
+        Raises:
+            UsageError: it would have no slot.
+            StoreError: its engine cannot be started.
+        """
+        if options.slots < 1:
+            raise UsageError(f"a worker has at least one slot, not {options.slots}")
+        self.id = worker_id()
+        self._leases, self._options, self._address, self._prompt = leases, options, store, prompt
+        self._traces = traces
+        self._agents = {name: agents[name] for name in agents if name in options.agents}
+        labels = tuple(sorted(options.labels))
+        self._who = Claimer(self.id, labels, version=__version__)
+        self._engine = engine(leases, self._who)
+        self._slots = Slots(self.id, options.slots, options.home, options.min_free_mb, _tell)
+        host, pid = self.id.split("/")[:2]
+        entry = workers.WorkerInfo(self.id, host, int(pid), __version__, slots=options.slots, labels=labels)
+        self._heartbeat = Heartbeat(leases, self._slots, entry, self._asked)
+        self._left = LeftRuns(leases, self.id)
+        self._reaper = Reaper(
+            leases, self._engine, on_look=self._left.look, on_end=traces.over if traces else None, tell=_tell
+        )
+        self._orders: SimpleQueue[RunOrder] = SimpleQueue()
+
+    @property
+    def takes_nothing(self) -> bool:
+        """Whether it takes no run now: all slots are in use, the disk is nearly full, or it is being drained."""
+        return not self._slots.free(0)
+
+    def could_take(self, lease: Lease) -> bool:
+        """Return whether it could take a run, now or later."""
+        return could_take(lease, self._who, now()) or lease in self._left
+
+    def drain(self) -> None:
+        """Take nothing more, and end when the runs have ended."""
+        self._orders.put(RunOrder.DRAIN)
+
+    def stop(self) -> None:
+        """End the agents, give their leases back, and end."""
+        self._orders.put(RunOrder.STOP)
+
+    def work(self) -> int:
+        """Work until drained or stopped, and return the exit code.
+
+        Raises:
+            StoreError: the store cannot be opened or written to at the beginning.
+        """
+        make_private_folder(self._options.home)
+        # The minders inherit it: their release command opens the store, and an argument would be visible to others.
+        os.environ[STORE_VARIABLE] = self._address
+        site = self._site()
+        self._heartbeat.beat()
+        _tell(_beginning(self.id, self._options))
+        self._heartbeat.start()
+        self._reaper.start()
+        self._engine.on_begin(self._slots.free, lambda lease: self._begin(site, lease))
+        self._wait()
+        self._engine.end()
+        self._reaper.close()
+        self._heartbeat.close()
+        try:
+            self._leases.leave(self.id)
+        except StoreError as error:
+            _tell(f"the worker could not be removed from the list: {error}")
+        if self._traces:
+            self._traces.close()
+        return 0
+
+    def _wait(self) -> None:
+        """Wait for orders until there is nothing more to do."""
+        order, until = RunOrder.GO, float("inf")
+        while order is RunOrder.GO or (self._slots.running() and monotonic() < until):
+            try:
+                given = self._orders.get(timeout=LOOK_SECONDS)
+            except Empty:
+                continue
+            if given > order:
+                order = given
+                _tell(_obeying(order, len(self._slots.running())))
+                self._slots.close()
+                self._engine.close()
+                until = monotonic() + self._options.grace + STOP_SECONDS if order is RunOrder.STOP else until
+                for execution in self._slots.running():
+                    execution.obey(RunOrder.STOP) if order is RunOrder.STOP else execution.keep()
+
+    def _asked(self, ask: Ask) -> None:
+        if ask is Ask.DRAIN:
+            self.drain()
+
+    def _begin(self, site: WorkSite, lease: Lease) -> Thread:
+        """Start the work on a lease, in a thread of its own; give it back if the worker takes nothing more."""
+        environ = self._traces.begin(lease) if self._traces else {}
+        execution = Execution(replace(site, environ={**site.environ, **environ}), lease)
+        thread = Thread(target=self._run, args=(execution,), name=f"run {lease.run}", daemon=True)
+        if self._slots.fill(execution):
+            thread.start()
+        elif lease.fence not in [other.fence for other in self._slots.running()]:
+            self._leases.release(lease.fence, "drained")
+            if self._traces:
+                self._traces.end(lease)
+        return thread
+
+    def _run(self, execution: Execution) -> None:
+        try:
+            execution.run()
+        finally:
+            # After a defect, too: the lease lapses, and the other runs go on.
+            self._slots.empty(execution)
+            if self._traces:
+                self._traces.end(execution.lease)
+            self._orders.put(RunOrder.GO)
+
+    def _site(self) -> WorkSite:
+        store = stores.open_store(parse_address(self._address), OpenOptions(plan_in_entry=plan_in_entry))
+        options, environ = self._options, dict(os.environ)
+        return WorkSite(
+            self._leases,
+            store,
+            self._address,
+            os.path.abspath(options.home),
+            options.grace,
+            self._agents,
+            options.allow,
+            options.ask,
+            environ,
+            self._prompt,
+            Redactor(environ),
+            id_maker(now, os.urandom),
+            self._left,
+            _tell,
+        )
+
+
+def _beginning(worker: str, options: WorkerOptions) -> str:
+    """Return what a worker says first."""
+    slots = f"{options.slots} slot{'' if options.slots == 1 else 's'}"
+    labels = f", labels {', '.join(map(printable, sorted(options.labels)))}" if options.labels else ""
+    allowed = "" if options.allow else ". It permits no command: use --allow PATTERN"
+    return f"worker {worker} takes runs: {slots}{labels}{allowed}. Ctrl-C once: it finishes; twice: it stops."
+
+
+def _obeying(order: RunOrder, running: int) -> str:
+    """Return what a worker says when it is told to end."""
+    runs = f"{running} run{'' if running == 1 else 's'}"
+    return f"stopping {runs}" if order is RunOrder.STOP else f"taking no more runs; {runs} to finish"
+
+
+def _tell(line: str) -> None:
+    print(line, file=sys.stderr, flush=True)  # noqa: T201  the worker's log

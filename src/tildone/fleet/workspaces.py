@@ -1,0 +1,225 @@
+"""Where a run is worked on: its working tree, the checkpoints of it, and its other files on this machine.
+
+The working tree of a run is used again if the agent before was here, too. If the run was elsewhere in between, what is
+here is out of date: it is removed, and the newest checkpoint takes its place. A file with an epoch says whose it is.
+
+Each hand of a run has a working tree of its own. After each task, what it has done is merged into the branch of the
+run.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import time
+
+from tildone.errors import UsageError
+from tildone.files.private import make_private_folder
+from tildone.fleet.git import Git
+from tildone.fleet.leftovers import Unsupported, end_processes, orphans
+from tildone.fleet.publishing import chained, publish, share
+from tildone.fleet.transcripts import last_messages, messages_in, with_messages
+from tildone.fleet.worktrees import CHECKPOINTS, Checkpoint, Repository, Worktree, clone_folder
+from tildone.log.fleet.facts import Kept, RunTaken
+from tildone.log.fleet.lease import fence_in
+from tildone.log.fleet.repositories import is_address
+from tildone.typing import TYPE_CHECKING
+from tildone.value import replace
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from tildone.fleet.publishing import StillHeld
+    from tildone.log.events import Event
+    from tildone.log.fleet.lease import Lease
+
+LOOK_SECONDS = 0.05
+KILL_SECONDS = 10.0
+
+
+class Workspace:
+    """The files of one lease on this machine, below the folder `home`."""
+
+    def __init__(self, lease: Lease, home: str, redact: Callable[[str], str] = str) -> None:
+        self.name = workspace_name(lease.run, lease.hand)
+        self._lease, self._home, self._redact, self._hands = lease, home, redact, 1
+        self._repository: Repository | None = None
+        self._tip = ""
+        self.worktree = Worktree("")
+        self.messages_before: list[str] = []
+        self.was_here = False
+
+    @property
+    def own_branch(self) -> str:
+        """The branch of what a hand has done that could not be merged."""
+        return f"tildone/{self._lease.run}.hand{self._lease.hand}"
+
+    @property
+    def output(self) -> str:
+        """The file with the output of the agent."""
+        return self._file(f"{self._lease.epoch}.output")
+
+    @property
+    def transcript(self) -> str:
+        """The file in which hooks note where the transcript of the agent is."""
+        return self._file(f"{self._lease.epoch}.transcript")
+
+    def prepare(self, events: Sequence[Event], hands: int = 1) -> Worktree:
+        """Make the working tree ready, and return it. No agent before may still be running.
+
+        Raises:
+            GitError: the repository cannot be used.
+            OSError: the disk cannot be written to.
+        """
+        make_private_folder(os.path.join(self._home, "runs"))
+        self._hands = hands
+        work = self._lease.work
+        if work.repo:
+            self._repository = Repository(work.repo, self._home)
+            self.was_here = self._is_here(events)
+            if self._repository.is_git and not self.was_here:
+                shutil.rmtree(os.path.join(self._home, "worktrees", self.name), ignore_errors=True)
+            kept = newest_checkpoint(events, self._lease)
+            # A hand may have kept the commit that it began with, which has no parent of the hand.
+            kept = replace(kept, is_committed=hands > 1) if kept else None
+            worktree = self._repository.prepare(self.name, kept, work.ref, self._lease.run)
+            self.worktree = replace(worktree, shared=hands > 1)
+            self._tip = kept.commit if kept else ""
+        else:
+            folder = os.path.join(self._home, "folders", self.name)
+            make_private_folder(folder)
+            self.worktree = Worktree(folder, found="a folder of its own")
+        self.messages_before = self._messages_before(events)
+        with open(self._file("epoch"), "w", encoding="ascii") as file:
+            file.write(str(self._lease.epoch))
+        return self.worktree
+
+    def checkpoint(self, task: int, message: str) -> Kept | None:
+        """Keep the files as they are, and return the fact to record; None outside of git.
+
+        Raises:
+            GitError: they could not be kept.
+        """
+        repository, lease = self._repository, self._lease
+        if repository is None or not self.worktree.branch:
+            return None
+        text = self._redact(with_messages(message, last_messages(self.transcript, self.output)))
+        if self._hands > 1:
+            git = Git(self.worktree.folder)
+            commit = chained(git, self._tip or git.run("rev-parse", "HEAD"), text)
+            kept: Checkpoint | None = Checkpoint(f"{CHECKPOINTS}{self.name}/{lease.epoch}", commit)
+            repository.keep(f"{CHECKPOINTS}{self.name}/{lease.epoch}", commit)
+            self._tip = commit
+        else:
+            kept = repository.checkpoint(self.worktree, self.name, lease.epoch, text)
+        return Kept(lease.run, lease.hand, lease.epoch, kept.ref, kept.commit, task) if kept else None
+
+    def share(self, still_held: StillHeld) -> bool:
+        """Merge the last checkpoint of a hand into the branch of its run; return False if that is not possible.
+
+        Raises:
+            GitError: the branch could not be moved or pushed.
+            RunFenced: the lease has passed to another worker.
+        """
+        if self._repository is None or not self._tip or self._hands == 1:
+            return True
+        return share(self._repository, self.worktree, self._tip, self.own_branch, still_held)
+
+    def publish(self, message: str, still_held: StillHeld) -> None:
+        """Commit what is left, and make it the branch of the run; nothing outside of git, and with several hands.
+
+        Raises:
+            GitError: it could not be committed or pushed.
+            RunFenced: the lease has passed to another worker.
+        """
+        if self._repository is not None and self.worktree.branch and self._hands == 1:
+            publish(self._repository, self.worktree, message, still_held)
+
+    def _is_here(self, events: Sequence[Event]) -> bool:
+        """Return whether the agent before worked in the working tree that is here."""
+        earlier = self._last_epoch(events)
+        try:
+            with open(self._file("epoch"), encoding="ascii") as file:
+                is_newest = bool(earlier) and file.read() == str(earlier)
+            return is_newest and os.path.exists(os.path.join(self._home, "worktrees", self.name, ".git"))
+        except OSError:
+            return False
+
+    def _messages_before(self, events: Sequence[Event]) -> list[str]:
+        """Return what the agent before said and did last, from its own files or from the newest checkpoint."""
+        if self._is_here(events):
+            before = f"{self._last_epoch(events)}"
+            said = last_messages(self._file(f"{before}.transcript"), self._file(f"{before}.output"))
+            return [self._redact(line) for line in said]
+        kept = newest_checkpoint(events, self._lease)
+        message = Git(self.worktree.folder).asks("log", "-1", "--format=%B", kept.commit) if kept else None
+        return messages_in(message or "")
+
+    def _last_epoch(self, events: Sequence[Event]) -> int:
+        """Return the epoch of the agent before; 0 if there was none."""
+        taken = [event.fact for event in events if isinstance(event.fact, RunTaken) and _is_of(event.fact, self._lease)]
+        return max((fact.epoch for fact in taken if fact.epoch < self._lease.epoch), default=0)
+
+    def _file(self, suffix: str) -> str:
+        return os.path.join(self._home, "runs", f"{self.name}.{suffix}")
+
+
+def workspace_name(run: str, hand: int) -> str:
+    """Return the name of the files of a hand."""
+    return run if not hand else f"{run}.hand{hand}"
+
+
+def remove_workspace(home: str, lease: Lease) -> None:
+    """Remove the files of a lease on this machine, and its checkpoints, also at the remote repository.
+
+    Raises:
+        GitError: the repository cannot be used.
+        OSError: a file cannot be removed.
+    """
+    name, repo = workspace_name(lease.run, lease.hand), lease.work.repo
+    shutil.rmtree(os.path.join(home, "folders", name), ignore_errors=True)
+    runs = os.path.join(home, "runs")
+    for file in os.listdir(runs) if os.path.isdir(runs) else ():
+        if file == f"{name}.epoch" or (file.startswith(f"{name}.") and file.removeprefix(f"{name}.")[:1].isdigit()):
+            os.remove(os.path.join(runs, file))
+    if repo and os.path.isdir(clone_folder(repo, home) if is_address(repo) else repo):
+        Repository(repo, home).remove(name)
+
+
+def end_earlier_agents(lease: Lease, seconds: float) -> None:
+    """Wait until no process of an earlier holder of a lease runs here; kill what still does after so many seconds."""
+    until = time.monotonic() + seconds
+    while earlier := _earlier(lease):
+        if time.monotonic() > until:
+            for each in earlier:
+                end_processes(each, KILL_SECONDS)
+            return
+        time.sleep(LOOK_SECONDS)
+
+
+def newest_checkpoint(events: Sequence[Event], lease: Lease) -> Checkpoint | None:
+    """Return the newest checkpoint of a run's hand."""
+    for event in reversed(events):
+        if isinstance(event.fact, Kept) and _is_of(event.fact, lease):
+            return Checkpoint(event.fact.ref, event.fact.commit)
+    return None
+
+
+def _is_of(fact: Kept | RunTaken, lease: Lease) -> bool:
+    return (fact.run, fact.hand) == (lease.run, lease.hand)
+
+
+def _earlier(lease: Lease) -> set[str]:
+    try:
+        found = {process.lease for process in orphans({str(lease.fence)})}
+    except Unsupported:
+        return set()
+    return {text for text in found if _is_earlier(text, lease)}
+
+
+def _is_earlier(text: str, lease: Lease) -> bool:
+    try:
+        fence = fence_in(text)
+    except UsageError:
+        return False
+    return (fence.run, fence.hand) == (lease.run, lease.hand) and fence.epoch < lease.epoch

@@ -1,0 +1,259 @@
+"""Working trees of runs: where an agent of the fleet works, what is kept of it, and how its heir goes on.
+
+A run has a working tree of its own, without a branch: the branch `tildone/RUN` is moved when there are results
+(`publishing`), so that workers that share a repository do not keep each other from it. What an agent has not committed
+is kept by checkpoints: commits that are made with another index, so that neither the agent's index nor its HEAD
+changes. A checkpoint's ref carries the epoch of the lease, so that a worker which was taken for dead cannot overwrite
+what its heir keeps.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import tempfile
+from hashlib import blake2b
+
+from tildone.files.lock import FolderLock
+from tildone.fleet.git import SECONDS, Git, GitError
+from tildone.log.fleet.repositories import is_address
+from tildone.typing import TYPE_CHECKING
+from tildone.value import value
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+REMOTE = "origin"
+MAX_MESSAGE = 16_000
+CHECKPOINTS = "refs/tildone/"
+_PASSWORD = re.compile(r"[a-z][a-z0-9+.-]*://[^/@\s]*:[^/@\s]*@", re.IGNORECASE)
+_RUN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+
+
+@value
+class Worktree:
+    """Where an agent works: a working tree whose results become a branch; without one, a folder that has no git.
+
+    `found` says what it was made from, and `lost` is what the heir has to be told of. The branch is `shared` by the
+    hands of a run.
+    """
+
+    folder: str
+    branch: str = ""
+    found: str = ""
+    lost: str = ""
+    shared: bool = False
+
+
+@value
+class Checkpoint:
+    """A commit that holds a working tree as it was, and the ref that keeps it.
+
+    With `is_committed`, the next agent goes on after that commit; else what the commit changes is not committed for it.
+    """
+
+    ref: str
+    commit: str
+    is_committed: bool = False
+
+
+class Repository:
+    """A repository that runs of a fleet work on; `source` is a folder, or the address of a remote repository."""
+
+    def __init__(self, source: str, home: str) -> None:
+        """Make the repository ready; a remote one is cloned below `home`, where the working trees are, too.
+
+        Raises:
+            GitError: It cannot be reached, or its address has a password.
+        """
+        self._home = home
+        self.is_git = True
+        if is_address(source):
+            self._git = self._clone(source)
+        else:
+            self._git = Git(os.path.abspath(source))
+            self.is_git = os.path.isdir(source) and self._git.asks("rev-parse", "--git-dir") is not None
+            if not os.path.isdir(source):
+                raise GitError(f"{source} is not a folder on this machine")
+
+    @property
+    def git(self) -> Git:
+        """Git in the repository itself."""
+        return self._git
+
+    def prepare(self, run: str, kept: Checkpoint | None = None, ref: str = "", branch: str = "") -> Worktree:
+        """Return the working tree of a run: as its last agent left it, else from the newest checkpoint, else a new one.
+
+        `branch` is the name of the branch of the results, without `tildone/`; by default that of the run.
+
+        Raises:
+            GitError: There is no commit to begin with, or the checkpoint cannot be had.
+        """
+        if not self.is_git:
+            return Worktree(self._git.folder, found="the folder itself, which is no repository of git")
+        folder, name = self._folder(run), f"tildone/{_checked(branch or run)}"
+        with self._alone():
+            self._git.run("worktree", "prune")
+            if os.path.exists(os.path.join(folder, ".git")):
+                return Worktree(folder, name, "the working tree of the agent before")
+            shutil.rmtree(folder, ignore_errors=True)
+            os.makedirs(os.path.dirname(folder), exist_ok=True)
+            if kept is not None:
+                return self._restored(folder, name, kept)
+            self._git.run("worktree", "add", "-q", "-f", "-f", "--detach", folder, self._start(name, ref))
+        _add_submodules(folder)
+        return Worktree(folder, name, "a new working tree")
+
+    def checkpoint(self, worktree: Worktree, run: str, epoch: int, message: str) -> Checkpoint | None:
+        """Keep a working tree as it is, also at the remote repository if there is one; None outside of git.
+
+        Raises:
+            GitError: It could not be kept or pushed.
+        """
+        if not worktree.branch:
+            return None
+        git = Git(worktree.folder)
+        commit = commit_of(git, git.run("rev-parse", "HEAD"), message)
+        ref = f"{CHECKPOINTS}{_checked(run)}/{epoch}"
+        self.keep(ref, commit)
+        return Checkpoint(ref, commit)
+
+    def keep(self, ref: str, commit: str) -> None:
+        """Set the ref of a checkpoint, also at the remote repository if there is one.
+
+        Raises:
+            GitError: It could not be set or pushed.
+        """
+        self._git.run("update-ref", ref, commit)
+        if self.has_remote:
+            self._git.run("push", "-q", "--force", REMOTE, f"{commit}:{ref}")
+
+    def remove(self, run: str) -> None:
+        """Remove the working tree and the checkpoints of a run, also at the remote; its branch stays."""
+        if not self.is_git:
+            return
+        folder = self._folder(run)
+        if os.path.exists(folder):
+            self._git.asks("worktree", "remove", "--force", "--force", folder)
+            shutil.rmtree(folder, ignore_errors=True)
+        self._git.run("worktree", "prune")
+        for ref in self._refs(run):
+            self._git.run("update-ref", "-d", ref)
+        if self.has_remote:
+            # Other machines have pushed theirs, of which nothing is known here.
+            listed = self._git.asks("ls-remote", REMOTE, f"{CHECKPOINTS}{_checked(run)}/*") or ""
+            refs = [line.partition("\t")[2] for line in listed.splitlines()]
+            if refs:
+                self._git.run("push", "-q", REMOTE, *(f":{ref}" for ref in refs))
+
+    @property
+    def has_remote(self) -> bool:
+        """Whether the repository has a remote one, to which branches and checkpoints are pushed."""
+        return self.is_git and REMOTE in (self._git.asks("remote") or "").split()
+
+    def _clone(self, address: str) -> Git:
+        if _PASSWORD.match(address):
+            raise GitError("the address of a repository must not have a password; use a credential helper or SSH")
+        folder = clone_folder(address, self._home)
+        git = Git(folder)
+        # Two runs of a worker may need the same repository at once, and git does not wait for another fetch.
+        with FolderLock(f"{folder}.lock", SECONDS):
+            if not os.path.isdir(folder):
+                with tempfile.TemporaryDirectory(dir=os.path.dirname(folder)) as partial:
+                    Git(partial).run("clone", "-q", "--no-checkout", "--", address, "clone")
+                    os.replace(os.path.join(partial, "clone"), folder)
+            git.run("fetch", "-q", "--prune", REMOTE)
+        return git
+
+    def _alone(self) -> FolderLock:
+        """Return the lock under which working trees of this repository are added by the workers of this home."""
+        name = blake2b(os.fsencode(os.path.realpath(self._git.folder)), digest_size=8).hexdigest()
+        return FolderLock(os.path.join(self._home, "repositories", f"{name}.adding"), SECONDS)
+
+    def _folder(self, run: str) -> str:
+        return os.path.join(self._home, "worktrees", _checked(run))
+
+    def _refs(self, run: str) -> Iterator[str]:
+        listed = self._git.asks("for-each-ref", "--format=%(refname)", f"{CHECKPOINTS}{_checked(run)}/")
+        yield from (listed or "").splitlines()
+
+    def _start(self, branch: str, ref: str) -> str:
+        """Return the commit a run begins with: that of its branch, else of the ref that it names, else the newest."""
+        # A clone for the fleet has no branch of its own that is newer than those of the remote repository.
+        own = (f"{REMOTE}/{branch}", branch) if self._is_clone else (branch,)
+        named = (f"{REMOTE}/{ref}", ref) if ref else ((f"{REMOTE}/HEAD",) if self._is_clone else ("HEAD",))
+        for name in (*own, *named):
+            is_commit = not name.startswith("-") and self._git.asks("rev-parse", "-q", "--verify", f"{name}^{{commit}}")
+            if is_commit:
+                return str(is_commit)
+        what = f"no branch, tag or commit {ref}" if ref else "no commit yet"
+        raise GitError(f"the repository {self._git.folder} has {what}")
+
+    @property
+    def _is_clone(self) -> bool:
+        return self._git.folder.startswith(os.path.join(self._home, "repositories", ""))
+
+    def _restored(self, folder: str, branch: str, kept: Checkpoint) -> Worktree:
+        if self._git.asks("cat-file", "-e", f"{kept.commit}^{{commit}}") is None:
+            if not self.has_remote:
+                raise GitError(f"the checkpoint {kept.ref} is not on this machine, and there is no remote repository")
+            self._git.run("fetch", "-q", REMOTE, f"+{kept.ref}:{kept.ref}")
+            if self._git.asks("cat-file", "-e", f"{kept.commit}^{{commit}}") is None:
+                raise GitError(f"the remote repository has no longer the checkpoint {kept.commit[:12]} of {kept.ref}")
+        base = kept.commit if kept.is_committed else f"{kept.commit}^1"
+        self._git.run("worktree", "add", "-q", "-f", "-f", "--detach", folder, base)
+        Git(folder).run("restore", f"--source={kept.commit}", "--worktree", "--", ":/")
+        _add_submodules(folder)
+        lost = "What the agent before you changed after that is lost."
+        return Worktree(folder, branch, f"the checkpoint {kept.ref}", lost)
+
+
+def commit_of(git: Git, parent: str, message: str, *more: str) -> str:
+    """Return a commit of all files in a working tree that are not ignored, on parents; its index stays as it is.
+
+    Raises:
+        GitError: It could not be made.
+    """
+    parents = [word for each in (parent, *more) for word in ("-p", each)]
+    return git.run("commit-tree", tree_of(git), *parents, "-F", "-", text=message[:MAX_MESSAGE])
+
+
+def tree_of(git: Git) -> str:
+    """Return the tree of all files in a working tree that are not ignored, without touching its index.
+
+    Raises:
+        GitError: It could not be made.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        index = os.path.join(folder, "index")
+        current = git.run("rev-parse", "--git-path", "index")
+        path = os.path.join(git.folder, current)
+        if os.path.exists(path):
+            # The copy keeps the time of the index: git compares the content of files that are not older than that.
+            shutil.copy2(path, index)
+        git.run("add", "--all", "--", ":/", index=index)
+        return git.run("write-tree", index=index)
+
+
+def clone_folder(address: str, home: str) -> str:
+    """Return the folder of the clone of a remote repository."""
+    name = blake2b(address.encode("utf-8", "surrogateescape"), digest_size=8).hexdigest()
+    return os.path.join(home, "repositories", name)
+
+
+def names_with_checkpoints(folder: str) -> set[str]:
+    """Return the names of the runs, or of their hands, of which the repository in a folder has checkpoints."""
+    listed = Git(folder).asks("for-each-ref", "--format=%(refname)", CHECKPOINTS) or ""
+    return {ref.split("/")[2] for ref in listed.splitlines()}
+
+
+def _checked(run: str) -> str:
+    if not _RUN.fullmatch(run) or run.endswith((".lock", ".")) or ".." in run:
+        raise GitError(f"“{run}” cannot be the name of a branch")
+    return run
+
+
+def _add_submodules(folder: str) -> None:
+    if os.path.exists(os.path.join(folder, ".gitmodules")):
+        Git(folder).run("submodule", "update", "-q", "--init", "--recursive")

@@ -1,0 +1,244 @@
+"""Leases of runs: what is to be run, who runs it, until when, and the fence that follows from it.
+
+Theory of operation. A run works through one plan; each of its hands has a lease, a row of a table. A lease that nobody
+owns is queued. A worker that takes it becomes its owner until a time that it moves on with each renewal. Whoever finds
+a lease that has lapsed takes it from its owner. Each take, loss and release gives the lease the next epoch; epochs only
+grow. What a worker starts knows the run, the hand and the epoch (`RunFence`), and every change that it makes is refused
+in the transaction that would make it once the lease has another epoch or is no longer open. So a worker that was
+stopped, suspended or cut off, and goes on where it was, changes nothing.
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+
+from tildone.errors import MAX_DIGITS, UsageError, shortened
+from tildone.value import value
+
+LEASE_VARIABLE = "TILDONE_LEASE"
+"""The environment variable with the lease of the processes that a worker starts: `run/hand/epoch`."""
+
+ASK_VARIABLE = "TILDONE_FLEET_ASK"
+"""The environment variable with the patterns of the commands for which the agent of a worker may ask persons."""
+
+MAX_REFUSALS = 100
+"""How many workers that refused a run are remembered."""
+
+TRANSCRIPT_VARIABLE = "TILDONE_TRANSCRIPT"
+"""The environment variable with the file in which hooks note where the transcript of an agent of a worker is."""
+
+PROTOCOL = 1
+"""The version of what leases mean. A worker takes only leases of its own version or an older one."""
+
+
+class LeaseState(Enum):
+    """The state of a run's hand. OPEN is queued or held; WAITING waits for an answer, PAUSED for a person."""
+
+    OPEN = "open"
+    WAITING = "waiting"
+    PAUSED = "paused"
+    DONE = "done"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+
+    @property
+    def is_living(self) -> bool:
+        """Whether the run has not ended. A plan has one living run at most."""
+        return self in LIVING
+
+
+LIVING = (LeaseState.OPEN, LeaseState.WAITING, LeaseState.PAUSED)
+
+
+class Ask(Enum):
+    """What a person asks of the holder of a lease, or of a worker. A later member outweighs an earlier one.
+
+    It is done when the next task is done; PAUSE_NOW and CANCEL_NOW at once, in the middle of a task.
+    """
+
+    NOTHING = ""
+    DRAIN = "drain"
+    PAUSE = "pause"
+    PAUSE_NOW = "pause now"
+    CANCEL = "cancel"
+    CANCEL_NOW = "cancel now"
+
+    @property
+    def is_pause(self) -> bool:
+        """Whether the run is to be paused."""
+        return self in (Ask.PAUSE, Ask.PAUSE_NOW)
+
+    @property
+    def is_cancel(self) -> bool:
+        """Whether the run is to be cancelled."""
+        return self in (Ask.CANCEL, Ask.CANCEL_NOW)
+
+    @property
+    def now(self) -> Ask:
+        """The same, but at once."""
+        return {Ask.PAUSE: Ask.PAUSE_NOW, Ask.CANCEL: Ask.CANCEL_NOW}.get(self, self)
+
+    def joined_by(self, other: Ask) -> Ask:
+        """Return what is asked when something else is asked, too: the stronger, at once if one of both is."""
+        stronger = max(self, other, key=list(Ask).index)
+        return stronger.now if self in _AT_ONCE or other in _AT_ONCE else stronger
+
+
+_AT_ONCE = (Ask.PAUSE_NOW, Ask.CANCEL_NOW)
+
+
+class WorkOutcome(Enum):
+    """How a holder ends its work.
+
+    RETRY is an attempt that failed and may be repeated, after a while. REFUSED is one that the worker does not permit:
+    it does not take the run again, but others may.
+    """
+
+    DONE = "done"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+    WAITING = "waiting"
+    PAUSED = "paused"
+    RETRY = "retry"
+    REFUSED = "refused"
+
+
+@value
+class Work:
+    """What is to be run, and where. It contains no secrets.
+
+    `repo` is a path or a URL, `ref` what to check out. `labels` must all be labels of the worker. Of two leases, the
+    one with the lower `priority` is taken first. `allow` can only narrow what the worker itself permits.
+    """
+
+    repo: str = ""
+    provider: str = ""
+    labels: tuple[str, ...] = ()
+    priority: int = 0
+    agent: str = ""
+    model: str = ""
+    allow: tuple[str, ...] = ()
+    ref: str = ""
+    protocol: int = PROTOCOL
+
+
+@value
+class NewRun:
+    """A run to be queued: a plan, by the name of its session, and how many hands work on it at once."""
+
+    run: str
+    session: str
+    work: Work = Work()
+    hands: int = 1
+    not_before: int = 0
+
+
+@value
+class Lease:
+    """The lease of one hand of a run.
+
+    `attempt` is the number of the dispatch that counts, and `sent` whether an engine has it. `owner` is empty unless
+    the lease is held. `until` is the end of the lease by the clock of the store, in milliseconds; `boot` identifies
+    what that clock counts from, where it does not count from 1970. `made`, `since` (when the lease got its state) and
+    `not_before` are in milliseconds since 1970. `fails` are the attempts that failed, `losses` those that were lost
+    while `task` was the task to work on. `questions` are the ids of the questions that nobody has answered. `refused`
+    are the ids of the workers that do not permit the run.
+    """
+
+    run: str
+    hand: int
+    session: str
+    work: Work = Work()
+    state: LeaseState = LeaseState.OPEN
+    epoch: int = 0
+    attempt: int = 1
+    sent: bool = False
+    owner: str = ""
+    until: int = 0
+    boot: str = ""
+    ask: Ask = Ask.NOTHING
+    not_before: int = 0
+    fails: int = 0
+    losses: int = 0
+    task: int = 0
+    questions: tuple[str, ...] = ()
+    refused: tuple[str, ...] = ()
+    made: int = 0
+    since: int = 0
+
+    @property
+    def is_held(self) -> bool:
+        """Whether a worker has it."""
+        return bool(self.owner)
+
+    @property
+    def is_queued(self) -> bool:
+        """Whether it waits for a worker."""
+        return self.state is LeaseState.OPEN and not self.owner
+
+    @property
+    def worker(self) -> str:
+        """The id of the worker that holds it; empty if nobody does."""
+        return worker_of(self.owner)
+
+    @property
+    def fence(self) -> RunFence:
+        """The fence of whoever holds it."""
+        return RunFence(self.run, self.hand, self.epoch)
+
+    def refused_also_by(self, worker: str) -> tuple[str, ...]:
+        """Return the workers that have refused it, the newest last, after this one has, too, if one is named."""
+        others = tuple(each for each in self.refused if each != worker)
+        return (*others, worker)[-MAX_REFUSALS:] if worker else others
+
+
+@value
+class RunFence:
+    """The lease under which a process works. `str` is its form in the environment."""
+
+    run: str
+    hand: int
+    epoch: int
+
+    def __str__(self) -> str:
+        return f"{self.run}/{self.hand}/{self.epoch}"
+
+
+@value
+class Claimer:
+    """A worker that asks for work: its id (`host/pid/nonce`), its labels, the protocol that it knows, its version."""
+
+    worker: str
+    labels: tuple[str, ...] = ()
+    protocol: int = PROTOCOL
+    version: str = ""
+
+
+@value
+class Renewed:
+    """A lease that was renewed, and what a person asks of its holder."""
+
+    fence: RunFence
+    ask: Ask
+
+
+def worker_of(owner: str) -> str:
+    """Return the id of the worker of an owner, which is that id, a slash, and the name of one of its executions."""
+    return owner.rpartition("/")[0]
+
+
+def fence_in(text: str) -> RunFence:
+    """Return the fence of a text `run/hand/epoch`.
+
+    Raises:
+        UsageError: the text has another form.
+    """
+    run, _, rest = text.partition("/")
+    hand, _, epoch = rest.partition("/")
+    if not run or not _is_number(hand) or not _is_number(epoch):
+        raise UsageError(f"${LEASE_VARIABLE} is {shortened(text)!r}, which is not of the form run/hand/epoch")
+    return RunFence(run, int(hand), int(epoch))
+
+
+def _is_number(text: str) -> bool:
+    return text.isascii() and text.isdecimal() and len(text) <= MAX_DIGITS

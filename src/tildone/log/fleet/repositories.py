@@ -1,0 +1,34 @@
+"""How a repository is named: by the path of a folder, or by an address."""
+
+from __future__ import annotations
+
+import re
+
+from tildone.typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+_ADDRESS = re.compile(r"[a-z][a-z0-9+.-]*://|[^/:@\s]+@[^/:\s]+:", re.IGNORECASE)
+
+
+def is_address(repo: str) -> bool:
+    """Return whether a repository is named by an address, rather than a folder."""
+    return bool(_ADDRESS.match(repo))
+
+
+def repository_key(repo: str, resolved: Callable[[str], str]) -> str:
+    """Return a text that is the same for all ways to name a repository: paths, `ssh://` and `git@host:`, `.git`.
+
+    `resolved` returns a path without links.
+    """
+    if not is_address(repo):
+        return resolved(repo)
+    scheme, separator, rest = repo.partition("://")
+    if not separator:
+        scheme, rest = "ssh", repo.replace(":", "/", 1)
+    if scheme.lower() == "file":
+        return resolved(rest.removeprefix("localhost"))
+    host, slash, path = rest.partition("/")
+    host = host.rpartition("@")[2].lower()
+    return f"{host}{slash}{path.rstrip('/').removesuffix('.git').strip('/')}"

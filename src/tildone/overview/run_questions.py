@@ -1,0 +1,154 @@
+"""What runs wait for: questions in the logs of their plans, and questions that their agents have put into the store."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from itertools import islice
+
+from tildone.errors import NotFound, Refused, UnknownNeed, UsageError
+from tildone.log.fleet.facts import Answered, Asked
+from tildone.log.fleet.lease import Lease
+from tildone.log.fleet.port import RunLeases
+from tildone.log.needs import Need, NeedAnswered
+from tildone.log.store import Store
+from tildone.value import value
+from tildone.views.sanitize import printable
+
+PERMISSIONS = ("command", "change", "check")
+"""The kinds of questions that are answered by yes or no."""
+
+YES, NO = "yes", "no"
+ONCE = "once"
+"""How an agent that waits is permitted what it asks for, this time."""
+
+MAX_EVENTS_READ = 1000
+"""Among how many events, the newest first, the text of a question is looked for."""
+
+QUESTION = "question"
+
+
+@value
+class OpenQuestion:
+    """A question that a run waits for. `need` is the question in the store; without it, the log of the plan has it.
+
+    `since` is when it was asked, in milliseconds since 1970; 0 if that is not known.
+    """
+
+    run: str
+    id: str
+    kind: str
+    text: str
+    need: Need | None = None
+    since: int = 0
+
+    @property
+    def is_permission(self) -> bool:
+        """Whether it asks for approval."""
+        return self.kind in PERMISSIONS
+
+
+@value
+class RunAnswer:
+    """Who answers a question with which text, and when. `event` is the id of the event that records it."""
+
+    text: str
+    who: str
+    at: int
+    event: str
+
+
+def open_questions(store: Store, leases: Iterable[Lease]) -> list[OpenQuestion]:
+    """Return what the runs of leases wait for, run by run."""
+    sessions: dict[str, tuple[str, set[str]]] = {}
+    for lease in leases:
+        if lease.state.is_living:
+            sessions.setdefault(lease.session, (lease.run, set()))[1].update(lease.questions)
+    needs = store.needs() if sessions else ()
+    found = []
+    for session, (run, ids) in sessions.items():
+        found += logged_questions(store, session, run, ids)
+        found += [
+            OpenQuestion(run, need.id, need.kind, _text(need), need, need.since)
+            for need in needs
+            if need.session == session
+        ]
+    return found
+
+
+def logged_questions(store: Store, session: str, run: str, ids: Iterable[str]) -> list[OpenQuestion]:
+    """Return the questions of a run with some ids, as the log of its plan has them, the oldest first."""
+    missing = set(ids)
+    found = list[OpenQuestion]()
+    for event in islice(store.history(session), MAX_EVENTS_READ) if missing else ():
+        fact = event.fact
+        if isinstance(fact, Asked) and fact.run == run and fact.question in missing:
+            missing.discard(fact.question)
+            found.append(OpenQuestion(run, fact.question, fact.kind, fact.text, None, event.at))
+            if not missing:
+                break
+    # A question whose text is further back, or on another branch of the history, can be answered all the same.
+    return [*reversed(found), *(OpenQuestion(run, each, QUESTION, "") for each in sorted(missing))]
+
+
+def logged_answer(store: Store, session: str, run: str, question: str) -> tuple[Answered, int] | None:
+    """Return the answer to a question of a run, and when it was given, as the log of its plan has it."""
+    for event in islice(store.history(session), MAX_EVENTS_READ):
+        fact = event.fact
+        if isinstance(fact, Answered) and (fact.run, fact.question) == (run, question):
+            return fact, event.at
+    return None
+
+
+def give_answer(store: Store, leases: RunLeases, question: OpenQuestion, answer: RunAnswer) -> None:
+    """Answer a question.
+
+    Raises:
+        UsageError: the question does not offer this answer.
+        Refused: it is answered already.
+        NotFound: it was withdrawn.
+    """
+    if question.need is None:
+        leases.answer(question.run, question.id, answer.text, answer.who, answer.event)
+        return
+    try:
+        store.answer(question.id, _offered(question.need, answer.text), answer.who, answer.at)
+    except NeedAnswered as error:
+        raise Refused(f"the question {question.id} is answered already: {printable(error.need.answer)}") from error
+    except UnknownNeed as error:
+        raise NotFound(f"the question {question.id} was withdrawn: nobody waits for the answer") from error
+
+
+def checked_answer(need: Need, answer: str) -> str:
+    """Return the answer as the question offers it: an option is chosen by its text or, if there are many, its number.
+
+    Raises:
+        UsageError: the question does not offer it.
+    """
+    if not need.options or answer in need.options:
+        return answer
+    if need.kind == "select" and answer.isdecimal() and 0 < int(answer[:9]) <= len(need.options):
+        return need.options[int(answer) - 1]
+    if need.kind in PERMISSIONS and is_denial(answer):
+        return answer
+    offered = " or ".join(printable(option) for option in need.options)
+    raise UsageError(f"the answer to {need.id} is {offered}, not {printable(answer)!r}")
+
+
+def _offered(need: Need, answer: str) -> str:
+    """Return the answer as the question offers it. A yes to an agent that waits permits it once."""
+    return checked_answer(need, ONCE if answer == YES and ONCE in need.options else answer)
+
+
+def is_denial(answer: str) -> bool:
+    """Return whether an answer is a no with a reason after a colon."""
+    word, colon, reason = answer.partition(":")
+    return bool(colon) and word == NO and bool(reason.strip())
+
+
+def offered_answers(question: OpenQuestion) -> Sequence[str]:
+    """Return the answers that a question in the log offers; none if any text answers it."""
+    return (YES, NO) if question.is_permission else ()
+
+
+def _text(need: Need) -> str:
+    return f"{need.detail}\n{need.text}" if need.detail else need.text

@@ -1,0 +1,68 @@
+"""Leases as the columns of a table, the same in every store."""
+
+from __future__ import annotations
+
+from tildone.log.fleet.lease import Ask, Lease, LeaseState, Work
+from tildone.log.json_scanner import dump, parse
+from tildone.typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+    from typing import Any
+
+    Row = dict[str, Any]
+
+WORK_COLUMNS = ("repo", "provider", "labels", "priority", "agent", "model", "allow", "ref", "protocol")
+PLAIN_COLUMNS = ("epoch", "attempt", "until", "boot", "not_before", "fails", "losses", "task", "made", "since")
+COLUMNS = (
+    "run",
+    "hand",
+    "session",
+    "state",
+    "sent",
+    "owner",
+    "ask",
+    "questions",
+    "refused",
+    *PLAIN_COLUMNS,
+    *WORK_COLUMNS,
+)
+"""The columns in the order in which rows are read."""
+
+CHANGING_COLUMNS = tuple(name for name in COLUMNS if name not in ("run", "hand", "session", "made", *WORK_COLUMNS))
+"""The columns that differ before and after a change of a lease."""
+
+
+def lease_row(lease: Lease) -> Row:
+    """Return the columns of a lease. Lists are JSON; the session is as it is, and so are labels."""
+    row: Row = {"session": lease.session, "made": lease.made}
+    row |= {name: getattr(lease.work, name) for name in WORK_COLUMNS}
+    # Without a repository, there is no limit of one run for each.
+    row |= {"repo": lease.work.repo or None, "allow": dump(list(lease.work.allow))}
+    return row | changed_row(lease)
+
+
+def changed_row(lease: Lease) -> Row:
+    """Return the columns of a lease that may have changed, and those that identify it."""
+    row: Row = {name: getattr(lease, name) for name in ("run", "hand", "sent", *PLAIN_COLUMNS)}
+    row |= {"state": lease.state.value, "ask": lease.ask.value, "owner": lease.owner or None}
+    return row | {"questions": dump(list(lease.questions)), "refused": dump(list(lease.refused))}
+
+
+def lease_in(values: Sequence[Any], session: str, labels: Iterable[str]) -> Lease:
+    """Return the lease of the columns of a row, given its session and its labels."""
+    row: Row = dict(zip(COLUMNS, values, strict=True))
+    work = {name: row[name] for name in WORK_COLUMNS if name not in ("labels", "allow", "repo")}
+    return Lease(
+        row["run"],
+        row["hand"],
+        session,
+        Work(repo=row["repo"] or "", labels=tuple(labels), allow=tuple(parse(row["allow"])), **work),
+        LeaseState(row["state"]),
+        sent=bool(row["sent"]),
+        owner=row["owner"] or "",
+        ask=Ask(row["ask"]),
+        questions=tuple(parse(row["questions"])),
+        refused=tuple(parse(row["refused"])),
+        **{name: row[name] for name in PLAIN_COLUMNS},
+    )

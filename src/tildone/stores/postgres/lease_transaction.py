@@ -1,0 +1,242 @@
+"""A transaction on the leases and the log of a PostgreSQL store.
+
+Theory of operation. A query that returns leases locks them, and returns the time and the heads of their sessions, too,
+so that most changes need one query before they write. Sessions are not locked by it: if a head has moved when an event
+is appended, the transaction is repeated, and locks the heads that time.
+
+A queued lease is chosen without a lock of all claims. Its row is locked, so nobody else takes it; rows that others have
+locked are passed over. Then the locks of its provider, if that has a limit, and of its repository are taken, and what
+is in use is counted under them. Leases without limits need no lock but that of their row.
+"""
+
+from __future__ import annotations
+
+from tildone.core.query import next_task
+from tildone.errors import HeadMoved
+from tildone.log import codec
+from tildone.log.claims import lease_mark
+from tildone.log.fleet.rules import Moment, admitted
+from tildone.log.fleet.settings import FleetSettings
+from tildone.log.state import latest_state
+from tildone.stores.lease_rows import COLUMNS, changed_row, lease_in, lease_row
+from tildone.stores.postgres.names import from_sql, key
+from tildone.stores.postgres.queries import fleet_query, query
+from tildone.stores.postgres.rows import event_id, row_of, session_row
+from tildone.stores.schedule_rows import schedule_in, schedule_row
+from tildone.typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+    from psycopg import Connection
+
+    from tildone.log.events import Event
+    from tildone.log.fleet.lease import Claimer, Lease
+    from tildone.log.fleet.workers import RunSchedule
+
+MAX_EVENTS_TO_PLAN = 1024
+MAX_BYTES_TO_PLAN = 10_000_000
+
+SCHEDULE_COLUMNS = ("name", "cron", "plan", "next", "work", "zone", "last")
+
+_SESSION, _LABELS = COLUMNS.index("session"), COLUMNS.index("labels")
+
+
+class PostgresLeaseTransaction:
+    """What an operation reads and writes on a connection that is in a transaction."""
+
+    def __init__(self, connection: Connection, *, locks_heads: bool = False) -> None:
+        self._connection, self._locks_heads = connection, locks_heads
+        self._clock: int | None = None
+        self._heads: dict[str, str | None] = {}
+        self._limited_providers: set[str] = set()
+        self._has_waited = False
+
+    @property
+    def at(self) -> Moment:
+        """The time at which it was first asked for."""
+        if self._clock is None:
+            [(self._clock,)] = self._rows("clock")
+        return Moment(self._clock, self._clock)
+
+    def lock(self, name: str) -> None:
+        """Let no other transaction lock that name until this one ends."""
+        self._rows("lock_name", name=key(name))
+
+    def settings(self) -> FleetSettings:
+        """Return the settings of the fleet."""
+        [row] = self._rows("fleet_settings")
+        return FleetSettings(*row)
+
+    def leases(self, run: str) -> list[Lease]:
+        """Return the leases of a run, by hand."""
+        return self._leases("leases", run=run)
+
+    def lease(self, run: str, hand: int) -> Lease | None:
+        """Return the lease of a hand."""
+        return next(iter(self._leases("lease", run=run, hand=hand)), None)
+
+    def session_of(self, run: str) -> str | None:
+        """Return the session of a run, without a lock."""
+        return next((from_sql(session) for (session,) in self._rows("session_of_run", run=run)), None)
+
+    def living(self, session: str) -> set[str]:
+        """Return the runs of a session that have not ended, without a lock."""
+        return {run for (run,) in self._rows("living_runs", session=key(session))}
+
+    def owned(self, owners: Sequence[str]) -> list[Lease]:
+        """Return the leases that owners have."""
+        return self._leases("owned_leases", owners=list(owners))
+
+    def takeable(self, who: Claimer, run: str, hand: int) -> Lease | None:
+        """Return the lease of a hand if it is queued, and a worker may take it, without a look at limits."""
+        return next(iter(self._leases("takeable", **_worker(who), run=run, hand=hand)), None)
+
+    def claimable(self, who: Claimer, most: int, *, unsent: bool = False) -> list[Lease]:
+        """Return the first leases that a worker may take. Each of them seems to be within its limits."""
+        return self._leases("claimable", **_worker(who), most=most, unsent=unsent)
+
+    def within_limits(self, leases: Sequence[Lease], *, sent: bool = False) -> list[Lease]:
+        """Return those of queued leases that limits permit to be held together, and lock these limits.
+
+        Only the first call of a transaction waits for the locks, because it takes them in the order of all
+        transactions. Later, a lease whose limits another transaction has locked is left out.
+        """
+        providers = {lease.work.provider for lease in leases} & self._limited_providers
+        repos = {lease.work.repo for lease in leases if lease.work.repo}
+        if not providers and not repos:
+            return list(leases)
+        row = {"providers": list(providers), "repos": list(repos), "waits": not self._has_waited, "sent": sent}
+        self._has_waited = True
+        room, holders = dict.fromkeys(providers, 0), dict[str, set[str]]()
+        for provider, repo, most, held, holder in self._rows("limits_in_use", **row):
+            if repo is not None:
+                holders.setdefault(repo, set()).update([holder] if holder is not None else [])
+            elif most:
+                room[provider] = most - held
+            else:
+                # The limit was removed meanwhile.
+                del room[provider]
+        return admitted(leases, room, holders)
+
+    def lapsed(self, settings: FleetSettings, *, by_time: bool) -> tuple[Lease, str] | None:
+        """Return a lease that has lapsed, and why."""
+        leases = self._leases("lapsed", clock=self.at.clock, grace=settings.grace) if by_time else []
+        return next(((lease, "its lease has lapsed") for lease in leases), None)
+
+    def insert(self, lease: Lease) -> None:
+        """Add a lease."""
+        self._connection.execute(fleet_query("insert_lease"), _columns(lease))
+
+    def update(self, lease: Lease) -> None:
+        """Change a lease."""
+        self._connection.execute(fleet_query("update_lease"), changed_row(lease))
+
+    def mark_sent(self, leases: Sequence[Lease]) -> None:
+        """Record that an engine has leases."""
+        row = {"runs": [lease.run for lease in leases], "hands": [lease.hand for lease in leases]}
+        self._connection.execute(fleet_query("mark_sent"), row)
+
+    def head(self, session: str) -> str | None:
+        """Return the head of a session."""
+        if session not in self._heads:
+            rows = self._rows("locked_head", session=key(session))
+            self._heads[session] = next((head_in(head, body) for head, body in rows), None)
+        return self._heads[session]
+
+    def has_event(self, session: str, event: str) -> bool:
+        """Return whether a session has an event."""
+        row = {"session": key(session), "id": key(event)}
+        return self._connection.execute(query("body"), row).fetchone() is not None
+
+    def append(self, session: str, event: Event) -> None:
+        """Append an event to the head. The redo stack stays, unless the event contains a plan.
+
+        Raises:
+            HeadMoved: another writer has appended an event, or has created the session.
+        """
+        row = session_row(session) | row_of(event)
+        if self._rows("append_keeping", **row) != [("done",)]:
+            raise HeadMoved(session)
+        self._heads[session] = event.id
+
+    def lapse_claims(self, session: str, lease: str) -> None:
+        """End the claims of tasks that agents have under a lease, given as `run/hand`."""
+        row = {"session": key(session), "mark": lease_mark(lease)}
+        self._connection.execute(fleet_query("lapse_claims"), row)
+
+    def task(self, session: str) -> int:
+        """Return the number of the task to work on; 0 if there is none."""
+        row = {"session": key(session), "head": None, "steps": MAX_EVENTS_TO_PLAN, "bytes": MAX_BYTES_TO_PLAN}
+        rows = self._connection.execute(query("history"), row | {"to_snapshot": True}).fetchall()
+        upcoming = next_task(latest_state(codec.decode(body) for body, _ in rows).plan)
+        return upcoming[1].number if upcoming else 0
+
+    def announce(self) -> None:
+        """Tell those who wait that leases may be free, or that a wish was added."""
+        self._rows("announce")
+
+    def has_repository(self, repo: str) -> bool:
+        """Return whether a lease has a repository of exactly that name."""
+        return bool(self._rows("has_repository", repo=repo))
+
+    def repositories(self) -> list[str]:
+        """Return the names of the repositories of all leases."""
+        return [repo for (repo,) in self._rows("repositories")]
+
+    def requests(self, provider: str) -> tuple[int, int]:
+        """Return how many requests a minute a provider may get, and when the next would be at equal intervals."""
+        return next(((requests, earliest) for requests, earliest in self._rows("requests", name=provider)), (0, 0))
+
+    def set_next_request(self, provider: str, earliest: int) -> None:
+        """Set when the next request would be at equal intervals."""
+        self._connection.execute(fleet_query("set_next_request"), {"name": provider, "earliest": earliest})
+
+    def due(self) -> RunSchedule | None:
+        """Return a schedule that is due."""
+        return next(map(schedule_in, self._rows("due", now=self.at.now)), None)
+
+    def put_schedule(self, schedule: RunSchedule) -> None:
+        """Add or replace a schedule."""
+        self._connection.execute(fleet_query("set_schedule"), schedule_columns(schedule))
+
+    def _leases(self, statement: str, /, **row: Any) -> list[Lease]:
+        """Return the leases of a query, and keep what it returns besides."""
+        leases = []
+        for columns in self._rows(statement, **row):
+            lease = lease_of(columns[: len(COLUMNS)])
+            clock, head, body, *is_limited = columns[len(COLUMNS) :]
+            self._clock = clock if self._clock is None else self._clock
+            if not self._locks_heads:
+                self._heads.setdefault(lease.session, head_in(head, body))
+            if True in is_limited:
+                self._limited_providers.add(lease.work.provider)
+            leases.append(lease)
+        return leases
+
+    def _rows(self, statement: str, /, **row: Any) -> list[tuple[Any, ...]]:
+        return self._connection.execute(fleet_query(statement), row).fetchall()
+
+
+def lease_of(columns: Sequence[Any]) -> Lease:
+    """Return the lease of a row."""
+    return lease_in(columns, from_sql(columns[_SESSION]), columns[_LABELS])
+
+
+def head_in(head: str | None, body: str | None) -> str | None:
+    """Return the head of a session from its key; if that is shortened, `body` is its event."""
+    return None if head is None else event_id(head, body)
+
+
+def schedule_columns(schedule: RunSchedule) -> dict[str, Any]:
+    """Return the parameters of a schedule."""
+    return dict(zip(SCHEDULE_COLUMNS, schedule_row(schedule), strict=True))
+
+
+def _columns(lease: Lease) -> dict[str, Any]:
+    return lease_row(lease) | {"session": key(lease.session), "labels": list(lease.work.labels)}
+
+
+def _worker(who: Claimer) -> dict[str, Any]:
+    return {"worker": who.worker, "labels": list(who.labels), "protocol": who.protocol}

@@ -1,0 +1,93 @@
+"""Reads some of the leases of a PostgreSQL store. See `RunLists`."""
+
+from __future__ import annotations
+
+from psycopg import errors
+
+from tildone.log.fleet.lease import LeaseState
+from tildone.log.fleet.lists import RunGroup
+from tildone.log.fleet.workers import RunView
+from tildone.stores.postgres.lease_transaction import lease_of
+from tildone.stores.postgres.names import from_sql, key
+from tildone.stores.postgres.queries import fleet_query
+from tildone.typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+    from psycopg import Connection
+
+    from tildone.log.fleet.lease import Lease
+    from tildone.log.fleet.lists import RunPlace
+    from tildone.stores.postgres.connections import ConnectionPool
+
+STATES = [state.value for state in LeaseState]
+
+
+class PostgresRunLists:
+    """The leases of a PostgreSQL store, to be read."""
+
+    def __init__(self, connections: ConnectionPool) -> None:
+        self._connections = connections
+
+    def page(self, group: RunGroup, after: RunPlace, limit: int) -> list[RunView]:
+        """Return the leases of a group that follow a place."""
+        place = {"since": after.since, "run": after.run, "hand": after.hand, "limit": limit}
+        return self._views("page_of_leases", **_group(group), **place)
+
+    def held(self) -> list[RunView]:
+        """Return all leases that workers hold."""
+        return self._views("held_leases")
+
+    def asking(self) -> list[Lease]:
+        """Return the leases with open questions."""
+        return list(map(lease_of, self._rows("asking_leases")))
+
+    def of_sessions(self, sessions: Sequence[str]) -> list[RunView]:
+        """Return all leases of some sessions."""
+        return self._views("leases_of_sessions", sessions=list(map(key, sessions)))
+
+    def counts(self, limit: int) -> dict[RunGroup, int]:
+        """Return how many leases are in each group, counted up to a limit."""
+        return {group: self._number("count_leases", **_group(group), limit=limit) for group in RunGroup}
+
+    def taken_over(self, since: int) -> int:
+        """Return how many leases whose state is newer than a time were lost before."""
+        return self._number("count_taken_over", states=STATES, since=since)
+
+    def recent_sessions(self, since: int) -> list[str]:
+        """Return the sessions of leases whose state is newer than a time, or that workers hold."""
+        return [from_sql(session) for (session,) in self._rows("recent_sessions", states=STATES, since=since)]
+
+    def exists(self) -> bool:
+        """Return whether there is a lease or a worker."""
+        return bool(self._number("fleet_exists"))
+
+    def now(self) -> int:
+        """Return the time of the server."""
+        return self._number("clock")
+
+    def _views(self, statement: str, /, **row: Any) -> list[RunView]:
+        views = []
+        for *columns, clock in self._rows(statement, **row):
+            lease = lease_of(columns)
+            views.append(RunView(lease, remaining=max(0, lease.until - clock) if lease.is_held else 0))
+        return views
+
+    def _number(self, statement: str, /, **row: Any) -> int:
+        return next((int(number) for (number,) in self._rows(statement, **row)), 0)
+
+    def _rows(self, statement: str, /, **row: Any) -> list[tuple[Any, ...]]:
+        def read(connection: Connection, _attempts: int) -> list[tuple[Any, ...]]:
+            try:
+                return connection.execute(fleet_query(statement), row).fetchall()
+            except (errors.UndefinedTable, errors.UndefinedFunction):
+                # A database of an older schema that may only be read.
+                return []
+
+        return self._connections.run(read)
+
+
+def _group(group: RunGroup) -> dict[str, object]:
+    return {"state": group.state.value, "held": group.is_held}

@@ -1,0 +1,24 @@
+"""Schedules as the columns of a table, the same in every store."""
+
+from __future__ import annotations
+
+from tildone.log.fleet.codec import work_from_json, work_to_json
+from tildone.log.fleet.workers import RunSchedule
+from tildone.log.json_scanner import dump, parse
+from tildone.typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+
+def schedule_row(schedule: RunSchedule) -> tuple[str, str, str, int, str, str, str]:
+    """Return the columns of a schedule."""
+    work = dump(work_to_json(schedule.work))
+    return schedule.name, schedule.cron, schedule.plan, schedule.next, work, schedule.zone, schedule.last
+
+
+def schedule_in(row: Sequence[Any]) -> RunSchedule:
+    """Return the schedule of the columns of a row."""
+    name, cron, plan, following, work, zone, last = row
+    return RunSchedule(name, cron, plan, following, work_from_json(parse(work)), zone, last)

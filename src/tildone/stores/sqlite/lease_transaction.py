@@ -1,0 +1,196 @@
+"""A transaction on the leases and the log of a SQLite store. It has the write lock from its beginning."""
+
+from __future__ import annotations
+
+from tildone.core.query import next_task
+from tildone.log.claims import lease_mark
+from tildone.log.events import PlanChanged
+from tildone.log.fleet.rules import why_lapsed
+from tildone.log.fleet.settings import FleetSettings
+from tildone.log.json_scanner import dump, parse
+from tildone.log.state import latest_state
+from tildone.log.tree import SessionHead
+from tildone.stores.lease_rows import COLUMNS, changed_row, lease_in, lease_row
+from tildone.stores.schedule_rows import schedule_in, schedule_row
+from tildone.stores.sqlite import fleet_queries, queries
+from tildone.stores.sqlite.claims import insert_event
+from tildone.stores.sqlite.decoding import session_head_in
+from tildone.stores.sqlite.schema import from_sql, to_sql
+from tildone.typing import TYPE_CHECKING
+from tildone.value import replace, value
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+    from typing import Any
+
+    import apsw
+
+    from tildone.log.events import Event
+    from tildone.log.fleet.lease import Claimer, Lease
+    from tildone.log.fleet.rules import Moment
+    from tildone.log.fleet.workers import RunSchedule
+
+
+@value
+class Machine:
+    """The machine on which leases are held: its clock, its name, and which of its processes live."""
+
+    moment: Callable[[], Moment]
+    host: str
+    is_alive: Callable[[int], bool]
+
+
+class SqliteLeaseTransaction:
+    """What an operation reads and writes. `history` returns the events of a session, newest first."""
+
+    def __init__(
+        self, connection: apsw.Connection, path: str, machine: Machine, history: Callable[[str], Iterator[Event]]
+    ) -> None:
+        self._connection = connection
+        self._path = path
+        self._machine = machine
+        self._history = history
+        self.at = machine.moment()
+
+    def lock(self, _name: str) -> None:
+        """Do nothing: the transaction has the lock of the whole store."""
+
+    def settings(self) -> FleetSettings:
+        """Return the settings of the fleet."""
+        return FleetSettings(*self._connection.execute(fleet_queries.FLEET_SETTINGS).get)
+
+    def leases(self, run: str) -> list[Lease]:
+        """Return the leases of a run, by hand."""
+        return leases_of(self._connection, fleet_queries.LEASES, (run,))
+
+    def lease(self, run: str, hand: int) -> Lease | None:
+        """Return the lease of a hand."""
+        return self._one(fleet_queries.LEASE, (run, hand))
+
+    def session_of(self, run: str) -> str | None:
+        """Return the session of a run."""
+        session = self._connection.execute(fleet_queries.SESSION_OF_RUN, (run,)).get
+        return None if session is None else from_sql(session)
+
+    def living(self, session: str) -> set[str]:
+        """Return the runs of a session that have not ended."""
+        return {run for (run,) in self._connection.execute(fleet_queries.LIVING_RUNS, (to_sql(session),))}
+
+    def owned(self, owners: Sequence[str]) -> list[Lease]:
+        """Return the leases that owners have."""
+        return leases_of(self._connection, fleet_queries.OWNED_LEASES, (dump(list(owners)),))
+
+    def takeable(self, who: Claimer, run: str, hand: int) -> Lease | None:
+        """Return the lease of a hand if it is queued, and a worker may take it."""
+        return next(iter(self._claimable(who, run, hand, unsent=False)), None)
+
+    def claimable(self, who: Claimer, _most: int, *, unsent: bool = False) -> list[Lease]:
+        """Return the first lease that a worker may take."""
+        return self._claimable(who, None, None, unsent=unsent)
+
+    def within_limits(self, leases: Sequence[Lease], *, sent: bool = False) -> list[Lease]:  # noqa: ARG002  see below
+        """Return all: what can be claimed is within its limits."""
+        return list(leases)
+
+    def lapsed(self, _settings: FleetSettings, *, by_time: bool) -> tuple[Lease, str] | None:
+        """Return a lease that has lapsed, and why."""
+        here = self._machine
+        for lease in leases_of(self._connection, fleet_queries.HELD_LEASES, ()):
+            why = why_lapsed(lease, self.at, here.host, here.is_alive, by_time=by_time)
+            if why:
+                return lease, why
+        return None
+
+    def insert(self, lease: Lease) -> None:
+        """Add a lease."""
+        self._connection.execute(fleet_queries.INSERT_LEASE, _columns(lease))
+
+    def update(self, lease: Lease) -> None:
+        """Change a lease."""
+        self._connection.execute(fleet_queries.UPDATE_LEASE, changed_row(lease) | {"sent": int(lease.sent)})
+
+    def mark_sent(self, leases: Sequence[Lease]) -> None:
+        """Record that an engine has leases."""
+        for lease in leases:
+            self.update(replace(lease, sent=True))
+
+    def head(self, session: str) -> str | None:
+        """Return the head of a session."""
+        return self._session_head(session).head
+
+    def has_event(self, session: str, event: str) -> bool:
+        """Return whether a session has an event."""
+        return self._connection.execute(queries.EVENT_EXISTS, (to_sql(session), to_sql(event))).get is not None
+
+    def append(self, session: str, event: Event) -> None:
+        """Append an event to the head. The redo stack stays, unless the event contains a plan."""
+        redo = () if isinstance(event.fact, PlanChanged) else self._session_head(session).redo
+        insert_event(self._connection, session, event, "")
+        if redo:
+            self._connection.execute(queries.MOVE_HEAD, (to_sql(event.id), dump(list(redo)), to_sql(session)))
+
+    def lapse_claims(self, session: str, lease: str) -> None:
+        """End the claims of tasks that agents have under a lease, given as `run/hand`."""
+        self._connection.execute(fleet_queries.LAPSE_CLAIMS, (to_sql(session), lease_mark(lease)))
+
+    def task(self, session: str) -> int:
+        """Return the number of the task to work on; 0 if there is none."""
+        upcoming = next_task(latest_state(self._history(session)).plan)
+        return upcoming[1].number if upcoming else 0
+
+    def announce(self) -> None:
+        """Change the revision, which those who wait look at."""
+        self._connection.execute(fleet_queries.ANNOUNCE)
+
+    def has_repository(self, repo: str) -> bool:
+        """Return whether a lease has a repository of exactly that name."""
+        return self._connection.execute(fleet_queries.HAS_REPOSITORY, (repo,)).get is not None
+
+    def repositories(self) -> list[str]:
+        """Return the names of the repositories of all leases."""
+        return [repo for (repo,) in self._connection.execute(fleet_queries.REPOSITORIES)]
+
+    def requests(self, provider: str) -> tuple[int, int]:
+        """Return how many requests a minute a provider may get, and when the next would be at equal intervals."""
+        requests, earliest = self._connection.execute(fleet_queries.REQUESTS, (provider,)).get or (0, 0)
+        return requests, earliest
+
+    def set_next_request(self, provider: str, earliest: int) -> None:
+        """Set when the next request would be at equal intervals."""
+        self._connection.execute(fleet_queries.SET_NEXT_REQUEST, (earliest, provider))
+
+    def due(self) -> RunSchedule | None:
+        """Return a schedule that is due."""
+        row = self._connection.execute(fleet_queries.DUE, (self.at.now,)).get
+        return None if row is None else schedule_in(row)
+
+    def put_schedule(self, schedule: RunSchedule) -> None:
+        """Add or replace a schedule."""
+        self._connection.execute(fleet_queries.SET_SCHEDULE, schedule_row(schedule))
+
+    def _session_head(self, session: str) -> SessionHead:
+        row = self._connection.execute(queries.SESSION_HEAD, (to_sql(session),)).get
+        return SessionHead() if row is None else session_head_in(row, session, self._path)
+
+    def _claimable(self, who: Claimer, run: str | None, hand: int | None, *, unsent: bool) -> list[Lease]:
+        row = {"run": run, "hand": hand, "now": self.at.now, "protocol": who.protocol, "worker": who.worker}
+        row |= {"labels": dump(list(who.labels)), "unsent": unsent}
+        return leases_of(self._connection, fleet_queries.CLAIMABLE, row)
+
+    def _one(self, statement: str, row: Any) -> Lease | None:
+        return next(iter(leases_of(self._connection, statement, row)), None)
+
+
+def leases_of(connection: apsw.Connection, statement: str, row: Any) -> list[Lease]:
+    """Return the leases of a query that returns all columns."""
+    labels, session = COLUMNS.index("labels"), COLUMNS.index("session")
+    rows: list[Any] = connection.execute(statement, row).fetchall()
+    return [lease_in(columns, from_sql(columns[session]), parse(columns[labels])) for columns in rows]
+
+
+def _columns(lease: Lease) -> dict[str, Any]:
+    return lease_row(lease) | {
+        "session": to_sql(lease.session),
+        "labels": dump(list(lease.work.labels)),
+        "sent": int(lease.sent),
+    }

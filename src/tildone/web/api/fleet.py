@@ -1,0 +1,141 @@
+"""The fleet: its workers and runs, answers to what runs wait for, and what a person asks of runs and workers."""
+
+from __future__ import annotations
+
+import os
+
+from tildone.errors import Refused
+from tildone.ids import id_maker, now
+from tildone.log.fleet.lease import Ask, Lease
+from tildone.log.fleet.lists import RunGroup
+from tildone.log.fleet.port import RunLeases
+from tildone.overview.fleet_index import RunAsked
+from tildone.overview.run_questions import (
+    RunAnswer,
+    give_answer,
+    is_denial,
+    logged_answer,
+    logged_questions,
+    offered_answers,
+)
+from tildone.overview.run_wishes import RESUMABLE, RETRIABLE, pause_all, queue_again, resume_all, wish
+from tildone.web.api.visit import Visit
+from tildone.web.http.answers import ApiAnswer, Problem
+from tildone.wiring import agent_here, person_here
+
+MAX_RUNS, DEFAULT_RUNS = 200, 60
+QUEUED_AGAIN = {"resume": RESUMABLE, "retry": RETRIABLE}
+ASKED = {"pause": Ask.PAUSE, "cancel": Ask.CANCEL}
+
+
+def fleet(visit: Visit) -> ApiAnswer:
+    """Return the workers of the fleet, and its numbers."""
+    board = visit.board
+    rows = board.run_rows()
+    return ApiAnswer(board.fleet.snapshot(rows, board.fleet.waiting(rows)))
+
+
+def runs(visit: Visit) -> ApiAnswer:
+    """Return a page of runs."""
+    known = {group.value: group for group in RunGroup}
+    words = [word for word in visit.query.get("state", "").split(",") if word]
+    if unknown := [word for word in words if word not in known]:
+        raise Problem(400, f"There is no state {unknown[0][:40]!r}.", f"The states are: {', '.join(known)}.")
+    groups = [known[word] for word in words] or list(RunGroup)
+    limit = visit.number("limit", DEFAULT_RUNS, MAX_RUNS) or 1
+    try:
+        page = visit.board.fleet.page(groups, visit.query.get("after", ""), limit)
+    except ValueError as error:
+        raise Problem(400, "There is no such page.") from error
+    rows, at = visit.board.run_rows(), now()
+    return ApiAnswer({"runs": [rows.data(view, at) for view in page.views], "after": page.after})
+
+
+def answer(visit: Visit) -> ApiAnswer:
+    """Answer a question in the log of a plan. `seen` is the text that the person saw; the first answer wins."""
+    _check_person(visit, "answer a run")
+    board, given = visit.board, visit.text("answer")
+    run, name = visit.text("run"), visit.text("question")
+    asked = board.fleet.asked(run, name)
+    if asked is None:
+        raise _gone(visit, run, name)
+    [question] = logged_questions(board.store, asked.lease.session, run, [name])
+    if question.text != visit.text("seen"):
+        raise Problem(409, "The question has changed meanwhile.", "Read it again.")
+    offered = offered_answers(question)
+    if not given.strip() or (offered and given not in offered and not is_denial(given)):
+        raise Problem(422, f"The answers are: {', '.join(offered) or 'any text'}.", faults=["That is no answer."])
+    who = _person(visit)
+    try:
+        give_answer(board.store, _leases(visit), question, RunAnswer(given, who, now(), id_maker(now, os.urandom)()))
+    except Refused as error:
+        raise _taken(visit, asked) from error
+    return ApiAnswer({"run": run, "question": name, "answer": given, "by": who, "at": now()})
+
+
+def ask(visit: Visit) -> ApiAnswer:
+    """Pause, resume, cancel or retry a run."""
+    run, wanted = visit.text("run"), visit.text("ask")
+    if wanted in QUEUED_AGAIN:
+        _check_person(visit, f"{wanted} a run")
+        changed = queue_again(_leases(visit), run, QUEUED_AGAIN[wanted], wanted)
+    elif wanted in ASKED:
+        changed = wish(_leases(visit), run, ASKED[wanted])
+    else:
+        raise Problem(400, "ask has to be pause, resume, cancel or retry.")
+    return ApiAnswer({"run": run, "hands": [_changed(lease) for lease in changed]})
+
+
+def ask_all(visit: Visit) -> ApiAnswer:
+    """Pause or resume all runs."""
+    match visit.text("ask"):
+        case "pause":
+            changed = pause_all(_leases(visit))
+        case "resume":
+            _check_person(visit, "resume runs")
+            changed = resume_all(_leases(visit))
+        case _:
+            raise Problem(400, "ask has to be pause or resume.")
+    return ApiAnswer({"runs": changed})
+
+
+def drain(visit: Visit) -> ApiAnswer:
+    """Let a worker finish what it has, and end."""
+    worker = visit.text("worker")
+    if not _leases(visit).drain(worker):
+        raise Problem(404, "There is no such worker.", "It has ended.")
+    return ApiAnswer({"worker": worker})
+
+
+def _changed(lease: Lease) -> dict[str, object]:
+    return {"hand": lease.hand, "state": lease.state.value, "held": lease.is_held, "asked": lease.ask.value or None}
+
+
+def _leases(visit: Visit) -> RunLeases:
+    return visit.board.fleet.leases(_person(visit))
+
+
+def _person(visit: Visit) -> str:
+    return visit.visitor.name or person_here(visit.board.settings, visit.board.store)
+
+
+def _check_person(visit: Visit, action: str) -> None:
+    if agent := agent_here(visit.board.settings):
+        raise Problem(403, f"Only a person can {action}: this board was started in the shell of {agent}.")
+
+
+def _gone(visit: Visit, run: str, question: str) -> Problem:
+    """Return why a question is not open: somebody has answered it, or there is none."""
+    views = visit.board.fleet.leases("").look(run) if visit.board.fleet.exists else []
+    if not views:
+        return Problem(404, "That question is gone.", "The run no longer waits for an answer.")
+    found = logged_answer(visit.board.store, views[0].lease.session, run, question)
+    if found is None:
+        return Problem(404, "That question is gone.", "The run no longer waits for an answer.")
+    fact, at = found
+    return Problem(409, f"{fact.who or 'Somebody'} answered it: {fact.text}", answer=fact.text, by=fact.who, at=at)
+
+
+def _taken(visit: Visit, asked: RunAsked) -> Problem:
+    visit.board.refresh()
+    return _gone(visit, asked.lease.run, asked.question.id)

@@ -1,0 +1,146 @@
+"""A run that has to ask a person, from the first command to the last: the real verbs, a real worker, both stores."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.cli.fleet.conftest import Operator
+from tests.fleet.agents import eventually
+from tildone.log.events import Actor, Event
+from tildone.log.fleet.facts import Answered, Asked
+from tildone.log.fleet.lease import LeaseState
+from tildone.log.fleet.port import RunLeases
+from tildone.log.store import Store
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="workers need Linux")
+
+
+class Work:
+    """`tildone fleet work` as a process."""
+
+    def __init__(self, operator: Operator, *options: str) -> None:
+        words = [sys.executable, "-m", "tildone", "fleet", "work", *options]
+        environ = os.environ | {"TILDONE_STORE": operator.store_address}
+        self.process = subprocess.Popen(words, env=environ, cwd=operator.folder, stderr=subprocess.DEVNULL)
+
+    def close(self) -> None:
+        self.process.terminate()
+        self.process.terminate()
+        self.process.wait()
+
+
+@pytest.fixture
+def operator_outside_git(operator: Operator) -> Operator:
+    os.rmdir(operator.folder / ".git")
+    operator.fleet("up")
+    return operator
+
+
+def state(operator: Operator, run: str) -> LeaseState:
+    return operator.with_leases(lambda _, leases: leases.look(run)[0].lease.state)  # type: ignore[no-any-return]  # of any type above
+
+
+@pytest.mark.parametrize("options", [(), ("--deny", "--reason", "not here")])
+def test_a_command_that_is_not_permitted_is_asked_for(
+    operator_outside_git: Operator, tmp_path: Path, options: tuple[str, ...]
+) -> None:
+    """The rest of the plan is done before. What is denied is not run, and the run fails."""
+    operator, mark = operator_outside_git, tmp_path / "mark"
+    operator.plan("a.md", f"Mark: `touch {mark}`", "Greet: `echo hello`")
+    run = operator.add("a.md")
+    work = Work(operator, "--allow", "echo *", "--ask", "touch *")
+    try:
+        eventually(lambda: state(operator, run) is LeaseState.WAITING)
+        [asked] = operator.json("approve")["questions"]
+        assert (asked["kind"], asked["text"]) == ("command", f"touch {mark}")
+        assert "1/2" in operator.fleet("ls")
+        assert not mark.exists()
+
+        operator.fleet("approve", run, *options)
+        eventually(lambda: not state(operator, run).is_living)
+    finally:
+        work.close()
+
+    assert state(operator, run) is (LeaseState.FAILED if options else LeaseState.DONE)
+    assert mark.exists() is not bool(options)
+    assert ("denied by a person" in operator.fleet("show", run)) is bool(options)
+
+
+def test_a_run_cannot_widen_what_its_worker_permits(operator_outside_git: Operator, tmp_path: Path) -> None:
+    operator, mark = operator_outside_git, tmp_path / "mark"
+    operator.plan("a.md", f"Mark: `touch {mark}`")
+    run = operator.add("a.md", "--allow", "*")
+    work = Work(operator, "--allow", "echo *")
+    try:
+        shown = eventually(lambda: next(iter(released(operator, run)), ""))
+    finally:
+        work.close()
+
+    assert shown == "not permitted here: the commands that the run allows"
+    assert not mark.exists()
+
+
+def test_an_approval_that_is_only_in_the_database_permits_nothing(
+    operator_outside_git: Operator, tmp_path: Path
+) -> None:
+    """On a server, persons may be asked only if the worker says so; for a file, it can say that they may not."""
+    operator, mark = operator_outside_git, tmp_path / "mark"
+    operator.plan("a.md", f"Mark: `touch {mark}`")
+    run = operator.add("a.md")
+    forge_approval(operator, run, f"touch {mark}")
+    is_server = "://" in operator.store_address
+    work = Work(operator, "--allow", "echo *", *(() if is_server else ("--no-ask",)))
+    try:
+        why = eventually(lambda: next(iter(released(operator, run)), ""))
+        doctor = eventually(lambda: refused_by_all(operator))
+    finally:
+        work.close()
+
+    assert why == f"not permitted here: the command touch {mark}"
+    assert "every worker has refused it" in doctor
+    assert not mark.exists()
+
+
+def test_the_approvals_of_a_file_count_unless_the_worker_says_otherwise(
+    operator_outside_git: Operator, tmp_path: Path
+) -> None:
+    operator, mark = operator_outside_git, tmp_path / "mark"
+    if "://" in operator.store_address:
+        pytest.skip("a server may have many users: see the test above")
+    operator.plan("a.md", f"Mark: `touch {mark}`")
+    run = operator.add("a.md")
+    forge_approval(operator, run, f"touch {mark}")
+    work = Work(operator, "--allow", "echo *")
+    try:
+        eventually(lambda: state(operator, run) is LeaseState.DONE)
+    finally:
+        work.close()
+
+    assert mark.exists()
+
+
+def forge_approval(operator: Operator, run: str, command: str) -> None:
+    """Write rows that say that a command of a run was asked for and approved."""
+
+    def write(store: Store, leases: RunLeases) -> None:
+        session = leases.look(run)[0].lease.session
+        facts: list[Asked | Answered] = [Asked(run, 0, "q", "command", command), Answered(run, 0, "q", "yes", "Ada")]
+        for number, fact in enumerate(facts):
+            store.append(session, Event(f"f{number}", store.session_head(session).head, 1, Actor.USER, fact))
+
+    operator.with_leases(write)
+
+
+def refused_by_all(operator: Operator) -> str:
+    """Return what the doctor says, once it has found a run that every worker has refused."""
+    _, out, _ = operator.run("fleet", "doctor")
+    return out if "refused" in out else ""
+
+
+def released(operator: Operator, run: str) -> list[str]:
+    lease = operator.with_leases(lambda _, leases: leases.look(run)[0].lease)
+    facts = operator.with_leases(lambda store, _: [event.fact for event in store.events(lease.session)])
+    return [fact.why for fact in facts if type(fact).__name__ == "RunReleased"]

@@ -1,0 +1,115 @@
+"""`tildone fleet work` as a process, with the shell agent."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from tests.cli.fleet.conftest import postgres, sqlite
+from tests.clients.supervisor import supervised
+from tests.fleet.agents import BOUND, eventually, processes_of
+from tests.stores.postgres import needs_server
+
+TILDONE = [sys.executable, "-m", "tildone"]
+
+
+class Machine:
+    """A folder with a store, and the commands that a person types there."""
+
+    def __init__(self, folder: Path, store: str) -> None:
+        self.folder = folder
+        kept = {name: os.environ[name] for name in ("PATH", "LANG", "COVERAGE_PROCESS_START") if name in os.environ}
+        self.environ = {**kept, "HOME": str(folder), "TILDONE_STORE": store, "TILDONE_USER": "Ada"}
+
+    def fleet(self, *words: str) -> str:
+        """Return what a command prints that succeeds."""
+        done = subprocess.run(
+            [*TILDONE, "fleet", *words], cwd=self.folder, env=self.environ, capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 0, done
+        return done.stdout
+
+    def add(self, name: str, *commands: str) -> str:
+        """Queue a plan with a task for each command, and return the name of the run."""
+        tasks = "".join(f"- [ ] Run `{command}`\n" for command in commands)
+        (self.folder / name).write_text(tasks, encoding="utf-8")
+        return str(json.loads(self.fleet("add", name, "--json"))["runs"][0]["run"])
+
+    def state(self, run: str) -> str:
+        listed = json.loads(self.fleet("ls", "--all", "--json"))["runs"]
+        return str(next(each["state"] for each in listed if each["run"] == run))
+
+    def workers(self) -> list[str]:
+        return [worker["id"] for worker in json.loads(self.fleet("drain", "--json"))["workers"]]
+
+    @contextmanager
+    def working(self, *options: str) -> Iterator["subprocess.Popen[bytes]"]:
+        """A worker, which ends at the latest when the test does."""
+        work = [*TILDONE, "fleet", "work", "--allow", "*", *options]
+        pipe = subprocess.PIPE
+        with supervised(work, seconds=BOUND * 2, cwd=self.folder, env=self.environ, stdout=pipe, stderr=pipe) as worker:
+            yield worker
+
+
+@pytest.fixture
+def machine(tmp_path: Path) -> Machine:
+    machine = Machine(tmp_path, str(tmp_path / "runs.db"))
+    machine.fleet("up", "--lease", "30")
+    return machine
+
+
+def test_a_worker_runs_what_is_queued_and_ends_when_it_is_drained(machine: Machine) -> None:
+    first, second = machine.add("a.md", "touch a", "test -e a"), machine.add("b.md", "touch b")
+
+    with machine.working("--slots", "2") as worker:
+        eventually(lambda: {machine.state(first), machine.state(second)} == {"done"})
+        machine.fleet("drain", "--all")
+        _, errors = worker.communicate(timeout=BOUND)
+
+    assert worker.returncode == 0
+    assert f"run {first} is done" in errors.decode()
+    assert machine.workers() == []
+
+
+def test_a_second_signal_ends_the_agents_and_queues_their_runs(machine: Machine) -> None:
+    """The first one lets the agent go on."""
+    run = machine.add("a.md", "sleep 3600")
+
+    with machine.working("--grace", "1") as worker:
+        eventually(lambda: processes_of(f"{run}/0/1"))
+        [worker_id] = machine.workers()
+        # Two of the same number would count as one if the first had not been handled yet.
+        for number in (signal.SIGTERM, signal.SIGINT):
+            os.kill(int(worker_id.split("/")[1]), number)
+        worker.communicate(timeout=BOUND)
+
+    assert worker.returncode == 0
+    assert processes_of(f"{run}/0/1") == []
+    assert machine.state(run) == "queued"
+
+
+@pytest.mark.parametrize("kind", [sqlite, pytest.param(postgres, marks=needs_server)], ids=["sqlite", "postgres"])
+def test_a_run_is_cancelled_at_once_by_another_process_and_retried(
+    request: pytest.FixtureRequest, tmp_path: Path, kind: Callable[[pytest.FixtureRequest], str]
+) -> None:
+    """The worker ends the agent in the middle of a task. The heartbeat is far too long for it to be noticed so."""
+    machine = Machine(tmp_path, kind(request))
+    machine.fleet("up", "--lease", "1000")
+    run = machine.add("a.md", f"test -e {tmp_path}/go || sleep 3600")
+
+    with machine.working("--grace", "1"):
+        eventually(lambda: processes_of(f"{run}/0/1"))
+        machine.fleet("cancel", run, "--now")
+        eventually(lambda: machine.state(run) == "cancelled")
+        left = processes_of(f"{run}/0/1")
+        (tmp_path / "go").touch()
+        machine.fleet("retry", run)
+        eventually(lambda: machine.state(run) == "done")
+
+    assert left == []

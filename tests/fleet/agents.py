@@ -1,0 +1,140 @@
+"""Agents for the tests of minders: real processes, and what is known of them from `/proc`."""
+
+import os
+import shlex
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from time import monotonic, sleep
+from typing import Any
+from uuid import uuid4
+
+from tildone.fleet.cgroup import Cgroup
+from tildone.fleet.minding import AgentCommand, AgentEnding, MindedAgent
+from tildone.fleet.processes import Containment, boot_seconds
+
+FOREVER = 3600.0
+"""The agents of tests would run for so many seconds."""
+
+BOUND = 120.0
+"""How many seconds an event may take on a loaded machine. No test depends on how long it takes."""
+
+READINGS = 40
+"""How often the environment of a process is read that has none: it may be about to execute a program."""
+
+MEANS = (Containment.CGROUP, Containment.TREE, Containment.GROUP)
+
+
+def eventually(condition: Callable[[], object]) -> Any:
+    """Wait until a condition is true, and return its value."""
+    until = monotonic() + BOUND
+    while not (found := condition()):
+        assert monotonic() < until, "it did not happen"
+        sleep(0.005)
+    return found
+
+
+def is_running(pid: int) -> bool:
+    """Return whether a process runs: a zombie that nobody has waited for does not."""
+    return state(pid) not in ("", "Z", "X")
+
+
+def state(pid: int) -> str:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace").rpartition(") ")[2][:1]
+    except (FileNotFoundError, ProcessLookupError):
+        return ""
+
+
+def processes_of(lease: str) -> list[int]:
+    """Return the processes with a lease in their environment, without those that have ended."""
+    wanted = f"TILDONE_LEASE={lease}".encode()
+    return [pid for pid in _pids() if wanted in variables_of(pid) and is_running(pid)]
+
+
+def _pids() -> Iterator[int]:
+    return (int(entry) for entry in os.listdir("/proc") if entry.isdigit())
+
+
+def variables_of(pid: int) -> list[bytes]:
+    """Return the environment of a process; empty if it has ended. While it executes a program, it is read again."""
+    for _ in range(READINGS):
+        try:
+            content = Path(f"/proc/{pid}/environ").read_bytes()
+        except (FileNotFoundError, ProcessLookupError, PermissionError):
+            return []
+        if content or not is_running(pid) or not os.path.exists(f"/proc/{pid}/exe"):
+            return content.split(b"\0")
+        sleep(0.005)
+    return []
+
+
+def can_use_cgroups() -> bool:
+    group = Cgroup.create()
+    return group is not None and group.remove()
+
+
+def new_lease() -> str:
+    return f"{uuid4().hex}/0/1"
+
+
+def python(script: str) -> tuple[str, ...]:
+    return (sys.executable, "-I", "-S", "-c", script)
+
+
+def sleeper(before: str = "") -> tuple[str, ...]:
+    """A shell that does something first, and then waits until it is ended. It does not start another process."""
+    return ("sh", "-c", f"{before}\nexec sleep {FOREVER:g}")
+
+
+def command(folder: Path, arguments: tuple[str, ...], **other: Any) -> AgentCommand:
+    """An agent in a folder, with a lease of its own and its output in the file `output`."""
+    settings = {"grace": 0.2, "lease": new_lease(), "environ": dict(os.environ), **other}
+    return AgentCommand(arguments, str(folder), output=str(folder / "output"), **settings)
+
+
+def start(folder: Path, arguments: tuple[str, ...], **other: Any) -> MindedAgent:
+    """Start an agent that may run for as long as it likes."""
+    return MindedAgent(command(folder, arguments, **other), boot_seconds() + FOREVER)
+
+
+def ending(agent: MindedAgent) -> AgentEnding:
+    found = agent.wait(BOUND)
+    assert found is not None, "it did not end"
+    return found
+
+
+def started(agent: MindedAgent) -> int:
+    """Wait until an agent has started, and return its process id."""
+    return int(eventually(lambda: agent.pid))
+
+
+def is_frozen(agent: MindedAgent, pids: list[int]) -> bool:
+    """Return whether the kernel has stopped these processes of an agent."""
+    if agent.cgroup:
+        return "frozen 1" in Path(agent.cgroup, "cgroup.events").read_text(encoding="utf-8")
+    return all(state(pid) == "T" for pid in pids)
+
+
+def pid_in(path: Path) -> int:
+    """Wait until a process has written its id to a file, and return it."""
+    return int(eventually(lambda: path.exists() and path.read_text(encoding="utf-8").strip()))
+
+
+def touch(path: Path) -> str:
+    """A shell command that makes a file."""
+    return f": > {shlex.quote(str(path))}"
+
+
+def wait_for(path: Path) -> str:
+    """A shell command that waits for a file."""
+    return f"until [ -e {shlex.quote(str(path))} ]; do sleep 0.02; done"
+
+
+def waiter(path: Path, code: int) -> tuple[str, ...]:
+    """An agent that waits for a file, and then ends with an exit code. It starts no process.
+
+    A shell may wait for a child that executes a program just now. If the child is stopped, it waits uninterruptibly
+    and cannot be stopped itself.
+    """
+    return python(f"import os, sys, time\nwhile not os.path.exists({str(path)!r}): time.sleep(0.02)\nsys.exit({code})")

@@ -1,0 +1,42 @@
+"""Fixtures for the tests of minders."""
+
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.fleet.agents import BOUND, MEANS, can_use_cgroups, start
+from tildone.fleet.minding import MindedAgent, stop_all
+from tildone.fleet.processes import Containment
+
+collect_ignore_glob = ["test_*"] if sys.platform != "linux" else []
+
+
+@pytest.fixture(params=MEANS)
+def means(request: pytest.FixtureRequest) -> str:
+    """Each means of holding processes together, if this machine has it."""
+    if request.param == Containment.CGROUP and not can_use_cgroups():
+        pytest.skip("control groups (version 2) are not writable here")
+    return str(request.param)
+
+
+@pytest.fixture(params=MEANS[:2])
+def strong_means(request: pytest.FixtureRequest) -> str:
+    """The means that lose no process."""
+    if request.param == Containment.CGROUP and not can_use_cgroups():
+        pytest.skip("control groups (version 2) are not writable here")
+    return str(request.param)
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Iterator[Callable[..., MindedAgent]]:
+    """Start agents; those that are left at the end of the test are ended."""
+    agents: list[MindedAgent] = []
+
+    def start_one(*arguments: object, **other: object) -> MindedAgent:
+        agents.append(start(tmp_path, *arguments, **other))  # type: ignore[arg-type]  # passed on
+        return agents[-1]
+
+    yield start_one
+    stop_all(agents, BOUND)

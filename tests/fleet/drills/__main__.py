@@ -1,0 +1,88 @@
+"""`python -m tests.fleet.drills [KIND…]`: drills with leases of 10 s, and a table of what came of them.
+
+`python -m tests.fleet.drills many` runs many plans without any fault instead; see `many`.
+"""
+
+import argparse
+import sys
+from collections.abc import Sequence
+from time import monotonic
+
+from tests.fleet.drills import many
+from tests.fleet.drills.forms import LONG, SHORT
+from tests.fleet.drills.kinds import KINDS, Kind
+from tests.fleet.drills.outcome import Outcome
+from tests.fleet.drills.places import Place
+from tests.fleet.drills.trials import Trial, run_all
+
+HEAD = (
+    "| drill | place | trials | lost | twice in plan | stuck | overlap | begun / ended twice (of) "
+    "| takeover: n, min – median – max s |"
+)
+
+
+def main(argv: Sequence[str]) -> int:
+    """Run the drills, print the table, and return the exit code."""
+    if argv[:1] == ["many"]:
+        return many.main(argv[1:])
+    asked = _parser().parse_args(argv)
+    kinds = [kind for kind in KINDS if not asked.kinds or kind.name in asked.kinds]
+    places = [Place(name) for name in asked.place or [place.value for place in Place]]
+    trials = [
+        Trial(kind, place) for _ in range(asked.trials) for kind in kinds for place in places if place in kind.places
+    ]
+    began, ended = monotonic(), []
+    code = 0
+    try:
+        for trial in run_all(trials, SHORT if asked.short else LONG, asked.at_once):
+            ended.append(trial)
+            print(f"{len(ended)}/{len(trials)} {monotonic() - began:.0f} s: {trial}", file=sys.stderr, flush=True)
+    except KeyboardInterrupt:
+        print("interrupted", file=sys.stderr)
+        code = 130
+    print("\n".join(table(ended)))
+    return code or int(not all(trial.is_good for trial in ended))
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="do.py drills", description=__doc__)
+    parser.add_argument(
+        "kinds",
+        nargs="*",
+        metavar="KIND",
+        help=", ".join(kind.name for kind in KINDS),
+    )
+    parser.add_argument("--trials", type=int, default=20, metavar="N", help="how often each drill is run")
+    parser.add_argument(
+        "--place", action="append", choices=[place.value for place in Place], help="where; several times for several"
+    )
+    parser.add_argument("--at-once", type=int, default=5, metavar="N", help="how many drills run at the same time")
+    parser.add_argument("--short", action="store_true", help="the form of the tests: leases of 3 s, 2 runs")
+    return parser
+
+
+def table(trials: Sequence[Trial]) -> list[str]:
+    """Return the results as a Markdown table, one row for each kind and place."""
+    lines = [HEAD, "|" + "---|" * (HEAD.count("|") - 1)]
+    for kind in KINDS:
+        for place in kind.places:
+            found = [trial for trial in trials if (trial.kind, trial.place) == (kind, place)]
+            if found:
+                lines.append(_row(kind, place, found))
+    return lines
+
+
+def _row(kind: Kind, place: Place, trials: Sequence[Trial]) -> str:
+    outcomes = [trial.outcome for trial in trials if trial.outcome]
+    whole = sum(outcomes, Outcome())
+    failed = sum(not trial.is_good for trial in trials)
+    shown = f"{len(outcomes)}{f', {failed} failed' if failed else ''}"
+    return (
+        f"| {kind.title} | {place.value} | {shown} | {whole.lost} | {whole.twice} | {whole.stuck} | {whole.overlap}"
+        f"{f' ({whole.late} late)' if kind.is_suspended else ''} "
+        f"| {whole.begun_twice} / {whole.ended_twice} ({whole.tasks}) | {whole.range} |"
+    )
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

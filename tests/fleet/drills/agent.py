@@ -1,0 +1,85 @@
+"""An agent for tests of workers, run as a program: it works through its plan without a model.
+
+For each task, it notes `begin` in the file `MARKS` (see `marks`), runs the shell command of its first argument, notes
+`end`, completes the task, and notes `done`. The command gets the run, the number of the task and the epoch in `RUN`,
+`TASK` and `EPOCH`. Before the task whose number is in `ASKS`, the agent asks a person and ends, unless there is an
+answer. While the store does not answer, it waits for it.
+"""
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from time import sleep
+from typing import TypeVar
+
+from tests.fleet.drills.clock import shift_clock
+from tests.fleet.drills.marks import note
+from tildone.core.ops import Mark, Numbered
+from tildone.core.plan import Status
+from tildone.core.query import next_task
+from tildone.dialects.by_hand import BY_HAND
+from tildone.errors import RunFenced, StoreError
+from tildone.log.events import Actor
+from tildone.log.fleet.facts import Answered, Asked
+from tildone.log.fleet.lease import LEASE_VARIABLE, RunFence, fence_in
+from tildone.log.store import Store
+from tildone.session import Session
+from tildone.wiring import run_leases, session_in, store_at
+
+FENCED = 6
+T = TypeVar("T")
+
+
+def main() -> int:
+    """Be the agent."""
+    fence = fence_in(os.environ[LEASE_VARIABLE])
+    store = patiently(lambda: store_at(os.environ["TILDONE_STORE"]))
+    session = patiently(lambda: session_in(store, os.environ["TILDONE_SESSION"], BY_HAND))
+    while found := patiently(lambda: next_task(session.plan)):
+        number = found[1].number
+        if os.environ.get("ASKS") == str(number) and asks(store, fence, number):
+            return 0
+        mark(session, number, Status.IN_PROGRESS)
+        note("begin", fence, number)
+        own = {"RUN": fence.run, "TASK": str(number), "EPOCH": str(fence.epoch)}
+        done = subprocess.run(["sh", "-c", sys.argv[1]], env=os.environ | own, check=False)
+        if done.returncode:
+            return done.returncode
+        note("end", fence, number)
+        mark(session, number, Status.COMPLETED)
+        note("done", fence, number)
+    return 0
+
+
+def asks(store: Store, fence: RunFence, number: int) -> bool:
+    """Ask whether to do a task. Return False if that was answered."""
+    question, facts = f"may-{number}", [event.fact for event in store.events(os.environ["TILDONE_SESSION"])]
+    if any(isinstance(fact, Answered) and fact.question == question for fact in facts):
+        return False
+    asked = Asked(fence.run, fence.hand, question, "command", f"task {number}?")
+    patiently(lambda: run_leases(store).append(fence, asked, f"asked-{fence.run}-{number}"))
+    return True
+
+
+def mark(session: Session, number: int, status: Status) -> None:
+    patiently(lambda: session.change([Mark(Numbered((number,)), status)], actor=Actor.AGENT))
+
+
+def patiently(action: Callable[[], T]) -> T:
+    """Repeat an action while the store fails."""
+    while True:
+        try:
+            return action()
+        except RunFenced:
+            raise
+        except StoreError:
+            sleep(0.2)
+
+
+if __name__ == "__main__":
+    shift_clock()
+    try:
+        sys.exit(main())
+    except RunFenced:
+        sys.exit(FENCED)

@@ -1,0 +1,92 @@
+"""A run of a plan that a worker holds, and its agent as a process."""
+
+import os
+import secrets
+import subprocess
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from tests.clients.supervisor import supervised
+from tildone.core.plan import Plan
+from tildone.fleet.drivers import AGENTS, AgentContext
+from tildone.log.events import Event, PlanChanged
+from tildone.log.fleet.lease import LEASE_VARIABLE, Claimer, Lease, NewRun
+from tildone.log.fleet.port import RunLeases
+from tildone.log.state import latest_state
+from tildone.log.store import Store
+from tildone.wiring import run_leases, store_at
+
+SESSION = "plan"
+SECONDS = 600.0
+"""How long an agent may take; on an idle machine, it takes a few seconds."""
+
+
+@dataclass(frozen=True, slots=True)
+class HeldRun:
+    """A run in a store of its own, below `folder`; `environ` is the environment of the worker."""
+
+    folder: Path
+    store: Store
+    lease: Lease
+    environ: Mapping[str, str] = field(default_factory=lambda: dict(os.environ))
+
+    @property
+    def leases(self) -> RunLeases:
+        return run_leases(self.store)
+
+    @property
+    def plan(self) -> Plan:
+        return latest_state(self.events).plan
+
+    @property
+    def events(self) -> list[Event]:
+        """The events of the plan, the newest first."""
+        return list(self.store.history(SESSION))
+
+    @property
+    def tasks(self) -> list[tuple[str, str]]:
+        return [(task.text, task.status.value) for task in self.plan.tasks]
+
+    def pass_on(self) -> Lease:
+        """Let another worker take the run."""
+        self.leases.release(self.lease.fence, "the worker ended")
+        [lease] = self.leases.claim(Claimer("there/2/b"), ["there/2/b/1"])
+        return lease
+
+    def context(self, *allow: str, model: str = "", prompt: str = "Do all of it.") -> AgentContext:
+        work = self.folder / "work"
+        work.mkdir(exist_ok=True)
+        return AgentContext(str(work), self.address, SESSION, prompt, model, allow, self.environ)
+
+    @property
+    def address(self) -> str:
+        return str(self.folder / "plans.db")
+
+    def run(self, agent: str, context: AgentContext) -> "subprocess.CompletedProcess[str]":
+        """Run an agent as its driver says, under the lease, until it ends."""
+        launch = AGENTS[agent](context)
+        pipe = subprocess.PIPE
+        with supervised(
+            list(launch.arguments),
+            seconds=SECONDS,
+            cwd=Path(context.folder),
+            env={**launch.environ, LEASE_VARIABLE: str(self.lease.fence)},
+            stdin=subprocess.DEVNULL,
+            stdout=pipe,
+            stderr=pipe,
+        ) as process:
+            out, err = process.communicate()
+        return subprocess.CompletedProcess(launch.arguments, process.returncode, out.decode(), err.decode())
+
+
+def hold(folder: Path, plan: Plan, environ: Mapping[str, str] | None = None) -> HeldRun:
+    """Queue a run of a plan in a new store, and take it. The data folder of its agents is below `folder`, too."""
+    store = store_at(str(folder / "plans.db"))
+    leases = run_leases(store)
+    # Processes are ended by their lease, also by tests of others on this machine.
+    leases.add(NewRun(f"run-{secrets.token_hex(6)}", SESSION), [PlanChanged(plan)])
+    [lease] = leases.claim(Claimer("here/1/a"), ["here/1/a/1"])
+    known = {"HOME": str(folder), "XDG_DATA_HOME": str(folder / "data"), "XDG_CONFIG_HOME": str(folder / "config")}
+    base = dict(os.environ) | known if environ is None else dict(environ)
+    return HeldRun(folder, store, lease, base)

@@ -1,0 +1,262 @@
+"""What every engine must do: begin each run once, whatever happens to its own records."""
+
+import os
+import signal
+from collections.abc import Iterator
+from functools import partial
+from importlib.util import find_spec
+from pathlib import Path
+from threading import Thread, current_thread
+
+import pytest
+
+from tests.fleet.agents import BOUND, eventually, is_running
+from tests.fleet.engines import LONG, SHORT, EngineFleet, EngineWorker, configure, engine_fleet
+from tests.stores.leases import fleet_on_sqlite
+from tests.stores.postgres import Server, needs_server, running_server
+from tildone.fleet.engine import TableEngine
+from tildone.fleet.engines import DBOS, TABLE
+from tildone.log.fleet.lease import Claimer, LeaseState
+from tildone.log.fleet.settings import ProviderLimit
+
+needs_dbos = pytest.mark.skipif(find_spec("dbos") is None, reason="dbos is not installed: pip install 'tildone[fleet]'")
+SQLITE, POSTGRES = "sqlite", "postgres"
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Server]:
+    with running_server("fsync=off") as running:
+        yield running
+
+
+@pytest.fixture(
+    scope="module",
+    params=[
+        (TABLE, SQLITE),
+        pytest.param((TABLE, POSTGRES), marks=needs_server),
+        pytest.param((DBOS, POSTGRES), marks=[needs_server, needs_dbos]),
+    ],
+    ids="-".join,
+)
+def fleet(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[EngineFleet]:
+    engine, store = request.param
+    if store == SQLITE:
+        with engine_fleet(engine, str(tmp_path_factory.mktemp("fleet") / "plans.db")) as made:
+            yield made
+        return
+    with request.getfixturevalue("server").database() as url, engine_fleet(engine, url) as made:
+        yield made
+
+
+@pytest.fixture(scope="module")
+def worker(fleet: EngineFleet) -> Iterator[EngineWorker]:
+    """A worker with two slots, which the tests share: each ends what it has begun."""
+    with fleet.worker(2) as running:
+        yield running
+
+
+def test_a_run_begins_once(fleet: EngineFleet, worker: EngineWorker) -> None:
+    runs = [fleet.add() for _ in range(4)]
+
+    eventually(lambda: len(set(worker.begun) & set(runs)) == 2)
+    fleet.end(*(run for run in runs if run in worker.begun))
+    eventually(lambda: set(runs) <= set(worker.begun))
+    fleet.end(*runs)
+
+    assert [fleet.begun(run) for run in runs] == [[("0", "1", "1")]] * 4
+
+
+def test_a_doubled_dispatch_begins_once(fleet: EngineFleet, worker: EngineWorker) -> None:
+    run = fleet.add()
+    eventually(lambda: run in worker.begun)
+
+    fleet.double(run)
+    eventually(fleet.settled)
+    fleet.end(run)
+    fleet.double(run)
+    eventually(fleet.settled)
+
+    assert fleet.begun(run) == [("0", "1", "1")]
+
+
+def test_an_attempt_that_does_not_count_does_not_begin(fleet: EngineFleet, worker: EngineWorker) -> None:
+    """Late and revived: both the run that has another attempt, and the one whose attempt is in work."""
+    run = fleet.add()
+    eventually(lambda: run in worker.begun)
+    worker.tell("busy")
+    fleet.leases.release(fleet.lease(run).fence, "given back")
+
+    fleet.repeat(run, 1)
+    fleet.revive(run, 1)
+    eventually(fleet.settled)
+    worker.tell("free")
+    eventually(lambda: len(fleet.begun(run)) == 2)
+    fleet.repeat(run, 1)
+    fleet.revive(run, int(fleet.begun(run)[1][1]))
+    eventually(fleet.settled)
+    epoch = fleet.lease(run).epoch
+    fleet.end(run)
+
+    assert [entry[2] for entry in fleet.begun(run)] == ["1", str(epoch)]
+
+
+def test_a_lost_dispatch_is_sent_anew(fleet: EngineFleet, worker: EngineWorker) -> None:
+    worker.tell("busy")
+    run = fleet.add()
+    fleet.leases.dispatch(Claimer("gone/1/a"), 1)
+    configure(fleet, SHORT)
+    worker.tell("free")
+
+    eventually(lambda: run in worker.begun)
+    configure(fleet, LONG)
+    attempt = fleet.lease(run).attempt
+    fleet.end(run)
+
+    assert attempt == (2 if fleet.engine == DBOS else 1)
+
+
+def test_the_tables_of_the_engine_may_be_emptied(fleet: EngineFleet, worker: EngineWorker) -> None:
+    first = fleet.add()
+    eventually(lambda: first in worker.begun)
+    configure(fleet, SHORT)
+
+    fleet.wipe()
+    second = fleet.add()
+    eventually(lambda: second in worker.begun)
+    fleet.end(first, second)
+    third = fleet.add()
+    eventually(lambda: third in worker.begun)
+    fleet.end(third)
+    configure(fleet, LONG)
+
+    assert len(fleet.begun(first)) == 1
+    assert [fleet.lease(run).state for run in (first, second, third)] == [LeaseState.DONE] * 3
+
+
+def test_a_run_waits_for_its_delay(fleet: EngineFleet, worker: EngineWorker) -> None:
+    late, soon = fleet.add(delay=1_500), fleet.add()
+    eventually(lambda: late in worker.begun)
+
+    taken = fleet.lease(late)
+    fleet.end(late, soon)
+
+    assert taken.since >= taken.not_before > 0
+
+
+def test_limits_hold(fleet: EngineFleet, worker: EngineWorker) -> None:
+    """Two slots are free, but a repository has one run at a time, and so has a provider with that limit."""
+    fleet.leases.set_limit(ProviderLimit("p", runs=1))
+    runs = [fleet.add(repo="/app"), fleet.add(repo="/app", provider="p"), fleet.add(provider="p")]
+
+    order: list[str] = []
+    while len(order) < 3:
+        eventually(lambda: len(set(runs) & set(worker.begun)) > len(order))
+        held = [fleet.lease(run) for run in runs if fleet.lease(run).is_held]
+        assert len([lease for lease in held if lease.work.repo]) <= 1
+        assert len([lease for lease in held if lease.work.provider]) <= 1
+        order.append(next(run for run in worker.begun if run in runs and run not in order))
+        fleet.end(order[-1])
+
+    assert sorted(order) == sorted(runs)
+    assert all(len(fleet.begun(run)) == 1 for run in runs)
+
+
+def test_each_worker_has_its_own_slots_and_labels(fleet: EngineFleet, worker: EngineWorker) -> None:
+    """Also a label that no worker had when the run was queued."""
+    labelled = [fleet.add(labels=("gpu",)) for _ in range(4)]
+    others = [fleet.add() for _ in range(8)]
+    with fleet.worker(8, "gpu") as bigger:
+        runs = set(labelled + others)
+        eventually(lambda: len(runs & {*worker.begun, *bigger.begun}) == 10 and set(labelled) <= set(bigger.begun))
+        slots = [len(runs & set(each.begun)) for each in (worker, bigger)]
+        for run in labelled + others:
+            eventually(partial(fleet.begun, run))
+            fleet.end(run)
+
+    assert slots == [2, 8]
+    assert not set(labelled) & set(worker.begun)
+
+
+def test_a_refused_run_goes_to_another_worker_at_once(fleet: EngineFleet, worker: EngineWorker) -> None:
+    """The time of a lease, after which an attempt that was sent to the wrong worker is found, is longer than a test."""
+    with fleet.worker(1) as other:
+        runs = [fleet.add() for _ in range(3)]
+        eventually(lambda: all(fleet.begun(run) for run in runs))
+        refused = next(run for run in runs if run in worker.begun)
+        worker.tell("refuse", refused)
+        fleet.end(next(run for run in runs if run in other.begun))
+        eventually(lambda: refused in other.begun)
+        fleet.end(*runs)
+
+    assert worker.begun.count(refused) == 1
+    assert fleet.begun(refused) == [("0", "1", "1"), ("0", "2", "3")]
+
+
+def test_a_closed_engine_begins_nothing_more(fleet: EngineFleet, worker: EngineWorker) -> None:
+    with fleet.worker(1, "own") as closing:
+        run = fleet.add(labels=("own",))
+        eventually(lambda: run in closing.begun)
+        closing.tell("close")
+        eventually(lambda: "closed" in closing.lines)
+        closing.tell("end", run)
+        eventually(lambda: fleet.lease(run).state is LeaseState.DONE)
+        later, other = fleet.add(labels=("own",)), fleet.add()
+        eventually(lambda: other in worker.begun)
+        fleet.end(other)
+        assert later not in closing.begun
+    with fleet.worker(1, "own") as another:
+        eventually(lambda: later in another.begun)
+        fleet.end(later)
+
+    assert closing.begun == [run]
+
+
+def test_an_engine_that_is_closed_while_no_slot_is_free_takes_nothing(tmp_path: Path) -> None:
+    threads: list[Thread] = []
+
+    def free(_seconds: float) -> list[str]:
+        threads.append(current_thread())
+        engine.close()
+        return ["here/1/a/1"]
+
+    with fleet_on_sqlite(tmp_path) as fleet:
+        engine = TableEngine(fleet.leases, Claimer("here/1/a"))
+        fleet.add()
+        engine.on_begin(free, lambda _lease: Thread())
+        eventually(lambda: threads)
+        threads[0].join(BOUND)
+
+        assert fleet.lease().is_queued
+
+
+@needs_server
+@needs_dbos
+def test_dbos_survives_the_end_of_its_server() -> None:
+    with running_server("fsync=off") as server, server.database() as url, engine_fleet(DBOS, url) as fleet:
+        with fleet.worker(2) as worker:
+            before = fleet.add()
+            eventually(lambda: before in worker.begun)
+            kill_server(server)
+            server.order("start")
+            after = fleet.add()
+            eventually(lambda: after in worker.begun)
+            fleet.end(before, after)
+
+        assert [len(fleet.begun(run)) for run in (before, after)] == [1, 1]
+
+
+def kill_server(server: Server) -> None:
+    """Kill the first process of a server, and wait until the others have ended, too: each works in its folder."""
+    data = Path(server.folder) / "data"
+    os.kill(int((data / "postmaster.pid").read_text().split()[0]), signal.SIGKILL)
+    eventually(lambda: not any(works_in(int(name), str(data)) for name in os.listdir("/proc") if name.isdigit()))
+    # Where nobody waits for orphans, the killed process stays a zombie, and the next server takes it for alive.
+    for lock in (data / "postmaster.pid", Path(server.folder) / ".s.PGSQL.5432.lock"):
+        lock.unlink()
+
+
+def works_in(pid: int, folder: str) -> bool:
+    try:
+        return is_running(pid) and os.readlink(f"/proc/{pid}/cwd") == folder
+    except OSError:
+        return False

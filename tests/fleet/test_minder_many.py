@@ -1,0 +1,76 @@
+"""Many agents at once, each with a minder: some in every run, and more among the slow tests."""
+
+import os
+import resource
+from pathlib import Path
+
+import pytest
+
+from tests.fleet.agents import BOUND, ending, eventually, is_running, new_lease, processes_of, sleeper, start, started
+from tildone.fleet.minding import AgentEnding, How, MindedAgent, stop_all
+from tildone.fleet.processes import boot_seconds
+
+MANY = [30, pytest.param(200, marks=pytest.mark.slow)]
+
+
+@pytest.mark.parametrize("count", MANY)
+def test_many_agents_are_started_frozen_continued_and_ended(count: int, tmp_path: Path) -> None:
+    leases = [new_lease() for _ in range(count)]
+    began = boot_seconds()
+    agents = [start(_folder(tmp_path, lease), sleeper(), lease=lease) for lease in leases]
+    for agent in agents:
+        started(agent)
+    seconds = boot_seconds() - began
+
+    for agent in agents:
+        agent.renew(began)
+    eventually(lambda: all(agent.frozen for agent in agents))
+    for agent in agents:
+        agent.renew(boot_seconds() + 3600)
+    eventually(lambda: not any(agent.frozen for agent in agents))
+    memory = [_own_memory(agent.minder_pid) for agent in agents]
+    stop_all(agents, BOUND)
+
+    assert [ending(agent) for agent in agents] == [AgentEnding(How.TOLD)] * count
+    assert not any(is_running(agent.pid) or is_running(agent.minder_pid) for agent in agents)
+    assert all(processes_of(lease) == [] for lease in leases[:3])
+    print(f"{count} agents: {seconds * 1000 / count:.0f} ms to start each, {max(memory)} kB at most for a minder alone")
+
+
+def test_agents_leave_no_open_files_in_the_worker(tmp_path: Path) -> None:
+    def one() -> MindedAgent:
+        agent = start(tmp_path, ("true",))
+        ending(agent)
+        return agent
+
+    one()
+    before = len(os.listdir("/proc/self/fd"))
+    for _ in range(5):
+        one()
+
+    assert len(os.listdir("/proc/self/fd")) == before
+
+
+def test_a_descriptor_beyond_those_that_select_can_wait_for_is_no_problem(tmp_path: Path) -> None:
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft < 1200:
+        pytest.skip("too few files may be open here")
+    assert hard >= soft or hard == resource.RLIM_INFINITY
+    taken = [os.open(os.devnull, os.O_RDONLY) for _ in range(1050)]
+    try:
+        assert ending(start(tmp_path, ("true",))) == AgentEnding(How.EXIT, 0)
+    finally:
+        for descriptor in taken:
+            os.close(descriptor)
+
+
+def _folder(above: Path, lease: str) -> Path:
+    folder = above / lease.replace("/", "-")
+    folder.mkdir()
+    return folder
+
+
+def _own_memory(pid: int) -> int:
+    """The memory of a process that it shares with no other, in kB."""
+    lines = Path(f"/proc/{pid}/smaps_rollup").read_text(encoding="utf-8").splitlines()
+    return sum(int(line.split()[1]) for line in lines if line.startswith("Private_"))

@@ -1,0 +1,89 @@
+"""Process trees and control groups, as the kernel shows them."""
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.fleet.agents import eventually, is_running, pid_in
+from tildone.fleet import cgroup, processes
+from tildone.fleet.cgroup import Cgroup
+from tildone.fleet.processes import boot_seconds, descendants
+
+
+def test_descendants_are_found_with_and_without_the_list_of_children(tmp_path: Path) -> None:
+    script = "sh -c 'sleep 3600 & echo $! > leaf; wait' & wait"
+    with subprocess.Popen(["sh", "-c", script], cwd=tmp_path, start_new_session=True) as root:
+        leaf = pid_in(tmp_path / "leaf")
+
+        listed, in_table = list(descendants(root.pid)), list(processes._descendants_in_table(root.pid))  # noqa: SLF001  used on kernels that this machine does not have
+        os.killpg(root.pid, 9)
+
+    assert listed == in_table
+    assert listed[-1] == leaf
+    assert len(listed) == 2
+
+
+def test_a_process_without_children_has_no_descendants() -> None:
+    with subprocess.Popen(["sleep", "3600"]) as process:
+        assert list(descendants(process.pid)) == []
+        process.kill()
+
+
+def test_the_clock_is_that_of_the_machine() -> None:
+    uptime = float(Path("/proc/uptime").read_text(encoding="utf-8").split()[0])
+
+    assert uptime - 1 <= boot_seconds() <= uptime + 120
+
+
+def test_a_control_group_kills_what_is_in_it_and_in_groups_inside_it() -> None:
+    group = Cgroup.create()
+    if group is None:
+        pytest.skip("control groups (version 2) are not writable here")
+    inner = Path(group.folder, "inner")
+    inner.mkdir()
+    with subprocess.Popen(["sleep", "3600"]) as process:
+        (inner / "cgroup.procs").write_text(str(process.pid), encoding="utf-8")
+        assert not group.remove()
+
+        group.freeze(frozen=True)
+        group.kill()
+
+        eventually(lambda: not is_running(process.pid))
+    assert eventually(group.remove)
+    assert not inner.exists()
+
+
+@pytest.mark.parametrize(
+    ("mounts", "own"),
+    [
+        ("tmpfs /tmp tmpfs rw 0 0\n", "0::/\n"),
+        ("cgroup2 {above} cgroup2 rw 0 0\n", "4:memory:/x\n"),
+        ("cgroup2 {above} cgroup2 rw 0 0\n", "0::/../outside\n"),
+        ("cgroup2 {above}/missing cgroup2 rw 0 0\n", "0::/\n"),
+        # An ordinary folder, in which the kernel creates no files.
+        ("cgroup2 {above} cgroup2 rw 0 0\n", "0::/\n"),
+    ],
+    ids=["not mounted", "version 1", "outside", "missing", "no control group"],
+)
+def test_without_a_usable_hierarchy_there_is_no_control_group(
+    mounts: str, own: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    above = tmp_path / "cgroups"
+    above.mkdir()
+    for name, text in (("_MOUNTS", mounts.format(above=above)), ("_OWN", own)):
+        (tmp_path / name).write_text(text, encoding="utf-8")
+        monkeypatch.setattr(cgroup, name, str(tmp_path / name))
+
+    assert Cgroup.create() is None
+    assert list(above.iterdir()) == []
+
+
+def test_the_folder_of_a_control_group_may_contain_spaces(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "mounts").write_text("cgroup2 /a\\040b cgroup2 rw 0 0\n", encoding="utf-8")
+    (tmp_path / "own").write_text("1:cpu:/x\n0::/user.slice\n", encoding="utf-8")
+    monkeypatch.setattr(cgroup, "_MOUNTS", str(tmp_path / "mounts"))
+    monkeypatch.setattr(cgroup, "_OWN", str(tmp_path / "own"))
+
+    assert cgroup._own_folder() == "/a b/user.slice"  # noqa: SLF001  nothing is mounted there

@@ -1,0 +1,81 @@
+"""What the reaper of a worker does at each look, beside taking lapsed leases."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.stores.leases import LONG, Fleet, fleet_on_sqlite
+from tildone.fleet.engine import TableEngine
+from tildone.fleet.upkeep import TIDY_SECONDS, Reaper
+from tildone.log.fleet.lease import Claimer, Lease, LeaseState
+from tildone.log.fleet.rules import MAX_LOSSES
+
+
+class RecordingEngine(TableEngine):
+    """Records what it is told; what is in `lost`, it has lost."""
+
+    def __init__(self, fleet: Fleet) -> None:
+        super().__init__(fleet.leases, Claimer("here/2/b"))
+        self.lost: list[Lease] = []
+        self.withdrawn: list[tuple[str, int]] = []
+        self.tidied = 0
+
+    def missing(self) -> list[Lease]:
+        return self.lost
+
+    def withdraw(self, lease: Lease) -> None:
+        self.withdrawn.append((lease.run, lease.attempt))
+
+    def tidy(self) -> None:
+        self.tidied += 1
+
+
+@pytest.fixture
+def fleet(tmp_path: Path) -> Iterator[Fleet]:
+    with fleet_on_sqlite(tmp_path) as made:
+        yield made
+
+
+def test_the_engine_tidies_up_once_an_hour(fleet: Fleet) -> None:
+    engine, clock = RecordingEngine(fleet), [0.0]
+    reaper = Reaper(fleet.leases, engine, lambda: clock[-1])
+    tidied = []
+
+    for seconds in (1.0, TIDY_SECONDS - 1, TIDY_SECONDS, TIDY_SECONDS + 1, 2 * TIDY_SECONDS - 1, 2 * TIDY_SECONDS):
+        clock.append(seconds)
+        reaper.look()
+        tidied.append(engine.tidied)
+
+    assert tidied == [0, 0, 1, 1, 1, 2]
+
+
+def test_an_attempt_that_the_engine_has_lost_is_sent_anew_and_withdrawn(fleet: Fleet) -> None:
+    """One that another reaper has sent anew before is left alone."""
+    fleet.add()
+    engine = RecordingEngine(fleet)
+    engine.lost = fleet.leases.dispatch(Claimer("here/1/a"), 1)
+    reaper = Reaper(fleet.leases, engine)
+
+    reaper.look()
+    reaper.look()
+
+    assert engine.withdrawn == [("r1", 2)]
+    assert (fleet.lease().attempt, fleet.lease().sent) == (2, False)
+
+
+def test_a_run_that_was_lost_too_often_has_ended_and_that_is_passed_on(fleet: Fleet) -> None:
+    ended: list[Lease] = []
+    engine, seconds = RecordingEngine(fleet), 0.0
+    reaper = Reaper(fleet.leases, engine, lambda: seconds, on_end=ended.append)
+    fleet.add()
+
+    for number in range(MAX_LOSSES):
+        fleet.claim(f"there/{number}/a")
+        fleet.passes(LONG)
+        while fleet.lease().is_held:
+            seconds += 1
+            reaper.look()
+
+    assert [lease.state for lease in ended] == [LeaseState.FAILED]
+    assert engine.withdrawn == [("r1", attempt) for attempt in range(2, MAX_LOSSES + 2)]

@@ -1,0 +1,182 @@
+"""The shell agent, as the process that its driver starts."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.fleet.runs import HeldRun, hold
+from tildone.config import load
+from tildone.core.check import Check
+from tildone.core.ops import Append, Mark, Numbered, Order
+from tildone.core.plan import Plan, Status, Task, flat
+from tildone.dialects.by_hand import BY_HAND
+from tildone.fleet.shell_agent import DONE, ShellAgent
+from tildone.log.events import Actor, Author
+from tildone.log.fleet.facts import Asked
+from tildone.value import replace
+from tildone.wiring import open_session, store_at
+
+Hold = Callable[[Plan], HeldRun]
+
+
+@pytest.fixture
+def make_run(tmp_path: Path) -> Iterator[Hold]:
+    made: list[HeldRun] = []
+
+    def make(plan: Plan) -> HeldRun:
+        made.append(hold(tmp_path, plan))
+        return made[-1]
+
+    yield make
+    for run in made:
+        run.store.close()
+
+
+def checked(text: str, *command: str) -> Task:
+    return Task(text, check=Check(command))
+
+
+def test_it_does_every_task_by_its_check_in_order(make_run: Hold) -> None:
+    run = make_run(flat(checked("one", "sh", "-c", "echo 1 >> log"), checked("two", "sh", "-c", "echo 2 >> log")))
+
+    done = run.run("shell", run.context("*"))
+
+    assert (done.returncode, done.stderr) == (0, "")
+    assert run.tasks == [("one", "completed"), ("two", "completed")]
+    assert (run.folder / "work" / "log").read_text() == "1\n2\n"
+    assert done.stdout.splitlines()[:2] == ["started: #1 one", "done: #1 one"]
+
+
+def test_a_command_in_the_text_may_be_one_of_the_shell_itself(make_run: Hold) -> None:
+    run = make_run(flat(Task("Find a shell: `command -v sh`"), Task("Stop: `exit 3`")))
+
+    done = run.run("shell", run.context("*"))
+
+    assert done.returncode == 1
+    assert run.tasks == [("Find a shell: `command -v sh`", "completed"), ("Stop: `exit 3`", "in_progress")]
+    assert "failed with exit code 3" in done.stdout
+
+
+def test_a_check_that_fails_ends_it(make_run: Hold) -> None:
+    run = make_run(flat(checked("one", "sh", "-c", "echo broken; exit 3"), checked("two", "touch", "x")))
+
+    done = run.run("shell", run.context("*"))
+
+    assert done.returncode == 1
+    assert "failed with exit code 3" in done.stdout
+    assert "broken" in done.stdout
+    assert run.tasks == [("one", "in_progress"), ("two", "pending")]
+    assert not (run.folder / "work" / "x").exists()
+
+
+def test_only_what_the_worker_allows_is_run_and_the_rest_is_asked_for(make_run: Hold) -> None:
+    """The list in the settings of the person does not count. What is asked for is asked once."""
+    run = make_run(flat(checked("one", "rm", "a"), checked("two", "touch", "a")))
+    settings = run.folder / "config" / "tildone" / "config.toml"
+    settings.parent.mkdir(parents=True)
+    settings.write_text('check_allow = ["rm *"]\n')
+
+    done = run.run("shell", run.context("touch *"))
+    again = run.run("shell", run.context())
+
+    assert (done.returncode, again.returncode) == (0, 0)
+    assert (run.folder / "work" / "a").exists()
+    assert "waits for a person to approve: rm a" in done.stdout
+    assert [status for _, status in run.tasks] == ["pending", "completed"]
+    asked = [event.fact for event in run.events if isinstance(event.fact, Asked)]
+    assert [(fact.kind, fact.text) for fact in asked] == [("check", "rm a")]
+
+
+def test_a_denied_command_is_noted_and_not_asked_for_again(make_run: Hold) -> None:
+    run = make_run(flat(Task("Remove it: `rm said`")))
+    run.run("shell", run.context())
+    [question] = run.leases.look(run.lease.run)[0].lease.questions
+
+    run.leases.answer(run.lease.run, question, "no: keep it", "Ada", "e1")
+    done = run.run("shell", run.context())
+
+    assert done.returncode == 0
+    assert run.plan.tasks[0].notes[-1] == "denied by a person: rm said (no: keep it)"
+    assert run.leases.look(run.lease.run)[0].lease.questions == ()
+
+
+def test_commands_in_texts_are_run_and_permitted_in_the_same_way(make_run: Hold) -> None:
+    run = make_run(flat(Task("Say it: `echo hello | tee said`"), Task("Remove it: `rm said`"), Task("Think")))
+
+    refused = run.run("shell", run.context("sh -c *"))
+    done = run.run("shell", run.context("*"))
+
+    assert (refused.returncode, done.returncode) == (1, 1)
+    assert "waits for a person to approve: rm said" in refused.stdout
+    assert [status for _, status in run.tasks] == ["completed", "pending", "in_progress"]
+    assert done.stdout.splitlines()[-1] == "not done, because it has neither a check nor a command: #3 Think"
+
+
+def test_tasks_come_after_those_they_wait_for(make_run: Hold) -> None:
+    late = replace(checked("late", "sh", "-c", "echo late >> log"), after=(2,))
+    run = make_run(flat(late, checked("early", "sh", "-c", "echo early >> log")))
+
+    assert run.run("shell", run.context("*")).returncode == 0
+    assert (run.folder / "work" / "log").read_text() == "early\nlate\n"
+
+
+def test_the_check_of_the_plan_has_to_pass(make_run: Hold) -> None:
+    run = make_run(replace(flat(checked("one", "touch", "a")), check=Check(("test", "-e", "b"))))
+
+    failed = run.run("shell", run.context("*"))
+    (run.folder / "work" / "b").touch()
+    done = run.run("shell", run.context("*"))
+
+    assert (failed.returncode, done.returncode) == (1, 0)
+
+
+def test_an_heir_goes_on_with_the_task_that_the_other_claimed(make_run: Hold) -> None:
+    """It has another epoch, but is the same agent, so that the claim does not hold it up."""
+    run = make_run(flat(checked("one", "test", "-e", "ready")))
+    assert run.run("shell", run.context("*")).returncode == 1
+    assert [claim.agent for claim in run.store.claims("plan")] == [f"shell:{run.lease.run}/0"]
+
+    (run.folder / "work" / "ready").touch()
+    heir = replace_lease(run)
+
+    assert heir.run("shell", heir.context("*")).returncode == 0
+    assert heir.tasks == [("one", "completed")]
+
+
+def test_it_ends_with_6_once_the_run_is_another_workers(make_run: Hold) -> None:
+    run = make_run(flat(checked("one", "touch", "a")))
+    run.pass_on()
+
+    done = run.run("shell", run.context("*"))
+
+    assert (done.returncode, done.stdout) == (6, "")
+    assert "has passed to another worker" in done.stderr
+    assert run.tasks == [("one", "pending")]
+    assert not (run.folder / "work" / "a").exists()
+
+
+def test_what_another_agent_leaves_just_before_it_ends_is_no_failure(tmp_path: Path) -> None:
+    """It has seen that the other has the task, and ends. Whoever starts it next finds the task free."""
+    store = store_at(str(tmp_path / "plans.db"))
+    settings = load({}, {"TILDONE_STORE": str(tmp_path / "plans.db"), "TILDONE_SESSION": "plan"}, str(tmp_path))
+    ada, bob = (open_session(settings, BY_HAND, store, _author(name)) for name in ("shell:ada", "shell:bob"))
+    ada.change([Append((Task("one"), Task("two"))), Order(Numbered((2,)), (1,))], Actor.AGENT)
+    ada.change([Mark(Numbered((1,)), Status.IN_PROGRESS)], Actor.AGENT)
+    said: list[str] = []
+
+    def say(line: str) -> None:
+        said.append(line)
+        store.release("plan", "shell:ada")
+
+    assert ShellAgent(bob, say).work() == DONE
+    assert said == ["open: #2 two"]
+    store.close()
+
+
+def _author(name: str) -> Callable[[], Author]:
+    return lambda: Author(agent=name)
+
+
+def replace_lease(run: HeldRun) -> HeldRun:
+    return HeldRun(run.folder, run.store, run.pass_on(), run.environ)

@@ -1,0 +1,61 @@
+"""The lines that a worker prints."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.fleet.agents import eventually, wait_for
+from tests.fleet.workers import Bench
+from tildone.log.fleet.facts import RunReleased
+from tildone.log.fleet.lease import LeaseState
+
+
+@pytest.fixture
+def bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Bench]:
+    for name in ("TILDONE_STORE", "MARKS"):
+        monkeypatch.setenv(name, "")
+    found = Bench(tmp_path)
+    yield found
+    found.store.close()
+
+
+def test_a_worker_says_what_it_takes_begins_and_finishes(
+    bench: Bench, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    go = tmp_path / "go"
+    bench.add(wait_for(go), "tasks", tasks=1)
+
+    with bench.worker(slots=2, labels=frozenset({"gpu", "a"})) as worker:
+        eventually(lambda: bench.lease().is_held)
+        worker.drain()
+        eventually(lambda: worker.takes_nothing)
+        go.touch()
+        bench.becomes(LeaseState.DONE)
+        eventually(lambda: bench.leases.workers() == [])
+
+    # It begins in a thread of its own.
+    begun = f"run {bench.run}: begun, attempt 1"
+    lines = capsys.readouterr().err.splitlines()
+    assert begun in lines
+    assert [line for line in lines if line != begun] == [
+        f"worker {worker.id} takes runs: 2 slots, labels a, gpu. Ctrl-C once: it finishes; twice: it stops.",
+        "taking no more runs; 1 run to finish",
+        f"run {bench.run} is done; its report is {tmp_path}/home/reports/{bench.run}.md",
+    ]
+
+
+def test_a_worker_says_why_a_run_is_queued_again_and_what_it_stops(
+    bench: Bench, capsys: pytest.CaptureFixture[str]
+) -> None:
+    bench.add("printf '\\033[31mred'; exit 3")
+
+    with bench.worker(allow=()) as worker:
+        eventually(lambda: bench.facts(RunReleased))
+
+    lines = capsys.readouterr().err.splitlines()
+    assert lines[0].startswith(f"worker {worker.id} takes runs: 1 slot. It permits no command: use --allow PATTERN. ")
+    assert lines[1] == f"run {bench.run}: begun, attempt 1"
+    assert f"run {bench.run} is queued again: the agent ended with exit code 3" in lines
+    assert any(line.startswith("stopping ") for line in lines)
+    assert "\x1b" not in "".join(lines)

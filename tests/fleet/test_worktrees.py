@@ -1,0 +1,230 @@
+"""Working trees of runs, in real repositories of git."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from tests.fleet.repositories import bare, change, files, git, project, write
+from tildone.fleet.git import Git, GitError
+from tildone.fleet.publishing import publish
+from tildone.fleet.workspaces import Workspace
+from tildone.fleet.worktrees import Repository, names_with_checkpoints
+from tildone.log.fleet.lease import Lease, Work
+from tildone.log.fleet.repositories import is_address
+
+RUN = "nightly.1"
+LONG_AGO = (1_600_000_000, 1_600_000_000)
+
+
+@pytest.fixture(name="project")
+def _project(tmp_path: Path) -> Path:
+    return project(tmp_path)
+
+
+@pytest.fixture(name="bare")
+def _bare(tmp_path: Path, project: Path) -> Path:
+    return bare(tmp_path, project)
+
+
+def test_a_run_has_a_working_tree_of_its_own(project: Path, tmp_path: Path) -> None:
+    worktree = Repository(str(project), str(tmp_path / "home")).prepare(RUN)
+
+    assert (worktree.branch, git(worktree.folder, "branch", "--show-current")) == ("tildone/nightly.1", "")
+    assert files(worktree.folder) == {"parser.py": "one\n", "old.py": "old\n"}
+    assert git(project, "branch", "--show-current") == "main"
+
+
+def test_the_next_agent_on_the_machine_gets_the_working_tree_as_it_is(project: Path, tmp_path: Path) -> None:
+    home = str(tmp_path / "home")
+    change(Repository(str(project), home).prepare(RUN))
+
+    again = Repository(str(project), home).prepare(RUN)
+
+    assert again.found == "the working tree of the agent before"
+    assert files(again.folder)["parser.py"] == "two\n"
+    assert not again.lost
+
+
+def test_a_checkpoint_changes_neither_the_index_nor_the_branch(project: Path, tmp_path: Path) -> None:
+    repository = Repository(str(project), str(tmp_path / "home"))
+    worktree = repository.prepare(RUN)
+    change(worktree)
+    git(worktree.folder, "add", "parser.py")
+    before = git(worktree.folder, "status", "--porcelain"), git(worktree.folder, "rev-parse", "HEAD")
+
+    kept = repository.checkpoint(worktree, RUN, 7, "Task 1")
+
+    assert kept is not None
+    assert kept.ref == "refs/tildone/nightly.1/7"
+    assert (git(worktree.folder, "status", "--porcelain"), git(worktree.folder, "rev-parse", "HEAD")) == before
+    listed = git(project, "-c", "core.quotePath=false", "ls-tree", "--name-only", kept.ref).splitlines()
+    assert listed == [".gitignore", "new ü.py", "parser.py"]
+
+
+def test_a_checkpoint_has_a_change_that_was_made_when_the_index_was_written(project: Path, tmp_path: Path) -> None:
+    """The file has the same size and time as before. Git compares its content because the index is not newer."""
+    git(project, "config", "core.trustCTime", "false")
+    repository = Repository(str(project), str(tmp_path / "home"))
+    worktree = repository.prepare(RUN)
+    file = Path(worktree.folder, "parser.py")
+    index = Path(worktree.folder, git(worktree.folder, "rev-parse", "--git-path", "index"))
+    os.utime(file, LONG_AGO)
+    git(worktree.folder, "update-index", "--refresh")
+    write(worktree, "parser.py", "two\n")
+    os.utime(file, LONG_AGO)
+    os.utime(index, LONG_AGO)
+
+    kept = repository.checkpoint(worktree, RUN, 1, "Task 1")
+
+    assert kept is not None
+    assert git(project, "show", f"{kept.ref}:parser.py") == "two"
+
+
+def test_an_heir_on_another_machine_goes_on_from_the_checkpoint(project: Path, bare: Path, tmp_path: Path) -> None:
+    """What was not committed still is not; what came after the checkpoint is lost, and said to be."""
+    repository = Repository(str(project), str(tmp_path / "home"))
+    worktree = repository.prepare(RUN)
+    (Path(worktree.folder) / "lexer.py").write_text("lexer\n", encoding="utf-8")
+    git(worktree.folder, "add", "lexer.py")
+    git(worktree.folder, "commit", "-qm", "The agent's own commit")
+    change(worktree)
+    kept = repository.checkpoint(worktree, RUN, 1, "Task 1")
+    (Path(worktree.folder) / "parser.py").write_text("three\n", encoding="utf-8")
+
+    heir = Repository(bare.as_uri(), str(tmp_path / "elsewhere")).prepare(RUN, kept)
+
+    expected = {"parser.py": "two\n", "new ü.py": "new\n", "lexer.py": "lexer\n"}
+    assert files(heir.folder) == expected
+    assert git(heir.folder, "log", "--format=%s", "-1") == "The agent's own commit"
+    assert "lost" in heir.lost
+    assert heir.branch == worktree.branch
+
+
+def test_a_worker_taken_for_dead_cannot_overwrite_what_its_heir_keeps(
+    project: Path, bare: Path, tmp_path: Path
+) -> None:
+    old = Repository(str(project), str(tmp_path / "home"))
+    worktree = old.prepare(RUN)
+    kept = old.checkpoint(worktree, RUN, 1, "Task 1")
+    new = Repository(bare.as_uri(), str(tmp_path / "elsewhere"))
+    heir = new.prepare(RUN, kept)
+    (Path(heir.folder) / "parser.py").write_text("the heir's\n", encoding="utf-8")
+    newest = new.checkpoint(heir, RUN, 3, "Task 2")
+    assert newest is not None
+
+    (Path(worktree.folder) / "parser.py").write_text("the late one's\n", encoding="utf-8")
+    old.checkpoint(worktree, RUN, 1, "Task 2")
+
+    assert git(bare, "show", f"{newest.ref}:parser.py") == "the heir's"
+
+
+@pytest.mark.parametrize("hands", [1, 2])
+def test_the_ref_of_a_checkpoint_carries_the_epoch_of_the_lease(project: Path, tmp_path: Path, hands: int) -> None:
+    lease = Lease(RUN, hands - 1, "plan", Work(repo=str(project)), epoch=7, owner="here/1/a/1")
+    workspace = Workspace(lease, str(tmp_path / "home"))
+    workspace.prepare([], hands)
+
+    kept = workspace.checkpoint(1, "a task")
+
+    assert kept is not None
+    assert (kept.epoch, kept.ref) == (7, f"refs/tildone/{workspace.name}/7")
+    assert git(project, "for-each-ref", "--format=%(refname) %(objectname)", "refs/tildone/") == (
+        f"{kept.ref} {kept.commit}"
+    )
+
+
+def test_a_run_begins_with_the_ref_that_it_names(project: Path, tmp_path: Path) -> None:
+    git(project, "checkout", "-qb", "feature")
+    (project / "feature.py").write_text("f\n", encoding="utf-8")
+    git(project, "add", ".")
+    git(project, "commit", "-qm", "Feature")
+    git(project, "checkout", "-q", "main")
+    repository = Repository(str(project), str(tmp_path / "home"))
+
+    assert "feature.py" in files(repository.prepare("a", ref="feature").folder)
+    assert "feature.py" not in files(repository.prepare("b").folder)
+
+
+@pytest.mark.parametrize("ref", ["missing", "--upload-pack=x"])
+def test_a_ref_that_does_not_exist_is_said(project: Path, tmp_path: Path, ref: str) -> None:
+    with pytest.raises(GitError, match=f"has no branch, tag or commit {ref}"):
+        Repository(str(project), str(tmp_path / "home")).prepare(RUN, ref=ref)
+
+
+def test_a_repository_without_commits_is_said(tmp_path: Path) -> None:
+    git(tmp_path, "init", "-q")
+
+    with pytest.raises(GitError, match="has no commit yet"):
+        Repository(str(tmp_path), str(tmp_path / "home")).prepare(RUN)
+
+
+def test_a_folder_without_git_is_worked_on_as_it_is(tmp_path: Path) -> None:
+    repository = Repository(str(tmp_path), str(tmp_path / "home"))
+    worktree = repository.prepare(RUN)
+
+    assert worktree.folder == str(tmp_path)
+    assert repository.checkpoint(worktree, RUN, 1, "Task 1") is None
+    repository.remove(RUN)
+    assert tmp_path.exists()
+
+
+def test_removing_leaves_the_branch_only(project: Path, bare: Path, tmp_path: Path) -> None:
+    repository = Repository(str(project), str(tmp_path / "home"))
+    worktree = repository.prepare(RUN)
+    change(worktree)
+    repository.checkpoint(worktree, RUN, 1, "Task 1")
+    publish(repository, worktree, "Done", lambda: None)
+    assert names_with_checkpoints(str(project)) == {RUN}
+
+    repository.remove(RUN)
+
+    assert not os.path.exists(worktree.folder)
+    assert names_with_checkpoints(str(project)) == set()
+    assert git(bare, "for-each-ref", "refs/tildone/") == ""
+    assert git(project, "rev-parse", "--verify", "tildone/nightly.1")
+
+
+@pytest.mark.parametrize("run", ["../up", "a b", "-x", "x.lock", "a..b", ""])
+def test_a_run_whose_name_is_no_branch_is_refused(project: Path, tmp_path: Path, run: str) -> None:
+    with pytest.raises(GitError, match="cannot be the name of a branch"):
+        Repository(str(project), str(tmp_path / "home")).prepare(run)
+
+
+def test_hooks_of_the_repository_are_not_run(project: Path, tmp_path: Path) -> None:
+    hook = project / ".git" / "hooks" / "post-checkout"
+    hook.write_text(f"#!/bin/sh\ntouch {tmp_path / 'ran'}\n", encoding="utf-8")
+    hook.chmod(0o755)
+
+    Repository(str(project), str(tmp_path / "home")).prepare(RUN)
+
+    assert not (tmp_path / "ran").exists()
+
+
+def test_a_program_named_as_an_address_is_not_started(tmp_path: Path) -> None:
+    with pytest.raises(GitError, match="ext"):
+        Repository(f"ext::sh -c 'touch {tmp_path / 'ran'}'://x", str(tmp_path / "home"))
+    assert not (tmp_path / "ran").exists()
+
+
+def test_an_address_with_a_password_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(GitError, match="must not have a password"):
+        Repository("https://ada:secret@example.org/a.git", str(tmp_path / "home"))
+
+
+@pytest.mark.parametrize(
+    ("source", "expected"),
+    [("https://example.org/a", True), ("git@example.org:a/b", True), ("../a", False), ("C:/a", False), ("/a:b", False)],
+)
+def test_addresses_are_told_from_folders(source: str, *, expected: bool) -> None:
+    assert is_address(source) is expected
+
+
+def test_a_missing_folder_is_said(tmp_path: Path) -> None:
+    with pytest.raises(GitError, match="is not a folder on this machine"):
+        Repository(str(tmp_path / "missing"), str(tmp_path / "home"))
+
+
+def test_a_command_that_takes_too_long_is_ended(tmp_path: Path) -> None:
+    with pytest.raises(GitError, match="took longer than 0 s"):
+        Git(str(tmp_path), seconds=0.0).run("version")

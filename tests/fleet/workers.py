@@ -1,0 +1,96 @@
+"""Workers in threads, on a SQLite file, whose agents are shell commands, for tests."""
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from threading import Thread
+from uuid import uuid4
+
+from tests.fleet.agents import BOUND, eventually
+from tests.fleet.drills.worker_program import driver
+from tests.plans import plan_of
+from tildone.fleet.drivers.launch import AgentContext, AgentLaunch
+from tildone.fleet.git import Git
+from tildone.fleet.worker import Worker, WorkerOptions
+from tildone.log.events import PlanChanged
+from tildone.log.fleet.lease import Lease, LeaseState, NewRun, Work
+from tildone.log.fleet.settings import FleetSettings
+from tildone.wiring import run_leases, store_at
+
+SETTINGS = FleetSettings(lease=30_000, heartbeat=500, margin=1000, reaper=200, renewal=5000)
+
+
+def shell(context: AgentContext) -> AgentLaunch:
+    """An agent that runs the name of its model as a shell command, and does not look at its plan."""
+    return AgentLaunch(("sh", "-c", context.model), context.environ)
+
+
+def worker_of_tasks(context: AgentContext) -> AgentLaunch:
+    """An agent that runs the name of its model as a shell command for each task."""
+    return driver(context.model)(context)
+
+
+AGENTS = {"sh": shell, "tasks": worker_of_tasks}
+
+
+class Bench:
+    """A store with leases in a folder, and workers on it."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder, self.address = folder, str(folder / "plans.db")
+        # Processes are found by the name of their run, also those of tests that run at the same time.
+        self.run = f"r{uuid4().hex}"
+        os.environ["MARKS"] = str(folder / "marks")
+        self.store = store_at(self.address)
+        self.leases = run_leases(self.store)
+        self.leases.configure(SETTINGS)
+
+    def add(self, command: str, agent: str = "sh", tasks: int = 2, **work: object) -> None:
+        """Queue the run, whose agent runs a shell command."""
+        plan = plan_of(*(f"task {number}" for number in range(1, tasks + 1)))
+        asked = Work(agent=agent, model=command, **work)  # type: ignore[arg-type]  # as given
+        self.leases.add(NewRun(self.run, "s", asked), [PlanChanged(plan)])
+
+    def lease(self) -> Lease:
+        return self.leases.look(self.run)[0].lease
+
+    def facts(self, kind: type) -> list[object]:
+        return [event.fact for event in self.store.events("s") if isinstance(event.fact, kind)]
+
+    def becomes(self, *states: LeaseState) -> Lease:
+        """Wait until the run has one of these states, and return its lease."""
+        eventually(lambda: self.lease().state in states)
+        return self.lease()
+
+    def is_renewed(self) -> None:
+        """Wait until the worker has renewed its lease."""
+        until = self.lease().until
+        eventually(lambda: self.lease().until > until)
+
+    @contextmanager
+    def worker(self, home: str = "home", agents: tuple[str, ...] = tuple(AGENTS), **other: object) -> Iterator[Worker]:
+        """A worker that is stopped at the end."""
+        settings = {"slots": 1, "labels": frozenset(), "allow": ("*",), "grace": 0.2, **other}
+        options = WorkerOptions(agents=frozenset(agents), home=str(self.folder / home), **settings)  # type: ignore[arg-type]  # as given
+        worker = Worker(self.leases, options, self.address, agents=AGENTS)
+        thread = Thread(target=worker.work)
+        thread.start()
+        try:
+            yield worker
+        finally:
+            worker.stop()
+            thread.join(BOUND)
+            assert not thread.is_alive()
+
+
+def repository(folder: Path) -> Path:
+    """A repository with one commit."""
+    path = folder / "repository"
+    path.mkdir()
+    git = Git(str(path))
+    git.run("init", "-q", "-b", "main")
+    (path / "file").write_text("one\n")
+    git.run("add", "file")
+    git.run("commit", "-q", "-m", "one")
+    return path

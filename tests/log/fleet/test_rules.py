@@ -1,0 +1,226 @@
+"""The rules of leases, where a test of a store would not tell one from the other, and what a lease may contain."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tildone.errors import UsageError
+from tildone.log.fleet.checking import check_name, check_text, checked_run
+from tildone.log.fleet.facts import RunEnded, RunReleased
+from tildone.log.fleet.lease import Ask, Lease, LeaseState, NewRun, RunFence, Work, WorkOutcome, fence_in
+from tildone.log.fleet.rules import MAX_FAILS, Moment, Step, admitted, again, anew, closed, why_lapsed
+from tildone.log.fleet.settings import MINUTE_MS, FleetSettings, checked_settings, request_at
+from tildone.value import replace
+
+HELD = Lease("r1", 0, "plan", owner="here/7/ab/1", until=100, boot="b1/ns1")
+
+
+def why(lease: Lease = HELD, at: Moment = Moment(100, 0, "b1/ns1"), here: str = "here", *, by_time: bool = True) -> str:  # noqa: B008  frozen
+    return why_lapsed(lease, at, here, lambda pid: pid != 7, by_time=by_time)
+
+
+@pytest.mark.parametrize(
+    ("at", "here", "reason"),
+    [
+        (Moment(1, 0, "b1/ns1"), "here", "its worker has ended"),
+        (Moment(1, 0, "b2/ns1"), "here", "its machine has been restarted"),
+        (Moment(1, 0, "b1/ns2"), "here", ""),
+        (Moment(1, 0, "b1/ns1"), "there", ""),
+        (Moment(100, 0, "b1/ns1"), "there", ""),
+        (Moment(101, 0, "b1/ns1"), "there", "its lease has lapsed"),
+    ],
+)
+def test_why_a_lease_has_lapsed(at: Moment, here: str, reason: str) -> None:
+    """The process of an owner is looked up only on its own machine, in its own namespace."""
+    assert why(at=at, here=here) == reason
+
+
+def test_a_lease_whose_process_has_ended_lapses_at_once() -> None:
+    assert why(by_time=False) == "its worker has ended"
+    assert why(at=Moment(10**6, 0, "b1/ns1"), here="there", by_time=False) == ""
+
+
+def test_a_queued_lease_does_not_lapse() -> None:
+    assert why(Lease("r1", 0, "plan"), Moment(10**9, 0, "b2/ns1")) == ""
+
+
+@pytest.mark.parametrize("fence", [RunFence("r1", 0, 1), RunFence("a.b-c_9", 63, 10**12)])
+def test_a_fence_is_read_from_the_environment(fence: RunFence) -> None:
+    assert fence_in(str(fence)) == fence
+
+
+@pytest.mark.parametrize("text", ["r1", "r1/0", "/0/1", "r1/0/1/2", "r1/x/1", "r1/0/-1", "r1/0/", "r1/0/1 ", "r1/0/٣"])
+def test_another_text_is_no_fence(text: str) -> None:
+    """Nothing is written without a fence by mistake."""
+    with pytest.raises(UsageError, match="not of the form run/hand/epoch"):
+        fence_in(text)
+
+
+@pytest.mark.parametrize(
+    "repo",
+    [
+        "https://ada:secret@example.org/app",
+        "https://token@example.org/app",
+        "HTTP://token@example.org/app",
+        "ssh://git:secret@example.org/app",
+        "ssh://a:b@c@example.org/app",
+    ],
+)
+def test_a_url_with_a_password_is_refused(repo: str) -> None:
+    with pytest.raises(UsageError, match="contains a user or a password") as refused:
+        checked_run(NewRun("r1", "plan", Work(repo)))
+
+    assert "secret" not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    "repo", ["", "/src/app", "git@example.org:app", "ssh://git@example.org/app", "https://example.org/a@b:c"]
+)
+def test_other_places_are_accepted(repo: str) -> None:
+    assert checked_run(NewRun("r1", "plan", Work(repo))).work.repo == repo
+
+
+@pytest.mark.parametrize("name", ["", "a/b", "..", ".a", "-a", "a b", "ü", "x" * 65, "a\n"])
+def test_a_name_can_be_part_of_a_ref(name: str) -> None:
+    with pytest.raises(UsageError, match="has 1 to 64 letters"):
+        check_name("the name of a run", name)
+
+
+@pytest.mark.parametrize("text", ["a\0", "half \ud83d", "a\nb", "x" * 1001])
+def test_texts_can_be_printed(text: str) -> None:
+    with pytest.raises(UsageError):
+        check_text(text)
+    with pytest.raises(UsageError):
+        checked_run(NewRun("r1", "plan", Work(labels=(text,))))
+
+
+@pytest.mark.parametrize("work", [Work(labels=("x",) * 51), Work(allow=("x",) * 51)], ids=["labels", "allow"])
+def test_a_run_has_a_limited_number_of_labels_and_patterns(work: Work) -> None:
+    with pytest.raises(UsageError, match="at most 50 labels"):
+        checked_run(NewRun("r1", "plan", work))
+
+
+@pytest.mark.parametrize("hands", [0, 65])
+def test_a_run_has_a_few_hands(hands: int) -> None:
+    with pytest.raises(UsageError, match="1 to 64 hands"):
+        checked_run(NewRun("r1", "plan", hands=hands))
+
+
+@pytest.mark.parametrize(
+    ("settings", "is_accepted"),
+    [
+        (FleetSettings(), True),
+        (FleetSettings(lease=50_000), False),
+        (FleetSettings(lease=50_001), True),
+        (FleetSettings(reaper=0), False),
+        (FleetSettings(margin=-1), False),
+    ],
+)
+def test_a_worker_that_misses_one_renewal_keeps_its_leases(settings: FleetSettings, is_accepted: bool) -> None:  # noqa: FBT001  of the table
+    if is_accepted:
+        assert checked_settings(settings) == settings
+    else:
+        with pytest.raises(UsageError):
+            checked_settings(settings)
+
+
+def test_a_fleet_has_an_engine_that_is_known() -> None:
+    with pytest.raises(UsageError, match="the engine of a fleet is table or dbos, not 'other'"):
+        checked_settings(FleetSettings(engine="other"))
+    assert checked_settings(FleetSettings(engine="dbos")).engine == "dbos"
+
+
+def test_only_an_attempt_that_counts_and_has_not_begun_is_given_up() -> None:
+    queued = Lease("r1", 0, "plan", attempt=3, sent=True)
+
+    assert again(queued, 3) == Lease("r1", 0, "plan", attempt=4)
+    assert again(queued, 2) is None
+    assert again(HELD, HELD.attempt) is None
+
+
+@pytest.mark.parametrize(
+    ("ask", "state"),
+    [
+        (Ask.NOTHING, LeaseState.FAILED),
+        (Ask.PAUSE, LeaseState.FAILED),
+        (Ask.CANCEL, LeaseState.CANCELLED),
+        (Ask.CANCEL_NOW, LeaseState.CANCELLED),
+    ],
+)
+def test_the_last_attempt_that_fails_ends_the_run_as_a_person_has_asked(ask: Ask, state: LeaseState) -> None:
+    held = replace(HELD, fails=MAX_FAILS - 1, ask=ask)
+
+    step = closed(held, held.fence, WorkOutcome.RETRY, "exit 1", 5)
+
+    assert step is not None
+    assert (step.lease.state, step.lease.fails, step.lease.epoch) == (state, MAX_FAILS, held.epoch + 1)
+    assert step.facts == (RunEnded("r1", 0, held.epoch + 1, state, "exit 1", MAX_FAILS),)
+
+
+def test_a_run_with_an_open_question_waits_for_its_answer_also_after_a_pause() -> None:
+    paused = Lease("r1", 0, "plan", state=LeaseState.PAUSED, epoch=4, attempt=2, questions=("q1",))
+
+    waiting = anew(paused, 9)
+
+    assert waiting.lease == replace(paused, state=LeaseState.WAITING, epoch=5, since=9)
+    assert waiting.facts == (RunReleased("r1", 0, 5, LeaseState.WAITING, "resumed"),)
+    assert anew(waiting.lease, 10) == Step(waiting.lease)
+
+
+@given(st.integers(1, 200), st.lists(st.integers(0, 5_000), max_size=300))
+def test_no_minute_has_more_requests_than_allowed(per_minute: int, pauses: list[int]) -> None:
+    now, earliest, taken = 10**12, 0, []
+    for pause in pauses:
+        now += pause
+        earliest, wait = request_at(earliest, now, per_minute)
+        if not wait:
+            taken.append(now)
+        else:
+            assert request_at(earliest, now + wait, per_minute)[1] == 0
+    for number, first in enumerate(taken):
+        assert sum(at < first + MINUTE_MS for at in taken[number:]) <= per_minute
+
+
+@given(st.integers(1, 200))
+def test_who_waits_as_told_gets_nearly_all_requests(per_minute: int) -> None:
+    now, earliest, taken = 10**12, 0, 0
+    while now < 10**12 + 10 * MINUTE_MS:
+        earliest, wait = request_at(earliest, now, per_minute)
+        taken += not wait
+        now += wait
+    assert taken >= 8 * per_minute
+
+
+def wanted(run: str, repo: str = "", provider: str = "", hand: int = 0) -> Lease:
+    return Lease(run, hand, f"plan of {run}", Work(repo, provider))
+
+
+def test_leases_are_admitted_in_their_order_as_far_as_limits_permit() -> None:
+    """What is admitted counts for what follows, and what is not admitted does not."""
+    leases = [
+        wanted("r1", "/app"),
+        wanted("r2", "/app"),
+        wanted("r1", "/app", hand=1),
+        wanted("r3", "/lib", "p"),
+        wanted("r4", "", "p"),
+        wanted("r5", "/doc", "p"),
+        wanted("r6", "/doc"),
+        wanted("r7", "", "q"),
+        wanted("r8"),
+    ]
+    found = admitted(leases, {"p": 2}, {"/app": [], "/lib": ["r3"], "/doc": []})
+    assert [(lease.run, lease.hand) for lease in found] == [
+        ("r1", 0),
+        ("r1", 1),
+        ("r3", 0),
+        ("r4", 0),
+        ("r6", 0),
+        ("r7", 0),
+        ("r8", 0),
+    ]
+
+
+def test_nothing_is_admitted_where_another_run_works_or_nobody_has_looked() -> None:
+    assert admitted([wanted("r1", "/app")], {}, {"/app": ["r2"]}) == []
+    assert admitted([wanted("r1", "/app")], {}, {}) == []
+    assert admitted([wanted("r1", "", "p")], {"p": 0}, {}) == []

@@ -1,0 +1,252 @@
+"""Leases in a PostgreSQL store: restarts of the server, lost connections, locks, rights, and older databases."""
+
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from tests.plans import plan_of
+from tests.stores.leases import LONG, Fleet, fleet_on_postgres, names, scribe
+from tests.stores.postgres import Server, execute, needs_server, until
+from tests.stores.postgres_line import Cut, line_to
+from tildone.errors import RunFenced
+from tildone.log.events import Actor, Event, Labelled, PlanChanged
+from tildone.log.fleet.facts import Kept
+from tildone.log.fleet.lease import Claimer, NewRun, RunFence, Work, WorkOutcome
+from tildone.log.fleet.port import RunLeases
+from tildone.log.fleet.settings import FleetSettings
+from tildone.stores.scribe import Scribe
+
+pytest.importorskip("psycopg", reason="the driver is not installed: pip install 'tildone[postgres]'")
+
+import psycopg
+
+from tildone.stores.postgres.queries import migrations
+from tildone.stores.postgres.store import PostgresStore
+
+pytestmark = needs_server
+LEASE = FleetSettings().lease
+HELD_UP = "SELECT count(*) FROM pg_locks WHERE NOT granted"
+SHARE = "SELECT tildone.holds('r1', 0, 1)"
+
+
+@pytest.fixture
+def server_fleet(url: str) -> Iterator[Fleet]:
+    with fleet_on_postgres(url) as fleet:
+        yield fleet
+
+
+def waiting(url: str) -> None:
+    """Wait until a connection waits for another."""
+    until(lambda: execute(url, HELD_UP) != [(0,)])
+
+
+def test_no_lease_is_taken_soon_after_the_server_was_started(server_fleet: Fleet, url: str) -> None:
+    """Owners that could not renew while it was down do so first."""
+    server_fleet.held()
+    server_fleet.passes(LEASE + 1)
+    started = execute(url, "SELECT pg_get_functiondef('tildone.started'::regproc)")[0][0]
+    just_now = f"SELECT tildone.clock() - {LEASE // 2 - 10_000}"
+    execute(url, f"CREATE OR REPLACE FUNCTION tildone.started() RETURNS bigint LANGUAGE sql AS '{just_now}'")
+    try:
+        assert server_fleet.leases.reap(LONG) == []
+        server_fleet.leases.configure(FleetSettings(20_000, 4_000, 1_000, 500, 1_000))
+        assert len(server_fleet.leases.reap(LONG)) == 1
+    finally:
+        execute(url, started)
+
+
+def test_many_runs_are_queued_though_they_take_longer_than_one_may(url: str) -> None:
+    """The time limit is that of a statement, not of the transaction."""
+    slow = "BEGIN PERFORM pg_sleep(0.7); RETURN NEW; END"
+    execute(url, f"CREATE FUNCTION slow() RETURNS trigger LANGUAGE plpgsql AS '{slow}'")
+    execute(url, "CREATE TRIGGER slow BEFORE INSERT ON tildone.leases FOR EACH ROW EXECUTE FUNCTION slow()")
+    store = PostgresStore(url, timeout=2)
+    runs = [NewRun(f"r{number}", f"s{number}") for number in range(5)]
+    try:
+        added = store.leases(scribe()).add_all([(run, [PlanChanged(plan_of("x"))]) for run in runs])
+    finally:
+        store.close()
+        execute(url, "DROP FUNCTION slow CASCADE")
+
+    assert [leases[0].run for leases in added] == [run.run for run in runs]
+
+
+def test_the_server_tells_when_it_was_started(url: str) -> None:
+    [(difference,)] = execute(
+        url, "SELECT tildone.started() - floor(extract(epoch FROM pg_postmaster_start_time()) * 1000)::bigint"
+    )
+    [(now,)] = execute(url, "SELECT abs(tildone.clock() - extract(epoch FROM now()) * 1000) < 60000")
+    assert (difference, now) == (0, True)
+
+
+def test_a_lease_is_not_taken_between_the_check_and_the_append(server_fleet: Fleet, url: str) -> None:
+    """A reaper leaves it alone, and a release waits for the transaction that has checked it."""
+    lease = server_fleet.held()
+    server_fleet.passes(LEASE + 1)
+    with psycopg.connect(url) as writer, ThreadPoolExecutor() as pool:
+        assert writer.execute(SHARE).fetchone() == (True,)
+        assert server_fleet.leases.reap(LONG) == []
+        released = pool.submit(server_fleet.leases.release, lease.fence, "")
+        waiting(url)
+        assert not released.done()
+        writer.commit()
+        assert released.result(60) is not None
+
+
+def test_an_append_that_waits_for_a_reaper_is_refused(server_fleet: Fleet, url: str) -> None:
+    lease = server_fleet.held(session="plan")
+    store = server_fleet.reopened(lease.fence)
+    head = store.session_head("plan").head
+    late = Event("late", head, 1, Actor.AGENT, Labelled("x", "y"))
+    with psycopg.connect(url) as reaper, ThreadPoolExecutor() as pool:
+        reaper.execute("UPDATE tildone.leases SET epoch = epoch + 1, owner = NULL")
+        appended = pool.submit(store.append, "plan", late)
+        waiting(url)
+        reaper.commit()
+        with pytest.raises(RunFenced):
+            appended.result(60)
+    assert store.session_head("plan").head == head
+
+
+def test_a_deletion_waits_for_whoever_changes_a_lease(server_fleet: Fleet, url: str) -> None:
+    """Leases are locked before sessions, so neither waits for the other in a circle."""
+    server_fleet.held(session="plan")
+    head = server_fleet.store.session_head("plan").head
+    with psycopg.connect(url) as other, ThreadPoolExecutor() as pool:
+        other.execute("SELECT FROM tildone.leases FOR UPDATE")
+        deleted = pool.submit(server_fleet.store.delete, "plan", expected=head)
+        waiting(url)
+        other.execute("SELECT FROM tildone.sessions FOR UPDATE NOWAIT")
+        other.commit()
+        deleted.result(60)
+    assert server_fleet.leases.look() == []
+
+
+def test_a_renewal_changes_no_column_with_an_index(url: str) -> None:
+    """It finds room beside the row, so that the table does not grow with time."""
+    indexes = execute(url, "SELECT indexdef FROM pg_indexes WHERE schemaname = 'tildone' AND tablename = 'leases'")
+    options = execute(url, "SELECT reloptions FROM pg_class WHERE oid = 'tildone.leases'::regclass")
+
+    assert len(indexes) == 10
+    assert not [index for (index,) in indexes if "until" in index or "boot" in index]
+    assert options == [(["fillfactor=50"],)]
+
+
+def test_the_database_itself_refuses_a_second_holder_of_a_repository(server_fleet: Fleet, url: str) -> None:
+    server_fleet.held("r1", repo="/app")
+    server_fleet.add("r2", repo="/app")
+
+    with pytest.raises(psycopg.errors.UniqueViolation, match="one_run_per_repository"):
+        execute(url, "UPDATE tildone.leases SET owner = 'x' WHERE run = 'r2'")
+
+
+CALLS: dict[str, tuple[bytes, Callable[[RunLeases], object]]] = {
+    "add": (
+        b"INSERT INTO tildone.leases",
+        lambda leases: leases.add(NewRun("r2", "plan 2"), [PlanChanged(plan_of("x"))]),
+    ),
+    "claim": (b"UPDATE tildone.leases", lambda leases: leases.claim(Claimer("w"), ["w/1"])),
+    "append": (b"tildone.append", lambda leases: leases.append(RunFence("r1", 0, 1), Kept("r1", 0, 1, "r", "c"), "e")),
+    "close": (b"UPDATE tildone.leases", lambda leases: leases.close(RunFence("r1", 0, 1), WorkOutcome.DONE)),
+}
+
+
+@pytest.mark.parametrize(
+    ("call", "word"),
+    # An append is one statement, without a commit of its own.
+    [(call, word) for call in CALLS for word in ("statement", "commit") if (call, word) != ("append", "commit")],
+)
+@pytest.mark.parametrize("cut", Cut)
+def test_a_change_is_made_once_when_the_connection_is_lost(
+    server: Server, server_fleet: Fleet, url: str, call: str, word: str, cut: Cut
+) -> None:
+    """At the statement or at the commit, before or after the server has done it."""
+    statement, change = CALLS[call]
+    if call == "claim":
+        server_fleet.add("r1")
+    else:
+        server_fleet.held("r1")
+    with line_to(server) as line:
+        far = PostgresStore(line.url(url))
+        line.break_next(cut, word=b"COMMIT" if word == "commit" else statement)
+        result = change(far.leases(scribe_far()))
+        far.close()
+
+    assert result is None if call == "append" else result
+    expected = {
+        "add": ["RunQueued"],
+        "claim": ["RunQueued", "RunTaken"],
+        "append": ["RunQueued", "RunTaken", "Kept"],
+        "close": ["RunQueued", "RunTaken", "RunEnded"],
+    }
+    assert names(server_fleet.facts("r2" if call == "add" else "r1")) == expected[call]
+
+
+def scribe_far() -> Scribe:
+    """Return what makes events of another process."""
+    near = scribe()
+    return Scribe(lambda: f"far-{near.new_id()}", near.now)
+
+
+def test_a_fenced_event_is_appended_once_when_the_connection_is_lost(
+    server: Server, server_fleet: Fleet, url: str
+) -> None:
+    """Also if the lease has passed on before the writer asks again: the event was written while it was held."""
+    lease = server_fleet.held(session="plan")
+    with line_to(server) as line:
+        far = PostgresStore(line.url(url), fence=lease.fence)
+        event = Event("far", far.session_head("plan").head, 1, Actor.AGENT, Labelled("x", "y"))
+        line.break_next(Cut.ANSWER, lambda: server_fleet.leases.release(lease.fence, ""), word=b"append_held")
+        far.append("plan", event)
+        far.close()
+
+    assert [each.id for each in server_fleet.events()].count("far") == 1
+
+
+@pytest.fixture
+def older(server: Server) -> Iterator[str]:
+    """A database of the schema before, with a session."""
+    with server.database() as url:
+        for number, name, statements in migrations()[:5]:
+            execute(url, statements.decode())
+            execute(url, f"INSERT INTO tildone.migrations VALUES ({number}, '{name}')")  # noqa: S608  of this project
+        execute(url, "SELECT tildone.append('s', NULL, 'a', NULL, 1, false, '{}')")
+        yield url
+
+
+def test_a_database_of_an_older_tildone_gets_leases(older: str) -> None:
+    reader = PostgresStore(older, read_only=True)
+    leases = reader.leases(scribe())
+    assert (leases.look(), leases.workers(), leases.schedules(), leases.limits()) == ([], [], [], [])
+    assert (leases.settings(), leases.revision()) == (FleetSettings(), 0)
+    reader.close()
+    writer = PostgresStore(older)
+
+    writer.leases(scribe()).add(NewRun("r1", "s", Work("/app")))
+
+    assert writer.leases(scribe()).look()[0].lease.session == "s"
+    writer.close()
+
+
+def test_users_of_the_older_tables_can_delete_after_a_migration(server: Server, older: str) -> None:
+    """They were granted the tables that existed then."""
+    server.run("CREATE ROLE guest LOGIN")
+    try:
+        execute(
+            older,
+            "GRANT USAGE ON SCHEMA tildone TO guest",
+            "GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA tildone TO guest",
+            "GRANT USAGE ON ALL SEQUENCES IN SCHEMA tildone TO guest",
+        )
+        owner = PostgresStore(older)
+        owner.leases(scribe()).add(NewRun("r1", "s"))
+        guest = PostgresStore(older.replace("postgres@", "guest@"))
+
+        guest.delete("s", expected=owner.session_head("s").head)
+
+        assert owner.leases(scribe()).look() == []
+        guest.close()
+        owner.close()
+    finally:
+        execute(older, "DROP OWNED BY guest", "DROP ROLE guest")

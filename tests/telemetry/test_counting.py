@@ -1,0 +1,151 @@
+"""What happens in a store is counted from now on, and only what is new is read."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.stores.conftest import server, url
+from tests.stores.postgres import needs_server
+from tildone.core.ops import Append, Mark, Numbered
+from tildone.core.plan import Status, Task
+from tildone.dialects.by_hand import BY_HAND
+from tildone.log.events import Actor, Author, Event, Nudged
+from tildone.log.fleet.lease import Claimer, LeaseState, NewRun, WorkOutcome
+from tildone.log.store import Store
+from tildone.log.usage import AgentUsage
+from tildone.session import Session
+from tildone.stores.sqlite.store import SqliteStore
+from tildone.telemetry import counting
+from tildone.telemetry.counting import StoreCounts
+from tildone.wiring import run_leases, session_in, store_at
+
+__all__ = ["server", "url"]
+
+
+@pytest.fixture(params=["sqlite", pytest.param("postgres", marks=needs_server)])
+def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
+    address = str(tmp_path / "plans.db") if request.param == "sqlite" else request.getfixturevalue("url")
+    opened = store_at(address)
+    yield opened
+    opened.close()
+
+
+def plan_in(store: Store, name: str = "s", tasks: int = 3) -> Session:
+    session = session_in(store, name, BY_HAND)
+    session.change([Append(tuple(Task(f"task {number}") for number in range(tasks)))])
+    return session
+
+
+def complete(session: Session, number: int) -> None:
+    session.change([Mark(Numbered((number,)), Status.COMPLETED)])
+
+
+def test_counts_begin_at_0_and_grow_with_what_happens(store: Store) -> None:
+    session = plan_in(store)
+    complete(session, 1)
+    counts = StoreCounts(store)
+    assert counts.read() == {}
+
+    complete(session, 2)
+    assert counts.read() == {("tasks", ("completed",)): 1}
+    complete(session, 3)
+    other = plan_in(store, "new")
+    complete(other, 1)
+    assert counts.read() == {("tasks", ("completed",)): 3}
+    assert counts.read() == {("tasks", ("completed",)): 3}
+
+
+def test_what_was_undone_is_not_counted_again(store: Store) -> None:
+    session = plan_in(store)
+    counts = StoreCounts(store)
+    counts.read()
+    complete(session, 1)
+    assert counts.read() == {("tasks", ("completed",)): 1}
+
+    session.undo()
+    assert counts.read() == {("tasks", ("completed",)): 1}
+    complete(session, 2)
+    assert counts.read() == {("tasks", ("completed",)): 2}
+
+
+def test_a_session_that_is_deleted_is_forgotten(store: Store) -> None:
+    session = plan_in(store)
+    counts = StoreCounts(store)
+    counts.read()
+    complete(session, 1)
+    counts.read()
+
+    store.delete("s", expected=store.session_head("s").head)
+    assert counts.read() == {("tasks", ("completed",)): 1}
+    complete(plan_in(store), 1)
+    assert counts.read() == {("tasks", ("completed",)): 2}
+
+
+def used(store: Store, tokens: int, at: int) -> None:
+    head = store.session_head("s").head
+    author = Author("Ada", "claude:1", "opus")
+    store.append("s", Event(f"u{at}", head, at, Actor.TIMER, Nudged(1, 1), author, AgentUsage(tokens)))
+
+
+def test_usage_before_the_first_reading_does_not_count(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    session = plan_in(store)
+    used(store, 100, 1)
+    counts = StoreCounts(store)
+    counts.read()
+
+    used(store, 130, 2)
+    assert counts.read()["tokens", ("claude", "opus", "input")] == 30
+    # The state of a session that is not kept in memory is read again.
+    monkeypatch.setattr(counting, "MAX_TALLIES", 0)
+    complete(session, 1)
+    counts.read()
+    used(store, 140, 3)
+    assert counts.read()["tokens", ("claude", "opus", "input")] == 40
+
+
+def test_the_facts_about_runs_are_counted(store: Store) -> None:
+    plan_in(store)
+    leases = run_leases(store)
+    counts = StoreCounts(store)
+    counts.read()
+    leases.add(NewRun("r", "s"))
+    [lease] = leases.claim(Claimer("w/1/a"), ["w/1/a/1"])
+    assert [each.run for each in leases.living()] == ["r"]
+    assert leases.size() > 0
+    leases.close(lease.fence, WorkOutcome.DONE)
+
+    found = counts.read()
+
+    assert (found["taken", ()], found["ended", ("done",)]) == (1, 1)
+    assert leases.living() == []
+    assert leases.look("r")[0].lease.state is LeaseState.DONE
+
+
+def test_a_reading_reads_only_what_is_new(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of a thousand events, those since the last time; of other sessions, none."""
+    store = store_at(str(tmp_path / "plans.db"))
+    session = plan_in(store)
+    plan_in(store, "quiet")
+    for number in range(1000):
+        used(store, number, number)
+    counts = StoreCounts(store)
+    counts.read()
+    complete(session, 1)
+    counts.read()
+    read: list[str] = []
+    history = SqliteStore.history
+
+    def watched(self: SqliteStore, name: str, head: str | None = None) -> Iterator[Event]:
+        for event in history(self, name, head):
+            read.append(name)
+            yield event
+
+    monkeypatch.setattr(SqliteStore, "history", watched)
+    complete(session, 2)
+    counts.read()
+
+    # The new event, and the one that was counted last. The session itself reads its plan.
+    assert set(read) == {"s"}
+    assert len(read) <= 6
+    store.close()

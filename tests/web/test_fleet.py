@@ -1,0 +1,245 @@
+"""The fleet over the API of a real board, on a store of each kind that has runs."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.stores.conftest import server
+from tests.stores.postgres import TEMPLATE, Server, needs_server
+from tests.web.boards import Browser, Place, RunningBoard, board, place_in, until
+from tests.web.fleets import DONE, FleetStore
+from tildone.log.fleet.lease import Ask, LeaseState, WorkOutcome
+
+__all__ = ["server"]
+
+WRITES = (
+    ("/api/fleet/answer", {"run": "r", "question": "q", "seen": "", "answer": "yes"}),
+    ("/api/fleet/ask", {"run": "r", "ask": "cancel"}),
+    ("/api/fleet/ask-all", {"ask": "pause"}),
+    ("/api/fleet/drain", {"worker": "w"}),
+)
+
+
+@pytest.fixture(scope="module", params=["sqlite", pytest.param("postgres", marks=needs_server)])
+def fleet(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[FleetStore]:
+    """A store for all tests of a kind; each has runs and workers of its own."""
+    if request.param == "sqlite":
+        yield FleetStore(str(tmp_path_factory.mktemp("store") / "plans.db"))
+        return
+    running: Server = request.getfixturevalue("server")
+    with running.database(TEMPLATE) as url:
+        yield FleetStore(url)
+
+
+@pytest.fixture(scope="module")
+def served(fleet: FleetStore, tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningBoard]:
+    place = place_in(tmp_path_factory.mktemp("board"), TILDONE_STORE=fleet.address)
+    with board(place) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def browser(served: RunningBoard) -> Browser:
+    return served.browser()
+
+
+def run_of(browser: Browser, run: str) -> dict[str, object]:
+    rows = browser.get("/api/fleet/runs?limit=200").json["runs"]
+    return next(row for row in rows if row["run"] == run)
+
+
+def need_of(browser: Browser, run: str) -> dict[str, object]:
+    return next(need for need in browser.get("/api/needs").json["open"] if need.get("run") == run)
+
+
+def test_a_store_without_runs_and_workers_has_no_fleet_until_it_gets_one(place: Place) -> None:
+    there = Place(place.folder, place.home, {"TILDONE_STORE": str(place.home / "plans.db")})
+    with board(there) as running:
+        browser = running.browser()
+        assert browser.get("/api/fleet").json["exists"] is False
+        assert browser.get("/api/fleet/runs").json == {"runs": [], "after": None}
+        assert browser.get("/api/needs").json["fleet"] is False
+        with browser.live("needs") as live:
+            FleetStore(str(place.home / "plans.db")).beat("build-00")
+            assert live.until("needs")["fleet"] is True
+
+
+def test_a_store_that_cannot_have_runs_has_no_fleet(place: Place) -> None:
+    there = Place(place.folder, place.home, {"TILDONE_STORE": f"jsonl:{place.home / 'sessions'}"})
+    with board(there) as running:
+        browser = running.browser()
+        assert browser.get("/api/fleet").json["exists"] is False
+        assert browser.get("/api/fleet/runs").json == {"runs": [], "after": None}
+        assert browser.post("/api/fleet/ask", {"run": "r", "ask": "pause"}).status == 400
+        assert browser.post("/api/fleet/answer", WRITES[0][1]).status == 404
+
+
+def test_workers_are_listed_with_what_they_hold(fleet: FleetStore, browser: Browser) -> None:
+    worker = fleet.beat("build-77", "linux", "gpu", slots=2)
+    fleet.add("held", "da.", "Write the parser", cost=1.5)
+    lease = fleet.take("held", "build-77")
+
+    # Who is at work, and at which cost, is looked at every two seconds.
+    answer = until(lambda: browser.get("/api/fleet").json, lambda found: found["numbers"]["cost"] >= 1.5)
+
+    [row] = [each for each in answer["workers"] if each["id"] == worker]
+    assert (row["host"], row["labels"], row["held"], row["slots"]) == ("build-77", ["linux", "gpu"], 1, 2)
+    assert (row["state"], row["draining"], row["version"]) == ("live", False, "0.5.0")
+    assert answer["numbers"]["running"] >= 1
+    shown = run_of(browser, "held")
+    assert (shown["state"], shown["host"], shown["doing"]) == ("running", "build-77", "Write the parser")
+    assert (shown["strip"], shown["epoch"], shown["attempt"], shown["cost"]) == ("da.", lease.epoch, 1, 1.5)
+    assert browser.get(f"/api/s/{shown['key']}").json["title"] == "held"
+
+
+def test_runs_come_in_pages_by_state(fleet: FleetStore, browser: Browser) -> None:
+    for number in range(5):
+        fleet.add(f"page-{number}")
+        fleet.wish(f"page-{number}", Ask.CANCEL)
+    fleet.add("page-other")
+    found, after = list[str](), ""
+
+    while True:
+        answer = browser.get(f"/api/fleet/runs?state=cancelled&limit=2&after={after}").json
+        assert {row["group"] for row in answer["runs"]} <= {"cancelled"}
+        found += [row["run"] for row in answer["runs"]]
+        if answer["after"] is None:
+            break
+        after = answer["after"]
+
+    assert found == [f"page-{number}" for number in (4, 3, 2, 1, 0)]
+    everything = browser.get("/api/fleet/runs?limit=200").json["runs"]
+    assert len({row["run"] for row in everything}) == len(everything)
+    assert {*found, "page-other"} <= {row["run"] for row in everything}
+    assert browser.get("/api/fleet/runs?state=lost").status == 400
+    for wrong in ("x", "cancelled:1:0:a b", "cancelled:99999999999999999999:0:a", "done:1:0:a"):
+        assert browser.get(f"/api/fleet/runs?state=cancelled&after={wrong.replace(' ', '%20')}").status == 400
+
+
+def test_the_question_of_a_run_is_answered_once(fleet: FleetStore, browser: Browser) -> None:
+    session = fleet.add("asking")
+    fleet.ask(fleet.take("asking"), "question", "Merge them,\nor keep both?")
+
+    need = need_of(browser, "asking")
+    assert (need["kind"], need["text"], need["options"]) == ("question", "Merge them,\nor keep both?", [])
+    assert run_of(browser, "asking")["state"] == "needs you"
+    assert next(row for row in browser.sessions() if row["name"] == session)["state"] == "needs you"
+    body = {"run": "asking", "question": need["question"], "seen": need["text"], "answer": "Keep both"}
+    assert browser.post("/api/fleet/answer", body | {"answer": " "}).status == 422
+    assert browser.post("/api/fleet/answer", body | {"seen": "Merge them"}).status == 409
+    assert browser.post("/api/fleet/answer", body).json["by"] == "Ada"
+
+    assert fleet.answers("asking") == [("q1", "Keep both", "Ada")]
+    assert fleet.lease("asking").is_queued
+    again = browser.post("/api/fleet/answer", body)
+    assert (again.status, again.json["answer"], again.json["by"]) == (409, "Keep both", "Ada")
+    assert browser.post("/api/fleet/answer", body | {"question": "none"}).status == 404
+    assert browser.post("/api/fleet/answer", body | {"run": "none"}).status == 404
+
+
+@pytest.mark.parametrize("answer", ["yes", "no", "no: use the test database"])
+def test_a_command_is_allowed_or_denied(fleet: FleetStore, browser: Browser, answer: str) -> None:
+    run = f"deploying-{len(answer)}"
+    fleet.add(run)
+    fleet.ask(fleet.take(run), "command", "make deploy", waits=False)
+
+    need = need_of(browser, run)
+    assert need["options"] == ["yes", "no"]
+    body = {"run": run, "question": "q1", "seen": "make deploy"}
+    assert browser.post("/api/fleet/answer", body | {"answer": "maybe"}).status == 422
+    assert browser.post("/api/fleet/answer", body | {"answer": answer}).status == 200
+
+    assert fleet.answers(run) == [("q1", answer, "Ada")]
+
+
+def test_a_run_is_paused_resumed_cancelled_and_retried(fleet: FleetStore, browser: Browser) -> None:
+    fleet.add("wished")
+
+    def ask(what: str) -> int:
+        return browser.post("/api/fleet/ask", {"run": "wished", "ask": what}).status
+
+    assert run_of(browser, "wished")["can"] == ["pause", "cancel"]
+    assert (ask("pause"), fleet.lease("wished").state) == (200, LeaseState.PAUSED)
+    assert run_of(browser, "wished")["can"] == ["resume", "cancel"]
+    assert (ask("retry"), ask("resume"), fleet.lease("wished").is_queued) == (422, 200, True)
+    assert (ask("cancel"), fleet.lease("wished").state) == (200, LeaseState.CANCELLED)
+    assert run_of(browser, "wished")["can"] == ["retry"]
+    assert (ask("cancel"), ask("retry"), fleet.lease("wished").is_queued) == (422, 200, True)
+    fleet.take("wished")
+    assert (ask("pause"), run_of(browser, "wished")["state"]) == (200, "pausing")
+    assert (ask("resume"), run_of(browser, "wished")["state"]) == (200, "running")
+    assert ask("explode") == 400
+    assert browser.post("/api/fleet/ask", {"run": "none", "ask": "pause"}).status == 404
+
+
+def test_all_runs_are_paused_and_resumed(place: Place) -> None:
+    fleet = FleetStore(str(place.home / "plans.db"))
+    for run in ("queued", "held", "asking", "ended"):
+        fleet.add(run)
+    fleet.take("held")
+    fleet.ask(fleet.take("asking"), "question", "Which?")
+    fleet.wish("ended", Ask.CANCEL)
+    with board(Place(place.folder, place.home, {"TILDONE_STORE": fleet.address})) as running:
+        browser = running.browser()
+
+        def ask_all(what: str) -> list[str]:
+            return sorted(browser.post("/api/fleet/ask-all", {"ask": what}).json["runs"])
+
+        def states() -> list[tuple[LeaseState, Ask]]:
+            leases = [fleet.lease(run) for run in ("queued", "held", "asking", "ended")]
+            return [(lease.state, lease.ask) for lease in leases]
+
+        before = states()
+        assert ask_all("pause") == ["asking", "held", "queued"]
+        paused = (LeaseState.PAUSED, Ask.NOTHING)
+        assert states() == [paused, (LeaseState.OPEN, Ask.PAUSE), paused, before[3]]
+        assert ask_all("pause") == []
+        assert ask_all("resume") == ["asking", "held", "queued"]
+        assert states() == before
+        assert browser.post("/api/fleet/ask-all", {"ask": "cancel"}).status == 400
+
+
+def test_a_worker_is_drained(fleet: FleetStore, browser: Browser) -> None:
+    worker = fleet.beat("draining")
+
+    assert browser.post("/api/fleet/drain", {"worker": worker}).status == 200
+    assert browser.post("/api/fleet/drain", {"worker": "none"}).status == 404
+
+    [row] = [each for each in browser.get("/api/fleet").json["workers"] if each["id"] == worker]
+    assert row["draining"] is True
+
+
+def test_changes_are_told_live_without_a_request(fleet: FleetStore, browser: Browser) -> None:
+    session = fleet.add("live", "da.", "Task")
+    with browser.live("fleet") as live:
+
+        def told(**wanted: object) -> None:
+            until(lambda: live.until("run"), lambda row: wanted.items() <= row.items())
+
+        lease = fleet.take("live", "build-09")
+        told(run="live", state="running", host="build-09")
+        fleet.marked(session, "Task", DONE)
+        told(run="live", strip="dd.")
+        # A wish is no event of the plan.
+        fleet.wish("live", Ask.PAUSE)
+        told(run="live", state="pausing")
+        fleet.close(lease, WorkOutcome.DONE)
+        told(run="live", state="done")
+        worker = fleet.beat("build-10")
+        until(lambda: live.until("worker"), lambda row: row["id"] == worker)
+        fleet.use(lambda _, leases: leases.leave(worker))
+        until(lambda: live.until("worker"), lambda row: row == {"id": worker, "gone": True})
+
+
+def test_nothing_can_be_changed_without_a_key_or_on_a_board_that_is_read_only(
+    served: RunningBoard, fleet: FleetStore, place: Place
+) -> None:
+    stranger = Browser(served.port)
+    assert [stranger.post(path, body).status for path, body in WRITES] == [401] * len(WRITES)
+    assert [stranger.get(path).status for path in ("/api/fleet", "/api/fleet/runs")] == [401] * 2
+
+    there = Place(place.folder, place.home, {"TILDONE_STORE": fleet.address})
+    with board(there, "--read-only") as running:
+        reader = running.browser()
+        assert [reader.post(path, body).status for path, body in WRITES] == [403] * len(WRITES)
+        assert reader.get("/api/fleet").status == 200

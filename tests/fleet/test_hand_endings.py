@@ -42,6 +42,16 @@ def bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Bench]:
             {1},
             RunEnding(None, "other hands have the rest", 7),
         ),
+        (
+            flat(Task("one", Status.IN_PROGRESS, number=1, touches=("src",)), Task("two", number=2, touches=("src/a",))),
+            {1},
+            RunEnding(None, "other hands have the rest", 7),
+        ),
+        (
+            flat(Task("one", Status.IN_PROGRESS, number=1, touches=("src",)), Task("two", number=2, touches=("doc",))),
+            {1},
+            None,
+        ),
         (flat(Task("one", Status.BLOCKED, number=1)), (), None),
         (flat(Task("one", number=1), Task("two", number=2, after=(1,))), (), None),
         (Plan(), (), None),

@@ -8,12 +8,13 @@ import pytest
 from tests.fleet.runs import HeldRun, hold
 from tildone.config import load
 from tildone.core.check import Check
-from tildone.core.ops import Append, Mark, Numbered, Order
+from tildone.core.ops import Append, Mark, Numbered, Order, Touch
 from tildone.core.plan import Plan, Status, Task, flat
 from tildone.dialects.by_hand import BY_HAND
-from tildone.fleet.shell_agent import DONE, ShellAgent
-from tildone.log.events import Actor, Author
+from tildone.fleet.shell_agent import DONE, Approver, ShellAgent
+from tildone.log.events import Actor, Author, PlanChanged
 from tildone.log.fleet.facts import Asked
+from tildone.session import Session
 from tildone.value import replace
 from tildone.wiring import open_session, store_at
 
@@ -156,22 +157,86 @@ def test_it_ends_with_6_once_the_run_is_another_workers(make_run: Hold) -> None:
     assert not (run.folder / "work" / "a").exists()
 
 
-def test_what_another_agent_leaves_just_before_it_ends_is_no_failure(tmp_path: Path) -> None:
-    """It has seen that the other has the task, and ends. Whoever starts it next finds the task free."""
+@pytest.fixture
+def two(tmp_path: Path) -> Iterator[tuple[Session, Session]]:
+    """The sessions of two agents on one plan."""
     store = store_at(str(tmp_path / "plans.db"))
-    settings = load({}, {"TILDONE_STORE": str(tmp_path / "plans.db"), "TILDONE_SESSION": "plan"}, str(tmp_path))
+    environ = {"TILDONE_STORE": str(tmp_path / "plans.db"), "TILDONE_SESSION": "plan"}
+    settings = replace(load({}, environ, str(tmp_path)), check_allow=("*",))
     ada, bob = (open_session(settings, BY_HAND, store, _author(name)) for name in ("shell:ada", "shell:bob"))
+    yield ada, bob
+    store.close()
+
+
+def test_what_another_agent_leaves_just_before_it_ends_is_no_failure(two: tuple[Session, Session]) -> None:
+    """It has seen that the other has the task, and ends. Whoever starts it next finds the task free."""
+    ada, bob = two
     ada.change([Append((Task("one"), Task("two"))), Order(Numbered((2,)), (1,))], Actor.AGENT)
     ada.change([Mark(Numbered((1,)), Status.IN_PROGRESS)], Actor.AGENT)
     said: list[str] = []
 
     def say(line: str) -> None:
         said.append(line)
-        store.release("plan", "shell:ada")
+        ada.store.release("plan", "shell:ada")
 
     assert ShellAgent(bob, say).work() == DONE
     assert said == ["open: #2 two"]
-    store.close()
+
+
+class Meanwhile:
+    """Answers what an agent may run. Before the first answer, which is before a task is started, another one acts."""
+
+    def __init__(self, act: Callable[[], object]) -> None:
+        self._acts = [act]
+
+    def is_allowed(self, check: Check) -> bool:
+        assert check
+        while self._acts:
+            self._acts.pop()()
+        return True
+
+
+def while_choosing(act: Callable[[], object]) -> Approver:
+    return Approver(Meanwhile(act), None, {})  # type: ignore[arg-type]  # nobody is asked
+
+
+@pytest.mark.parametrize(("actor", "status"), [(Actor.AGENT, Status.COMPLETED), (Actor.USER, Status.ABANDONED)])
+def test_a_task_that_is_closed_just_before_it_is_started_stays_closed(
+    two: tuple[Session, Session], actor: Actor, status: Status
+) -> None:
+    ada, bob = two
+    ada.change([Append((checked("one", "touch", "a"), checked("two", "touch", "b")))], Actor.AGENT)
+    said: list[str] = []
+
+    def close() -> None:
+        ada.change([Mark(Numbered((1,)), status)], actor)
+
+    assert ShellAgent(bob, said.append, while_choosing(close)).work() == DONE
+    assert said == ["started: #2 two", "done: #2 two"]
+    assert [task.status for task in bob.plan.tasks] == [status, Status.COMPLETED]
+    statuses = [e.fact.plan.tasks[0].status for e in ada.store.events("plan") if isinstance(e.fact, PlanChanged)]
+    assert statuses == [Status.PENDING, *[status] * 3]
+
+
+@pytest.mark.parametrize("is_late", [False, True], ids=["before", "just before it is started"])
+def test_tasks_that_may_change_the_same_files_as_another_agents_are_left(
+    two: tuple[Session, Session], is_late: bool
+) -> None:
+    ada, bob = two
+    tasks = [checked(name, "touch", name) for name in ("one", "two", "three")]
+    ada.change([Append(tuple(tasks)), Touch(Numbered((1,)), ("src/*",)), Touch(Numbered((2,)), ("src/a",))])
+    said: list[str] = []
+
+    def start() -> None:
+        ada.change([Mark(Numbered((2,)), Status.IN_PROGRESS)], Actor.AGENT)
+
+    if not is_late:
+        start()
+    agent = ShellAgent(bob, said.append, while_choosing(start if is_late else str))
+
+    assert agent.work() == DONE
+    assert said == ["started: #3 three", "done: #3 three", "open: #1 one"]
+    assert [task.status for task in bob.plan.tasks] == [Status.PENDING, Status.IN_PROGRESS, Status.COMPLETED]
 
 
 def _author(name: str) -> Callable[[], Author]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tildone.core.query import is_ready, open_tasks, progress
+from tildone.core.touches import conflicting
 from tildone.fleet.endings import RunEnding
 from tildone.log.events import PlanChanged
 from tildone.log.fleet.facts import RunQueued, RunReleased
@@ -43,10 +44,12 @@ def other_hands(lease: Lease, hands: Iterable[Lease], claims: Iterable[Claim]) -
 def waits(plan: Plan, others: OtherHands, delay: int) -> RunEnding | None:
     """Return how the work of a hand ends while others have all that can be done; None if it can do something.
 
-    If they have all that is left, it is done. If the rest waits for their tasks, it looks again after the delay.
+    If they have all that is left, it is done. If the rest waits for their tasks, or may change the same files, it
+    looks again after the delay.
     """
     left = [task for _, task in open_tasks(plan) if task.number not in others.tasks]
-    if not others.count or not others.tasks or any(is_ready(plan, task) for task in left):
+    can_start = any(is_ready(plan, task) and not conflicting(plan, task, others.tasks) for task in left)
+    if not others.count or not others.tasks or can_start:
         return None
     return RunEnding(None, OTHERS_HAVE_IT, delay) if left else RunEnding(WorkOutcome.DONE, OTHERS_HAVE_IT)
 

@@ -14,6 +14,7 @@ from tildone.core.guard import is_unproved
 from tildone.core.ops import Mark, Note, Numbered
 from tildone.core.plan import Status
 from tildone.core.query import is_ready
+from tildone.core.touches import conflicting
 from tildone.fleet.approving import CHECK, COMMAND
 from tildone.host.shell_model.script import commands_of, title_of
 from tildone.log.events import Actor
@@ -105,10 +106,14 @@ class ShellAgent:
         return FAILED if left_in(plan, taken) or is_unproved(plan) else DONE
 
     def _next(self, taken: Collection[int]) -> Task | None:
-        """Return the task to do now: one that was begun, else the first that is ready and that no other agent has."""
+        """Return the task to do now: one that was begun, else the first that is ready and that no other agent has.
+
+        Tasks that may change the same files as a task of another agent come later.
+        """
         plan = self._session.plan
         not_now = {*taken, *self._refused}
-        ready = [task for task in plan.tasks if task.number not in not_now and is_ready(plan, task)]
+        free = [task for task in plan.tasks if task.number not in not_now and is_ready(plan, task)]
+        ready = [task for task in free if not conflicting(plan, task, taken)]
         begun = (task for task in ready if task.status is Status.IN_PROGRESS)
         return next(begun, None) or next(iter(ready), None)
 
@@ -137,14 +142,17 @@ class ShellAgent:
         self._session.change([Note(Numbered((tasks[-1].number,)), text)], Actor.AGENT)
 
     def _do(self, task: Task) -> bool:
-        """Do a task. Return whether it is done, or another agent has taken it."""
-        started = self._mark(task, Status.IN_PROGRESS)
-        if task.number in self._session.taken():
-            # Another agent was faster.
+        """Do a task. Return whether it is done, or cannot be started because of another agent or a person."""
+        started = self._start(task)
+        if task.number in self._session.taken() or not _is_open(started.after, task):
+            # Another agent was faster, or a person has closed it.
             return True
         if started.faults:
             self._tell(f"not started, because {describe_fault(started.faults[0])}: {title_of(task)}")
             return False
+        if not _is_active(started.after, task):
+            # Another agent has just started a task that may change the same files.
+            return True
         self._tell(f"started: {title_of(task)}")
         if self._tree is not None:
             self._tell_problem(self._tree.begin(task))
@@ -180,6 +188,11 @@ class ShellAgent:
                 self._tell(f"{proof.reason}\n{proof.tail}".strip())
         return proofs
 
+    def _start(self, task: Task) -> Outcome:
+        """Start a task that is still open when the change is made: one that others have closed stays closed."""
+        start = (Mark(Numbered((task.number,)), Status.IN_PROGRESS),)
+        return self._session.change(lambda plan: start if _is_open(plan, task) else (), Actor.AGENT)
+
     def _mark(self, task: Task, status: Status) -> Outcome:
         return self._session.change([Mark(Numbered((task.number,)), status)], Actor.AGENT)
 
@@ -195,6 +208,14 @@ class ShellAgent:
 def left_in(plan: Plan, taken: Collection[int]) -> list[Task]:
     """Return the open tasks that no other agent has taken."""
     return [task for task in plan.tasks if task.status.is_open and task.number not in taken]
+
+
+def _is_open(plan: Plan, task: Task) -> bool:
+    return any(each.number == task.number and each.status.is_open for each in plan.tasks)
+
+
+def _is_active(plan: Plan, task: Task) -> bool:
+    return any(each.number == task.number and each.status is Status.IN_PROGRESS for each in plan.tasks)
 
 
 def checks_of(task: Task) -> tuple[Check, ...]:

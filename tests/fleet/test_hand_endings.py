@@ -43,7 +43,7 @@ def bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Bench]:
             RunEnding(None, "other hands have the rest", 7),
         ),
         (
-            flat(Task("one", Status.IN_PROGRESS, number=1, touches=("src",)), Task("two", number=2, touches=("src/a",))),
+            flat(Task("one", Status.IN_PROGRESS, number=1, touches=("src",)), Task("two", number=2, touches=("s*",))),
             {1},
             RunEnding(None, "other hands have the rest", 7),
         ),

@@ -218,10 +218,11 @@ def test_a_task_that_is_closed_just_before_it_is_started_stays_closed(
     assert statuses == [Status.PENDING, *[status] * 3]
 
 
-@pytest.mark.parametrize("is_late", [False, True], ids=["before", "just before it is started"])
+@pytest.mark.parametrize("moment", ["before", "late"])
 def test_tasks_that_may_change_the_same_files_as_another_agents_are_left(
-    two: tuple[Session, Session], is_late: bool
+    two: tuple[Session, Session], moment: str
 ) -> None:
+    """The other may have started its task just before this agent starts one."""
     ada, bob = two
     tasks = [checked(name, "touch", name) for name in ("one", "two", "three")]
     ada.change([Append(tuple(tasks)), Touch(Numbered((1,)), ("src/*",)), Touch(Numbered((2,)), ("src/a",))])
@@ -230,9 +231,9 @@ def test_tasks_that_may_change_the_same_files_as_another_agents_are_left(
     def start() -> None:
         ada.change([Mark(Numbered((2,)), Status.IN_PROGRESS)], Actor.AGENT)
 
-    if not is_late:
+    if moment == "before":
         start()
-    agent = ShellAgent(bob, said.append, while_choosing(start if is_late else str))
+    agent = ShellAgent(bob, said.append, while_choosing(start if moment == "late" else str))
 
     assert agent.work() == DONE
     assert said == ["started: #3 three", "done: #3 three", "open: #1 one"]

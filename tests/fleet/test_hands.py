@@ -6,6 +6,7 @@ import sys
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
+from uuid import uuid4
 
 import pytest
 
@@ -26,7 +27,7 @@ from tildone.wiring import run_leases, store_at
 
 __all__ = ["server", "url"]
 
-RUN, SESSION = "shared", "plan"
+SESSION = "plan"
 
 
 class Crew:
@@ -34,6 +35,8 @@ class Crew:
 
     def __init__(self, folder: Path, address: str) -> None:
         self.folder, self.address = folder, address
+        # Processes are found by the name of their run, also those of tests that run at the same time.
+        self.run = f"shared-{uuid4().hex}"
         self.store = store_at(address)
         self.leases = run_leases(self.store)
         self.leases.configure(replace(SETTINGS, engine="table"))
@@ -42,7 +45,7 @@ class Crew:
 
     def add(self, plan: Plan, hands: int) -> None:
         work = Work(agent="shell", repo=str(self.repo))
-        self.leases.add(NewRun(RUN, SESSION, work, hands), [PlanChanged(plan)])
+        self.leases.add(NewRun(self.run, SESSION, work, hands), [PlanChanged(plan)])
 
     def start(self) -> None:
         home = self.folder / f"home{len(self.processes)}"
@@ -59,8 +62,12 @@ class Crew:
         pids = [held.get(claim.holder.lease) for claim in claims]
         return next((each for each in self.processes if str(each.pid) in pids), None)
 
+    def holds(self, worker: "subprocess.Popen[bytes]") -> bool:
+        """Whether a worker holds a lease."""
+        return any(lease.owner.split("/")[1] == str(worker.pid) for lease in self.hands() if lease.owner)
+
     def hands(self) -> list[Lease]:
-        return [view.lease for view in self.leases.look(RUN)]
+        return [view.lease for view in self.leases.look(self.run)]
 
     def is_all_kept(self) -> bool:
         """Whether the files of all tasks that are done were kept."""
@@ -121,11 +128,13 @@ def test_three_hands_do_each_task_once_although_a_worker_is_killed(crew: Crew, t
     eventually(crew.is_all_kept)
     killed.kill()
     killed.wait()
+    # Its agent ends with it, before the task can.
+    eventually(lambda: not crew.holds(killed))
     (tmp_path / "go").touch()
     eventually(lambda: all(lease.state is LeaseState.DONE for lease in crew.hands()))
 
     assert crew.completions() == dict.fromkeys(range(1, 7), 1)
-    assert git(crew.repo, "show", f"tildone/{RUN}:all.txt").split() == ["1", "2", "3", "4", "5"]
+    assert git(crew.repo, "show", f"tildone/{crew.run}:all.txt").split() == ["1", "2", "3", "4", "5"]
     assert all(not task.notes for task in crew.plan().tasks)
 
 
@@ -143,7 +152,7 @@ def test_what_two_hands_cannot_merge_is_noted_and_kept_on_a_branch(tmp_path: Pat
         [note] = [note for task in crew.plan().tasks for note in task.notes]
         kept = note.rpartition(" ")[2]
         assert note.startswith("conflict: what hand ")
-        merged, own = (git(crew.repo, "show", f"{branch}:parser.py") for branch in (f"tildone/{RUN}", kept))
+        merged, own = (git(crew.repo, "show", f"{branch}:parser.py") for branch in (f"tildone/{crew.run}", kept))
         assert {merged, own} == {"1", "2"}
     finally:
         crew.close()

@@ -1,6 +1,7 @@
 """How results come to the branch of a run, in real repositories: one hand, several, and workers that come late."""
 
 from pathlib import Path
+from threading import Timer
 
 import pytest
 
@@ -163,6 +164,24 @@ def test_hands_that_merge_at_the_same_time_merge_again(project: Path, tmp_path: 
         "old.py",
         "parser.py",
     ]
+
+
+def test_a_hand_waits_while_another_moves_the_branch(project: Path, tmp_path: Path) -> None:
+    """Another git may have the lock of the branch for a while on a slow machine."""
+    repository = Repository(str(project), str(tmp_path / "home"))
+    worktree = hand(repository, 1)
+    write(worktree, "one.py", "one\n")
+    lock = project / ".git" / "refs" / "heads" / f"{BRANCH}.lock"
+    lock.parent.mkdir(parents=True)
+    lock.touch()
+    timer = Timer(1.0, lock.unlink)
+    timer.start()
+
+    commit, is_merged = shared(repository, worktree)
+
+    timer.join()
+    assert is_merged
+    assert git(project, "rev-parse", BRANCH) == commit
 
 
 @pytest.mark.parametrize("remote", [False, True])

@@ -1,5 +1,7 @@
 """Plans that are run again and again, on each kind of store that has leases."""
 
+import re
+
 import pytest
 
 from tests.plans import plan_of
@@ -7,15 +9,17 @@ from tests.stores.leases import HOUR, WALL, Fleet
 from tildone.errors import UsageError
 from tildone.log.codec import dump, plan_to_json
 from tildone.log.events import PlanChanged
+from tildone.log.fleet.checking import MAX_NAME
 from tildone.log.fleet.lease import Work, WorkOutcome
 from tildone.log.fleet.workers import RunSchedule
+from tildone.value import replace
 
 PLAN = plan_of("one", "two")
 DUE = 1_700_000_000_000
 NIGHTLY = RunSchedule(
     "nightly", "0 3 * * *", dump(plan_to_json(PLAN)), DUE, Work("/app", labels=("gpu",)), "Europe/Berlin"
 )
-RUN = "nightly-20231114-2213"
+RUN = re.compile("nightly-20231114-2213-[0-9a-z]{6}")
 
 
 def in_an_hour(_schedule: RunSchedule, now: int) -> int:
@@ -53,21 +57,46 @@ def test_a_missed_time_is_one_run(fleet: Fleet) -> None:
     """However often it was missed."""
     fleet.leases.set_schedule(NIGHTLY)
 
-    assert fleet.leases.tick(in_an_hour) == {"nightly": RUN}
+    run = fleet.leases.tick(in_an_hour)["nightly"]
     assert fleet.leases.tick(in_an_hour) == {}
 
+    assert RUN.fullmatch(run)
     [view] = fleet.leases.look()
-    assert (view.lease.run, view.lease.work, view.lease.is_queued) == (RUN, NIGHTLY.work, True)
-    [first, *_] = fleet.store.events(RUN)
+    assert (view.lease.run, view.lease.work, view.lease.is_queued) == (run, NIGHTLY.work, True)
+    [first, *_] = fleet.store.events(run)
     assert first.fact == PlanChanged(PLAN)
     [schedule] = fleet.leases.schedules()
     assert schedule.next > DUE
-    assert schedule.last == RUN
+    assert schedule.last == run
+
+
+def test_schedules_of_one_name_that_are_due_at_the_same_time_make_different_runs(fleet: Fleet) -> None:
+    """Two fleets on one machine may have such schedules. Folders and processes are found by the name of the run."""
+    fleet.leases.set_schedule(NIGHTLY)
+    fleet.leases.tick(in_an_hour)
+    fleet.leases.unschedule("nightly")
+    fleet.leases.set_schedule(NIGHTLY)
+    fleet.leases.tick(in_an_hour)
+
+    runs = {view.lease.run for view in fleet.leases.look()}
+    assert len(runs) == 2
+    assert all(map(RUN.fullmatch, runs))
+
+
+def test_a_schedule_with_the_longest_name_makes_runs(fleet: Fleet) -> None:
+    name = "n" * MAX_NAME
+    fleet.leases.set_schedule(replace(NIGHTLY, name=name))
+
+    run = fleet.leases.tick(in_an_hour)[name]
+
+    assert len(run) == MAX_NAME
+    assert "n-20231114-2213-" in run
+    assert fleet.lease(run).is_queued
 
 
 def test_a_schedule_whose_last_run_lives_is_skipped(fleet: Fleet) -> None:
     fleet.leases.set_schedule(NIGHTLY)
-    fleet.leases.tick(in_an_hour)
+    before = fleet.leases.tick(in_an_hour)["nightly"]
     fleet.passes(HOUR + 1)
 
     assert fleet.leases.tick(in_an_hour) == {"nightly": ""}
@@ -76,7 +105,7 @@ def test_a_schedule_whose_last_run_lives_is_skipped(fleet: Fleet) -> None:
     fleet.leases.close(lease.fence, WorkOutcome.DONE)
     fleet.passes(HOUR + 1)
     [run] = fleet.leases.tick(in_an_hour).values()
-    assert run not in ("", RUN)
+    assert run not in ("", before)
     assert len(fleet.leases.look()) == 2
 
 

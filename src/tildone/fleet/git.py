@@ -10,7 +10,11 @@ from tildone.errors import TildoneError
 SECONDS = 600.0
 """How long one command of git may take: a first clone of a large repository takes minutes."""
 
-_PREFIX = ("git", "--no-pager", "-c", f"core.hooksPath={os.devnull}", "-c", "core.fsmonitor=", "-c", "gc.auto=0")
+LOCK_MS = 10_000
+"""How long git waits for another process that moves the same ref: the hands of a run move its branch."""
+
+_SETTINGS = (f"core.hooksPath={os.devnull}", "core.fsmonitor=", "gc.auto=0", f"core.filesRefLockTimeout={LOCK_MS}")
+_PREFIX = ("git", "--no-pager", *(word for setting in _SETTINGS for word in ("-c", setting)))
 _IDENTITY = {"NAME": "tildone", "EMAIL": "tildone@localhost"}
 _ENVIRON = {
     "GIT_ALLOW_PROTOCOL": "file:git:http:https:ssh",

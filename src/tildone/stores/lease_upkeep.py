@@ -5,7 +5,7 @@ from __future__ import annotations
 from tildone.errors import Refused, StoreDamaged, UsageError
 from tildone.log.codec import parse_strictly, plan_from_json
 from tildone.log.events import PlanChanged
-from tildone.log.fleet.checking import checked_run
+from tildone.log.fleet.checking import MAX_NAME, checked_run
 from tildone.log.fleet.lease import NewRun
 from tildone.log.fleet.rebuilding import leases_in
 from tildone.log.fleet.settings import request_at
@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from tildone.log.events import Event
     from tildone.log.fleet.port import NextTime
     from tildone.stores.lease_transaction import LeaseTransaction
+
+UNIQUE_LENGTH = 6
+"""How many characters of an id make the run of a schedule unique."""
 
 
 class _UnusableSchedule(Exception):
@@ -106,7 +109,10 @@ class LeaseUpkeep(LeaseOperations):
         if schedule.name in unusable or (last is not None and schedule.last in tables.living(last)):
             tables.put_schedule(following)
             return schedule.name, ""
-        name = f"{schedule.name}-{datetime.fromtimestamp(schedule.next / 1000, UTC):%Y%m%d-%H%M}"
+        when = f"-{datetime.fromtimestamp(schedule.next / 1000, UTC):%Y%m%d-%H%M}"
+        # Processes and folders are named after runs, and another fleet on a machine may have a schedule of that name.
+        unique = f"-{self._scribe.new_id()[-UNIQUE_LENGTH:]}"
+        name = f"{schedule.name[: MAX_NAME - len(when) - len(unique)]}{when}{unique}"
         try:
             plan = plan_from_json(parse_strictly(schedule.plan))
             tables.lock(name)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.fleet.agents import eventually, wait_for
+from tests.fleet.agents import eventually, touch, wait_for
 from tests.fleet.repositories import bare, git, project
 from tests.fleet.workers import Bench
 from tildone.core.plan import Status
@@ -73,6 +73,31 @@ def test_tasks_whose_files_are_lost_are_done_again(bench: Bench, remote: Path, t
     [note] = latest_state(bench.store.history("s")).plan.tasks[1].notes
     assert note.startswith("reopened: its files were lost with the worker before")
     assert len(bench.facts(RunTaken)) == 2
+
+
+def test_a_task_that_is_done_while_a_checkpoint_is_kept_is_not_lost(bench: Bench, remote: Path, tmp_path: Path) -> None:
+    """Its files are not in that checkpoint. Before the next one, the machine is lost."""
+    pushing, go, down, end = (tmp_path / name for name in ("pushing", "go", "down", "end"))
+    hook = remote / "hooks" / "update"
+    first = f"[ ! -e {down} ] || exit 1; {touch(pushing)}; {wait_for(go)}; {touch(down)}"
+    hook.write_text(f"#!/bin/sh\ncase $1 in refs/tildone/*) {first};; esac\n", encoding="utf-8")
+    hook.chmod(0o755)
+    waits = f"[ $TASK != 2 ] || {wait_for(pushing)}; [ $TASK != 3 ] || {wait_for(end)}"
+    bench.add(f"{waits}; echo $TASK > $TASK.txt", "tasks", tasks=3, repo=remote.as_uri())
+    with bench.worker("one"):
+        eventually(lambda: _statuses(bench)[1] is Status.COMPLETED)
+        go.touch()
+        eventually(lambda: bench.facts(Kept))
+    shutil.rmtree(tmp_path / "one")
+    hook.unlink()
+    end.touch()
+
+    with bench.worker("two"):
+        bench.becomes(LeaseState.DONE)
+
+    assert git(remote, "ls-tree", "--name-only", f"tildone/{bench.run}").split()[1:4] == ["1.txt", "2.txt", "3.txt"]
+    notes = [task.notes for task in latest_state(bench.store.history("s")).plan.tasks]
+    assert [len(each) for each in notes] == [0, 1, 0]
 
 
 def test_an_heir_with_another_home_goes_on_in_the_same_repository(bench: Bench, tmp_path: Path) -> None:

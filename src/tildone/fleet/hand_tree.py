@@ -6,10 +6,12 @@ import time
 
 from tildone.core.plan import Status
 from tildone.fleet.git import Git, GitError
+from tildone.fleet.losses import covered
 from tildone.fleet.publishing import bring_in, settled
 from tildone.log.events import PlanChanged
 from tildone.log.fleet.facts import Kept
 from tildone.typing import TYPE_CHECKING
+from tildone.value import replace, value
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -21,6 +23,15 @@ WAIT_SECONDS = 30.0
 """How long a task waits for the files of those that it comes after, which their worker merges when they are done."""
 
 LOOK_SECONDS = 0.2
+
+
+@value
+class _Completion:
+    """A task that a hand has completed with the event at a position, and the first checkpoint with its files."""
+
+    hand: int
+    at: int
+    commit: str = ""
 
 
 class HandTree:
@@ -56,19 +67,23 @@ class HandTree:
 
     def _needed(self, tasks: Sequence[int]) -> list[str]:
         """Return the checkpoints that other hands have kept after these tasks; empty texts for those to come."""
-        found: dict[int, tuple[int, str]] = {}
+        found: dict[int, _Completion] = {}
+        positions: dict[str, int] = {}
         done: set[int] = set()
-        for event in self._events() if tasks else ():
+        for at, event in enumerate(self._events() if tasks else ()):
+            positions[event.id] = at
             fact = event.fact
             if isinstance(fact, PlanChanged):
                 now = {task.number for task in fact.plan.tasks if task.status is Status.COMPLETED}
                 hand = self._other_hand(event.author.agent)
-                found |= {number: (hand, "") for number in (now - done) & set(tasks) if hand is not None}
+                found |= {number: _Completion(hand, at) for number in (now - done) & set(tasks) if hand is not None}
                 done = now
             elif isinstance(fact, Kept) and fact.run == self._run:
-                of_hand = [number for number, (hand, commit) in found.items() if hand == fact.hand and not commit]
-                found |= dict.fromkeys(of_hand, (fact.hand, fact.commit))
-        return [commit for number, (_, commit) in found.items() if number in done]
+                until = covered(fact, at, positions)
+                for number, each in found.items():
+                    if each.hand == fact.hand and each.at <= until and not each.commit:
+                        found[number] = replace(each, commit=fact.commit)
+        return [each.commit for number, each in found.items() if number in done]
 
     def _other_hand(self, agent: str) -> int | None:
         """Return the hand of another shell agent of this run."""

@@ -8,7 +8,7 @@ from tildone.log.fleet.facts import Kept, RunTaken
 from tildone.typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from tildone.log.events import Event
     from tildone.log.fleet.lease import Lease
@@ -20,7 +20,7 @@ def lost_tasks(events: Sequence[Event], lease: Lease, plan: Plan, hands: int) ->
     Without a checkpoint, since it was first taken. What people have completed needs no files. With several hands, only
     the shell agent tells in its name which hand it is, and only its tasks are known.
     """
-    since = max(_positions(events, lease, Kept)[-1:] or _positions(events, lease, RunTaken)[:1], default=len(events))
+    since = _kept_until(events, lease)
     done = _completed(_plan_before(events, since))
     lost: set[int] = set()
     for event in events[since:]:
@@ -33,12 +33,27 @@ def lost_tasks(events: Sequence[Event], lease: Lease, plan: Plan, hands: int) ->
     return sorted(lost & _completed(plan))
 
 
-def _positions(events: Sequence[Event], lease: Lease, kind: type[Kept | RunTaken]) -> list[int]:
-    return [
-        position
-        for position, event in enumerate(events)
-        if isinstance(event.fact, kind) and (event.fact.run, event.fact.hand) == (lease.run, lease.hand)
-    ]
+def covered(fact: Kept, at: int, positions: Mapping[str, int]) -> int:
+    """Return the position of the last event whose files a checkpoint has.
+
+    `at` is the position of the fact itself, and `positions` has those of the events before it, by their ids.
+    """
+    return positions.get(fact.as_of, at)
+
+
+def _kept_until(events: Sequence[Event], lease: Lease) -> int:
+    """Return the position of the first event whose files may not be kept."""
+    positions: dict[str, int] = {}
+    taken = kept = None
+    for at, event in enumerate(events):
+        positions[event.id] = at
+        fact = event.fact
+        if isinstance(fact, Kept | RunTaken) and (fact.run, fact.hand) == (lease.run, lease.hand):
+            if isinstance(fact, Kept):
+                kept = covered(fact, at, positions) + 1
+            elif taken is None:
+                taken = at
+    return next((found for found in (kept, taken) if found is not None), len(events))
 
 
 def _plan_before(events: Sequence[Event], position: int) -> Plan:

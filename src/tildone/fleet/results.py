@@ -105,10 +105,12 @@ class Results:
         self._session().change([Mark(Numbered(tuple(tasks)), Status.PENDING)], Actor.TIMER)
 
     def _keep(self, message: str, task: int = 0) -> None:
+        # Before the files are read: an agent may complete a task meanwhile.
+        as_of = self._site.store.session_head(self._lease.session).head or ""
         kept = self._files.checkpoint(task, message)
         if kept is None:
             return
-        self._site.leases.append(self._lease.fence, kept, self._site.new_id())
+        self._site.leases.append(self._lease.fence, replace(kept, as_of=as_of), self._site.new_id())
         if not self._files.share(self._check_held) and not self._has_conflict:
             self._has_conflict = True
             self._tell(self._conflict())

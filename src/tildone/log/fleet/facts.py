@@ -98,7 +98,11 @@ class Answered:
 
 @value
 class Kept:
-    """The files of a run were kept: as a commit, under a ref of its epoch, after a task."""
+    """The files of a run were kept: as a commit, under a ref of its epoch, after a task.
+
+    `as_of` is the event that was the head of the session before the files were read: what was done until then is kept.
+    What was done before this fact itself may not be.
+    """
 
     run: str
     hand: int
@@ -106,6 +110,7 @@ class Kept:
     ref: str
     commit: str
     task: int = 0
+    as_of: str = ""
 
 
 RunFact = RunQueued | RunTaken | RunLost | RunReleased | RunEnded | Asked | Answered | Kept

@@ -7,7 +7,7 @@ import pytest
 from tests.fleet.repositories import git, project
 from tildone.core.plan import Status, Task, flat
 from tildone.fleet import hand_tree
-from tildone.fleet.hand_tree import HandTree
+from tildone.fleet.hand_tree import FilesMissing, HandTree
 from tildone.log.events import Actor, Author, Event, Fact, PlanChanged
 from tildone.log.fleet.facts import Kept
 
@@ -34,5 +34,8 @@ def test_a_task_waits_for_a_checkpoint_whose_files_were_read_after_the_task_befo
 
     tree = HandTree(str(repo), "r", "shell:r/0", lambda: log(OPEN, DONE, kept))
 
-    problem = "" if is_there else "the files of tasks before this one are not in tildone/r yet"
-    assert tree.begin(AFTER) == problem
+    if is_there:
+        assert tree.begin(AFTER) == ""
+    else:
+        with pytest.raises(FilesMissing, match="the files of tasks before it are not in tildone/r yet"):
+            tree.begin(AFTER)

@@ -11,7 +11,7 @@ from uuid import uuid4
 import pytest
 
 from tests.fleet.agents import eventually, touch, wait_for
-from tests.fleet.repositories import git, project
+from tests.fleet.repositories import bare, git, project
 from tests.fleet.workers import SETTINGS
 from tests.stores.conftest import server, url
 from tests.stores.postgres import needs_server
@@ -40,7 +40,7 @@ class Crew:
         self.store = store_at(address)
         self.leases = run_leases(self.store)
         self.leases.configure(replace(SETTINGS, engine="table"))
-        self.repo = project(folder)
+        self.repo: Path | str = project(folder)
         self.processes: list[subprocess.Popen[bytes]] = []
 
     def add(self, plan: Plan, hands: int) -> None:
@@ -136,6 +136,38 @@ def test_three_hands_do_each_task_once_although_a_worker_is_killed(crew: Crew, t
     assert crew.completions() == dict.fromkeys(range(1, 7), 1)
     assert git(crew.repo, "show", f"tildone/{crew.run}:all.txt").split() == ["1", "2", "3", "4", "5"]
     assert all(not task.notes for task in crew.plan().tasks)
+
+
+def test_a_task_waits_for_files_that_are_lost_until_they_are_made_again(tmp_path: Path) -> None:
+    """A hand has completed a task, and is lost before its files are kept. Its heir does the task again."""
+    crew = Crew(tmp_path, str(tmp_path / "plans.db"))
+    remote = bare(tmp_path, tmp_path / "project")
+    pushing, refuse, go = (tmp_path / name for name in ("pushing", "refuse", "go"))
+    hook = remote / "hooks" / "update"
+    hook.write_text(f"#!/bin/sh\n[ -e {pushing} ] || {{ {touch(pushing)}; {wait_for(refuse)}; exit 1; }}\n")
+    hook.chmod(0o755)
+    first = shell("first", "echo 1 > 1.txt")
+    second = shell("second", f"cat 1.txt || exit 1; {wait_for(go)}; cat 1.txt > 2.txt", after=(1,))
+    crew.repo = remote.as_uri()
+    try:
+        crew.add(numbered(flat(first, second)), hands=2)
+        crew.start()
+        killed = eventually(lambda: crew.worker_of(2))
+        eventually(pushing.exists)
+        killed.kill()
+        killed.wait()
+        refuse.touch()
+        for _ in range(2):
+            crew.start()
+        go.touch()
+        eventually(lambda: not any(lease.state.is_living for lease in crew.hands()))
+
+        assert [lease.state for lease in crew.hands()] == [LeaseState.DONE] * 2
+        assert crew.completions() == {1: 2, 2: 1}
+        assert git(remote, "show", f"tildone/{crew.run}:2.txt") == "1"
+    finally:
+        refuse.touch()
+        crew.close()
 
 
 def test_what_two_hands_cannot_merge_is_noted_and_kept_on_a_branch(tmp_path: Path) -> None:

@@ -5,12 +5,15 @@ from pathlib import Path
 
 import pytest
 
+from tests.fleet.repositories import project
 from tests.fleet.runs import HeldRun, hold
 from tildone.config import load
 from tildone.core.check import Check
 from tildone.core.ops import Append, Mark, Numbered, Order, Touch
 from tildone.core.plan import Plan, Status, Task, flat
 from tildone.dialects.by_hand import BY_HAND
+from tildone.fleet import hand_tree
+from tildone.fleet.hand_tree import HandTree
 from tildone.fleet.shell_agent import DONE, Approver, ShellAgent
 from tildone.log.events import Actor, Author, PlanChanged
 from tildone.log.fleet.facts import Asked
@@ -19,6 +22,7 @@ from tildone.value import replace
 from tildone.wiring import open_session, store_at
 
 Hold = Callable[[Plan], HeldRun]
+ADA, BOB = "shell:r/0", "shell:r/1"
 
 
 @pytest.fixture
@@ -163,7 +167,7 @@ def two(tmp_path: Path) -> Iterator[tuple[Session, Session]]:
     store = store_at(str(tmp_path / "plans.db"))
     environ = {"TILDONE_STORE": str(tmp_path / "plans.db"), "TILDONE_SESSION": "plan"}
     settings = replace(load({}, environ, str(tmp_path)), check_allow=("*",))
-    ada, bob = (open_session(settings, BY_HAND, store, _author(name)) for name in ("shell:ada", "shell:bob"))
+    ada, bob = (open_session(settings, BY_HAND, store, _author(name)) for name in (ADA, BOB))
     yield ada, bob
     store.close()
 
@@ -177,7 +181,7 @@ def test_what_another_agent_leaves_just_before_it_ends_is_no_failure(two: tuple[
 
     def say(line: str) -> None:
         said.append(line)
-        ada.store.release("plan", "shell:ada")
+        ada.store.release("plan", ADA)
 
     assert ShellAgent(bob, say).work() == DONE
     assert said == ["open: #2 two"]
@@ -238,6 +242,23 @@ def test_tasks_that_may_change_the_same_files_as_another_agents_are_left(
     assert agent.work() == DONE
     assert said == ["started: #3 three", "done: #3 three", "open: #1 one"]
     assert [task.status for task in bob.plan.tasks] == [Status.PENDING, Status.IN_PROGRESS, Status.COMPLETED]
+
+
+def test_a_task_is_left_whose_files_are_not_there_yet(
+    two: tuple[Session, Session], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another hand has completed the task before it, but its worker has not kept the files, and may be lost."""
+    monkeypatch.setattr(hand_tree, "WAIT_SECONDS", 0.0)
+    ada, bob = two
+    tasks = [checked(name, "touch", name) for name in ("one", "two", "three")]
+    ada.change([Append(tuple(tasks)), Order(Numbered((2,)), (1,))], Actor.AGENT)
+    ada.change([Mark(Numbered((1,)), Status.COMPLETED)], Actor.AGENT)
+    tree = HandTree(str(project(tmp_path)), "r", BOB, lambda: ada.store.events("plan"))
+    said: list[str] = []
+
+    assert ShellAgent(bob, said.append, tree=tree).work() == DONE
+    assert [task.status for task in bob.plan.tasks] == [Status.COMPLETED, Status.PENDING, Status.COMPLETED]
+    assert said[0] == "not started, because the files of tasks before it are not in tildone/r yet: #2 two"
 
 
 def _author(name: str) -> Callable[[], Author]:

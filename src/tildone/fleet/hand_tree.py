@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 
 from tildone.core.plan import Status
+from tildone.errors import TildoneError
 from tildone.fleet.git import Git, GitError
 from tildone.fleet.losses import covered
 from tildone.fleet.publishing import bring_in, settled
@@ -34,6 +35,10 @@ class _Completion:
     commit: str = ""
 
 
+class FilesMissing(TildoneError):
+    """The files of a task that comes before another one are not there."""
+
+
 class HandTree:
     """The working tree in a folder. `name` is the agent of this hand, and `events` returns the events of the plan."""
 
@@ -42,7 +47,11 @@ class HandTree:
         self._run, self._name, self._events = run, name, events
 
     def begin(self, task: Task) -> str:
-        """Bring in what other hands have done, if the task comes after theirs with it; return what went wrong."""
+        """Bring in what other hands have done, if the task comes after theirs with it; return what went wrong.
+
+        Raises:
+            FilesMissing: the files of a task before it are not there. Their hand keeps them, or does the task again.
+        """
         until = time.monotonic() + WAIT_SECONDS
         try:
             while True:
@@ -52,7 +61,7 @@ class HandTree:
                 if not missing:
                     return ""
                 if time.monotonic() > until:
-                    return f"the files of tasks before this one are not in {self._branch} yet"
+                    raise FilesMissing(f"the files of tasks before it are not in {self._branch} yet")
                 time.sleep(LOOK_SECONDS)
         except GitError as error:
             return str(error)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tildone.core.check import Proof, Result
 from tildone.core.ops import Mark, Note, Numbered
 from tildone.core.plan import Status
 from tildone.dialects.by_hand import BY_HAND
@@ -81,9 +82,15 @@ class Results:
 
     def reopen(self, tasks: Sequence[int]) -> None:
         """Reopen tasks whose files were lost with the machine that had them."""
-        note = f"reopened: its files were lost with the worker before; {self._files.worktree.found} has none of them"
+        session, lost = self._session(), "its files were lost with the worker before"
+        checks = {task.number: task.check for task in session.plan.tasks if task.check and task.number in tasks}
+        if checks:
+            # A proof holds while the tracked files are as they were. Those that were lost may not have been tracked.
+            proofs = {number: Proof(Result.FAILED, check.command, reason=lost) for number, check in checks.items()}
+            session.record_proofs(proofs, Actor.TIMER)
+        note = f"reopened: {lost}; {self._files.worktree.found} has none of them"
         notes = [Note(Numbered((task,)), note) for task in tasks]
-        self._session().change([Mark(Numbered(tuple(tasks)), Status.PENDING), *notes], Actor.TIMER)
+        session.change([Mark(Numbered(tuple(tasks)), Status.PENDING), *notes], Actor.TIMER)
         self._tell(f"reopened tasks {', '.join(map(str, tasks))}, whose files were lost with the worker before")
 
     def ask_for(self, checks: Sequence[Check]) -> None:

@@ -16,6 +16,7 @@ from tildone.core.plan import Status
 from tildone.core.query import is_ready
 from tildone.core.touches import conflicting
 from tildone.fleet.approving import CHECK, COMMAND
+from tildone.fleet.hand_tree import FilesMissing
 from tildone.host.shell_model.script import commands_of, title_of
 from tildone.log.events import Actor
 from tildone.typing import TYPE_CHECKING
@@ -84,6 +85,7 @@ class ShellAgent:
     ) -> None:
         self._session, self._say, self._approver, self._tree = session, say, approver, tree
         self._refused: set[int] = set()
+        self._later: set[int] = set()
 
     def work(self) -> int:
         """Do one task after the other, and return the exit code.
@@ -100,7 +102,7 @@ class ShellAgent:
             plan = self._session.record_proofs(self._prove(0, plan.check), Actor.AGENT).after
         for left in left_in(plan, taken):
             self._tell(f"open: {title_of(left)}")
-        if self._refused or taken:
+        if self._refused or self._later or taken:
             # It goes on when a person has answered, or when others have done what it waits for.
             return DONE
         return FAILED if left_in(plan, taken) or is_unproved(plan) else DONE
@@ -111,7 +113,7 @@ class ShellAgent:
         Tasks that may change the same files as a task of another agent come later.
         """
         plan = self._session.plan
-        not_now = {*taken, *self._refused}
+        not_now = {*taken, *self._refused, *self._later}
         free = [task for task in plan.tasks if task.number not in not_now and is_ready(plan, task)]
         ready = [task for task in free if not conflicting(plan, task, taken)]
         begun = (task for task in ready if task.status is Status.IN_PROGRESS)
@@ -143,6 +145,8 @@ class ShellAgent:
 
     def _do(self, task: Task) -> bool:
         """Do a task. Return whether it is done, or cannot be started because of another agent or a person."""
+        if not self._has_files(task):
+            return True
         started = self._start(task)
         if task.number in self._session.taken() or not _is_open(started.after, task):
             # Another agent was faster, or a person has closed it.
@@ -151,11 +155,9 @@ class ShellAgent:
             self._tell(f"not started, because {describe_fault(started.faults[0])}: {title_of(task)}")
             return False
         if not _is_active(started.after, task):
-            # Another agent has just started a task that may change the same files.
+            # Another agent has just started a task that may change the same files, or one before it was reopened.
             return True
         self._tell(f"started: {title_of(task)}")
-        if self._tree is not None:
-            self._tell_problem(self._tree.begin(task))
         if task.check is None and not self._run(task):
             return False
         outcome = self._mark(task, Status.COMPLETED)
@@ -188,10 +190,20 @@ class ShellAgent:
                 self._tell(f"{proof.reason}\n{proof.tail}".strip())
         return proofs
 
+    def _has_files(self, task: Task) -> bool:
+        """Bring in what other hands have done, and return whether a task has the files of those before it."""
+        try:
+            self._tell_problem(self._tree.begin(task) if self._tree is not None else "")
+        except FilesMissing as error:
+            self._later.add(task.number)
+            self._tell(f"not started, because {error}: {title_of(task)}")
+            return False
+        return True
+
     def _start(self, task: Task) -> Outcome:
-        """Start a task that is still open when the change is made: one that others have closed stays closed."""
+        """Start a task that is still ready when the change is made: one that others have closed stays closed."""
         start = (Mark(Numbered((task.number,)), Status.IN_PROGRESS),)
-        return self._session.change(lambda plan: start if _is_open(plan, task) else (), Actor.AGENT)
+        return self._session.change(lambda plan: start if _is_ready(plan, task) else (), Actor.AGENT)
 
     def _mark(self, task: Task, status: Status) -> Outcome:
         return self._session.change([Mark(Numbered((task.number,)), status)], Actor.AGENT)
@@ -212,6 +224,10 @@ def left_in(plan: Plan, taken: Collection[int]) -> list[Task]:
 
 def _is_open(plan: Plan, task: Task) -> bool:
     return any(each.number == task.number and each.status.is_open for each in plan.tasks)
+
+
+def _is_ready(plan: Plan, task: Task) -> bool:
+    return any(each.number == task.number and is_ready(plan, each) for each in plan.tasks)
 
 
 def _is_active(plan: Plan, task: Task) -> bool:

@@ -136,6 +136,20 @@ def test_the_check_of_the_plan_has_to_pass(make_run: Hold) -> None:
     assert (failed.returncode, done.returncode) == (1, 0)
 
 
+def test_what_is_reopened_is_run_again_although_its_check_has_passed(make_run: Hold) -> None:
+    """Its proof would still hold, because the file that it watches is as it was. But its check is the work."""
+    one, every = (Check(("sh", "-c", f"echo {word} >> log"), watches=("other",)) for word in ("1", "all"))
+    run = make_run(replace(flat(Task("one", check=one)), check=every))
+    assert run.run("shell", run.context("*")).returncode == 0
+
+    settings = load({}, {"TILDONE_STORE": run.address, "TILDONE_SESSION": "plan"}, str(run.folder))
+    open_session(settings, BY_HAND, run.store, Author).change([Mark(Numbered((1,)), Status.PENDING)])
+    assert run.run("shell", run.context("*")).returncode == 0
+
+    assert run.tasks == [("one", "completed")]
+    assert (run.folder / "work" / "log").read_text() == "1\nall\n" * 2
+
+
 def test_an_heir_goes_on_with_the_task_that_the_other_claimed(make_run: Hold) -> None:
     """It has another epoch, but is the same agent, so that the claim does not hold it up."""
     run = make_run(flat(checked("one", "test", "-e", "ready")))

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from tildone.core.reduce import Outcome
     from tildone.fleet.approving import RunAsker
     from tildone.fleet.hand_tree import HandTree
+    from tildone.loop.proving import Prover
     from tildone.session import Session
 
 DONE, FAILED = 0, 1
@@ -86,6 +87,7 @@ class ShellAgent:
         self._session, self._say, self._approver, self._tree = session, say, approver, tree
         self._refused: set[int] = set()
         self._later: set[int] = set()
+        self._has_done = False
 
     def work(self) -> int:
         """Do one task after the other, and return the exit code.
@@ -97,8 +99,8 @@ class ShellAgent:
             if self._is_permitted(task.number, *checks_of(task)) and not self._do(task):
                 return FAILED
         plan = self._session.plan
-        is_last = not left_in(plan, taken) and is_unproved(plan) and plan.check is not None
-        if is_last and plan.check is not None and self._is_permitted(0, plan.check):
+        needs_check = is_unproved(plan) or (self._has_done and not any(task.status.is_open for task in plan.tasks))
+        if plan.check is not None and needs_check and self._is_permitted(0, plan.check):
             plan = self._session.record_proofs(self._prove(0, plan.check), Actor.AGENT).after
         for left in left_in(plan, taken):
             self._tell(f"open: {title_of(left)}")
@@ -160,11 +162,12 @@ class ShellAgent:
         self._tell(f"started: {title_of(task)}")
         if task.check is None and not self._run(task):
             return False
-        outcome = self._mark(task, Status.COMPLETED)
+        outcome = self._complete(task)
         is_done = any(each.number == task.number and not each.status.is_open for each in outcome.after.tasks)
         for line in results(outcome, numbered=True):
             self._tell(line)
         self._tell(f"{'done' if is_done else 'not done'}: {title_of(task)}")
+        self._has_done = self._has_done or is_done
         if self._tree is not None and is_done:
             self._tell_problem(self._tree.finish(task))
         return is_done
@@ -181,14 +184,16 @@ class ShellAgent:
         return proof.result is Result.PASSED
 
     def _prove(self, number: int, check: Check) -> Mapping[int, Proof]:
-        prover = self._session.prover
-        if prover is None:
-            raise AssertionError("a session of a shell agent runs checks")
-        proofs = prover().prove({number: check})
+        proofs = self._runner().prove({number: check})
         for proof in proofs.values():
             if proof.result is not Result.PASSED:
                 self._tell(f"{proof.reason}\n{proof.tail}".strip())
         return proofs
+
+    def _runner(self) -> Prover:
+        if self._session.prover is None:
+            raise AssertionError("a session of a shell agent runs checks")
+        return self._session.prover()
 
     def _has_files(self, task: Task) -> bool:
         """Bring in what other hands have done, and return whether a task has the files of those before it."""
@@ -205,8 +210,11 @@ class ShellAgent:
         start = (Mark(Numbered((task.number,)), Status.IN_PROGRESS),)
         return self._session.change(lambda plan: start if _is_ready(plan, task) else (), Actor.AGENT)
 
-    def _mark(self, task: Task, status: Status) -> Outcome:
-        return self._session.change([Mark(Numbered((task.number,)), status)], Actor.AGENT)
+    def _complete(self, task: Task) -> Outcome:
+        """Mark a task as done. Its check is run, even if it has passed before: it is the work."""
+        proofs = self._runner().prove({task.number: task.check}) if task.check is not None else {}
+        done = [Mark(Numbered((task.number,)), Status.COMPLETED)]
+        return self._session.change(done, Actor.AGENT, proofs=proofs)
 
     def _tell_problem(self, text: str) -> None:
         if text:

@@ -114,13 +114,15 @@ class Session(SessionLog):
         actor: Actor = Actor.USER,
         rules: Rules | None = None,
         call: Call | None = None,
+        proofs: Mapping[int, Proof] | None = None,
     ) -> Outcome:
         """Apply an edit by a person, a timer or an import, under `rules` or else the dialect's rules.
 
         Steps that depend on the plan are passed as a function of the plan, which may be called more than once. `call`
-        is the call of a tool of the coding agent that this edit mirrors, if any.
+        is the call of a tool of the coding agent that this edit mirrors, if any. `proofs` are the results of the checks
+        that were run for it, by task number; without them, the checks that it needs are run.
         """
-        return self._apply(steps if callable(steps) else tuple(steps), actor, call, rules)
+        return self._apply(steps if callable(steps) else tuple(steps), actor, call, rules, proofs=proofs)
 
     def record_proofs(self, proofs: Mapping[int, Proof], actor: Actor = Actor.USER) -> Outcome:
         """Record the results of checks that were run, by task number; 0 stands for the plan itself."""

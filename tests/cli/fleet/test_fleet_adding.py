@@ -7,9 +7,11 @@ import pytest
 
 from tests.cli.fleet.conftest import Operator
 from tildone.cli.fleet import opening
+from tildone.core.plan import Status
 from tildone.errors import StoreUnreachable
 from tildone.log.events import PlanChanged
 from tildone.log.fleet.facts import RunQueued
+from tildone.log.state import latest_state
 
 
 def test_plans_are_queued_with_their_tasks(operator: Operator) -> None:
@@ -130,6 +132,26 @@ def test_a_plan_without_open_tasks_is_refused_unless_it_is_restarted(operator: O
     assert (code, "all tasks of a.md are closed; add tasks to it, or to begin again: --restart" in err) == (3, True)
     assert operator.run("fleet", "add", session)[0] == 3
     operator.add("a.md", "--restart")
+
+
+def test_what_is_restarted_has_no_proofs_of_before(operator: Operator) -> None:
+    """Else a task could be called done that nobody has done again."""
+    plan = operator.folder / "proved.md"
+    plan.write_text("- [ ] One: `true`\n- [x] Two\n", encoding="utf-8")
+    operator.fleet("cancel", operator.add("proved.md"))
+    session = os.path.realpath(plan)
+    for target in ("1", "2", "--plan"):
+        assert operator.run("todo", "check", target, "--session", session, "--", "test", "-d", ".")[0] == 0
+    assert operator.run("todo", "done", "1", "2", "--session", session)[0] == 0
+    before = operator.with_leases(lambda store, _: latest_state(store.history(session)).plan)
+    assert [task.proof is not None for task in (*before.tasks, before)] == [True] * 3
+
+    operator.add("proved.md", "--restart")
+
+    after = operator.with_leases(lambda store, _: latest_state(store.history(session)).plan)
+    assert [task.status for task in after.tasks] == [Status.PENDING, Status.COMPLETED]
+    assert [task.proof is not None for task in (*after.tasks, after)] == [False, True, False]
+    assert [task.check for task in (*after.tasks, after)] == [task.check for task in (*before.tasks, before)]
 
 
 def test_of_several_runs_the_living_one_is_meant(operator: Operator) -> None:

@@ -10,7 +10,7 @@ from tildone.cli.output.titles import session_meant
 from tildone.cli.run.project_plan import NO_LIMITS, plan_from_file
 from tildone.cli.transfer.reading import read_file, source_of
 from tildone.core.arrange import written
-from tildone.core.guard import is_unproved
+from tildone.core.guard import PLAN, is_unproved, reopened
 from tildone.core.numbers import numbered
 from tildone.core.origins import with_source
 from tildone.core.query import open_tasks
@@ -144,7 +144,9 @@ def _changes(fleet: Fleet, session: str, file: PlanFile, *, restart: bool) -> Se
     outcome = reduce(state.plan, written(wanted), NO_LIMITS)
     if outcome.faults:
         raise Refused(f"{printable(file.path)}: {'; '.join(map(describe_fault, outcome.faults))}")
-    return (PlanChanged(outcome.after, directive=state.directive, ledger=state.ledger),)
+    # What is begun again is proved again, also if its files are as they were.
+    open_again = {task.number for _, task in open_tasks(outcome.after)} | {PLAN} if restart else set()
+    return (PlanChanged(reopened(outcome.after, open_again), directive=state.directive, ledger=state.ledger),)
 
 
 def run_stem(word: str) -> str:

@@ -9,6 +9,7 @@ from tests.fleet.runs import SESSION, HeldRun, hold
 from tildone.core.plan import Status, Task, flat
 from tildone.dialects.fleet_prompts import TAKEN_OVER
 from tildone.fleet.handover import prompt_for
+from tildone.fleet.workspaces import Workspace
 from tildone.fleet.worktrees import Worktree
 from tildone.log.fleet.facts import Asked
 from tildone.log.fleet.lease import Claimer, WorkOutcome
@@ -55,6 +56,25 @@ def test_an_heir_is_told_where_the_other_left_off_and_what_is_lost(run: HeldRun)
     assert "- #2 Wire it up (the parser is in parse.py)" in text
     assert "- the worker ended" in text
     assert LOST.lost in text
+
+
+def test_an_heir_without_a_repository_is_told_if_the_files_are_elsewhere(run: HeldRun) -> None:
+    """On the same machine, it has them, and hears what the agent before said last."""
+    homes = [str(run.folder / name) for name in ("here", "there")]
+    first = Workspace(run.lease, homes[0])
+    first.prepare(list(run.store.events(SESSION)))
+    Path(first.worktree.folder, "notes").touch()
+    Path(first.output).write_text("the parser works\n", encoding="utf-8")
+
+    lease = run.pass_on()
+    heirs = [Workspace(lease, home) for home in homes]
+    for heir in heirs:
+        heir.prepare(list(run.store.events(SESSION)))
+
+    assert [Path(heir.worktree.folder, "notes").exists() for heir in heirs] == [True, False]
+    assert [heir.messages_before for heir in heirs] == [["the parser works"], []]
+    texts = [prompt(run, heir.worktree) for heir in heirs]
+    assert ["are on another machine, and not here" in text for text in texts] == [False, True]
 
 
 def test_an_answer_is_in_the_prompt_and_cannot_imitate_it(run: HeldRun) -> None:

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 
 LOOK_SECONDS = 0.05
 KILL_SECONDS = 10.0
+ELSEWHERE = "The files of the agent before you are on another machine, and not here."
 
 
 class Workspace:
@@ -86,9 +87,9 @@ class Workspace:
             self.worktree = replace(worktree, shared=hands > 1)
             self._tip = kept.commit if kept else ""
         else:
-            folder = os.path.join(self._home, "folders", self.name)
-            make_private_folder(folder)
-            self.worktree = Worktree(folder, found="a folder of its own")
+            self.was_here = self._is_here(events)
+            make_private_folder(self._place)
+            self.worktree = Worktree(self._place, found="a folder of its own", lost="" if self.was_here else ELSEWHERE)
         self.messages_before = self._messages_before(events)
         with open(self._file("epoch"), "w", encoding="ascii") as file:
             file.write(str(self._lease.epoch))
@@ -136,14 +137,23 @@ class Workspace:
             publish(self._repository, self.worktree, message, still_held)
 
     def _is_here(self, events: Sequence[Event]) -> bool:
-        """Return whether the agent before worked in the working tree that is here."""
+        """Return whether the agent before worked in the working tree, or the folder, that is here."""
         earlier = self._last_epoch(events)
         try:
             with open(self._file("epoch"), encoding="ascii") as file:
                 is_newest = bool(earlier) and file.read() == str(earlier)
-            return is_newest and os.path.exists(os.path.join(self._home, "worktrees", self.name, ".git"))
+            return is_newest and os.path.exists(self._place)
         except OSError:
             return False
+
+    @property
+    def _place(self) -> str:
+        """What is on this machine if the run was worked on here."""
+        if not self._lease.work.repo:
+            return os.path.join(self._home, "folders", self.name)
+        if self._repository is not None and not self._repository.is_git:
+            return self._lease.work.repo
+        return os.path.join(self._home, "worktrees", self.name, ".git")
 
     def _messages_before(self, events: Sequence[Event]) -> list[str]:
         """Return what the agent before said and did last, from its own files or from the newest checkpoint."""

@@ -1,98 +1,20 @@
 """Several hands of one run: real workers with homes of their own, shell agents, a repository, both kinds of store."""
 
-import os
-import subprocess
-import sys
-from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
-from uuid import uuid4
 
 import pytest
 
 from tests.fleet.agents import eventually, touch, wait_for
-from tests.fleet.repositories import bare, git, project
-from tests.fleet.workers import SETTINGS
+from tests.fleet.crew import Crew, shell
+from tests.fleet.repositories import bare, git
 from tests.stores.conftest import server, url
 from tests.stores.postgres import needs_server
-from tildone.core.check import Check
 from tildone.core.numbers import numbered
-from tildone.core.plan import Plan, Status, Task, flat
-from tildone.fleet.losses import lost_tasks
-from tildone.log.events import PlanChanged
-from tildone.log.fleet.lease import Lease, LeaseState, NewRun, Work
-from tildone.log.state import latest_state
-from tildone.value import replace
-from tildone.wiring import run_leases, store_at
+from tildone.core.plan import flat
+from tildone.log.fleet.lease import LeaseState
 
 __all__ = ["server", "url"]
-
-SESSION = "plan"
-
-
-class Crew:
-    """Workers as processes, each with one slot and a home of its own."""
-
-    def __init__(self, folder: Path, address: str) -> None:
-        self.folder, self.address = folder, address
-        # Processes are found by the name of their run, also those of tests that run at the same time.
-        self.run = f"shared-{uuid4().hex}"
-        self.store = store_at(address)
-        self.leases = run_leases(self.store)
-        self.leases.configure(replace(SETTINGS, engine="table"))
-        self.repo: Path | str = project(folder)
-        self.processes: list[subprocess.Popen[bytes]] = []
-
-    def add(self, plan: Plan, hands: int) -> None:
-        work = Work(agent="shell", repo=str(self.repo))
-        self.leases.add(NewRun(self.run, SESSION, work, hands), [PlanChanged(plan)])
-
-    def start(self) -> None:
-        home = self.folder / f"home{len(self.processes)}"
-        own = {"HOME": str(home), "XDG_DATA_HOME": str(home), "XDG_CONFIG_HOME": str(home)}
-        words = [sys.executable, "-m", "tildone", "fleet", "work", "--allow", "*", "--grace", "1"]
-        with open(self.folder / "workers.log", "ab") as log:
-            environ = os.environ | own | {"TILDONE_STORE": self.address}
-            self.processes.append(subprocess.Popen(words, env=environ, stderr=log, cwd=self.folder))
-
-    def worker_of(self, task: int) -> "subprocess.Popen[bytes] | None":
-        """The worker whose agent has claimed a task."""
-        held = {f"{lease.run}/{lease.hand}": lease.owner.split("/")[1] for lease in self.hands() if lease.owner}
-        claims = [claim for claim in self.store.claims(SESSION) if claim.task == task and claim.is_held]
-        pids = [held.get(claim.holder.lease) for claim in claims]
-        return next((each for each in self.processes if str(each.pid) in pids), None)
-
-    def holds(self, worker: "subprocess.Popen[bytes]") -> bool:
-        """Whether a worker holds a lease."""
-        return any(lease.owner.split("/")[1] == str(worker.pid) for lease in self.hands() if lease.owner)
-
-    def hands(self) -> list[Lease]:
-        return [view.lease for view in self.leases.look(self.run)]
-
-    def is_all_kept(self) -> bool:
-        """Whether the files of all tasks that are done were kept."""
-        events, plan = list(self.store.events(SESSION)), self.plan()
-        return not any(lost_tasks(events, lease, plan, len(self.hands())) for lease in self.hands())
-
-    def plan(self) -> Plan:
-        return latest_state(self.store.history(SESSION)).plan
-
-    def completions(self) -> Counter[int]:
-        """How often each task was completed in the plan."""
-        found: Counter[int] = Counter()
-        done: set[int] = set()
-        for event in self.store.events(SESSION):
-            if isinstance(event.fact, PlanChanged):
-                now = {task.number for task in event.fact.plan.tasks if task.status is Status.COMPLETED}
-                found.update(now - done)
-                done = now
-        return found
-
-    def close(self) -> None:
-        for process in self.processes:
-            process.kill()
-            process.wait()
-        self.store.close()
 
 
 def sqlite(request: pytest.FixtureRequest) -> str:
@@ -108,10 +30,6 @@ def crew(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Crew]:
     found = Crew(tmp_path, request.param(request))
     yield found
     found.close()
-
-
-def shell(text: str, script: str, after: tuple[int, ...] = ()) -> Task:
-    return replace(Task(text, check=Check(("sh", "-c", script))), after=after)
 
 
 def test_three_hands_do_each_task_once_although_a_worker_is_killed(crew: Crew, tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 """What becomes of the results of a run when its remote repository fails, or when the machine with its files is lost."""
 
+import os
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,11 +10,17 @@ import pytest
 from tests.fleet.agents import eventually, touch, wait_for
 from tests.fleet.repositories import bare, git, project
 from tests.fleet.workers import Bench
-from tildone.core.plan import Status
+from tildone.core.check import Check, Proof, Result
+from tildone.core.ops import Mark, Numbered
+from tildone.core.plan import Status, Task, flat
+from tildone.dialects.by_hand import BY_HAND
 from tildone.fleet import endings
+from tildone.ids import id_maker, now
+from tildone.log.events import Actor, PlanChanged
 from tildone.log.fleet.facts import Kept, RunReleased, RunTaken
-from tildone.log.fleet.lease import LeaseState
+from tildone.log.fleet.lease import Claimer, LeaseState, NewRun, Work
 from tildone.log.state import latest_state
+from tildone.session import Session
 
 
 @pytest.fixture
@@ -98,6 +105,28 @@ def test_a_task_that_is_done_while_a_checkpoint_is_kept_is_not_lost(bench: Bench
     assert git(remote, "ls-tree", "--name-only", f"tildone/{bench.run}").split()[1:4] == ["1.txt", "2.txt", "3.txt"]
     notes = [task.notes for task in latest_state(bench.store.history("s")).plan.tasks]
     assert [len(each) for each in notes] == [0, 1, 0]
+
+
+def test_a_proof_does_not_outlive_the_files_that_were_lost(bench: Bench, tmp_path: Path) -> None:
+    """The files that it made are not tracked: without them, the tracked files are as they were for the proof."""
+    check = Check(("test", "-e", "made"))
+    work = Work(agent="sh", model="exit 3", repo=str(project(tmp_path)))
+    bench.leases.add(NewRun(bench.run, "s", work), [PlanChanged(flat(Task("one", number=1, check=check)))])
+    lost = bench.leases.take(Claimer("there/1/a"), "there/1/a/1", bench.run, 0, 1)
+    assert lost is not None
+    agent = Session(bench.store, "s", BY_HAND, now=now, new_id=id_maker(now, os.urandom))
+    done = [Mark(Numbered((1,)), Status.COMPLETED)]
+    agent.change(done, Actor.AGENT, proofs={1: Proof(Result.PASSED, check.command)})
+    assert _statuses(bench) == [Status.COMPLETED]
+    bench.leases.release(lost.fence, "the machine is gone")
+
+    with bench.worker():
+        eventually(lambda: _statuses(bench) == [Status.PENDING])
+
+    [task] = latest_state(bench.store.history("s")).plan.tasks
+    assert task.check == check
+    assert task.proof is not None
+    assert (task.proof.result, task.proof.reason) == (Result.FAILED, "its files were lost with the worker before")
 
 
 def test_an_heir_with_another_home_goes_on_in_the_same_repository(bench: Bench, tmp_path: Path) -> None:

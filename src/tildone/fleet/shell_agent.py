@@ -26,7 +26,7 @@ from tildone.views.proofs import check_text, results
 from tildone.views.sanitize import printable_lines
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Mapping
+    from collections.abc import Callable, Collection, Mapping, Sequence
 
     from tildone.checks.approvals import Approvals
     from tildone.core.check import Proof
@@ -74,7 +74,7 @@ class Approver:
 class ShellAgent:
     """Works on the plan of a session; `say` prints a line about what it does.
 
-    Without a `approver`, nobody is asked. With several hands, `tree` is the working tree of this one.
+    Without an `approver`, nobody is asked. With several hands, `tree` is the working tree of this one.
     """
 
     def __init__(
@@ -150,20 +150,22 @@ class ShellAgent:
         if not self._has_files(task):
             return True
         started = self._start(task)
-        if task.number in self._session.taken() or not _is_open(started.after, task):
+        now = _current(started.after, task)
+        if task.number in self._session.taken() or now is None or not now.status.is_open:
             # Another agent was faster, or a person has closed it.
             return True
         if started.faults:
             self._tell(f"not started, because {describe_fault(started.faults[0])}: {title_of(task)}")
             return False
-        if not _is_active(started.after, task):
+        if now.status is not Status.IN_PROGRESS:
             # Another agent has just started a task that may change the same files, or one before it was reopened.
             return True
         self._tell(f"started: {title_of(task)}")
         if task.check is None and not self._run(task):
             return False
         outcome = self._complete(task)
-        is_done = any(each.number == task.number and not each.status.is_open for each in outcome.after.tasks)
+        after = _current(outcome.after, task)
+        is_done = after is not None and not after.status.is_open
         for line in results(outcome, numbered=True):
             self._tell(line)
         self._tell(f"{'done' if is_done else 'not done'}: {title_of(task)}")
@@ -207,8 +209,13 @@ class ShellAgent:
 
     def _start(self, task: Task) -> Outcome:
         """Start a task that is still ready when the change is made: one that others have closed stays closed."""
-        start = (Mark(Numbered((task.number,)), Status.IN_PROGRESS),)
-        return self._session.change(lambda plan: start if _is_ready(plan, task) else (), Actor.AGENT)
+
+        def start(plan: Plan) -> Sequence[Mark]:
+            now = _current(plan, task)
+            is_still_ready = now is not None and is_ready(plan, now)
+            return (Mark(Numbered((task.number,)), Status.IN_PROGRESS),) if is_still_ready else ()
+
+        return self._session.change(start, Actor.AGENT)
 
     def _complete(self, task: Task) -> Outcome:
         """Mark a task as done. Its check is run, even if it has passed before: it is the work."""
@@ -230,16 +237,9 @@ def left_in(plan: Plan, taken: Collection[int]) -> list[Task]:
     return [task for task in plan.tasks if task.status.is_open and task.number not in taken]
 
 
-def _is_open(plan: Plan, task: Task) -> bool:
-    return any(each.number == task.number and each.status.is_open for each in plan.tasks)
-
-
-def _is_ready(plan: Plan, task: Task) -> bool:
-    return any(each.number == task.number and is_ready(plan, each) for each in plan.tasks)
-
-
-def _is_active(plan: Plan, task: Task) -> bool:
-    return any(each.number == task.number and each.status is Status.IN_PROGRESS for each in plan.tasks)
+def _current(plan: Plan, task: Task) -> Task | None:
+    """Return a task as it is in a plan now; None if it was removed."""
+    return next((each for each in plan.tasks if each.number == task.number), None)
 
 
 def checks_of(task: Task) -> tuple[Check, ...]:

@@ -21,6 +21,9 @@ from pathlib import Path
 import pyte
 
 COUNTDOWN = re.compile("(by itself in TIME) [━─]+")
+WORKED = re.compile("^( scripted .*?) · TIME", re.MULTILINE)
+"""How long the agent has worked, in the line of the model. It is not shown in the first second."""
+
 VARYING = re.compile(r"\d+(\.\d+)? ?(ms|min|m|s|h)\b|\d+:\d\d")
 READ_SECONDS = 0.05
 STEADY_SECONDS = 0.5
@@ -69,7 +72,7 @@ class Mark:
 def _steady(text: str) -> str:
     """Return a text without times, signs that turn, the scroll bar, and the bar of a countdown."""
     text = re.sub(r" +", " ", re.sub("[⠁-⣿▁-█]", " ", VARYING.sub("TIME", text)))
-    return COUNTDOWN.sub(r"\1", text)
+    return WORKED.sub(r"\1", COUNTDOWN.sub(r"\1", text))
 
 
 class Recording:

@@ -37,8 +37,8 @@ def is_running(pid: int) -> bool:
 
 
 def ends(pid: int) -> bool:
-    """Return whether a process ends within a few seconds."""
-    deadline = monotonic() + 5
+    """Return whether a process ends within a minute."""
+    deadline = monotonic() + 60
     while is_running(pid) and monotonic() < deadline:
         sleep(0.01)
     return not is_running(pid)
@@ -123,13 +123,11 @@ def test_a_signal_is_no_exit_code(tmp_path: Path) -> None:
 def test_at_the_time_limit_the_whole_group_is_ended(prelude: str, tmp_path: Path) -> None:
     """Also a grandchild that ignores being asked to end."""
     script = WITH_GRANDCHILD.format(prelude=prelude, then="print('waiting', flush=True); time.sleep(600)")
-    began = monotonic()
 
-    result = run(script, tmp_path, seconds=1)
+    result = run(script, tmp_path, seconds=3)
 
-    assert (result.exit_code, result.problem) == (None, "it took longer than 1 s")
+    assert (result.exit_code, result.problem) == (None, "it took longer than 3 s")
     assert result.output == "waiting\n"
-    assert monotonic() - began < 8
     assert ends(int((tmp_path / "started").read_text()))
 
 
@@ -146,13 +144,15 @@ def test_a_process_that_left_the_group_and_keeps_the_output_open_is_not_waited_f
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(running, "KILL_SECONDS", 0.1)
-    script = "import subprocess, sys; subprocess.Popen(['sleep', '3'], start_new_session=True); print('done')"
-    began = monotonic()
+    script = "import subprocess; print(subprocess.Popen(['sleep', '600'], start_new_session=True).pid)"
 
     result = run(script, tmp_path)
 
-    assert (result.exit_code, result.output) == (0, "done\n")
-    assert monotonic() - began < 2.5
+    pid = int(result.output)
+    try:
+        assert (result.exit_code, is_running(pid)) == (0, True)
+    finally:
+        os.kill(pid, signal.SIGKILL)
 
 
 @posix

@@ -159,9 +159,9 @@ def test_a_command_that_never_answers_is_given_up(person: Person) -> None:
     server, hook = Launch(TOOLS, (str(hangs), "mcp")), Launch(HOOKS, f"'{hangs}' hook gemini", "AfterAgent")
     answers = Launch(HOOKS, 'echo \'{"tildone":"1"}\'', "Stop")
 
-    results = probe_all([server, answers, hook], str(person.folder), timeout=0.5)
+    results = probe_all([server, answers, hook], str(person.folder), timeout=3)
 
-    assert results[server].reason == results[hook].reason == "no answer within 0.5 seconds"
+    assert results[server].reason == results[hook].reason == "no answer within 3 seconds"
     assert results[answers].version == "1"
     assert ends(int(note.read_text()))
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.stores.finished_statements import finished_statements
 from tests.stores.leases import Fleet, fleet_on_postgres, fleet_on_sqlite
 from tests.stores.postgres import EMPTIED, TEMPLATE, Server, needs_server, running_server
 from tildone.dialects import plan_in_entry
@@ -16,6 +17,12 @@ from tildone.stores.pi.store import JsonlStore
 from tildone.stores.sqlite.store import SqliteStore
 
 Opener = Callable[[], Store]
+
+
+@pytest.fixture(autouse=True)
+def _finished_statements() -> Iterator[None]:
+    with finished_statements():
+        yield
 
 
 def memory(_request: pytest.FixtureRequest) -> Opener:

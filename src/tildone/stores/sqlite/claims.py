@@ -160,7 +160,8 @@ def set_head(connection: apsw.Connection, name: str | bytes | None, to: SessionH
 def _claims_of(connection: apsw.Connection, session: str, agent: str, tasks: Iterable[int]) -> list[Claim]:
     """Return all claims of these tasks, and of those that the agent holds or has lost."""
     row = {"session": to_sql(session), "agent": to_sql(agent), "tasks": codec.dump(sorted(tasks))}
-    return _decoded(connection.execute(queries.CLAIMS_OF, row), 0)
+    rows: list[Any] = connection.execute(queries.CLAIMS_OF, row).fetchall()
+    return _decoded(rows, 0)
 
 
 def _decoded(rows: Iterable[tuple[int, int, int, str, str]], now: int) -> list[Claim]:

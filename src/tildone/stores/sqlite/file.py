@@ -64,6 +64,10 @@ class SqliteFile:
 
     Errors of the driver inside the block leave it as `StoreError`. Callers call `notify` after each change. A
     `read_only` file is neither created nor migrated nor written to, and needs no permission to write.
+
+    A statement must have returned all of its rows at the end of the block: use `fetchall` or `get`. One that has not is
+    reset when its cursor is freed, but not if another thread uses the connection at that moment. It would then keep the
+    connection at one snapshot for ever, and every later change would fail.
     """
 
     def __init__(self, path: str, timeout: float, *, read_only: bool = False) -> None:

@@ -74,7 +74,8 @@ class SqliteLeaseTransaction:
 
     def living(self, session: str) -> set[str]:
         """Return the runs of a session that have not ended."""
-        return {run for (run,) in self._connection.execute(fleet_queries.LIVING_RUNS, (to_sql(session),))}
+        rows: list[Any] = self._connection.execute(fleet_queries.LIVING_RUNS, (to_sql(session),)).fetchall()
+        return {run for (run,) in rows}
 
     def owned(self, owners: Sequence[str]) -> list[Lease]:
         """Return the leases that owners have."""
@@ -148,7 +149,8 @@ class SqliteLeaseTransaction:
 
     def repositories(self) -> list[str]:
         """Return the names of the repositories of all leases."""
-        return [repo for (repo,) in self._connection.execute(fleet_queries.REPOSITORIES)]
+        rows: list[Any] = self._connection.execute(fleet_queries.REPOSITORIES).fetchall()
+        return [repo for (repo,) in rows]
 
     def requests(self, provider: str) -> tuple[int, int]:
         """Return how many requests a minute a provider may get, and when the next would be at equal intervals."""

@@ -14,6 +14,7 @@ from tildone.typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from typing import Any
 
     import apsw
 
@@ -61,7 +62,8 @@ class SqliteRecords:
         from tildone.log.presence import decode_presences  # noqa: PLC0415  as in `beat`
 
         with self._file as connection:
-            return decode_presences(body for (body,) in connection.execute(queries.PRESENCES))
+            rows: list[Any] = connection.execute(queries.PRESENCES).fetchall()
+            return decode_presences(body for (body,) in rows)
 
     def ask(self, need: Need) -> None:
         """Add an open question, unless there is one with its id."""
@@ -119,16 +121,18 @@ class SqliteRecords:
         from tildone.log.needs import decode_needs, open_needs  # noqa: PLC0415  as in `beat`
 
         with self._file as connection:
-            return open_needs(decode_needs(body for (body,) in connection.execute(queries.OPEN_NEEDS)))
+            rows: list[Any] = connection.execute(queries.OPEN_NEEDS).fetchall()
+            return open_needs(decode_needs(body for (body,) in rows))
 
     def kept_summaries(self) -> dict[str, KeptSummary]:
         """Return the kept summaries by session."""
         from tildone.log.kept import KeptSummary  # noqa: PLC0415  as in `beat`
 
         with self._file as connection:
+            rows: list[Any] = connection.execute(queries.SUMMARIES).fetchall()
             return {
                 from_sql(session): KeptSummary(None if head is None else from_sql(head), from_sql(body))
-                for session, head, body in connection.execute(queries.SUMMARIES)
+                for session, head, body in rows
             }
 
     def keep_summaries(self, summaries: Mapping[str, KeptSummary]) -> None:
@@ -148,7 +152,8 @@ class SqliteRecords:
 
         row = {"session": to_sql(session), "begin": begin, "end": end, "buckets": buckets}
         with self._file as connection:
-            return filled(connection.execute(queries.DENSITY, row), buckets)
+            rows: list[Any] = connection.execute(queries.DENSITY, row).fetchall()
+            return filled(rows, buckets)
 
     def _revise(self, connection: apsw.Connection, session: str, now: int) -> None:
         """Give the session a new revision, and remove old questions."""

@@ -182,18 +182,20 @@ class SqliteStore(SqliteClaims, SqliteRecords):
     def leaves(self, session: str) -> list[str]:
         """Return the newest event of each branch, in the order they were written."""
         with self._file as connection:
-            return [from_sql(leaf) for (leaf,) in connection.execute(queries.LEAVES, {"session": to_sql(session)})]
+            rows: list[Any] = connection.execute(queries.LEAVES, {"session": to_sql(session)}).fetchall()
+            return [from_sql(leaf) for (leaf,) in rows]
 
     def sessions(self) -> list[SessionInfo]:
         """Return every session, the most recently written first."""
         with self._file as connection:
-            return [info_in(row, self._file.path) for row in connection.execute(queries.SESSIONS)]
+            rows: list[Any] = connection.execute(queries.SESSIONS).fetchall()
+            return [info_in(row, self._file.path) for row in rows]
 
     def session_info(self, session: str) -> SessionInfo | None:
         """Return the entry of one session; None if it does not exist."""
         with self._file as connection:
-            rows = connection.execute(queries.SESSION_INFO, (to_sql(session),))
-            return next((info_in(row, self._file.path) for row in rows), None)
+            row = connection.execute(queries.SESSION_INFO, (to_sql(session),)).get
+            return None if row is None else info_in(row, self._file.path)
 
     def unreadable(self) -> list[str]:
         """Return nothing: `sessions` leaves nothing out."""
@@ -214,7 +216,8 @@ class SqliteStore(SqliteClaims, SqliteRecords):
     def changed(self, since: int) -> list[SessionChange]:
         """Return the sessions that changed after a revision, the oldest change first."""
         with self._file as connection:
-            return [change_in(row) for row in connection.execute(queries.CHANGED, {"since": since})]
+            rows: list[Any] = connection.execute(queries.CHANGED, {"since": since}).fetchall()
+            return [change_in(row) for row in rows]
 
     def wait_any(self, revision: int, timeout: float) -> bool:
         """Wait until the revision is not `revision`; return False if `timeout` seconds pass first."""

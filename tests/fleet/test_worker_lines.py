@@ -1,14 +1,17 @@
 """The lines that a worker prints."""
 
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
+import apsw
 import pytest
 
 from tests.fleet.agents import eventually, wait_for
 from tests.fleet.workers import Bench
 from tildone.log.fleet.facts import RunReleased
 from tildone.log.fleet.lease import LeaseState
+from tildone.wiring import run_leases, store_at
 
 
 @pytest.fixture
@@ -59,3 +62,33 @@ def test_a_worker_says_why_a_run_is_queued_again_and_what_it_stops(
     assert f"run {bench.run} is queued again: the agent ended with exit code 3" in lines
     assert any(line.startswith("stopping ") for line in lines)
     assert "\x1b" not in "".join(lines)
+
+
+def test_a_worker_says_once_that_the_store_fails_and_once_that_it_works_again(
+    bench: Bench, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lines: list[str] = []
+
+    def has_said(words: str) -> bool:
+        lines.extend(capsys.readouterr().err.splitlines())
+        return any(words in line for line in lines)
+
+    bench.store.close()
+    bench.store = store_at(bench.address, timeout=0.05)
+    bench.leases = run_leases(bench.store)
+    other = apsw.Connection(bench.address)
+    other.set_busy_timeout(60_000)
+    with bench.worker() as worker:
+        eventually(lambda: has_said("takes runs"))
+        other.execute("BEGIN IMMEDIATE")
+        eventually(lambda: has_said("fails"))
+        # It goes on to fail.
+        time.sleep(2)
+        other.execute("ROLLBACK")
+        eventually(lambda: has_said("works again"))
+        eventually(lambda: [each.id for each in bench.leases.workers()] == [worker.id])
+    other.close()
+
+    told = [line for line in lines if line.startswith("the store ")]
+    assert [line.partition(":")[0] for line in told] == ["the store fails, and is tried again", "the store works again"]
+    assert f"{bench.address} is in use by another process" in told[0]

@@ -21,6 +21,7 @@ from tildone.log.fleet.cron import next_time, parse_cron
 from tildone.log.fleet.lease import Ask
 from tildone.typing import TYPE_CHECKING
 from tildone.value import replace
+from tildone.views.sanitize import printable
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -45,11 +46,22 @@ TIDY_SECONDS = 3600.0
 
 
 class Heartbeat:
-    """Renews the leases of a worker. `on_ask` is called with what a person asks of the worker itself."""
+    """Renews the leases of a worker.
 
-    def __init__(self, leases: RunLeases, slots: Slots, worker: WorkerInfo, on_ask: Callable[[Ask], None]) -> None:
-        self._leases, self._slots, self._worker, self._on_ask = leases, slots, worker, on_ask
-        self._closed = Event()
+    `on_ask` is called with what a person asks of the worker itself, `tell` with a line when the store begins to fail
+    and when it works again.
+    """
+
+    def __init__(
+        self,
+        leases: RunLeases,
+        slots: Slots,
+        worker: WorkerInfo,
+        on_ask: Callable[[Ask], None],
+        tell: Callable[[str], object] = str,
+    ) -> None:
+        self._leases, self._slots, self._worker, self._on_ask, self._tell = leases, slots, worker, on_ask, tell
+        self._closed, self._fails = Event(), False
 
     def start(self) -> None:
         """Renew leases from now on."""
@@ -80,11 +92,21 @@ class Heartbeat:
             try:
                 revision = self._leases.revision()
                 seconds = self.beat().heartbeat / 1000
+                self._tell_outage()
                 # A wish is noticed soon, but a busy fleet does not renew at every change.
                 self._closed.wait(min(WISH_SECONDS, seconds))
                 self._leases.wait(revision, max(0.0, seconds - WISH_SECONDS))
-            except StoreError:
-                self._closed.wait(RETRY_SECONDS)
+            except StoreError as error:
+                if not self._closed.wait(RETRY_SECONDS):
+                    self._tell_outage(error)
+
+    def _tell_outage(self, error: StoreError | None = None) -> None:
+        """Tell of an error of the store, or that there is none any more, once each."""
+        fails = error is not None
+        if fails is not self._fails:
+            told = f"the store fails, and is tried again: {printable(str(error))}" if fails else "the store works again"
+            self._tell(told)
+        self._fails = fails
 
 
 class Reaper:

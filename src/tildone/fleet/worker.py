@@ -111,7 +111,7 @@ class Worker:
         self._slots = Slots(self.id, options.slots, options.home, options.min_free_mb, _tell)
         host, pid = self.id.split("/")[:2]
         entry = workers.WorkerInfo(self.id, host, int(pid), __version__, slots=options.slots, labels=labels)
-        self._heartbeat = Heartbeat(leases, self._slots, entry, self._asked)
+        self._heartbeat = Heartbeat(leases, self._slots, entry, self._asked, _tell)
         self._left = LeftRuns(leases, self.id)
         self._reaper = Reaper(
             leases, self._engine, on_look=self._left.look, on_end=traces.over if traces else None, tell=_tell

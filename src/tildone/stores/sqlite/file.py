@@ -48,7 +48,6 @@ from tildone.typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Callable
     from threading import Condition
-    from types import TracebackType
 
 CHECKPOINT_PAGES = 1000
 """The log is checkpointed when it has this many pages, SQLite's own default."""
@@ -62,12 +61,10 @@ _RETRY_SECONDS = 0.005
 class SqliteFile:
     """An open file, for one thread at a time: `with file as connection`.
 
-    Errors of the driver inside the block leave it as `StoreError`. Callers call `notify` after each change. A
-    `read_only` file is neither created nor migrated nor written to, and needs no permission to write.
-
-    A statement must have returned all of its rows at the end of the block: use `fetchall` or `get`. One that has not is
-    reset when its cursor is freed, but not if another thread uses the connection at that moment. It would then keep the
-    connection at one snapshot for ever, and every later change would fail.
+    Errors of the driver inside the block leave it as `StoreError`. Callers call `notify` after each change, and let
+    each statement return all of its rows (`fetchall`, `get`): the driver does not reset an unfinished one while another
+    thread uses the connection, which then stays at one snapshot, and every later change fails. A `read_only` file is
+    neither created nor migrated nor written to, and needs no permission to write.
     """
 
     def __init__(self, path: str, timeout: float, *, read_only: bool = False) -> None:
@@ -96,9 +93,7 @@ class SqliteFile:
             raise
         return self._connection
 
-    def __exit__(
-        self, _kind: type[BaseException] | None, error: BaseException | None, _trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:
         try:
             if self._wal_pages[0] >= CHECKPOINT_PAGES and error is None:
                 self._checkpoint()

@@ -188,8 +188,7 @@ class SqliteStore(SqliteClaims, SqliteRecords):
     def sessions(self) -> list[SessionInfo]:
         """Return every session, the most recently written first."""
         with self._file as connection:
-            rows: list[Any] = connection.execute(queries.SESSIONS).fetchall()
-            return [info_in(row, self._file.path) for row in rows]
+            return [info_in(row, self._file.path) for row in connection.execute(queries.SESSIONS).fetchall()]
 
     def session_info(self, session: str) -> SessionInfo | None:
         """Return the entry of one session; None if it does not exist."""

@@ -86,7 +86,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def pytest_collection_finish() -> None:
-    """Except all tests and modules from garbage collection: otherwise each one takes a second, thousands of times."""
+    """Except all tests and modules from garbage collection, which otherwise takes a second each time."""
     gc.collect()
     gc.freeze()
 

@@ -185,7 +185,7 @@ async def test_without_a_process_table_the_process_group_is_ended(
     result = await bench.bash(f"trap '' TERM; sleep {marked} & (sleep {marked} &); wait", timeout=0.2)
 
     assert result.details["ending"] == "timeout"
-    await wait_until(lambda: sleeping_processes(marked) == [])
+    await wait_until(lambda: sleeping_processes(marked) == [], 1)
 
 
 async def test_a_command_can_clean_up_on_sigterm(bench: ToolBench, marked: str) -> None:
@@ -209,7 +209,7 @@ async def test_a_cancelled_call_ends_all_processes(bench: ToolBench, marked: str
 
     with pytest.raises(asyncio.CancelledError):
         await running
-    await wait_until(lambda: sleeping_processes(marked) == [])
+    await wait_until(lambda: sleeping_processes(marked) == [], 1)
 
 
 async def test_background_processes_are_not_waited_for(bench: ToolBench, marked: str) -> None:

@@ -120,7 +120,7 @@ def marked_processes(duration: str) -> list[int]:
     return [pid for pid in _processes() if f"MARK={duration}" in _proc_strings(pid, "environ")]
 
 
-async def wait_until(condition: Callable[[], object], seconds: float = 60) -> None:
+async def wait_until(condition: Callable[[], object], seconds: float = 5) -> None:
     """Wait until the condition is true."""
     async with asyncio.timeout(seconds):
         while not condition():  # noqa: ASYNC110  other processes set no events

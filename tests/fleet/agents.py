@@ -2,6 +2,7 @@
 
 import os
 import shlex
+import signal
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -40,10 +41,20 @@ def is_running(pid: int) -> bool:
 
 
 def state(pid: int) -> str:
+    return _state_in(Path(f"/proc/{pid}/stat"))
+
+
+def _state_in(path: Path) -> str:
     try:
-        return Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace").rpartition(") ")[2][:1]
+        return path.read_text(encoding="utf-8", errors="replace").rpartition(") ")[2][:1]
     except (FileNotFoundError, ProcessLookupError):
         return ""
+
+
+def stop(pid: int) -> None:
+    """Stop a process with SIGSTOP, and wait until none of its threads runs: the signal takes effect later."""
+    os.kill(pid, signal.SIGSTOP)
+    eventually(lambda: all(_state_in(task / "stat") == "T" for task in Path(f"/proc/{pid}/task").iterdir()))
 
 
 def processes_of(lease: str) -> list[int]:

@@ -1,7 +1,6 @@
 """Processes that are found and ended by the lease in their environment."""
 
 import os
-import signal
 import subprocess
 import time
 from collections.abc import Callable, Iterator
@@ -9,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.fleet.agents import BOUND, FOREVER, eventually, is_running, new_lease, state
+from tests.fleet.agents import BOUND, FOREVER, eventually, is_running, new_lease, state, stop
 from tildone.fleet import leftovers
 from tildone.fleet.leftovers import Unsupported, end_processes, orphans
 
@@ -78,8 +77,7 @@ def test_a_process_that_has_no_variables_is_not_waited_for(
 
 def test_an_orphan_that_is_stopped_is_reported_as_such(leave: Leave) -> None:
     process = leave(new_lease())
-    process.send_signal(signal.SIGSTOP)
-    eventually(lambda: state(process.pid) == "T")
+    stop(process.pid)
 
     assert [found.stopped for found in orphans(()) if found.pid == process.pid] == [True]
 

@@ -24,6 +24,7 @@ from tests.fleet.agents import (
     sleeper,
     started,
     state,
+    stop,
     touch,
     wait_for,
     waiter,
@@ -119,7 +120,7 @@ def test_the_agent_of_a_stopped_worker_is_frozen_and_goes_on_when_the_worker_doe
     worker = work(waiter(tmp_path / "go", 4), containment=means)
     cgroup = Path(f"/proc/{worker.agent}/cgroup").read_text(encoding="utf-8")
 
-    worker.process.send_signal(signal.SIGSTOP)
+    stop(worker.process.pid)
     eventually(lambda: _is_frozen(worker))
     (tmp_path / "go").touch()
     worker.process.send_signal(signal.SIGCONT)
@@ -130,7 +131,7 @@ def test_the_agent_of_a_stopped_worker_is_frozen_and_goes_on_when_the_worker_doe
 
 def test_a_frozen_agent_is_ended_when_its_worker_is_killed(work: Callable[..., Worker], means: str) -> None:
     worker = work(sleeper("trap '' TERM"), containment=means)
-    worker.process.send_signal(signal.SIGSTOP)
+    stop(worker.process.pid)
     eventually(lambda: _is_frozen(worker))
 
     worker.process.kill()
@@ -177,7 +178,7 @@ def test_an_agent_dies_with_its_minder_and_what_it_leaves_is_an_orphan(
     script = "setsid sleep 3600 & echo $! > left.new; mv left.new left; wait"
     worker = work(("sh", "-c", script), containment=strong_means, lease=lease)
     left = pid_in(tmp_path / "left")
-    worker.process.send_signal(signal.SIGSTOP)
+    stop(worker.process.pid)
 
     os.kill(worker.minder, signal.SIGKILL)
 
@@ -204,7 +205,7 @@ def test_the_deadline_of_a_stopped_minder_is_noticed_when_it_continues(run: Run,
     pid = started(agent)
     deadline = boot_seconds() + 1
     agent.renew(deadline)
-    os.kill(agent.minder_pid, signal.SIGSTOP)
+    stop(agent.minder_pid)
     eventually(lambda: boot_seconds() > deadline)
 
     os.kill(agent.minder_pid, signal.SIGCONT)
@@ -215,8 +216,7 @@ def test_the_deadline_of_a_stopped_minder_is_noticed_when_it_continues(run: Run,
 def test_a_stopped_minder_is_continued_by_the_next_message(run: Run) -> None:
     agent = run(sleeper())
     started(agent)
-    os.kill(agent.minder_pid, signal.SIGSTOP)
-    eventually(lambda: state(agent.minder_pid) == "T")
+    stop(agent.minder_pid)
 
     agent.stop()
 
@@ -227,9 +227,8 @@ def test_a_stopped_minder_notices_later_that_its_worker_is_gone(work: Callable[.
     release = ("sh", "-c", touch(tmp_path / "released"))
     worker = work(sleeper(), seconds=FOREVER, release=release)
     # Its messages would continue the minder.
-    worker.process.send_signal(signal.SIGSTOP)
-    os.kill(worker.minder, signal.SIGSTOP)
-    eventually(lambda: state(worker.minder) == "T")
+    stop(worker.process.pid)
+    stop(worker.minder)
 
     worker.process.kill()
     worker.process.wait()

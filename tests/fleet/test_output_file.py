@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.fleet.agents import command, ending, eventually, python, started, state, wait_for
+from tests.fleet.agents import command, ending, eventually, python, started, state, stop, wait_for
 from tildone.fleet.minding import AgentEnding, How, MindedAgent
 from tildone.fleet.output_file import MAX_TAIL_BYTES, OutputFile, last_lines
 from tildone.fleet.processes import boot_seconds
@@ -69,7 +69,7 @@ def test_what_is_in_the_pipe_when_an_agent_exits_is_not_lost(run: Callable[..., 
     enlarge = f"import fcntl, os; fcntl.fcntl(1, {fcntl.F_SETPIPE_SZ}, 1 << 20)"
     agent = run(python(f"{enlarge}; os.system({wait_for(tmp_path / 'go')!r}); os.write(1, bytes(900_000))"))
     pid = started(agent)
-    os.kill(agent.minder_pid, signal.SIGSTOP)
+    stop(agent.minder_pid)
     (tmp_path / "go").touch()
     eventually(lambda: state(pid) == "Z")
 

@@ -6,10 +6,11 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 from tests.cli.person import PROGRAM, Answer
 from tildone.agents.identity import AgentId
@@ -19,7 +20,7 @@ from tildone.config import Settings, load
 from tildone.core.ops import Write
 from tildone.core.plan import Plan, Status, Task, flat
 from tildone.dialects.by_hand import BY_HAND
-from tildone.hooks import main
+from tildone.hooks import HookRun, main
 from tildone.integrations import INTEGRATIONS, names_with_hooks
 from tildone.integrations.claude import INTEGRATION as CLAUDE
 from tildone.integrations.cursor import INTEGRATION as CURSOR
@@ -27,6 +28,13 @@ from tildone.integrations.record import HookPoint, Hooks, Integration
 from tildone.session import Session
 from tildone.stores.sqlite.store import SqliteStore
 from tildone.wiring import open_session
+
+UNWATCHED = (
+    sys.executable,
+    "-c",
+    "import sys; from tildone import hooks; hooks.HookRun.watch = lambda *_: None; sys.exit(hooks.main(sys.argv[1:]))",
+)
+"""The program of a hook without the watchdog, which ends a hook that waits on a machine that is busy."""
 
 WITH_HOOKS = {name: INTEGRATIONS[name] for name in names_with_hooks()}
 
@@ -141,6 +149,12 @@ class HookedAgent:
             [self.integration.name, event], to_json(self.payload(event, extra)), self.workspace.environ
         )
 
+    def call_unwatched(self, point: HookPoint) -> Answer:
+        """The same without the watchdog."""
+        event = self.event(point)
+        given = to_json(self.payload(event, {}))
+        return in_subprocess([self.integration.name, event], given, self.workspace.environ, UNWATCHED)
+
     def stops(self, words: str = "I stop here.", **extra: Any) -> str:
         """Report a stop, and return the text that makes the agent continue; empty if there is none."""
         answer = self.report(HookPoint.STOP, **{hooks_of(self.integration).fields["last_message"]: words, **extra})
@@ -153,21 +167,31 @@ class HookedAgent:
 
 
 def in_process(argv: list[str], given: bytes, environ: Mapping[str, str]) -> Answer:
-    """Run a hook in this process, with its own standard streams."""
+    """Run a hook in this process, with its own standard streams and without the watchdog, which would end it."""
     with tempfile.TemporaryFile() as source, tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
         source.write(given)
         source.seek(0)
-        with _streams(source.fileno(), out.fileno(), err.fileno()), environment(environ):
+        with (
+            _streams(source.fileno(), out.fileno(), err.fileno()),
+            environment(environ),
+            mock.patch.object(HookRun, "watch"),
+        ):
             code = main(argv)
         out.seek(0)
         err.seek(0)
         return Answer(code, out.read().decode(), err.read().decode())
 
 
-def in_subprocess(argv: list[str], given: bytes, environ: Mapping[str, str], **more: Any) -> Answer:
-    """Run a hook with the installed program."""
+def in_subprocess(
+    argv: list[str],
+    given: bytes,
+    environ: Mapping[str, str],
+    program: Sequence[str | Path] = (PROGRAM, "hook"),
+    **more: Any,
+) -> Answer:
+    """Run a hook in a process of its own, by default with the installed program."""
     done = subprocess.run(
-        [PROGRAM, "hook", *argv],
+        [*program, *argv],
         input=given,
         env={**os.environ, **environ},
         capture_output=True,

@@ -13,9 +13,11 @@ import pytest
 from tests.cli.person import PROGRAM, Answer
 from tests.hooks.agent import WITH_HOOKS, HookedAgent, Workspace, in_process, in_subprocess, plan_of, to_json
 from tests.trusted import write_trusted
+from tildone import hooks
 from tildone.core.ops import Write
-from tildone.hooks import answers
+from tildone.hooks import answers, context
 from tildone.integrations.record import HookPoint
+from tildone.stores import sqlite_summary
 
 OPEN = (("Write the parser", "in_progress"), ("Wire it up", "pending"))
 PAYLOAD = {"session_id": "s1", "hook_event_name": "Stop", "last_assistant_message": "I stop."}
@@ -35,6 +37,7 @@ def error_told_to_the_person(answer: Answer) -> str:
     """Check that the hook fails open and that its reply tells the person why; return the line on standard error."""
     problem = answer.err.removeprefix("tildone: ").removesuffix("; the agent goes on\n")
     notice = f"tildone does not work, and the agent goes on without it: {problem}. To check: tildone doctor"
+    assert answer.out, answer
     assert answer.json == {"systemMessage": notice}
     return error_of_silent_hook(Answer(answer.code, "", answer.err))
 
@@ -68,6 +71,11 @@ def test_a_store_with_a_missing_event(workspace: Workspace) -> None:
     assert answer.err.count("\n") <= 1
 
 
+def test_a_hook_that_waits_for_a_store_ends_before_the_watchdog() -> None:
+    """It opens a store once, after reading the summary; the rest of the time is for starting the process."""
+    assert sqlite_summary.LOCK_TIMEOUT_MS / 1000 + context.STORE_TIMEOUT_SECONDS < hooks.TIMEOUT_SECONDS / 2
+
+
 @pytest.mark.slow
 def test_a_store_that_another_process_keeps_locked(workspace: Workspace) -> None:
     """The hook waits for the lock only briefly, for reading and for writing."""
@@ -77,7 +85,7 @@ def test_a_store_that_another_process_keeps_locked(workspace: Workspace) -> None
     holder.execute("BEGIN EXCLUSIVE")
     holder.execute("UPDATE sessions SET updated = updated + 1")
 
-    error = error_told_to_the_person(HookedAgent(workspace).call(HookPoint.STOP))
+    error = error_told_to_the_person(HookedAgent(workspace).call_unwatched(HookPoint.STOP))
 
     holder.close()
     assert "in use by another process" in error
@@ -92,7 +100,7 @@ def test_a_store_that_another_process_keeps_writing_to(workspace: Workspace) -> 
     holder = apsw.Connection(workspace.settings.store.location)
     holder.execute("BEGIN IMMEDIATE")
 
-    error = error_told_to_the_person(HookedAgent(workspace).call(HookPoint.STOP))
+    error = error_told_to_the_person(HookedAgent(workspace).call_unwatched(HookPoint.STOP))
 
     holder.close()
     assert "in use by another process" in error
@@ -146,9 +154,9 @@ def test_a_database_that_is_out_of_reach(workspace: Workspace) -> None:
         url = f"postgresql://me:secret@127.0.0.1:{port}/plans"
 
         error = error_told_to_the_person(
-            HookedAgent(Workspace(workspace.project, workspace.home, {**workspace.more, "TILDONE_STORE": url})).call(
-                HookPoint.STOP
-            )
+            HookedAgent(
+                Workspace(workspace.project, workspace.home, {**workspace.more, "TILDONE_STORE": url})
+            ).call_unwatched(HookPoint.STOP)
         )
 
     assert "secret" not in error
@@ -159,9 +167,9 @@ def test_a_database_that_never_answers(workspace: Workspace, black_hole: int) ->
     url = f"postgresql://me:secret@127.0.0.1:{black_hole}/plans"
 
     error = error_told_to_the_person(
-        HookedAgent(Workspace(workspace.project, workspace.home, {**workspace.more, "TILDONE_STORE": url})).call(
-            HookPoint.STOP
-        )
+        HookedAgent(
+            Workspace(workspace.project, workspace.home, {**workspace.more, "TILDONE_STORE": url})
+        ).call_unwatched(HookPoint.STOP)
     )
 
     assert "secret" not in error

@@ -9,11 +9,12 @@ from tests.fleet.repositories import bare, change, files, git, project, write
 from tildone.fleet.git import Git, GitError
 from tildone.fleet.publishing import publish
 from tildone.fleet.workspaces import Workspace
-from tildone.fleet.worktrees import Repository, names_with_checkpoints
+from tildone.fleet.worktrees import ADD_ATTEMPTS, Repository, names_with_checkpoints
 from tildone.log.fleet.lease import Lease, Work
 from tildone.log.fleet.repositories import is_address
 
 RUN = "nightly.1"
+SOURCES = ("old.py", "parser.py")
 LONG_AGO = (1_600_000_000, 1_600_000_000)
 
 
@@ -79,6 +80,39 @@ def test_a_checkpoint_has_a_change_that_was_made_when_the_index_was_written(proj
 
     assert kept is not None
     assert git(project, "show", f"{kept.ref}:parser.py") == "two"
+
+
+def test_a_file_that_is_removed_while_a_checkpoint_is_made_does_not_prevent_it(project: Path, tmp_path: Path) -> None:
+    """Git calls the filter for the first file, and finds the second one missing after that."""
+    repository = Repository(str(project), str(tmp_path / "home"))
+    worktree = repository.prepare(RUN)
+    git(project, "config", "filter.removing.clean", "rm -f z.tmp; cat")
+    for name, text in ((".gitattributes", "a.py filter=removing\n"), ("a.py", "new\n"), ("z.tmp", "for a moment\n")):
+        write(worktree, name, text)
+
+    kept = repository.checkpoint(worktree, RUN, 1, "Task 1")
+
+    assert kept is not None
+    assert git(project, "ls-tree", "--name-only", kept.ref).split() == [
+        ".gitattributes",
+        ".gitignore",
+        "a.py",
+        *SOURCES,
+    ]
+
+
+def test_files_that_cannot_be_kept_are_tried_a_limited_number_of_times(project: Path, tmp_path: Path) -> None:
+    repository = Repository(str(project), str(tmp_path / "home"))
+    worktree = repository.prepare(RUN)
+    git(project, "config", "filter.broken.clean", f"echo x >> '{tmp_path}/calls'; exit 1")
+    git(project, "config", "filter.broken.required", "true")
+    write(worktree, ".gitattributes", "a.py filter=broken\n")
+    write(worktree, "a.py", "new\n")
+
+    with pytest.raises(GitError, match="git add failed"):
+        repository.checkpoint(worktree, RUN, 1, "Task 1")
+
+    assert (tmp_path / "calls").read_text(encoding="ascii") == "x\n" * ADD_ATTEMPTS
 
 
 def test_an_heir_on_another_machine_goes_on_from_the_checkpoint(project: Path, bare: Path, tmp_path: Path) -> None:

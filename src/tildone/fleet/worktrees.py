@@ -27,6 +27,9 @@ if TYPE_CHECKING:
 REMOTE = "origin"
 MAX_MESSAGE = 16_000
 CHECKPOINTS = "refs/tildone/"
+ADD_ATTEMPTS = 5
+"""How often git tries to add all files. It fails if the agent removes a file, or changes it, at that moment."""
+
 _PASSWORD = re.compile(r"[a-z][a-z0-9+.-]*://[^/@\s]*:[^/@\s]*@", re.IGNORECASE)
 _RUN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 
@@ -232,8 +235,19 @@ def tree_of(git: Git) -> str:
         if os.path.exists(path):
             # The copy keeps the time of the index: git compares the content of files that are not older than that.
             shutil.copy2(path, index)
-        git.run("add", "--all", "--", ":/", index=index)
+        _add_all(git, index)
         return git.run("write-tree", index=index)
+
+
+def _add_all(git: Git, index: str) -> None:
+    for remaining in reversed(range(ADD_ATTEMPTS)):
+        try:
+            git.run("add", "--all", "--", ":/", index=index)
+        except GitError:
+            if not remaining:
+                raise
+        else:
+            return
 
 
 def clone_folder(address: str, home: str) -> str:

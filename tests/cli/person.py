@@ -12,6 +12,8 @@ from typing import Any
 PROGRAM = Path(sys.executable).with_name("tildone.exe" if os.name == "nt" else "tildone")
 CTRL_C = b"\x03"
 NAME = "Ada"
+HANG_SECONDS = 120
+"""A command that takes longer counts as hanging. No test depends on how long one takes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +46,7 @@ class Person:
             env=self.environment(environ),
             input=given.encode() if isinstance(given, str) else given,
             capture_output=True,
-            timeout=60,
+            timeout=HANG_SECONDS,
             check=False,
         )
         return Answer(done.returncode, done.stdout.decode(), done.stderr.decode())
@@ -59,7 +61,7 @@ class Person:
         """Run a script of a POSIX shell, where `tildone` is on PATH."""
         environ = self.environment({"PATH": f"{PROGRAM.parent}{os.pathsep}{os.environ.get('PATH', '')}"})
         done = subprocess.run(
-            ["sh", "-c", script], cwd=self.folder, env=environ, capture_output=True, timeout=60, check=False
+            ["sh", "-c", script], cwd=self.folder, env=environ, capture_output=True, timeout=HANG_SECONDS, check=False
         )
         return Answer(done.returncode, done.stdout.decode(), done.stderr.decode())
 
@@ -125,7 +127,7 @@ class Terminal:
         while self._read():
             pass
         os.close(self.fd)
-        return Answer(self.process.wait(timeout=60), self._shown.decode().replace("\r\n", "\n"), "")
+        return Answer(self.process.wait(timeout=HANG_SECONDS), self._shown.decode().replace("\r\n", "\n"), "")
 
     def _read(self) -> bytes:
         chunk = b""

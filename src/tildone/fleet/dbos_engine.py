@@ -17,7 +17,7 @@ So the tables of DBOS may be emptied at any time. Each process is an executor of
 
 from __future__ import annotations
 
-from threading import Event, Lock, Thread
+from threading import Event, Lock
 from time import monotonic, sleep
 
 from dbos import DBOS
@@ -25,11 +25,13 @@ from dbos import DBOS
 from tildone.errors import StoreError
 from tildone.fleet.dbos_database import EngineTables, attempt_name
 from tildone.fleet.engine import LOOK_SECONDS, RETRY_SECONDS
+from tildone.fleet.essential import EssentialThread
 from tildone.fleet.processes import boot_seconds
 from tildone.typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+    from threading import Thread
 
     from tildone.fleet.engine import Begin, FreeOwners
     from tildone.log.fleet.lease import Claimer, Lease
@@ -94,7 +96,7 @@ class DbosEngine:
     def on_begin(self, free: FreeOwners, begin: Begin) -> None:
         """Send attempts to this worker from now on."""
         self._free, self._begin = free, begin
-        Thread(target=self._dispatch_all, name="dispatches", daemon=True).start()
+        EssentialThread("dispatches", self._dispatch_all).start()
 
     def close(self) -> None:
         """Send nothing more, and give up what was sent and has not begun."""

@@ -7,14 +7,16 @@ may lose, double, delay or repeat an attempt: one that does not count is not tak
 
 from __future__ import annotations
 
-from threading import Event, Thread
+from threading import Event
 from typing import Protocol
 
 from tildone.errors import StoreError
+from tildone.fleet.essential import EssentialThread
 from tildone.typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+    from threading import Thread
 
     from tildone.log.fleet.lease import Claimer, Lease
     from tildone.log.fleet.port import RunLeases
@@ -76,7 +78,7 @@ class TableEngine:
 
     def on_begin(self, free: FreeOwners, begin: Begin) -> None:
         """Claim leases from now on."""
-        Thread(target=self._claim_all, args=(free, begin), name="claims", daemon=True).start()
+        EssentialThread("claims", self._claim_all, free, begin).start()
 
     def close(self) -> None:
         """Claim nothing more."""

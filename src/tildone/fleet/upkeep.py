@@ -12,9 +12,10 @@ outage, or if this worker itself was stopped, the owners of lapsed leases get ti
 from __future__ import annotations
 
 import os
-from threading import Event, Thread
+from threading import Event
 
 from tildone.errors import StoreError, UsageError
+from tildone.fleet.essential import EssentialThread
 from tildone.fleet.processes import boot_seconds
 from tildone.fleet.running import deadline_after
 from tildone.log.fleet.cron import next_time, parse_cron
@@ -65,7 +66,7 @@ class Heartbeat:
 
     def start(self) -> None:
         """Renew leases from now on."""
-        Thread(target=self._run, name="heartbeat", daemon=True).start()
+        EssentialThread("heartbeat", self._run).start()
 
     def close(self) -> None:
         """Renew nothing more."""
@@ -133,7 +134,7 @@ class Reaper:
 
     def start(self) -> None:
         """Look for lapsed leases from now on."""
-        Thread(target=self._run, name="reaper", daemon=True).start()
+        EssentialThread("reaper", self._run).start()
 
     def close(self) -> None:
         """Look for nothing more."""

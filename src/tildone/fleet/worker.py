@@ -117,6 +117,7 @@ class Worker:
             leases, self._engine, on_look=self._left.look, on_end=traces.over if traces else None, tell=_tell
         )
         self._orders: SimpleQueue[RunOrder] = SimpleQueue()
+        self._exit_code = 0
 
     @property
     def takes_nothing(self) -> bool:
@@ -134,6 +135,11 @@ class Worker:
     def stop(self) -> None:
         """End the agents, give their leases back, and end."""
         self._orders.put(RunOrder.STOP)
+
+    def fail(self) -> None:
+        """Stop, and end with exit code 1."""
+        self._exit_code = 1
+        self.stop()
 
     def work(self) -> int:
         """Work until drained or stopped, and return the exit code.
@@ -160,7 +166,7 @@ class Worker:
             _tell(f"the worker could not be removed from the list: {error}")
         if self._traces:
             self._traces.close()
-        return 0
+        return self._exit_code
 
     def _wait(self) -> None:
         """Wait for orders until there is nothing more to do."""

@@ -5,7 +5,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -17,6 +17,24 @@ from tests.fleet.agents import BOUND, eventually, processes_of
 from tests.stores.postgres import needs_server
 
 TILDONE = [sys.executable, "-m", "tildone"]
+FAILING = """
+import os, sys, time
+from importlib import import_module
+from tildone.cli import main
+
+module, owner, method = sys.argv[1].split(":")
+owner = getattr(import_module(module), owner)
+original = getattr(owner, method)
+
+def fails_later(*args):
+    if os.path.exists("fail"):
+        raise KeyError("a defect")
+    return original(*args)
+
+setattr(owner, method, fails_later)
+sys.exit(main(sys.argv[2:]))
+"""
+"""`tildone` in which a method fails as soon as there is a file named `fail`."""
 
 
 class Machine:
@@ -49,9 +67,9 @@ class Machine:
         return [worker["id"] for worker in json.loads(self.fleet("drain", "--json"))["workers"]]
 
     @contextmanager
-    def working(self, *options: str) -> Iterator["subprocess.Popen[bytes]"]:
+    def working(self, *options: str, program: Sequence[str] = TILDONE) -> Iterator["subprocess.Popen[bytes]"]:
         """A worker, which ends at the latest when the test does."""
-        work = [*TILDONE, "fleet", "work", "--allow", "*", *options]
+        work = [*program, "fleet", "work", "--allow", "*", *options]
         pipe = subprocess.PIPE
         with supervised(work, seconds=BOUND * 2, cwd=self.folder, env=self.environ, stdout=pipe, stderr=pipe) as worker:
             yield worker
@@ -113,3 +131,51 @@ def test_a_run_is_cancelled_at_once_by_another_process_and_retried(
         eventually(lambda: machine.state(run) == "done")
 
     assert left == []
+
+
+@pytest.mark.parametrize(
+    ("thread", "method"),
+    [
+        ("heartbeat", "tildone.fleet.upkeep:Heartbeat:beat"),
+        ("reaper", "tildone.fleet.upkeep:Reaper:look"),
+        ("claims", "tildone.fleet.slots:Slots:free"),
+        ("idle", "tildone.fleet.worker:Worker:could_take"),
+    ],
+)
+def test_a_worker_of_which_an_essential_thread_fails_gives_its_runs_back_and_ends(
+    machine: Machine, thread: str, method: str
+) -> None:
+    run = machine.add("a.md", "sleep 3600")
+    program = [sys.executable, "-c", FAILING, method]
+
+    with machine.working("--grace", "1", "--slots", "2", "--until-idle", program=program) as worker:
+        eventually(lambda: processes_of(f"{run}/0/1"))
+        (machine.folder / "fail").touch()
+        _, errors = worker.communicate(timeout=BOUND)
+
+    assert worker.returncode == 1
+    assert "KeyError: 'a defect'" in errors.decode()
+    assert f"tildone: the thread '{thread}' has failed, and the worker stops; please report the error above\n" in (
+        errors.decode()
+    )
+    assert processes_of(f"{run}/0/1") == []
+    assert machine.state(run) == "queued"
+
+
+def test_a_worker_goes_on_when_the_thread_of_a_run_fails(machine: Machine) -> None:
+    """Its lease lapses, and the other runs go on."""
+    machine.add("a.md", "true")
+    program = [sys.executable, "-c", FAILING, "tildone.fleet.running:Execution:run"]
+    (machine.folder / "fail").touch()
+
+    with machine.working(program=program) as worker:
+        errors = worker.stderr
+        assert errors is not None
+        eventually(lambda: b"KeyError: 'a defect'" in errors.readline())
+        (machine.folder / "fail").unlink()
+        second = machine.add("b.md", "true")
+        eventually(lambda: machine.state(second) == "done")
+        machine.fleet("drain", "--all")
+        worker.communicate(timeout=BOUND)
+
+    assert worker.returncode == 0

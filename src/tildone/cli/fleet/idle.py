@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import time
 from contextlib import suppress
-from threading import Thread
 
 from tildone.errors import StoreError
+from tildone.fleet.essential import EssentialThread
 from tildone.typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ LOOK_SECONDS = 0.5
 
 def drain_when_idle(worker: Worker, leases: RunLeases) -> None:
     """Drain the worker, in a thread, as soon as there is no run that it could take, now or later."""
-    Thread(target=wait_and_drain, args=(worker, leases), name="idle", daemon=True).start()
+    EssentialThread("idle", wait_and_drain, worker, leases).start()
 
 
 def wait_and_drain(worker: Worker, leases: RunLeases, sleep: Callable[[float], None] = time.sleep) -> None:

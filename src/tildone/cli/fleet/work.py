@@ -16,6 +16,7 @@ from tildone.errors import UsageError
 from tildone.fleet.drivers import AGENTS
 from tildone.fleet.drivers.launch import ANYTHING
 from tildone.fleet.engines import engine_for
+from tildone.fleet.essential import on_essential_failure
 from tildone.fleet.worker import Worker, WorkerOptions
 from tildone.log.fleet.checking import check_text
 from tildone.telemetry.opening import open_run_traces
@@ -45,6 +46,7 @@ def run(args: ParsedArgs) -> int:
     traces = open_run_traces(fleet.settings, fleet.store, os.environ, _notice)
     worker = Worker(fleet.leases, options, str(address), engine=engine, traces=traces)
     _obey_signals(worker)
+    _stop_after_failure(worker)
     if args.has("until-idle"):
         drain_when_idle(worker, fleet.leases)
     try:
@@ -98,6 +100,16 @@ def _bounded(args: ParsedArgs, option: str, default: int, most: int) -> int:
     if given > most:
         raise UsageError(f"--{option} is 1 to {most}, not {given}")
     return given
+
+
+def _stop_after_failure(worker: Worker) -> None:
+    """Stop the worker if one of its essential threads fails."""
+
+    def stop(thread: str) -> None:
+        _notice(f"the thread {thread!r} has failed, and the worker stops; please report the error above")
+        worker.fail()
+
+    on_essential_failure(stop)
 
 
 def _obey_signals(worker: Worker) -> None:

@@ -5,16 +5,20 @@ from pathlib import Path
 
 import pytest
 
-from tests.fleet.agents import eventually, touch, wait_for
+from tests.fleet.agents import FOREVER, eventually, touch, wait_for
 from tests.fleet.crew import Crew, shell
 from tests.fleet.repositories import bare, git
+from tests.fleet.workers import SETTINGS
 from tests.stores.conftest import server, url
 from tests.stores.postgres import needs_server
 from tildone.core.numbers import numbered
 from tildone.core.plan import flat
 from tildone.log.fleet.lease import LeaseState
+from tildone.value import replace
 
 __all__ = ["server", "url"]
+
+FOREVER_MS = int(FOREVER * 1000)
 
 
 def sqlite(request: pytest.FixtureRequest) -> str:
@@ -54,6 +58,23 @@ def test_three_hands_do_each_task_once_although_a_worker_is_killed(crew: Crew, t
     assert crew.completions() == dict.fromkeys(range(1, 7), 1)
     assert git(crew.repo, "show", f"tildone/{crew.run}:all.txt").split() == ["1", "2", "3", "4", "5"]
     assert all(not task.notes for task in crew.plan().tasks)
+
+
+def test_a_hand_that_waits_begins_as_soon_as_another_has_done_what_it_waits_for(crew: Crew, tmp_path: Path) -> None:
+    """The last two tasks end only if they are worked on at once. A hand looks by itself after the time of a lease."""
+    go, *marks = (tmp_path / name for name in ("go", "second", "third"))
+    both = "; ".join(map(wait_for, marks))
+    later = [shell(mark.name, f"{touch(mark)}; {both}", after=(1,)) for mark in marks]
+    crew.leases.configure(replace(SETTINGS, lease=FOREVER_MS, engine="table"))
+    crew.add(numbered(flat(shell("first", wait_for(go)), *later)), hands=2)
+    for _ in range(2):
+        crew.start()
+
+    eventually(lambda: any(lease.not_before for lease in crew.hands()))
+    go.touch()
+    eventually(lambda: all(lease.state is LeaseState.DONE for lease in crew.hands()))
+
+    assert crew.completions() == dict.fromkeys(range(1, 4), 1)
 
 
 def test_a_task_waits_for_files_that_are_lost_until_they_are_made_again(tmp_path: Path) -> None:

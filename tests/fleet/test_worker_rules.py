@@ -18,7 +18,6 @@ from tildone.fleet.permissions import (
     refused_commands,
     why_not_permitted,
 )
-from tildone.fleet.running import deadline_after
 from tildone.fleet.upkeep import Reaper
 from tildone.log.fleet.lease import PROTOCOL, Claimer, Lease, LeaseState, Work, WorkOutcome
 from tildone.log.fleet.settings import FleetSettings
@@ -160,7 +159,7 @@ def test_what_a_worker_could_take_now_or_later(lease: Lease, could: bool) -> Non
 
 def test_an_agent_may_run_until_the_margin_before_the_end_of_its_lease() -> None:
     """By the time before the renewal: the lease begins later, if at all."""
-    assert deadline_after(100.0, FleetSettings(lease=60_000, margin=5_000)) == 155.0
+    assert FleetSettings(lease=60_000, margin=5_000).deadline_after(100.0) == 155.0
 
 
 def test_a_reaper_takes_a_lease_only_after_it_has_seen_the_store_without_a_gap(tmp_path: Path) -> None:

@@ -110,6 +110,29 @@ def test_a_released_lease_is_queued_again(fleet: Fleet) -> None:
     assert fleet.claim("here/2/b")[0].epoch == 3
 
 
+def test_a_lease_that_waits_can_be_taken_as_soon_as_its_run_is_hastened(fleet: Fleet) -> None:
+    """Other runs wait on."""
+    for name in ("r1", "r2"):
+        fleet.leases.release(fleet.held(name).fence, "others have the rest", delay=5000)
+    revision = fleet.leases.revision()
+
+    fleet.leases.hasten("r1")
+
+    assert fleet.leases.revision() > revision
+    assert [lease.run for lease in fleet.claim("here/2/b", slots=2)] == ["r1"]
+    assert names(fleet.facts()) == ["RunQueued", "RunTaken", "RunReleased", "RunTaken"]
+
+
+def test_a_lease_whose_agent_has_failed_waits_although_its_run_is_hastened(fleet: Fleet) -> None:
+    fleet.leases.close(fleet.held().fence, WorkOutcome.RETRY, "exit code 1")
+    revision = fleet.leases.revision()
+
+    fleet.leases.hasten("r1")
+
+    assert fleet.leases.revision() == revision
+    assert fleet.claim("here/2/b") == []
+
+
 @pytest.mark.parametrize(
     ("outcome", "state"),
     [

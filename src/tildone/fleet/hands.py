@@ -14,10 +14,12 @@ from tildone.value import value
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from tildone.core.plan import Plan
+    from tildone.core.plan import Plan, Task
     from tildone.log.claims import Claim
     from tildone.log.events import Event
     from tildone.log.fleet.lease import Lease
+    from tildone.log.fleet.port import RunLeases
+    from tildone.log.store import Store
 
 OTHERS_HAVE_IT, LOOKS_AGAIN = "other hands have the rest", "it looks again for a task"
 FIRST_LOOK_MS, MAX_LOOKS = 1000, 4
@@ -45,13 +47,21 @@ def waits(plan: Plan, others: OtherHands, delay: int) -> RunEnding | None:
     """Return how the work of a hand ends while others have all that can be done; None if it can do something.
 
     If they have all that is left, it is done. If the rest waits for their tasks, or may change the same files, it
-    looks again after the delay.
+    looks again after the delay, or sooner: when another hand has completed a task (see `Waker`).
     """
-    left = [task for _, task in open_tasks(plan) if task.number not in others.tasks]
-    can_start = any(is_ready(plan, task) and not conflicting(plan, task, others.tasks) for task in left)
-    if not others.count or not others.tasks or can_start:
+    left = _without(plan, others.tasks)
+    if not others.count or not others.tasks or startable(plan, others.tasks):
         return None
     return RunEnding(None, OTHERS_HAVE_IT, delay) if left else RunEnding(WorkOutcome.DONE, OTHERS_HAVE_IT)
+
+
+def startable(plan: Plan, taken: frozenset[int]) -> int:
+    """Return how many tasks can be started while those with the numbers `taken` are worked on."""
+    return sum(is_ready(plan, task) and not conflicting(plan, task, taken) for task in _without(plan, taken))
+
+
+def _without(plan: Plan, taken: frozenset[int]) -> list[Task]:
+    return [task for _, task in open_tasks(plan) if task.number not in taken]
 
 
 def hand_ending(ending: RunEnding, plan: Plan, others: OtherHands, delay: int, looks: int) -> RunEnding:
@@ -78,3 +88,39 @@ def looks_of(newest_first: Iterable[Event], lease: Lease, plan: Plan) -> int:
         if isinstance(fact, RunReleased) and (fact.run, fact.hand, fact.why) == (lease.run, lease.hand, LOOKS_AGAIN):
             looks += 1
     return looks
+
+
+class Waker:
+    """Wakes the hands of a run that wait for tasks of others when a task is closed, if one is left for them.
+
+    A hand gives its lease back before it looks at the plan for the last time. So either it sees that a task was closed
+    meanwhile, or the hand that closes it sees that this one waits.
+    """
+
+    def __init__(self, store: Store, leases: RunLeases, lease: Lease) -> None:
+        self._store, self._leases, self._lease = store, leases, lease
+        self._has_others, self._known = False, frozenset[int]()
+
+    def begin(self, plan: Plan, hands: int) -> None:
+        """Begin with a plan, and with all hands of the run."""
+        self._has_others, self._known = hands > 1, _closed(plan)
+
+    def look(self, plan: Plan, *, goes_on: bool) -> None:
+        """Wake the others if tasks have been closed and can be started.
+
+        A hand that goes on starts one of them itself, unless it has done so already.
+        """
+        closed = _closed(plan)
+        if not self._has_others or closed <= self._known:
+            return
+        own = f"{self._lease.run}/{self._lease.hand}"
+        claims = [claim for claim in self._store.claims(self._lease.session) if claim.is_held]
+        has_begun = any(claim.holder.lease == own and claim.task not in closed for claim in claims)
+        taken = frozenset(claim.task for claim in claims) - closed
+        if startable(plan, taken) > int(goes_on and not has_begun):
+            self._leases.hasten(self._lease.run)
+        self._known = closed
+
+
+def _closed(plan: Plan) -> frozenset[int]:
+    return frozenset(task.number for task in plan.tasks if not task.status.is_open)

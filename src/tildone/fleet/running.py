@@ -8,6 +8,7 @@ the lease is closed or given back. If it is no longer held, that has no effect, 
 
 from __future__ import annotations
 
+from contextlib import suppress
 from threading import Lock
 from time import monotonic, sleep
 
@@ -21,7 +22,7 @@ from tildone.fleet.approving import (
 )
 from tildone.fleet.endings import RunEnding, ending_of, is_done, out_of_order
 from tildone.fleet.git import GitError
-from tildone.fleet.hands import hand_ending, looks_of, other_hands, waits
+from tildone.fleet.hands import Waker, hand_ending, looks_of, other_hands, waits
 from tildone.fleet.launching import PreparedAgent, agent_start, starts_again
 from tildone.fleet.losses import lost_tasks
 from tildone.fleet.minding import AgentEnding, How, MindedAgent
@@ -51,7 +52,6 @@ if TYPE_CHECKING:
     from tildone.fleet.hands import OtherHands
     from tildone.fleet.site import WorkSite
     from tildone.log.fleet.lease import Lease, RunFence
-    from tildone.log.fleet.settings import FleetSettings
     from tildone.log.state import State
 
     T = TypeVar("T")
@@ -70,6 +70,7 @@ class Execution:
         self._site = site
         self._files = Workspace(lease, site.home, site.redactor.text)
         self._results = Results(site, lease, self._files)
+        self._waker = Waker(site.store, site.leases, lease)
         self._lock = Lock()
         self._agent: MindedAgent | None = None
         self._order, self._deadline = RunOrder.GO, 0.0
@@ -127,7 +128,7 @@ class Execution:
         settings, before = site.leases.settings(), boot_seconds()
         if not site.leases.renew([self.fence]):
             raise RunFenced(lease.run)
-        self.renewed(deadline_after(before, settings))
+        self.renewed(settings.deadline_after(before))
         site.tell(f"run {lease.run}: begun, attempt {lease.attempt}")
         state = self._look()
         refusal = why_not_permitted(lease.work, site.agents, site.allow)
@@ -160,6 +161,7 @@ class Execution:
             lost = lost_tasks(events, lease, self._look().plan, hands)
             if lost:
                 self._results.reopen(lost)
+        self._waker.begin(self._look().plan, hands)
         unblocked = permitted_blocked(self._look().plan, self._allow)
         if unblocked:
             self._results.unblock(unblocked)
@@ -205,13 +207,14 @@ class Execution:
 
     def _progress(self, agent: MindedAgent) -> None:
         before = self._done
-        self._look()
+        state = self._look()
         finished = self._done - before
         if not finished:
             return
         self._results.checkpoint(f"a checkpoint after task {max(finished)}", max(finished))
         if RunOrder.GO < self._order < RunOrder.STOP:
             agent.stop()
+        self._waker.look(state.plan, goes_on=True)
 
     def _look(self) -> State:
         """Return the state of the plan, and remember which of its tasks are closed."""
@@ -260,6 +263,8 @@ class Execution:
             after = self._persist(lambda: self._closed(self._results.with_results(ending)))
         except RunFenced:
             return
+        with suppress(StoreError):  # Without it, other hands look again later.
+            self._waker.look(self._look().plan, goes_on=False)
         if after is not None and not after.state.is_living:
             self._results.report(after)
         elif after is not None:
@@ -292,8 +297,3 @@ class Execution:
                 if stopped_at and monotonic() - stopped_at > self._site.grace:
                     raise
                 sleep(RETRY_SECONDS)
-
-
-def deadline_after(before: float, settings: FleetSettings) -> float:
-    """Return until when an agent may run, in `boot_seconds`, if its lease was renewed after the time `before`."""
-    return before + (settings.lease - settings.margin) / 1000

@@ -17,7 +17,6 @@ from threading import Event
 from tildone.errors import StoreError, UsageError
 from tildone.fleet.essential import EssentialThread
 from tildone.fleet.processes import boot_seconds
-from tildone.fleet.running import deadline_after
 from tildone.log.fleet.cron import next_time, parse_cron
 from tildone.log.fleet.lease import Ask
 from tildone.typing import TYPE_CHECKING
@@ -77,7 +76,7 @@ class Heartbeat:
         settings = self._leases.settings()
         running, before = self._slots.running(), boot_seconds()
         renewed = {each.fence: each.ask for each in self._leases.renew([each.fence for each in running])}
-        deadline = deadline_after(before, settings)
+        deadline = settings.deadline_after(before)
         for execution in running:
             if execution.fence in renewed:
                 execution.renewed(deadline, renewed[execution.fence])

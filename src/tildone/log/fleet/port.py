@@ -126,6 +126,9 @@ class RunLeases(Protocol):
     def again(self, run: str, hand: int, attempt: int) -> Lease | None:
         """Let an attempt that has not begun be sent anew, as the next one. None if it does not count, or has begun."""
 
+    def hasten(self, run: str) -> None:
+        """Let queued leases of a run be taken at once, although they have a delay, unless an agent has failed."""
+
     def reconsider(self, run: str, hand: int, worker: str) -> None:
         """Let a worker take a queued lease that it has refused."""
 

@@ -205,6 +205,13 @@ def again(lease: Lease, attempt: int) -> Lease | None:
     return replace(lease, attempt=attempt + 1, sent=False)
 
 
+def hastened(lease: Lease, now: int) -> Lease | None:
+    """Return a queued lease without its delay; None if it has none, or has it because an agent has failed."""
+    if not lease.is_queued or lease.not_before <= now or lease.fails:
+        return None
+    return replace(lease, not_before=0)
+
+
 def asked(lease: Lease, fact: Asked) -> Step:
     """Return a held lease after its agent has asked a person."""
     others = (each for each in lease.questions if each != fact.question)

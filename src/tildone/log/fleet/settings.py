@@ -35,6 +35,10 @@ class FleetSettings:
         """How long a server has to run, and a reaper to see it, before a lease lapses because its time has passed."""
         return self.lease // 2
 
+    def deadline_after(self, before: float) -> float:
+        """Return until when an agent may run, in seconds, if its lease was renewed after the time `before`."""
+        return before + (self.lease - self.margin) / 1000
+
 
 @value
 class ProviderLimit:

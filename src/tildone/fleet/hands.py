@@ -93,17 +93,18 @@ def looks_of(newest_first: Iterable[Event], lease: Lease, plan: Plan) -> int:
 class Waker:
     """Wakes the hands of a run that wait for tasks of others when a task is closed, if one is left for them.
 
+    `has_others` is whether the run has several hands.
     A hand gives its lease back before it looks at the plan for the last time. So either it sees that a task was closed
     meanwhile, or the hand that closes it sees that this one waits.
     """
 
     def __init__(self, store: Store, leases: RunLeases, lease: Lease) -> None:
         self._store, self._leases, self._lease = store, leases, lease
-        self._has_others, self._known = False, frozenset[int]()
+        self.has_others, self._known = False, frozenset[int]()
 
     def begin(self, plan: Plan, hands: int) -> None:
         """Begin with a plan, and with all hands of the run."""
-        self._has_others, self._known = hands > 1, _closed(plan)
+        self.has_others, self._known = hands > 1, _closed(plan)
 
     def look(self, plan: Plan, *, goes_on: bool) -> None:
         """Wake the others if tasks have been closed and can be started.
@@ -111,15 +112,16 @@ class Waker:
         A hand that goes on starts one of them itself, unless it has done so already.
         """
         closed = _closed(plan)
-        if not self._has_others or closed <= self._known:
-            return
+        if self.has_others and closed - self._known and self._leaves_a_task(plan, closed, goes_on=goes_on):
+            self._leases.hasten(self._lease.run)
+        self._known = closed
+
+    def _leaves_a_task(self, plan: Plan, closed: frozenset[int], *, goes_on: bool) -> bool:
         own = f"{self._lease.run}/{self._lease.hand}"
         claims = [claim for claim in self._store.claims(self._lease.session) if claim.is_held]
         has_begun = any(claim.holder.lease == own and claim.task not in closed for claim in claims)
         taken = frozenset(claim.task for claim in claims) - closed
-        if startable(plan, taken) > int(goes_on and not has_begun):
-            self._leases.hasten(self._lease.run)
-        self._known = closed
+        return startable(plan, taken) > int(goes_on and not has_begun)
 
 
 def _closed(plan: Plan) -> frozenset[int]:

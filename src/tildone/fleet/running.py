@@ -263,8 +263,9 @@ class Execution:
             after = self._persist(lambda: self._closed(self._results.with_results(ending)))
         except RunFenced:
             return
-        with suppress(StoreError):  # Without it, other hands look again later.
-            self._waker.look(self._look().plan, goes_on=False)
+        if self._waker.has_others:
+            with suppress(StoreError):  # Without it, other hands look again later.
+                self._waker.look(self._look().plan, goes_on=False)
         if after is not None and not after.state.is_living:
             self._results.report(after)
         elif after is not None:

@@ -157,11 +157,6 @@ def test_what_a_worker_could_take_now_or_later(lease: Lease, could: bool) -> Non
     assert could_take(lease, Claimer("here/1/a", ("gpu", "linux")), 1000) is could
 
 
-def test_an_agent_may_run_until_the_margin_before_the_end_of_its_lease() -> None:
-    """By the time before the renewal: the lease begins later, if at all."""
-    assert FleetSettings(lease=60_000, margin=5_000).deadline_after(100.0) == 155.0
-
-
 def test_a_reaper_takes_a_lease_only_after_it_has_seen_the_store_without_a_gap(tmp_path: Path) -> None:
     """After an outage, or after this worker was stopped, owners get time to renew first."""
     seconds = 100.0

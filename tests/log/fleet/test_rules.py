@@ -8,7 +8,7 @@ from tildone.errors import UsageError
 from tildone.log.fleet.checking import check_name, check_text, checked_run
 from tildone.log.fleet.facts import RunEnded, RunReleased
 from tildone.log.fleet.lease import Ask, Lease, LeaseState, NewRun, RunFence, Work, WorkOutcome, fence_in
-from tildone.log.fleet.rules import MAX_FAILS, Moment, Step, admitted, again, anew, closed, why_lapsed
+from tildone.log.fleet.rules import MAX_FAILS, Moment, Step, admitted, again, anew, closed, hastened, why_lapsed
 from tildone.log.fleet.settings import MINUTE_MS, FleetSettings, checked_settings, request_at
 from tildone.value import replace
 
@@ -130,12 +130,26 @@ def test_a_fleet_has_an_engine_that_is_known() -> None:
     assert checked_settings(FleetSettings(engine="dbos")).engine == "dbos"
 
 
+def test_an_agent_may_run_until_the_margin_before_the_end_of_its_lease() -> None:
+    """By the time before the renewal: the lease begins later, if at all."""
+    assert FleetSettings(lease=60_000, margin=5_000).deadline_after(100.0) == 155.0
+
+
 def test_only_an_attempt_that_counts_and_has_not_begun_is_given_up() -> None:
     queued = Lease("r1", 0, "plan", attempt=3, sent=True)
 
     assert again(queued, 3) == Lease("r1", 0, "plan", attempt=4)
     assert again(queued, 2) is None
     assert again(HELD, HELD.attempt) is None
+
+
+def test_only_a_lease_that_is_queued_and_waits_is_hastened() -> None:
+    waiting = Lease("r1", 0, "plan", attempt=3, not_before=9)
+
+    assert hastened(waiting, 8) == Lease("r1", 0, "plan", attempt=3)
+    assert hastened(waiting, 9) is None
+    assert hastened(replace(waiting, fails=1), 8) is None
+    assert hastened(replace(HELD, not_before=9), 8) is None
 
 
 @pytest.mark.parametrize(

@@ -1,16 +1,20 @@
 """The lines that a worker prints."""
 
+import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from unittest.mock import Mock
 
 import apsw
 import pytest
 
 from tests.fleet.agents import eventually, wait_for
 from tests.fleet.workers import Bench
+from tests.plans import plan_of
+from tildone.log.events import PlanChanged
 from tildone.log.fleet.facts import RunReleased
-from tildone.log.fleet.lease import LeaseState
+from tildone.log.fleet.lease import LeaseState, NewRun, Work
 from tildone.wiring import run_leases, store_at
 
 
@@ -62,6 +66,24 @@ def test_a_worker_says_why_a_run_is_queued_again_and_what_it_stops(
     assert f"run {bench.run} is queued again: the agent ended with exit code 3" in lines
     assert any(line.startswith("stopping ") for line in lines)
     assert "\x1b" not in "".join(lines)
+
+
+def test_the_hands_of_a_run_are_told_apart_and_each_line_is_written_in_one_piece(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Several threads write lines."""
+    written: list[str] = []
+    monkeypatch.setattr(sys, "stderr", Mock(write=written.append))
+    bench.leases.add(NewRun(bench.run, "s", Work(agent="sh", model="true"), hands=2), [PlanChanged(plan_of("one"))])
+
+    told = [f"run {bench.run}{hand}" for hand in ("", "/2")]
+    expected = {f"{run}: begun, attempt 1\n" for run in told}
+    expected |= {f"{run} is queued again: it looks again for a task\n" for run in told}
+
+    with bench.worker(slots=2):
+        eventually(lambda: expected <= set(written))
+
+    assert all(text.endswith("\n") for text in written)
 
 
 def test_a_worker_says_once_that_the_store_fails_and_once_that_it_works_again(

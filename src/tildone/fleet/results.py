@@ -19,6 +19,7 @@ from tildone.log.state import latest_state
 from tildone.session import Session
 from tildone.typing import TYPE_CHECKING
 from tildone.value import replace
+from tildone.views.fleet import hand_name
 from tildone.views.proofs import check_text
 from tildone.views.sanitize import printable
 
@@ -47,7 +48,7 @@ class Results:
         try:
             self._keep(message, task)
         except (GitError, OSError) as error:
-            self._tell(f"no checkpoint was kept: {error}")
+            self.tell(f"no checkpoint was kept: {error}")
 
     def with_results(self, ending: RunEnding) -> RunEnding:
         """Publish what the run has made, or keep it for the next agent, and add the agent's output to a failure.
@@ -60,7 +61,7 @@ class Results:
                 self._keep("the end of the run")
                 self._files.publish(self._text(replace(self._lease, state=LeaseState.DONE)), self._check_held)
             except (GitError, OSError) as error:
-                self._tell(f"its branch was not published: {error}")
+                self.tell(f"its branch was not published: {error}")
                 ending = not_published(str(error), self._site.store.history(self._lease.session), self._lease)
         elif self._files.worktree.folder:
             self.checkpoint("the end of an attempt")
@@ -76,9 +77,18 @@ class Results:
         try:
             path = write_report(self._site.home, self._files.name, self._text(after))
         except (StoreError, OSError) as error:
-            self._tell(f"no report was written: {error}")
+            self.tell(f"no report was written: {error}")
             return
-        self._site.tell(f"run {after.run} is {after.state.value}; its report is {printable(path)}")
+        self._site.tell(f"run {hand_name(after)} is {after.state.value}; its report is {printable(path)}")
+
+    def tell_state(self, after: Lease, why: str) -> None:
+        """Tell in which state a run is that goes on, and why."""
+        state = "queued again" if after.is_queued else after.state.value
+        self._site.tell(f"run {hand_name(after)} is {state}: {printable(why)}")
+
+    def tell(self, text: str) -> None:
+        """Tell something of the run."""
+        self._site.tell(f"run {hand_name(self._lease)}: {printable(self._site.redactor.text(text))}")
 
     def reopen(self, tasks: Sequence[int]) -> None:
         """Reopen tasks whose files were lost with the machine that had them."""
@@ -91,7 +101,7 @@ class Results:
         note = f"reopened: {lost}; {self._files.worktree.found} has none of them"
         notes = [Note(Numbered((task,)), note) for task in tasks]
         session.change([Mark(Numbered(tuple(tasks)), Status.PENDING), *notes], Actor.TIMER)
-        self._tell(f"reopened tasks {', '.join(map(str, tasks))}, whose files were lost with the worker before")
+        self.tell(f"reopened tasks {', '.join(map(str, tasks))}, whose files were lost with the worker before")
 
     def ask_for(self, checks: Sequence[Check]) -> None:
         """Ask a person for the checks that tasks are blocked for: most agents cannot wait for an answer.
@@ -120,7 +130,7 @@ class Results:
         self._site.leases.append(self._lease.fence, replace(kept, as_of=as_of), self._site.new_id())
         if not self._files.share(self._check_held) and not self._has_conflict:
             self._has_conflict = True
-            self._tell(self._conflict())
+            self.tell(self._conflict())
             self._note(task)
 
     def _note(self, task: int) -> None:
@@ -149,6 +159,3 @@ class Results:
         store, session = self._site.store, self._lease.session
         state = latest_state(store.history(session))
         return self._site.redactor.text(run_report([lease], state.plan, list(store.events(session)), state.head))
-
-    def _tell(self, text: str) -> None:
-        self._site.tell(f"run {self._lease.run}: {printable(self._site.redactor.text(text))}")

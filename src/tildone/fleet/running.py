@@ -43,7 +43,6 @@ from tildone.log.fleet.lease import Ask, WorkOutcome
 from tildone.log.state import latest_state
 from tildone.typing import TYPE_CHECKING
 from tildone.views.proofs import check_text
-from tildone.views.sanitize import printable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -129,7 +128,7 @@ class Execution:
         if not site.leases.renew([self.fence]):
             raise RunFenced(lease.run)
         self.renewed(settings.deadline_after(before))
-        site.tell(f"run {lease.run}: begun, attempt {lease.attempt}")
+        self._results.tell(f"begun, attempt {lease.attempt}")
         state = self._look()
         refusal = why_not_permitted(lease.work, site.agents, site.allow)
         if refusal:
@@ -269,8 +268,7 @@ class Execution:
         if after is not None and not after.state.is_living:
             self._results.report(after)
         elif after is not None:
-            state = "queued again" if after.is_queued else after.state.value
-            self._site.tell(f"run {after.run} is {state}: {printable(ending.why)}")
+            self._results.tell_state(after, ending.why)
 
     def _closed(self, ending: RunEnding) -> Lease | None:
         leases = self._site.leases

@@ -248,4 +248,6 @@ def _obeying(order: RunOrder, running: int) -> str:
 
 
 def _tell(line: str) -> None:
-    print(line, file=sys.stderr, flush=True)  # noqa: T201  the worker's log
+    # In one piece: several threads tell something.
+    sys.stderr.write(f"{line}\n")
+    sys.stderr.flush()

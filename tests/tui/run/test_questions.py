@@ -103,6 +103,24 @@ async def test_a_character_that_answers_nothing_goes_to_the_editor(folder: Path,
             assert not (folder / "made").exists()
 
 
+async def test_a_question_takes_the_keys_again_when_nobody_types_any_more(folder: Path, connect: Connect) -> None:
+    """A key was pressed just before the question took the keys: it goes to the editor, and does not answer."""
+    with connect(ModelServer(command("touch made"), DONE)):
+        async with running("Go", "--model", CHAT) as screen:
+            await screen.shows(ASKED)
+            pressed_before = events.Key("y", "y")
+            await screen.asked()
+            screen.app.panel.body.post_message(pressed_before)
+            await screen.until(lambda: screen.draft == "y")
+            assert not screen.app.panel.has_keys
+
+            screen.app.composer.fill("")
+            await screen.asked()
+            assert not (folder / "made").exists()
+            await screen.press("y")
+            await screen.until((folder / "made").exists)
+
+
 async def test_always_is_asked_once_more(folder: Path, connect: Connect) -> None:
     with connect(ModelServer(command("touch made"), command("touch more"), DONE)):
         async with running("Go", "--model", CHAT) as screen:

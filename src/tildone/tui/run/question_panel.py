@@ -194,6 +194,9 @@ class QuestionPanel(Vertical):
         question = self.question
         if question is None or event.time < self._taken_at:
             self._give_back(event)
+            if question is not None:
+                # Somebody was typing when the question took the keys: it takes them again later.
+                self.set_timer(ARMING_SECONDS, lambda: self._take_keys_later(question))
         elif event.key == "escape":
             self.leave()
         elif not self._is_armed(event.time) or event.key in SCROLLED:

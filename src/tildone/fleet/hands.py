@@ -104,14 +104,14 @@ class Waker:
 
     def begin(self, plan: Plan, hands: int) -> None:
         """Begin with a plan, and with all hands of the run."""
-        self.has_others, self._known = hands > 1, _closed(plan)
+        self.has_others, self._known = hands > 1, closed_tasks(plan)
 
     def look(self, plan: Plan, *, goes_on: bool) -> None:
         """Wake the others if tasks have been closed and can be started.
 
         A hand that goes on starts one of them itself, unless it has done so already.
         """
-        closed = _closed(plan)
+        closed = closed_tasks(plan)
         if self.has_others and closed - self._known and self._leaves_a_task(plan, closed, goes_on=goes_on):
             self._leases.hasten(self._lease.run)
         self._known = closed
@@ -124,5 +124,6 @@ class Waker:
         return startable(plan, taken) > int(goes_on and not has_begun)
 
 
-def _closed(plan: Plan) -> frozenset[int]:
+def closed_tasks(plan: Plan) -> frozenset[int]:
+    """Return the numbers of the tasks that are not open."""
     return frozenset(task.number for task in plan.tasks if not task.status.is_open)

@@ -22,7 +22,7 @@ from tildone.fleet.approving import (
 )
 from tildone.fleet.endings import RunEnding, ending_of, is_done, out_of_order
 from tildone.fleet.git import GitError
-from tildone.fleet.hands import Waker, hand_ending, looks_of, other_hands, waits
+from tildone.fleet.hands import Waker, closed_tasks, hand_ending, looks_of, other_hands, waits
 from tildone.fleet.launching import PreparedAgent, agent_start, starts_again
 from tildone.fleet.losses import lost_tasks
 from tildone.fleet.minding import AgentEnding, How, MindedAgent
@@ -219,7 +219,7 @@ class Execution:
         """Return the state of the plan, and remember which of its tasks are closed."""
         state = latest_state(self._site.store.history(self.lease.session))
         self._head = state.head
-        self._done = frozenset(task.number for task in state.plan.tasks if not task.status.is_open)
+        self._done = closed_tasks(state.plan)
         return state
 
     def _ending(self, agent: AgentEnding) -> RunEnding:

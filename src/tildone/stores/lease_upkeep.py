@@ -62,11 +62,11 @@ class LeaseUpkeep(LeaseOperations):
         """Let queued leases of a run be taken at once, although they have a delay, unless an agent has failed."""
 
         def work(tables: LeaseTransaction) -> None:
-            hastened = [rules.hastened(lease, tables.at.now) for lease in tables.leases(run)]
+            found = [rules.hastened(lease, tables.at.now) for lease in tables.leases(run)]
+            hastened = [lease for lease in found if lease is not None]
             for lease in hastened:
-                if lease is not None:
-                    tables.update(lease)
-            if any(hastened):
+                tables.update(lease)
+            if hastened:
                 tables.announce()
 
         self._change(work)

@@ -18,7 +18,7 @@ from tests.stores.postgres import needs_server
 
 TILDONE = [sys.executable, "-m", "tildone"]
 FAILING = """
-import os, sys, time
+import os, sys
 from importlib import import_module
 from tildone.cli import main
 

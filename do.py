@@ -21,6 +21,7 @@ import json
 import os
 import shlex
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -49,6 +50,9 @@ NEWEST = (3, 13)
 INSTALL_LIMIT = 30 * 60
 STEP_LIMIT = 2 * 60 * 60
 """In seconds. pyproject.toml limits each test; these limit what hangs outside of a test."""
+
+GRACE_SECONDS = 10
+"""How long the processes of a step may take to end after it, before they are killed."""
 
 PURE_ROOMS = ("core", "kit", "log", "loop", "views", "history", "formats", "dialects", "commands")
 
@@ -101,6 +105,10 @@ def setup() -> int:
 
 def prepare(level: str) -> int:
     """Make the environment, or complete it, unless it has this level or a higher one."""
+    if VENV.is_symlink():
+        raise Stop(
+            f"{VENV} is a link to {VENV.resolve()}: setting it up would change that environment. Remove the link."
+        )
     if is_ready(level):
         return 0
     try:
@@ -273,54 +281,66 @@ def checks() -> list[tuple[str, list[str]]]:
     ]
 
 
-def test() -> int:
-    """Run the checks, every test and the coverage gate."""
+SHARDS = {
+    "agents": ("tests/clients",),
+    "browser": ("tests/web", "tests/pictures"),
+    "fleet": ("tests/fleet", "tests/cli/fleet"),
+    "faults": ("tests/faults", "tests/stores", "tests/hooks", "tests/integrations"),
+    "host": ("tests/run", "tests/rpc", "tests/host", "tests/tui", "tests/walks", "tests/telemetry"),
+    "project": ("tests/project", "tests/bench", "tests/bare_debian"),
+    "rest": ("tests",),
+}
+"""The parts of `test all`: folders of tests. The last has what is in none of the others."""
+
+SAME_ON_EVERY_PYTHON = ("tests/bare_debian", "tests/bench", "tests/project", "tests/clients")
+
+
+def test(*words: str) -> int:
+    """Run the checks and prove each capability once; `test all [SHARD…]` runs every test, or those of a shard."""
+    if words:
+        return test_all(*words)
     setup()
-    python = str(PYTHON)
-    pure = ",".join(f"src/tildone/{room}/*" for room in PURE_ROOMS)
-    gate = ["report", f"--include={pure}", "--fail-under=100", "--show-missing", "--skip-covered"]
+    covered = (f"--cov=src/tildone/{room}" for room in PURE_ROOMS)
+    gate = ("--cov-fail-under=100", "--cov-report=term-missing:skip-covered")
     steps = [
         *checks(),
         # Only in CI: the clients take up more than a gigabyte, and the browser is a package of the whole machine.
         *([installing_clients(), installing_browser()] if os.environ.get("CI") else []),
-        ("tests", [*pytest(), *(f"--cov=src/tildone/{room}" for room in PURE_ROOMS), "--cov-report="]),
-        ("coverage of the pure rooms", [python, "-m", "coverage", *gate]),
+        ("tests", [*pytest(), "-m", "not slow", "--hypothesis-profile=few", "--costs", *covered, *gate]),
     ]
     more_vectors = os.environ.get("TILDONE_CONFORMANCE")
     if more_vectors:
-        replay = [python, str(Path(more_vectors, "run.py")), more_vectors, "tests.conformance.adapters"]
+        replay = [str(PYTHON), str(Path(more_vectors, "run.py")), more_vectors, "tests.conformance.adapters"]
         steps.append(("conformance", replay))
-    if os.environ.get("CI"):
-        steps += on_other_pythons("portable")
     return run_all(steps)
 
 
-QUICK = ("-m", "not slow", "--ignore=tests/clients")
-SAME_ON_EVERY_PYTHON = ("tests/bare_debian", "tests/bench", "tests/project")
-
-
-def quick() -> int:
-    """Run the tests that take milliseconds rather than seconds, without real coding agents."""
+def test_all(*words: str) -> int:
+    known = [*SHARDS, "pythons"]
+    if words[0] != "all" or not set(words[1:]) <= set(known):
+        raise Stop(f"`test` takes nothing, or: all [SHARD…], with these shards: {', '.join(known)}")
     setup()
-    return run_all([("quick tests", [*pytest(), *QUICK])])
+    steps = []
+    for shard in words[1:] or known:
+        if shard == "pythons":
+            steps += on_other_pythons("portable")
+            continue
+        if shard == "agents":
+            steps.append(installing_clients())
+        ignored = [f"--ignore={path}" for other in SHARDS if other != shard for path in SHARDS[other]]
+        steps.append((shard, [*pytest(), *SHARDS[shard], *(ignored if shard == "rest" else ())]))
+    return run_all(steps)
 
 
 def portable() -> int:
-    """Run the quick tests whose result may depend on the Python release, with few examples per property."""
+    """Run the tests of `test` whose result may depend on the Python release, without measuring coverage."""
     setup()
     left_out = [f"--ignore={folder}" for folder in SAME_ON_EVERY_PYTHON]
-    return run_all([("portable tests", [*pytest(), *QUICK, *left_out, "--hypothesis-profile=few"])])
-
-
-def pythons() -> int:
-    """Run every test on the oldest and on the newest Python that tildone supports."""
-    setup()
-    return run_all([("tests", pytest()), *on_other_pythons("test")])
+    return run_all([("portable tests", [*pytest(), "-m", "not slow", "--hypothesis-profile=few", *left_out])])
 
 
 def pytest() -> list[str]:
-    # One worker more than there are cores: many tests wait for a process, a server or a clock.
-    return [str(PYTHON), "-m", "pytest", "-n", str((os.cpu_count() or 1) + 1)]
+    return [str(PYTHON), "-m", "pytest", "--dist=worksteal", "-n", str(os.cpu_count() or 1)]
 
 
 IN_OWN_VENV = """
@@ -438,6 +458,12 @@ def drills(*words: str) -> int:
         return 130
 
 
+def breaks(*words: str) -> int:
+    """Break 200 lines of the source at random and print those that no test notices."""
+    setup()
+    return run_all([("breaks", [str(PYTHON), "-m", "tests.suite.breaks", *words])])
+
+
 def fmt() -> int:
     """Format the code and apply the safe lint fixes."""
     setup()
@@ -517,22 +543,131 @@ def what_next(on_path: str | None) -> list[str]:
 
 
 def run_all(steps: list[tuple[str, list[str]]]) -> int:
-    """Run every step, even after a failure, and name the failed ones at the end."""
+    """Run every step, even after a failure; say at the end how long each took and which failed."""
     # Without compiled modules, collecting the tests takes twice as long, in each worker.
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
-    failed = []
+    failed, took = [], []
     for name, command in steps:
         say(name)
+        began, used = time.monotonic(), cpu_seconds()
         try:
-            status = subprocess.run(command, cwd=ROOT, env=environment, timeout=STEP_LIMIT, check=False).returncode
-        except subprocess.TimeoutExpired:
+            status = run_contained(command, environment)
+        except TimeoutError:
             say(f"{name} did not finish within {STEP_LIMIT // 3600} hours and was stopped")
             status = 1
         if status:
             failed.append(name)
+        took.append(f"{name} {time.monotonic() - began:.0f} s ({cpu_seconds() - used:.0f} CPU s)")
+    if len(took) > 1 or failed:
+        say(f"took: {', '.join(took)}")
     if failed:
         say(f"FAILED: {', '.join(failed)}")
     return 1 if failed else 0
+
+
+def cpu_seconds() -> float:
+    used = os.times()
+    return used.children_user + used.children_system
+
+
+def run_contained(command: list[str], environment: dict[str, str]) -> int:
+    """Run a step with a temporary folder of its own. End what it leaves behind, and count that as a failure.
+
+    On Linux, this process adopts the processes whose parents end, so none escapes. After an interruption (SIGINT,
+    SIGTERM) or the time limit, the step is asked to end, and some seconds later all its processes are killed.
+    """
+    adopts = adopt_orphans()
+    folder = tempfile.mkdtemp(prefix="tildone-")
+    process = subprocess.Popen(command, cwd=ROOT, env={**environment, "TMPDIR": folder})
+    former = signal.signal(signal.SIGTERM, interrupted)
+    status = None
+    try:
+        status = wait_for(process, STEP_LIMIT)
+    finally:
+        signal.signal(signal.SIGTERM, former)
+        if status is None:
+            with contextlib.suppress(TimeoutError):
+                # Ctrl-C at a terminal has reached it already.
+                wait_for(process, 1)
+            with contextlib.suppress(TimeoutError, KeyboardInterrupt):
+                process.send_signal(signal.SIGINT)
+                wait_for(process, GRACE_SECONDS)
+        left = end_descendants(GRACE_SECONDS if status is not None else 0) if adopts else []
+        if status is None:
+            process.kill()
+            process.wait()
+        shutil.rmtree(folder, ignore_errors=True)
+    for line in left:
+        say(f"left running, and killed now: {line}")
+    return status or (1 if left else 0)
+
+
+def interrupted(*_: object) -> None:
+    raise KeyboardInterrupt
+
+
+def wait_for(process: subprocess.Popen[bytes], seconds: float) -> int:
+    """Wait for a process, and reap the orphans that end meanwhile."""
+    deadline = time.monotonic() + seconds
+    if process.returncode is not None:
+        return process.returncode
+    if os.name == "nt":
+        try:
+            return process.wait(seconds)
+        except subprocess.TimeoutExpired:
+            raise TimeoutError from None
+    while time.monotonic() < deadline:
+        ended = os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+        if ended is None:
+            time.sleep(0.02)
+        elif ended.si_pid == process.pid:
+            return process.wait()
+        else:
+            os.waitpid(ended.si_pid, 0)
+    raise TimeoutError
+
+
+def adopt_orphans() -> bool:
+    """Make this process the parent of all descendants whose own parents end, if the system can do that."""
+    if sys.platform != "linux":
+        return False
+    import ctypes  # noqa: PLC0415 -- only here, and absent from some small Pythons
+
+    set_child_subreaper = 36
+    return bool(ctypes.CDLL(None).prctl(set_child_subreaper, 1, 0, 0, 0) == 0)
+
+
+def end_descendants(patience: float) -> list[str]:
+    """Wait until this process has no descendants, then kill those that are left. Return their command lines."""
+    deadline = time.monotonic() + patience
+    while (left := descendants()) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    lines = [f"{pid} {line}" for pid, line in left.items()]
+    while left:
+        for pid in left:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        time.sleep(0.01)
+        left = descendants()
+    return lines
+
+
+def descendants() -> dict[int, str]:
+    """Return the living descendants of this process with their command lines. The dead ones are reaped."""
+    with contextlib.suppress(ChildProcessError):
+        while os.waitpid(-1, os.WNOHANG)[0]:
+            pass
+    parents, lines = {}, {}
+    for folder in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            state, parent = (folder / "stat").read_text(errors="replace").rpartition(")")[2].split()[:2]
+            if state not in "ZX":
+                parents[int(folder.name)] = int(parent)
+                lines[int(folder.name)] = (folder / "cmdline").read_text(errors="replace").replace("\0", " ")[:200]
+    found = {os.getpid()}
+    while more := {pid for pid, parent in parents.items() if parent in found} - found:
+        found |= more
+    return {pid: lines[pid] for pid in found - {os.getpid()}}
 
 
 def tool(name: str) -> str:
@@ -547,9 +682,7 @@ VERBS: dict[str, Callable[..., int]] = {
     "setup": setup,
     "check": check,
     "test": test,
-    "quick": quick,
     "portable": portable,
-    "pythons": pythons,
     "clients": clients,
     "table": table,
     "newest": newest,
@@ -557,6 +690,7 @@ VERBS: dict[str, Callable[..., int]] = {
     "prove": prove,
     "faults": faults,
     "drills": drills,
+    "breaks": breaks,
     "fmt": fmt,
     "demo": demo,
     "docs": docs,
@@ -564,8 +698,8 @@ VERBS: dict[str, Callable[..., int]] = {
     "lock": lock,
 }
 
-TAKE_NAMES = ("clients", "table", "newest", "drill", "prove", "faults", "drills")
-TAKE_OPTIONS = ("drills",)
+TAKE_NAMES = ("test", "clients", "table", "newest", "drill", "prove", "faults", "drills", "breaks")
+TAKE_OPTIONS = ("drills", "breaks")
 """The verbs that get all words after them as they are."""
 
 if __name__ == "__main__":

@@ -4,19 +4,27 @@ import gc
 import os
 import signal
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
+from contextlib import nullcontext
 from importlib import import_module
+from pathlib import Path
 from pkgutil import walk_packages
+from typing import Any
 
 import pytest
 from hypothesis import settings
+from hypothesis.database import DirectoryBasedExampleDatabase
 
 from do import PURE_ROOMS
+from tests.suite.forking import close_nurseries, forking
+
+pytest_plugins = ["tests.suite.costs"]
 
 # Before it is imported, so that its assertions are reported in full, too.
 pytest.register_assert_rewrite("tests.stores.contract")
 
-settings.register_profile("tildone", deadline=None, print_blob=True)
+FAILURES = DirectoryBasedExampleDatabase(Path(__file__).parents[1] / ".hypothesis" / "examples")
+settings.register_profile("tildone", deadline=None, print_blob=True, database=FAILURES)
 settings.register_profile("few", settings.get_profile("tildone"), max_examples=10)
 settings.load_profile("tildone")
 
@@ -32,6 +40,9 @@ COVERING = tuple(
     )
 )
 """The tests that have to cover every line and branch of the pure rooms."""
+
+FORKING = ("tests/cli/", "tests/run/", "tests/rpc/", "tests/web/", "tests/tui/", "tests/hooks/", "tests/integrations/")
+"""The tests that start the program by forking a process that has imported it."""
 
 CONNECTING = ("tests/host/models/", "tests/mcp/test_http", "tests/mcp/test_outside.py", "tests/clients/")
 """The tests that open connections in their own process."""
@@ -61,6 +72,17 @@ def _isolated_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
         # As on most machines: the order of standard output and standard error then depends on what is flushed.
         patch.delenv("PYTHONUNBUFFERED", raising=False)
         yield
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, Any, Any]:
+    """Fork the program in the tests of its verbs."""
+    with forking() if item.nodeid.startswith(FORKING) else nullcontext():
+        return (yield)
+
+
+def pytest_sessionfinish() -> None:
+    close_nurseries()
 
 
 @pytest.fixture(scope="session", autouse=True)

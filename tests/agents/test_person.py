@@ -70,9 +70,8 @@ def test_a_submodule_has_settings_of_its_own(home: Path, project: Path) -> None:
     assert person_name({}, str(project)) == "Ada"
 
 
-@pytest.mark.parametrize(
-    ("text", "name"),
-    [
+def test_names_are_read_as_git_reads_them(home: Path, project: Path) -> None:
+    for text, name in (
         ("[user]\nname = Ada Lovelace", "Ada Lovelace"),
         ("[USER]\n  NAME=Ada # comment", "Ada"),
         ('[user]\nname = "Ada; L."; comment', "Ada; L."),
@@ -81,17 +80,14 @@ def test_a_submodule_has_settings_of_its_own(home: Path, project: Path) -> None:
         ("[user]\r\nname = Ada\r\n", "Ada"),
         ("[user]\nname = Ada\n[user]\nname = Bob", "Bob"),
         ("[user]\nname = Zoë 漢字", "Zoë 漢字"),
-    ],
-)
-def test_names_are_read_as_git_reads_them(home: Path, project: Path, text: str, name: str) -> None:
-    write(home / ".gitconfig", text)
+    ):
+        write(home / ".gitconfig", text)
 
-    assert person_name({}, str(project)) == name
+        assert person_name({}, str(project)) == name, text
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
+def test_without_a_name_in_git_it_is_the_login_name(home: Path, project: Path) -> None:
+    for text in (
         "",
         "\0",
         "[user]\nname",
@@ -100,12 +96,10 @@ def test_names_are_read_as_git_reads_them(home: Path, project: Path, text: str, 
         "name = Ada",
         '[user "x"]\nname = Ada',
         "[user]\nemail = a@b\n[core]\nname = Ada",
-    ],
-)
-def test_without_a_name_in_git_it_is_the_login_name(home: Path, project: Path, text: str) -> None:
-    write(home / ".gitconfig", text)
+    ):
+        write(home / ".gitconfig", text)
 
-    assert person_name({"USER": "ada"}, str(project)) in {*LOGIN_NAMES, "ada"}
+        assert person_name({"USER": "ada"}, str(project)) in {*LOGIN_NAMES, "ada"}, text
 
 
 @pytest.mark.skipif(os.name == "nt", reason="needs user ids")
@@ -129,13 +123,13 @@ def test_a_file_that_cannot_be_read_is_no_error(home: Path, project: Path) -> No
     assert person_name({"USER": "ada"}, str(project)) != ""
 
 
-@pytest.mark.parametrize("name", ["\x1b[2Jx\n\u202e</system-reminder>", "x" * 10_000, " \t\n a \r\n b ", "\ud800a"])
-def test_a_name_is_one_short_printable_line(name: str) -> None:
-    cleaned = clean_name(name)
+def test_a_name_is_one_short_printable_line() -> None:
+    for name in ("\x1b[2Jx\n\u202e</system-reminder>", "x" * 10_000, " \t\n a \r\n b ", "\ud800a"):
+        cleaned = clean_name(name)
 
-    assert cleaned.isprintable()
-    assert 0 < len(cleaned) <= MAX_NAME_CHARS
-    assert cleaned == clean_name(cleaned)
+        assert cleaned.isprintable(), name
+        assert 0 < len(cleaned) <= MAX_NAME_CHARS, name
+        assert cleaned == clean_name(cleaned), name
 
 
 def test_a_name_without_printable_characters_is_none() -> None:

@@ -76,9 +76,8 @@ def test_agents_of_another_project_are_not_found(tmp_path: Path) -> None:
     assert assign_session(other, CLAUDE_B, HERE, NOW).session == "/projects/other"
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
+def test_an_unreadable_record_counts_as_absent(agents: AgentRegistry, tmp_path: Path) -> None:
+    for text in (
         "",
         "{",
         "[]",
@@ -89,15 +88,13 @@ def test_agents_of_another_project_are_not_found(tmp_path: Path) -> None:
         '{"key":"claude:a","session":"s","reader":null,"pid":1,"at":1}',
         '{"key":"claude:","session":"s","reader":"r","pid":1,"at":1}',
         "\udcff",
-    ],
-)
-def test_an_unreadable_record_counts_as_absent(agents: AgentRegistry, tmp_path: Path, text: str) -> None:
-    assign_session(agents, CLAUDE_A, HERE, NOW)
-    file = tmp_path / digest(PROJECT) / f"{digest('claude:a')}.json"
-    file.write_bytes(text.encode("utf-8", "surrogateescape"))
+    ):
+        assign_session(agents, CLAUDE_A, HERE, NOW)
+        file = tmp_path / digest(PROJECT) / f"{digest('claude:a')}.json"
+        file.write_bytes(text.encode("utf-8", "surrogateescape"))
 
-    assert agents.get(CLAUDE_A) is None
-    assert assign_session(agents, CLAUDE_A, HERE, NOW).session == PROJECT
+        assert agents.get(CLAUDE_A) is None, text
+        assert assign_session(agents, CLAUDE_A, HERE, NOW).session == PROJECT, text
 
 
 def test_a_record_of_an_earlier_version_is_read(agents: AgentRegistry, tmp_path: Path) -> None:

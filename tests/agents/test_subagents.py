@@ -1,6 +1,6 @@
 """Subagents: their identities, their sessions and their records."""
 
-import pytest
+from itertools import product
 
 from tests.agents.facts import CLAUDE_A, HERE, NOW, PROJECT
 from tildone.agents.identity import AgentId
@@ -18,17 +18,16 @@ from tildone.agents.subagents import (
 PARENT = Agent(CLAUDE_A, PROJECT, "r", HERE, NOW, 0)
 
 
-@pytest.mark.parametrize("own", ["a1", "01a1-b2", "ses_1", "", "#sub:x", "a b", "ä", "x" * 300, "a/b", "\n"])
-@pytest.mark.parametrize("parent", [CLAUDE_A, AgentId("gemini", pid=7), AgentId(conversation="c" * 199)])
-def test_names_can_be_taken_apart_again_whatever_the_coding_agent_calls_its_subagents(
-    parent: AgentId, own: str
-) -> None:
-    identity = subagent_id(parent, own)
+def test_names_can_be_taken_apart_again_whatever_the_coding_agent_calls_its_subagents() -> None:
+    parents = (CLAUDE_A, AgentId("gemini", pid=7), AgentId(conversation="c" * 199))
+    names = ("a1", "01a1-b2", "ses_1", "", "#sub:x", "a b", "ä", "x" * 300, "a/b", "\n")
+    for parent, own in product(parents, names):
+        identity = subagent_id(parent, own)
 
-    assert AgentId.parse(str(identity)) == identity
-    assert identity.integration == parent.integration
-    assert parent_session(subagent_session(PROJECT, own)) == PROJECT
-    assert parent_session(subagent_session(f"{PROJECT}#{parent}", own)) == f"{PROJECT}#{parent}"
+        assert AgentId.parse(str(identity)) == identity
+        assert identity.integration == parent.integration
+        assert parent_session(subagent_session(PROJECT, own)) == PROJECT
+        assert parent_session(subagent_session(f"{PROJECT}#{parent}", own)) == f"{PROJECT}#{parent}"
 
 
 def test_only_a_subagents_session_has_a_parent() -> None:

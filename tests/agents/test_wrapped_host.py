@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.person import PROGRAM
+from tests.suite.forking import PROGRAM
 
 pytestmark = pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="only Linux says what a process runs")
 

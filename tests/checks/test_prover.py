@@ -63,19 +63,16 @@ def test_an_output_that_can_not_be_written_does_not_matter(runner: Runner) -> No
     assert (proof.result, proof.output, proof.tail) == (Result.FAILED, "", "what went wrong")
 
 
-@pytest.mark.parametrize(
-    ("check", "reason"),
-    [
+def test_a_check_that_can_not_decide_is_inconclusive(runner: Runner) -> None:
+    for check, reason in (
         (Check(("no-such-program",)), "it could not be started: No such file or directory"),
         (python("import time; time.sleep(60)", seconds=1), "it took longer than 1 s"),
         (replace(PASSES, folder="missing"), "it could not be started: No such file or directory"),
-    ],
-)
-def test_a_check_that_can_not_decide_is_inconclusive(check: Check, reason: str, runner: Runner) -> None:
-    proof = runner.prove(check)
+    ):
+        proof = runner.prove(check)
 
-    assert (proof.result, proof.exit_code) == (Result.INCONCLUSIVE, None)
-    assert proof.reason.endswith(f"is inconclusive: {reason}")
+        assert (proof.result, proof.exit_code) == (Result.INCONCLUSIVE, None), check
+        assert proof.reason.endswith(f"is inconclusive: {reason}"), check
 
 
 def test_a_check_that_nobody_has_approved_is_not_run(project: Path, runner: Runner) -> None:

@@ -69,9 +69,9 @@ def test_it_gets_no_secrets(tmp_path: Path) -> None:
     assert "SECRET" not in output
 
 
-@pytest.mark.parametrize("name", ["OPENAI_API_KEY", "ANTHROPIC_API_KEY", "DATABASE_URL", "SSH_AUTH_SOCK", "PASSWORD"])
-def test_names_of_secrets_are_not_among_the_variables(name: str) -> None:
-    assert name not in small_environment({name: "x", "PATH": "/bin"})
+def test_names_of_secrets_are_not_among_the_variables() -> None:
+    for name in ("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "DATABASE_URL", "SSH_AUTH_SOCK", "PASSWORD"):
+        assert name not in small_environment({name: "x", "PATH": "/bin"}), name
 
 
 def test_a_program_that_does_not_exist_is_said_to_be_unable_to_start(tmp_path: Path) -> None:
@@ -81,12 +81,12 @@ def test_a_program_that_does_not_exist_is_said_to_be_unable_to_start(tmp_path: P
     assert result.problem == "it could not be started: No such file or directory"
 
 
-@pytest.mark.parametrize("command", [("a\0b",), (sys.executable, "\0")])
-def test_a_command_that_no_system_can_start_does_not_raise(command: tuple[str, ...], tmp_path: Path) -> None:
-    result = run_command(command, str(tmp_path), 5, ENVIRON)
+def test_a_command_that_no_system_can_start_does_not_raise(tmp_path: Path) -> None:
+    for command in (("a\0b",), (sys.executable, "\0")):
+        result = run_command(command, str(tmp_path), 5, ENVIRON)
 
-    assert result.exit_code is None
-    assert "could not be started" in result.problem
+        assert result.exit_code is None, command
+        assert "could not be started" in result.problem, command
 
 
 def test_a_folder_that_does_not_exist_is_said_to_be_the_problem(tmp_path: Path) -> None:
@@ -123,13 +123,11 @@ def test_a_signal_is_no_exit_code(tmp_path: Path) -> None:
 def test_at_the_time_limit_the_whole_group_is_ended(prelude: str, tmp_path: Path) -> None:
     """Also a grandchild that ignores being asked to end."""
     script = WITH_GRANDCHILD.format(prelude=prelude, then="print('waiting', flush=True); time.sleep(600)")
-    began = monotonic()
 
     result = run(script, tmp_path, seconds=3)
 
     assert (result.exit_code, result.problem) == (None, "it took longer than 3 s")
     assert result.output == "waiting\n"
-    assert monotonic() - began < 10
     assert ends(int((tmp_path / "started").read_text()))
 
 

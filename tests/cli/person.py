@@ -9,7 +9,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-PROGRAM = Path(sys.executable).with_name("tildone.exe" if os.name == "nt" else "tildone")
+from tests.suite.forking import PROGRAM, take_terminal
+
 CTRL_C = b"\x03"
 NAME = "Ada"
 HANG_SECONDS = 120
@@ -65,6 +66,15 @@ class Person:
         )
         return Answer(done.returncode, done.stdout.decode(), done.stderr.decode())
 
+    def python(self, script: str, *argv: str) -> Answer:
+        """Run a script of Python, in a new interpreter."""
+        command = [sys.executable, "-c", script, *argv]
+        environ = self.environment({})
+        done = subprocess.run(
+            command, cwd=self.folder, env=environ, capture_output=True, timeout=HANG_SECONDS, check=False
+        )
+        return Answer(done.returncode, done.stdout.decode(), done.stderr.decode())
+
     def at_terminal(self, *argv: str, **environ: str) -> "Terminal":
         """Run a command at a terminal of its own."""
         return Terminal(self, argv, environ)
@@ -103,7 +113,7 @@ class Terminal:
             stderr=theirs,
             start_new_session=True,
             # Makes it the terminal that Ctrl-C is typed at.
-            preexec_fn=lambda: fcntl.ioctl(theirs, termios.TIOCSCTTY, 0),  # noqa: PLW1509  no threads here
+            preexec_fn=take_terminal,  # noqa: PLW1509  it only calls the system
         )
         os.close(theirs)
 

@@ -12,7 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.person import PROGRAM, Person
+from tests.cli.person import Person
+from tests.suite.forking import PROGRAM
 from tildone.cli.program.bash_line import split_line
 from tildone.cli.program.completion import SCRIPTS
 
@@ -167,9 +168,8 @@ def test_values_come_from_the_plan_and_the_store(person: Person) -> None:
     assert "Print (in progress)" in candidates(person, "todo", "done", "2")[0]
 
 
-@pytest.mark.parametrize(
-    ("words", "expected"),
-    [
+def test_values_come_from_the_tables(person: Person) -> None:
+    for words, expected in (
         (["stat"], ["stats", "status"]),
         (["compl"], ["completion"]),  # the verb for programs is hidden
         (["over"], []),
@@ -194,13 +194,10 @@ def test_values_come_from_the_plan_and_the_store(person: Person) -> None:
         (["nonsense", "x", ""], []),
         (["todo", "--nonsense", "don"], ["done"]),
         ([], None),
-    ],
-    ids=lambda value: " ".join(value or []) if isinstance(value, list) else str(value),
-)
-def test_values_come_from_the_tables(person: Person, words: list[str], expected: list[str] | None) -> None:
-    found = values(person, *words)
+    ):
+        found = values(person, *words)
 
-    assert found == expected if expected is not None else {"todo", "log", "help"} < set(found)
+        assert found == expected if expected is not None else {"todo", "log", "help"} < set(found), words
 
 
 def test_a_text_that_cannot_be_typed_is_not_offered(person: Person) -> None:
@@ -242,9 +239,8 @@ def test_bash_offers_files_where_nothing_is_typed_yet(person: Person) -> None:
     assert person.says("complete-words", "bash", "--", "tildone --store js", " :=", "9") == "files\njsonl:\n"
 
 
-@pytest.mark.parametrize(
-    ("line", "words", "value", "insertion"),
-    [
+def test_bash_lines_are_split_and_quoted() -> None:
+    for line, words, value, insertion in (
         ("t todo done Wr", ["t", "todo", "done", "Wr"], "Write it", "Write\\ it"),
         ("t --store jsonl:fo", ["t", "--store", "jsonl:fo"], "jsonl:folder", "folder"),
         ("t --dialect=ph", ["t", "--dialect=ph"], "--dialect=phased", "phased"),
@@ -256,13 +252,11 @@ def test_bash_offers_files_where_nothing_is_typed_yet(person: Person) -> None:
         ("t ", ["t", ""], "#1", "\\#1"),
         ("t x:y", ["t", "x:y"], "other", ""),
         ("t \\", ["t", ""], "ünï", "ünï"),
-    ],
-)
-def test_bash_lines_are_split_and_quoted(line: str, words: list[str], value: str, insertion: str) -> None:
-    split = split_line(line, " \t\n\"'><=;|&(:")
+    ):
+        split = split_line(line, " \t\n\"'><=;|&(:")
 
-    assert list(split.words) == words
-    assert split.insertion(value) == insertion
+        assert list(split.words) == words, line
+        assert split.insertion(value) == insertion, line
 
 
 def test_an_unknown_shell_is_an_error(person: Person) -> None:

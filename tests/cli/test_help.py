@@ -13,46 +13,37 @@ from tests.cli.parsing.test_args import leaves
 from tests.cli.person import Person
 from tildone import errors
 from tildone.cli import INTERRUPTED, PIPE_BROKEN, main
-from tildone.cli.parsing.table import Verb, command
+from tildone.cli.parsing.args import parse
+from tildone.cli.parsing.table import command
 from tildone.cli.program.exit_codes import EXIT_CODES
 from tildone.cli.program.man import manual_page
 from tildone.cli.program.overview import ALL_CLOSED, NO_PLAN, OPEN_TASKS
 from tildone.cli.verbs import ROOT
 
 NARROW = 40
-PATHS = leaves((ROOT,))
 
 
-@pytest.mark.parametrize("path", PATHS, ids=command)
 @pytest.mark.parametrize("columns", [NARROW, 60, 80])
 def test_help_fits_the_terminal(
-    path: tuple[Verb, ...], columns: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    columns: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """No line is longer, except for a word that cannot be broken."""
+    """No line is longer, except for a word that cannot be broken; and broken examples are the same commands."""
     monkeypatch.setenv("COLUMNS", str(columns))
+    for path in leaves((ROOT,)):
+        main([*(verb.name for verb in path[1:]), "--help"])
 
-    main([*(verb.name for verb in path[1:]), "--help"])
-
-    for line in capsys.readouterr().out.splitlines():
-        assert len(line) <= columns or is_one_word(line), line
+        text = capsys.readouterr().out
+        assert [line for line in text.splitlines() if len(line) > columns and not is_one_word(line)] == [], command(
+            path
+        )
+        examples = text.partition("\nExamples:\n")[2].partition("\n\n")[0]
+        joined = re.sub(r" \\\n +", " ", examples).splitlines()
+        assert [line.strip().removeprefix("$ ") for line in joined] == list(path[-1].examples), command(path)
 
 
 def is_one_word(line: str) -> bool:
     """Whether a line of an example is one word, in the sense of a shell, that no line break can shorten."""
     return len(shlex.split(line.strip().removeprefix("$ ").removesuffix(" \\"))) == 1
-
-
-@pytest.mark.parametrize("path", PATHS, ids=command)
-def test_broken_examples_are_the_same_commands(
-    path: tuple[Verb, ...], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setenv("COLUMNS", str(NARROW))
-
-    main([*(verb.name for verb in path[1:]), "--help"])
-
-    examples = capsys.readouterr().out.partition("\nExamples:\n")[2].partition("\n\n")[0]
-    joined = re.sub(r" \\\n +", " ", examples).splitlines()
-    assert [line.strip().removeprefix("$ ") for line in joined] == list(path[-1].examples)
 
 
 @pytest.mark.skipif(os.name == "nt", reason="needs a pseudo-terminal")
@@ -166,9 +157,9 @@ def test_hostile_text_cannot_move_the_screen(person: Person) -> None:
     assert "\x1b" not in person.says()
 
 
-@pytest.mark.parametrize("commands", [NO_PLAN, OPEN_TASKS, ALL_CLOSED])
-def test_the_overview_suggests_commands_that_exist(commands: tuple[tuple[str, str], ...], person: Person) -> None:
-    for words, _ in commands:
-        _, *argv = shlex.split(words.format(number=1))
-        assert person.run(*argv, "--help").code == 0, words
-    assert 2 <= len(commands) <= 4
+def test_the_overview_suggests_a_few_commands_that_exist() -> None:
+    for commands in (NO_PLAN, OPEN_TASKS, ALL_CLOSED):
+        assert 2 <= len(commands) <= 4
+        for words, _ in commands:
+            _, *argv = shlex.split(words.format(number=1))
+            assert parse(ROOT, argv).path, words

@@ -1,38 +1,38 @@
 """The program as a whole: help everywhere, an exit code for every kind of trouble, and no time lost."""
 
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from tests.cli.parsing.test_args import leaves
-from tests.cli.person import PROGRAM, Person
+from tests.cli.person import Person
+from tests.suite.forking import PROGRAM, starting
 from tests.trusted import write_trusted
 from tildone.cli import main
-from tildone.cli.parsing.table import Verb, command
+from tildone.cli.parsing.table import command
 from tildone.cli.verbs import ROOT
 from tildone.dialects import DIALECTS, tools_of
+
+SERVING = {"board", "mcp", "run", "watch", "work"}
+"""Verbs that serve or run until they are ended."""
 
 SLOW = {"argparse", "asyncio", "dataclasses", "inspect", "logging", "pathlib", "subprocess", "tomllib", "typing"}
 
 
-@pytest.mark.parametrize("path", leaves((ROOT,)), ids=command)
-def test_every_verb_helps(
-    path: tuple[Verb, ...], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_every_verb_helps(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     """The same, however it is asked for; it fits a terminal, and it ends with something to copy."""
     monkeypatch.delenv("COLUMNS", raising=False)
-    words = [verb.name for verb in path[1:]]
+    for path in leaves((ROOT,)):
+        words = [verb.name for verb in path[1:]]
+        assert main([*words, "--help"]) == 0
+        text = capsys.readouterr().out
+        assert main(["help", *words]) == 0
 
-    assert main([*words, "--help"]) == 0
-    text = capsys.readouterr().out
-    assert main(["help", *words]) == 0
-
-    assert capsys.readouterr().out == text
-    assert text.startswith(command(path))
-    assert all(len(line) <= 110 for line in text.splitlines())
-    assert all(f"  $ {example}\n" in text for example in path[-1].examples)
+        assert capsys.readouterr().out == text
+        assert text.startswith(command(path))
+        assert [line for line in text.splitlines() if len(line) > 110] == [], words
+        assert [example for example in path[-1].examples if f"  $ {example}\n" not in text] == [], words
 
 
 def test_the_help_for_calls_names_every_tool(capsys: pytest.CaptureFixture[str]) -> None:
@@ -46,23 +46,36 @@ def test_the_short_option_shows_the_help(person: Person) -> None:
     assert person.says("--help") == person.says("-h") == person.says("help")
 
 
+def test_every_verb_starts(person: Person) -> None:
+    """In an interpreter of its own, which has imported nothing else before; most are given too little to do more."""
+    person.says("todo", "append", "one")
+    codes = {}
+    for path in leaves((ROOT,)):
+        words = [verb.name for verb in path[1:]]
+        rest = ["--help"] if SERVING & {*words} else ["x"] * path[-1].min_args
+        with starting():
+            answer = person.run(*words, *rest)
+        assert "Traceback" not in answer.err, (words, answer)
+        codes[command(path)] = answer.code
+
+    assert {name: code for name, code in codes.items() if code not in range(6)} == {}
+    assert codes["tildone todo list"] == codes["tildone log"] == codes["tildone status"] == 0
+
+
 def test_the_package_runs_as_a_module(person: Person) -> None:
-    done = subprocess.run(
-        [sys.executable, "-m", "tildone", "todo", "nope"],
-        cwd=person.folder,
-        env=person.environment({}),
-        capture_output=True,
-        text=True,
-        check=False,
+    script = (
+        "import runpy, sys; sys.argv = ['tildone', 'todo', 'nope']; runpy.run_module('tildone', run_name='__main__')"
     )
+    done = person.python(script)
 
-    assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr.startswith("tildone: tildone todo has no verb 'nope'; ")
+    assert (done.code, done.out) == (2, "")
+    assert done.err.startswith("tildone: tildone todo has no verb 'nope'; ")
 
 
-@pytest.mark.parametrize(
-    ("argv", "code", "complaint"),
-    [
+def test_every_kind_of_trouble_has_its_exit_code_and_one_line(person: Person) -> None:
+    person.says("todo", "append", "one")
+    (person.folder / "not-a-store").write_text("Once upon a time, there was no database.", encoding="utf-8")
+    for argv, code, complaint in (
         (["todo", "export", "/nonexistent/x.md"], 1, "could not write /nonexistent/x.md: "),
         (["todo", "--colour"], 2, "tildone todo has no option --colour; "),
         (["log", "--limit", "few"], 2, "--limit requires a positive number, not 'few'"),
@@ -75,19 +88,12 @@ def test_the_package_runs_as_a_module(person: Person) -> None:
         (["todo", "--store", "not-a-store"], 5, ""),
         (["todo", "--store", "."], 5, ""),
         (["todo", "--store", "not-a-store/below"], 5, ""),
-    ],
-)
-def test_every_kind_of_trouble_has_its_exit_code_and_one_line(
-    person: Person, argv: list[str], code: int, complaint: str
-) -> None:
-    person.says("todo", "append", "one")
-    (person.folder / "not-a-store").write_text("Once upon a time, there was no database.", encoding="utf-8")
+    ):
+        answer = person.run(*argv)
 
-    answer = person.run(*argv)
-
-    assert (answer.code, answer.out) == (code, "")
-    assert answer.err.startswith(f"tildone: {complaint}")
-    assert answer.err.count("\n") == 1
+        assert (answer.code, answer.out) == (code, ""), argv
+        assert answer.err.startswith(f"tildone: {complaint}"), argv
+        assert answer.err.count("\n") == 1, argv
 
 
 def test_a_settings_file_that_makes_no_sense_stops_the_program(person: Person) -> None:
@@ -110,9 +116,10 @@ def test_a_folder_that_is_gone_is_said(person: Person) -> None:
     assert "Traceback" not in answer.err
 
 
-@pytest.mark.parametrize(
-    "argv",
-    [
+def test_no_slow_module_is_imported(person: Person) -> None:
+    """Imports take most of the time of a command."""
+    person.says("todo", "append", "one")
+    for argv in (
         ["todo"],
         ["todo", "append", "x"],
         ["todo", "start", "one"],
@@ -123,14 +130,8 @@ def test_a_folder_that_is_gone_is_said(person: Person) -> None:
         ["undo"],
         ["sessions"],
         ["--help"],
-    ],
-    ids=" ".join,
-)
-def test_no_slow_module_is_imported(person: Person, argv: list[str]) -> None:
-    """Imports take most of the time of a command."""
-    person.says("todo", "append", "one")
-
-    assert imported(person, argv) & SLOW == set()
+    ):
+        assert imported(person, argv) & SLOW == set(), argv
 
 
 def test_a_verb_imports_no_integrations_for_the_sake_of_help_texts(person: Person) -> None:
@@ -144,15 +145,7 @@ def imported(person: Person, argv: list[str]) -> set[str]:
         "import sys; before = set(sys.modules); from tildone.cli import main; main(sys.argv[1:]);"
         "print(*(set(sys.modules) - before), file=sys.stderr)"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", program, *argv],
-        cwd=person.folder,
-        env=person.environment({}),
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    return set(done.stderr.splitlines()[-1].split())
+    return set(person.python(program, *argv).err.splitlines()[-1].split())
 
 
 def test_two_people_at_once_lose_nothing(person: Person) -> None:

@@ -12,26 +12,24 @@ from tildone.files.atomic import read_text, write_text
 
 
 @pytest.mark.skipif(not os.path.isdir("/proc/self"), reason="needs a folder where nobody can write")
-@pytest.mark.parametrize(
-    "argv", [[], ["todo"], ["log"], ["status"], ["sessions"], ["doctor"], ["--help"]], ids=" ".join
-)
-def test_a_home_that_does_not_exist_can_be_read(person: Person, argv: list[str]) -> None:
-    answer = person.run(*argv, HOME="/proc/nowhere")
+def test_a_home_that_does_not_exist_can_be_read(person: Person) -> None:
+    for argv in ([], ["todo"], ["log"], ["status"], ["sessions"], ["doctor"], ["--help"]):
+        answer = person.run(*argv, HOME="/proc/nowhere")
 
-    assert answer.code in (0, 5 if argv == ["doctor"] else 0)
-    assert "Traceback" not in answer.err
+        assert answer.code in (0, 5 if argv == ["doctor"] else 0), argv
+        assert "Traceback" not in answer.err, argv
 
 
 @pytest.mark.skipif(not os.path.isdir("/proc/self"), reason="needs a folder where nobody can write")
-@pytest.mark.parametrize("argv", [["todo", "append", "x"], ["pause"], ["call", "list_todos", "{}"]], ids=" ".join)
-def test_a_home_that_cannot_be_written_is_said_with_a_remedy(person: Person, argv: list[str]) -> None:
-    answer = person.run(*argv, HOME="/proc/nowhere")
+def test_a_home_that_cannot_be_written_is_said_with_a_remedy(person: Person) -> None:
+    for argv in (["todo", "append", "x"], ["pause"], ["call", "list_todos", "{}"]):
+        answer = person.run(*argv, HOME="/proc/nowhere")
 
-    assert (answer.code, answer.out) == (5, "")
-    assert answer.err == (
-        "tildone: cannot open /proc/nowhere/.local/share/tildone/tildone.db: No such file or directory; "
-        "choose another place with --store or $TILDONE_STORE\n"
-    )
+        assert (answer.code, answer.out) == (5, ""), argv
+        assert answer.err == (
+            "tildone: cannot open /proc/nowhere/.local/share/tildone/tildone.db: No such file or directory; "
+            "choose another place with --store or $TILDONE_STORE\n"
+        ), argv
 
 
 @pytest.mark.parametrize("home", [{"HOME": ""}, {"HOME": "", "XDG_CONFIG_HOME": "config"}])

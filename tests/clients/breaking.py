@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.person import PROGRAM
 from tests.clients.inside import InstalledClient, program
+from tests.suite.forking import PROGRAM
 
 Break = Callable[[InstalledClient, Path], AbstractContextManager[None]]
 

@@ -14,7 +14,8 @@ import pytest
 from tests.clients.agents import Sandbox, talking
 from tests.clients.model import Model
 from tests.host.models.model_server import Turn
-from tests.rpc.client import PROGRAM, Client, Record
+from tests.rpc.client import Client, Record
+from tests.suite.forking import PROGRAM
 from tildone.config import Settings
 from tildone.log.address import parse_address
 from tildone.wiring import open_store
@@ -119,7 +120,7 @@ def _host(folder: Path, options: list[str], **environ: str) -> AbstractContextMa
         "SSL_CERT_DIR": str(work),
         **environ,
     }
-    command = [PROGRAM, "run", "--mode", "rpc", "--no-builtin-tools", "--session-dir", str(folder / "sessions")]
+    command = [str(PROGRAM), "run", "--mode", "rpc", "--no-builtin-tools", "--session-dir", str(folder / "sessions")]
     return talking([*command, "--store", str(folder / "plans.db"), *options], cwd=work, env=env)
 
 

@@ -12,11 +12,11 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tests.cli.person import PROGRAM
 from tests.clients.agents import AGENTS, Sandbox, environment
 from tests.clients.inside import WAIT, PatientModel, as_after_a_first_start
 from tests.clients.supervisor import supervised
 from tests.host.models.model_server import ReceivedRequest, Turn
+from tests.suite.forking import PROGRAM
 from tildone.core.plan import Status
 from tildone.fleet.git import Git
 from tildone.log.events import Event, PlanChanged

@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tests.cli.person import PROGRAM
 from tests.clients.agents import AGENTS, TIMEOUT_SECONDS, Launch, ProcessResult, Sandbox, environment
 from tests.clients.model import DONE, SIDE_ANSWER, Model, offered_tools, with_offered_names
 from tests.clients.supervisor import supervised
 from tests.host.models.model_server import ReceivedRequest, Turn, calls_of
+from tests.suite.forking import PROGRAM
 from tildone.agents.registry import Agent, AgentRegistry
 from tildone.log.state import latest_state
 from tildone.stores.sqlite.store import SqliteStore

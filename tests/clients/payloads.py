@@ -9,8 +9,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from tests.cli.person import PROGRAM
 from tests.clients.inside import InstalledClient, program
+from tests.suite.forking import PROGRAM
 
 FILE = Path(__file__).parent / "payloads.json"
 Schema = dict[str, list[str]]

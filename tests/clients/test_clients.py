@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.clients import echo_server, stop_hook
+from tests.clients import stop_hook
 from tests.clients.agents import AGENTS, WITH_HOOKS, WITH_SERVERS, Sandbox, run
 from tests.clients.model import Model, offered_tools
 
@@ -31,7 +31,7 @@ def test_a_client_prints_the_answer_of_the_model(name: str, make_sandbox: MakeSa
 @pytest.mark.parametrize("name", WITH_SERVERS)
 def test_a_client_uses_the_tools_of_an_mcp_server(name: str, make_sandbox: MakeSandbox) -> None:
     """The model is offered the tool, and receives its result."""
-    server = {"mirror": (sys.executable, echo_server.__file__)}
+    server = {"mirror": (sys.executable, str(Path(__file__).with_name("echo_server.py")))}
 
     with Model({"tool": "echo", "args": {"text": "draezil"}}, {"text": "That is it."}) as model:
         result = run(name, replace(make_sandbox(model), servers=server), "Read it from behind.")

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.person import PROGRAM
 from tests.clients.agents import Sandbox
 from tests.clients.breaking import WAYS
 from tests.clients.driving import HEADLESS, in_both_modes, install_in, needs_tmux
@@ -14,6 +13,7 @@ from tests.clients.inside import CLIENTS, TASK, InstalledClient, install, progra
 from tests.clients.model import Model
 from tests.clients.situations import proves
 from tests.clients.tui import at_terminal, install_for_terminal
+from tests.suite.forking import PROGRAM
 
 pytestmark = pytest.mark.slow
 MakeSandbox = Callable[[Model], Sandbox]

@@ -7,7 +7,6 @@ from time import sleep
 
 import pytest
 
-from tests.cli.person import PROGRAM
 from tests.clients.checked_plan import MADE, CheckedPlan, install_in_repository
 from tests.clients.driving import (
     HEADLESS,
@@ -23,6 +22,7 @@ from tests.clients.inside import CLIENTS, TASK, InstalledClient, last_message
 from tests.clients.situations import CONTINUATIONS, proves
 from tests.clients.tui import ESCAPE, at_terminal
 from tests.host.models.model_server import Turn
+from tests.suite.forking import PROGRAM
 from tildone.core.check import Check
 
 pytestmark = pytest.mark.slow

@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from tests.cli.person import PROGRAM
 from tests.clients.agents import Sandbox
 from tests.clients.inside import CLIENTS, GO_ON, WAIT, InstalledClient, PatientModel, install, last_message
 from tests.clients.model import Model, offered_tools
 from tests.host.models.model_server import Turn
+from tests.suite.forking import PROGRAM
 
 pytestmark = pytest.mark.slow
 MakeSandbox = Callable[[Model], Sandbox]

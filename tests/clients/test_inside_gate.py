@@ -21,7 +21,6 @@ from tests.clients.model import Model, offered_tools
 from tests.clients.situations import proves
 from tests.host.models.model_server import Turn
 
-pytestmark = pytest.mark.slow
 MakeSandbox = Callable[[Model], Sandbox]
 
 PLAN: Turn = {"tool": "todo", "args": {"add": ["Write the parser", "Wire it up"]}}
@@ -51,6 +50,7 @@ def test_an_agent_that_stops_early_is_continued_until_its_plan_is_done(name: str
     assert client.tasks == [("Write the parser", "completed"), ("Wire it up", "completed")]
 
 
+@pytest.mark.slow
 @in_every_client
 @proves("released")
 def test_an_agent_that_makes_no_progress_is_released(name: str, make_sandbox: MakeSandbox) -> None:

@@ -6,7 +6,6 @@ from collections.abc import Callable
 
 import pytest
 
-from tests.cli.person import PROGRAM
 from tests.clients.agents import Sandbox, talking
 from tests.clients.conversations import prompt_and_wait
 from tests.clients.driving import conversation, in_both_modes, install_in
@@ -20,6 +19,7 @@ from tests.clients.inside import (
 from tests.clients.model import Model
 from tests.clients.situations import proves
 from tests.host.models.model_server import Turn
+from tests.suite.forking import PROGRAM
 
 pytestmark = pytest.mark.slow
 MakeSandbox = Callable[[Model], Sandbox]

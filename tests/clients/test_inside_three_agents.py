@@ -10,13 +10,13 @@ from contextlib import ExitStack
 
 import pytest
 
-from tests.cli.person import PROGRAM
 from tests.clients.agents import TIMEOUT_SECONDS
 from tests.clients.driving import MakeSandbox
 from tests.clients.inside import GO_ON, WAIT, InstalledClient, install, is_ready, last_message
 from tests.clients.model import SIDE_ANSWER, Model, offered_tools, with_offered_names
 from tests.host.models.model_server import ReceivedRequest, Turn
 from tests.run.run_workspace import ALLOW_ALL, CHAT
+from tests.suite.forking import PROGRAM
 from tildone.core.plan import Status
 from tildone.log.claims import Claim
 from tildone.log.events import Event, PlanChanged

@@ -2,7 +2,6 @@
 
 import pytest
 
-from tests.cli.person import PROGRAM
 from tests.clients.agents import WITH_SERVERS, talking
 from tests.clients.conversations import compact_early, prompt_and_wait
 from tests.clients.driving import (
@@ -18,6 +17,7 @@ from tests.clients.driving import (
 from tests.clients.inside import CLIENTS, GO_ON, TASK, InstalledClient, install, last_message, serving, without_tools
 from tests.clients.situations import proves
 from tests.host.models.model_server import Turn
+from tests.suite.forking import PROGRAM
 
 pytestmark = pytest.mark.slow
 

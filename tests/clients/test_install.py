@@ -65,6 +65,7 @@ def test_a_missing_npm_is_reported(
 
 
 @needs_npm
+@pytest.mark.slow
 def test_a_client_without_a_build_for_this_platform_is_skipped(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

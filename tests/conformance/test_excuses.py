@@ -3,17 +3,10 @@
 from itertools import count
 from typing import Any
 
-import pytest
-
 from tests.conformance.judge import VECTORS, Vector, Verdict, World, differences, judge, same, vectors
 from tests.conformance.worlds import WORLDS
+from tildone.differences import DIFFERENCES
 
-RELAXED = [
-    vector
-    for vector in vectors(VECTORS)
-    if judge(vector, WORLDS).verdict is Verdict.RELAXED and vector["kind"] != "td.validate"
-]
-"""Without those whose answers are only true or false."""
 UNEXPECTED = {"at": 0, "type": "status", "key": "til-done", "value": "unexpected"}
 
 
@@ -50,8 +43,16 @@ def tampered(value: Any) -> Any:
             return value
 
 
-@pytest.mark.parametrize("vector", RELAXED, ids=[vector["id"] for vector in RELAXED])
-def test_another_deviation_is_not_excused(vector: Vector) -> None:
+def test_another_deviation_is_not_excused() -> None:
+    """Without the vectors whose answers are only true or false."""
     worlds = {name: lambda setup, world=world: Tampered(world(setup)) for name, world in WORLDS.items()}
+    excusing = {tag for difference in DIFFERENCES for tag in (difference.id, *difference.tags)}
+    tagged = [vector for vector in vectors(VECTORS) if excusing & {*vector.get("tags", ())}]
+    relaxed = [
+        vector
+        for vector in tagged
+        if vector["kind"] != "td.validate" and judge(vector, WORLDS).verdict is Verdict.RELAXED
+    ]
 
-    assert judge(vector, worlds).verdict is Verdict.FAIL
+    assert len(relaxed) > 80
+    assert [vector["id"] for vector in relaxed if judge(vector, worlds).verdict is not Verdict.FAIL] == []

@@ -15,10 +15,10 @@ from itertools import count, cycle, islice
 from pathlib import Path
 from typing import Any
 
-from tests.cli.person import PROGRAM
 from tests.faults.tally import Plan, Tally
 from tests.hooks.agent import Workspace
 from tests.stores.writers import say
+from tests.suite.forking import PROGRAM
 from tildone.config import load
 from tildone.core.plan import Plan as TildonePlan
 from tildone.dialects import dialect_named

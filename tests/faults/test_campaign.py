@@ -68,26 +68,14 @@ def test_an_interrupted_campaign_says_what_it_counted_so_far() -> None:
     assert "inputs, 0 crashes" in out.splitlines()[-1]
 
 
-@pytest.mark.parametrize(
-    ("counts", "code"),
-    [
-        ({"inputs": 1}, 0),
-        ({"crashes": 1}, 1),
-        ({"hangs": 1}, 1),
-        ({"lost": 2}, 1),
-        ({"breaches": 1}, 1),
-        ({"unbounded": 1}, 1),
-    ],
-)
-def test_a_campaign_that_found_something_fails(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, counts: dict[str, int], code: int
-) -> None:
+@pytest.mark.parametrize("found", ["", "crashes", "hangs", "lost", "breaches", "unbounded"])
+def test_a_campaign_that_found_something_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, found: str) -> None:
     def part(_plan: Plan, tally: Tally) -> None:
-        tally.add(**counts)
+        tally.add(inputs=1, **({found: 1} if found else {}))
 
     monkeypatch.setattr(campaign, "PARTS", {"part": part})
 
-    assert campaign.run(short(1, tmp_path)) == code
+    assert campaign.run(short(1, tmp_path)) == bool(found)
 
 
 def test_a_part_that_cannot_be_run_fails_the_campaign_and_not_the_other_parts(

@@ -3,30 +3,32 @@
 import pytest
 
 from tests.faults.gate.actions import DIALECTS
-from tests.faults.gate.agents import ADVERSARIES, WORKERS, Agent
 from tests.faults.gate.hooks_path import run_hooks
 from tests.faults.gate.part import SAMPLE, agent_named
-from tests.faults.gate.table import NOT_APPLICABLE, PATHS, run_cell, text_in_page
+from tests.faults.gate.table import ALL_AGENTS, NOT_APPLICABLE, PATHS, run_cell, text_in_page
 
+QUICK = (
+    ("toggler", "hooks", "brief"),
+    ("grower", "hooks", "declared"),
+    ("file toucher", "hooks", "phased"),
+    ("resume-typer", "hooks", "indexed"),
+    ("toggler", "run", "indexed"),
+    ("plain", "run", "brief"),
+)
 MORE = (
     ("dropper", "hooks", "phased"),
     ("appender", "hooks", "indexed"),
     ("two plans in turns", "hooks", "brief"),
-    ("file toucher", "hooks", "phased"),
-    ("resume-typer", "hooks", "indexed"),
     ("split", "hooks", "brief"),
     ("edits files", "run", "indexed"),
     ("plans late", "hooks", "declared"),
-    ("subagent chain", "run", "brief"),
-    ("lister without a stop", "hooks", "brief"),
 )
 """Cells that take a few seconds each; `python -m tests.faults gate` runs all of them."""
 
-CELLS = [(agent, path, dialect) for agent in (*ADVERSARIES, *WORKERS) for path in PATHS for dialect in DIALECTS]
+SLOW = [pytest.param(*cell, marks=pytest.mark.slow) for cell in dict.fromkeys((*SAMPLE, *MORE)) if cell not in QUICK]
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(("name", "path", "dialect"), [*SAMPLE, *MORE])
+@pytest.mark.parametrize(("name", "path", "dialect"), [*QUICK, *SLOW])
 def test_the_page_has_the_count(name: str, path: str, dialect: str) -> None:
     cell = run_cell(agent_named(name), path, dialect)
 
@@ -47,9 +49,18 @@ def test_the_hook_in_a_process_of_its_own_counts_the_same() -> None:
     )
 
 
-@pytest.mark.parametrize(("agent", "path", "dialect"), CELLS, ids=lambda part: getattr(part, "name", part))
-def test_the_page_has_every_agent_in_every_dialect_on_both_paths(agent: Agent, path: str, dialect: str) -> None:
+def test_the_page_has_every_agent_in_every_dialect_on_both_paths() -> None:
     """A worker has finished if the page has a mere number for it."""
-    text = text_in_page(agent, path, dialect)
+    texts = {
+        (agent, path, dialect): text_in_page(agent, path, dialect)
+        for agent in ALL_AGENTS
+        for path in PATHS
+        for dialect in DIALECTS
+    }
 
-    assert text.isdecimal() if not NOT_APPLICABLE[path](agent) else text == "n/a"
+    wrong = [
+        f"{agent.name}, {path}, {dialect}: {text}"
+        for (agent, path, dialect), text in texts.items()
+        if not (text == "n/a" if NOT_APPLICABLE[path](agent) else text.isdecimal())
+    ]
+    assert wrong == []

@@ -24,17 +24,20 @@ def test_paths_and_links_inside_are_resolved(project: Path) -> None:
     assert real_path_inside(str(project), str(project)) == root
 
 
-@pytest.mark.parametrize("target", ["../project-other", "../missing", "/"])
-def test_a_link_out_is_refused_and_named(project: Path, target: str) -> None:
+def test_a_link_out_is_refused_and_named(project: Path) -> None:
     """A folder whose name begins like that of the project is outside, too."""
     (project / "a").mkdir()
-    (project / "a" / "link").symlink_to(f"../{target}" if target.startswith(".") else target)
+    for number, target in enumerate(("../../project-other", "../../missing", "/")):
+        link = project / "a" / str(number)
+        link.symlink_to(target)
 
-    with pytest.raises(Refused) as refused:
-        real_path_inside(str(project), str(project / "a" / "link" / "file"))
+        with pytest.raises(Refused) as refused:
+            real_path_inside(str(project), str(link / "file"))
 
-    link = os.path.join(os.path.realpath(project), "a", "link")
-    assert str(refused.value).startswith(f"{link} is a symbolic link to {os.path.realpath(link)}, outside of {project}")
+        real = os.path.join(os.path.realpath(project), "a", str(number))
+        assert str(refused.value).startswith(
+            f"{real} is a symbolic link to {os.path.realpath(real)}, outside of {project}"
+        )
 
 
 def test_a_project_that_is_reached_through_a_link_is_fine(project: Path, tmp_path: Path) -> None:

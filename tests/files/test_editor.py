@@ -31,31 +31,26 @@ def test_visual_comes_first(monkeypatch: pytest.MonkeyPatch) -> None:
     assert edit_text("as it was") == "as it was"
 
 
-@pytest.mark.parametrize("command", ["", "  "])
-def test_a_blank_name_is_no_editor(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, command: str) -> None:
+def test_a_blank_name_is_no_editor(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """The file itself is not run in its place."""
-    monkeypatch.setenv("EDITOR", command)
+    for command in ("", "  "):
+        monkeypatch.setenv("EDITOR", command)
 
-    assert editor_command() == ""
-    assert run_editor(str(tmp_path / "text.md")) == "no editor is configured; set $VISUAL or $EDITOR"
+        assert editor_command() == ""
+        assert run_editor(str(tmp_path / "text.md")) == "no editor is configured; set $VISUAL or $EDITOR"
 
 
-@pytest.mark.parametrize(
-    ("command", "why"),
-    [
-        ("false", "false exited with code 1"),
-        ("/nonexistent/editor -w", "cannot run /nonexistent/editor: No such file or directory"),
-        ('vi "', 'cannot run vi ": No closing quotation'),
-    ],
-)
-def test_an_editor_that_fails_saves_nothing(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, command: str, why: str
-) -> None:
-    monkeypatch.setenv("EDITOR", command)
+def test_an_editor_that_fails_saves_nothing(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    for command, why in {
+        "false": "false exited with code 1",
+        "/nonexistent/editor -w": "cannot run /nonexistent/editor: No such file or directory",
+        'vi "': 'cannot run vi ": No closing quotation',
+    }.items():
+        monkeypatch.setenv("EDITOR", command)
 
-    assert edit_text("text") is None
-    assert list(tmp_path.iterdir()) == []
-    assert run_editor(str(tmp_path / "text.md")) == why
+        assert edit_text("text") is None, command
+        assert list(tmp_path.iterdir()) == [], command
+        assert run_editor(str(tmp_path / "text.md")) == why
 
 
 def test_a_saved_file_that_is_no_text_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,5 +1,7 @@
 import os
 from collections.abc import Iterator
+from contextlib import contextmanager
+from itertools import product
 from pathlib import Path
 from typing import Never
 
@@ -8,22 +10,26 @@ import pytest
 from tildone.files.private import make_private_folder, open_private
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="Windows has no modes")
+UMASKS = (0o000, 0o022, 0o077, 0o777)
 
 
-@pytest.fixture(params=[0o000, 0o022, 0o077, 0o777], ids=oct)
-def umask(request: pytest.FixtureRequest) -> Iterator[int]:
-    before = os.umask(request.param)
-    yield request.param
-    os.umask(before)
+@contextmanager
+def masked(umask: int) -> Iterator[None]:
+    before = os.umask(umask)
+    try:
+        yield
+    finally:
+        os.umask(before)
 
 
-@pytest.mark.usefixtures("umask")
 def test_every_created_folder_is_private(tmp_path: Path) -> None:
     tmp_path.chmod(0o755)
+    for umask in UMASKS:
+        top = tmp_path / oct(umask)
+        with masked(umask):
+            make_private_folder(str(top / "b"))
 
-    make_private_folder(str(tmp_path / "a" / "b"))
-
-    assert [_mode(tmp_path / "a" / "b"), _mode(tmp_path / "a"), _mode(tmp_path)] == [0o700, 0o700, 0o755]
+        assert [_mode(top / "b"), _mode(top), _mode(tmp_path)] == [0o700, 0o700, 0o755], oct(umask)
 
 
 def test_an_existing_folder_keeps_its_mode(tmp_path: Path) -> None:
@@ -56,12 +62,13 @@ def test_a_folder_that_another_process_creates_first_is_fine(tmp_path: Path, mon
     assert (tmp_path / "a").is_dir()
 
 
-@pytest.mark.usefixtures("umask")
-@pytest.mark.parametrize("flags", [os.O_CREAT, os.O_CREAT | os.O_EXCL], ids=["create", "exclusive"])
-def test_a_created_file_is_private(tmp_path: Path, flags: int) -> None:
-    os.close(open_private(str(tmp_path / "file"), os.O_RDWR | flags))
+def test_a_created_file_is_private(tmp_path: Path) -> None:
+    for flags, umask in product((os.O_CREAT, os.O_CREAT | os.O_EXCL), UMASKS):
+        file = tmp_path / f"{flags} {umask:o}"
+        with masked(umask):
+            os.close(open_private(str(file), os.O_RDWR | flags))
 
-    assert _mode(tmp_path / "file") == 0o600
+        assert _mode(file) == 0o600, file.name
 
 
 def test_an_existing_file_keeps_its_mode(tmp_path: Path) -> None:

@@ -27,11 +27,12 @@ MEANS = (Containment.CGROUP, Containment.TREE, Containment.GROUP)
 
 
 def eventually(condition: Callable[[], object]) -> Any:
-    """Wait until a condition is true, and return its value."""
-    until = monotonic() + BOUND
+    """Wait until a condition is true, and return its value. It is asked less and less often."""
+    until, pause = monotonic() + BOUND, 0.005
     while not (found := condition()):
         assert monotonic() < until, "it did not happen"
-        sleep(0.005)
+        sleep(pause)
+        pause = min(pause * 1.3, 0.05)
     return found
 
 

@@ -1,4 +1,4 @@
-"""Fixtures for the tests of minders."""
+"""Fixtures for the tests of fleets."""
 
 import sys
 from collections.abc import Callable, Iterator
@@ -7,10 +7,22 @@ from pathlib import Path
 import pytest
 
 from tests.fleet.agents import BOUND, MEANS, can_use_cgroups, start
+from tests.fleet.workers import Bench
+from tests.stores.conftest import server, url
+from tests.suite.forking import forking
 from tildone.fleet.minding import MindedAgent, stop_all
 from tildone.fleet.processes import Containment
 
+__all__ = ["server", "url"]
+
 collect_ignore_glob = ["test_*"] if sys.platform != "linux" else []
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _forking() -> Iterator[None]:
+    """Fork the program where a test starts it."""
+    with forking():
+        yield
 
 
 @pytest.fixture(params=MEANS)
@@ -27,6 +39,15 @@ def strong_means(request: pytest.FixtureRequest) -> str:
     if request.param == Containment.CGROUP and not can_use_cgroups():
         pytest.skip("control groups (version 2) are not writable here")
     return str(request.param)
+
+
+@pytest.fixture
+def bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Bench]:
+    for name in ("TILDONE_STORE", "MARKS"):
+        monkeypatch.setenv(name, "")
+    found = Bench(tmp_path)
+    yield found
+    found.store.close()
 
 
 @pytest.fixture

@@ -2,13 +2,13 @@
 
 import os
 import subprocess
-import sys
 from collections import Counter
 from pathlib import Path
 from uuid import uuid4
 
 from tests.fleet.repositories import project
 from tests.fleet.workers import SETTINGS
+from tests.suite.forking import PROGRAM
 from tildone.core.check import Check
 from tildone.core.plan import Plan, Status, Task
 from tildone.fleet.losses import lost_tasks
@@ -41,7 +41,7 @@ class Crew:
     def start(self) -> None:
         home = self.folder / f"home{len(self.processes)}"
         own = {"HOME": str(home), "XDG_DATA_HOME": str(home), "XDG_CONFIG_HOME": str(home)}
-        words = [sys.executable, "-m", "tildone", "fleet", "work", "--allow", "*", "--grace", "1"]
+        words = [str(PROGRAM), "fleet", "work", "--allow", "*", "--grace", "1"]
         with open(self.folder / "workers.log", "ab") as log:
             environ = os.environ | own | {"TILDONE_STORE": self.address}
             self.processes.append(subprocess.Popen(words, env=environ, stderr=log, cwd=self.folder))

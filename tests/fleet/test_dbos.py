@@ -7,7 +7,7 @@ import pytest
 from tests.fleet.agents import eventually
 from tests.fleet.engines import LONG, SHORT, EngineFleet, configure, engine_fleet
 from tests.fleet.test_engines import needs_dbos
-from tests.stores.postgres import execute, needs_server, running_server
+from tests.stores.postgres import Server, execute, needs_server
 from tildone.fleet.engines import DBOS
 from tildone.log.fleet.facts import RunLost
 from tildone.log.fleet.lease import Claimer, Lease, LeaseState
@@ -18,8 +18,8 @@ pytestmark = [needs_server, needs_dbos]
 
 
 @pytest.fixture(scope="module")
-def fleet() -> Iterator[EngineFleet]:
-    with running_server("fsync=off") as server, server.database() as url, engine_fleet(DBOS, url) as made:
+def fleet(server: Server) -> Iterator[EngineFleet]:
+    with server.database() as url, engine_fleet(DBOS, url) as made:
         yield made
 
 

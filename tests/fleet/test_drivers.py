@@ -48,38 +48,33 @@ def run(tmp_path: Path) -> Iterator[HeldRun]:
     held.store.close()
 
 
-@pytest.mark.parametrize("agent", tuple(AGENTS))
-def test_an_agent_gets_the_secrets_of_its_provider_only(agent: str, run: HeldRun) -> None:
+def test_an_agent_gets_the_secrets_of_its_provider_only(run: HeldRun) -> None:
     clean = {name: text for name, text in run.environ.items() if not is_secret(name, text)}
-    context = replace(run.context("*", model=MODELS.get(agent, "")), environ=clean | VALUES | {"JAVA_HOME": "/java"})
+    known = clean | VALUES | {"JAVA_HOME": "/java"}
 
-    launch = AGENTS[agent](context)
+    launches = {
+        agent: AGENTS[agent](replace(run.context("*", model=MODELS.get(agent, "")), environ=known)) for agent in AGENTS
+    }
 
-    assert {name for name in SECRETS if name in launch.environ} == GIVEN[agent]
-    assert launch.environ["JAVA_HOME"] == "/java"
-    assert not any("hidden" in word for word in launch.arguments)
-
-
-@pytest.mark.parametrize("agent", tuple(AGENTS))
-def test_the_plan_of_an_agent_is_that_of_the_run(agent: str, run: HeldRun) -> None:
-    launch = AGENTS[agent](run.context("*", "make *"))
-
-    own = {name: launch.environ[f"TILDONE_{name}"] for name in ("STORE", "SESSION", "CHECK_ALLOW")}
-    assert own == {"STORE": run.address, "SESSION": "plan", "CHECK_ALLOW": "*\nmake *"}
+    given = {agent: {name for name in SECRETS if name in launch.environ} for agent, launch in launches.items()}
+    assert given == GIVEN
+    assert {launch.environ["JAVA_HOME"] for launch in launches.values()} == {"/java"}
+    assert "hidden" not in str([launch.arguments for launch in launches.values()])
 
 
-@pytest.mark.parametrize("agent", tuple(AGENTS))
-def test_an_agent_is_told_its_own_folder_and_not_that_of_the_worker(agent: str, run: HeldRun) -> None:
-    context = run.context("*")
+def test_an_agent_is_told_the_plan_of_the_run_and_its_own_folder_not_that_of_the_worker(run: HeldRun) -> None:
+    context = run.context("*", "make *")
+    told = {"TILDONE_STORE": run.address, "TILDONE_SESSION": "plan", "TILDONE_CHECK_ALLOW": "*\nmake *"}
+    told["PWD"] = context.folder
 
-    launch = AGENTS[agent](replace(context, environ={**context.environ, "PWD": "/worker"}))
+    for agent in AGENTS:
+        environ = AGENTS[agent](replace(context, environ={**context.environ, "PWD": "/worker"})).environ
+        assert {name: environ[name] for name in told} == told, agent
 
-    assert launch.environ["PWD"] == context.folder
 
-
-@pytest.mark.parametrize("agent", tuple(AGENTS))
-def test_nothing_is_written_to_the_repository(agent: str, run: HeldRun) -> None:
-    AGENTS[agent](run.context("*"))
+def test_nothing_is_written_to_the_repository(run: HeldRun) -> None:
+    for agent in AGENTS:
+        AGENTS[agent](run.context("*"))
 
     assert list((run.folder / "work").iterdir()) == []
     others = {path.relative_to(run.folder).parts[:4] for path in run.folder.rglob("*") if path.is_file()}
@@ -95,14 +90,12 @@ def test_the_variables_with_which_the_store_is_opened_are_kept(run: HeldRun) -> 
     assert AGENTS["shell"](replace(context, store="postgresql://db/plans")).environ["PGPASSWORD"] == "x"
 
 
-@pytest.mark.parametrize("name", ["GH_TOKEN", "PGPASSWORD", "NPM_CONFIG__AUTH", "SSH_KEY", "X_APIKEY", "client_secret"])
-def test_names_of_secrets_are_recognised(name: str) -> None:
-    assert is_secret(name, "x")
+def test_names_of_secrets_are_recognised_and_others_are_not() -> None:
+    secrets = ["GH_TOKEN", "PGPASSWORD", "NPM_CONFIG__AUTH", "SSH_KEY", "X_APIKEY", "client_secret"]
+    others = ["TILDONE_MAX_TOKENS", "PATH", "KEYBOARD", "PWD", "AUTHOR"]
 
-
-@pytest.mark.parametrize("name", ["TILDONE_MAX_TOKENS", "PATH", "KEYBOARD", "PWD", "AUTHOR", "HTTPS_PROXY"])
-def test_other_names_are_not(name: str) -> None:
-    assert not is_secret(name, "http://me:password@proxy" if name.endswith("PROXY") else "x")
+    assert [name for name in secrets + others if is_secret(name, "x")] == secrets
+    assert not is_secret("HTTPS_PROXY", "http://me:password@proxy")
 
 
 def test_an_agent_is_not_told_that_it_is_another_conversation(run: HeldRun) -> None:

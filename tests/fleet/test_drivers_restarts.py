@@ -1,7 +1,6 @@
 """An agent that cannot be held to its plan is started again, as long as it makes progress."""
 
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -27,14 +26,9 @@ def refusing(_context: AgentContext) -> AgentLaunch:
     raise Refused("it runs every command")
 
 
-@pytest.fixture
-def bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Bench]:
-    for name in ("TILDONE_STORE", "MARKS"):
-        monkeypatch.setenv(name, "")
+@pytest.fixture(autouse=True)
+def _agents(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(workers, "AGENTS", {"early": early, "refusing": refusing})
-    found = Bench(tmp_path)
-    yield found
-    found.store.close()
 
 
 def starts(bench: Bench) -> int:

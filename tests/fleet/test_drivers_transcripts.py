@@ -93,21 +93,19 @@ def test_without_a_transcript_the_end_of_the_output_is_kept(tmp_path: Path) -> N
     assert said(tmp_path, [], "Looking\n\n  at files\n") == ["Looking", "at files"]
 
 
-@pytest.mark.parametrize("named", ["/etc/passwd", "missing.jsonl", ""])
-def test_nothing_but_a_transcript_is_read(named: str, tmp_path: Path) -> None:
+def test_nothing_but_a_transcript_is_read(tmp_path: Path) -> None:
     note = tmp_path / "note"
-    note.write_text(named, encoding="utf-8")
+    for named in ("/etc/passwd", "missing.jsonl", ""):
+        note.write_text(named, encoding="utf-8")
+        assert last_messages(str(note), str(tmp_path / "output")) == [], named
 
-    assert last_messages(str(note), str(tmp_path / "output")) == []
 
-
-@pytest.mark.parametrize("line", ["{", "[]", "7", '{"message": 3}', '{"payload": {"type": []}}', '{"type": "user"}'])
-def test_lines_of_another_form_do_no_harm(line: str, tmp_path: Path) -> None:
+def test_lines_of_another_form_do_no_harm(tmp_path: Path) -> None:
     transcript, note = tmp_path / "t.jsonl", tmp_path / "note"
-    transcript.write_text(f"{line}\n" + json.dumps(CLAUDE[1]) + "\n", encoding="utf-8")
     note.write_text(str(transcript), encoding="utf-8")
-
-    assert last_messages(str(note), "")[-1] == SAID[0]
+    for line in ("{", "[]", "7", '{"message": 3}', '{"payload": {"type": []}}', '{"type": "user"}'):
+        transcript.write_text(f"{line}\n" + json.dumps(CLAUDE[1]) + "\n", encoding="utf-8")
+        assert last_messages(str(note), "")[-1] == SAID[0], line
 
 
 def test_they_travel_in_the_message_of_a_checkpoint() -> None:

@@ -1,8 +1,5 @@
 """How attempts and hands end: repeated, done, or failed for good."""
 
-from collections.abc import Iterator
-from pathlib import Path
-
 import pytest
 
 from tests.fleet.workers import Bench
@@ -24,15 +21,6 @@ from tildone.log.state import State
 GAVE_UP = RunEnding(WorkOutcome.FAILED, "the agent ended with 2 open tasks")
 LEASE = Lease("r", 0, "s")
 OTHER = Lease("r", 1, "s", owner="there/1/a/1")
-
-
-@pytest.fixture
-def bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Bench]:
-    for name in ("TILDONE_STORE", "MARKS"):
-        monkeypatch.setenv(name, "")
-    found = Bench(tmp_path)
-    yield found
-    found.store.close()
 
 
 def test_an_agent_that_fails_five_times_has_failed_with_the_end_of_its_output(

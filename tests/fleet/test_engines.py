@@ -13,29 +13,20 @@ import pytest
 from tests.fleet.agents import BOUND, eventually, is_running
 from tests.fleet.engines import LONG, SHORT, EngineFleet, EngineWorker, configure, engine_fleet
 from tests.stores.leases import fleet_on_sqlite
-from tests.stores.postgres import Server, needs_server, running_server
+from tests.stores.postgres import Server, needs_server
 from tildone.fleet.engine import TableEngine
 from tildone.fleet.engines import DBOS, TABLE
-from tildone.log.fleet.lease import Claimer, LeaseState
+from tildone.log.fleet.lease import Ask, Claimer, LeaseState
 from tildone.log.fleet.settings import ProviderLimit
 
 needs_dbos = pytest.mark.skipif(find_spec("dbos") is None, reason="dbos is not installed: pip install 'tildone[fleet]'")
 SQLITE, POSTGRES = "sqlite", "postgres"
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[Server]:
-    with running_server("fsync=off") as running:
-        yield running
+ON_DBOS = pytest.param((DBOS, POSTGRES), marks=[needs_server, needs_dbos])
 
 
 @pytest.fixture(
     scope="module",
-    params=[
-        (TABLE, SQLITE),
-        pytest.param((TABLE, POSTGRES), marks=needs_server),
-        pytest.param((DBOS, POSTGRES), marks=[needs_server, needs_dbos]),
-    ],
+    params=[(TABLE, SQLITE), pytest.param((TABLE, POSTGRES), marks=[needs_server, pytest.mark.slow]), ON_DBOS],
     ids="-".join,
 )
 def fleet(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[EngineFleet]:
@@ -203,10 +194,7 @@ def test_a_closed_engine_begins_nothing_more(fleet: EngineFleet, worker: EngineW
         later, other = fleet.add(labels=("own",)), fleet.add()
         eventually(lambda: other in worker.begun)
         fleet.end(other)
-        assert later not in closing.begun
-    with fleet.worker(1, "own") as another:
-        eventually(lambda: later in another.begun)
-        fleet.end(later)
+    fleet.leases.wish(later, Ask.CANCEL)
 
     assert closing.begun == [run]
 
@@ -229,20 +217,17 @@ def test_an_engine_that_is_closed_while_no_slot_is_free_takes_nothing(tmp_path: 
         assert fleet.lease().is_queued
 
 
-@needs_server
-@needs_dbos
-def test_dbos_survives_the_end_of_its_server() -> None:
-    with running_server("fsync=off") as server, server.database() as url, engine_fleet(DBOS, url) as fleet:
-        with fleet.worker(2) as worker:
-            before = fleet.add()
-            eventually(lambda: before in worker.begun)
-            kill_server(server)
-            server.order("start")
-            after = fleet.add()
-            eventually(lambda: after in worker.begun)
-            fleet.end(before, after)
+@pytest.mark.parametrize("fleet", [ON_DBOS], ids="-".join, indirect=True)
+def test_dbos_survives_the_end_of_its_server(server: Server, fleet: EngineFleet, worker: EngineWorker) -> None:
+    before = fleet.add()
+    eventually(lambda: before in worker.begun)
+    kill_server(server)
+    server.order("start")
+    after = fleet.add()
+    eventually(lambda: after in worker.begun)
+    fleet.end(before, after)
 
-        assert [len(fleet.begun(run)) for run in (before, after)] == [1, 1]
+    assert [len(fleet.begun(run)) for run in (before, after)] == [1, 1]
 
 
 def kill_server(server: Server) -> None:

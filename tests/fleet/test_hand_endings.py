@@ -1,8 +1,5 @@
 """How the work of one of several hands ends: others have the rest, it looks again, or it has failed."""
 
-from collections.abc import Iterator
-from pathlib import Path
-
 import pytest
 
 from tests.fleet.agents import eventually
@@ -21,15 +18,6 @@ from tildone.value import replace
 GAVE_UP = RunEnding(WorkOutcome.FAILED, "the agent ended with 2 open tasks")
 LEASE = Lease("r", 0, "s")
 NOBODY = OtherHands(0, frozenset())
-
-
-@pytest.fixture
-def bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Bench]:
-    for name in ("TILDONE_STORE", "MARKS"):
-        monkeypatch.setenv(name, "")
-    found = Bench(tmp_path)
-    yield found
-    found.store.close()
 
 
 @pytest.mark.parametrize(

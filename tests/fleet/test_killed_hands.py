@@ -45,6 +45,7 @@ def kill_one(crew: Crew, chance: random.Random) -> None:
     crew.start()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("remote", [False, True], ids=["here", "remote"])
 def test_no_file_is_lost_with_workers_that_are_killed(crew: Crew, tmp_path: Path, *, remote: bool) -> None:
     chance = random.Random(f"remote {remote}")  # noqa: S311  to be repeatable

@@ -13,7 +13,7 @@ from tildone.fleet import leftovers
 from tildone.fleet.leftovers import Unsupported, end_processes, orphans
 
 Leave = Callable[..., subprocess.Popen[bytes]]
-SCANS = 200
+SCANS = 20
 KERNEL_THREAD = b"S 0 0 0 0 -1 2129984 0 0 0 0 0 4 0 0 20 0 1 0 7".split() + [b"0"] * 30
 """The fields of `/proc/PID/stat` of a kernel thread, which has no addresses. A container shows none of them."""
 

@@ -13,7 +13,7 @@ from tests.project.source import ROOT
 from tildone.fleet.minding import AgentEnding, How, stop_all
 from tildone.fleet.processes import boot_seconds
 
-MANY = [30, pytest.param(200, marks=pytest.mark.slow)]
+MANY = [8, pytest.param(200, marks=pytest.mark.slow)]
 
 
 @pytest.mark.parametrize("count", MANY)

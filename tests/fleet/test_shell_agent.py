@@ -1,7 +1,11 @@
-"""The shell agent, as the process that its driver starts."""
+"""The shell agent, started as its driver says: once as a process, else in this one."""
 
+import os
+import subprocess
 from collections.abc import Callable, Iterator
+from contextlib import chdir
 from pathlib import Path
+from unittest.mock import patch
 
 import pytest
 
@@ -13,15 +17,19 @@ from tildone.core.ops import Append, Mark, Numbered, Order, Touch
 from tildone.core.plan import Plan, Status, Task, flat
 from tildone.dialects.by_hand import BY_HAND
 from tildone.fleet import hand_tree
+from tildone.fleet.drivers import AGENTS
 from tildone.fleet.hand_tree import HandTree
 from tildone.fleet.shell_agent import DONE, Approver, ShellAgent
 from tildone.log.events import Actor, Author, PlanChanged
 from tildone.log.fleet.facts import Asked
+from tildone.log.fleet.lease import LEASE_VARIABLE
 from tildone.session import Session
 from tildone.value import replace
 from tildone.wiring import open_session, store_at
+from tildone.wiring.shell_agent import main
 
 Hold = Callable[[Plan], HeldRun]
+Work = Callable[..., "subprocess.CompletedProcess[str]"]
 ADA, BOB = "shell:r/0", "shell:r/1"
 
 
@@ -36,6 +44,21 @@ def make_run(tmp_path: Path) -> Iterator[Hold]:
     yield make
     for run in made:
         run.store.close()
+
+
+@pytest.fixture
+def work(capsys: pytest.CaptureFixture[str]) -> Work:
+    """Let the agent work on a run, with these commands allowed, in the folder and the environment of its process."""
+
+    def work(run: HeldRun, *allow: str) -> "subprocess.CompletedProcess[str]":
+        context = run.context(*allow)
+        launch = AGENTS["shell"](context)
+        environ = {**launch.environ, LEASE_VARIABLE: str(run.lease.fence)}
+        with patch.dict(os.environ, environ, clear=True), chdir(context.folder):
+            code = main()
+        return subprocess.CompletedProcess(launch.arguments, code, *capsys.readouterr())
+
+    return work
 
 
 def checked(text: str, *command: str) -> Task:
@@ -53,20 +76,20 @@ def test_it_does_every_task_by_its_check_in_order(make_run: Hold) -> None:
     assert done.stdout.splitlines()[:2] == ["started: #1 one", "done: #1 one"]
 
 
-def test_a_command_in_the_text_may_be_one_of_the_shell_itself(make_run: Hold) -> None:
+def test_a_command_in_the_text_may_be_one_of_the_shell_itself(make_run: Hold, work: Work) -> None:
     run = make_run(flat(Task("Find a shell: `command -v sh`"), Task("Stop: `exit 3`")))
 
-    done = run.run("shell", run.context("*"))
+    done = work(run, "*")
 
     assert done.returncode == 1
     assert run.tasks == [("Find a shell: `command -v sh`", "completed"), ("Stop: `exit 3`", "in_progress")]
     assert "failed with exit code 3" in done.stdout
 
 
-def test_a_check_that_fails_ends_it(make_run: Hold) -> None:
+def test_a_check_that_fails_ends_it(make_run: Hold, work: Work) -> None:
     run = make_run(flat(checked("one", "sh", "-c", "echo broken; exit 3"), checked("two", "touch", "x")))
 
-    done = run.run("shell", run.context("*"))
+    done = work(run, "*")
 
     assert done.returncode == 1
     assert "failed with exit code 3" in done.stdout
@@ -75,15 +98,15 @@ def test_a_check_that_fails_ends_it(make_run: Hold) -> None:
     assert not (run.folder / "work" / "x").exists()
 
 
-def test_only_what_the_worker_allows_is_run_and_the_rest_is_asked_for(make_run: Hold) -> None:
+def test_only_what_the_worker_allows_is_run_and_the_rest_is_asked_for(make_run: Hold, work: Work) -> None:
     """The list in the settings of the person does not count. What is asked for is asked once."""
     run = make_run(flat(checked("one", "rm", "a"), checked("two", "touch", "a")))
     settings = run.folder / "config" / "tildone" / "config.toml"
     settings.parent.mkdir(parents=True)
     settings.write_text('check_allow = ["rm *"]\n')
 
-    done = run.run("shell", run.context("touch *"))
-    again = run.run("shell", run.context())
+    done = work(run, "touch *")
+    again = work(run)
 
     assert (done.returncode, again.returncode) == (0, 0)
     assert (run.folder / "work" / "a").exists()
@@ -93,24 +116,24 @@ def test_only_what_the_worker_allows_is_run_and_the_rest_is_asked_for(make_run: 
     assert [(fact.kind, fact.text) for fact in asked] == [("check", "rm a")]
 
 
-def test_a_denied_command_is_noted_and_not_asked_for_again(make_run: Hold) -> None:
+def test_a_denied_command_is_noted_and_not_asked_for_again(make_run: Hold, work: Work) -> None:
     run = make_run(flat(Task("Remove it: `rm said`")))
-    run.run("shell", run.context())
+    work(run)
     [question] = run.leases.look(run.lease.run)[0].lease.questions
 
     run.leases.answer(run.lease.run, question, "no: keep it", "Ada", "e1")
-    done = run.run("shell", run.context())
+    done = work(run)
 
     assert done.returncode == 0
     assert run.plan.tasks[0].notes[-1] == "denied by a person: rm said (no: keep it)"
     assert run.leases.look(run.lease.run)[0].lease.questions == ()
 
 
-def test_commands_in_texts_are_run_and_permitted_in_the_same_way(make_run: Hold) -> None:
+def test_commands_in_texts_are_run_and_permitted_in_the_same_way(make_run: Hold, work: Work) -> None:
     run = make_run(flat(Task("Say it: `echo hello | tee said`"), Task("Remove it: `rm said`"), Task("Think")))
 
-    refused = run.run("shell", run.context("sh -c *"))
-    done = run.run("shell", run.context("*"))
+    refused = work(run, "sh -c *")
+    done = work(run, "*")
 
     assert (refused.returncode, done.returncode) == (1, 1)
     assert "waits for a person to approve: rm said" in refused.stdout
@@ -118,56 +141,56 @@ def test_commands_in_texts_are_run_and_permitted_in_the_same_way(make_run: Hold)
     assert done.stdout.splitlines()[-1] == "not done, because it has neither a check nor a command: #3 Think"
 
 
-def test_tasks_come_after_those_they_wait_for(make_run: Hold) -> None:
+def test_tasks_come_after_those_they_wait_for(make_run: Hold, work: Work) -> None:
     late = replace(checked("late", "sh", "-c", "echo late >> log"), after=(2,))
     run = make_run(flat(late, checked("early", "sh", "-c", "echo early >> log")))
 
-    assert run.run("shell", run.context("*")).returncode == 0
+    assert work(run, "*").returncode == 0
     assert (run.folder / "work" / "log").read_text() == "early\nlate\n"
 
 
-def test_the_check_of_the_plan_has_to_pass(make_run: Hold) -> None:
+def test_the_check_of_the_plan_has_to_pass(make_run: Hold, work: Work) -> None:
     run = make_run(replace(flat(checked("one", "touch", "a")), check=Check(("test", "-e", "b"))))
 
-    failed = run.run("shell", run.context("*"))
+    failed = work(run, "*")
     (run.folder / "work" / "b").touch()
-    done = run.run("shell", run.context("*"))
+    done = work(run, "*")
 
     assert (failed.returncode, done.returncode) == (1, 0)
 
 
-def test_what_is_reopened_is_run_again_although_its_check_has_passed(make_run: Hold) -> None:
+def test_what_is_reopened_is_run_again_although_its_check_has_passed(make_run: Hold, work: Work) -> None:
     """Its proof would still hold, because the file that it watches is as it was. But its check is the work."""
     one, every = (Check(("sh", "-c", f"echo {word} >> log"), watches=("other",)) for word in ("1", "all"))
     run = make_run(replace(flat(Task("one", check=one)), check=every))
-    assert run.run("shell", run.context("*")).returncode == 0
+    assert work(run, "*").returncode == 0
 
     settings = load({}, {"TILDONE_STORE": run.address, "TILDONE_SESSION": "plan"}, str(run.folder))
     open_session(settings, BY_HAND, run.store, Author).change([Mark(Numbered((1,)), Status.PENDING)])
-    assert run.run("shell", run.context("*")).returncode == 0
+    assert work(run, "*").returncode == 0
 
     assert run.tasks == [("one", "completed")]
     assert (run.folder / "work" / "log").read_text() == "1\nall\n" * 2
 
 
-def test_an_heir_goes_on_with_the_task_that_the_other_claimed(make_run: Hold) -> None:
+def test_an_heir_goes_on_with_the_task_that_the_other_claimed(make_run: Hold, work: Work) -> None:
     """It has another epoch, but is the same agent, so that the claim does not hold it up."""
     run = make_run(flat(checked("one", "test", "-e", "ready")))
-    assert run.run("shell", run.context("*")).returncode == 1
+    assert work(run, "*").returncode == 1
     assert [claim.agent for claim in run.store.claims("plan")] == [f"shell:{run.lease.run}/0"]
 
     (run.folder / "work" / "ready").touch()
     heir = replace_lease(run)
 
-    assert heir.run("shell", heir.context("*")).returncode == 0
+    assert work(heir, "*").returncode == 0
     assert heir.tasks == [("one", "completed")]
 
 
-def test_it_ends_with_6_once_the_run_is_another_workers(make_run: Hold) -> None:
+def test_it_ends_with_6_once_the_run_is_another_workers(make_run: Hold, work: Work) -> None:
     run = make_run(flat(checked("one", "touch", "a")))
     run.pass_on()
 
-    done = run.run("shell", run.context("*"))
+    done = work(run, "*")
 
     assert (done.returncode, done.stdout) == (6, "")
     assert "has passed to another worker" in done.stderr

@@ -1,8 +1,5 @@
 """Hands that wait for tasks of others are woken when a task is closed and another one is left for them."""
 
-from collections.abc import Iterator
-from pathlib import Path
-
 import pytest
 
 from tests.fleet.workers import Bench
@@ -16,13 +13,6 @@ from tildone.log.fleet.lease import Claimer, NewRun, Work
 LONG = 600_000
 HERE, THERE = 0, 1
 """The hand that looks, and the one that waits."""
-
-
-@pytest.fixture
-def bench(tmp_path: Path) -> Iterator[Bench]:
-    found = Bench(tmp_path)
-    yield found
-    found.store.close()
 
 
 def tasks(first: Status, *others: Task) -> Plan:

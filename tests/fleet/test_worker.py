@@ -1,7 +1,6 @@
 """A worker takes runs, works on them, and closes their leases as their agents end."""
 
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -19,15 +18,6 @@ from tildone.log.fleet.facts import Asked, Kept, RunReleased, RunTaken
 from tildone.log.fleet.lease import Ask, LeaseState, NewRun, Work
 from tildone.log.fleet.settings import FleetSettings
 from tildone.log.state import latest_state
-
-
-@pytest.fixture
-def bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Bench]:
-    for name in ("TILDONE_STORE", "MARKS"):
-        monkeypatch.setenv(name, "")
-    found = Bench(tmp_path)
-    yield found
-    found.store.close()
 
 
 def test_a_plan_that_is_worked_through_is_done_published_and_reported(bench: Bench, tmp_path: Path) -> None:

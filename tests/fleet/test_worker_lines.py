@@ -2,7 +2,6 @@
 
 import sys
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from unittest.mock import Mock
 
@@ -16,15 +15,6 @@ from tildone.log.events import PlanChanged
 from tildone.log.fleet.facts import RunReleased
 from tildone.log.fleet.lease import LeaseState, NewRun, Work
 from tildone.wiring import run_leases, store_at
-
-
-@pytest.fixture
-def bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Bench]:
-    for name in ("TILDONE_STORE", "MARKS"):
-        monkeypatch.setenv(name, "")
-    found = Bench(tmp_path)
-    yield found
-    found.store.close()
 
 
 def test_a_worker_says_what_it_takes_begins_and_finishes(

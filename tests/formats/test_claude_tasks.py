@@ -1,7 +1,7 @@
 """Import of Claude Code's task lists: fields, order and warnings."""
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.plans import ABANDONED, COMPLETED, IN_PROGRESS, unnumbered_plan_of
@@ -148,7 +148,6 @@ def test_other_data_is_not_a_todo_list(data: object) -> None:
         read_todo_list(data)
 
 
-@settings(max_examples=50)
 @given(st.lists(st.builds(lambda text, more: {"subject": text} | more, st.text(), fields), max_size=6))
 def test_every_task_is_imported_whatever_its_fields_contain(files: list[Fields]) -> None:
     """Except deleted ones; each once."""

@@ -229,10 +229,9 @@ def test_an_edited_line_takes_precedence_over_its_fields(line: str, plan: Plan, 
     assert imported.warnings == (ConversionWarning(warning, (1,)),)
 
 
-@pytest.mark.parametrize("family", FORGERIES)
-def test_every_generated_plan_survives_a_round_trip(family: str) -> None:
+def test_every_generated_plan_survives_a_round_trip() -> None:
     """One line per task, valid UTF-8, also with CRLF line ends."""
-    for plan in plans(FORGERIES[family], family, PLANS_EACH):
+    for plan in (plan for name, family in FORGERIES.items() for plan in plans(family, name, PLANS_EACH)):
         text = write(plan).text
 
         assert text.encode().decode() == text

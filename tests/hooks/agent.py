@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
-from tests.cli.person import PROGRAM, Answer
+from tests.cli.person import Answer
+from tests.suite.forking import PROGRAM
 from tildone.agents.identity import AgentId
 from tildone.agents.registry import Agent, AgentRegistry
 from tildone.agents.shell import VARIABLES as SHELL_VARIABLES
@@ -99,6 +100,14 @@ class Workspace:
     @property
     def tasks(self) -> Tasks:
         return tasks_of(self.session.plan)
+
+
+def new_workspace(folder: Path) -> Workspace:
+    """A project with an empty `.git` folder, and an empty home."""
+    project, home = folder / "project", folder / "home"
+    (project / ".git").mkdir(parents=True)
+    home.mkdir()
+    return Workspace(project, home)
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,17 +198,12 @@ def in_subprocess(
     program: Sequence[str | Path] = (PROGRAM, "hook"),
     **more: Any,
 ) -> Answer:
-    """Run a hook in a process of its own, by default with the installed program."""
-    done = subprocess.run(
-        [*program, *argv],
-        input=given,
-        env={**os.environ, **environ},
-        capture_output=True,
-        timeout=60,
-        check=False,
-        **more,
-    )
-    return Answer(done.returncode, done.stdout.decode(), done.stderr.decode())
+    """Run a hook in a process of its own, by default with the installed program; `more` may name other streams."""
+    streams: dict[str, Any] = {"input": given, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **more}
+    if "stdin" in more:
+        del streams["input"]
+    done = subprocess.run([*program, *argv], env={**os.environ, **environ}, timeout=60, check=False, **streams)
+    return Answer(done.returncode, (done.stdout or b"").decode(), done.stderr.decode())
 
 
 @contextlib.contextmanager

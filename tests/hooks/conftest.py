@@ -4,16 +4,12 @@ from pathlib import Path
 
 import pytest
 
-from tests.hooks.agent import HookedAgent, Workspace
+from tests.hooks.agent import HookedAgent, Workspace, new_workspace
 
 
 @pytest.fixture
 def workspace(tmp_path: Path) -> Workspace:
-    """A project with an empty `.git` folder, and an empty home."""
-    project, home = tmp_path / "project", tmp_path / "home"
-    (project / ".git").mkdir(parents=True)
-    home.mkdir()
-    return Workspace(project, home)
+    return new_workspace(tmp_path)
 
 
 @pytest.fixture

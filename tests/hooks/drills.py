@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tests.hooks.agent import HookedAgent, Workspace
+from tests.hooks.agent import HookedAgent, new_workspace
 from tests.project.source import ROOT
 from tildone.dialects.indexed import DIALECT as INDEXED
 from tildone.integrations.claude import INTEGRATION as CLAUDE
@@ -116,10 +116,7 @@ DRILLS = (
 
 def run_drill(drill: Drill, folder: Path) -> DrillResult:
     """Run an agent with two open tasks until it is not continued any more."""
-    project, home = folder / "project", folder / "home"
-    (project / ".git").mkdir(parents=True)
-    home.mkdir()
-    workspace = Workspace(project, home)
+    workspace = new_workspace(folder)
     agent = HookedAgent(workspace, drill.integration)
     if drill.act in (toggles, rewords):
         _writes(agent, [{"content": "Write the parser", "status": "pending"}])

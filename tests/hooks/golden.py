@@ -15,9 +15,10 @@ from pathlib import Path
 from typing import Any
 
 from tests.cli.person import Answer
-from tests.hooks.agent import WITH_HOOKS, Tasks, Workspace, hooks_of, in_subprocess, to_json
+from tests.hooks.agent import WITH_HOOKS, Tasks, Workspace, hooks_of, in_subprocess, new_workspace, plan_of, to_json
 from tildone.agents.assignment import assign_session
 from tildone.agents.identity import AgentId
+from tildone.core.ops import Write
 from tildone.ids import now
 from tildone.integrations.record import Integration
 from tildone.log.events import Directive
@@ -44,7 +45,7 @@ class Golden:
         return str(self.case["event"] or self.case["stdin"][hooks_of(self.integration).fields["event"]])
 
     def run(self, workspace: Workspace) -> tuple[Any, str, Tasks]:
-        """Run a real hook; return its standard output, its standard error, and the plan afterwards."""
+        """Run a real hook; return its standard output, its standard error, and the plan afterwards if it matters."""
         self._set_up(workspace)
         answer: Answer = in_subprocess(
             [self.integration.name, *([self.case["event"]] if self.case["event"] else [])],
@@ -52,24 +53,23 @@ class Golden:
             workspace.environ,
         )
         assert answer.code == 0
+        after = workspace.tasks if "after" in self.case else []
         try:
-            return json.loads(answer.out), answer.err, workspace.tasks
+            return json.loads(answer.out), answer.err, after
         except ValueError:
-            return answer.out, answer.err, workspace.tasks
+            return answer.out, answer.err, after
 
     def _set_up(self, workspace: Workspace) -> None:
         """Create the plan, the directive and the agent that the file describes."""
-        case = self.case
+        case, session = self.case, workspace.session
         if "seen" in case:
-            workspace.plan(*map(tuple, case["seen"]))
-            key = (
-                f"{self.integration.name}:{case['stdin'][hooks_of(self.integration).fields['conversation'].split()[0]]}"
-            )
-            agent = assign_session(workspace.agents, AgentId.parse(key), os.getpid(), now())
-            session = workspace.session
+            session.change((Write(plan_of(case["seen"]).phases),))
+            conversation = case["stdin"][hooks_of(self.integration).fields["conversation"].split()[0]]
+            agent_id = AgentId.parse(f"{self.integration.name}:{conversation}")
+            agent = assign_session(workspace.agents, agent_id, os.getpid(), now())
             session.store.set_seen(agent.session, agent.reader, session.state.head)
-        workspace.plan(*map(tuple, case.get("plan", case.get("seen", []))))
-        workspace.session.set_directive(Directive(case.get("course", "go")))
+        session.change((Write(plan_of(case.get("plan", case.get("seen", []))).phases),))
+        session.set_directive(Directive(case.get("course", "go")))
 
 
 def golden(path: Path) -> Golden:
@@ -80,10 +80,7 @@ def rewrite(path: Path) -> None:
     """Rewrite the file with today's reply."""
     each = golden(path)
     with tempfile.TemporaryDirectory() as folder:
-        project, home = Path(folder) / "project", Path(folder) / "home"
-        (project / ".git").mkdir(parents=True)
-        home.mkdir()
-        out, _, after = each.run(Workspace(project, home))
+        out, _, after = each.run(new_workspace(Path(folder)))
     case = {**each.case, "stdout": out}
     if "after" in case:
         case["after"] = after

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.person import PROGRAM
 from tests.dialects.test_safe_texts import HOSTILE, LONG
 from tests.hooks.agent import Workspace
+from tests.suite.forking import PROGRAM
 from tests.views.test_sanitize import FORBIDDEN
 from tildone.core.ops import Append, Mark, Note, Numbered
 from tildone.core.plan import Status, Task
@@ -60,14 +60,13 @@ def plan(workspace: Workspace, *texts: str) -> None:
     session.change((Note(Numbered((1,)), f"note {HOSTILE}"), Mark(Numbered((2,)), Status.IN_PROGRESS)))
 
 
-@pytest.mark.parametrize("words", COMMANDS, ids=map(str, range(len(COMMANDS))))
-def test_nothing_that_is_printed_to_a_pipe_hides_or_imitates(workspace: Workspace, words: tuple[str, ...]) -> None:
+def test_nothing_that_is_printed_to_a_pipe_hides_or_imitates(workspace: Workspace) -> None:
     plan(workspace, HOSTILE)
 
-    printed = run(workspace, *words)
+    printed = {words: run(workspace, *words) for words in COMMANDS}
 
-    assert printed[0]
-    assert not [text for text in printed if FORBIDDEN.search(text)]
+    assert [words for words, (out, _) in printed.items() if not out] == []
+    assert [words for words, texts in printed.items() if any(map(FORBIDDEN.search, texts))] == []
 
 
 def test_what_a_pipe_reads_still_has_every_text(workspace: Workspace, tmp_path: Path) -> None:
@@ -85,16 +84,16 @@ def test_what_a_pipe_reads_still_has_every_text(workspace: Workspace, tmp_path: 
         assert texts == [(phase.name, [(task.text, task.notes) for task in phase.tasks]) for phase in before.phases]
 
 
-@pytest.mark.parametrize("text", [HOSTILE, LONG], ids=["hostile", "long"])
 @pytest.mark.parametrize("dialect", ["brief", "indexed", "phased", "declared"])
-def test_what_a_hook_tells_a_model_is_harmless_and_limited(workspace: Workspace, dialect: str, text: str) -> None:
+def test_what_a_hook_tells_a_model_is_harmless_and_limited(workspace: Workspace, dialect: str) -> None:
     """With news, with the plan, and with the nudge."""
-    plan(workspace, text)
+    long = LONG[: 2 * MAX_HOOK_REPLY]
+    plan(workspace, HOSTILE, long)
     told = []
     for event in EVENTS:
         fields = {"session_id": "one", "cwd": str(workspace.project), "hook_event_name": event, "tool_name": "Bash"}
         told.append(run(workspace, "hook", "claude", "--dialect", dialect, given=fields)[0])
-        workspace.session.change((Append((Task(f"{event} {text}"),)),))
+        workspace.session.change((Append((Task(f"{event} {HOSTILE}"), Task(f"{event} {long}"))),))
     texts = [value for answer in told if answer for value in strings(json.loads(answer))]
 
     assert len(texts) >= 4

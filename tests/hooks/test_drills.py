@@ -1,8 +1,10 @@
 """The gate stops continuing every simulated agent that never finishes, as the documentation says."""
 
+from pathlib import Path
+
 import pytest
 
-from tests.hooks.drills import MAX_STOPS, PAGE, page, run_all_drills
+from tests.hooks.drills import DRILLS, MAX_STOPS, PAGE, page, run_all_drills, run_drill
 
 NUDGES = {
     "idles": 20,
@@ -17,6 +19,14 @@ NUDGES = {
     "delegates": 0,
     "waits": 0,
 }
+
+
+def test_an_agent_that_does_nothing_is_let_go(tmp_path: Path) -> None:
+    drills = [drill for drill in DRILLS if NUDGES[drill.act.__name__] <= 3]
+
+    nudges = {drill.act.__name__: run_drill(drill, tmp_path / drill.act.__name__).nudges for drill in drills}
+
+    assert nudges == {name: count for name, count in NUDGES.items() if count <= 3}
 
 
 @pytest.mark.slow

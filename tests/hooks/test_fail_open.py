@@ -5,13 +5,15 @@ import socket
 import subprocess
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import apsw
 import pytest
 
-from tests.cli.person import PROGRAM, Answer
+from tests.cli.person import Answer
 from tests.hooks.agent import WITH_HOOKS, HookedAgent, Workspace, in_process, in_subprocess, plan_of, to_json
+from tests.suite.forking import PROGRAM
 from tests.trusted import write_trusted
 from tildone import hooks
 from tildone.core.ops import Write
@@ -76,7 +78,6 @@ def test_a_hook_that_waits_for_a_store_ends_before_the_watchdog() -> None:
     assert sqlite_summary.LOCK_TIMEOUT_MS / 1000 + context.STORE_TIMEOUT_SECONDS < hooks.TIMEOUT_SECONDS / 2
 
 
-@pytest.mark.slow
 def test_a_store_that_another_process_keeps_locked(workspace: Workspace) -> None:
     """The hook waits for the lock only briefly, for reading and for writing."""
     workspace.plan(*OPEN)
@@ -92,7 +93,6 @@ def test_a_store_that_another_process_keeps_locked(workspace: Workspace) -> None
     assert HookedAgent(workspace).call(HookPoint.STOP).out
 
 
-@pytest.mark.slow
 def test_a_store_that_another_process_keeps_writing_to(workspace: Workspace) -> None:
     """A nudge that can't be stored is not sent: nudges that are not counted would never end."""
     workspace.plan(*OPEN)
@@ -146,18 +146,14 @@ def black_hole() -> Iterator[int]:
         yield listening.getsockname()[1]
 
 
-@pytest.mark.slow
 def test_a_database_that_is_out_of_reach(workspace: Workspace) -> None:
     with socket.socket() as nobody:
         nobody.bind(("127.0.0.1", 0))
         port = nobody.getsockname()[1]
         url = f"postgresql://me:secret@127.0.0.1:{port}/plans"
 
-        error = error_told_to_the_person(
-            HookedAgent(
-                Workspace(workspace.project, workspace.home, {**workspace.more, "TILDONE_STORE": url})
-            ).call_unwatched(HookPoint.STOP)
-        )
+        there = replace(workspace, more={"TILDONE_STORE": url})
+        error = error_told_to_the_person(HookedAgent(there).call_unwatched(HookPoint.STOP))
 
     assert "secret" not in error
 
@@ -166,11 +162,8 @@ def test_a_database_that_is_out_of_reach(workspace: Workspace) -> None:
 def test_a_database_that_never_answers(workspace: Workspace, black_hole: int) -> None:
     url = f"postgresql://me:secret@127.0.0.1:{black_hole}/plans"
 
-    error = error_told_to_the_person(
-        HookedAgent(
-            Workspace(workspace.project, workspace.home, {**workspace.more, "TILDONE_STORE": url})
-        ).call_unwatched(HookPoint.STOP)
-    )
+    there = replace(workspace, more={"TILDONE_STORE": url})
+    error = error_told_to_the_person(HookedAgent(there).call_unwatched(HookPoint.STOP))
 
     assert "secret" not in error
 
@@ -195,22 +188,14 @@ def test_a_working_folder_that_was_deleted(workspace: Workspace, tmp_path: Path)
     run = f"import os, sys; os.chdir({str(gone)!r}); os.rmdir({str(gone)!r}); from tildone.cli import main; "
     run += "sys.exit(main(['hook', 'claude', 'Stop']))"
 
-    done = subprocess.run(
-        [sys.executable, "-c", run],
-        input=b'{"x": 1}',
-        env={**os.environ, **workspace.environ},
-        capture_output=True,
-        check=True,
-    )
-
-    error_told_to_the_person(Answer(done.returncode, done.stdout.decode(), done.stderr.decode()))
+    error_told_to_the_person(in_subprocess([], b'{"x": 1}', workspace.environ, (sys.executable, "-c", run)))
 
 
-@pytest.mark.parametrize("cwd", ["/no/such/folder", 7, None, ""])
-def test_a_working_folder_that_does_not_exist(workspace: Workspace, cwd: object) -> None:
-    answer = in_process(["claude"], to_json({**PAYLOAD, "cwd": cwd}), workspace.environ)
+def test_a_working_folder_that_does_not_exist(workspace: Workspace) -> None:
+    for cwd in ("/no/such/folder", 7, None, ""):
+        answer = in_process(["claude"], to_json({**PAYLOAD, "cwd": cwd}), workspace.environ)
 
-    assert answer == Answer(0, "", "")
+        assert answer == Answer(0, "", ""), cwd
 
 
 @pytest.mark.parametrize("cwd", ["a\0b", "\ud800"])
@@ -231,11 +216,11 @@ def test_a_setting_of_the_wrong_type(workspace: Workspace, text: str) -> None:
     assert text.split(" ", maxsplit=1)[0] in error_told_to_the_person(HookedAgent(workspace).report(HookPoint.STOP))
 
 
-@pytest.mark.parametrize("words", [[], ["nobody"], ["nobody", "Stop"], ["--store"], [""]])
-def test_an_unknown_coding_agent(workspace: Workspace, words: list[str]) -> None:
-    error = error_of_silent_hook(in_subprocess(words, to_json(PAYLOAD), workspace.environ))
+def test_an_unknown_coding_agent(workspace: Workspace) -> None:
+    for words in ([], ["nobody"], ["nobody", "Stop"], ["--store"], [""]):
+        error = error_of_silent_hook(in_subprocess(words, to_json(PAYLOAD), workspace.environ))
 
-    assert all(name in error for name in WITH_HOOKS)
+        assert all(name in error for name in WITH_HOOKS), words
 
 
 def test_unknown_arguments_are_ignored(workspace: Workspace) -> None:
@@ -258,14 +243,8 @@ def test_options_are_applied_before_and_after_the_verb(workspace: Workspace) -> 
     both = [["claude", "--session", "ours", f"--store={store}"], ["claude", "Stop", "--session=ours", "--store", store]]
 
     assert all("Write the parser" in in_process(words, payload, workspace.environ).out for words in both)
-    before = subprocess.run(
-        [PROGRAM, "--store", store, "--session", "ours", "hook", "claude"],
-        input=payload,
-        env={**os.environ, **workspace.environ},
-        capture_output=True,
-        check=True,
-    )
-    assert b"Write the parser" in before.stdout
+    program = (PROGRAM, "--store", store, "--session", "ours", "hook")
+    assert "Write the parser" in in_subprocess(["claude"], payload, workspace.environ, program).out
 
 
 def test_a_bug_is_reported_with_its_type(agent: HookedAgent, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -307,18 +286,13 @@ def test_a_package_that_is_missing(workspace: Workspace, tmp_path: Path) -> None
 def test_a_stream_that_is_closed(workspace: Workspace, closed: str) -> None:
     workspace.plan(*OPEN)
     payload = {**PAYLOAD, "cwd": str(workspace.project)}
-    done = subprocess.run(
-        ["sh", "-c", f'"$0" hook claude {closed}', PROGRAM],
-        input=to_json(payload),
-        env={**os.environ, **workspace.environ},
-        capture_output=True,
-        timeout=60,
-        check=False,
-    )
 
-    assert done.returncode == 0
-    assert done.stderr.count(b"\n") <= 1
-    assert b"Traceback" not in done.stderr
+    script = ("sh", "-c", f'"$0" hook claude {closed}', PROGRAM)
+    answer = in_subprocess([], to_json(payload), workspace.environ, script)
+
+    assert answer.code == 0
+    assert answer.err.count("\n") <= 1
+    assert "Traceback" not in answer.err
 
 
 def test_a_nudge_that_cannot_be_written_does_not_count(workspace: Workspace) -> None:
@@ -327,18 +301,12 @@ def test_a_nudge_that_cannot_be_written_does_not_count(workspace: Workspace) -> 
     ours, theirs = os.pipe()
     os.close(ours)
 
-    done = subprocess.run(
-        [PROGRAM, "hook", "claude"],
-        input=to_json({**PAYLOAD, "cwd": str(workspace.project)}),
-        env={**os.environ, **workspace.environ},
-        stdout=theirs,
-        stderr=subprocess.PIPE,
-        check=False,
-    )
+    payload = to_json({**PAYLOAD, "cwd": str(workspace.project)})
+    answer = in_subprocess(["claude"], payload, workspace.environ, stdout=theirs)
 
     os.close(theirs)
-    assert done.returncode == 0
-    assert done.stderr.count(b"\n") == 1
+    assert answer.code == 0
+    assert answer.err.count("\n") == 1
     assert (workspace.session.state.nudges, workspace.session.state.drift) == (0, 0)
 
 
@@ -346,51 +314,20 @@ def test_a_nudge_that_cannot_be_written_does_not_count(workspace: Workspace) -> 
 @pytest.mark.skipif(os.name == "nt", reason="there is no endless file")
 def test_endless_input(workspace: Workspace) -> None:
     with Path("/dev/zero").open("rb") as endless:
-        done = subprocess.run(
-            [PROGRAM, "hook", "claude"],
-            stdin=endless,
-            env={**os.environ, **workspace.environ},
-            capture_output=True,
-            check=False,
-        )
+        answer = in_subprocess(["claude"], b"", workspace.environ, stdin=endless)
 
-    error = error_of_silent_hook(Answer(done.returncode, done.stdout.decode(), done.stderr.decode()))
-    assert "longer than 5 seconds" in error
+    assert "longer than 5 seconds" in error_of_silent_hook(answer)
 
 
 @pytest.mark.slow
 def test_input_that_never_arrives(workspace: Workspace) -> None:
     ours, theirs = os.pipe()
 
-    done = subprocess.run(
-        [PROGRAM, "hook", "claude"],
-        stdin=ours,
-        env={**os.environ, **workspace.environ},
-        capture_output=True,
-        check=False,
-    )
+    answer = in_subprocess(["claude"], b"", workspace.environ, stdin=ours)
 
     os.close(theirs)
     os.close(ours)
-    assert "longer than 5 seconds" in error_of_silent_hook(Answer(done.returncode, "", done.stderr.decode()))
-
-
-@pytest.mark.slow
-def test_a_hook_ends_before_the_time_limit_of_its_agent(workspace: Workspace) -> None:
-    """Codex allows three seconds at the end of a session, less than the watchdog elsewhere."""
-    run = "import sys, time; from tildone import hooks; from tildone.hooks import fast_path; "
-    run += "fast_path.try_fast_path = lambda *_: time.sleep(60); sys.exit(hooks.main(['codex', 'SessionEnd']))"
-
-    done = subprocess.run(
-        [sys.executable, "-c", run],
-        input=to_json({**PAYLOAD, "cwd": str(workspace.project)}),
-        env={**os.environ, **workspace.environ},
-        capture_output=True,
-        check=False,
-    )
-
-    error = error_of_silent_hook(Answer(done.returncode, done.stdout.decode(), done.stderr.decode()))
-    assert "longer than 2.5 seconds" in error
+    assert "longer than 5 seconds" in error_of_silent_hook(answer)
 
 
 @pytest.mark.skipif(os.name == "nt", reason="needs a pseudo-terminal")
@@ -398,18 +335,12 @@ def test_a_person_at_a_terminal_is_referred_to_the_help(workspace: Workspace) ->
     import pty  # noqa: PLC0415  Windows has none
 
     ours, theirs = pty.openpty()
-    done = subprocess.run(
-        [PROGRAM, "hook", "claude"],
-        stdin=theirs,
-        env={**os.environ, **workspace.environ},
-        capture_output=True,
-        check=False,
-    )
+    answer = in_subprocess(["claude"], b"", workspace.environ, stdin=theirs)
 
     os.close(ours)
     os.close(theirs)
-    assert b"see tildone hook --help" in done.stderr
-    assert done.returncode == 0
+    assert "see tildone hook --help" in answer.err
+    assert answer.code == 0
 
 
 def test_help_lists_the_coding_agents_with_hooks(workspace: Workspace) -> None:
@@ -420,21 +351,18 @@ def test_help_lists_the_coding_agents_with_hooks(workspace: Workspace) -> None:
     assert all(name in answer.out for name in WITH_HOOKS)
 
 
-@pytest.mark.slow
 @pytest.mark.skipif(os.name == "nt", reason="there are no named pipes in the file system")
 def test_a_hook_ends_before_the_time_limit_of_its_event(workspace: Workspace, tmp_path: Path) -> None:
-    """Codex kills a hook at the end of a session after 3 seconds; reading this settings file takes for ever."""
+    """Codex kills a hook at the end of a session after 3 seconds; reading this settings file takes for ever.
+
+    It really waits: the watchdog is to interrupt a call of the system.
+    """
     settings = tmp_path / "config" / "tildone" / "config.toml"
     settings.parent.mkdir(parents=True)
     os.mkfifo(settings)
 
-    done = subprocess.run(
-        [PROGRAM, "hook", "codex"],
-        input=to_json({**PAYLOAD, "hook_event_name": "SessionEnd", "cwd": str(workspace.project)}),
-        env={**os.environ, **workspace.environ, "XDG_CONFIG_HOME": str(settings.parents[1])},
-        capture_output=True,
-        check=False,
-    )
+    payload = {**PAYLOAD, "hook_event_name": "SessionEnd", "cwd": str(workspace.project)}
+    environ = {**workspace.environ, "XDG_CONFIG_HOME": str(settings.parents[1])}
+    answer = in_subprocess(["codex"], to_json(payload), environ)
 
-    error = error_of_silent_hook(Answer(done.returncode, done.stdout.decode(), done.stderr.decode()))
-    assert "longer than 2.5 seconds" in error
+    assert "longer than 2.5 seconds" in error_of_silent_hook(answer)

@@ -63,32 +63,25 @@ CORPUS = {
 
 
 def is_fine(answer: Answer, *, line: bool = False) -> bool:
-    """Check what holds for every hook, whatever its input."""
-    assert answer.code == 0
-    assert answer.err.count("\n") <= 1
-    assert "Traceback" not in answer.err
+    """Return whether an answer is as every hook's, whatever its input."""
+    if answer.code or answer.err.count("\n") > 1 or "Traceback" in answer.err:
+        return False
     return line or answer.out == "" or isinstance(json.loads(answer.out), dict)
 
 
-@pytest.mark.parametrize("integration", WITH_HOOKS)
-@pytest.mark.parametrize("name", CORPUS)
-def test_malformed_input_does_no_harm(workspace: Workspace, integration: str, name: str) -> None:
+def test_malformed_input_does_no_harm(workspace: Workspace) -> None:
+    """Each in a real process for Claude Code, and in this one for all others."""
     workspace.plan(*OPEN)
+    answers = {(name, "claude"): in_subprocess(["claude", "Stop"], CORPUS[name], workspace.environ) for name in CORPUS}
+    for agent, integration in WITH_HOOKS.items():
+        event = next(iter(hooks_of(integration).points))
+        for name, given_bytes in CORPUS.items():
+            answers[name, f"{agent} {event}"] = in_process([agent, event], given_bytes, workspace.environ)
 
-    assert is_fine(
-        in_process([integration, next(iter(hooks_of(WITH_HOOKS[integration]).points))], CORPUS[name], workspace.environ)
-    )
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", CORPUS)
-def test_malformed_input_does_no_harm_in_real_processes(workspace: Workspace, name: str) -> None:
-    workspace.plan(*OPEN)
-
-    assert is_fine(in_subprocess(["claude", "Stop"], CORPUS[name], {**workspace.environ}))
+    assert {name: answer for name, answer in answers.items() if not is_fine(answer)} == {}
 
 
-@settings(max_examples=80, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(integration=st.sampled_from(sorted(WITH_HOOKS)), event=st.sampled_from(EVENTS), payload=PAYLOAD)
 def test_any_json_does_no_harm(workspace: Workspace, integration: str, event: str, payload: dict[str, Any]) -> None:
     """Any event of any coding agent, with any fields of any type."""
@@ -100,7 +93,7 @@ def test_any_json_does_no_harm(workspace: Workspace, integration: str, event: st
     assert is_fine(answer, line=hooks_of(WITH_HOOKS[integration]).points.get(event) == HookPoint.STATUS_LINE)
 
 
-@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(integration=st.sampled_from(sorted(WITH_HOOKS)), given_bytes=st.binary(max_size=200))
 def test_any_bytes_do_no_harm(workspace: Workspace, integration: str, given_bytes: bytes) -> None:
     assert is_fine(in_process([integration], given_bytes, workspace.environ))
@@ -109,7 +102,7 @@ def test_any_bytes_do_no_harm(workspace: Workspace, integration: str, given_byte
 @pytest.mark.parametrize("integration", WITH_HOOKS.values(), ids=WITH_HOOKS)
 def test_real_events_with_changed_fields_and_bytes_do_no_harm(workspace: Workspace, integration: Integration) -> None:
     """Reproducible: the seed is the name of the coding agent."""
-    chance = random.Random(integration.name)  # noqa: S311  nothing is kept secret with it
+    chance = random.Random(integration.name)  # noqa: S311  it is to be repeatable
     files = [golden(path) for path in FILES if path.parent.name == integration.name]
     for each in chance.sample(files, min(len(files), 12)):
         payload = json.loads(json.dumps(each.case["stdin"]).replace(PROJECT_PLACEHOLDER, str(workspace.project)))

@@ -82,23 +82,21 @@ def test_the_gate_continues_a_model_with_a_native_list_without_naming_our_tools(
     assert "todo tool" not in agent.report(HookPoint.SESSION_START).out
 
 
-@pytest.mark.parametrize(
-    ("word", "status"),
-    [
-        ("pending", "pending"),
-        ("not_started", "pending"),
-        ("in_progress", "in_progress"),
-        ("completed", "completed"),
-        ("cancelled", "abandoned"),
-        ("blocked", "blocked"),
-        ("whatever", "pending"),
-    ],
-)
-def test_every_coding_agents_word_for_a_status_is_known(agent: HookedAgent, word: str, status: str) -> None:
+def test_every_coding_agents_word_for_a_status_is_known(agent: HookedAgent) -> None:
     """An unknown one counts as pending, so that no task is lost."""
-    wrote(agent, ("Parse", word))
+    statuses = {
+        "pending": "pending",
+        "not_started": "pending",
+        "in_progress": "in_progress",
+        "completed": "completed",
+        "cancelled": "abandoned",
+        "blocked": "blocked",
+        "whatever": "pending",
+    }
 
-    assert agent.workspace.tasks == [("Parse", status)]
+    wrote(agent, *((f"Parse as {word}", word) for word in statuses))
+
+    assert agent.workspace.tasks == [(f"Parse as {word}", status) for word, status in statuses.items()]
 
 
 def test_a_finished_native_list_lets_the_agent_stop(agent: HookedAgent) -> None:
@@ -229,9 +227,9 @@ def test_a_completed_task_ticks_off_the_same_text_in_a_persons_plan(agent: Hooke
     assert agent.workspace.tasks == [("Parse", "completed")]
 
 
-@pytest.mark.parametrize(
-    ("tool", "given_input", "response"),
-    [
+def test_failed_and_malformed_calls_are_ignored(agent: HookedAgent) -> None:
+    created(agent, "1", "Parse")
+    calls: list[tuple[str, Any, Any]] = [
         ("TaskUpdate", {"taskId": "9", "status": "completed"}, {"success": True}),
         ("TaskUpdate", {"status": "completed"}, {"success": True}),
         ("TaskUpdate", {"taskId": "1", "status": "completed"}, {"success": False}),
@@ -243,14 +241,12 @@ def test_a_completed_task_ticks_off_the_same_text_in_a_persons_plan(agent: Hooke
         ("TodoWrite", {"todos": []}, {"error": "denied"}),
         ("TodoWrite", [], None),
         ("TodoWrite", "{", None),
-    ],
-)
-def test_failed_and_malformed_calls_are_ignored(agent: HookedAgent, tool: str, given_input: Any, response: Any) -> None:
-    created(agent, "1", "Parse")
+    ]
 
-    used(agent, tool, given_input, response)
+    for call in calls:
+        used(agent, *call)
 
-    assert agent.workspace.tasks == [("Parse", "pending")]
+        assert agent.workspace.tasks == [("Parse", "pending")], call
 
 
 def test_a_subagents_list_is_not_the_plan(agent: HookedAgent) -> None:

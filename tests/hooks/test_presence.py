@@ -7,6 +7,7 @@ import pytest
 
 from tests.hooks.agent import HookedAgent, Workspace
 from tests.hooks.test_fast_path import LOADED_BY_A_SILENT_HOOK, READS_A_STORE, loaded
+from tests.suite.forking import starting
 from tildone.integrations.codex import INTEGRATION as CODEX
 from tildone.integrations.record import HookPoint
 from tildone.log.presence import Presence
@@ -93,7 +94,9 @@ def test_a_hook_with_nothing_to_say_tells_nothing(agent: HookedAgent) -> None:
 def test_a_silent_hook_of_a_present_agent_loads_no_store(
     agent: HookedAgent, point: HookPoint, fields: dict[str, Any]
 ) -> None:
-    agent.call(HookPoint.SESSION_START, source="startup")
+    # By this process, as `loaded` does: by its parent, a hook knows the agent.
+    with starting():
+        agent.call(HookPoint.SESSION_START, source="startup")
     assert len(presences(agent.workspace)) == 1
 
     modules = {name for name in loaded(agent, point, **fields) if name.startswith("tildone")}

@@ -31,44 +31,36 @@ def test_every_bound_can_be_set_in_a_file_and_overridden_in_the_environment(tmp_
     assert (bounds.nudges, bounds.repeats, bounds.minutes, bounds.cost) == (1, 0, 3, 4.5)
 
 
-@pytest.mark.parametrize(("word", "enabled"), [("on", True), ("off", False)])
-def test_the_gate_is_on_or_off(tmp_path: Path, word: str, *, enabled: bool) -> None:
-    assert load({}, {"TILDONE_GATE": word, "XDG_CONFIG_HOME": str(tmp_path)}, str(tmp_path)).gate is enabled
+def test_the_gate_is_on_or_off(tmp_path: Path) -> None:
+    for word, enabled in (("on", True), ("off", False)):
+        assert load({}, {"TILDONE_GATE": word, "XDG_CONFIG_HOME": str(tmp_path)}, str(tmp_path)).gate is enabled
 
 
-@pytest.mark.parametrize(
-    ("name", "word", "message"),
-    [
+def test_an_invalid_value_is_reported(tmp_path: Path) -> None:
+    for name, word, message in (
         ("GATE", "maybe", """gate must be "on" or "off", not 'maybe'"""),
         ("MAX_COST", "much", "max-cost must be a number of dollars, 0 or more, not 'much'"),
-        ("MAX_COST", "-1", "max-cost must be a number of dollars"),
-        ("MAX_COST", "nan", "max-cost must be a number of dollars"),
-        ("MAX_COST", "inf", "max-cost must be a number of dollars"),
+        ("MAX_COST", "-1", "max-cost must be a number of dollars, 0 or more, not '-1'"),
+        ("MAX_COST", "nan", "max-cost must be a number of dollars, 0 or more, not 'nan'"),
+        ("MAX_COST", "inf", "max-cost must be a number of dollars, 0 or more, not 'inf'"),
         ("MAX_SAME", "1.5", "max-same must be a whole number, 0 or more, not '1.5'"),
-        ("MAX_MINUTES", "-1", "max-minutes must be a whole number"),
-    ],
-)
-def test_an_invalid_value_is_reported(tmp_path: Path, name: str, word: str, message: str) -> None:
-    with pytest.raises(UsageError, match=message.replace("(", r"\(")):
-        load({}, {f"TILDONE_{name}": word, "XDG_CONFIG_HOME": str(tmp_path)}, str(tmp_path))
+        ("MAX_MINUTES", "-1", "max-minutes must be a whole number, 0 or more, not '-1'"),
+    ):
+        with pytest.raises(UsageError, match=message):
+            load({}, {f"TILDONE_{name}": word, "XDG_CONFIG_HOME": str(tmp_path)}, str(tmp_path))
 
 
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("gate = true", 'gate must be "on" or "off"'),
-        ("gate = []", 'gate must be "on" or "off"'),
-        ('max_cost = "5"', "max_cost must be a number of dollars, 0 or more"),
-        ("max_cost = inf", "max_cost must be a number of dollars"),
-        ("max_cost = true", "max_cost must be a number of dollars"),
-        ("max_minutes = 1.5", "max_minutes must be a whole number"),
-    ],
-)
-def test_an_invalid_value_in_a_file_is_reported_with_the_name_of_the_file(
-    tmp_path: Path, text: str, message: str
-) -> None:
+def test_an_invalid_value_in_a_file_is_reported_with_the_name_of_the_file(tmp_path: Path) -> None:
     home = {"XDG_CONFIG_HOME": str(tmp_path), "XDG_DATA_HOME": str(tmp_path)}
-    write_trusted(tmp_path / "tildone.toml", text, home)
+    for text, message in {
+        "gate = true": 'gate must be "on" or "off"',
+        "gate = []": 'gate must be "on" or "off"',
+        'max_cost = "5"': "max_cost must be a number of dollars, 0 or more",
+        "max_cost = inf": "max_cost must be a number of dollars",
+        "max_cost = true": "max_cost must be a number of dollars",
+        "max_minutes = 1.5": "max_minutes must be a whole number",
+    }.items():
+        write_trusted(tmp_path / "tildone.toml", text, home)
 
-    with pytest.raises(UsageError, match=f"tildone.toml, line 1: {message}"):
-        load({}, home, str(tmp_path))
+        with pytest.raises(UsageError, match=f"tildone.toml, line 1: {message}"):
+            load({}, home, str(tmp_path))

@@ -12,10 +12,13 @@ from typing import Any
 
 import pytest
 
-from tests.cli.person import CTRL_C, PROGRAM, Answer, Person
-from tildone.integrations import INTEGRATIONS
+from tests.cli.person import CTRL_C, Answer, Person
+from tests.suite.forking import PROGRAM
+from tildone.integrations import INTEGRATIONS, all_integrations
 from tildone.integrations.checks.launches import HOOKS, TOOLS, Launch, configured_launches, expected_launches
 from tildone.integrations.checks.probe import probe_all
+from tildone.integrations.settings.backups import Backups
+from tildone.integrations.settings.files import install, install_changes
 from tildone.integrations.settings.installation import edits_for
 from tildone.integrations.settings.site import USER, Site
 
@@ -63,7 +66,7 @@ def rename(person: Person, new: Path, old: Path = PROGRAM) -> None:
 def test_what_was_installed_answers_and_what_was_broken_does_not(person: Person, name: str) -> None:
     """In a path with a space and a letter that is not ASCII; the remedy is the command that mends it."""
     title = INTEGRATIONS[name].title
-    person.says("install", name)
+    person.says("install", name, "--no-check")
     wrapper = put_in_place(person, f'#!/bin/sh\nexec "{PROGRAM}" "$@"\n')
     rename(person, wrapper)
     before = files(person)
@@ -271,18 +274,8 @@ def test_hooks_that_are_set_for_some_events_only_are_reported(person: Person) ->
 
 
 def test_the_remedy_repeats_the_options_of_the_installation(person: Person) -> None:
-    person.says(
-        "install",
-        "cursor",
-        "--dialect",
-        "phased",
-        "--session",
-        "my team",
-        "--no-hooks",
-        "--scope",
-        "project",
-        "--no-check",
-    )
+    options = ("--scope", "project", "--dialect", "phased", "--session", "my team", "--no-hooks")
+    person.says("install", "cursor", *options, "--no-check")
     settings = person.folder / ".cursor" / "mcp.json"
     settings.write_text(settings.read_text().replace('"command": "tildone"', '"command": "/old/bin/tildone"'))
 
@@ -315,8 +308,7 @@ def test_the_environment_and_the_folder_of_a_server_are_those_of_its_settings(pe
 
 def test_a_check_changes_nothing(person: Person) -> None:
     """No plan, no record of an agent, no store, no folder."""
-    for name in ("claude", "pi", "opencode"):
-        person.says("install", name)
+    person.says("install", "claude", "pi", "opencode", "--no-check")
     before = files(person)
 
     assert person.run("doctor").code == 0
@@ -341,14 +333,13 @@ def test_a_probe_of_a_plan_with_open_tasks_leaves_it_alone(person: Person) -> No
     assert {path for path in files(person) if "agents" in path} == {path for path in data if "agents" in path}
 
 
-@pytest.mark.parametrize("name", [name for name in INTEGRATIONS if INTEGRATIONS[name].hooks is not None])
-def test_a_hook_identifies_itself_when_it_is_probed(person: Person, name: str) -> None:
-    hooks = INTEGRATIONS[name].hooks
-    assert hooks is not None
-    for event in hooks.points:
-        given = json.dumps({"tildone_probe": True, "hook_event_name": event, "event": event})
-        assert json.loads(person.says("hook", name, event, given=given)) == {"tildone": THIS}
-        break
+def test_a_hook_identifies_itself_when_it_is_probed(person: Person) -> None:
+    for integration in all_integrations():
+        if integration.hooks is not None:
+            event = next(iter(integration.hooks.points))
+            given = json.dumps({"tildone_probe": True, "hook_event_name": event, "event": event})
+            said = person.says("hook", integration.name, event, given=given)
+            assert json.loads(said) == {"tildone": THIS}, integration.name
 
 
 @EVERY
@@ -358,31 +349,15 @@ def test_reading_back_gives_what_was_written(tmp_path: Path, name: str) -> None:
     site = Site(str(home), str(tmp_path / "p"), USER, {}, program, ("mcp", "--session", 'a "b"'))
     edits = edits_for(INTEGRATIONS[name].configure, site)
     expected = expected_launches(edits)
-    environ = {**os.environ, "HOME": str(home), "USERPROFILE": str(home), "XDG_CONFIG_HOME": str(home / ".config")}
-    done = subprocess.run(
-        [sys.executable, "-c", WRITE, name, program], env=environ, cwd=tmp_path, capture_output=True, check=False
-    )
-    assert done.returncode == 0, done.stderr
+    backups = Backups(str(tmp_path / "data"))
+    for change in install_changes(edits, backups):
+        install(change, backups)
     for path in home.rglob("*"):
         if path.is_file():
             path.write_bytes(b"\xef\xbb\xbf" + path.read_bytes().replace(b"\n", b"\r\n"))
 
     assert configured_launches(edits) == expected
     assert all(program in launch.text or "'\"'\"'" in launch.text for launch in expected)
-
-
-WRITE = """
-import os, sys
-from tildone.integrations import INTEGRATIONS
-from tildone.integrations.settings import files
-from tildone.integrations.settings.backups import Backups
-from tildone.integrations.settings.installation import edits_for
-from tildone.integrations.settings.site import Site
-site = Site(os.environ["HOME"], os.getcwd() + "/p", "user", {}, sys.argv[2], ("mcp", "--session", 'a "b"'))
-backups = Backups(os.getcwd() + "/data")
-for change in files.install_changes(edits_for(INTEGRATIONS[sys.argv[1]].configure, site), backups):
-    files.install(change, backups)
-"""
 
 
 def test_a_settings_file_that_cannot_be_parsed_is_a_problem(person: Person) -> None:
@@ -425,19 +400,17 @@ def test_an_unknown_agent_is_a_usage_error(person: Person) -> None:
     assert (answer.code, "did you mean 'claude'" in answer.err) == (2, True)
 
 
-@pytest.mark.parametrize(
-    "data",
-    [None, [], "text", {"command": 7}, {"command": ["mcp tildone", 7]}, {"command": None, "args": "tildone mcp"}],
-)
-def test_entries_of_a_wrong_type_start_nothing(tmp_path: Path, data: Any) -> None:
+def test_entries_of_a_wrong_type_start_nothing(tmp_path: Path) -> None:
     site = Site(str(tmp_path), str(tmp_path), USER, {}, "/bin/tildone")
     edits = edits_for(INTEGRATIONS["gemini"].configure, site)
     settings = tmp_path / ".gemini" / "settings.json"
     settings.parent.mkdir()
-    settings.write_text(
-        json.dumps({"mcpServers": {"tildone": data}, "hooks": {"AfterAgent": data, "BeforeAgent": [data]}})
-    )
+    wrong: list[Any] = [None, [], "text", {"command": 7}, {"command": ["mcp tildone", 7]}]
+    for data in (*wrong, {"command": None, "args": "tildone mcp"}):
+        settings.write_text(
+            json.dumps({"mcpServers": {"tildone": data}, "hooks": {"AfterAgent": data, "BeforeAgent": [data]}})
+        )
 
-    launches: list[Launch] = configured_launches(edits)
+        launches: list[Launch] = configured_launches(edits)
 
-    assert all(isinstance(launch.command, str) for launch in launches)
+        assert all(isinstance(launch.command, str) for launch in launches), data

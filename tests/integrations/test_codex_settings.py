@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from tests.cli.person import PROGRAM, Person
+from tests.cli.person import Person
+from tests.suite.forking import PROGRAM
 
 THEIRS = """\
 # my settings

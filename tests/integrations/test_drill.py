@@ -10,17 +10,18 @@ from tests.integrations import drill
 from tildone.integrations import INTEGRATIONS
 from tildone.integrations.settings import jsonc, toml
 
-GROUPS = 6
-"""Sequences are run in groups, so that a failure is found by its number."""
+FEW = 12
 
 
-@pytest.mark.parametrize("group", range(GROUPS))
 @pytest.mark.parametrize("name", tuple(INTEGRATIONS))
-def test_after_the_last_uninstall_nothing_of_ours_and_everything_of_theirs(
-    tmp_path: Path, name: str, group: int
-) -> None:
-    for number in range(group, drill.SEQUENCES, GROUPS):
-        drill.run(name, number, tmp_path.resolve() / str(number))
+def test_after_the_last_uninstall_nothing_of_ours_and_everything_of_theirs(tmp_path: Path, name: str) -> None:
+    run_all(name, tmp_path.resolve(), range(FEW))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", tuple(INTEGRATIONS))
+def test_after_more_sequences_too(tmp_path: Path, name: str) -> None:
+    run_all(name, tmp_path.resolve(), range(FEW, drill.SEQUENCES))
 
 
 def test_the_drill_notices_what_is_lost(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -29,7 +30,7 @@ def test_the_drill_notices_what_is_lost(tmp_path: Path, monkeypatch: pytest.Monk
     monkeypatch.setattr(toml, "remove", lambda text, path: removed(text, path).rpartition("\n")[0])
 
     with pytest.raises(AssertionError, match="codex, sequence"):
-        run_all("codex", tmp_path)
+        run_all("codex", tmp_path, range(drill.SEQUENCES))
 
 
 def test_the_drill_notices_what_is_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -37,9 +38,9 @@ def test_the_drill_notices_what_is_left(tmp_path: Path, monkeypatch: pytest.Monk
     monkeypatch.setattr(jsonc, "remove", lambda text, _path: text)
 
     with pytest.raises(AssertionError, match="gemini, sequence"):
-        run_all("gemini", tmp_path)
+        run_all("gemini", tmp_path, range(drill.SEQUENCES))
 
 
-def run_all(name: str, folder: Path) -> None:
-    for number in range(drill.SEQUENCES):
+def run_all(name: str, folder: Path, numbers: range) -> None:
+    for number in numbers:
         drill.run(name, number, folder / str(number))

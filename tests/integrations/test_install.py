@@ -16,7 +16,8 @@ from typing import Any
 
 import pytest
 
-from tests.cli.person import PROGRAM, Person
+from tests.cli.person import Person
+from tests.suite.forking import PROGRAM
 from tildone.errors import UsageError
 from tildone.integrations import INTEGRATIONS
 from tildone.integrations.settings.backups import Backups
@@ -280,23 +281,20 @@ def test_all_reports_it_if_none_is_found(person: Person) -> None:
     assert out.startswith("None of the coding agents that tildone supports was found here.")
 
 
-@pytest.mark.parametrize(
-    ("argv", "why"),
-    [
+def test_wrong_arguments_are_usage_errors(person: Person) -> None:
+    for argv, why in (
         (("install", "claud"), "did you mean 'claude'"),
         (("install", "claude", "--scope", "global"), "--scope is user or project"),
         (("install", "claude", "--no-mcp", "--no-hooks"), "leave nothing to install"),
         (("install", "claude-desktop", "--scope", "project"), "no project settings"),
         (("install", "codex", "--as-plugin", "x"), "only claude takes a plugin folder"),
         (("uninstall",), "requires AGENT"),
-    ],
-)
-def test_wrong_arguments_are_usage_errors(person: Person, argv: tuple[str, ...], why: str) -> None:
-    answer = person.run(*argv)
+    ):
+        answer = person.run(*argv)
 
-    assert answer.code == 2
-    assert why in answer.err
-    assert files(person.home) == {}
+        assert answer.code == 2, argv
+        assert why in answer.err, argv
+        assert files(person.home) == {}, argv
 
 
 def test_a_plugin_folder_holds_server_hooks_and_command(person: Person) -> None:
@@ -312,18 +310,17 @@ def test_a_plugin_folder_holds_server_hooks_and_command(person: Person) -> None:
     assert out.endswith(f"claude --plugin-dir {made}\n")
 
 
-@pytest.mark.parametrize("platform", ["linux", "darwin", "win32"])
-@EVERY
-def test_settings_are_below_the_home_on_every_platform(name: str, platform: str) -> None:
+def test_settings_are_below_the_home_on_every_platform() -> None:
     """A program with a space in its path is quoted as the platform's shell wants it."""
-    site = Site("/home/ada", "/home/ada/app", USER, {}, "/opt/my tools/tildone", platform=platform)
+    for platform in ("linux", "darwin", "win32"):
+        site = Site("/home/ada", "/home/ada/app", USER, {}, "/opt/my tools/tildone", platform=platform)
+        for name in INTEGRATIONS:
+            edits = edits_for(INTEGRATIONS[name].configure, site)
 
-    edits = edits_for(INTEGRATIONS[name].configure, site)
-
-    assert edits
-    assert all(edit.file.startswith("/home/ada/") for edit in edits)
-    quoted = '"/opt/my tools/tildone" hook' if platform == "win32" else "'/opt/my tools/tildone' hook"
-    assert site.hook_command("claude").startswith(quoted)
+            assert edits, (name, platform)
+            assert [edit.file for edit in edits if not edit.file.startswith("/home/ada/")] == [], (name, platform)
+        quoted = '"/opt/my tools/tildone" hook' if platform == "win32" else "'/opt/my tools/tildone' hook"
+        assert site.hook_command("claude").startswith(quoted)
 
 
 def test_variables_that_move_the_settings_are_respected() -> None:

@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
-from tests.cli.person import PROGRAM, Person
+from tests.cli.person import Person
 from tests.integrations.test_checks import check
+from tests.suite.forking import PROGRAM
 from tildone.integrations import INTEGRATIONS
 from tildone.integrations.checks import host_version
 from tildone.integrations.checks.host_version import too_old

@@ -3,16 +3,13 @@
 import ast
 from pathlib import Path
 
-import pytest
-
 import tildone.integrations
 from tests.clients.situations import SITUATIONS
 from tildone.integrations import INTEGRATIONS, all_integrations, names_with_hooks
 from tildone.integrations.hook_protocol import FIELDS
-from tildone.integrations.record import HookPoint, Integration, TaskAction
+from tildone.integrations.record import HookPoint, TaskAction
 
 FOLDER = Path(tildone.integrations.__file__).parent
-every = pytest.mark.parametrize("integration", all_integrations(), ids=lambda integration: integration.name)
 
 
 def test_every_module_of_a_coding_agent_is_registered() -> None:
@@ -21,10 +18,10 @@ def test_every_module_of_a_coding_agent_is_registered() -> None:
     assert {name.replace("-", "_") for name in INTEGRATIONS} == modules
 
 
-@every
-def test_a_record_agrees_with_its_line_in_the_registry(integration: Integration) -> None:
-    assert INTEGRATIONS[integration.name] is integration
-    assert (integration.name in names_with_hooks()) == (integration.hooks is not None)
+def test_a_record_agrees_with_its_line_in_the_registry() -> None:
+    for each in all_integrations():
+        assert INTEGRATIONS[each.name] is each
+        assert (each.name in names_with_hooks()) == (each.hooks is not None), each.name
 
 
 def test_no_two_coding_agents_have_the_same_name_title_or_client_name() -> None:
@@ -36,42 +33,32 @@ def test_no_two_coding_agents_have_the_same_name_title_or_client_name() -> None:
         assert len(set(names)) == len(names)
 
 
-@every
-def test_notes_belong_to_situations_of_the_reference_page(integration: Integration) -> None:
-    assert integration.notes.keys() <= SITUATIONS.keys()
+def test_notes_belong_to_situations_of_the_reference_page_and_minimum_versions_to_features() -> None:
+    """Versions are compared part by part."""
+    for each in all_integrations():
+        assert each.notes.keys() <= SITUATIONS.keys(), each.name
+        assert each.min_versions.keys() <= {"gate", "tools"}, each.name
+        parts = [part for version in each.min_versions.values() for part in version.split(".")]
+        assert all(part.isdecimal() for part in parts), each.name
 
 
-@every
-def test_minimum_versions_belong_to_features_and_are_numbers(integration: Integration) -> None:
-    """They are compared part by part."""
-    assert integration.min_versions.keys() <= {"gate", "tools"}
-    assert all(part.isdecimal() for version in integration.min_versions.values() for part in version.split("."))
-
-
-@every
-def test_time_limits_belong_to_events_of_the_agent(integration: Integration) -> None:
-    if integration.hooks is not None:
-        assert integration.hooks.time_limits.keys() <= integration.hooks.points.keys()
-
-
-@pytest.mark.parametrize("name", names_with_hooks())
-def test_hooks_have_a_stop_event_and_every_field(name: str) -> None:
+def test_hooks_have_a_stop_event_and_every_field() -> None:
     """Without the one there is no gate; without the others a hook would fail with a KeyError."""
-    hooks = INTEGRATIONS[name].hooks
+    for name in names_with_hooks():
+        hooks = INTEGRATIONS[name].hooks
 
-    assert hooks is not None
-    assert HookPoint.STOP in hooks.points.values()
-    assert hooks.fields.keys() == FIELDS.keys()
+        assert hooks is not None, name
+        assert HookPoint.STOP in hooks.points.values(), name
+        assert hooks.fields.keys() == FIELDS.keys(), name
+        assert hooks.time_limits.keys() <= hooks.points.keys(), name
 
 
-@every
-def test_events_about_single_tasks_come_with_the_tools_that_the_mirror_records_them_as(
-    integration: Integration,
-) -> None:
-    points = set(integration.hooks.points.values()) if integration.hooks else set()
+def test_events_about_single_tasks_come_with_the_tools_that_the_mirror_records_them_as() -> None:
+    for each in all_integrations():
+        points = set(each.hooks.points.values()) if each.hooks else set()
 
-    if points & {HookPoint.TASK_CREATED, HookPoint.TASK_COMPLETED}:
-        assert {TaskAction.CREATE, TaskAction.UPDATE} <= integration.task_tools.keys()
+        if points & {HookPoint.TASK_CREATED, HookPoint.TASK_COMPLETED}:
+            assert {TaskAction.CREATE, TaskAction.UPDATE} <= each.task_tools.keys(), each.name
 
 
 def test_what_a_hook_loads_of_an_integration_imports_nothing_that_edits_settings() -> None:

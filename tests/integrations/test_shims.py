@@ -11,8 +11,9 @@ from typing import Any
 
 import pytest
 
-from tests.cli.person import PROGRAM, Person
+from tests.cli.person import Person
 from tests.clients.install import programs
+from tests.suite.forking import PROGRAM
 
 HOSTS = Path(__file__).with_name("shim_agents.mjs")
 FILES = {"opencode": ".config/opencode/plugins/tildone.js", "pi": ".pi/agent/extensions/tildone.ts"}
@@ -84,7 +85,7 @@ def installed(person: Person, host: str, *options: str) -> Shim:
     """A shim installed with options."""
     if os.name == "nt":
         pytest.skip("the program in the place of tildone is a shell script")
-    person.says("install", host, *options)
+    person.says("install", host, "--no-check", *options)
     file, program = person.home / FILES[host], person.home / "bin" / "tildone"
     text = file.read_text(encoding="utf-8")
     assert json.dumps(str(PROGRAM)) in text

@@ -91,9 +91,8 @@ def test_an_entry_that_is_there_is_not_written_again(text: str) -> None:
     assert merge(added, SERVER, ENTRY) == added
 
 
-@pytest.mark.parametrize(
-    ("text", "after"),
-    [
+def test_members_are_set_in_the_form_that_the_entry_has() -> None:
+    for text, after in (
         ('[mcp_servers.tildone]\n  command = "x" # why\n', '[mcp_servers.tildone]\n  command = "y" # why\n  n = 1\n'),
         (
             'mcp_servers.tildone.command = "x"\na = 1',
@@ -101,16 +100,14 @@ def test_an_entry_that_is_there_is_not_written_again(text: str) -> None:
         ),
         ('[mcp_servers]\ntildone = {command = "x"}', '[mcp_servers]\ntildone = {command = "y", n = 1}'),
         ('[mcp_servers.tildone]\ncommand = "x"', '[mcp_servers.tildone]\ncommand = "y"\nn = 1'),
-    ],
-)
-def test_members_are_set_in_the_form_that_the_entry_has(text: str, after: str) -> None:
-    assert merge(text, SERVER, {"command": "y", "n": 1}) == after
+    ):
+        assert merge(text, SERVER, {"command": "y", "n": 1}) == after, text
 
 
-@pytest.mark.parametrize("text", ["mcp_servers = 1", "mcp_servers = [1]", "[[mcp_servers]]\na = 1"])
-def test_a_path_through_something_else_is_refused(text: str) -> None:
-    with pytest.raises(Refused):
-        merge(text, SERVER, ENTRY)
+def test_a_path_through_something_else_is_refused() -> None:
+    for text in ("mcp_servers = 1", "mcp_servers = [1]", "[[mcp_servers]]\na = 1"):
+        with pytest.raises(Refused):
+            merge(text, SERVER, ENTRY)
 
 
 def test_markers_are_removed_and_strings_that_look_like_them_are_not() -> None:
@@ -130,9 +127,8 @@ def test_what_is_written_is_read_back(data: object) -> None:
         assert tomllib.loads("\n".join(table_lines(["t"], data)))["t"] == data
 
 
-@pytest.mark.parametrize(
-    ("entry", "ours"),
-    [
+def test_a_server_is_ours_if_it_runs_tildone() -> None:
+    for entry, ours in (
         ({"command": "/x/tildone", "args": ["mcp"]}, True),
         ({"command": "uvx", "args": ["--from", "tildone[mcp]", "tildone", "mcp"]}, True),
         ({"command": ["C:\\bin\\tildone.exe", "mcp"]}, True),
@@ -141,15 +137,12 @@ def test_what_is_written_is_read_back(data: object) -> None:
         ({"command": "npx", "args": ["mcp-of", "/home/tildone/files"]}, False),
         ({"url": "http://127.0.0.1/tildone/mcp"}, False),
         ("mcp__tildone", False),
-    ],
-)
-def test_a_server_is_ours_if_it_runs_tildone(entry: object, *, ours: bool) -> None:
-    assert is_our_server(entry) is ours
+    ):
+        assert is_our_server(entry) is ours, entry
 
 
-@pytest.mark.parametrize(
-    ("line", "program"),
-    [
+def test_a_hook_is_ours_if_it_runs_tildone() -> None:
+    for line, program in (
         ("/x/tildone hook claude", "/x/tildone"),
         ("'/my tools/tildone' hook claude StatusLine", "/my tools/tildone"),
         ('"C:\\my tools\\tildone.exe" hook codex', "C:\\my tools\\tildone.exe"),
@@ -157,9 +150,7 @@ def test_a_server_is_ours_if_it_runs_tildone(entry: object, *, ours: bool) -> No
         ("say tildone hooked me", ""),
         ("my-tildone hook x", ""),
         ("echo tildone", ""),
-    ],
-)
-def test_a_hook_is_ours_if_it_runs_tildone(line: str, program: str) -> None:
-    assert is_our_hook({"command": line}) is bool(program)
-    if program:
-        assert program_in(line) == program
+    ):
+        assert is_our_hook({"command": line}) is bool(program), line
+        if program:
+            assert program_in(line) == program, line

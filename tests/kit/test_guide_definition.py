@@ -13,7 +13,7 @@ from tildone.host.parameters import served
 from tildone.kit.components import RenderOptions
 from tildone.kit.components.defaults import call_component, result_component
 from tildone.kit.components.drawing import draw
-from tildone.kit.definition import ToolDefinition, ToolResult, error_result, text_result
+from tildone.kit.definition import ToolDefinition, ToolResult, text_result
 from tildone.kit.functions import tool
 from tildone.kit.theme import plain
 from tildone.kit.validation import InvalidDefinition, validated
@@ -172,20 +172,3 @@ async def test_parameters_schema_every_kind_of_the_guide() -> None:
     params: dict[str, Any] = {"path": "a", "pair": {"name": "n", "value": "v"}, "tags": ["x"]}
     result = await registered.execute("call_1", params, None, None, None)
     assert result.text == "('a', {'name': 'n', 'value': 'v'}, 10, 'created', False, ['x'])"
-
-
-@pytest.mark.parametrize("name", ["linkup_web_search", "synthetic_web_search", "get_current_time", "processes"])
-def test_naming_conventions_snake_case_names_are_accepted(name: str) -> None:
-    assert validated(replace(MY_TOOL, name=name)).name == name
-
-
-@pytest.mark.parametrize("name", ["webSearch", "web-search", "Web Search"])
-def test_naming_conventions_other_names_are_refused(name: str) -> None:
-    with pytest.raises(InvalidDefinition, match="snake_case"):
-        validated(replace(MY_TOOL, name=name))
-
-
-def test_error_handling_a_thrown_error_has_its_message_and_empty_details() -> None:
-    """Empty, not missing, so that a renderer can look for an expected field."""
-    assert error_result("No results found.").details == {}
-    assert error_result("No results found.").text == "No results found."

@@ -14,15 +14,15 @@ def project(tmp_path: Path) -> Project:
     return project_in(tmp_path)
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def place(tmp_path_factory: pytest.TempPathFactory) -> Project:
-    """A project for all tests of a module."""
+    """A project for all tests."""
     return project_in(tmp_path_factory.mktemp("place"))
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def served(place: Project) -> Iterator[Served]:
-    """One server for all tests of a module; each uses sessions of its own."""
+    """One server for all tests; each uses sessions of its own."""
     with serving(place) as server:
         yield server
 

@@ -2,7 +2,6 @@
 
 import asyncio
 import os
-import sys
 import threading
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import ExitStack, asynccontextmanager, contextmanager
@@ -27,6 +26,7 @@ from mcp_types import (
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
 
 from tests.mcp.transport import pipe_transport
+from tests.suite.forking import PROGRAM
 from tildone.agents.registry import AgentRegistry
 from tildone.config import Settings, load
 from tildone.core.plan import Plan
@@ -41,7 +41,6 @@ from tildone.mcp.stdio_server import serve
 from tildone.stores.sqlite.store import SqliteStore
 from tildone.wiring import open_agents, session_in
 
-PROGRAM = str(Path(sys.executable).with_name("tildone.exe" if os.name == "nt" else "tildone"))
 TIMEOUT_SECONDS = 60.0
 DIALECTS = ("brief", "indexed", "phased", "declared")
 MODES = ("legacy", "auto")
@@ -132,7 +131,7 @@ class Project:
     async def started(self, *words: str, mode: str = "auto", **environ: str) -> AsyncIterator[Client]:
         """A client of a server process that it has started itself, as agents do."""
         program = StdioServerParameters(
-            command=PROGRAM, args=["mcp", *words], env=self.environment(**environ), cwd=self.folder
+            command=str(PROGRAM), args=["mcp", *words], env=self.environment(**environ), cwd=self.folder
         )
         async with Client(program, mode=mode, client_info=client_info("test")) as client:
             yield client

@@ -5,20 +5,20 @@ import os
 import signal
 import socket
 import stat
-import subprocess
 
 import pytest
 from mcp.shared.exceptions import MCPError
 from mcp_types import ResourceTemplateReference
 
-from tests.mcp.project import MODES, PROGRAM, Inbox, Project, meta, read, subscribed, text_of
+from tests.mcp.project import MODES, Inbox, Project, meta, read, subscribed, text_of
 from tests.mcp.web import Served, serving
-from tests.mcp.wire import INITIALIZED, Record, initialize, request
+from tests.mcp.wire import INITIALIZED, initialize, request
 from tildone.agents.identity import AgentId
 from tildone.errors import UsageError
 from tildone.mcp.http_server import run
 from tildone.mcp.json_rpc import MAX_MESSAGE_BYTES
 from tildone.mcp.resources import session_uri
+from tildone.serving.server import PortInUse
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="a server and all it started can be ended for certain on Unix")
 every_mode = pytest.mark.parametrize("mode", MODES)
@@ -111,17 +111,6 @@ def test_the_token_is_readable_by_its_owner_only_and_never_printed(served: Serve
     assert served.url.startswith("http://127.0.0.1:")
 
 
-@pytest.mark.parametrize("host", ["evil.example", "evil.example:80", "127.0.0.1.evil.example", "10.0.0.1"])
-def test_a_request_for_another_host_is_refused(served: Served, host: str) -> None:
-    """DNS rebinding: the page sends its own host name."""
-    assert served.post(initialize(), host=host).status_code == 421
-
-
-@pytest.mark.parametrize("origin", ["https://evil.example", "null", "http://localhost.evil.example", "http://[::1"])
-def test_a_request_from_another_origin_is_refused(served: Served, origin: str) -> None:
-    assert served.post(initialize(), origin=origin).status_code == 403
-
-
 def test_a_request_from_this_machine_is_accepted(served: Served) -> None:
     port = served.url.rpartition(":")[2].removesuffix("/mcp")
 
@@ -139,9 +128,11 @@ def test_a_body_that_is_too_large_is_refused(served: Served) -> None:
     assert served.post(request(1, "ping", text="x" * MAX_MESSAGE_BYTES)).status_code == 413
 
 
-@pytest.mark.parametrize("body", [[], 7, "x", {"jsonrpc": "2.0"}], ids=str)
-def test_an_invalid_message_is_refused(served: Served, body: Record) -> None:
-    assert served.post([body]).status_code == 400
+INVALID = [[], 7, "x", {"jsonrpc": "2.0"}]
+
+
+def test_an_invalid_message_is_refused(served: Served) -> None:
+    assert [served.post([body]).status_code for body in INVALID] == [400] * len(INVALID)
 
 
 def test_an_unknown_mcp_session_id_is_not_found(served: Served) -> None:
@@ -162,19 +153,17 @@ async def test_clients_that_name_no_session_share_the_default_one(served: Served
     assert place.texts(known.session) == ["One"]
 
 
-@pytest.mark.parametrize("name", ["SIGINT", "SIGTERM"])
-async def test_a_signal_ends_it_although_a_client_is_subscribed(project: Project, name: str) -> None:
+async def test_a_signal_ends_it_although_a_client_is_subscribed(project: Project) -> None:
     """Without output, with the exit code that a shell expects."""
-    number = getattr(signal, name)
     inbox = Inbox()
     with serving(project, TILDONE_TOKEN=TOKEN) as server:
         async with (
             server.client("legacy", "x", inbox) as client,
             subscribed(client, inbox, "plan://current"),
         ):
-            code, more = await asyncio.to_thread(server.end, number)
+            code, more = await asyncio.to_thread(server.end, signal.SIGTERM)
 
-    assert (code, more) == (128 + number, "")
+    assert (code, more) == (128 + signal.SIGTERM, "")
     assert server.notice[1] == "clients need the token in $TILDONE_TOKEN"
 
 
@@ -182,7 +171,9 @@ def test_without_a_token_requests_from_this_machine_are_accepted(project: Projec
     with serving(project, "--no-token") as server:
         answer = server.post(initialize(), authorization="")
         other_origin = server.post(initialize(), authorization="", origin="https://evil.example")
+        ended = server.end(signal.SIGINT)
 
+    assert ended == (128 + signal.SIGINT, "")
     assert (answer.status_code, other_origin.status_code) == (200, 403)
     assert server.notice[1] == "every user of this machine has access"
 
@@ -192,11 +183,11 @@ def test_a_port_in_use_is_reported(project: Project) -> None:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         port = taken.getsockname()[1]
-        done = tildone(project, "--port", str(port), "--no-token")
+        with pytest.raises(PortInUse) as refused:
+            run(project.settings(), "127.0.0.1", port, token_file=None, guarded=False)
 
-    assert (done.returncode, done.stdout) == (1, "")
-    assert done.stderr == (
-        f"tildone: cannot listen on http://127.0.0.1:{port}: Address already in use; choose another --port\n"
+    assert str(refused.value) == (
+        f"cannot listen on http://127.0.0.1:{port}: Address already in use; choose another --port"
     )
 
 
@@ -217,17 +208,3 @@ def test_an_unsafe_or_unknown_address_is_refused(project: Project, host: str, *,
         run(project.settings(), host, 0, token_file=None, guarded=guarded)
 
     assert str(refused.value).startswith(complaint)
-
-
-def tildone(project: Project, *words: str) -> "subprocess.CompletedProcess[str]":
-    """Run a server that exits at once."""
-    return subprocess.run(
-        [PROGRAM, "mcp", "--http", *words],
-        cwd=project.folder,
-        env=project.environment(),
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )

@@ -94,17 +94,19 @@ async def test_connections_that_are_held_open_keep_no_client_out(served: Served,
         assert still_open == held[HALF_OPEN - len(still_open) :]
 
 
-@pytest.mark.parametrize(
-    "sent", [b"", b"POST /mcp HT", HEAD, HEAD + b"Content-Length: 9\r\n\r\n{}"], ids=["none", "line", "headers", "body"]
-)
-def test_a_request_that_does_not_arrive_ends_with_its_connection(impatient: Served, sent: bytes) -> None:
+PARTS = [b"", b"POST /mcp HT", HEAD, HEAD + b"Content-Length: 9\r\n\r\n{}"]
+
+
+def test_a_request_that_does_not_arrive_ends_with_its_connection(impatient: Served) -> None:
     """Within the time limit, although a part of it keeps arriving."""
     token = b"Authorization: Bearer " + impatient.token.encode() + b"\r\n"
-    with connect(impatient) as connection:
-        connection.sendall(sent.replace(HEAD, HEAD + token))
-        answer = received(connection)
+    with ExitStack() as stack:
+        connections = [stack.enter_context(connect(impatient)) for _ in PARTS]
+        for connection, sent in zip(connections, PARTS, strict=True):
+            connection.sendall(sent.replace(HEAD, HEAD + token))
+        answers = [received(connection) for connection in connections]
 
-    assert b" 200 " not in answer
+    assert [answer for answer in answers if b" 200 " in answer] == []
 
 
 def test_bytes_that_trickle_in_extend_no_time_limit(impatient: Served) -> None:
@@ -129,23 +131,29 @@ def test_a_second_request_on_a_connection_has_the_same_limits(impatient: Served)
     assert b"HTTP/1.1 200" not in rest
 
 
-@pytest.mark.parametrize("host", [*BAD_HOSTS, "localhost\r\nHost: localhost", "evil.example"])
-def test_another_host_is_refused(served: Served, host: str) -> None:
+OTHER_HOSTS = [*BAD_HOSTS, "localhost\r\nHost: localhost", "evil.example"]
+
+
+def test_another_host_is_refused(served: Served) -> None:
     """On the wire, before the token is looked at."""
-    with connect(served) as connection:
-        connection.sendall(f"POST /mcp HTTP/1.1\r\nHost: {host}\r\nContent-Length: 2\r\n\r\n{{}}".encode())
-        answer = received(connection)
+    answers = {}
+    for host in OTHER_HOSTS:
+        with connect(served) as connection:
+            connection.sendall(f"POST /mcp HTTP/1.1\r\nHost: {host}\r\nContent-Length: 2\r\n\r\n{{}}".encode())
+            answers[host] = received(connection).split()[1]
 
-    assert answer.split()[1] in (b"421", b"400")
+    assert [host for host, answer in answers.items() if answer not in (b"421", b"400")] == []
 
 
-@pytest.mark.parametrize("origin", ["http://localhost:1", "http://localhost", "https://evil.example", "null"])
-def test_another_origin_is_refused_and_its_port_counts(served: Served, origin: str) -> None:
-    address = urlsplit(served.url)
-    own = f"http://{address.netloc}"
+OTHER_ORIGINS = ["http://localhost:1", "http://localhost", "https://evil.example", "null"]
 
-    assert served.post(initialize(), origin=origin).status_code == 403
-    assert served.post(initialize(), origin=own).status_code == 200
+
+def test_another_origin_is_refused_and_its_port_counts(served: Served) -> None:
+    own = f"http://{urlsplit(served.url).netloc}"
+
+    assert [served.post(initialize(), origin=origin).status_code for origin in (*OTHER_ORIGINS, own)] == [403] * 4 + [
+        200
+    ]
 
 
 @pytest.mark.skipif(not os.path.isdir("/proc/self/task"), reason="the threads of a process are listed on Linux")
@@ -166,7 +174,7 @@ def test_a_session_whose_client_is_gone_without_a_word_is_released(impatient: Se
     """It is idle from then on."""
     before, session = threads(impatient), ""
     asked = request(1, "tools/call", name="todo", arguments={})
-    for _ in range(5):
+    for _ in range(2):
         opened = impatient.post(initialize(), tildone_session="gone")
         session = opened.headers["mcp-session-id"]
         impatient.post(INITIALIZED, mcp_session_id=session)

@@ -10,8 +10,9 @@ import pytest
 
 from tests.clients.agents import Sandbox, environment
 from tests.clients.supervisor import supervised
-from tests.mcp.project import PROGRAM, TIMEOUT_SECONDS, Project
+from tests.mcp.project import TIMEOUT_SECONDS, Project
 from tests.mcp.web import serving
+from tests.suite.forking import PROGRAM
 from tildone.dialects import dialect_named
 
 pytestmark = pytest.mark.slow
@@ -56,7 +57,7 @@ def test_the_general_conformance_scenarios_pass(project: Project, sandbox: Sandb
 def inspected(sandbox: Sandbox, method: str, *words: str) -> dict[str, Any]:
     """The inspector's output for a server that it has started."""
     output: dict[str, Any] = json.loads(
-        run(sandbox, "inspector", "mcp-inspector", "--cli", PROGRAM, "mcp", "--method", method, *words)
+        run(sandbox, "inspector", "mcp-inspector", "--cli", str(PROGRAM), "mcp", "--method", method, *words)
     )
     return output
 

@@ -11,7 +11,8 @@ from mcp.shared.exceptions import MCPDeprecationWarning, MCPError
 from mcp_types import INTERNAL_ERROR, INVALID_PARAMS, PromptReference, ResourceTemplateReference
 
 from tests.formats.hostile_plans import BREAKS, COMMENTS, CONTROLS, MARKDOWN, SURROGATES
-from tests.mcp.project import MODES, PROGRAM, TIMEOUT_SECONDS, Inbox, Project, read, subscribed
+from tests.mcp.project import MODES, TIMEOUT_SECONDS, Inbox, Project, read, subscribed
+from tests.suite.forking import PROGRAM
 from tildone.core.ops import Append
 from tildone.core.plan import Task
 from tildone.dialects import dialect_named
@@ -174,7 +175,7 @@ async def test_a_change_by_another_process_is_reported(project: Project, mode: s
         project.client(mode, inbox=inbox) as client,
         subscribed(client, inbox, CURRENT, AS_JSON) as next_change,
     ):
-        command = [PROGRAM, "todo", "append", "From a shell"]
+        command = [str(PROGRAM), "todo", "append", "From a shell"]
         await asyncio.to_thread(
             subprocess.run,
             command,

@@ -18,7 +18,6 @@ from tests.cli.person import CTRL_C, Person
 from tests.mcp.project import (
     CLAUDE,
     MODES,
-    PROGRAM,
     TIMEOUT_SECONDS,
     Inbox,
     Project,
@@ -28,6 +27,7 @@ from tests.mcp.project import (
     text_of,
 )
 from tests.mcp.wire import INITIALIZED, call, initialize, line, process, request
+from tests.suite.forking import PROGRAM
 from tests.trusted import write_trusted
 from tildone.distribution import install_extra
 
@@ -195,26 +195,25 @@ def test_without_the_extra_http_says_what_to_install(project: Project) -> None:
     assert done.stderr.decode() == f"tildone: --http needs the package mcp: {install_extra('mcp')}\n"
 
 
-@pytest.mark.parametrize(
-    ("words", "complaint"),
-    [
-        (["--host", "::1"], "--host requires --http"),
-        (["--no-token"], "--no-token requires --http"),
-        (["--http", "--port", "70000"], "--port requires a number from 0 to 65535, not '70000'"),
-        (["--http", "--port", "-1"], "--port requires a number from 0 to 65535, not '-1'"),
-        (["--http", "--no-token", "--token-file", "x"], "--token-file and --no-token exclude each other"),
-        (["--dialect", "klingon"], "there is no dialect 'klingon'; known are indexed, phased, declared, brief"),
-    ],
-    ids=" ".join,
-)
-def test_invalid_options_are_refused_before_anything_is_loaded(
-    project: Project, words: list[str], complaint: str
-) -> None:
-    done = subprocess.run(
-        [PROGRAM, "mcp", *words], cwd=project.folder, env=project.environment(), capture_output=True, check=False
-    )
+INVALID_OPTIONS = [
+    (["--host", "::1"], "--host requires --http"),
+    (["--no-token"], "--no-token requires --http"),
+    (["--http", "--port", "70000"], "--port requires a number from 0 to 65535, not '70000'"),
+    (["--http", "--port", "-1"], "--port requires a number from 0 to 65535, not '-1'"),
+    (["--http", "--no-token", "--token-file", "x"], "--token-file and --no-token exclude each other"),
+    (["--dialect", "klingon"], "there is no dialect 'klingon'; known are indexed, phased, declared, brief"),
+]
 
-    assert (done.returncode, done.stderr.decode()) == (2, f"tildone: {complaint}\n")
+
+def test_invalid_options_are_refused_before_anything_is_loaded(project: Project) -> None:
+    answers = []
+    for words, _ in INVALID_OPTIONS:
+        done = subprocess.run(
+            [PROGRAM, "mcp", *words], cwd=project.folder, env=project.environment(), capture_output=True, check=False
+        )
+        answers.append((words, done.returncode, done.stderr.decode()))
+
+    assert answers == [(words, 2, f"tildone: {complaint}\n") for words, complaint in INVALID_OPTIONS]
 
 
 def test_a_store_that_cannot_be_opened_is_reported_by_the_call(project: Project) -> None:
@@ -316,7 +315,10 @@ def stderr_of(server: "subprocess.Popen[bytes]") -> bytes:
 def hosted(project: Project) -> Client:
     """A client of a server that another process has started, as a coding agent would."""
     program = StdioServerParameters(
-        command=sys.executable, args=["-c", CODING_AGENT, PROGRAM, "mcp"], env=project.environment(), cwd=project.folder
+        command=sys.executable,
+        args=["-c", CODING_AGENT, str(PROGRAM), "mcp"],
+        env=project.environment(),
+        cwd=project.folder,
     )
     return Client(program, client_info=client_info("test"))
 

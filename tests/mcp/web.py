@@ -13,7 +13,8 @@ from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 
 from tests.clients.supervisor import supervised
-from tests.mcp.project import PROGRAM, TIMEOUT_SECONDS, Inbox, Project, client_info
+from tests.mcp.project import TIMEOUT_SECONDS, Inbox, Project, client_info
+from tests.suite.forking import PROGRAM
 
 SERVER_SECONDS = 3600.0
 """A server may serve all tests of a module, on a machine of any speed. It ends with the tests in any case."""
@@ -72,7 +73,9 @@ class Served:
 
 
 @contextmanager
-def serving(project: Project, *words: str, program: Sequence[str] = (PROGRAM,), **environ: str) -> Iterator[Served]:
+def serving(
+    project: Project, *words: str, program: Sequence[str] = (str(PROGRAM),), **environ: str
+) -> Iterator[Served]:
     """Run a server on a free port; it has ended on exit, whatever happens in the test."""
     command = ["sh", "-c", PRINTS_ITS_PID, "sh", *program, "mcp", "--http", "--port", "0", *words]
     env = project.environment(**environ)

@@ -12,7 +12,8 @@ from typing import Any, BinaryIO
 import pytest
 from mcp_types.version import LATEST_HANDSHAKE_VERSION
 
-from tests.mcp.project import PROGRAM, TIMEOUT_SECONDS, Project
+from tests.mcp.project import TIMEOUT_SECONDS, Project
+from tests.suite.forking import PROGRAM
 from tildone.dialects.base import Reply
 from tildone.session import Session
 

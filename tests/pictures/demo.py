@@ -4,10 +4,11 @@ import tempfile
 import threading
 from pathlib import Path
 
-from tests.cli.person import PROGRAM, Person
+from tests.cli.person import Person
 from tests.host.models.model_server import ModelServer, ReceivedRequest, Turn
 from tests.pictures.recording import Frame, Mark, Recording
 from tests.run.run_workspace import provider_environment
+from tests.suite.forking import PROGRAM
 
 COLUMNS, ROWS = 84, 24
 TASK = "Add a --version flag, with a test"

@@ -12,14 +12,11 @@ from tests.pictures.pictures import IMAGES, PICTURES, drawing
 from tests.project.source import ROOT
 from tests.web.browser.install import HOW, find_browser
 
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.skipif(os.name == "nt", reason="pictures are recorded at a POSIX terminal"),
-]
+pytestmark = pytest.mark.skipif(os.name == "nt", reason="pictures are recorded at a POSIX terminal")
 PNG = b"\x89PNG\r\n"
-PAGES = [ROOT / "README.md", *(ROOT / "docs").rglob("*.md")]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", PICTURES)
 def test_a_run_today_shows_the_screens_of_the_picture(name: str) -> None:
     picture = PICTURES[name]
@@ -37,6 +34,7 @@ def test_a_picture_is_drawn_from_its_frames(name: str) -> None:
     assert not [element for element in svg.iter() if element.tag.endswith(("script", "foreignObject", "image"))]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", BOARD_PICTURES)
 def test_the_board_today_says_what_the_picture_shows(name: str) -> None:
     if find_browser() is None and not os.environ.get("CI"):
@@ -48,18 +46,12 @@ def test_the_board_today_says_what_the_picture_shows(name: str) -> None:
         assert image.startswith(PNG)
 
 
-@pytest.mark.parametrize("theme", THEMES)
-@pytest.mark.parametrize("name", BOARD_PICTURES)
-def test_a_picture_of_the_board_has_its_size(name: str, theme: str) -> None:
-    image = (IMAGES / BOARD_PICTURES[name].drawing(theme)).read_bytes()
-    assert image.startswith(PNG)
-    assert struct.unpack(">II", image[16:24]) == BOARD_PICTURES[name].size
+def test_every_picture_is_on_a_page_and_those_of_the_board_have_their_sizes() -> None:
+    of_the_board = {picture.drawing(theme): picture.size for picture in BOARD_PICTURES.values() for theme in THEMES}
+    begins = {file: (IMAGES / file).read_bytes()[:24] for file in of_the_board}
+    pages = [page.read_text(encoding="utf-8") for page in (ROOT / "README.md", *(ROOT / "docs").rglob("*.md"))]
 
-
-@pytest.mark.parametrize(
-    "file",
-    [f"{name}.svg" for name in PICTURES]
-    + [BOARD_PICTURES[name].drawing(theme) for name in BOARD_PICTURES for theme in THEMES],
-)
-def test_every_picture_is_on_a_page(file: str) -> None:
-    assert any(f"images/{file}" in page.read_text(encoding="utf-8") for page in PAGES)
+    assert {file: struct.unpack(">II", begin[16:]) for file, begin in begins.items()} == of_the_board
+    assert {begin[: len(PNG)] for begin in begins.values()} == {PNG}
+    files = [*of_the_board, *(f"{name}.svg" for name in PICTURES)]
+    assert [file for file in files if not any(f"images/{file}" in page for page in pages)] == []

@@ -3,8 +3,9 @@
 import tempfile
 from pathlib import Path
 
-from tests.cli.person import PROGRAM, Person
+from tests.cli.person import Person
 from tests.pictures.recording import Frame, Mark, Recording
+from tests.suite.forking import PROGRAM
 from tests.web.browser.plans import sample_store
 
 COLUMNS, ROWS = 160, 40

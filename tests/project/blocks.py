@@ -216,19 +216,32 @@ def _shown(text: str, status: int) -> str:
 
 def problems(document: str, reader: Reader, verbs: frozenset[str]) -> Iterator[str]:
     """What is wrong with a document's blocks, read in order."""
+    yield from malformed(document, verbs)
     names: dict[str, object] = {"__name__": "document"}
     for block in blocks(document):
         save(block, reader)
         match block.language:
             case "console":
                 yield from _wrong_outputs(block, reader)
-            case "sh":
-                yield from _failed_script(block, reader, verbs)
-            case "python" if block.saved_as and block.only_saved:
-                compile(block.body, block.saved_as, "exec")
-            case "python":
+            case "sh" if not _tasks(block):
+                yield from _failed_script(block, reader)
+            case "python" if not block.only_saved:
                 with reader.at_work():
                     exec(block.body, names)  # noqa: S102 -- running the documents' own code is the point
+            case _:
+                pass
+
+
+def malformed(document: str, verbs: frozenset[str]) -> Iterator[str]:
+    """What is wrong with a document's blocks before anything is run."""
+    for block in blocks(document):
+        match block.language:
+            case "console":
+                exchanges(block.body)
+            case "sh":
+                yield from _unknown_tasks(block, verbs)
+            case "python":
+                compile(block.body, "document", "exec")
             case "json":
                 json.loads(block.body)
             case "toml":
@@ -254,14 +267,19 @@ def _wrong_outputs(block: Block, reader: Reader) -> Iterator[str]:
             yield f"$ {exchange.command}\nshould print\n{exchange.output}\nbut prints\n{output}\n"
 
 
-def _failed_script(block: Block, reader: Reader, verbs: frozenset[str]) -> Iterator[str]:
-    """Lines for `do.py` are looked up and not run: they are what runs this."""
-    tasks = re.findall(r"^python3 do\.py(?: (\w+))?.*$", block.body, re.MULTILINE)
-    if tasks:
-        yield from (f"do.py has no verb {verb!r}" for verb in tasks if verb and verb not in verbs)
-        if len(tasks) != len(block.body.splitlines()):
-            yield f"a block with do.py lines must hold nothing else: {block.body!r}"
-        return
+def _tasks(block: Block) -> list[str]:
+    """The verbs of the lines for `do.py`. They are looked up and not run: they are what runs this."""
+    return re.findall(r"^python3 do\.py(?: (\w+))?.*$", block.body, re.MULTILINE)
+
+
+def _unknown_tasks(block: Block, verbs: frozenset[str]) -> Iterator[str]:
+    tasks = _tasks(block)
+    yield from (f"do.py has no verb {verb!r}" for verb in tasks if verb and verb not in verbs)
+    if tasks and len(tasks) != len(block.body.splitlines()):
+        yield f"a block with do.py lines must hold nothing else: {block.body!r}"
+
+
+def _failed_script(block: Block, reader: Reader) -> Iterator[str]:
     done = reader.shell(f"set -eu\n{block.body}")
     if done.returncode:
         yield f"exit {done.returncode} from\n{block.body}\n{done.stdout}"

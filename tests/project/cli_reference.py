@@ -1,9 +1,13 @@
 """`docs/reference/cli.md`, generated from the help of the command line."""
 
+import contextlib
+import io
+import os
 import re
+from unittest.mock import patch
 
-from tests.project.blocks import Reader
 from tests.project.source import ROOT
+from tildone.cli import main
 from tildone.cli.program.man import manual_page
 from tildone.cli.verbs import ROOT as VERBS
 
@@ -20,9 +24,9 @@ LISTING = re.compile(
 VERB = re.compile(r"^ {2,4}(?P<verb>[a-z][a-z-]*)(?= |$)", re.MULTILINE)
 
 
-def page(reader: Reader) -> str:
+def page() -> str:
     """The whole page: the program's help, then each verb's, then each verb's verbs'."""
-    return HEAD + "".join(_sections(("tildone",), reader))
+    return HEAD + "".join(_sections(("tildone",)))
 
 
 def manual() -> str:
@@ -30,16 +34,23 @@ def manual() -> str:
     return manual_page(VERBS)
 
 
-def _sections(words: tuple[str, ...], reader: Reader, above: str = "") -> list[str]:
-    command = " ".join(words)
-    [text] = reader.outputs([f"{command} --help"])
+def _sections(words: tuple[str, ...], above: str = "") -> list[str]:
+    command, text = " ".join(words), help_text(*words[1:])
     if text == above:  # a verb that is explained where it is listed
         return []
     section = f"\n{'#' * (len(words) + 1)} {command}\n\n```text\n{text}\n```\n"
-    return [section, *(part for verb in verbs(text) for part in _sections((*words, verb), reader, text))]
+    return [section, *(part for verb in verbs(text) for part in _sections((*words, verb), text))]
 
 
-def verbs(help_text: str) -> list[str]:
+def help_text(*words: str) -> str:
+    """The help of a verb, as on a terminal of 80 columns."""
+    printed = io.StringIO()
+    with patch.dict(os.environ, {"COLUMNS": "80", "NO_COLOR": "1"}), contextlib.redirect_stdout(printed):
+        main([*words, "--help"])
+    return "\n".join(line.rstrip() for line in printed.getvalue().splitlines())
+
+
+def verbs(text: str) -> list[str]:
     """The verbs that a help text lists under a heading like `verbs:`."""
-    listings = [found["lines"] for found in LISTING.finditer(f"{help_text}\n")]
+    listings = [found["lines"] for found in LISTING.finditer(f"{text}\n")]
     return list(dict.fromkeys(found["verb"] for listing in listings for found in VERB.finditer(listing)))

@@ -8,7 +8,7 @@ from pathlib import Path
 from tests import differences_page
 from tests.hooks import drills
 from tests.project import api_page, blocks, checks_page, cli_reference, fleet_page, rooms_page
-from tests.project.source import ROOT, rooms
+from tests.project.source import ROOT
 from tests.walks import tmux
 from tests.walks.walk import READERS, record
 
@@ -26,11 +26,8 @@ def fresh() -> Iterator[tuple[Path, str]]:
     yield api_page.PAGE, api_page.page()
     yield checks_page.PAGE, checks_page.page()
     yield fleet_page.PAGE, fleet_page.page()
-    if "cli" not in rooms():
-        return
     yield cli_reference.MANUAL, cli_reference.manual()
-    with tempfile.TemporaryDirectory() as home:
-        yield cli_reference.PAGE, cli_reference.page(blocks.Reader(Path(home)))
+    yield cli_reference.PAGE, cli_reference.page()
     for path in documents():
         if path not in (api_page.PAGE, cli_reference.PAGE, differences_page.PAGE, rooms_page.PAGE):
             document = path.read_text(encoding="utf-8")

@@ -45,13 +45,19 @@ def _module(path: Path) -> Module:
 
 
 @cache
+def nodes(module: Module) -> tuple[ast.AST, ...]:
+    """Every node of a module's syntax tree."""
+    return tuple(ast.walk(module.tree))
+
+
+@cache
 def imports(module: Module) -> tuple[str, ...]:
     """What a module imports, wherever in the file: late and type-only imports count too."""
     return tuple(_imports(module))
 
 
 def _imports(module: Module) -> Iterator[str]:
-    for node in ast.walk(module.tree):
+    for node in nodes(module):
         match node:
             case ast.Import(names=names):
                 yield from (alias.name for alias in names)
@@ -60,6 +66,13 @@ def _imports(module: Module) -> Iterator[str]:
                 yield from (name if name in modules() else origin for name in submodules)
             case _:
                 pass
+
+
+@cache
+def functions_of(file: str) -> frozenset[str]:
+    """The names of the functions of a file of this project, without those within classes and functions."""
+    tree = ast.parse((ROOT / file).read_text(encoding="utf-8"))
+    return frozenset(node.name for node in tree.body if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef))
 
 
 def rooms() -> dict[str, Module]:

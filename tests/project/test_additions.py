@@ -20,8 +20,6 @@ from tests.project.source import ROOT
 ADDITIONS = Path(__file__).parent / "additions"
 TIMEOUT_SECONDS = 60
 
-pytestmark = pytest.mark.slow
-
 
 class Checkout:
     """A copy of the source, and an empty project and home to use it in."""
@@ -50,14 +48,8 @@ class Checkout:
         path = self.root / "src" / "tildone" / into
         lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
         [at] = [number for number, each in enumerate(lines) if each.startswith(before)]
+        path.unlink()  # a hard link
         path.write_text("".join([*lines[:at], f"{line}\n", *lines[at:]]), encoding="utf-8")
-
-    def insert_after(self, line: str, *, after: str, into: str) -> None:
-        """Insert one line into a file of the source, after the line that begins with a text."""
-        path = self.root / "src" / "tildone" / into
-        lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
-        [at] = [number for number, each in enumerate(lines) if each.startswith(after)]
-        path.write_text("".join([*lines[: at + 1], f"{line}\n", *lines[at + 1 :]]), encoding="utf-8")
 
     def tildone(self, *words: str, stdin: str = "", status: int = 0) -> str:
         """Run the command line and return what it printed."""
@@ -112,7 +104,7 @@ class Checkout:
 def copied(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The parts of the checkout that the program and its generated documentation are made from."""
     scratch = tmp_path_factory.mktemp("source")
-    unwanted = shutil.ignore_patterns("__pycache__", "vectors", "golden", ".venv", ".clients")
+    unwanted = shutil.ignore_patterns("vectors", "golden", ".venv", ".clients", "*.pyc.*")
     for folder in ("src", "docs", "tests", "bench", "examples"):
         shutil.copytree(ROOT / folder, scratch / folder, ignore=unwanted)
     for file in ("pyproject.toml", "README.md", "CHANGELOG.md", "do.py"):
@@ -124,11 +116,6 @@ def copied(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def checkout(copied: Path, tmp_path: Path) -> Iterator[Checkout]:
     root = tmp_path / "checkout"
     shutil.copytree(copied, root, copy_function=os.link)
-    # Hard links are quick to make; what a test changes is written anew.
-    for path in (root / "src").rglob("*.py"):
-        text = path.read_bytes()
-        path.unlink()
-        path.write_bytes(text)
     yield Checkout(root)
     shutil.rmtree(root)
 
@@ -200,7 +187,7 @@ def test_a_verb_is_a_module_and_a_row(checkout: Checkout) -> None:
 def test_a_status_is_a_member(checkout: Checkout) -> None:
     """It states its own facts; lists, history, Markdown and schemas are derived from them."""
     line = '    PAUSED = "paused", _Facts(icon="‖", checkbox="p", verb="pause", is_actionable=False)'
-    checkout.insert_after(line, after="    BLOCKED =", into="core/plan.py")
+    checkout.insert(line, before="    BLOCKED =", into="core/plan.py")
     (checkout.project / "plan.md").write_text("- [p] Wait for spring\n- [ ] Dig\n")
 
     checkout.tildone("todo", "import", "plan.md")

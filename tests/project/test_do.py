@@ -2,7 +2,9 @@
 
 import importlib.util
 import os
+import re
 import shutil
+import signal
 import subprocess
 import sys
 import tomllib
@@ -70,14 +72,58 @@ def test_a_python_without_venv_is_told_what_to_install(
     assert "python3-venv" in capsys.readouterr().err
 
 
-def test_every_step_is_run_and_the_failed_ones_are_named(capfd: pytest.CaptureFixture[str]) -> None:
-    def python(code: str) -> list[str]:
-        return [sys.executable, "-c", code]
+def test_every_step_is_run_and_the_failed_ones_are_named() -> None:
+    steps = [("bad", python("raise SystemExit(3)")), ("good", python("print('ran')"))]
+    script = IN_CHECKOUT.format(root=str(do.ROOT), more="pass", steps=steps)
+    done = subprocess.run(python(script), capture_output=True, text=True, check=False)
 
-    status = do.run_all([("bad", python("raise SystemExit(3)")), ("good", python("print('ran')"))])
+    assert done.returncode == 1
+    *lines, took, failed = done.stdout.splitlines()
+    assert (lines, failed) == (["== bad", "== good", "ran"], "== FAILED: bad")
+    assert re.fullmatch(r"== took: bad \d+ s \(\d+ CPU s\), good \d+ s \(\d+ CPU s\)", took)
 
-    assert status == 1
-    assert capfd.readouterr().out.splitlines() == ["== bad", "== good", "ran", "== FAILED: bad"]
+
+def python(code: str) -> list[str]:
+    return [sys.executable, "-c", code]
+
+
+IN_CHECKOUT = "import sys; sys.path.insert(0, {root!r}); import do; {more}; sys.exit(do.run_all({steps!r}))"
+"""Runs steps in a process of its own: the processes that are left at the end of a step are killed."""
+
+LEAVES_SOMETHING = """
+import os, subprocess, sys, tempfile
+tempfile.mkdtemp()
+orphan = "import os, time; os.setsid(); print(os.getpid(), flush=True); time.sleep(600)"
+starts_it = f"import subprocess, sys; print(subprocess.Popen([sys.executable, '-c', {orphan!r}]).wait(0.1))"
+print(tempfile.gettempdir(), flush=True)
+subprocess.run([sys.executable, "-c", starts_it], stderr=subprocess.DEVNULL)
+"""
+WAITS = LEAVES_SOMETHING + "import time; time.sleep(600)"
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux lets a process adopt orphans")
+@pytest.mark.parametrize("end", ["by itself", "SIGINT", "SIGTERM", "the time limit"])
+def test_a_step_leaves_no_process_and_no_file_behind(end: str) -> None:
+    """However it ends. A process that outlives a finished step is a failure."""
+    code = LEAVES_SOMETHING if end == "by itself" else WAITS
+    more = f"do.STEP_LIMIT = {2 if end == 'the time limit' else 60}; do.GRACE_SECONDS = 0.2"
+    script = IN_CHECKOUT.format(root=str(do.ROOT), more=more, steps=[("step", python(code))])
+    process = subprocess.Popen(python(script), stdout=subprocess.PIPE, text=True, process_group=0)
+    assert process.stdout
+    with process.stdout as output:
+        assert output.readline() == "== step\n"
+        folder, orphan = Path(output.readline().strip()), int(output.readline())
+        if end.startswith("SIG"):
+            process.send_signal(getattr(signal, end))
+        rest = output.read()
+
+    assert process.wait(60) != 0
+    assert (folder.name.startswith("tildone-"), folder.exists()) == (True, False)
+    assert not Path(f"/proc/{orphan}").exists()
+    if end == "the time limit":
+        assert "== step did not finish within 0 hours and was stopped\n" in rest
+    if end == "by itself":
+        assert f"== left running, and killed now: {orphan} {sys.executable}" in rest
 
 
 def test_the_table_is_made_of_the_clients_that_are_named(steps: Steps) -> None:
@@ -99,36 +145,44 @@ def test_the_clients_that_are_named_are_installed(steps: Steps) -> None:
     assert (name, command[1:]) == ("clients", ["-m", "tests.clients.install", "pi", "codex"])
 
 
-@pytest.mark.parametrize(("ci", "installs"), [("true", True), ("", False)])
-def test_before_the_tests_ci_installs_every_client(
-    ci: str, steps: Steps, monkeypatch: pytest.MonkeyPatch, *, installs: bool
+@pytest.mark.parametrize("ci", ["true", ""])
+def test_before_the_tests_ci_installs_clients_and_a_browser(
+    ci: str, steps: Steps, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As a step that can fail; a person is not made to wait for it."""
+    """As steps that can fail. A person is not made to wait for them, and nothing is installed on their machine."""
     monkeypatch.setenv("CI", ci)
 
     assert do.main(["test"]) == 0
 
     names = [name for name, _ in steps]
-    assert ("clients" in names) is installs
-    if installs:
-        assert names.index("clients") < names.index("tests")
+    assert names[4:] == (["clients", "browser", "tests"] if ci else ["tests"])
+    if ci:
         assert dict(steps)["clients"][1:] == ["-m", "tests.clients.install"]
-
-
-@pytest.mark.parametrize(("ci", "installs"), [("true", True), ("", False)])
-def test_before_the_tests_ci_installs_a_browser(
-    ci: str, steps: Steps, monkeypatch: pytest.MonkeyPatch, *, installs: bool
-) -> None:
-    """As a step that can fail; elsewhere nothing is installed on a person's machine."""
-    monkeypatch.setenv("CI", ci)
-
-    assert do.main(["test"]) == 0
-
-    names = [name for name, _ in steps]
-    assert ("browser" in names) is installs
-    if installs:
-        assert names.index("browser") < names.index("tests")
         assert dict(steps)["browser"][1:] == ["-m", "tests.web.browser.install"]
+
+
+def test_all_tests_are_in_shards(steps: Steps, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each folder is in one of them, and each of them can be run alone."""
+    monkeypatch.setattr(do, "find_python", lambda series: f"/opt/python{series[0]}.{series[1]}")
+
+    assert do.main(["test", "all"]) == 0
+    every = [name for name, _ in steps]
+    steps.clear()
+    assert do.main(["test", "all", "fleet", "agents"]) == 0
+
+    assert [name for name in every if name not in do.SHARDS] == ["clients", "portable on Python 3.13"]
+    assert [name for name, _ in steps] == ["fleet", "clients", "agents"]
+    assert steps[0][1][-2:] == ["tests/fleet", "tests/cli/fleet"]
+    assert not any("slow" in word for _, command in steps for word in command)
+    folders = [folder for named in do.SHARDS.values() for folder in named]
+    assert len(folders) == len(set(folders))
+    assert [folder for folder in folders if not (do.ROOT / folder).is_dir()] == []
+
+
+def test_an_unknown_shard_is_refused_with_the_known_ones(capsys: pytest.CaptureFixture[str]) -> None:
+    assert [do.main(["test", "all", "bowser"]), do.main(["test", "browser"])] == [2, 2]
+
+    assert capsys.readouterr().err.count("all [SHARD…], with these shards: agents, browser,") == 2
 
 
 def test_other_verbs_take_no_names(capsys: pytest.CaptureFixture[str]) -> None:
@@ -169,27 +223,13 @@ def forbidden(*command: object, **_: object) -> NoReturn:
     raise AssertionError(f"nothing should be run: {command}")
 
 
-@pytest.mark.parametrize(("ci", "runs"), [("true", True), ("", False)])
-def test_ci_runs_the_portable_tests_on_the_other_end_of_the_supported_range(
-    ci: str, steps: Steps, monkeypatch: pytest.MonkeyPatch, *, runs: bool
-) -> None:
-    monkeypatch.setenv("CI", ci)
-    monkeypatch.setattr(do, "find_python", lambda series: f"/opt/python{series[0]}.{series[1]}")
-    monkeypatch.setattr(sys, "version_info", (*do.OLDEST, 7))
-
+def test_portable_tests_are_those_of_test_without_what_no_python_changes(steps: Steps) -> None:
     assert do.main(["test"]) == 0
-
-    newest = f"portable on Python {do.NEWEST[0]}.{do.NEWEST[1]}"
-    assert (newest in dict(steps)) is runs
-
-
-def test_portable_tests_are_the_quick_ones_without_what_no_python_changes(steps: Steps) -> None:
-    assert do.main(["quick"]) == 0
     assert do.main(["portable"]) == 0
 
-    (_, quick), (_, portable) = steps
-    ignored = [word.removeprefix("--ignore=") for word in portable if word not in quick and "ignore" in word]
-    assert portable[: len(quick)] == quick
+    tests, portable = dict(steps)["tests"], dict(steps)["portable tests"]
+    ignored = [word.removeprefix("--ignore=") for word in portable if word not in tests]
+    assert portable[: len(portable) - len(ignored)] == tests[: len(portable) - len(ignored)]
     assert all((do.ROOT / folder).is_dir() for folder in ignored)
     assert "tests/project" in ignored
 
@@ -198,11 +238,11 @@ def test_a_run_on_another_python_has_an_environment_of_its_own(tmp_path: Path) -
     """And is no CI run, which would start a run on yet another Python."""
     script = tmp_path / "show.py"
     script.write_text("import os, sys; print(os.environ['TILDONE_VENV'], repr(os.environ['CI']), *sys.argv[1:])")
-    command = [sys.executable, "-c", do.IN_OWN_VENV, ".venv/other", str(script), "quick"]
+    command = [sys.executable, "-c", do.IN_OWN_VENV, ".venv/other", str(script), "portable"]
 
     answer = subprocess.run(command, capture_output=True, text=True, check=True, env={**os.environ, "CI": "true"})
 
-    assert answer.stdout.split() == [".venv/other", "''", "quick"]
+    assert answer.stdout.split() == [".venv/other", "''", "portable"]
 
 
 def test_a_python_that_is_not_installed_is_skipped_with_a_message(
@@ -211,7 +251,7 @@ def test_a_python_that_is_not_installed_is_skipped_with_a_message(
     monkeypatch.setattr(do, "find_python", lambda _: None)
     monkeypatch.setattr(sys, "version_info", (*do.NEWEST, 0))
 
-    assert do.on_other_pythons("quick") == []
+    assert do.on_other_pythons("portable") == []
     assert "Python 3.11 is not installed: its tests are skipped" in capsys.readouterr().out
 
 
@@ -246,3 +286,17 @@ def test_the_supported_range_is_the_one_that_the_package_claims() -> None:
 
     assert [(3, claimed[0]), (3, claimed[-1])] == [do.OLDEST, do.NEWEST]
     assert project["requires-python"] == f">=3.{claimed[0]}"
+
+
+@pytest.mark.skipif(os.name == "nt", reason="CI runs a shell script")
+def test_ci_runs_the_tests_as_an_ordinary_user_if_it_can_and_ends_with_their_status(tmp_path: Path) -> None:
+    """As root, it says so."""
+    (tmp_path / ".ci").mkdir()
+    shutil.copy(do.ROOT / ".ci" / "run", tmp_path / ".ci")
+    (tmp_path / "do.py").write_text("import os, sys; print(sys.argv[1:], os.environ['CI'], os.getuid()); sys.exit(7)")
+
+    done = subprocess.run(["bash", str(tmp_path / ".ci" / "run")], capture_output=True, text=True, check=False)
+
+    *said, ran = done.stdout.splitlines()
+    assert (done.returncode, ran[:-1].rstrip("0123456789")) == (7, "['test'] true ")
+    assert [line.startswith("== as root: ") for line in said] == [True] * ran.endswith(" 0")

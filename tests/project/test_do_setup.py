@@ -191,6 +191,20 @@ def test_an_environment_that_was_copied_with_its_folder_is_made_again(checkout: 
     assert checkout.commands() == ["venv", "requirements-demo.lock", "editable"]
 
 
+def test_an_environment_that_is_a_link_to_another_one_is_refused(checkout: Checkout, tmp_path: Path) -> None:
+    """Setting it up would empty the other one."""
+    other = tmp_path / "other"
+    other.mkdir()
+    (other / "kept").touch()
+    (checkout.root / ".venv").symlink_to(other)
+
+    status, out, err = checkout.do("demo")
+
+    assert (status, out) == (2, "")
+    assert f".venv is a link to {other}: setting it up would change that environment" in err
+    assert (checkout.commands(), os.listdir(other)) == ([], ["kept"])
+
+
 def test_a_second_call_waits_for_the_first_and_uses_what_it_made(checkout: Checkout) -> None:
     checkout.uv(blocking="requirements-demo.lock")
 
@@ -236,20 +250,19 @@ def test_a_program_on_the_path_needs_no_path(checkout: Checkout, monkeypatch: py
     assert any("PATH" in line for line in do.what_next(None))
 
 
-def limited(monkeypatch: pytest.MonkeyPatch, name: str) -> list[str]:
-    """Set a limit to almost nothing, and return a command that takes longer."""
-    monkeypatch.setattr(do, name, 0.01)
-    return [sys.executable, "-c", "import threading; threading.Event().wait()"]
+def test_an_installation_that_hangs_is_stopped_and_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(do, "INSTALL_LIMIT", 0.01)
+
+    with pytest.raises(do.Stop, match="did not finish"):
+        do.quietly([sys.executable, "-c", "import threading; threading.Event().wait()"])
 
 
-@pytest.mark.parametrize("name", ["INSTALL_LIMIT", "STEP_LIMIT"])
-def test_what_hangs_is_stopped_and_named(
-    name: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    endless = limited(monkeypatch, name)
-    if name == "STEP_LIMIT":
-        assert do.run_all([("endless", endless)]) == 1
-        assert "== FAILED: endless" in capsys.readouterr().out
-    else:
-        with pytest.raises(do.Stop, match="did not finish"):
-            do.quietly(endless)
+def test_both_installers_check_hashes_and_resolve_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    commands: list[list[str]] = []
+    monkeypatch.setattr(do, "quietly", commands.append)
+
+    do.install_with_pip(do.LOCKS["dev"], keep=True)
+    do.install_with_uv("uv", do.LOCKS["dev"], keep=True)
+
+    of_lock = [command for command in commands if str(do.LOCKS["dev"]) in command]
+    assert [{"--require-hashes", "--no-deps"} <= set(command) for command in of_lock] == [True, True]

@@ -14,15 +14,15 @@ from tests.project.blocks import (
     SERVED,
     Exchange,
     Reader,
-    blocks,
     exchanges,
+    malformed,
     matches,
     problems,
     reader_of,
     rewritten,
 )
 from tests.project.rewrite_docs import documents
-from tests.project.source import ROOT, rooms
+from tests.project.source import ROOT
 from tests.stores.postgres_keeper import why_not
 from tildone.errors import TildoneError
 from tildone.views.fleet import ORDER
@@ -30,7 +30,12 @@ from tildone.views.fleet import ORDER
 TO_ADD = re.compile(r"/(?:GROUP|NAME)\b.*")
 LINK = re.compile(r"\]\((?!https?:|mailto:)([^)#]*)(?:#[^)]*)?\)")
 
-every_document = pytest.mark.parametrize("path", documents(), ids=lambda path: str(path.relative_to(ROOT)))
+DATA = ROOT / "docs" / "reference" / "data.md"
+QUICK = {
+    *("quick-start-terminal.md", "quick-start-library.md", "quick-start-agent.md", "describe-parameters.md"),
+    *("README.md", "dialects.md", "exit-codes.md", "keep-plans-safe.md", "move-plans-in-and-out.md"),
+}
+"""The documents that are followed in `do.py test`. The others have no other kinds of blocks."""
 
 
 @pytest.fixture
@@ -38,12 +43,16 @@ def reader(tmp_path: Path) -> Reader:
     return Reader(tmp_path)
 
 
-@every_document
+@pytest.mark.parametrize(
+    "path",
+    [
+        pytest.param(path, id=str(path.relative_to(ROOT)), marks=[] if path.name in QUICK else [pytest.mark.slow])
+        for path in documents()
+        if path != DATA
+    ],
+)
 def test_every_code_block_does_what_the_document_says(path: Path, tmp_path: Path) -> None:
     document = path.read_text(encoding="utf-8")
-    if "cli" not in rooms() and any(block.language in {"console", "sh"} for block in blocks(document)):
-        pytest.skip("there is no command line yet to run the document's commands with")
-
     if SERVED in document and why_not():
         pytest.skip(str(why_not()))
 
@@ -51,11 +60,18 @@ def test_every_code_block_does_what_the_document_says(path: Path, tmp_path: Path
         assert "\n".join(problems(document, reader, frozenset(VERBS))) == ""
 
 
-@every_document
-def test_links_lead_to_files_that_exist(path: Path) -> None:
-    targets = LINK.findall(path.read_text(encoding="utf-8"))
+def test_every_code_block_is_well_formed() -> None:
+    """Without running what it does."""
+    found = {path.name: list(malformed(path.read_text(encoding="utf-8"), frozenset(VERBS))) for path in documents()}
 
-    assert [target for target in targets if target and not (path.parent / target).exists()] == []
+    assert {name: told for name, told in found.items() if told} == {}
+
+
+def test_links_lead_to_files_that_exist() -> None:
+    links = [(path, target) for path in documents() for target in LINK.findall(path.read_text(encoding="utf-8"))]
+
+    assert len(links) > 200
+    assert [(path.name, target) for path, target in links if target and not (path.parent / target).exists()] == []
 
 
 def test_every_page_is_reached_from_the_index() -> None:
@@ -89,11 +105,8 @@ def test_every_state_of_a_run_is_explained() -> None:
     assert explained == list(ORDER)
 
 
-def test_the_command_line_reference_is_fresh(reader: Reader) -> None:
-    if "cli" not in rooms():
-        pytest.skip("there is no command line yet to refer to")
-
-    assert cli_reference.PAGE.read_text(encoding="utf-8") == cli_reference.page(reader), "run `python3 do.py docs`"
+def test_the_command_line_reference_is_fresh() -> None:
+    assert cli_reference.PAGE.read_text(encoding="utf-8") == cli_reference.page(), "run `python3 do.py docs`"
 
 
 def test_the_manual_page_is_fresh() -> None:
@@ -130,7 +143,7 @@ def errors() -> Iterator[type[TildoneError]]:
 
 def test_removing_everything_leaves_nothing(tmp_path: Path) -> None:
     """The reader's home and project is one folder, and it is as empty as before."""
-    document = (ROOT / "docs" / "reference" / "data.md").read_text(encoding="utf-8")
+    document = DATA.read_text(encoding="utf-8")
 
     with reader_of(document, tmp_path) as reader:
         assert "\n".join(problems(document, reader, frozenset(VERBS))) == ""
@@ -155,6 +168,7 @@ def test_a_saved_block_may_also_be_run(reader: Reader) -> None:
     assert (reader.home / "a.py").read_text(encoding="utf-8") == "x = 1\n"
 
 
+@pytest.mark.slow
 def test_a_document_is_given_the_model_that_it_describes(tmp_path: Path) -> None:
     """Its answers are those of the hidden comment, for Python blocks and for commands."""
     code = "import anthropic\n\nmessage = anthropic.Anthropic().messages.create(model='m', max_tokens=9, messages=[])\n"
@@ -181,10 +195,10 @@ def test_contributors_are_told_every_verb() -> None:
     assert re.findall(r"^\| `(\w+)` \|", table, re.MULTILINE) == list(VERBS)
 
 
-def test_every_command_that_a_page_names_exists(reader: Reader) -> None:
+def test_every_command_that_a_page_names_exists() -> None:
     """In tables and sentences, where nothing runs it."""
-    overview, todo = reader.outputs(["tildone --help", "tildone todo --help"])
-    known = {"tildone": cli_reference.verbs(overview), "tildone todo": [*cli_reference.verbs(todo), "ls", "show"]}
+    todo = cli_reference.verbs(cli_reference.help_text("todo"))
+    known = {"tildone": cli_reference.verbs(cli_reference.help_text()), "tildone todo": [*todo, "ls", "show"]}
     named = {
         (path.name, command, verb)
         for path in documents()
@@ -206,9 +220,8 @@ def test_a_console_block_is_read_as_commands_and_what_they_print() -> None:
     ]
 
 
-@pytest.mark.parametrize(
-    ("expected", "actual", "equal"),
-    [
+def test_wildcards_stand_for_lines_and_for_characters() -> None:
+    rows = [
         ("a\nb", "a\nb", True),
         ("a", "a\nb", False),
         ("...\nb", "a\nx\nb", True),
@@ -221,10 +234,9 @@ def test_a_console_block_is_read_as_commands_and_what_they_print() -> None:
         ("claude 5f0c", "claude 80e1", True),
         ("claude 5f0c", "claude parser", False),
         ("", "a", False),
-    ],
-)
-def test_wildcards_stand_for_lines_and_for_characters(expected: str, actual: str, *, equal: bool) -> None:
-    assert matches(expected, actual) is equal
+    ]
+
+    assert [(expected, actual) for expected, actual, equal in rows if matches(expected, actual) is not equal] == []
 
 
 def test_commands_share_a_shell_and_failures_show_their_status(reader: Reader) -> None:
@@ -244,9 +256,12 @@ def test_a_wrong_output_is_told_and_can_be_rewritten(reader: Reader) -> None:
     assert rewritten(document, reader) == document.replace("two", "one")
 
 
-@pytest.mark.parametrize("body", ["```sh\npython3 do.py nonsense\n```", "```sh\nfalse\n```", "```cobol\nSTOP\n```"])
-def test_a_block_that_cannot_work_is_told(body: str, reader: Reader) -> None:
-    assert list(problems(f"{body}\n", reader, frozenset({"test"})))
+def test_a_block_that_cannot_work_is_told(reader: Reader) -> None:
+    malformed_blocks = "```sh\npython3 do.py nonsense\n```\n```cobol\nSTOP\n```\n```sh\npython3 do.py test\ntrue\n```\n"
+
+    assert len(list(malformed(malformed_blocks, frozenset({"test"})))) == 3
+    assert len(list(problems(malformed_blocks, reader, frozenset({"test"})))) == 3
+    assert len(list(problems("```sh\nfalse\n```\n", reader, frozenset()))) == 1
 
 
 def test_verbs_are_found_in_help() -> None:

@@ -47,6 +47,7 @@ def wheel(folder: Path, name: str, version: str, *metadata: str) -> str:
     return f"{name}=={version} --hash=sha256:{sha256(path.read_bytes()).hexdigest()}\n"
 
 
+@pytest.mark.slow
 def test_a_newer_release_of_a_package_with_an_extra_does_not_matter(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

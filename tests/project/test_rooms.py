@@ -6,7 +6,7 @@ import sys
 
 from do import PURE_ROOMS
 from tests.project import rooms_page
-from tests.project.source import Module, contract, imports, modules, rooms
+from tests.project.source import Module, contract, imports, modules, nodes, rooms
 
 OUTSIDE = set(contract("pure")["forbidden_modules"])
 MAY_USE = {"tildone.log.json_scanner": {"json"}}
@@ -27,10 +27,7 @@ def test_pure_rooms_use_only_the_pure_standard_library() -> None:
 def test_pure_rooms_do_not_open_or_print() -> None:
     """The doors that need no import."""
     names = {
-        (module.name, node.id)
-        for module in pure_modules()
-        for node in ast.walk(module.tree)
-        if isinstance(node, ast.Name)
+        (module.name, node.id) for module in pure_modules() for node in nodes(module) if isinstance(node, ast.Name)
     }
 
     assert {(home, name) for home, name in names if name in {"open", "print", "input", "__import__"}} == set()
@@ -94,7 +91,7 @@ def test_registries_import_only_from_their_own_package() -> None:
     declared = [
         (module.name, ast.literal_eval(node.args[0]) if isinstance(node.args[0], ast.Constant) else module.name)
         for module in modules().values()
-        for node in ast.walk(module.tree)
+        for node in nodes(module)
         if isinstance(node, ast.Call) and ast.unparse(node.func).split("[")[0] == "Registry"
     ]
 
@@ -107,7 +104,7 @@ def test_nothing_but_a_registry_imports_by_name() -> None:
     users = {
         module.name
         for module in modules().values()
-        for node in ast.walk(module.tree)
+        for node in nodes(module)
         if isinstance(node, ast.Name) and node.id in ("__import__", "import_module")
     }
 

@@ -13,8 +13,6 @@ from tests.project.fresh_environment import build_wheel, make_environment, run
 from tests.project.source import PACKAGE, pyproject
 from tildone.version import __version__
 
-pytestmark = pytest.mark.slow
-
 OURS = (".py", ".sql", ".js", ".css", ".svg")
 MAX_WHEEL_BYTES = 1_700_000
 
@@ -50,6 +48,7 @@ def environment(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return programs
 
 
+@pytest.mark.slow
 def test_the_wheel_runs_with_nothing_but_what_it_asks_for(environment: Path, tmp_path: Path) -> None:
     where = run(str(environment / "python"), "-c", "import tildone; print(tildone.__file__)", cwd=tmp_path)
 
@@ -61,6 +60,7 @@ def test_the_wheel_runs_with_nothing_but_what_it_asks_for(environment: Path, tmp
     assert "Buy milk" in run(str(environment / "tildone"), "todo", cwd=tmp_path, **plan)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("words", "extra", "brings"),
     [

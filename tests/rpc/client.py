@@ -5,16 +5,16 @@ import os
 import queue
 import subprocess
 import sys
-import sysconfig
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from tests.suite.forking import PROGRAM
+
 Record = dict[str, Any]
 TIMEOUT_SECONDS = 30.0
-PROGRAM = str(Path(sysconfig.get_path("scripts")) / "tildone")
 
 
 class Client:
@@ -74,7 +74,7 @@ def rpc(folder: Path, model_url: str, *options: str) -> Iterator[Client]:
         "XDG_DATA_HOME": str(folder),
         "XDG_CONFIG_HOME": str(folder),
     }
-    command = [PROGRAM, "run", "--mode", "rpc", "--dialect", "indexed", "--model", "openai-chat:scripted"]
+    command = [str(PROGRAM), "run", "--mode", "rpc", "--dialect", "indexed", "--model", "openai-chat:scripted"]
     command += ["--no-builtin-tools", "--session-dir", str(folder / "sessions"), *options]
     pipe = subprocess.PIPE
     with subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=sys.stderr, cwd=work, env=environ) as process:

@@ -5,6 +5,7 @@ from pathlib import Path
 
 from tests.host.models.model_server import ModelServer
 from tests.rpc.client import rpc
+from tests.suite.forking import starting
 
 PLAN = {"tool": "write_todos", "args": {"mode": "replace", "todos": [{"text": "One"}, {"text": "Two"}]}}
 FINISH = {"tool": "edit_todos", "args": {"action": "complete", "indices": [0, 1]}}
@@ -14,6 +15,7 @@ def test_a_client_controls_a_conversation(tmp_path: Path) -> None:
     """State, messages, names, forks and switches."""
     with (
         ModelServer(PLAN, FINISH, {"text": "All done."}, {"text": "Another way."}) as model,
+        starting(),
         rpc(tmp_path, model.url) as client,
     ):
         state = client.ask("get_state")["data"]

@@ -12,10 +12,14 @@ from tests.rpc.client import Client, rpc
 
 Json = dict[str, Any]
 TRACES = sorted((Path(__file__).parents[1] / "traces").glob("*.json"))
+WITH_LONG_PAUSES = {"abort", "errors", "resume"}
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("trace", TRACES, ids=lambda path: path.stem)
+@pytest.mark.parametrize(
+    "trace",
+    [pytest.param(path, marks=[pytest.mark.slow] if path.stem in WITH_LONG_PAUSES else []) for path in TRACES],
+    ids=lambda path: path.stem,
+)
 def test_the_same_script_gives_the_same_conversation(trace: Path, tmp_path: Path) -> None:
     """The requests to the model, the status and widget calls, and the results of the tools are equal."""
     recorded = json.loads(trace.read_text(encoding="utf-8"))

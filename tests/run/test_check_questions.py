@@ -7,10 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.person import PROGRAM, Person
+from tests.cli.person import Person
 from tests.host.models.model_server import ModelServer, Turn
 from tests.run.run_workspace import CHAT, provider_environment, statuses, write_plan
 from tests.run.screens import ARMED, at_terminal
+from tests.suite.forking import PROGRAM
 
 needs_terminal = pytest.mark.skipif(os.name == "nt", reason="needs a pseudo-terminal")
 QUESTION = "? Run this command as the check of task 1?"
@@ -37,7 +38,6 @@ def proposed(person: Person) -> bool:
 
 
 @needs_terminal
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("key", "runs", "stays_proposed"), [(b"y", True, True), (b"a", True, False), (b"n", False, True)]
 )
@@ -60,7 +60,6 @@ def test_the_person_at_a_terminal_answers(
 
 
 @needs_terminal
-@pytest.mark.slow
 def test_once_is_for_once(person: Person, made: Path) -> None:
     """The next time that the same check is needed, the person is asked again."""
     task = "- [ ] {}\n  $ cp plan.md 'made here'\n"
@@ -77,7 +76,6 @@ def test_once_is_for_once(person: Person, made: Path) -> None:
 
 
 @needs_terminal
-@pytest.mark.slow
 def test_the_model_is_told_the_reason_of_a_no(person: Person, made: Path) -> None:
     with ModelServer(DONE, STOP) as server:
         terminal = at_terminal(person, *RUN[1:], **provider_environment(server))

@@ -3,15 +3,16 @@
 import pytest
 
 import do
+from tests.suite.forking import starting
 
 
-@pytest.mark.slow
 def test_the_demo_runs_the_example_and_shows_its_log(
     monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(do, "prepare", lambda _: 0)
 
-    assert do.demo() == 0
+    with starting():
+        assert do.demo() == 0
 
     shown = capfd.readouterr().out
     assert "$ tildone run examples/hello.md --allow '*' --session hello\n" in shown

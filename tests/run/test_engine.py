@@ -6,9 +6,7 @@ import pytest
 
 from tests.cli.person import Answer, Person
 from tests.host.models.model_server import ModelServer, Turn
-from tests.run.run_workspace import ALLOW_ALL, CHAT, WRITE, provider_environment
-
-pytestmark = pytest.mark.slow
+from tests.run.run_workspace import CHAT, WRITE, provider_environment
 
 STOPS: Turn = {"text": "I stop here.", "repeat": True}
 BOUND = "told to go on 20 times, and nothing changed"
@@ -52,6 +50,7 @@ def test_the_number_of_nudges_is_a_setting(person: Person) -> None:
     assert "Auto-continue limit reached (2 iterations)." in answer.out
 
 
+@pytest.mark.slow
 def test_a_model_that_only_toggles_is_ended_by_the_drift_bound(person: Person) -> None:
     """Every call changes the plan, but no task is completed."""
     toggle = [
@@ -139,14 +138,6 @@ def test_a_denied_command_is_reported_with_the_flag_that_allows_it(person: Perso
     assert "Not allowed: rm -rf build" in told
     assert "Start with --allow 'rm -rf build' to allow it" in answer.out
     assert answer.code == 0
-
-
-def test_an_allowed_command_runs(person: Person) -> None:
-    call: Turn = {"tool": "bash", "args": {"command": "echo ran > proof"}}
-    answer, _ = run(person, *ALLOW_ALL, script=(call, {"text": "There."}))
-
-    assert answer.code == 0
-    assert (person.folder / "proof").exists()
 
 
 def test_the_brief_dialect_is_continued_until_the_plan_is_done(person: Person) -> None:

@@ -9,7 +9,7 @@ from tests.host.models.model_server import ModelServer, Turn
 from tests.run.run_workspace import ALLOW_ALL, CHAT, WRITE, provider_environment, write_plan
 from tests.run.screens import at_terminal, screen
 
-pytestmark = [pytest.mark.slow, pytest.mark.skipif(os.name == "nt", reason="needs a pseudo-terminal")]
+pytestmark = pytest.mark.skipif(os.name == "nt", reason="needs a pseudo-terminal")
 
 CTRL_D, CTRL_O = b"\x04", b"\x0f"
 EXPANDED, COLLAPSED = (f"Results are shown {how} from now on" for how in ("expanded", "collapsed"))
@@ -132,8 +132,9 @@ def test_the_key_neither_answers_a_question_nor_stops_a_countdown(person: Person
     complete: Turn = {"tool": "edit_todos", "args": {"action": "complete", "indices": [0, 1]}}
     asks: Turn = {"tool": "bash", "args": {"command": "touch made"}}
     with ModelServer(WRITE, {"text": "I stop."}, asks, complete, {"text": "Done."}) as server:
-        terminal = at_terminal(person, "Go", "--model", CHAT, **provider_environment(server))
-        terminal.until("Auto-continuing in 3s")
+        countdown = {"TILDONE_COUNTDOWN": "1"}
+        terminal = at_terminal(person, "Go", "--model", CHAT, **countdown, **provider_environment(server))
+        terminal.until("Auto-continuing in 1s")
         terminal.type(CTRL_O)
         terminal.until("  y  once")
         terminal.type(CTRL_O)

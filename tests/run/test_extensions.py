@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.person import PROGRAM, Person
+from tests.cli.person import Person
 from tests.run.extension_workspace import install_package, loaded, run_plan, write_extension
 from tests.run.run_workspace import ALLOW_ALL, conversation_files, json_lines, write_plan
+from tests.suite.forking import PROGRAM
 from tildone.config.extension_forms import absolute_form, files_of, split_form
 
 DONE = "The task is done.\n"
@@ -44,22 +45,21 @@ def test_an_option_names_a_module_or_a_function_in_it(person: Person, tmp_path: 
     assert loaded(person) == ["tools", "tools.more"]
 
 
-@pytest.mark.parametrize(
-    ("form", "target", "function"),
-    [
-        ("tools.py", "tools.py", ""),
-        ("tools.py:plug_in", "tools.py", "plug_in"),
-        ("package.module", "package.module", ""),
-        ("package.module:plug_in", "package.module", "plug_in"),
-        (r"C:\tools\mine.py", r"C:\tools\mine.py", ""),
-        (r"C:\tools\mine.py:plug_in", r"C:\tools\mine.py", "plug_in"),
-        ("C:mine.py", "C:mine.py", ""),
-        ("/a:b/mine.py", "/a:b/mine.py", ""),
-    ],
-)
-def test_a_form_is_split_after_its_file_or_module(form: str, target: str, function: str) -> None:
+FORMS = [
+    ("tools.py", "tools.py", ""),
+    ("tools.py:plug_in", "tools.py", "plug_in"),
+    ("package.module", "package.module", ""),
+    ("package.module:plug_in", "package.module", "plug_in"),
+    (r"C:\tools\mine.py", r"C:\tools\mine.py", ""),
+    (r"C:\tools\mine.py:plug_in", r"C:\tools\mine.py", "plug_in"),
+    ("C:mine.py", "C:mine.py", ""),
+    ("/a:b/mine.py", "/a:b/mine.py", ""),
+]
+
+
+def test_a_form_is_split_after_its_file_or_module() -> None:
     """The colon of a drive letter is followed by a path and not by a name."""
-    assert split_form(form) == (target, function)
+    assert [(form, *split_form(form)) for form, _, _ in FORMS] == FORMS
 
 
 def test_a_relative_file_is_made_absolute_and_a_module_is_not(tmp_path: Path) -> None:
@@ -211,18 +211,18 @@ FAILURES = {
 }
 
 
-@pytest.mark.parametrize("failure", FAILURES)
-def test_a_failure_names_the_line_of_the_extension_and_the_run_goes_on(person: Person, failure: str) -> None:
-    source, message = FAILURES[failure]
-    file = person.folder / "broken.py"
-    file.write_text(source, encoding="utf-8")
+def test_failures_name_the_lines_of_the_extensions_and_the_run_goes_on(person: Person) -> None:
+    files = [person.folder / f"{name.replace(' ', '_')}.py" for name in FAILURES]
+    expected = []
+    for file, (source, message) in zip(files, FAILURES.values(), strict=True):
+        file.write_text(source, encoding="utf-8")
+        expected.append(f"tildone: the extension {file.name} is not loaded: {file}, {message}")
     write_extension(person.folder, "fine.py")
 
-    answer = run_plan(person, "--extension", "broken.py", "--extension", "fine.py")
+    answer = run_plan(person, *(f"--extension={file.name}" for file in files), "--extension", "fine.py")
 
     assert (answer.code, answer.out) == (0, DONE)
-    assert answer.err.startswith(f"tildone: the extension broken.py is not loaded: {file}, {message}")
-    assert len(answer.err.splitlines()) == 1
+    assert [line[: len(start)] for line, start in zip(answer.err.splitlines(), expected, strict=True)] == expected
     assert loaded(person) == ["fine.py"]
 
 
@@ -240,19 +240,15 @@ def test_a_failure_in_a_package_names_the_file_in_it(person: Person, tmp_path: P
     assert f"the extension tools is not loaded: {inner}, line 5: JSONDecodeError: " in answer.err
 
 
-@pytest.mark.parametrize(
-    ("form", "message"),
-    [
-        ("missing.py", "the extension missing.py is not loaded: FOLDER/missing.py: No such file or directory"),
-        ("no_such", "the extension no_such is not loaded: no_such: ModuleNotFoundError: No module named 'no_such'"),
-        (".", "the extension . is not loaded: .: "),
-    ],
-)
-def test_an_extension_that_does_not_exist_is_no_reason_not_to_run(person: Person, form: str, message: str) -> None:
-    answer = run_plan(person, "--extension", form)
+def test_an_extension_that_does_not_exist_is_no_reason_not_to_run(person: Person) -> None:
+    answer = run_plan(person, "--extension", "missing.py", "--extension", "no_such", "--extension", ".")
 
     assert (answer.code, answer.out) == (0, DONE)
-    assert answer.err.startswith(f"tildone: {message.replace('FOLDER', str(person.folder))}")
+    missing, no_such, folder = answer.err.splitlines()
+    said = "tildone: the extension {} is not loaded: {}: "
+    assert missing == said.format("missing.py", person.folder / "missing.py") + "No such file or directory"
+    assert no_such.startswith(said.format("no_such", "no_such") + "ModuleNotFoundError: No module named 'no_such'")
+    assert folder.startswith(said.format(".", "."))
 
 
 BROKEN = "print('printed')\n\n\ndef extension(api):\n    raise OSError('out of order')\n"

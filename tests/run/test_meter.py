@@ -189,21 +189,11 @@ def test_the_summary_is_one_line() -> None:
     assert meter.summary() == "Took 4.0 s · 1.2k in · 340 out"
 
 
-@pytest.mark.parametrize(
-    ("seconds", "text"),
-    [(0.44, "0.4 s"), (12.9, "12 s"), (252, "4 min 12 s"), (7500, "2 h 5 min")],
-)
-def test_durations(seconds: float, text: str) -> None:
-    assert format_seconds(seconds) == text
+def test_figures_are_short() -> None:
+    durations = {0.44: "0.4 s", 12.9: "12 s", 252: "4 min 12 s", 7500: "2 h 5 min"}
+    tokens = {0: "0", 999: "999", 1234: "1.2k", 184_321: "184k", 2_100_000: "2.1M"}
+    costs = {1.919: "$1.92", 0.0341: "$0.034", 0.0042: "$0.0042"}
 
-
-@pytest.mark.parametrize(
-    ("count", "text"), [(0, "0"), (999, "999"), (1234, "1.2k"), (184_321, "184k"), (2_100_000, "2.1M")]
-)
-def test_tokens(count: int, text: str) -> None:
-    assert format_tokens(count) == text
-
-
-@pytest.mark.parametrize(("dollars", "text"), [(1.919, "$1.92"), (0.0341, "$0.034"), (0.0042, "$0.0042")])
-def test_costs(dollars: float, text: str) -> None:
-    assert format_cost(dollars) == text
+    assert [format_seconds(seconds) for seconds in durations] == list(durations.values())
+    assert [format_tokens(count) for count in tokens] == list(tokens.values())
+    assert [format_cost(dollars) for dollars in costs] == list(costs.values())

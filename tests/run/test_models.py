@@ -17,11 +17,10 @@ from tests.run.run_workspace import (
     provider_environment,
     write_plan,
 )
+from tests.suite.forking import starting
 from tests.trusted import write_trusted
 
 both_formats = pytest.mark.parametrize("spec", [CHAT, ANTHROPIC])
-
-pytestmark = pytest.mark.slow
 
 
 @both_formats
@@ -34,7 +33,7 @@ def test_a_model_works_through_a_task_with_the_tools(person: Person, spec: str) 
         {"tool": "edit_todos", "args": {"action": "complete", "indices": [0, 1]}},
         {"text": "The greeting is written."},
     ]
-    with ModelServer(*script) as server:
+    with ModelServer(*script) as server, starting():
         allowed = (*ALLOW_ALL, "--allow-write", "greeting.txt")
         answer = person.run(
             "run", "Write a greeting", "--model", spec, *allowed, "--session", "s", **provider_environment(server)
@@ -48,31 +47,28 @@ def test_a_model_works_through_a_task_with_the_tools(person: Person, spec: str) 
     assert "completed #1 “One”" in person.says("log", "--session", "s")
 
 
-@both_formats
-def test_an_error_ends_the_run_and_is_reported(person: Person, spec: str) -> None:
+def test_an_error_ends_the_run_and_is_reported(person: Person) -> None:
     """An invalid key is not a transient failure."""
     with ModelServer(WRITE, {"error": 401, "message": "no such key"}) as server:
-        answer = person.run("run", "Go", "--model", spec, "--mode", "print", **provider_environment(server))
+        answer = person.run("run", "Go", "--model", ANTHROPIC, "--mode", "print", **provider_environment(server))
 
     assert (answer.code, answer.out) == (1, "")
     assert "no such key" in answer.err
     assert len(server.requests) == 2
 
 
-@both_formats
-def test_a_rate_limited_request_is_retried(person: Person, spec: str) -> None:
+def test_a_rate_limited_request_is_retried(person: Person) -> None:
     with ModelServer({"error": 429, "retry_after": 0, "message": "slow down"}, {"text": "Here I am."}) as server:
-        answer = person.run("run", "Go", "--model", spec, **provider_environment(server))
+        answer = person.run("run", "Go", "--model", CHAT, **provider_environment(server))
 
     assert answer.code == 0
     assert "slow down" in answer.out
     assert "Trying again in 0 s (1 of 3)\nHere I am.\n" in answer.out
 
 
-@both_formats
-def test_a_broken_request_is_retried(person: Person, spec: str) -> None:
+def test_a_broken_request_is_retried(person: Person) -> None:
     with ModelServer({"text": "This is only half of", "cut": 3}, {"text": "The whole answer."}) as server:
-        answer = person.run("run", "Go", "--model", spec, "--mode", "print", **provider_environment(server))
+        answer = person.run("run", "Go", "--model", ANTHROPIC, "--mode", "print", **provider_environment(server))
 
     assert (answer.code, answer.out) == (0, "The whole answer.\n")
     assert len(server.requests) == 2

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.person import PROGRAM, Person
+from tests.cli.person import Person
 from tests.host.models.model_server import ModelServer, Turn
 from tests.run.run_workspace import (
     ALLOW_ALL,
@@ -20,6 +20,7 @@ from tests.run.run_workspace import (
     statuses,
     write_plan,
 )
+from tests.suite.forking import PROGRAM, starting
 from tildone.dialects import DIALECTS
 
 PHASES = (
@@ -226,7 +227,8 @@ def test_options_of_the_command_line_replace_those_of_the_conversation(person: P
 def test_continue_without_a_conversation_works_through_the_plan(person: Person) -> None:
     person.says("todo", "add", "A: `true`")
 
-    assert person.says("run", "--continue", *ALLOW_ALL, "--mode", "print") == "The task is done.\n"
+    with starting():
+        assert person.says("run", "--continue", *ALLOW_ALL, "--mode", "print") == "The task is done.\n"
 
 
 def test_a_run_whose_first_request_failed_is_continued(person: Person) -> None:

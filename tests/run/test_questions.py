@@ -10,7 +10,7 @@ from tests.host.models.model_server import ModelServer, Turn
 from tests.run.run_workspace import CHAT, provider_environment, statuses, write_plan
 from tests.run.screens import ARMED, at_terminal, screen
 
-pytestmark = [pytest.mark.slow, pytest.mark.skipif(os.name == "nt", reason="needs a pseudo-terminal")]
+pytestmark = pytest.mark.skipif(os.name == "nt", reason="needs a pseudo-terminal")
 
 ESCAPE = b"\x1b"
 DONE: Turn = {"text": "Done.", "repeat": True}

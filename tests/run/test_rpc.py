@@ -5,8 +5,9 @@ import subprocess
 
 import pytest
 
-from tests.cli.person import PROGRAM, Person
+from tests.cli.person import Person
 from tests.run.run_workspace import ALLOW_ALL, json_lines, write_plan
+from tests.suite.forking import PROGRAM
 
 
 def test_requests_without_a_prompt_are_answered(person: Person) -> None:

@@ -122,7 +122,6 @@ def test_a_conversation_keeps_its_dialect(person: Person) -> None:
     assert called & {"write_todos", "todo_write"} == {"todo_write"}
 
 
-@pytest.mark.slow
 def test_a_fork_continues_from_a_message(person: Person) -> None:
     """Earlier messages are kept; the message itself is sent again unless there is another prompt."""
     with ModelServer({"text": "One."}, {"text": "Two."}, {"text": "Three."}, {"text": "Four."}) as server:

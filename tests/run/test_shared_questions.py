@@ -235,7 +235,6 @@ def at_work(store: Store) -> Presence:
     raise AssertionError("no agent is at work")
 
 
-@pytest.mark.slow
 @pytest.mark.skipif(os.name == "nt", reason="needs a pseudo-terminal")
 def test_a_command_at_a_terminal_is_allowed_from_another_one(person: Person) -> None:
     person = replace(person, environ={**person.environ, "XDG_DATA_HOME": str(person.home / "data")})

@@ -5,11 +5,10 @@ import subprocess
 
 import pytest
 
-from tests.cli.person import PROGRAM, Person
+from tests.cli.person import Person
 from tests.host.models.model_server import ModelServer, Turn
 from tests.run.run_workspace import ALLOW_ALL, CHAT, WRITE, provider_environment, statuses, write_plan
-
-pytestmark = pytest.mark.slow
+from tests.suite.forking import PROGRAM
 
 STOPS: Turn = {"text": "I stop here.", "repeat": True}
 

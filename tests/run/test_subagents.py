@@ -34,8 +34,6 @@ from tildone.log.address import parse_address
 from tildone.stores.memory import MemoryStore
 from tildone.wiring.hosting import open_conversations, open_host
 
-pytestmark = pytest.mark.slow
-
 both_formats = pytest.mark.parametrize("spec", [CHAT, ANTHROPIC])
 
 TASK: Turn = {"tool": "task", "args": {"description": "count the files", "prompt": "Count the files here."}}

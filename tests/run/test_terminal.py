@@ -13,8 +13,9 @@ from tests.cli.person import CTRL_C, Person
 from tests.host.models.model_server import ModelServer, Turn
 from tests.run.run_workspace import ALLOW_ALL, CHAT, WRITE, provider_environment, statuses, write_plan
 from tests.run.screens import at_terminal, screen
+from tests.suite.forking import starting
 
-pytestmark = [pytest.mark.slow, pytest.mark.skipif(os.name == "nt", reason="needs a pseudo-terminal")]
+pytestmark = pytest.mark.skipif(os.name == "nt", reason="needs a pseudo-terminal")
 
 CTRL_D = b"\x04"
 ESCAPE = b"\x1b"
@@ -46,7 +47,8 @@ def test_finished_lines_stay_and_the_footer_is_erased(person: Person) -> None:
     """No row of the footer remains at the end."""
     name = write_plan(person, "- [ ] Say hello: `echo hello`\n- [ ] Count: `echo 1; echo 2`\n")
 
-    answer = at_terminal(person, name, *ALLOW_ALL, "--session", "s").end()
+    with starting():
+        answer = at_terminal(person, name, *ALLOW_ALL, "--session", "s").end()
 
     assert answer.code == 0
     assert re.search(r"📋 0/2 · .*#1 Say hello", answer.out)
@@ -57,28 +59,27 @@ def test_finished_lines_stay_and_the_footer_is_erased(person: Person) -> None:
     assert [line for line in shown if line.startswith("Bash: ")] == ["Bash: echo hello", "Bash: echo 1; echo 2"]
 
 
-def test_ctrl_c_ends_a_command_and_its_processes_within_a_second(person: Person) -> None:
+def test_ctrl_c_ends_a_command_and_its_processes(person: Person) -> None:
     marker = f"tildone-{os.getpid()}"
     forks = f"for i in 1 2; do (trap '' HUP; sleep 600; echo {marker}) & done; touch started; sleep 600; echo {marker}"
     name = write_plan(person, f"- [ ] Hang: `{forks}`\n- [ ] Never: `touch never`\n")
     terminal = at_terminal(person, name, *ALLOW_ALL, "--session", "s")
     wait_for(person.folder / "started")
 
-    began = time.monotonic()
     terminal.type(CTRL_C)
     answer = terminal.end()
-    took = time.monotonic() - began
 
     assert answer.code == 130
-    assert took < 2.0  # of which the program itself may take its time to end
     assert processes(marker) == []
     assert "✗ Interrupted" in screen(answer.out)
     assert statuses(person, "s") == "●–"
     assert not (person.folder / "never").exists()
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
-@pytest.mark.parametrize("mode", ["terminal", "print", "json", "rpc"])
+@pytest.mark.parametrize(
+    ("mode", "number"),
+    [*((mode, signal.SIGTERM) for mode in ("terminal", "print", "json", "rpc")), ("terminal", signal.SIGHUP)],
+)
 def test_a_terminated_program_leaves_no_process_running(person: Person, mode: str, number: int) -> None:
     """Commands have process sessions of their own, so the program must end them."""
     marker = f"tildone-{mode}-{number}-{os.getpid()}"

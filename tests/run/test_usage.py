@@ -38,7 +38,6 @@ def stats(person: Person) -> dict[str, Any]:
     return data
 
 
-@pytest.mark.slow
 def test_a_task_has_the_tokens_and_the_cost_of_its_requests(person: Person) -> None:
     """Without its conversation, the events tell both."""
     configure(person)
@@ -57,7 +56,6 @@ def test_a_task_has_the_tokens_and_the_cost_of_its_requests(person: Person) -> N
     assert "$0.30" in person.says("stats")
 
 
-@pytest.mark.slow
 def test_a_model_that_spends_too_much_on_a_task_is_ended(person: Person) -> None:
     """Before its next request, although it never stops by itself."""
     configure(person, "max_task_cost = 0.5")
@@ -69,7 +67,6 @@ def test_a_model_that_spends_too_much_on_a_task_is_ended(person: Person) -> None
     assert person.run("status").out.count("the task in progress has cost $0.50") == 1
 
 
-@pytest.mark.slow
 def test_a_plan_has_a_budget_of_tokens(person: Person) -> None:
     configure(person, "max_tokens = 60")
     with ModelServer(WRITE, {**WORK, "repeat": True}) as server:
@@ -79,7 +76,6 @@ def test_a_plan_has_a_budget_of_tokens(person: Person) -> None:
     assert len(server.requests) == 4
 
 
-@pytest.mark.slow
 def test_a_conversation_that_is_continued_goes_on_counting(person: Person) -> None:
     configure(person)
     with ModelServer(WRITE, START) as server:

@@ -1,9 +1,6 @@
 """Undo, redo and checkout restore every plan in any order, and no event is ever lost."""
 
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
-from pathlib import Path
-from tempfile import TemporaryDirectory
+from collections.abc import Callable
 
 import pytest
 from hypothesis import given, settings
@@ -13,17 +10,11 @@ from tests import plans
 from tests.plans import plan_of, session_on
 from tildone.core.ops import Append, Op
 from tildone.core.plan import Plan, Task
-from tildone.dialects import plan_in_entry
 from tildone.errors import Refused
 from tildone.log.events import Actor, Directive, Event, Labelled, PlanChanged
 from tildone.log.refs import resolve
-from tildone.log.store import Store
 from tildone.session import Session
 from tildone.stores.memory import MemoryStore
-from tildone.stores.pi.store import JsonlStore
-from tildone.stores.sqlite.store import SqliteStore
-
-OpenStore = Callable[[], AbstractContextManager[Store]]
 
 counts = st.integers(1, 4)
 additions = st.builds(Append, st.builds(Task, st.sampled_from("abcdefgh")).map(lambda task: (task,)))
@@ -40,30 +31,6 @@ commands = st.lists(
     ),
     max_size=20,
 )
-
-
-@contextmanager
-def memory() -> Iterator[Store]:
-    yield MemoryStore()
-
-
-@contextmanager
-def sqlite() -> Iterator[Store]:
-    with TemporaryDirectory() as folder:
-        store = SqliteStore(Path(folder) / "plans.db")
-        yield store
-        store.close()
-
-
-@contextmanager
-def jsonl() -> Iterator[Store]:
-    with TemporaryDirectory() as folder:
-        store = JsonlStore(folder, plan_in_entry)
-        yield store
-        store.close()
-
-
-stores = pytest.mark.parametrize("open_store", [memory, sqlite, jsonl])
 
 
 class Walker:
@@ -139,49 +106,44 @@ class Walker:
         self.events = events
 
 
-@stores
 @settings(max_examples=120, derandomize=True)
 @given(commands)
-def test_every_plan_is_restored_and_no_event_is_lost(open_store: OpenStore, program: list[tuple[str, object]]) -> None:
+def test_every_plan_is_restored_and_no_event_is_lost(program: list[tuple[str, object]]) -> None:
     """Undoing k changes gives the plan of k changes ago, redoing them the plans that followed, in any order of both.
 
     What cannot be done changes nothing, and every event that was ever written is still there.
     """
-    with open_store() as store:
-        walker = Walker(session_on(store))
-        for command, given_ in program:
-            walker.go(command, given_)
+    walker = Walker(session_on())
+    for command, given_ in program:
+        walker.go(command, given_)
 
 
-@stores
 @settings(max_examples=60, derandomize=True)
 @given(st.lists(additions | plans.ops, min_size=1, max_size=10), st.data())
-def test_undoing_k_changes_at_once_equals_undoing_them_one_by_one(
-    open_store: OpenStore, program: list[Op], data: st.DataObject
-) -> None:
+def test_undoing_k_changes_at_once_equals_undoing_them_one_by_one(program: list[Op], data: st.DataObject) -> None:
     """The event before them can be named `head~k`."""
-    with open_store() as store:
-        session = session_on(store)
-        outcomes = [session.change([op]) for op in program]
-        seen = [Plan(), *(outcome.after for outcome in outcomes if outcome.changed)]
-        count = data.draw(st.integers(0, len(seen) - 1))
-        ago = resolve(store, "s", f"head~{count}")
-        head = store.session_head("s").head
+    session = session_on()
+    store = session.store
+    outcomes = [session.change([op]) for op in program]
+    seen = [Plan(), *(outcome.after for outcome in outcomes if outcome.changed)]
+    count = data.draw(st.integers(0, len(seen) - 1))
+    ago = resolve(store, "s", f"head~{count}")
+    head = store.session_head("s").head
 
-        for _ in range(count):
-            session.undo()
-        one_by_one = store.session_head("s")
-        forth = [session.redo().after for _ in range(count)]
+    for _ in range(count):
+        session.undo()
+    one_by_one = store.session_head("s")
+    forth = [session.redo().after for _ in range(count)]
 
-        assert one_by_one.head == ago
-        assert forth == seen[len(seen) - count :]
-        assert store.session_head("s").head == head
-        if count:
-            assert session.undo(count).after == seen[-1 - count]
-            assert store.session_head("s") == one_by_one
-            part = data.draw(st.integers(1, count))
-            assert session.redo(part).after == seen[-1 - count + part]
-            assert part == count or session.redo(count - part).after == seen[-1]
+    assert one_by_one.head == ago
+    assert forth == seen[len(seen) - count :]
+    assert store.session_head("s").head == head
+    if count:
+        assert session.undo(count).after == seen[-1 - count]
+        assert store.session_head("s") == one_by_one
+        part = data.draw(st.integers(1, count))
+        assert session.redo(part).after == seen[-1 - count + part]
+        assert part == count or session.redo(count - part).after == seen[-1]
 
 
 @pytest.mark.parametrize(

@@ -53,16 +53,15 @@ class ClaimsContract:
         assert 0 < read.remaining <= LEASE
         assert list(store.claims("other")) == []
 
-    @pytest.mark.parametrize("name", WILD)
-    def test_any_text_can_be_the_name_of_an_agent(self, store: Store, name: str) -> None:
-        agent = Claimant(name, name, name)
+    def test_any_text_can_be_the_name_of_an_agent(self, store: Store) -> None:
+        for name in WILD:
+            agent = Claimant(name, name, name)
+            store.claim(name, 1, agent, LEASE)
 
-        store.claim(name, 1, agent, LEASE)
-
-        assert [claim.holder for claim in store.claims(name)] == [agent]
-        assert store.claim(name, 1, ADA, LEASE).holder == agent
-        store.release(name, name)
-        assert list(store.claims(name)) == []
+            assert [claim.holder for claim in store.claims(name)] == [agent]
+            assert store.claim(name, 1, ADA, LEASE).holder == agent
+            store.release(name, name)
+            assert list(store.claims(name)) == [], name
 
     def test_a_held_task_stays_with_its_holder(self, store: Store, open_store: Opener) -> None:
         first = store.claim("s", 1, ADA, LEASE)

@@ -4,17 +4,25 @@ import os
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from pathlib import Path
+from shutil import copyfile
+from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.stores.finished_statements import finished_statements
 from tests.stores.leases import Fleet, fleet_on_postgres, fleet_on_sqlite
-from tests.stores.postgres import EMPTIED, TEMPLATE, Server, needs_server, running_server
+from tests.stores.postgres import EMPTIED, TEMPLATE, Server, needs_server, shared_server
 from tildone.dialects import plan_in_entry
 from tildone.log.store import Store
 from tildone.stores.memory import MemoryStore
 from tildone.stores.pi.store import JsonlStore
 from tildone.stores.sqlite.store import SqliteStore
+
+if TYPE_CHECKING:
+    from tildone.stores.postgres.store import PostgresStore
+
+# Before they are imported, so that their assertions are reported in full, too.
+pytest.register_assert_rewrite(*(f"tests.stores.{part}_contract" for part in ("claims", "feed", "records")))
 
 Opener = Callable[[], Store]
 
@@ -30,9 +38,23 @@ def memory(_request: pytest.FixtureRequest) -> Opener:
     return lambda: store
 
 
+@pytest.fixture(scope="session")
+def sqlite_template(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An empty store to copy: creating one takes ten times as long."""
+    path = tmp_path_factory.mktemp("template") / "plans.db"
+    SqliteStore(path).close()
+    return path
+
+
+@pytest.fixture
+def sqlite_path(sqlite_template: Path, tmp_path: Path) -> Path:
+    """The file of an empty store."""
+    return Path(copyfile(sqlite_template, tmp_path / "plans.db"))
+
+
 def sqlite(request: pytest.FixtureRequest) -> Opener:
-    folder: Path = request.getfixturevalue("tmp_path")
-    return lambda: SqliteStore(folder / "plans.db")
+    path: Path = request.getfixturevalue("sqlite_path")
+    return lambda: SqliteStore(path)
 
 
 def jsonl(request: pytest.FixtureRequest) -> Opener:
@@ -50,15 +72,11 @@ def postgres(request: pytest.FixtureRequest) -> Opener:
 
 @pytest.fixture(scope="session")
 def server() -> Iterator[Server]:
-    """A PostgreSQL server, with a template database that contains the schema."""
-    from tildone.stores.postgres.store import PostgresStore  # noqa: PLC0415  see above
-
-    with pytest.MonkeyPatch.context() as patch, running_server("max_connections=200") as server:
+    """The PostgreSQL server that all tests of this process share."""
+    with pytest.MonkeyPatch.context() as patch:
         for name in [name for name in os.environ if name.startswith("PG")]:
             patch.delenv(name)
-        server.run(f"CREATE DATABASE {TEMPLATE}")
-        PostgresStore(server.url(TEMPLATE)).close()
-        yield server
+        yield shared_server()
 
 
 @pytest.fixture
@@ -69,11 +87,27 @@ def url(server: Server) -> str:
 
 
 @pytest.fixture
-def own_url(server: Server, url: str) -> Iterator[str]:
-    """A new database that the test may damage."""
-    with server.database(TEMPLATE) as own:
-        assert own != url
-        yield own
+def empty(server: Server) -> str:
+    """A new database without a store."""
+    return server.create()
+
+
+@pytest.fixture
+def own_url(server: Server, url: str) -> str:
+    """A new database that the test may damage. Its template is not in use then."""
+    own = server.create(TEMPLATE)
+    assert own != url
+    return own
+
+
+@pytest.fixture
+def own_store(own_url: str) -> Iterator["PostgresStore"]:
+    """A store in a database that the test may damage."""
+    from tildone.stores.postgres.store import PostgresStore  # noqa: PLC0415  see above
+
+    opened = PostgresStore(own_url)
+    yield opened
+    opened.close()
 
 
 @pytest.fixture(
@@ -99,7 +133,7 @@ def store(open_store: Opener) -> Store:
 
 
 def sqlite_fleet(request: pytest.FixtureRequest) -> AbstractContextManager[Fleet]:
-    return fleet_on_sqlite(request.getfixturevalue("tmp_path"))
+    return fleet_on_sqlite(request.getfixturevalue("sqlite_path").parent)
 
 
 def postgres_fleet(request: pytest.FixtureRequest) -> AbstractContextManager[Fleet]:

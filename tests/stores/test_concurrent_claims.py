@@ -1,8 +1,7 @@
-"""Eight processes claim two hundred runs with limits: no run is taken twice, and no limit is exceeded."""
+"""Processes claim runs with limits at once: no run is taken twice, and no limit is exceeded."""
 
 import subprocess
 import sys
-import time
 from collections import Counter
 from contextlib import ExitStack
 from pathlib import Path
@@ -18,7 +17,9 @@ from tildone.log.fleet.settings import ProviderLimit
 from tildone.wiring import run_leases, store_at
 
 ROOT = Path(__file__).resolve().parents[2]
-WORKERS, RUNS = 8, 200
+SIZES = [(3, 30), pytest.param(8, 200, marks=pytest.mark.slow)]
+"""How many workers, and how many runs."""
+
 LIMIT = 3
 TIMEOUT = 240.0
 
@@ -28,48 +29,45 @@ def work_of(number: int) -> Work:
     return Work(repo, "anthropic" if number % 3 else "openai", ("gpu",) if number % 4 else ())
 
 
-def run(address: str, folder: Path) -> float:
-    """Let the workers do all runs, check what they did, and return how many were claimed in a second."""
+def race(address: str, folder: Path, workers: int, runs: int) -> None:
+    """Let the workers do all runs, and check what they did."""
     store = store_at(address)
     leases = run_leases(store)
     leases.set_limit(ProviderLimit("anthropic", runs=LIMIT))
-    for number in range(RUNS):
+    for number in range(runs):
         leases.add(NewRun(f"r{number}", f"plan {number}", work_of(number)), [PlanChanged(plan_of("one"))])
     with ExitStack() as stack:
-        workers = []
-        for number in range(WORKERS):
+        started = []
+        for number in range(workers):
             command = [sys.executable, "-m", "tests.stores.claiming_worker", address, f"w{number}"]
             command.append(str(folder / f"w{number}"))
             worker = subprocess.Popen(
                 command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
             )
             stack.callback(worker.kill)
-            workers.append(worker)
-        for worker in workers:
+            started.append(worker)
+        for worker in started:
             assert worker.stdout is not None
             assert worker.stdout.readline() == "ready\n"
-        began = time.monotonic()
-        for worker in workers:
+        for worker in started:
             assert worker.stdin is not None
             worker.stdin.write("\n")
             worker.stdin.flush()
-        for worker in workers:
+        for worker in started:
             _, errors = worker.communicate(timeout=TIMEOUT)
             assert worker.returncode == 0, errors
-        seconds = time.monotonic() - began
     assert {view.lease.state for view in leases.look()} == {LeaseState.DONE}
-    check(folder)
-    for number in range(RUNS):
+    check(folder, runs)
+    for number in range(runs):
         events = list(store.events(f"plan {number}"))
         assert sum(isinstance(event.fact, RunTaken) for event in events) == 1
     store.close()
-    return RUNS / seconds
 
 
-def check(folder: Path) -> None:
+def check(folder: Path, runs: int) -> None:
     """Check that every run was taken once, and that at no time limits were exceeded."""
     lines = [line.split(" ") for book in folder.glob("w*") for line in book.read_text().splitlines()]
-    assert Counter(line[3] for line in lines) == {f"r{number}": 1 for number in range(RUNS)}
+    assert Counter(line[3] for line in lines) == {f"r{number}": 1 for number in range(runs)}
     # From the answer to the claim to before the closing, a run was surely held.
     held = [(float(line[1]), float(line[7]), line[5], line[6]) for line in lines]
     for begin, _, _, _ in held:
@@ -79,16 +77,12 @@ def check(folder: Path) -> None:
         assert max(repos.values(), default=0) <= 1
 
 
-def test_on_sqlite(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    rate = run(str(tmp_path / "plans.db"), tmp_path)
-
-    with capsys.disabled():
-        print(f"\nSQLite: {rate:.0f} runs claimed and closed per second by {WORKERS} processes")
+@pytest.mark.parametrize(("workers", "runs"), SIZES)
+def test_on_sqlite(tmp_path: Path, workers: int, runs: int) -> None:
+    race(str(tmp_path / "plans.db"), tmp_path, workers, runs)
 
 
 @needs_server
-def test_on_postgres(url: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    rate = run(url, tmp_path)
-
-    with capsys.disabled():
-        print(f"\nPostgreSQL: {rate:.0f} runs claimed and closed per second by {WORKERS} processes")
+@pytest.mark.parametrize(("workers", "runs"), SIZES)
+def test_on_postgres(url: str, tmp_path: Path, workers: int, runs: int) -> None:
+    race(url, tmp_path, workers, runs)

@@ -9,7 +9,7 @@ from tildone.log.fleet.lease import LeaseState
 from tildone.wiring import run_leases, store_at
 
 ROOT = Path(__file__).resolve().parents[2]
-PLANS = 20
+PLANS = 10
 ADD = f"""
 import sys
 from tests.plans import plan_of

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.suite.forking import PROGRAM
 from tests.trusted import write_trusted
 from tildone.config import Settings, load
 from tildone.dialects.by_hand import BY_HAND
@@ -16,8 +17,6 @@ from tildone.log.address import parse_address
 from tildone.stores.pi.store import JsonlStore
 from tildone.wiring import dialect_of_session, open_session, open_store
 from tildone.wiring.hosting import open_conversations
-
-PROGRAM = Path(sys.executable).with_name("tildone.exe" if os.name == "nt" else "tildone")
 
 
 @pytest.fixture

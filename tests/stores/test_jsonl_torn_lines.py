@@ -25,13 +25,13 @@ def store(folder: Path) -> JsonlStore:
 
 
 def test_an_incomplete_last_line_is_ignored(folder: Path, store: JsonlStore) -> None:
-    """Cut at every byte. Later entries are read, pi can read the file, and no byte is lost."""
+    """Cut at every third byte. Later entries are read, pi can read the file, and no byte is lost."""
     store.append("s", planned("a", None, "one"))
     whole = file_of(folder).read_bytes()
     store.append("s", planned("b", "a", 'quotes "whole":true}} \\ and ]}}'))
     line = file_of(folder).read_bytes()[len(whole) :]
 
-    for cut in range(len(line) - 1):
+    for cut in range(0, len(line) - 1, 3):
         file_of(folder).write_bytes(whole + line[:cut])
         torn = JsonlStore(folder, plan_in_entry)
         assert torn.session_head("s") == SessionHead("a")

@@ -1,6 +1,5 @@
 """Whatever workers, people and clocks do, and whichever answers are lost: the promises of leases hold."""
 
-import os
 from contextlib import ExitStack
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -28,7 +27,6 @@ SESSIONS = ("plan 0", "plan 1", "plan 2")
 REPOS = ("/app", "/app", "", "/lib")
 WRITING = (RunQueued, RunTaken, RunLost, RunReleased, RunEnded)
 LIMIT = 2
-EXAMPLES = int(os.environ.get("LEASE_EXAMPLES", "30"))
 
 
 class Leasing(RuleBasedStateMachine):
@@ -259,7 +257,7 @@ def _recorded(lease: Lease) -> tuple[object, ...]:
 
 
 def check(machine: type[Leasing], examples: int) -> None:
-    run_state_machine_as_test(machine, settings=settings(max_examples=examples, stateful_step_count=30, deadline=None))
+    run_state_machine_as_test(machine, settings=settings(max_examples=examples, stateful_step_count=30))
 
 
 def test_on_sqlite(tmp_path: Path) -> None:
@@ -273,7 +271,7 @@ def test_on_sqlite(tmp_path: Path) -> None:
         def teardown(self) -> None:
             self.stack.close()
 
-    check(OnSqlite, EXAMPLES)
+    check(OnSqlite, settings().max_examples)
 
 
 @needs_server
@@ -288,4 +286,4 @@ def test_on_postgres(url: str) -> None:
         def teardown(self) -> None:
             self.stack.close()
 
-    check(OnPostgres, EXAMPLES // 3)
+    check(OnPostgres, settings().max_examples // 3)

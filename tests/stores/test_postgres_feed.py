@@ -45,17 +45,16 @@ def patient(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def older(server: Server, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+def older(empty: str, monkeypatch: pytest.MonkeyPatch) -> str:
     """A database of the schema before revisions, with two sessions."""
-    with server.database() as url:
-        with monkeypatch.context() as before:
-            before.setattr(schema, "migrations", lambda: migrations()[:2])
-            store = PostgresStore(url)
-            chain(store, "s", "a")
-            chain(store, "long " * 1000, "long " * 1000)
-            chain(store, "s", "b")
-            store.close()
-        yield url
+    with monkeypatch.context() as before:
+        before.setattr(schema, "migrations", lambda: migrations()[:2])
+        store = PostgresStore(empty)
+        chain(store, "s", "a")
+        chain(store, "long " * 1000, "long " * 1000)
+        chain(store, "s", "b")
+        store.close()
+    return empty
 
 
 def test_a_change_that_commits_later_has_the_later_revision(url: str, store: PostgresStore) -> None:

@@ -205,14 +205,13 @@ def test_a_fenced_event_is_appended_once_when_the_connection_is_lost(
 
 
 @pytest.fixture
-def older(server: Server) -> Iterator[str]:
+def older(empty: str) -> str:
     """A database of the schema before, with a session."""
-    with server.database() as url:
-        for number, name, statements in migrations()[:5]:
-            execute(url, statements.decode())
-            execute(url, f"INSERT INTO tildone.migrations VALUES ({number}, '{name}')")  # noqa: S608  of this project
-        execute(url, "SELECT tildone.append('s', NULL, 'a', NULL, 1, false, '{}')")
-        yield url
+    for number, name, statements in migrations()[:5]:
+        execute(empty, statements.decode())
+        execute(empty, f"INSERT INTO tildone.migrations VALUES ({number}, '{name}')")  # noqa: S608  of this project
+    execute(empty, "SELECT tildone.append('s', NULL, 'a', NULL, 1, false, '{}')")
+    return empty
 
 
 def test_a_database_of_an_older_tildone_gets_leases(older: str) -> None:

@@ -35,8 +35,6 @@ from tildone.stores.postgres.connections import ConnectionPool
 from tildone.stores.postgres.store import PostgresStore
 
 pytestmark = needs_server
-WRITERS, CHANGES = 8, 500
-KILLS = 100
 CRASHES = 3
 RECOVERING_FAST = ["recovery_init_sync_method=syncfs"] if sys.platform == "linux" else []
 HELD_UP = "SELECT count(*) FROM pg_locks WHERE NOT granted"
@@ -49,19 +47,18 @@ def store(url: str) -> Iterator[PostgresStore]:
     opened.close()
 
 
-@pytest.mark.slow
-def test_eight_concurrent_processes_lose_no_change(url: str, store: PostgresStore) -> None:
-    """Each makes 500 changes to one plan, as an agent or as a user. None fails, and none undoes another's."""
-    todos = [{"text": f"of worker {worker}"} for worker in range(WRITERS)]
+@pytest.mark.parametrize(("writers", "changes"), [(2, 20), pytest.param(8, 500, marks=pytest.mark.slow)])
+def test_concurrent_processes_lose_no_change(url: str, store: PostgresStore, writers: int, changes: int) -> None:
+    """Each makes many changes to one plan, as an agent or as a user. None fails, and none undoes another's."""
+    todos = [{"text": f"of worker {worker}"} for worker in range(writers)]
     session_on(store).call("write_todos", {"mode": "replace", "todos": todos})
 
     with ExitStack() as running:
-        for writer in [running.enter_context(program("toggle", url, worker, CHANGES)) for worker in range(WRITERS)]:
+        for writer in [running.enter_context(program("toggle", url, worker, changes)) for worker in range(writers)]:
             ended(writer)
 
     written = list(store.history("s"))[::-1]
-    print(f"{len(written):,} changes by {WRITERS} processes")
-    wanted = [f"{worker}-{number}" for worker in range(WRITERS) for number in range(CHANGES)]
+    wanted = [f"{worker}-{number}" for worker in range(writers) for number in range(changes)]
     assert sorted(ids(written)) == sorted(["e0", *wanted])
     for before, after in pairwise(written):
         assert changed_positions(plan_of(before), plan_of(after)) == [int(after.id.partition("-")[0])]
@@ -69,15 +66,15 @@ def test_eight_concurrent_processes_lose_no_change(url: str, store: PostgresStor
     assert flaws(store) == []
 
 
-@pytest.mark.slow
-def test_a_killed_writer_loses_no_acknowledged_change(url: str, store: PostgresStore) -> None:
-    """100 writers are killed. The store is intact, and contains every acknowledged change."""
-    with program("killed", url, KILLS, 20261115) as killing:
+@pytest.mark.parametrize("kills", [6, pytest.param(100, marks=pytest.mark.slow)])
+def test_a_killed_writer_loses_no_acknowledged_change(url: str, store: PostgresStore, kills: int) -> None:
+    """The store is intact, and contains every acknowledged change."""
+    with program("killed", url, kills, 20261115) as killing:
         told = ended(killing).split()
 
     written = ids(store.history("s"))
-    print(f"{KILLS} writers killed: {len(told):,} changes acknowledged, {len(written):,} written")
-    assert len(told) >= KILLS / 2
+    print(f"{kills} writers killed: {len(told):,} changes acknowledged, {len(written):,} written")
+    assert len(told) >= kills / 2
     assert set(told) <= set(written)
     assert written == ids(store.events("s"))[::-1]
     assert flaws(store) == []
@@ -137,12 +134,12 @@ def test_a_lock_held_too_long_is_reported(url: str) -> None:
     store.close()
 
 
-def test_a_schema_creation_that_takes_too_long_is_reported(server: Server) -> None:
-    with server.database() as url, psycopg.connect(url) as holder:
+def test_a_schema_creation_that_takes_too_long_is_reported(empty: str) -> None:
+    with psycopg.connect(empty) as holder:
         holder.execute("SELECT pg_advisory_xact_lock(1953260654)")
 
         with pytest.raises(StoreBusy, match="is in use by another process"):
-            PostgresStore(url, timeout=0.05)
+            PostgresStore(empty, timeout=0.05)
 
 
 def test_a_writer_waits_for_a_lock(server: Server, url: str, store: PostgresStore) -> None:

@@ -30,15 +30,14 @@ def store(url: str) -> Iterator[PostgresStore]:
 
 
 @pytest.fixture
-def older(server: Server, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+def older(empty: str, monkeypatch: pytest.MonkeyPatch) -> str:
     """A database of the schema before records."""
-    with server.database() as url:
-        with monkeypatch.context() as before:
-            before.setattr(schema, "migrations", lambda: migrations()[:3])
-            store = PostgresStore(url)
-            chain(store, "s", "a")
-            store.close()
-        yield url
+    with monkeypatch.context() as before:
+        before.setattr(schema, "migrations", lambda: migrations()[:3])
+        store = PostgresStore(empty)
+        chain(store, "s", "a")
+        store.close()
+    return empty
 
 
 def test_of_several_processes_that_answer_at_once_one_counts(url: str, store: PostgresStore) -> None:

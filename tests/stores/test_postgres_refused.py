@@ -34,14 +34,6 @@ def store(url: str) -> Iterator[PostgresStore]:
     opened.close()
 
 
-@pytest.fixture
-def own_store(own_url: str) -> Iterator[PostgresStore]:
-    """A store in a database that the test may damage."""
-    opened = PostgresStore(own_url)
-    yield opened
-    opened.close()
-
-
 def test_a_wrong_password_is_not_in_the_error(server: Server, url: str) -> None:
     """The right one opens the store."""
     server.run(f"CREATE ROLE {GUARDED} LOGIN SUPERUSER PASSWORD '{PASSWORD}'")
@@ -71,13 +63,12 @@ def test_a_missing_user_is_an_error(server: Server) -> None:
 
 def test_a_database_of_another_encoding_is_refused(server: Server) -> None:
     """Nothing is created in it."""
-    with server.database("template0", "ENCODING LATIN1") as url:
-        with pytest.raises(
-            StoreError, match="has the encoding LATIN1; tildone needs a database with the encoding UTF8"
-        ):
-            PostgresStore(url)
+    url = server.create("template0", "ENCODING LATIN1")
 
-        assert execute(url, "SELECT to_regnamespace('tildone')") == [(None,)]
+    with pytest.raises(StoreError, match="has the encoding LATIN1; tildone needs a database with the encoding UTF8"):
+        PostgresStore(url)
+
+    assert execute(url, "SELECT to_regnamespace('tildone')") == [(None,)]
 
 
 def test_a_read_only_database_can_be_read(own_url: str, own_store: PostgresStore) -> None:
@@ -94,12 +85,11 @@ def test_a_read_only_database_can_be_read(own_url: str, own_store: PostgresStore
     reader.close()
 
 
-def test_an_empty_read_only_database_is_an_error(server: Server) -> None:
-    with server.database() as url:
-        execute(url, f"ALTER DATABASE {database_of(url)} SET default_transaction_read_only = on")
+def test_an_empty_read_only_database_is_an_error(empty: str) -> None:
+    execute(empty, f"ALTER DATABASE {database_of(empty)} SET default_transaction_read_only = on")
 
-        with pytest.raises(StoreError, match="can't be written: it is read-only"):
-            PostgresStore(url)
+    with pytest.raises(StoreError, match="can't be written: it is read-only"):
+        PostgresStore(empty)
 
 
 @pytest.mark.slow
@@ -138,7 +128,7 @@ def test_a_full_disk_is_an_error(own_url: str, own_store: PostgresStore) -> None
     assert ids(own_store.history("s")) == ["b", "a"]
 
 
-def test_missing_privileges_are_an_error(server: Server, own_url: str, own_store: PostgresStore) -> None:
+def test_missing_privileges_are_an_error(server: Server, empty: str, own_url: str, own_store: PostgresStore) -> None:
     """The error names the object concerned."""
     chain(own_store, "s", "a")
     server.run("CREATE ROLE guest LOGIN")
@@ -154,24 +144,21 @@ def test_missing_privileges_are_an_error(server: Server, own_url: str, own_store
         with pytest.raises(StoreError, match=r"no access to .*: permission denied for"):
             reader.append("s", planned("b", "a", "x"))
         reader.close()
-        with server.database() as empty, pytest.raises(StoreError, match="permission denied for database"):
+        with pytest.raises(StoreError, match="permission denied for database"):
             PostgresStore(empty.replace("postgres@", "guest@"))
     finally:
         execute(own_url, "DROP OWNED BY guest", "DROP ROLE guest")
 
 
-def test_opening_read_only_does_not_create_a_store(server: Server) -> None:
+def test_opening_read_only_does_not_create_a_store(empty: str) -> None:
     """A reader leaves an empty database empty; a store that exists is opened."""
-    with server.database() as url:
-        with pytest.raises(NotFound, match="there is no store in "):
-            PostgresStore(url, read_only=True)
+    with pytest.raises(NotFound, match="there is no store in "):
+        PostgresStore(empty, read_only=True)
 
-        with psycopg.connect(url) as connection:
-            schemas = "SELECT count(*) FROM pg_namespace WHERE nspname = 'tildone'"
-            assert connection.execute(schemas).fetchone() == (0,)
-        writer = PostgresStore(url)
-        chain(writer, "s", "a")
-        reader = PostgresStore(url, read_only=True)
-        assert ids(reader.history("s")) == ["a"]
-        reader.close()
-        writer.close()
+    assert execute(empty, "SELECT to_regnamespace('tildone')") == [(None,)]
+    writer = PostgresStore(empty)
+    chain(writer, "s", "a")
+    reader = PostgresStore(empty, read_only=True)
+    assert ids(reader.history("s")) == ["a"]
+    reader.close()
+    writer.close()

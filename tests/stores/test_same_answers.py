@@ -1,5 +1,7 @@
-"""The SQLite store gives the same results as the memory store, whatever the sequence of operations."""
+"""Every store gives the same results as the memory store, whatever the sequence of operations."""
 
+import json
+import os
 import tempfile
 from collections.abc import Callable
 from itertools import count
@@ -7,18 +9,24 @@ from pathlib import Path
 
 from hypothesis import settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
+from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
 
 from tests.plans import plans
+from tests.stores.postgres import EMPTIED, execute, needs_server
+from tildone.dialects import plan_in_entry
 from tildone.errors import TildoneError
 from tildone.log.events import Actor, Event, Fact, Labelled, Nudged, PlanChanged
+from tildone.log.findings import Severity
 from tildone.log.store import Store
 from tildone.log.tree import SessionHead
 from tildone.stores.memory import MemoryStore
+from tildone.stores.pi.store import JsonlStore
 from tildone.stores.sqlite.store import SqliteStore
+from tildone.value import replace
 
-NAMES = ("one", "two", "half \ud800")
-NOWHERE = "nowhere \udc00"
+LONG = "long \ud800 " * 400
+NAMES = ("one", LONG, "half \ud800")
+NOWHERE = "nowhere \udc00 \0"
 
 names = st.sampled_from(NAMES)
 facts = st.one_of(st.builds(PlanChanged, plans), st.builds(Nudged, st.just(1), st.just(2)), st.just(Labelled("0", "x")))
@@ -32,21 +40,22 @@ class SameAnswers(RuleBasedStateMachine):
         super().__init__()
         self.folder = tempfile.TemporaryDirectory()
         self.memory = MemoryStore()
-        self.sqlite = SqliteStore(Path(self.folder.name, "plans.db"))
+        self.store = self.opened()
         self.numbers = count()
 
+    def opened(self) -> Store:
+        return SqliteStore(Path(self.folder.name, "plans.db"))
+
     def teardown(self) -> None:
-        self.sqlite.close()
+        self.store.close()
         self.folder.cleanup()
 
-    @rule(name=names, fact=facts)
-    def append(self, name: str, fact: Fact) -> None:
-        self.both_append(name, self.memory.session_head(name).head, fact)
-
-    @rule(name=names, fact=facts, luck=luck)
-    def append_elsewhere(self, name: str, fact: Fact, luck: int) -> None:
-        """Append below an event that need not be the head."""
-        self.both_append(name, self.some_event(name, luck), fact)
+    @rule(name=names, fact=facts, elsewhere=st.none() | luck)
+    def append(self, name: str, fact: Fact, elsewhere: int | None) -> None:
+        """Append below the head, or below an event that need not be the head."""
+        parent = self.memory.session_head(name).head if elsewhere is None else self.some_event(name, elsewhere)
+        event = self.new_event(parent, fact)
+        self.both(lambda store: store.append(name, event))
 
     @rule(name=names, other=names, luck=luck)
     def append_again(self, name: str, other: str, luck: int) -> None:
@@ -64,6 +73,22 @@ class SameAnswers(RuleBasedStateMachine):
         expected = NOWHERE if overtaken else place.head
         self.both(lambda store: store.move_head(name, to, expected=expected))
 
+    @rule(name=names, other=names, many=st.lists(st.tuples(facts, luck), max_size=4), luck=luck)
+    def adopt(self, name: str, other: str, many: list[tuple[Fact, int]], luck: int) -> None:
+        """Import events of a session and new ones among them, with parents and a head that need not exist."""
+        events = list(self.memory.events(other))
+        for fact, chance in many:
+            parents = [None, NOWHERE, *(event.id for event in events)]
+            events.append(self.new_event(parents[chance % len(parents) if chance % 7 else 0], fact))
+        heads = [None, NOWHERE, *(event.id for event in (*events, *self.memory.events(name)))]
+        to = SessionHead(heads[luck % len(heads)], ("x",) * (luck % 3))
+        self.both(lambda store: store.import_events(name, events, to))
+
+    @rule(name=names, overtaken=st.booleans())
+    def forget(self, name: str, *, overtaken: bool) -> None:
+        expected = NOWHERE if overtaken else self.memory.session_head(name).head
+        self.both(lambda store: store.delete(name, expected=expected))
+
     @rule(name=names, other=names, luck=luck)
     def read_from(self, name: str, other: str, luck: int) -> None:
         head = self.some_event(other, luck)
@@ -71,24 +96,24 @@ class SameAnswers(RuleBasedStateMachine):
 
     @rule()
     def open_again(self) -> None:
-        self.sqlite.close()
-        self.sqlite = SqliteStore(Path(self.folder.name, "plans.db"))
+        self.store.close()
+        self.store = self.opened()
 
     @invariant()
     def the_same_is_read(self) -> None:
         self.both(self.everything)
 
-    def both_append(self, name: str, parent: str | None, fact: Fact) -> None:
-        number = next(self.numbers)
-        event = Event(f"{number} \ud800" if number % 3 else str(number), parent, number, Actor.AGENT, fact)
-        self.both(lambda store: store.append(name, event))
-
     def both(self, order: Callable[[Store], object]) -> None:
-        assert answer(order, self.sqlite) == answer(order, self.memory)
+        assert answer(order, self.store) == answer(order, self.memory)
 
     def everything(self, store: Store) -> object:
         """Return all that a store tells about its sessions."""
         return store.sessions(), contents(store)
+
+    def new_event(self, parent: str | None, fact: Fact) -> Event:
+        number = next(self.numbers)
+        prefix = ("", "\ud800", LONG)[number % 3]
+        return Event(f"{prefix}{number}", parent, number, Actor.AGENT, fact)
 
     def some_event(self, name: str, luck: int) -> str | None:
         """Return an event of the session, None, or an unknown id."""
@@ -110,5 +135,59 @@ def answer(order: Callable[[Store], object], store: Store) -> object:
         return type(error), str(error)
 
 
-TestSameAnswers = SameAnswers.TestCase
-TestSameAnswers.settings = settings(max_examples=60, stateful_step_count=25, derandomize=True)
+def check(machine: type[SameAnswers]) -> None:
+    run_state_machine_as_test(machine, settings=settings(stateful_step_count=25, derandomize=True))
+
+
+def test_sqlite() -> None:
+    check(SameAnswers)
+
+
+class JsonlAnswers(SameAnswers):
+    """Runs the same operations on both stores while pi appends messages, which must change no answer."""
+
+    def opened(self) -> Store:
+        return JsonlStore(Path(self.folder.name, "sessions"), plan_in_entry)
+
+    def everything(self, store: Store) -> object:
+        """The titles of sessions are omitted: they come from pi's messages, which memory does not have."""
+        return [replace(session, title="") for session in store.sessions()], contents(store)
+
+    @rule(name=names)
+    def pi_talks(self, name: str) -> None:
+        """Append a message after the last entry, as pi does."""
+        for path in Path(self.folder.name, "sessions").glob("*.jsonl"):
+            header, *entries = map(json.loads, path.read_text(encoding="utf-8").splitlines())
+            if header["id"] == name:
+                number = f"{next(self.numbers):08x}"
+                said = {"type": "message", "id": number, "parentId": entries[-1]["id"], "timestamp": "never"}
+                written = path.stat().st_mtime_ns
+                with path.open("a", encoding="utf-8") as file:
+                    file.write(json.dumps(said | {"message": {"role": "user", "content": "go on"}}) + "\n")
+                # Memory knows nothing of it, so the order of sessions is to stay.
+                os.utime(path, ns=(written, written))
+
+    def teardown(self) -> None:
+        odd = [finding for finding in self.store.check() if finding.severity is not Severity.OK]
+        super().teardown()
+        assert odd == []
+
+
+def test_jsonl() -> None:
+    check(JsonlAnswers)
+
+
+@needs_server
+def test_postgresql(url: str) -> None:
+    # Only where there is a server is there a driver to talk to it.
+    from tildone.stores.postgres.store import PostgresStore  # noqa: PLC0415  see above
+
+    class PostgresAnswers(SameAnswers):
+        def __init__(self) -> None:
+            execute(url, *EMPTIED)
+            super().__init__()
+
+        def opened(self) -> Store:
+            return PostgresStore(url)
+
+    check(PostgresAnswers)

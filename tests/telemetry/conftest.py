@@ -1,8 +1,17 @@
-"""Nothing in the environment of the tests switches traces on."""
+"""Nothing in the environment of the tests switches traces on, and the program is forked."""
 
 import os
+from collections.abc import Iterator
 
 import pytest
+
+from tests.suite.forking import forking
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _forking() -> Iterator[None]:
+    with forking():
+        yield
 
 
 @pytest.fixture(autouse=True)

@@ -123,11 +123,11 @@ def test_the_facts_about_runs_are_counted(store: Store) -> None:
 
 
 def test_a_reading_reads_only_what_is_new(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of a thousand events, those since the last time; of other sessions, none."""
+    """Of a hundred events, those since the last time; of other sessions, none."""
     store = store_at(str(tmp_path / "plans.db"))
     session = plan_in(store)
     plan_in(store, "quiet")
-    for number in range(1000):
+    for number in range(100):
         used(store, number, number)
     counts = StoreCounts(store)
     counts.read()

@@ -14,6 +14,7 @@ import pytest
 from tests.fleet.agents import BOUND, eventually, processes_of, variables_of, wait_for
 from tests.host.models.model_server import ModelServer, Turn
 from tests.run.run_workspace import CHAT, provider_environment
+from tests.suite.forking import PROGRAM
 from tests.telemetry.collector import Collector, ReceivedSpan
 from tildone.core.check import Check
 from tildone.core.plan import Phase, Plan, Task
@@ -26,7 +27,6 @@ from tildone.wiring import run_leases, store_at
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="minders need Linux")
 
-PROGRAM = Path(sys.executable).with_name("tildone")
 SETTINGS = FleetSettings(lease=20_000, heartbeat=500, margin=1000, reaper=200, renewal=5000)
 
 

@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.person import PROGRAM, Person
+from tests.cli.person import Person
 from tests.host.models.model_server import ModelServer, Turn
 from tests.run.run_workspace import CHAT, provider_environment
+from tests.suite.forking import PROGRAM
 from tests.telemetry.collector import CLIENT, Collector
 
 SECONDS = 600

@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.tui.watching import World, world
+from tests.tui.watching import World, grammar, world
 
 
 @pytest.fixture
@@ -12,3 +12,10 @@ def plans(tmp_path: Path) -> Iterator[World]:
     made = world(tmp_path)
     yield made
     made.store.close()
+
+
+@pytest.fixture
+def written(plans: World) -> World:
+    """A store with the plan of most tests."""
+    plans.write("p", *grammar())
+    return plans

@@ -8,7 +8,7 @@ from textual.geometry import Offset
 from textual.pilot import Pilot
 from textual.widget import Widget
 
-from tests.tui.watching import SIZES, World, grammar, lines, shows, text, until, watching
+from tests.tui.watching import SIZES, World, lines, shows, text, until, watching
 from tildone.core.ops import Mark, Numbered, Remove
 from tildone.core.plan import Phase, Status, Task
 from tildone.tui.app import Start
@@ -22,12 +22,6 @@ PLAN = Start("p", opened=True)
 def no_platform_tool(monkeypatch: pytest.MonkeyPatch) -> None:
     """Tests do not write to the clipboard of whoever runs them."""
     monkeypatch.setenv("SSH_CONNECTION", "here")
-
-
-@pytest.fixture
-def written(plans: World) -> World:
-    plans.write("p", *grammar())
-    return plans
 
 
 async def drag(pilot: Pilot[None], rows: Widget, start: tuple[int, int], *ways: tuple[int, int]) -> None:

@@ -1,9 +1,11 @@
 """Moving a task with the mouse: a drag that begins at its sign."""
 
-import pytest
+from functools import partial
+
+from textual.pilot import Pilot
 
 from tests.tui.test_copying import drag, plan_list, row_of
-from tests.tui.watching import World, grammar, lines, shows, until, watching
+from tests.tui.watching import World, lines, shows, until, watching
 from tildone.core.ops import Numbered, Remove
 from tildone.tui.app import Start
 from tildone.tui.plan_rows import SIGN_COLUMN
@@ -11,37 +13,45 @@ from tildone.tui.plan_rows import SIGN_COLUMN
 PLAN = Start("p", opened=True)
 
 
-@pytest.fixture
-def written(plans: World) -> World:
-    plans.write("p", *grammar())
-    return plans
-
-
 def phases(world: World) -> list[list[int]]:
     return [[task.number for task in phase.tasks] for phase in world.plan("p").phases]
 
 
-@pytest.mark.parametrize(
-    ("task", "onto", "after"),
-    [
-        ("Write the tokenizer", "Wire up", [[1, 2], [4, 3, 5], [6, 7]]),
-        ("Write the tokenizer", "Flags stay", [[1, 2], [4, 3, 5], [6, 7]]),
-        ("Keep the old flags", "Write the tokenizer", [[1, 2], [5, 3, 4], [6, 7]]),
-        ("Write the tokenizer", "Test every", [[1, 2], [4, 5], [6, 3, 7]]),
-        ("Write the tokenizer", "Prove 0/2", [[1, 2], [4, 5], [3, 6, 7]]),
-        ("Fuzz it", "Read the grammar", [[7, 1, 2], [3, 4, 5], [6]]),
-        ("Read the grammar", "waits:", [[2], [3, 4, 5], [6, 7, 1]]),
-    ],
-    ids=["down", "onto a note", "up", "into a phase", "onto a heading", "to the beginning", "to the end"],
-)
-async def test_a_task_goes_where_it_is_dropped(written: World, task: str, onto: str, after: list[list[int]]) -> None:
+def are_arranged(world: World, numbers: list[list[int]]) -> bool:
+    return phases(world) == numbers
+
+
+def is_in_row(pilot: Pilot[None], task: str, row: int) -> bool:
+    return row_of(pilot, task) == row
+
+
+def has_cursor(pilot: Pilot[None], task: str) -> bool:
+    return lines(pilot)[row_of(pilot, task) + plan_list(pilot).region.y].startswith("▎")
+
+
+async def test_a_task_goes_where_it_is_dropped(written: World) -> None:
+    """Down, onto a note, up, into a phase, onto a heading, to the beginning, and to the end."""
+    before = phases(written)
     async with watching(written, PLAN) as pilot:
-        plan, begin, end = plan_list(pilot), row_of(pilot, task), row_of(pilot, onto)
-        await drag(pilot, plan, (SIGN_COLUMN, begin), (20, end))
-        await until(pilot, lambda: phases(written) == after)
-        await shows(pilot, "Moved: #")
-        await until(pilot, lambda: lines(pilot)[row_of(pilot, task) + plan.region.y].startswith("▎"))
-        assert not plan.has_selection
+        plan = plan_list(pilot)
+        for task, onto, after in (
+            ("Write the tokenizer", "Wire up", [[1, 2], [4, 3, 5], [6, 7]]),
+            ("Write the tokenizer", "Flags stay", [[1, 2], [4, 3, 5], [6, 7]]),
+            ("Keep the old flags", "Write the tokenizer", [[1, 2], [5, 3, 4], [6, 7]]),
+            ("Write the tokenizer", "Test every", [[1, 2], [4, 5], [6, 3, 7]]),
+            ("Write the tokenizer", "Prove 0/2", [[1, 2], [4, 5], [3, 6, 7]]),
+            ("Fuzz it", "Read the grammar", [[7, 1, 2], [3, 4, 5], [6]]),
+            ("Read the grammar", "waits:", [[2], [3, 4, 5], [6, 7, 1]]),
+        ):
+            begin = row_of(pilot, task)
+            await drag(pilot, plan, (SIGN_COLUMN, begin), (20, row_of(pilot, onto)))
+            await until(pilot, partial(are_arranged, written, after))
+            await shows(pilot, "Moved: #")
+            await until(pilot, partial(has_cursor, pilot, task))
+            assert not plan.has_selection
+            await pilot.press("u")
+            await until(pilot, partial(is_in_row, pilot, task, begin))
+            assert phases(written) == before
 
 
 async def test_below_the_last_row_it_becomes_the_last(written: World) -> None:

@@ -1,8 +1,10 @@
 """Changing a plan with keys, while others change it too."""
 
+from functools import partial
+
 import pytest
 
-from tests.tui.watching import World, grammar, lines, shows, text, type_text, until, watching
+from tests.tui.watching import World, lines, shows, text, type_text, until, watching
 from tildone.core.ops import Numbered, Remove, Rename
 from tildone.core.plan import Phase, Task
 from tildone.tui.app import Start
@@ -10,37 +12,29 @@ from tildone.tui.app import Start
 PLAN = Start("p", opened=True)
 
 
+def has_status(world: World, number: int, status: str) -> bool:
+    return world.status("p", number) == status
+
+
 def numbers(world: World) -> list[int]:
     return [task.number for task in world.plan("p").tasks]
 
 
-@pytest.fixture
-def written(plans: World) -> World:
-    plans.write("p", *grammar())
-    return plans
-
-
-@pytest.mark.parametrize(
-    ("keys", "number", "status"),
-    [
-        (["space"], 4, "completed"),
-        (["x"], 4, "abandoned"),
-        (["j", "j", "s"], 6, "in_progress"),
-        (["g", "space"], 1, "pending"),
-        (["g", "x"], 1, "pending"),
-        (["G", "b"], 7, "pending"),
-    ],
-    ids=["done", "drop", "start", "open again", "open again by x", "unblock"],
-)
-async def test_a_key_marks_the_task_with_the_cursor(written: World, keys: list[str], number: int, status: str) -> None:
-    async with watching(written, PLAN) as pilot:
-        await pilot.press(*keys)
-        await until(pilot, lambda: written.status("p", number) == status)
-
-
-async def test_the_cursor_begins_on_the_task_in_progress(written: World) -> None:
+async def test_a_key_marks_the_task_with_the_cursor_which_begins_on_the_one_in_progress(written: World) -> None:
     async with watching(written, PLAN) as pilot:
         await until(pilot, lambda: any(line.startswith("▎  ● Wire up") for line in lines(pilot)))
+        for keys, number, status in (
+            (["space"], 4, "completed"),
+            (["u"], 4, "in_progress"),
+            (["x"], 4, "abandoned"),
+            (["j", "j", "s"], 6, "in_progress"),
+            (["g", "space"], 1, "pending"),
+            (["u"], 1, "completed"),
+            (["g", "x"], 1, "pending"),
+            (["G", "b"], 7, "pending"),
+        ):
+            await pilot.press(*keys)
+            await until(pilot, partial(has_status, written, number, status))
 
 
 async def test_a_message_says_what_was_done_and_undo_takes_it_back(written: World) -> None:

@@ -12,8 +12,18 @@ from tildone.loop.decision import Turn
 from tildone.tui.app import Start
 from tildone.views.session_state import SessionWord
 
+QUICK = (
+    *("list-80x24-dark", "list-40x24-dark", "list-80x24-terminal", "list-80x24-no-color"),
+    *("plan-80x24-dark", "plan-40x24-dark", "plan-200x50-light", "plan-80x24-safe-dark", "list-200x50-dark"),
+    *("question-40x24-terminal", "checks-80x24-dark"),
+    *("keys-80x24-dark", "actions-80x24-dark", "empty-80x24-dark", "not-live-80x24-dark"),
+)
+"""Each screen, each size and each theme once."""
 
-@pytest.mark.parametrize("name", SHOTS)
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[] if name in QUICK else pytest.mark.slow) for name in SHOTS]
+)
 async def test_a_screen_looks_as_it_did(name: str, tmp_path: Path) -> None:
     """If the change is meant: python -m tests.tui.snapshots."""
     assert await taken(name, tmp_path) == (FOLDER / f"{name}.txt").read_text(encoding="utf-8")

@@ -2,9 +2,6 @@
 
 import os
 import re
-import shutil
-import subprocess
-import sys
 import threading
 from pathlib import Path
 
@@ -12,7 +9,7 @@ import pytest
 
 from tests.cli.person import Person, Terminal
 
-pytestmark = [pytest.mark.slow, pytest.mark.skipif(os.name == "nt", reason="needs a pseudo-terminal")]
+pytestmark = pytest.mark.skipif(os.name == "nt", reason="needs a pseudo-terminal")
 
 LEAVES_FULL_SCREEN = "\x1b[?1049l"
 CPU_SHARE = 0.25
@@ -91,6 +88,7 @@ def test_the_terminals_own_colours_are_used_where_others_are_not_known(person: P
     assert "48;" not in drawn
 
 
+@pytest.mark.slow
 def test_an_idle_screen_takes_next_to_no_processor_time(person: Person) -> None:
     """Of ten redraws of the ages, two seconds of polling and the start, the polling must not keep a processor busy."""
     if not os.path.isdir("/proc"):
@@ -146,35 +144,3 @@ def test_without_the_extra_it_says_how_to_install_it(person: Person, tmp_path: P
     assert answer.code == 2
     assert answer.out.startswith("tildone: watch needs the package textual: ")
     assert answer.out.count("\n") == 1
-
-
-@pytest.mark.skipif(shutil.which("tmux") is None, reason="needs tmux")
-def test_inside_tmux(person: Person, tmp_path: Path) -> None:
-    """The screen is read back from the terminal: what is drawn there is what was meant."""
-    socket = str(tmp_path / "tmux")
-    environ = person.environment({"PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"})
-    tmux = ["tmux", "-S", socket, "-f", os.devnull]
-
-    def run(*argv: str) -> str:
-        done = subprocess.run(
-            [*tmux, *argv], cwd=person.folder, env=environ, capture_output=True, timeout=60, check=True
-        )
-        return done.stdout.decode()
-
-    def until(words: str) -> str:
-        shown = ""
-        for _ in range(300):
-            if words in (shown := run("capture-pane", "-p", "-t", "w")):
-                break
-            threading.Event().wait(0.1)
-        return shown
-
-    run("new-session", "-d", "-s", "w", "-x", "80", "-y", "24", "tildone watch grammar; exec sleep 60")
-    try:
-        assert "– Write the parser" in until("– Write the parser")
-        run("send-keys", "-t", "w", "Space")
-        assert "✓ Write the parser" in until("✓ Write the parser")
-        assert "Done: #1 Write the parser" in until("Done: #1 Write the parser")
-        run("send-keys", "-t", "w", "q")
-    finally:
-        run("kill-server")

@@ -14,7 +14,6 @@ from tildone.log.presence import Presence
 from tildone.log.store import Store
 from tildone.loop.decision import Turn
 from tildone.tui.app import Start, WatchApp
-from tildone.tui.palette import PALETTES
 from tildone.tui.prompt import LineInput
 from tildone.tui.row_list import RowList
 
@@ -31,66 +30,14 @@ def several(plans: World) -> World:
     return plans
 
 
-async def test_the_list_at_80x24(several: World) -> None:
-    async with watching(several, Start("grammar")) as pilot:
-        await shows(pilot, "claude 5f0c1234", "for")
-        found = lines(pilot)
-
-    assert found[0].startswith(" Sessions  1 needs you · 1 working · 4 in all")
-    assert found[0].endswith("● live")
-    assert [line[:45].rstrip() for line in found[2:6]] == [
-        "  ! billing          needs you !            0",
-        "▎ ● grammar          working   ━━ ━●· ─!    4",
-        "  ║ release          paused    ━─           1",
-        "  ✓ cli              done      ━            1",
-    ]
-    assert "waits: Merge or keep" in found[2]
-    assert "Wire up the command line" in found[3]
-    assert any("● Wire up the command line  for" in line for line in found)
-    assert found[-1] == " j k move  enter open  p pause  r resume  s stop  / filter  q leave  ? keys"
-
-
-async def test_the_plan_at_80x24(several: World) -> None:
-    async with watching(several, Start("grammar", opened=True)) as pilot:
-        await shows(pilot, "at work  claude 5f0c1234")
-        found = lines(pilot)
-
-    assert found[0].startswith(" grammar  ━━ ━●· ─!  4/7  ● working")
-    assert found[2:5] == [" Read 2/2", "   ✓ Read the grammar", "   ✓ List what it gets wrong"]
-    assert found[8].startswith("▎  ● Wire up the command line   ")
-    assert found[9] == "▎    │ Flags stay; --json is new."
-    assert "     │ waits: May I run cargo fuzz?" in found
-    assert found[-1] == (" space done  b block  x drop  e edit  J K move  a add  n note  u undo  ? keys")
-
-
-async def test_both_side_by_side_with_the_history_at_200x50(several: World) -> None:
-    async with watching(several, Start("grammar"), SIZES["200x50"]) as pilot:
-        await shows(pilot, "at work  claude", "left     1000 nudges", "state    working", "added 7 tasks")
-        found = lines(pilot)
-
-    assert "! billing" in found[2]
-    assert "Read 2/2" in found[2]
-
-
-async def test_one_pane_at_40x24(several: World) -> None:
-    async with watching(several, Start("grammar"), SIZES["40x24"]) as pilot:
-        await shows(pilot, "grammar")
-        found = lines(pilot)
-        await pilot.press("enter")
-        await shows(pilot, "Read 2/2")
-        opened = lines(pilot)
-
-    assert found[2].startswith(" ! billing ")
-    assert "━━ ━●· ─!" in found[3]
-    assert opened[0].startswith(" grammar  ━━ ━●· ─!  4/7  ● working")
-    assert max(map(len, found + opened)) <= 40
-
-
-@pytest.mark.parametrize("size", [(1, 1), (10, 3), (39, 9), (60, 15), (119, 29)])
-async def test_no_size_is_refused(several: World, size: tuple[int, int]) -> None:
-    async with watching(several, Start("grammar", opened=True), size) as pilot:
+async def test_no_size_is_refused(several: World) -> None:
+    async with watching(several, Start("grammar", opened=True), (1, 1)) as pilot:
         await pilot.press("space", "escape", "j", "question_mark", "escape")
         await until(pilot, lambda: several.status("grammar", 4) == "completed")
+        for size in ((10, 3), (39, 9), (60, 15), (119, 29)):
+            await pilot.resize_terminal(*size)
+            await pilot.press("enter", "escape", "k", "question_mark", "escape")
+            assert pilot.app.is_running
 
 
 async def test_the_layout_follows_the_size_of_the_terminal(several: World) -> None:
@@ -343,9 +290,8 @@ async def test_what_an_agent_does_and_has_used_is_shown_with_its_plan(several: W
         await shows(pilot, "at work  codex 77aa on mk-laptop · bash: make", "used     184k tokens · $1.92")
 
 
-@pytest.mark.parametrize("theme", PALETTES)
-async def test_every_theme_draws_the_same_text(several: World, theme: str) -> None:
-    async with watching(several, Start("grammar", theme=theme)) as pilot:
+async def test_the_theme_without_snapshots_draws_the_same_text(several: World) -> None:
+    async with watching(several, Start("grammar", theme="safe-light")) as pilot:
         await shows(pilot, "● grammar", "working")
 
 

@@ -1,5 +1,6 @@
 """The screen of `tildone watch` on a real store, driven by keys; others change the store in processes of their own."""
 
+import asyncio
 import os
 import subprocess
 import time
@@ -9,9 +10,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from textual.events import Key
+from textual.keys import _character_to_key
 from textual.pilot import Pilot
 
-from tests.cli.person import PROGRAM
+from tests.suite.forking import PROGRAM
 from tildone.agents.identity import AgentId
 from tildone.agents.processes import start_time
 from tildone.agents.registry import Agent
@@ -134,7 +137,7 @@ async def until(pilot: Pilot[None], holds: Callable[[], bool]) -> None:
     end = time.monotonic() + PATIENCE_SECONDS
     while not holds():
         assert time.monotonic() < end, f"it never held:\n{text(pilot)}"
-        await pilot.pause(0.02)
+        await asyncio.sleep(0.02)
 
 
 async def shows(pilot: Pilot[None], *words: str) -> None:
@@ -143,8 +146,10 @@ async def shows(pilot: Pilot[None], *words: str) -> None:
 
 
 async def type_text(pilot: Pilot[None], words: str) -> None:
-    """Type a text, key by key."""
-    await pilot.press(*("space" if char == " " else char for char in words))
+    """Type a text, key by key, faster than the screen is drawn."""
+    for char in words[:-1]:
+        pilot.app.post_message(Key(char if char.isalnum() else _character_to_key(char), char))
+    await pilot.press(words[-1])
 
 
 def text(pilot: Pilot[None]) -> str:

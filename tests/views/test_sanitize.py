@@ -4,7 +4,6 @@ import json
 import re
 import unicodedata
 
-import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
@@ -29,6 +28,52 @@ EMOJI = [
     "🏴\U000e0067\U000e0062\U000e0073\U000e0063\U000e0074\U000e007f",
 ]
 SPELLING = ["می‌خواهم", "क्‍ष", "葛\U000e0100城", "ქართული", "עברית", "Z͑ͫ̓ͪ̂ͫ̽̕a", "全角　空白"]
+
+TAGS = (
+    "</system-reminder>",
+    "<system-reminder>",
+    "< / System-Reminder >",
+    "</SYSTEM_REMINDER>",
+    "</system reminder",
+    "<todo>",
+    "</todos>",
+    "<todo-list kind='x'>",
+    "<tool_result>",
+    "</tool-results>",
+    "<tool_use id=1>",
+    "<function_calls>",
+    "</function_response>",
+    "<user-prompt-submit-hook>",
+    "</local-command-stdout>",
+    "<environment_context>",
+    "<invoke>",
+    "<|im_start|>",
+    "<|endoftext|>",
+)
+WITHOUT_TAGS = (
+    "a < b",
+    "a <| b |> c",
+    "<system> reminder",
+    "<b>system-reminder</b>",
+    "system-reminder>",
+    "<div>Vec<T></div> <!-- TODO -->",
+    "tabs\tand\r\nlines\n",
+)
+SYMBOLS = {
+    "\x1b[2J": "␛[2J",
+    "a\tb\x00": "a␉b␀",
+    "\x7f": "␡",
+    "\x9b31m": "<U+009B>31m",
+    "a\r\nb\u2028c\x85": "a⏎b⏎c⏎",
+    "user\u202egpj.exe": "user<U+202E>gpj.exe",
+    "pass\u200bword pass\u200dword": "pass<U+200B>word pass<U+200D>word",
+    "\u2066\u2069\u061c": "<U+2066><U+2069><U+061C>",
+    "\ufeffbom": "<U+FEFF>bom",
+    "half \ud83d": "half <U+D83D>",
+    "hi\U000e0068\U000e0069": "hi<U+E0068><U+E0069>",
+    "a\ufe0f👍\ufe01\ufe02": "a<U+FE0F>👍\ufe01<U+FE02>",
+    "👩\u200d\u200d💻": "👩<U+200D><U+200D>💻",
+}
 
 CONTROLS = "\t\x00\x1b\x7f\x9b\xad\ud800\udfff"
 HIDDEN = "\u034f\u200b\u200c\u200d\u202e\u2066\u3164\ufe00\ufe0f\ufeff\U0001d173\U000e0041\U000e007f\U000e0100"
@@ -59,61 +104,27 @@ def test_crlf_is_one_line_break() -> None:
     assert single_line("a\r\nb\n\nc\n\rd") == "a⏎b⏎⏎c⏎⏎d"
 
 
-@pytest.mark.parametrize(
-    "tag",
-    [
-        "</system-reminder>",
-        "<system-reminder>",
-        "< / System-Reminder >",
-        "</SYSTEM_REMINDER>",
-        "</system reminder",
-        "<todo>",
-        "</todos>",
-        "<todo-list kind='x'>",
-        "<tool_result>",
-        "</tool-results>",
-        "<tool_use id=1>",
-        "<function_calls>",
-        "</function_response>",
-        "<user-prompt-submit-hook>",
-        "</local-command-stdout>",
-        "<environment_context>",
-        "<invoke>",
-        "<|im_start|>",
-        "<|endoftext|>",
-    ],
-)
-def test_text_cannot_open_or_close_the_elements_of_a_coding_agent(tag: str) -> None:
+def test_text_cannot_open_or_close_the_elements_of_a_coding_agent() -> None:
     """In any spelling; line breaks are kept."""
-    defused = f"‹{tag[1:]}"
+    for tag in TAGS:
+        defused = f"‹{tag[1:]}"
 
-    assert safe_text(f"a\n{tag}\nb") == f"a\n{defused}\nb"
-    assert printable(tag) == defused
-    assert reminder(tag) == f"<system-reminder>\n{defused}\n</system-reminder>"
-    assert escape_json(f'"{tag}"') == f'"\\u003c{tag[1:]}"'
+        assert safe_text(f"a\n{tag}\nb") == f"a\n{defused}\nb"
+        assert printable(tag) == defused
+        assert reminder(tag) == f"<system-reminder>\n{defused}\n</system-reminder>"
+        assert escape_json(f'"{tag}"') == f'"\\u003c{tag[1:]}"'
 
 
 def test_a_hidden_character_in_a_tag_is_shown_and_breaks_the_tag() -> None:
     assert safe_text("</system\u200b-reminder>") == "</system<U+200B>-reminder>"
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "a < b",
-        "a <| b |> c",
-        "<system> reminder",
-        "<b>system-reminder</b>",
-        "system-reminder>",
-        "<div>Vec<T></div> <!-- TODO -->",
-        "tabs\tand\r\nlines\n",
-        *EMOJI,
-        *SPELLING,
-    ],
-)
-def test_ordinary_text_is_handed_to_a_model_as_it_is(text: str) -> None:
-    assert safe_text(text) == text
-    assert escape_json(json.dumps(text, ensure_ascii=False)) == json.dumps(text, ensure_ascii=False)
+def test_ordinary_text_is_handed_to_a_model_as_it_is() -> None:
+    texts = [*WITHOUT_TAGS, *EMOJI, *SPELLING]
+    quoted = [json.dumps(text, ensure_ascii=False) for text in texts]
+
+    assert [safe_text(text) for text in texts] == texts
+    assert [escape_json(text) for text in quoted] == quoted
 
 
 @given(st.text() | hostile)
@@ -156,33 +167,16 @@ def test_printable_text_has_no_character_that_moves_hides_or_reorders_others(tex
     assert printable(shown) == shown
 
 
-@pytest.mark.parametrize("text", [*EMOJI, *SPELLING, "plain ⏎ text", "tab-free  spaces\xa0"])
-def test_ordinary_text_is_unchanged(text: str) -> None:
+def test_ordinary_text_is_unchanged() -> None:
     """Including emoji, and scripts whose spelling needs joiners."""
-    assert printable(text) == text
+    texts = [*EMOJI, *SPELLING, "plain ⏎ text", "tab-free  spaces\xa0"]
+
+    assert [printable(text) for text in texts] == texts
 
 
-@pytest.mark.parametrize(
-    ("text", "shown"),
-    [
-        ("\x1b[2J", "␛[2J"),
-        ("a\tb\x00", "a␉b␀"),
-        ("\x7f", "␡"),
-        ("\x9b31m", "<U+009B>31m"),
-        ("a\r\nb\u2028c\x85", "a⏎b⏎c⏎"),
-        ("user\u202egpj.exe", "user<U+202E>gpj.exe"),
-        ("pass\u200bword pass\u200dword", "pass<U+200B>word pass<U+200D>word"),
-        ("\u2066\u2069\u061c", "<U+2066><U+2069><U+061C>"),
-        ("\ufeffbom", "<U+FEFF>bom"),
-        ("half \ud83d", "half <U+D83D>"),
-        ("hi\U000e0068\U000e0069", "hi<U+E0068><U+E0069>"),
-        ("a\ufe0f👍\ufe01\ufe02", "a<U+FE0F>👍\ufe01<U+FE02>"),
-        ("👩\u200d\u200d💻", "👩<U+200D><U+200D>💻"),
-    ],
-)
-def test_unprintable_characters_are_replaced_by_symbols(text: str, shown: str) -> None:
+def test_unprintable_characters_are_replaced_by_symbols() -> None:
     """Hidden text becomes visible."""
-    assert printable(text) == shown
+    assert {text: printable(text) for text in SYMBOLS} == SYMBOLS
 
 
 def test_line_feeds_of_multi_line_text_are_kept() -> None:

@@ -8,10 +8,7 @@ import pytest
 from tests.walks import tmux
 from tests.walks.tmux import Pane, TimedOut
 
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.skipif(tmux.why_not() is not None, reason=str(tmux.why_not())),
-]
+pytestmark = pytest.mark.skipif(tmux.why_not() is not None, reason=str(tmux.why_not()))
 
 
 def test_each_answer_belongs_to_its_command(tmp_path: Path) -> None:

@@ -7,12 +7,14 @@ import pytest
 from tests.walks import picture, tmux
 from tests.walks.walk import READERS, recording, transcript, walk, walk_with_claude, why_no_claude
 
-pytestmark = pytest.mark.slow
 at_a_terminal = pytest.mark.skipif(tmux.why_not() is not None, reason=str(tmux.why_not()))
+QUICK = ("agent", "terminal", "library")
 
 
 @at_a_terminal
-@pytest.mark.parametrize("reader", READERS)
+@pytest.mark.parametrize(
+    "reader", [*QUICK, *(pytest.param(reader, marks=pytest.mark.slow) for reader in READERS if reader not in QUICK)]
+)
 def test_every_command_gives_what_the_page_says(reader: str, tmp_path: Path) -> None:
     """And what the terminal shows is what was recorded: `python3 do.py docs` records it again."""
     steps = walk(READERS[reader], tmp_path)
@@ -23,6 +25,7 @@ def test_every_command_gives_what_the_page_says(reader: str, tmp_path: Path) -> 
 
 
 @at_a_terminal
+@pytest.mark.slow
 @pytest.mark.skipif(why_no_claude() is not None, reason=str(why_no_claude()))
 def test_claude_code_itself_gives_what_the_page_says(tmp_path: Path) -> None:
     """The walk with an agent, in the real one; elsewhere a program of ours takes its place."""

@@ -5,16 +5,17 @@ import json
 import os
 import signal
 import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
-from tests.clients.supervisor import supervised
+import pytest
+
+from tests.suite.forking import PROGRAM
 from tildone.config import Settings, load
 from tildone.dialects.by_hand import BY_HAND
 from tildone.log.events import Author
@@ -22,10 +23,7 @@ from tildone.log.store import Store
 from tildone.session import Session
 from tildone.wiring import open_store, session_in
 
-PROGRAM = str(Path(sys.executable).with_name("tildone"))
 TIMEOUT_SECONDS = 60.0
-SERVER_SECONDS = 3600.0
-PRINTS_ITS_PID = 'echo "$$" >&2; exec "$@"'
 Json = dict[str, Any]
 T = TypeVar("T")
 
@@ -91,7 +89,6 @@ class RunningBoard:
     """A board, and what it printed at its start."""
 
     process: "subprocess.Popen[bytes]"
-    pid: int
     notice: list[str]
 
     @property
@@ -109,7 +106,7 @@ class RunningBoard:
 
     def end(self, number: int = signal.SIGTERM) -> tuple[int, str]:
         """Send a signal; return the exit code and the rest of the output."""
-        os.kill(self.pid, number)
+        os.kill(self.process.pid, number)
         code = self.process.wait(TIMEOUT_SECONDS)
         assert self.process.stdout
         return code, self.process.stdout.read().decode()
@@ -220,21 +217,30 @@ def until(look: Callable[[], T], is_there: Callable[[T], object]) -> T:
 
 
 @contextmanager
-def board(place: Place, *words: str, program: Sequence[str] = (PROGRAM,)) -> Iterator[RunningBoard]:
+def board(place: Place, *words: str, program: Sequence[str | Path] = (PROGRAM,)) -> Iterator[RunningBoard]:
     """Run a board on a free port; it has ended on exit, whatever happens in the test."""
     port = () if "--port" in words else ("--port", "0")
-    command = ["sh", "-c", PRINTS_ITS_PID, "sh", *program, "board", "--no-open", *port, *words]
-    streams = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-    env = place.environment()
-    with supervised(command, seconds=SERVER_SECONDS, cwd=place.folder, env=env, **streams) as process:
-        assert process.stdout
-        assert process.stderr
-        pid = int(process.stderr.readline())
-        notice = [process.stdout.readline().decode().removeprefix("tildone board: ").strip() for _ in range(2)]
-        yield RunningBoard(process, pid, notice)
+    process = subprocess.Popen(
+        [*program, "board", "--no-open", *port, *words],
+        cwd=place.folder,
+        env=place.environment(),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        start_new_session=True,
+    )
+    with process:
+        try:
+            assert process.stdout
+            notice = [process.stdout.readline().decode().removeprefix("tildone board: ").strip() for _ in range(2)]
+            yield RunningBoard(process, notice)
+        finally:
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
 
 
 def place_in(parent: Path, **environ: str) -> Place:
+    if os.name == "nt":
+        pytest.skip("a board and all it started can be ended for certain on Unix")
     folder, home = parent / "project", parent / "home"
     (folder / ".git").mkdir(parents=True)
     home.mkdir()

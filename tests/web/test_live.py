@@ -16,8 +16,6 @@ from tildone.ids import now
 from tildone.log.needs import Need
 from tildone.log.presence import Presence
 
-pytestmark = pytest.mark.skipif(os.name == "nt", reason="a board and all it started can be ended for certain on Unix")
-
 IMPATIENT = (
     "import sys, tildone.web.live.stream as stream, tildone.cli as cli\n"
     "stream.UNREAD_SECONDS = 1.0; stream.HEARTBEAT_SECONDS = 0.3\n"
@@ -145,12 +143,10 @@ def test_a_client_that_comes_back_gets_what_it_missed_and_no_more(browser: Brows
     assert snapshot.headers["x-tildone-seq"].partition(".")[0] == last.partition(".")[0]
 
 
-@pytest.mark.parametrize("last", ["00000000.5", "x", "..", "9" * 5000])
-def test_a_client_of_another_server_is_told_to_read_everything_again(browser: Browser, last: str) -> None:
-    with browser.live("needs", last) as live:
-        event, data = live.next()
-
-    assert (event, data) == ("reset", {"why": "too far behind"})
+def test_a_client_of_another_server_is_told_to_read_everything_again(browser: Browser) -> None:
+    for last in ("00000000.5", "x", "..", "9" * 5000):
+        with browser.live("needs", last) as live:
+            assert (last, live.next()) == (last, ("reset", {"why": "too far behind"}))
 
 
 def test_a_client_that_is_too_far_behind_is_told_to_read_everything_again(place: Place) -> None:
@@ -169,11 +165,10 @@ def test_a_client_that_is_too_far_behind_is_told_to_read_everything_again(place:
     assert event == "reset"
 
 
-@pytest.mark.parametrize(
-    "topics", ["plans", "session", "session:a;b", "needs:x", ",".join(f"session:{n}" for n in range(501))]
-)
-def test_unknown_topics_are_refused(browser: Browser, topics: str) -> None:
-    assert browser.get(f"/api/live?topics={topics}").status == 400
+def test_unknown_topics_are_refused(browser: Browser) -> None:
+    rows = ["plans", "session", "session:a;b", "needs:x", ",".join(f"session:{n}" for n in range(501))]
+
+    assert [topics for topics in rows if browser.get(f"/api/live?topics={topics}").status != 400] == []
 
 
 def test_a_burst_about_one_session_becomes_few_frames_and_the_last_one_is_the_newest(
@@ -208,25 +203,6 @@ def test_the_server_ends_at_once_with_open_streams_and_says_goodbye(place: Place
     assert (code, rest, complaints) == (128 + number, "", b"")
 
 
-def test_after_a_restart_the_client_is_told_to_read_everything_again(place: Place) -> None:
-    add(place, "lasting", "One")
-    with board(place) as running:
-        browser = running.browser()
-        port, key = str(running.port), browser.key("lasting")
-        with browser.live(f"session:{key}") as live:
-            add(place, "lasting", "Two")
-            live.until("plan")
-            running.end()
-            live.until("bye")
-            last = live.last
-    add(place, "lasting", "Three")
-    with board(place, "--port", port), browser.live(f"session:{key}", last) as live:
-        event, _ = live.next()
-        shown = browser.get(f"/api/s/{key}").json["total"]
-
-    assert (event, shown) == ("reset", 3)
-
-
 def test_a_client_that_reads_nothing_is_disconnected_and_a_silent_one_gets_comments(place: Place) -> None:
     with board(place, program=(sys.executable, "-c", IMPATIENT)) as running:
         browser = running.browser()
@@ -246,7 +222,7 @@ def test_a_client_that_reads_nothing_is_disconnected_and_a_silent_one_gets_comme
 
 def disconnected(running: RunningBoard) -> bool:
     """Whether the server has no connection to a client any more."""
-    with open(f"/proc/{running.pid}/net/tcp", encoding="ascii") as file:
+    with open(f"/proc/{running.process.pid}/net/tcp", encoding="ascii") as file:
         lines = [line.split() for line in file][1:]
     mine = f"{running.port:04X}"
     return not [line for line in lines if line[1].endswith(f":{mine}") and line[3] == "01"]
@@ -260,9 +236,9 @@ def test_nothing_polls_when_nobody_looks(place: Place) -> None:
         with browser.live("sessions") as live:
             add(place, "quiet", "Two")
             live.until("session")
-            watched = wakeups(running.pid)
+            watched = wakeups(running.process.pid)
         # The event loop wakes up ten times a second, and looks at no file.
-        until(lambda: wakeups(running.pid), lambda count: count < 15)
+        until(lambda: wakeups(running.process.pid), lambda count: count < 15)
 
     assert watched > 15
 

@@ -1,9 +1,5 @@
 """The figures of the board: who may read them, and what they say."""
 
-import os
-
-import pytest
-
 from tests.telemetry.prometheus import Figures, parse
 from tests.web.boards import Browser, Place, RunningBoard, board
 from tildone.core.ops import Append, Mark, Numbered
@@ -11,8 +7,6 @@ from tildone.core.plan import Status, Task
 from tildone.log.fleet.lease import Claimer, NewRun, WorkOutcome
 from tildone.log.fleet.workers import WorkerInfo
 from tildone.wiring import run_leases
-
-pytestmark = pytest.mark.skipif(os.name == "nt", reason="a board and all it started can be ended for certain on Unix")
 
 
 def token_for_metrics(place: Place, name: str = "prometheus") -> str:

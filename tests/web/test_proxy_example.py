@@ -1,7 +1,6 @@
 """The proxy of docs/how-to/use-the-board.md: its settings, carried out by a small proxy, in front of that command."""
 
 import http.client
-import os
 import re
 import shlex
 import socket
@@ -10,14 +9,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
-import pytest
-
 from tests.project.source import ROOT
 from tests.web.boards import Browser, Place, RunningBoard, board
 from tildone.core.ops import Append
 from tildone.core.plan import Task
-
-pytestmark = pytest.mark.skipif(os.name == "nt", reason="a board and all it started can be ended for certain on Unix")
 
 PAGE = (ROOT / "docs" / "how-to" / "use-the-board.md").read_text(encoding="utf-8")
 HEADERS = dict(re.findall(r"proxy_set_header (\S+) (\S+);", PAGE))

@@ -1,10 +1,7 @@
 """What the board shows: the list, one session, its past, and exports."""
 
 import json
-import os
 from pathlib import Path
-
-import pytest
 
 from tests.web.boards import Browser, Place, RunningBoard, until
 from tildone.core.numbers import with_status
@@ -15,8 +12,6 @@ from tildone.log.events import Actor, Author, Directive, Event, PlanChanged
 from tildone.log.needs import Need
 from tildone.log.presence import Presence
 from tildone.log.usage import AgentUsage
-
-pytestmark = pytest.mark.skipif(os.name == "nt", reason="a board and all it started can be ended for certain on Unix")
 
 HOSTILE = "<script>alert(1)</script>\u202e\u200b\x1b[31m\x00\ud800</style>" + "x" * 2000
 

@@ -130,7 +130,7 @@ def _noted(note: str) -> Callable[[Task], Task]:
     return lambda task: replace(task, notes=(*task.notes, note))
 
 
-@settings(max_examples=300)
+@settings(max_examples=3 * settings().max_examples)
 @given(st.data())
 def test_no_update_is_lost(data: st.DataObject) -> None:
     base = data.draw(plans())

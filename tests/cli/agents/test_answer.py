@@ -91,25 +91,21 @@ def test_an_option_is_chosen_by_text_or_number_and_a_no_may_have_a_reason(person
     assert answers == ["no: use rg", "right side", "left side", "a b"]
 
 
-@pytest.mark.parametrize(
-    ("words", "code", "said"),
-    [
+def test_what_cannot_be_answered_says_why(person: Person) -> None:
+    store = asked(person, QUESTION, CHOICE)
+    for words, code, said in (
         (["4f0c11", "yes"], 2, "the answer to 4f0c11 is once or always or no, not 'yes'"),
         (["4f0c11", "once:", "now"], 2, "is once or always or no"),
         (["77aa00", "3"], 2, "the answer to 77aa00 is left side or right side, not '3'"),
         (["ff", "no"], 4, "there is no open question 'ff'; to list them: tildone answer"),
         (["ff"], 4, "there is no open question 'ff'"),
         (["", "no"], 2, "2 open questions begin with ''"),
-    ],
-)
-def test_what_cannot_be_answered_says_why(person: Person, words: list[str], code: int, said: str) -> None:
-    store = asked(person, QUESTION, CHOICE)
+    ):
+        answer = person.run("answer", *words)
 
-    answer = person.run("answer", *words)
-
-    assert (answer.code, answer.out) == (code, "")
-    assert said in answer.err
-    assert len(store.needs()) == 2
+        assert (answer.code, answer.out) == (code, ""), words
+        assert said in answer.err, words
+        assert len(store.needs()) == 2, words
 
 
 def test_the_second_of_two_answers_is_told_who_was_first(person: Person) -> None:

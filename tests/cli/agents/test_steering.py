@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.person import PROGRAM, Person
+from tests.cli.person import Person
+from tests.suite.forking import PROGRAM
 from tildone.agents.identity import AgentId
 from tildone.agents.processes import start_time
 from tildone.agents.registry import Agent, AgentRegistry
@@ -108,19 +109,20 @@ def test_status_is_a_line_and_who_is_at_work(person: Person) -> None:
     assert person.says("status", "--line") == "✓ 0/1 · #1 Write the parser · paused\n"
 
 
-@pytest.mark.parametrize("bound", list(Bound))
-def test_status_and_log_say_which_bound_let_an_agent_go(person: Person, bound: Bound) -> None:
+def test_status_and_log_say_which_bound_let_an_agent_go(person: Person) -> None:
     """And how to go on."""
-    person.says("todo", "add", "One")
-    settings = load({}, person.environ, str(person.folder))
-    open_session(settings, BY_HAND).let_go(bound, 7)
+    for bound in Bound:
+        named = ("--session", f"at {bound.value}")
+        person.says("todo", "add", "One", *named)
+        settings = load({"session": named[1]}, person.environ, str(person.folder))
+        open_session(settings, BY_HAND).let_go(bound, 7)
 
-    said, logged = person.says("status"), person.says("log")
+        said, logged = person.says("status", *named), person.says("log", *named)
 
-    why = describe_bound(bound, 7)
-    assert f"The agent was let go: {why}.\nTo hold it to its plan again: tildone resume\n" in said
-    assert f"gave up: {why}" in logged
-    assert person.run("status", "--json").json["tripped"] is True
+        why = describe_bound(bound, 7)
+        assert f"The agent was let go: {why}.\nTo hold it to its plan again: tildone resume" in said
+        assert f"gave up: {why}" in logged
+        assert person.run("status", "--json", *named).json["tripped"] is True
 
 
 def test_status_without_a_plan_is_a_sentence_or_an_empty_line(person: Person) -> None:

@@ -55,6 +55,12 @@ class Operator:
             self.plan(name, "one", "two")
         return str(self.json("add", name, *options)["runs"][0]["run"])
 
+    def configure(self, settings: str) -> None:
+        """Write the person's settings of fleets."""
+        file = self.folder.parent / "home" / ".config" / "tildone" / "config.toml"
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(f"[fleet]\n{settings}\n", encoding="utf-8")
+
     def with_leases(self, use: Callable[[Store, RunLeases], Any]) -> Any:
         """Use the leases of the store as another process does."""
         store = store_at(self.store_address)

@@ -6,13 +6,18 @@ import signal
 import subprocess
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.cli.fleet.conftest import Operator
 from tests.cli.fleet.test_fleet_running import asks
-from tests.cli.person import PROGRAM, Person
+from tests.cli.person import Person
 from tests.stores.postgres import needs_server, running_server
+from tests.suite.forking import PROGRAM
+from tildone.cli.fleet import watch
+from tildone.cli.fleet.ls import listed_rows
+from tildone.errors import StoreUnreachable
 from tildone.log.fleet.lease import WorkOutcome
 from tildone.log.fleet.workers import WorkerInfo
 
@@ -27,19 +32,16 @@ def nobody(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Captu
     return Operator(tmp_path, str(tmp_path / "none.db"), capsys)
 
 
-@pytest.mark.parametrize(
-    ("verb", "shown"),
-    [
+def test_without_a_store_lists_are_empty_and_none_is_made(nobody: Operator) -> None:
+    for verb, shown in [
         ("ls", "none.db has no runs yet. To queue one: tildone fleet add PLAN"),
         ("approve", "No run waits for approval."),
         ("answer", "No run waits for an answer."),
         ("drain", "There are no workers. To start one: tildone fleet work"),
         ("schedule", "There are no schedules."),
-    ],
-)
-def test_without_a_store_lists_are_empty_and_none_is_made(nobody: Operator, verb: str, shown: str) -> None:
-    assert shown in nobody.fleet(verb)
-    assert next(found for found in nobody.json(verb).values() if isinstance(found, list)) == []
+    ]:
+        assert shown in nobody.fleet(verb)
+        assert next(found for found in nobody.json(verb).values() if isinstance(found, list)) == [], verb
     assert not Path(nobody.store_address).exists()
 
 
@@ -129,19 +131,49 @@ def test_watch_draws_the_list_again_when_a_run_changes(tmp_path: Path) -> None:
 def test_watch_prints_an_object_for_each_change(operator: Operator) -> None:
     run = operator.add()
     command = [str(PROGRAM), "fleet", "watch", "--json"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, cwd=operator.folder, encoding="utf-8") as watch:
-        assert watch.stdout is not None
-        first = json.loads(watch.stdout.readline())
+    with subprocess.Popen(command, stdout=subprocess.PIPE, cwd=operator.folder, encoding="utf-8") as watching:
+        assert watching.stdout is not None
+        first = json.loads(watching.stdout.readline())
         operator.fleet("cancel", run)
-        second = json.loads(watch.stdout.readline())
-        watch.send_signal(signal.SIGINT)
-        code = watch.wait(60)
+        second = json.loads(watching.stdout.readline())
+        watching.send_signal(signal.SIGINT)
+        code = watching.wait(60)
 
     assert [each["runs"][0]["state"] for each in (first, second)] == ["queued", "cancelled"]
     assert code == 130
 
 
+def test_watch_says_once_that_the_store_does_not_answer_and_keeps_the_list(
+    operator: Operator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As JSON, then on a terminal. The store answers once, not for two looks, and then Ctrl-C is pressed."""
+    operator.add()
+    looks: list[type[BaseException] | None] = []
+
+    def look(*given: Any) -> Any:
+        ending = looks.pop(0)
+        if ending:
+            raise ending("the database is away")
+        return listed_rows(*given)
+
+    monkeypatch.setattr(watch, "listed_rows", look)
+    monkeypatch.setattr(watch, "REFRESH_SECONDS", 0.0)
+    monkeypatch.setattr(watch, "columns", lambda: 60)
+    answers = []
+    for is_terminal in (False, True):
+        monkeypatch.setattr(watch, "on_terminal", lambda is_terminal=is_terminal: is_terminal)
+        looks += [None, StoreUnreachable, StoreUnreachable, None, KeyboardInterrupt]
+        answers.append(operator.run("fleet", "watch", *([] if is_terminal else ["--json"])))
+
+    (code, lines, said), (drawn_code, drawn, _) = answers
+    assert (code, drawn_code, said) == (130, 130, "tildone: the database is away; trying again\n")
+    assert [json.loads(line)["runs"][0]["state"] for line in lines.splitlines()] == ["queued"]
+    assert drawn.count("the database is away; trying again") == 2
+    assert "queued" in drawn.partition("trying again")[2].partition("trying again")[0]
+
+
 @needs_server
+@pytest.mark.slow
 def test_watch_says_that_the_database_is_away_and_goes_on_when_it_is_back(tmp_path: Path) -> None:
     """On a terminal, the newest list stays below; as JSON, each reason is said once."""
     with running_server("fsync=off") as server, server.database() as url:
@@ -152,26 +184,26 @@ def test_watch_says_that_the_database_is_away_and_goes_on_when_it_is_back(tmp_pa
         command, pipe = [str(PROGRAM), "fleet", "watch", "--json"], subprocess.PIPE
         with subprocess.Popen(
             command, stdout=pipe, stderr=pipe, env=person.environment({}), cwd=tmp_path, encoding="utf-8"
-        ) as watch:
-            assert watch.stdout is not None
-            assert watch.stderr is not None
+        ) as watching:
+            assert watching.stdout is not None
+            assert watching.stderr is not None
             terminal.until("queued")
-            first = json.loads(watch.stdout.readline())
+            first = json.loads(watching.stdout.readline())
 
             server.order("stop")
             terminal.until_after("trying again", "queued")
-            said = [watch.stderr.readline()]
+            said = [watching.stderr.readline()]
             server.order("start")
             assert person.run("fleet", "cancel", "a").code == 0
             terminal.until("1 cancelled")
-            second = json.loads(watch.stdout.readline())
+            second = json.loads(watching.stdout.readline())
 
             terminal.type(b"\x03")
-            watch.send_signal(signal.SIGINT)
-            said += watch.stderr.read().splitlines(keepends=True)
+            watching.send_signal(signal.SIGINT)
+            said += watching.stderr.read().splitlines(keepends=True)
         ended = terminal.end()
 
     assert [each["runs"][0]["state"] for each in (first, second)] == ["queued", "cancelled"]
-    assert (watch.returncode, ended.code) == (130, 130)
+    assert (watching.returncode, ended.code) == (130, 130)
     assert all(line.startswith("tildone: ") and line.endswith("; trying again\n") for line in said)
     assert all(line != following for line, following in pairwise(said))

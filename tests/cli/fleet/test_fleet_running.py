@@ -238,5 +238,8 @@ def test_schedules_are_added_listed_and_removed(operator: Operator) -> None:
     assert operator.run("fleet", "schedule", "remove", "nightly", "other")[0] == 4
     assert operator.fleet("schedule", "remove", "nightly") == "Removed nightly. Runs that are queued stay.\n"
     assert operator.json("schedule")["schedules"] == []
-    assert operator.run("fleet", "schedule", "add", "0 25 * * *", "nightly.md")[0] == 2
+    faults = {"0 25 * * *": "the hour of a schedule is 0 to 23", "x * * * *": "the minute", "* * *": "has 5 fields"}
+    for cron, said in faults.items():
+        code, _, err = operator.run("fleet", "schedule", "add", cron, "nightly.md")
+        assert (code, said in err) == (2, True), cron
     assert operator.run("fleet", "schedule", "add", "0 3 * * *", "nightly.md", "--zone", "../etc")[0] == 2

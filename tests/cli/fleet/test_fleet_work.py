@@ -5,18 +5,20 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
 from tests.cli.fleet.conftest import postgres, sqlite
-from tests.clients.supervisor import supervised
 from tests.fleet.agents import BOUND, eventually, processes_of
 from tests.stores.postgres import needs_server
+from tests.suite.forking import PROGRAM
+from tildone.log.fleet.lease import Lease, LeaseState
+from tildone.value import replace
+from tildone.wiring import run_leases, store_at
 
-TILDONE = [sys.executable, "-m", "tildone"]
 FAILING = """
 import os, sys
 from importlib import import_module
@@ -41,14 +43,15 @@ class Machine:
     """A folder with a store, and the commands that a person types there."""
 
     def __init__(self, folder: Path, store: str) -> None:
-        self.folder = folder
+        self.folder, self.store = folder, store_at(store)
+        self.leases = run_leases(self.store)
         kept = {name: os.environ[name] for name in ("PATH", "LANG", "COVERAGE_PROCESS_START") if name in os.environ}
         self.environ = {**kept, "HOME": str(folder), "TILDONE_STORE": store, "TILDONE_USER": "Ada"}
 
     def fleet(self, *words: str) -> str:
         """Return what a command prints that succeeds."""
         done = subprocess.run(
-            [*TILDONE, "fleet", *words], cwd=self.folder, env=self.environ, capture_output=True, text=True, check=False
+            [PROGRAM, "fleet", *words], cwd=self.folder, env=self.environ, capture_output=True, text=True, check=False
         )
         assert done.returncode == 0, done
         return done.stdout
@@ -59,40 +62,55 @@ class Machine:
         (self.folder / name).write_text(tasks, encoding="utf-8")
         return str(json.loads(self.fleet("add", name, "--json"))["runs"][0]["run"])
 
-    def state(self, run: str) -> str:
-        listed = json.loads(self.fleet("ls", "--all", "--json"))["runs"]
-        return str(next(each["state"] for each in listed if each["run"] == run))
+    def lease(self, run: str) -> Lease:
+        return self.leases.look(run)[0].lease
 
-    def workers(self) -> list[str]:
-        return [worker["id"] for worker in json.loads(self.fleet("drain", "--json"))["workers"]]
+    def becomes(self, run: str, state: LeaseState) -> None:
+        eventually(lambda: self.lease(run).state is state)
 
     @contextmanager
-    def working(self, *options: str, program: Sequence[str] = TILDONE) -> Iterator["subprocess.Popen[bytes]"]:
+    def working(self, *options: str, program: Sequence[str | Path] = (PROGRAM,)) -> Iterator["subprocess.Popen[bytes]"]:
         """A worker, which ends at the latest when the test does."""
         work = [*program, "fleet", "work", "--allow", "*", *options]
-        pipe = subprocess.PIPE
-        with supervised(work, seconds=BOUND * 2, cwd=self.folder, env=self.environ, stdout=pipe, stderr=pipe) as worker:
-            yield worker
+        with subprocess.Popen(work, cwd=self.folder, env=self.environ, stderr=subprocess.PIPE) as worker:
+            try:
+                yield worker
+            finally:
+                stop(worker)
 
 
-@pytest.fixture
-def machine(tmp_path: Path) -> Machine:
-    machine = Machine(tmp_path, str(tmp_path / "runs.db"))
+def stop(worker: "subprocess.Popen[bytes]") -> None:
+    """Send the two signals that stop a worker."""
+    # Two of the same number would count as one if the first had not been handled yet.
+    for number in (signal.SIGTERM, signal.SIGINT):
+        worker.send_signal(number)
+
+
+@pytest.fixture(params=[sqlite])
+def machine(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Machine]:
+    settings = tmp_path / ".config" / "tildone" / "config.toml"
+    settings.parent.mkdir(parents=True)
+    # The other engine of a server takes long to import.
+    settings.write_text('[fleet]\nengine = "table"\n', encoding="utf-8")
+    machine = Machine(tmp_path, request.param(request))
     machine.fleet("up", "--lease", "30")
-    return machine
+    machine.leases.configure(replace(machine.leases.settings(), heartbeat=500))
+    yield machine
+    machine.store.close()
 
 
 def test_a_worker_runs_what_is_queued_and_ends_when_it_is_drained(machine: Machine) -> None:
     first, second = machine.add("a.md", "touch a", "test -e a"), machine.add("b.md", "touch b")
 
     with machine.working("--slots", "2") as worker:
-        eventually(lambda: {machine.state(first), machine.state(second)} == {"done"})
+        for run in (first, second):
+            machine.becomes(run, LeaseState.DONE)
         machine.fleet("drain", "--all")
         _, errors = worker.communicate(timeout=BOUND)
 
     assert worker.returncode == 0
     assert f"run {first} is done" in errors.decode()
-    assert machine.workers() == []
+    assert machine.leases.workers() == []
 
 
 def test_a_second_signal_ends_the_agents_and_queues_their_runs(machine: Machine) -> None:
@@ -101,34 +119,30 @@ def test_a_second_signal_ends_the_agents_and_queues_their_runs(machine: Machine)
 
     with machine.working("--grace", "1") as worker:
         eventually(lambda: processes_of(f"{run}/0/1"))
-        [worker_id] = machine.workers()
-        # Two of the same number would count as one if the first had not been handled yet.
-        for number in (signal.SIGTERM, signal.SIGINT):
-            os.kill(int(worker_id.split("/")[1]), number)
+        stop(worker)
         worker.communicate(timeout=BOUND)
 
     assert worker.returncode == 0
     assert processes_of(f"{run}/0/1") == []
-    assert machine.state(run) == "queued"
+    assert machine.lease(run).is_queued
 
 
-@pytest.mark.parametrize("kind", [sqlite, pytest.param(postgres, marks=needs_server)], ids=["sqlite", "postgres"])
-def test_a_run_is_cancelled_at_once_by_another_process_and_retried(
-    request: pytest.FixtureRequest, tmp_path: Path, kind: Callable[[pytest.FixtureRequest], str]
-) -> None:
+@pytest.mark.parametrize(
+    "machine", [sqlite, pytest.param(postgres, marks=needs_server)], ids=["sqlite", "postgres"], indirect=True
+)
+def test_a_run_is_cancelled_at_once_by_another_process_and_retried(machine: Machine, tmp_path: Path) -> None:
     """The worker ends the agent in the middle of a task. The heartbeat is far too long for it to be noticed so."""
-    machine = Machine(tmp_path, kind(request))
-    machine.fleet("up", "--lease", "1000")
+    machine.leases.configure(replace(machine.leases.settings(), lease=1_000_000, heartbeat=300_000))
     run = machine.add("a.md", f"test -e {tmp_path}/go || sleep 3600")
 
     with machine.working("--grace", "1"):
         eventually(lambda: processes_of(f"{run}/0/1"))
         machine.fleet("cancel", run, "--now")
-        eventually(lambda: machine.state(run) == "cancelled")
+        machine.becomes(run, LeaseState.CANCELLED)
         left = processes_of(f"{run}/0/1")
         (tmp_path / "go").touch()
         machine.fleet("retry", run)
-        eventually(lambda: machine.state(run) == "done")
+        machine.becomes(run, LeaseState.DONE)
 
     assert left == []
 
@@ -159,7 +173,7 @@ def test_a_worker_of_which_an_essential_thread_fails_gives_its_runs_back_and_end
         errors.decode()
     )
     assert processes_of(f"{run}/0/1") == []
-    assert machine.state(run) == "queued"
+    assert machine.lease(run).is_queued
 
 
 def test_a_worker_goes_on_when_the_thread_of_a_run_fails(machine: Machine) -> None:
@@ -174,7 +188,7 @@ def test_a_worker_goes_on_when_the_thread_of_a_run_fails(machine: Machine) -> No
         eventually(lambda: b"KeyError: 'a defect'" in errors.readline())
         (machine.folder / "fail").unlink()
         second = machine.add("b.md", "true")
-        eventually(lambda: machine.state(second) == "done")
+        machine.becomes(second, LeaseState.DONE)
         machine.fleet("drain", "--all")
         worker.communicate(timeout=BOUND)
 

@@ -2,8 +2,6 @@
 
 import re
 
-import pytest
-
 from tests.cli.history.histories import kept, named
 from tests.cli.person import Person
 from tests.plans import COMPLETED
@@ -74,20 +72,16 @@ def test_what_follows_a_checkout_is_a_branch_of_its_own(person: Person) -> None:
     }
 
 
-@pytest.mark.parametrize(
-    ("word", "said"),
-    [
+def test_what_names_no_event_is_not_found(person: Person) -> None:
+    three(person)
+    for word, said in (
         ("nope", "no event has the label or id 'nope', and no id begins with it"),
         ("head~4", "'head~4' goes back too far: 3 changes lead there"),
         ("", "an empty name names no event"),
-    ],
-)
-def test_what_names_no_event_is_not_found(person: Person, word: str, said: str) -> None:
-    three(person)
-
-    for verb in ("checkout", "diff"):
-        answer = person.run(verb, word)
-        assert (answer.code, answer.out, answer.err) == (4, "", f"tildone: {said}\n")
+    ):
+        for verb in ("checkout", "diff"):
+            answer = person.run(verb, word)
+            assert (answer.code, answer.out, answer.err) == (4, "", f"tildone: {said}\n"), word
 
 
 def test_an_id_that_fits_several_events_names_them(person: Person) -> None:
@@ -160,9 +154,10 @@ def test_a_name_given_after_an_undo_leaves_redo_open(person: Person) -> None:
     assert person.says("redo") == "Redid: completed #1 “a”\n1 of 2 closed. Next: #2 b\n"
 
 
-@pytest.mark.parametrize(
-    ("words", "code", "said"),
-    [
+def test_what_cannot_be_done_is_said_and_changes_nothing(person: Person) -> None:
+    three(person)
+    before = person.run("log", "--all", "--json").json
+    for words, code, said in (
         (("label", "head"), 2, "'head' is a reserved name"),
         (("label", "a~1"), 2, "a label must not contain ~, which counts changes back: 'a~1'"),
         (("label", " "), 2, "a label must not be empty"),
@@ -179,18 +174,11 @@ def test_a_name_given_after_an_undo_leaves_redo_open(person: Person) -> None:
         ),
         (("branch", "x", "--json"), 2, "tildone branch --json lists all branches; it takes no NAME"),
         (("checkout",), 2, "tildone checkout requires EVENT; see tildone checkout --help"),
-    ],
-)
-def test_what_cannot_be_done_is_said_and_changes_nothing(
-    person: Person, words: tuple[str, ...], code: int, said: str
-) -> None:
-    three(person)
-    before = person.run("log", "--all", "--json").json
+    ):
+        answer = person.run(*words)
 
-    answer = person.run(*words)
-
-    assert (answer.code, answer.out, answer.err) == (code, "", f"tildone: {said}\n")
-    assert person.run("log", "--all", "--json").json == before
+        assert (answer.code, answer.out, answer.err) == (code, "", f"tildone: {said}\n"), words
+        assert person.run("log", "--all", "--json").json == before, words
 
 
 def test_a_session_that_never_began_has_neither_branches_nor_names(person: Person) -> None:

@@ -150,22 +150,18 @@ def test_blame_knows_the_plan_as_it_was_and_what_left_it(person: Person) -> None
     assert len(person.run("blame", "ol", "--json").json["tasks"]) == 2
 
 
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
+def test_a_task_that_never_was_is_not_found(person: Person) -> None:
+    build(person)
+    for words, said in (
         (("blame", "nothing like it"), 'no task on this branch contains "nothing like it"'),
         (("blame", "7"), "there is no task #7: the tasks are #1, #2"),
         (("blame", " "), 'no task on this branch contains " "'),
         (("blame", "7", "--at", "root"), "there is no task #7: the plan is empty"),
         (("blame", "--at", "nope"), "no event has the label or id 'nope', and no id begins with it"),
-    ],
-)
-def test_a_task_that_never_was_is_not_found(person: Person, words: tuple[str, ...], said: str) -> None:
-    build(person)
+    ):
+        answer = person.run(*words)
 
-    answer = person.run(*words)
-
-    assert (answer.code, answer.out, answer.err) == (4, "", f"tildone: {said}\n")
+        assert (answer.code, answer.out, answer.err) == (4, "", f"tildone: {said}\n"), words
 
 
 def test_without_tasks_there_is_nobody_to_blame(person: Person) -> None:
@@ -197,29 +193,27 @@ VERBS = [
 
 
 @at_a_terminal
-@pytest.mark.parametrize("words", VERBS, ids=" ".join)
-def test_a_history_fits_a_terminal_however_narrow(person: Person, words: tuple[str, ...]) -> None:
+def test_a_history_fits_a_terminal_however_narrow(person: Person) -> None:
     nasty(person)
-
-    for columns in (40, 24):
-        shown = replace(person, columns=columns).at_terminal(*words, NO_COLOR="1").end()
-        assert shown.code == 0
-        assert max(display_width(line) for line in shown.out.splitlines()) <= columns
+    for words in VERBS:
+        for columns in (40, 24):
+            shown = replace(person, columns=columns).at_terminal(*words, NO_COLOR="1").end()
+            assert shown.code == 0, words
+            assert max(display_width(line) for line in shown.out.splitlines()) <= columns, words
 
 
 @at_a_terminal
-@pytest.mark.parametrize("words", VERBS, ids=" ".join)
-def test_a_terminal_gets_colours_and_a_pipe_gets_none(person: Person, words: tuple[str, ...]) -> None:
+def test_a_terminal_gets_colours_and_a_pipe_gets_none(person: Person) -> None:
     """Texts cannot get out of their line in either."""
     nasty(person)
+    for words in VERBS:
+        shown, piped = replace(person, columns=1000).at_terminal(*words).end().out, person.says(*words)
 
-    shown, piped = replace(person, columns=1000).at_terminal(*words).end().out, person.says(*words)
-
-    assert "\x1b[" in shown
-    assert "\x1b" not in piped
-    assert re.sub(r"\x1b\[[\d;]*m", "", shown) == piped
-    assert SEEN in piped
-    assert not any(line.startswith("of it") for line in piped.splitlines())
+        assert "\x1b[" in shown, words
+        assert "\x1b" not in piped, words
+        assert re.sub(r"\x1b\[[\d;]*m", "", shown) == piped, words
+        assert SEEN in piped, words
+        assert not any(line.startswith("of it") for line in piped.splitlines()), words
 
 
 def test_a_long_history_can_be_looked_at_and_moved_about_in(person: Person) -> None:

@@ -153,7 +153,6 @@ def test_options_that_make_no_sense_are_refused(person: Person, wrong: tuple[str
     assert person.run("stats", *wrong).code == 2
 
 
-@pytest.mark.slow
 def test_tokens_of_tildone_run_belong_to_the_task_that_was_in_progress(person: Person) -> None:
     """Two of the requests were answered while the first task was in progress."""
     script = [

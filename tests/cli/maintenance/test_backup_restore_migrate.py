@@ -395,7 +395,6 @@ def test_an_active_agent_continues_from_the_restored_state(person: Person, plans
     assert ids(agent.history("two", "z"))[0] == "z"
 
 
-@pytest.mark.slow
 @needs_terminal
 def test_backup_and_restore_work_during_concurrent_writes(person: Person, plans: Path) -> None:
     """Every acknowledged write is in the store at the end, and the file is intact."""

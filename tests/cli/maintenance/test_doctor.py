@@ -11,9 +11,10 @@ from typing import Any
 import apsw
 import pytest
 
-from tests.cli.person import PROGRAM, Answer, Person
+from tests.cli.person import Answer, Person
 from tests.stores.contract import chain
 from tests.stores.processes import finish, start, wait_for
+from tests.suite.forking import PROGRAM
 from tests.trusted import write_trusted
 from tildone.stores.sqlite.schema import APPLICATION_ID, SCHEMA_VERSION, migrations
 from tildone.stores.sqlite.store import SqliteStore
@@ -138,9 +139,13 @@ def test_a_file_that_is_not_a_store_is_reported(person: Person, plans: Path, con
     assert (health, str(plans) in what) == ("problem", True)
 
 
-@pytest.mark.parametrize(
-    "words",
-    [
+def test_every_verb_refuses_a_newer_store(person: Person, plans: Path) -> None:
+    """The store is not changed."""
+    old = person.folder / "old.db"
+    chain(SqliteStore(old), "s", "a")
+    by_hand(plans, f"PRAGMA user_version = {SCHEMA_VERSION + 1}")
+    before = plans.read_bytes()
+    for words in (
         "todo",
         "todo append x",
         "todo export -",
@@ -161,22 +166,14 @@ def test_a_file_that_is_not_a_store_is_reported(person: Person, plans: Path, con
         "prune --older-than 1y --yes",
         "migrate there.db",
         "migrate there.db --from plans.db --store old.db",
-    ],
-)
-def test_every_verb_refuses_a_newer_store(person: Person, plans: Path, words: str) -> None:
-    """The store is not changed."""
-    old = person.folder / "old.db"
-    chain(SqliteStore(old), "s", "a")
-    by_hand(plans, f"PRAGMA user_version = {SCHEMA_VERSION + 1}")
-    before = plans.read_bytes()
+    ):
+        answer = person.run(*shlex.split(words))
 
-    answer = person.run(*shlex.split(words))
-
-    schemas = f"it has schema {SCHEMA_VERSION + 1}, this one supports up to {SCHEMA_VERSION}"
-    newer = f"{plans} was written by a newer tildone: {schemas}"
-    assert answer.code == 5
-    assert newer in answer.out + answer.err
-    assert plans.read_bytes() == before
+        schemas = f"it has schema {SCHEMA_VERSION + 1}, this one supports up to {SCHEMA_VERSION}"
+        newer = f"{plans} was written by a newer tildone: {schemas}"
+        assert answer.code == 5, words
+        assert newer in answer.out + answer.err, words
+        assert plans.read_bytes() == before, words
 
 
 @unix_only
@@ -340,7 +337,6 @@ def test_another_copy_on_path_is_a_warning(person: Person) -> None:
     assert found["remedy"] == f"remove it, or call this copy: {shlex.quote(str(PROGRAM))}"
 
 
-@pytest.mark.slow
 def test_an_unreachable_server_is_an_error_and_its_password_is_not_printed(person: Person) -> None:
     answer = person.run("doctor", "--json", "--store", "postgresql://ann:sesame@localhost:1/plans?application_name=x")
 

@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.person import PROGRAM, Answer, Person
+from tests.cli.person import Answer, Person
+from tests.suite.forking import PROGRAM
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="Windows has no modes")
 

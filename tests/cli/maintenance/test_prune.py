@@ -80,14 +80,14 @@ def test_ages_are_converted_to_days(person: Person, plans: Path, span: str, left
     assert len(names(plans)) == left
 
 
-@pytest.mark.parametrize("span", ["", "90", "d", "0d", "-1d", "1h", "1.5y", "٣d", "1 d", f"{10**9}d"])
-def test_an_invalid_age_is_refused(person: Person, plans: Path, span: str) -> None:
+def test_an_invalid_age_is_refused(person: Person, plans: Path) -> None:
     """Before the store is opened, and with examples of valid ages."""
-    answer = person.run("prune", "--yes", *([f"--older-than={span}"] if span else []))
+    for span in ("", "90", "d", "0d", "-1d", "1h", "1.5y", "٣d", "1 d", f"{10**9}d"):
+        answer = person.run("prune", "--yes", *([f"--older-than={span}"] if span else []))
 
-    assert answer.code == 2
-    assert "(90d, 12w, 6m, 1y)" in answer.err
-    assert len(names(plans)) == 4
+        assert answer.code == 2, span
+        assert "(90d, 12w, 6m, 1y)" in answer.err, span
+        assert len(names(plans)) == 4, span
 
 
 def test_nothing_is_deleted_in_a_pipe_without_yes(person: Person, plans: Path) -> None:

@@ -135,22 +135,19 @@ def test_without_a_terminal_and_in_the_shell_of_an_agent_nothing_is_trusted(pers
     assert proposed(person) == [1, 2, None]
 
 
-@pytest.mark.parametrize(
-    ("name", "text", "code", "err"),
-    [
+def test_other_files_are_refused(person: Person) -> None:
+    for name, text, code, err in (
         ("none.md", None, 4, "there is no none.md"),
         ("a.txt", "buy milk\n", 3, "a.txt is not a Markdown plan; only such a file carries checks to trust"),
         ("bad.md", "\udcff", 3, "could not read bad.md as markdown: 'utf-8' codec can't decode"),
-    ],
-)
-def test_other_files_are_refused(person: Person, name: str, text: str | None, code: int, err: str) -> None:
-    if text is not None:
-        (person.folder / name).write_bytes(text.encode("utf-8", "surrogateescape"))
+    ):
+        if text is not None:
+            (person.folder / name).write_bytes(text.encode("utf-8", "surrogateescape"))
 
-    answer = person.run("trust", name, "--yes")
+        answer = person.run("trust", name, "--yes")
 
-    assert (answer.code, answer.out) == (code, "")
-    assert answer.err.startswith(f"tildone: {err}")
+        assert (answer.code, answer.out) == (code, ""), name
+        assert answer.err.startswith(f"tildone: {err}"), name
 
 
 def test_a_plan_without_checks_has_nothing_to_approve(person: Person) -> None:

@@ -1,7 +1,5 @@
 """The line after every change."""
 
-import pytest
-
 from tildone.cli.output.summary import plan_summary
 from tildone.core.check import Check
 from tildone.core.numbers import assign_numbers
@@ -9,20 +7,17 @@ from tildone.core.plan import Plan, Status, Task, flat
 from tildone.value import replace
 
 
-@pytest.mark.parametrize(
-    ("statuses", "line"),
-    [
+def test_the_summary_tells_what_is_next() -> None:
+    for statuses, line in (
         ([], "The plan is now empty."),
         ([Status.COMPLETED, Status.PENDING], "1 of 2 closed. Next: #2 b"),
         ([Status.IN_PROGRESS], "0 of 1 closed. In progress: #1 a"),
         ([Status.COMPLETED, Status.ABANDONED], "2 of 2 closed: nothing is left to do."),
         ([Status.COMPLETED, Status.BLOCKED], "1 of 2 closed: what is left is blocked."),
-    ],
-)
-def test_the_summary_tells_what_is_next(statuses: list[Status], line: str) -> None:
-    plan = flat(*(Task(text, status) for text, status in zip("abc", statuses, strict=False)))
+    ):
+        plan = flat(*(Task(text, status) for text, status in zip("abc", statuses, strict=False)))
 
-    assert plan_summary(assign_numbers(Plan(), plan)) == line
+        assert plan_summary(assign_numbers(Plan(), plan)) == line, statuses
 
 
 def test_a_plan_whose_own_check_has_not_passed_is_not_at_its_end() -> None:

@@ -3,8 +3,6 @@
 import json
 from pathlib import Path
 
-import pytest
-
 from tests.cli.person import Person
 from tests.plans import plan_of
 from tildone.cli.output.titles import TitledSession
@@ -15,9 +13,8 @@ from tildone.overview.titles import title_of
 ID = "0199c0de-7a2b-7000-8000-1234567890ab"
 
 
-@pytest.mark.parametrize(
-    ("name", "said", "plan", "title", "beside"),
-    [
+def test_a_title_says_what_the_session_is_about() -> None:
+    for name, said, plan, title, beside in (
         ("/home/me/shop", "", Plan(), "shop", "/home/me/shop"),
         ("/home/me/shop/", "", Plan(), "shop", "/home/me/shop/"),
         ("/", "", Plan(), "/", ""),
@@ -30,13 +27,11 @@ ID = "0199c0de-7a2b-7000-8000-1234567890ab"
         (ID, "", Plan(), "0199c0de", ""),
         (ID, "x" * 100, Plan(), "x" * 47 + "…", "0199c0de"),
         (ID, "a\x1b[2Jb", Plan(), "a␛[2Jb", "0199c0de"),
-    ],
-)
-def test_a_title_says_what_the_session_is_about(name: str, said: str, plan: Plan, title: str, beside: str) -> None:
-    info = SessionInfo(name, 1, 0, 0, said)
+    ):
+        info = SessionInfo(name, 1, 0, 0, said)
 
-    assert title_of(info, plan) == title
-    assert TitledSession(info, plan, title).short_name == beside
+        assert title_of(info, plan) == title, name
+        assert TitledSession(info, plan, title).short_name == beside, name
 
 
 def test_a_session_is_named_by_its_title_or_the_beginning_of_its_name(person: Person) -> None:

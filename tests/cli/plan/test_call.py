@@ -47,39 +47,33 @@ def test_the_whole_result_is_there_as_json(person: Person) -> None:
     assert answer.json["isError"] is False
 
 
-@pytest.mark.parametrize(
-    ("tool", "arguments", "is_error"),
-    [
+def test_a_refusal_is_an_answer_with_an_exit_code(person: Person) -> None:
+    for tool, arguments, is_error in (
         ("edit_todos", '{"action": "start", "indices": [3]}', False),
         ("edit_todos", "{", True),
         ("edit_todos", "[]", True),
         ("todo_write", '{"ops": [{"op": "start", "task": "x"}]}', True),
         ("TodoWrite", '{"todos": 7}', True),
-    ],
-)
-def test_a_refusal_is_an_answer_with_an_exit_code(person: Person, tool: str, arguments: str, *, is_error: bool) -> None:
-    answer = person.run("call", tool, arguments, "--json")
+    ):
+        answer = person.run("call", tool, arguments, "--json")
 
-    assert (answer.code, answer.err) == (3, "")
-    assert answer.json["isError"] is is_error
+        assert (answer.code, answer.err) == (3, ""), tool
+        assert answer.json["isError"] is is_error, tool
 
 
-@pytest.mark.parametrize(
-    ("argv", "complaint"),
-    [
+def test_an_unknown_tool_is_told_with_all_that_there_are(person: Person) -> None:
+    for argv, complaint in (
         (
             ["nope"],
             "there is no tool 'nope'; tools are write_todos list_todos edit_todos (indexed), todo_write (phased",
         ),
         (["todo_write", "--dialect", "indexed"], "indexed has no tool 'todo_write'; its tools are write_todos, "),
         (["todo_write", "--dialect", "phase"], "there is no dialect 'phase'; did you mean 'phased'?"),
-    ],
-)
-def test_an_unknown_tool_is_told_with_all_that_there_are(person: Person, argv: list[str], complaint: str) -> None:
-    answer = person.run("call", *argv)
+    ):
+        answer = person.run("call", *argv)
 
-    assert (answer.code, answer.out) == (2, "")
-    assert answer.err.startswith(f"tildone: {complaint}")
+        assert (answer.code, answer.out) == (2, ""), argv
+        assert answer.err.startswith(f"tildone: {complaint}"), argv
 
 
 def test_a_huge_call_is_carried_out(person: Person) -> None:

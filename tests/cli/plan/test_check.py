@@ -148,9 +148,8 @@ def test_a_check_is_run_in_its_folder(checker: Person) -> None:
     assert tasks(checker)[1]["proof"]["by"] == "Ada"  # type: ignore[index]  # it is an object
 
 
-@pytest.mark.parametrize(
-    ("argv", "code", "words"),
-    [
+def test_what_cannot_be_is_said(checker: Person) -> None:
+    for argv, code, words in (
         (("--", "make"), 2, "which task? tildone todo check TASK -- COMMAND; for the plan: --plan"),
         (("1", "--seconds", "5"), 2, "which command? tildone todo check TASK -- COMMAND"),
         (("1", "--seconds", "x", "--", "make"), 2, "--seconds requires a positive number"),
@@ -163,13 +162,11 @@ def test_a_check_is_run_in_its_folder(checker: Person) -> None:
         (("9", "--", "make"), 4, "there is no task #9"),
         (("1", "make"), 4, 'no task has "1 make" in it\na command follows --: tildone todo check TASK -- COMMAND'),
         (("1", " ", "--", "make"), 2, "tildone todo check was given an empty argument"),
-    ],
-)
-def test_what_cannot_be_is_said(checker: Person, argv: tuple[str, ...], code: int, words: str) -> None:
-    answer_ = checker.run("todo", "check", *argv)
+    ):
+        answer_ = checker.run("todo", "check", *argv)
 
-    assert answer_.code == code
-    assert words in answer_.err
+        assert answer_.code == code, argv
+        assert words in answer_.err, argv
 
 
 def test_another_check_opens_a_done_task_again(checker: Person) -> None:

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.person import CTRL_C, PROGRAM, Answer, Person
+from tests.cli.person import CTRL_C, Answer, Person
+from tests.suite.forking import PROGRAM
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="the editors are shell scripts")
 

@@ -113,17 +113,17 @@ def test_an_empty_file_for_an_empty_plan_is_no_matter(person: Person) -> None:
     assert person.says("todo", "import", "-") == "Imported standard input: 0 tasks in 0 phases\nNothing changed.\n"
 
 
-@pytest.mark.parametrize(
-    ("path", "complaint"),
-    [("gone.md", "No such file or directory"), (".", "Is a directory"), ("binary", "it is not UTF-8 text")],
-)
 @pytest.mark.skipif(os.name == "nt", reason="Windows says it differently")
-def test_a_file_that_cannot_be_opened_is_said(person: Person, path: str, complaint: str) -> None:
+def test_a_file_that_cannot_be_opened_is_said(person: Person) -> None:
     (person.folder / "binary").write_bytes(b"\xff\xfe")
+    for path, complaint in (
+        ("gone.md", "No such file or directory"),
+        (".", "Is a directory"),
+        ("binary", "it is not UTF-8 text"),
+    ):
+        answer = person.run("todo", "import", path)
 
-    answer = person.run("todo", "import", path)
-
-    assert (answer.code, answer.err) == (1, f"tildone: could not read {path}: {complaint}\n")
+        assert (answer.code, answer.err) == (1, f"tildone: could not read {path}: {complaint}\n"), path
 
 
 def test_windows_line_ends_and_a_byte_order_mark_are_read(person: Person) -> None:

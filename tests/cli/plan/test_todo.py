@@ -7,8 +7,9 @@ import subprocess
 import pytest
 
 from tests.cli.history.histories import kept
-from tests.cli.person import CTRL_C, PROGRAM, Person
+from tests.cli.person import CTRL_C, Person
 from tests.plans import unnumbered_plan_of
+from tests.suite.forking import PROGRAM
 
 REPLACE = '{"mode": "replace", "todos": [{"text": "Parse"}, {"text": "Wire up"}]}'
 UNDO = "To undo: tildone undo\n"
@@ -354,9 +355,9 @@ def test_what_changes_nothing_is_said(person: Person) -> None:
     assert person.says("todo", "rename", "1", "one") == "Renamed: #1 one (was: one)\nNothing changed.\n"
 
 
-@pytest.mark.parametrize(
-    ("argv", "code", "complaint"),
-    [
+def test_what_cannot_be_done_changes_nothing(person: Person) -> None:
+    person.says("todo", "import", "-", given="- [ ] Test\n- [ ] Tell\n")
+    for argv, code, complaint in (
         (["start", "nope"], 4, 'no task has "nope" in it'),
         (["done", "nope"], 4, 'no task or phase has "nope" in it'),
         (["done", "t"], 4, '"t" fits 2; name one by its number: #1 Test; #2 Tell'),
@@ -372,16 +373,12 @@ def test_what_changes_nothing_is_said(person: Person) -> None:
         (["move", "9", "--first"], 4, "there is no task #9: the plan has #1-#2"),
         (["move", "1", "--before", "9"], 4, "there is no task #9: the plan has #1-#2"),
         (["block", "9"], 4, "there is no task #9: the plan has #1-#2"),
-    ],
-)
-def test_what_cannot_be_done_changes_nothing(person: Person, argv: list[str], code: int, complaint: str) -> None:
-    person.says("todo", "import", "-", given="- [ ] Test\n- [ ] Tell\n")
+    ):
+        answer = person.run("todo", *argv)
 
-    answer = person.run("todo", *argv)
-
-    assert (answer.code, answer.out) == (code, "")
-    assert answer.err.startswith(f"tildone: {complaint}")
-    assert len(person.run("log", "--json").json["events"]) == 1
+        assert (answer.code, answer.out) == (code, ""), argv
+        assert answer.err.startswith(f"tildone: {complaint}"), argv
+        assert len(person.run("log", "--json").json["events"]) == 1, argv
 
 
 def test_the_number_of_a_removed_task_is_told_from_one_that_never_was(person: Person) -> None:
@@ -398,23 +395,18 @@ def test_the_number_of_a_removed_task_is_told_from_one_that_never_was(person: Pe
     )
 
 
-@pytest.mark.parametrize(
-    ("typed", "hint"),
-    [
+def test_a_word_that_is_no_verb_is_answered_with_likely_ones_and_how_to_search(person: Person) -> None:
+    for typed, hint in (
         ("nxt", "did you mean tildone todo next?"),
         ("parser", "to search: tildone todo list parser"),
         ("two words", "to search: tildone todo list 'two words'"),
-    ],
-)
-def test_a_word_that_is_no_verb_is_answered_with_likely_ones_and_how_to_search(
-    person: Person, typed: str, hint: str
-) -> None:
-    answer = person.run("todo", typed)
+    ):
+        answer = person.run("todo", typed)
 
-    assert (answer.code, answer.out) == (2, "")
-    assert answer.err.startswith(f"tildone: tildone todo has no verb {typed!r}; ")
-    assert hint in answer.err.replace("'tildone todo next'", "tildone todo next")
-    assert "to search: tildone todo list " in answer.err
+        assert (answer.code, answer.out) == (2, ""), typed
+        assert answer.err.startswith(f"tildone: tildone todo has no verb {typed!r}; "), typed
+        assert hint in answer.err.replace("'tildone todo next'", "tildone todo next"), typed
+        assert "to search: tildone todo list " in answer.err, typed
 
 
 def test_an_edit_by_hand_starts_nothing_in_a_session_that_no_model_wrote(person: Person) -> None:

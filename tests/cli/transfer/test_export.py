@@ -105,9 +105,9 @@ def test_a_session_of_pis_holds_every_branch(planner: Person) -> None:
     assert held(planner, "run.jsonl") == before
 
 
-@pytest.mark.parametrize(
-    ("words", "complaint"),
-    [
+def test_a_format_that_cannot_be_is_said(planner: Person) -> None:
+    """Nothing is written."""
+    for words, complaint in (
         (["plan.org"], "the name plan.org does not tell the format; use --as pi, markdown, todo.txt, json"),
         (
             ["plan.md", "--as", "claude"],
@@ -115,55 +115,46 @@ def test_a_session_of_pis_holds_every_branch(planner: Person) -> None:
         ),
         (["--as", "jsn"], "there is no export format 'jsn'; did you mean 'json'?"),
         (["--as", "pi"], "a pi session cannot be written to standard output; name a file"),
-    ],
-)
-def test_a_format_that_cannot_be_is_said(planner: Person, words: list[str], complaint: str) -> None:
-    """Nothing is written."""
-    answer = planner.run("export", *words)
+    ):
+        answer = planner.run("export", *words)
 
-    assert (answer.code, answer.out, answer.err) == (2, "", f"tildone: {complaint}\n")
-    assert os.listdir(planner.folder) == [".git"]
+        assert (answer.code, answer.out, answer.err) == (2, "", f"tildone: {complaint}\n"), words
+        assert os.listdir(planner.folder) == [".git"], words
 
 
-@pytest.mark.parametrize(
-    ("name", "complaint"),
-    [
+def test_without_a_plan_there_is_nothing_to_export(person: Person) -> None:
+    """And no empty file is left."""
+    for name, complaint in (
         ("plan.md", "there is no plan to export; start one with: tildone todo add TEXT"),
         ("todo.txt", "there is no plan to export; start one with: tildone todo add TEXT"),
         ("plan.json", "session 's' has no events yet; start with: tildone todo add TEXT"),
         ("run.jsonl", "session 's' has no events yet; start with: tildone todo add TEXT"),
-    ],
-)
-def test_without_a_plan_there_is_nothing_to_export(person: Person, name: str, complaint: str) -> None:
-    """And no empty file is left."""
-    answer = person.run("export", name, "--session", "s")
+    ):
+        answer = person.run("export", name, "--session", "s")
 
-    assert (answer.code, answer.err) == (3, f"tildone: {complaint}\n")
-    assert not (person.folder / name).exists()
+        assert (answer.code, answer.err) == (3, f"tildone: {complaint}\n"), name
+        assert not (person.folder / name).exists(), name
 
 
-@pytest.mark.parametrize(
-    ("name", "text", "complaint"),
-    [
+def test_a_file_that_is_not_ours_is_kept_unless_forced(planner: Person) -> None:
+    """A name may be a mistake."""
+    for name, text, complaint in (
         ("plan.md", b"# Notes\n\nSome prose.\n", "plan.md contains more than a checklist"),
         ("plan.md", b"\xff", "plan.md contains more than a checklist"),
         ("todo.txt", b"Buy milk\n", "todo.txt contains tasks that were never in this plan"),
         ("todo.txt", b"\xff", "todo.txt contains tasks that were never in this plan"),
         ("plan.json", b"{}", "plan.json contains something other than this session"),
         ("plan.json", b"\xff", "plan.json contains something other than this session"),
-    ],
-)
-def test_a_file_that_is_not_ours_is_kept_unless_forced(planner: Person, name: str, text: bytes, complaint: str) -> None:
-    """A name may be a mistake."""
-    (planner.folder / name).write_bytes(text)
+    ):
+        (planner.folder / name).write_bytes(text)
 
-    answer = planner.run("export", name)
+        answer = planner.run("export", name)
 
-    assert (answer.code, answer.out) == (3, "")
-    assert answer.err == f"tildone: {complaint}; to overwrite it, use --force\n"
-    assert (planner.folder / name).read_bytes() == text
-    assert planner.run("export", name, "--force").code == 0
-    assert planner.run("import", name, "--session", "copy").code == 0
+        assert (answer.code, answer.out) == (3, ""), name
+        assert answer.err == f"tildone: {complaint}; to overwrite it, use --force\n", name
+        assert (planner.folder / name).read_bytes() == text, name
+        assert planner.run("export", name, "--force").code == 0, name
+        assert planner.run("import", name, "--session", "copy").code == 0, name
 
 
 @pytest.mark.parametrize("name", ["plan.md", "todo.txt", "plan.json"])

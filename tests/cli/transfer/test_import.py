@@ -168,24 +168,21 @@ def test_an_unreadable_file_is_reported_and_changes_nothing(
     assert plan(person) == "- [ ] one\n"
 
 
-@pytest.mark.parametrize(
-    ("name", "held", "complaint"),
-    [
+@pytest.mark.skipif(os.name == "nt", reason="Windows writes paths differently")
+def test_a_folder_that_holds_something_else_is_refused(person: Person) -> None:
+    """With the name of the file that is in the way."""
+    (person.folder / "tasks").mkdir()
+    for name, held, complaint in (
         ("1.json", "{", "could not read tasks/1.json: Expecting"),
         ("1.json", "[]", "tasks/1.json is a whole list of todos; import that file, not its folder"),
         ("1.json", "{}", "tasks/1.json is not a task of Claude Code: it has no subject"),
-    ],
-)
-@pytest.mark.skipif(os.name == "nt", reason="Windows writes paths differently")
-def test_a_folder_that_holds_something_else_is_refused(person: Person, name: str, held: str, complaint: str) -> None:
-    """With the name of the file that is in the way."""
-    (person.folder / "tasks").mkdir()
-    (person.folder / "tasks" / name).write_text(held, encoding="utf-8")
+    ):
+        (person.folder / "tasks" / name).write_text(held, encoding="utf-8")
 
-    answer = person.run("import", "tasks")
+        answer = person.run("import", "tasks")
 
-    assert answer.code == 3
-    assert complaint in answer.err
+        assert answer.code == 3, held
+        assert complaint in answer.err, held
 
 
 @pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16"])

@@ -6,72 +6,30 @@ import shutil
 import signal
 import subprocess
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 from threading import Timer
 
 import pytest
 
-from tests.cli.person import CTRL_C, PROGRAM, Person
+from tests.cli.person import HANG_SECONDS, Person
+from tests.suite.forking import PROGRAM
 from tildone.cli.parsing.args import parse
-from tildone.cli.transfer.watch import MAX_UNSTABLE_POLLS, FilePoll, Follower
+from tildone.cli.transfer.watch import MAX_UNSTABLE_POLLS, TIMESTAMP_NANOSECONDS, FilePoll, Follower
 from tildone.cli.verbs import ROOT
 from tildone.core.ops import At, Mark
 from tildone.core.plan import Status
 from tildone.dialects.by_hand import BY_HAND
+from tildone.dialects.declared import DIALECT as DECLARED
+from tildone.session import Session
 from tildone.stores.sqlite.store import SqliteStore
 from tildone.wiring import session_in
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="needs signals as POSIX has them")
 
 FILES = Path(__file__).parent / "files"
-PATIENCE = 40
-
-
-class Watching:
-    """A follower at work, and what it has said so far."""
-
-    def __init__(self, process: "subprocess.Popen[str]") -> None:
-        self.process = process
-        self.said: list[str] = []
-
-    def until(self, words: str) -> str:
-        """Read on to the line with these words."""
-        assert self.process.stdout is not None
-        for line in self.process.stdout:
-            self.said.append(line.removesuffix("\n"))
-            if words in line:
-                return self.said[-1]
-        raise AssertionError(f"{words!r} was never said: {self.said}")
-
-    def stop(self) -> int:
-        """Press Ctrl-C, and read all that is left."""
-        self.process.send_signal(signal.SIGINT)
-        assert self.process.stdout is not None
-        self.said += self.process.stdout.read().splitlines()
-        return self.process.wait()
-
-
-@contextmanager
-def watching(person: Person, *words: str) -> Iterator[Watching]:
-    """Follow a file; the follower is gone at the end, whatever happens."""
-    with subprocess.Popen(
-        [PROGRAM, "import", "--watch", *words],
-        cwd=person.folder,
-        env=person.environment({}),
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        encoding="utf-8",
-    ) as process:
-        fuse = Timer(PATIENCE, process.kill)
-        fuse.start()
-        try:
-            yield Watching(process)
-        finally:
-            fuse.cancel()
-            process.kill()
+Follow = Callable[..., Callable[[], list[str]]]
+"""Begin to follow a file, with options of the command; what is returned looks at it, and returns the lines printed."""
 
 
 def replaced(path: Path, text: str) -> None:
@@ -85,210 +43,172 @@ def old(path: Path) -> None:
     os.utime(path, (1, 1))
 
 
-def events(person: Person, *words: str) -> int:
-    return len(person.run("export", "--as", "json", *words).json["events"])
+def session_of(folder: Path) -> Session:
+    return session_in(SqliteStore(folder / "plans.db"), "s", BY_HAND)
 
 
 def test_each_change_is_imported_and_told_in_a_line(person: Person) -> None:
     """Whether the file is written to or replaced; Ctrl-C ends it with a word."""
     path = person.folder / "plan.md"
     path.write_text("- [ ] a\n", encoding="utf-8")
-
-    with watching(person, "plan.md") as follower:
-        assert follower.until("Watching") == "Watching plan.md. Press Ctrl-C to stop."
-        assert follower.until("Imported") == f"Imported plan.md: 1 task in 1 phase, into {person.folder.resolve()}"
+    command, environ = [str(PROGRAM), "import", "--watch", "plan.md", "--into", "s"], person.environment({})
+    with subprocess.Popen(command, cwd=person.folder, env=environ, stdout=subprocess.PIPE, encoding="utf-8") as process:
+        fuse = Timer(HANG_SECONDS, process.kill)
+        fuse.start()
+        said = process.stdout or iter(())
+        assert next(said) == "Watching plan.md. Press Ctrl-C to stop.\n"
+        assert next(said) == "Imported plan.md: 1 task in 1 phase, into session 's'\n"
         with path.open("a", encoding="utf-8") as file:
             file.write("- [ ] b\n")
-        assert follower.until("b").endswith("  added #2 “b”")
+        assert next(said).endswith("  added #2 “b”\n")
         replaced(path, "- [x] a\n- [ ] b\n")
-        assert follower.until("completed").endswith("  completed #1 “a”")
-        code = follower.stop()
+        assert next(said).endswith("  completed #1 “a”\n")
+        process.send_signal(signal.SIGINT)
+        assert [*said] == ["Stopped watching plan.md.\n"]
+        assert process.wait() == 130
+        fuse.cancel()
 
-    assert (code, follower.said[-1]) == (130, "Stopped watching plan.md.")
-    assert person.says("todo") == "✓ #1 a\n– #2 b\n"
-    assert events(person) == 3
+    assert person.says("todo", "--session", "s") == "✓ #1 a\n– #2 b\n"
+    assert len(person.run("export", "--as", "json", "--session", "s").json["events"]) == 3
 
 
 @pytest.fixture
-def follow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], Follower]:
-    """A follower that looks when it is told to."""
+def follow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Follow:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("TILDONE_STORE", str(tmp_path / "plans.db"))
     monkeypatch.setenv("TILDONE_SESSION", "s")
-    return lambda name: Follower(parse(ROOT, ["import", name]), name, None)
+
+    def begin(name: str, *options: str) -> Callable[[], list[str]]:
+        follower = Follower(parse(ROOT, ["import", name, *options]), name, None)
+
+        def polled() -> list[str]:
+            """Look often enough to see a change."""
+            follower.poll()
+            follower.poll()
+            out, err = capsys.readouterr()
+            return [*out.splitlines(), *err.splitlines()]
+
+        return polled
+
+    return begin
 
 
-def polled(follower: Follower, capsys: pytest.CaptureFixture[str]) -> list[str]:
-    """What it says when it has looked often enough to see a change."""
-    follower.poll()
-    follower.poll()
-    out, err = capsys.readouterr()
-    return [*out.splitlines(), *err.splitlines()]
-
-
-def test_a_file_that_says_the_same_changes_nothing(
-    follow: Callable[[str], Follower], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_file_that_says_the_same_changes_nothing(follow: Follow, tmp_path: Path) -> None:
     """What was done here meanwhile stays done, until the file has something else to say."""
     path = tmp_path / "todos.json"
     path.write_text('[{"content": "a"}]', encoding="utf-8")
-    follower = follow("todos.json")
-    assert polled(follower, capsys) == ["Imported todos.json: 1 task in 1 phase, into session 's'"]
-    session = session_in(SqliteStore(tmp_path / "plans.db"), "s", BY_HAND)
+    polled = follow("todos.json")
+    assert polled() == ["Imported todos.json: 1 task in 1 phase, into session 's'"]
+    session = session_of(tmp_path)
     session.change([Mark(At((0,)), Status.COMPLETED)])
 
     replaced(path, '[ {"content": "a"} ]')
-    assert polled(follower, capsys) == []
+    assert polled() == []
     replaced(path, '[{"content": "a", "activeForm": "x"}]')
-    assert polled(follower, capsys) == [
-        "Not imported from todos.json:",
-        "  task 1: the field activeForm is not imported",
-    ]
+    assert polled() == ["Not imported from todos.json:", "  task 1: the field activeForm is not imported"]
     assert [task.status for task in session.plan.tasks] == [Status.COMPLETED]
 
     replaced(path, '[{"content": "a"}, {"content": "b"}]')
-    assert polled(follower, capsys)[0].endswith("  added #2 “b”; reopened #1 “a”")
+    assert polled()[0].endswith("  added #2 “b”; reopened #1 “a”")
 
 
-def test_trouble_is_said_once(
-    follow: Callable[[str], Follower], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """Until it is over, or another."""
+def test_trouble_is_said_once_and_half_a_file_is_not_imported(follow: Follow, tmp_path: Path) -> None:
+    """Until it is over, or another. A file may be gone for a moment, and nothing is forgotten."""
     path = tmp_path / "todos.json"
     path.write_text("[", encoding="utf-8")
-    follower = follow("todos.json")
+    polled = follow("todos.json")
     trouble = (
         "tildone: could not read todos.json: Expecting value: line 1 column 2 (char 1); waiting for its next change"
     )
 
-    assert polled(follower, capsys) == [trouble]
+    assert polled() == [trouble]
     replaced(path, "[")
-    assert polled(follower, capsys) == []
+    assert polled() == []
     path.unlink()
     gone = "tildone: todos.json does not exist; waiting for its next change"
-    assert [polled(follower, capsys), polled(follower, capsys)] == [[gone], []]
+    assert [polled(), polled()] == [[gone], []]
     replaced(path, "[")
-    assert polled(follower, capsys) == [trouble]
+    assert polled() == [trouble]
     replaced(path, '[{"content": "a"}]')
-    assert polled(follower, capsys)[0].startswith("Imported")
+    assert polled()[0].startswith("Imported")
     replaced(path, "[")
-    assert polled(follower, capsys) == [trouble.replace("todos.json:", "todos.json as claude:")]
+    assert polled() == [trouble.replace("todos.json:", "todos.json as claude:")]
+    path.unlink()
+    assert polled() == [gone]
+    replaced(path, '[{"content": "a"}, {"content": "b"}]')
+    assert polled()[0].endswith("  added #2 “b”")
 
 
-def test_a_file_may_be_gone_for_a_moment(person: Person) -> None:
-    """It is said, and nothing is forgotten."""
-    path = person.folder / "plan.md"
-    path.write_text("- [ ] a\n", encoding="utf-8")
-
-    with watching(person, "plan.md") as follower:
-        follower.until("Imported")
-        path.unlink()
-        assert follower.until("does not exist") == "tildone: plan.md does not exist; waiting for its next change"
-        replaced(path, "- [ ] a\n")
-        path.unlink()
-        replaced(path, "- [ ] a\n- [ ] b\n")
-        follower.until("added #2 “b”")
-        follower.stop()
-
-    assert person.says("todo") == "– #1 a\n– #2 b\n"
-
-
-def test_a_file_may_be_empty_for_a_moment(person: Person) -> None:
+def test_a_file_may_be_empty_for_a_moment(follow: Follow, tmp_path: Path) -> None:
     """The plan is kept unless the person forces it."""
-    path = person.folder / "plan.md"
+    path = tmp_path / "plan.md"
     path.write_text("- [ ] a\n", encoding="utf-8")
+    polled = follow("plan.md")
+    polled()
+    path.write_text("", encoding="utf-8")
+    assert polled()[0].startswith("tildone: plan.md contains no tasks; to empty the plan, use --force")
+    replaced(path, "- [x] a\n")
+    assert polled()[0].endswith("  completed #1 “a”")
 
-    with watching(person, "plan.md") as follower:
-        follower.until("Imported")
-        path.write_text("", encoding="utf-8")
-        assert follower.until("no task").startswith(
-            "tildone: plan.md contains no tasks; to empty the plan, use --force"
-        )
-        replaced(path, "- [x] a\n")
-        follower.until("completed")
-        follower.stop()
-    with watching(person, "plan.md", "--force") as follower:
-        follower.until("Imported")
-        path.write_text("", encoding="utf-8")
-        follower.until("removed #1 “a”")
-        follower.stop()
+    forced = follow("plan.md", "--force")
+    forced()
+    path.write_text("", encoding="utf-8")
 
-    assert person.says("todo").startswith("No tasks")
+    assert forced()[0].endswith("  removed #1 “a”")
+    assert session_of(tmp_path).plan.tasks == ()
 
 
-def test_half_a_file_is_not_imported(person: Person) -> None:
-    """It is said what is wrong, and the next whole one counts."""
-    path = person.folder / "todos.json"
-    whole = '[{"content": "a", "status": "pending"}, {"content": "b", "status": "pending"}]'
-    path.write_text(whole[:40], encoding="utf-8")
-
-    with watching(person, "todos.json") as follower:
-        assert follower.until("could not").startswith("tildone: could not read todos.json: Expecting")
-        replaced(path, whole)
-        follower.until("Imported")
-        replaced(path, whole.replace("b", "c")[:-1])
-        follower.until("could not")
-        replaced(path, whole.replace("b", "c"))
-        follower.until("added #3 “c”")
-        follower.stop()
-
-    assert events(person) == 2
-
-
-def test_only_the_new_events_of_a_session_are_taken_over(person: Person) -> None:
+def test_only_the_new_events_of_a_session_are_taken_over(follow: Follow, tmp_path: Path) -> None:
     """Line by line as they are written, and half a line not before it is whole."""
-    path = person.folder / "run.jsonl"
+    path = tmp_path / "run.jsonl"
     lines = (FILES / "pi-v3.jsonl").read_text(encoding="utf-8").splitlines(keepends=True)
     path.write_text("".join(lines[:5]), encoding="utf-8")
+    polled = follow("run.jsonl", "--session", "s")
 
-    with watching(person, "run.jsonl", "--into", "s") as follower:
-        assert follower.until("Imported") == "Imported run.jsonl: 1 event, into session 's'"
-        with path.open("a", encoding="utf-8") as file:
-            file.write("".join(lines[5:6]) + lines[6][:50])
-            file.flush()
-            file.write(lines[6][50:])
-        follower.until("completed #1 “Parse”")
-        with path.open("a", encoding="utf-8") as file:
-            file.write("".join(lines[7:]))
-        assert follower.until("Wire up").endswith("  reopened #1 “Parse”; started #2 “Wire up”")
-        follower.stop()
-
-    assert events(person, "--session", "s") == 3
+    assert polled()[0] == "Imported run.jsonl: 1 event, into session 's'"
+    with path.open("a", encoding="utf-8") as file:
+        file.write("".join(lines[5:6]) + lines[6][:50])
+        file.flush()
+        assert [line for line in polled() if "“Parse”" in line] == []
+        file.write(lines[6][50:])
+    assert polled()[0].endswith("  completed #1 “Parse”")
+    with path.open("a", encoding="utf-8") as file:
+        file.write("".join(lines[7:]))
+    assert polled()[0].endswith("  reopened #1 “Parse”; started #2 “Wire up”")
+    assert len([*session_of(tmp_path).store.events("s")]) == 3
 
 
-def test_a_folder_of_tasks_is_followed(person: Person) -> None:
+def test_a_folder_of_tasks_is_followed(follow: Follow, tmp_path: Path) -> None:
     """A task more, a task changed, a task gone."""
-    folder = person.folder / "tasks"
+    folder = tmp_path / "tasks"
     shutil.copytree(FILES / "claude-tasks", folder)
+    polled = follow("tasks")
 
-    with watching(person, "tasks") as follower:
-        follower.until("Imported tasks: 3 tasks in 1 phase")
-        replaced(folder / "11.json", '{"id": "11", "subject": "Rest", "status": "pending"}')
-        follower.until("added #4 “Rest”")
-        (folder / "10.json").unlink()
-        follower.until("removed #3 “Tell everybody”")
-        follower.stop()
-
-    assert person.says("export").endswith("- [ ] Rest\n")
+    assert polled()[0].startswith("Imported tasks: 3 tasks in 1 phase")
+    replaced(folder / "11.json", '{"id": "11", "subject": "Rest", "status": "pending"}')
+    assert polled()[0].endswith("  added #4 “Rest”")
+    (folder / "10.json").unlink()
+    assert polled()[0].endswith("  removed #3 “Tell everybody”")
 
 
-def test_a_change_that_leaves_size_and_time_stamp_unchanged_is_noticed(person: Person) -> None:
+def test_a_change_that_leaves_size_and_time_stamp_unchanged_is_noticed(
+    follow: Follow, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Time stamps of some file systems are coarse: equal size and time do not imply equal content."""
-    path = person.folder / "todo.txt"
+    path = tmp_path / "todo.txt"
     path.write_text("a\n", encoding="utf-8")
+    polled = follow("todo.txt")
+    moment = path.stat().st_mtime_ns
+    monkeypatch.setattr(time, "time_ns", lambda: moment)
+    assert polled()[0].startswith("Imported")
 
-    with watching(person, "todo.txt") as follower:
-        follower.until("Imported")
-        # A little in the future, so that it is fresh still when it is read, on a slow machine as well.
-        moment = time.time_ns() + 1_500_000_000
-        path.write_text("b\n", encoding="utf-8")
-        os.utime(path, ns=(moment, moment))
-        follower.until("added #2 “b”")
-        with path.open("r+", encoding="utf-8") as file:
-            file.write("c")
-        os.utime(path, ns=(moment, moment))
-        follower.until("added #3 “c”")
-        follower.stop()
+    with path.open("r+", encoding="utf-8") as file:
+        file.write("b")
+    os.utime(path, ns=(moment, moment))
+    assert polled() == []
+    monkeypatch.setattr(time, "time_ns", lambda: moment + TIMESTAMP_NANOSECONDS)
+
+    assert polled()[0].endswith("  removed #1 “a”; added #2 “b”")
 
 
 def test_a_file_is_read_once_it_is_stable(tmp_path: Path) -> None:
@@ -347,76 +267,59 @@ def test_a_folder_changes_when_a_file_in_it_does(tmp_path: Path) -> None:
     assert [poll.due(), poll.due()] == [False, True]
 
 
-def test_a_warning_is_repeated_only_when_it_changes(person: Person) -> None:
+def test_a_warning_is_repeated_only_when_it_changes(follow: Follow, tmp_path: Path) -> None:
     """A long watch does not print the same warning over and over."""
-    path = person.folder / "todo.txt"
+    path = tmp_path / "todo.txt"
     path.write_text("(A) a\n", encoding="utf-8")
+    polled = follow("todo.txt")
 
-    with watching(person, "todo.txt") as follower:
-        follower.until("line 1: a priority")
-        replaced(path, "(A) a\nb\n")
-        follower.until("added #2 “b”")
-        replaced(path, "(A) a\n(B) b\n")
-        follower.until("lines 1 and 2: a priority")
-        follower.stop()
-
-    assert len([line for line in follower.said if line.startswith("Not imported")]) == 2
+    assert polled()[1:] == ["Not imported from todo.txt:", "  line 1: a priority is kept in the text"]
+    replaced(path, "(A) a\nb\n")
+    [added] = polled()
+    assert added.endswith("  added #2 “b”")
+    replaced(path, "(A) a\n(B) b\n")
+    assert polled()[-2:] == ["Not imported from todo.txt:", "  lines 1 and 2: a priority is kept in the text"]
 
 
-def test_a_plan_that_violates_the_rules_is_reported_and_watching_continues(person: Person) -> None:
+def test_a_plan_that_violates_the_rules_is_reported_and_watching_continues(follow: Follow, tmp_path: Path) -> None:
     """The rules are those of the dialect that the session is written in now."""
-    person.says("call", "TodoWrite", '{"summary": "s", "todos": [{"content": "a", "status": "pending"}]}')
-    path = person.folder / "plan.md"
+    session = session_of(tmp_path)
+    session.dialect = DECLARED
+    session.call("TodoWrite", {"summary": "s", "todos": [{"content": "a", "status": "pending"}]})
+    path = tmp_path / "plan.md"
     path.write_text("- [/] a\n- [/] b\n", encoding="utf-8")
+    polled = follow("plan.md")
 
-    with watching(person, "plan.md") as follower:
-        assert "in progress" in follower.until("tildone:")
-        replaced(path, "- [/] a\n- [ ] b\n")
-        follower.until("Imported")
-        follower.stop()
+    [trouble] = polled()
+    replaced(path, "- [/] a\n- [ ] b\n")
+
+    assert "in progress" in trouble
+    assert polled()[0].startswith("Imported")
 
 
-def test_json_output_is_one_line_for_each_change(person: Person) -> None:
+def test_json_output_is_one_line_for_each_change(follow: Follow, tmp_path: Path) -> None:
     """Nothing else is printed on standard output."""
-    path = person.folder / "plan.md"
+    path = tmp_path / "plan.md"
     path.write_text("- [ ] a\n", encoding="utf-8")
+    polled = follow("plan.md", "--json")
 
-    with watching(person, "plan.md", "--json") as follower:
-        first = json.loads(follower.until("{"))
-        replaced(path, "- [x] a\n")
-        second = json.loads(follower.until("{"))
-        follower.stop()
+    [first] = map(json.loads, polled())
+    replaced(path, "- [x] a\n")
+    [second] = map(json.loads, polled())
 
     assert (first["format"], first["tasks"], second["changed"]) == ("markdown", 1, True)
 
 
-def test_ctrl_c_at_a_terminal_ends_it(person: Person) -> None:
-    """As it ends any other command."""
-    (person.folder / "plan.md").write_text("- [ ] a\n", encoding="utf-8")
-
-    terminal = person.at_terminal("import", "--watch", "plan.md", NO_COLOR="1")
-    terminal.until("Imported")
-    terminal.type(CTRL_C)
-    answer = terminal.end()
-
-    assert answer.code == 130
-    assert answer.out.endswith("Stopped watching plan.md.\n")
-
-
-@pytest.mark.parametrize(
-    ("words", "code", "complaint"),
-    [
+def test_a_file_that_cannot_be_watched_is_an_error(person: Person) -> None:
+    """It is reported at once."""
+    (person.folder / "prose").write_text("prose\n", encoding="utf-8")
+    for words, code, complaint in (
         (["a.md", "b.md"], 2, "--watch requires one file or one folder"),
         (["-"], 2, "--watch requires one file or one folder"),
         (["a.md", "--dry-run"], 2, "--watch and --dry-run exclude each other"),
         (["gone.md"], 4, "could not read gone.md: no such file"),
         (["prose"], 2, "cannot detect the format of prose; use --from pi, claude, markdown, todo.txt, json"),
-    ],
-)
-def test_a_file_that_cannot_be_watched_is_an_error(person: Person, words: list[str], code: int, complaint: str) -> None:
-    """It is reported at once."""
-    (person.folder / "prose").write_text("prose\n", encoding="utf-8")
+    ):
+        answer = person.run("import", "--watch", *words)
 
-    answer = person.run("import", "--watch", *words)
-
-    assert (answer.code, answer.err) == (code, f"tildone: {complaint}\n")
+        assert (answer.code, answer.err) == (code, f"tildone: {complaint}\n")

@@ -36,18 +36,6 @@ def envelope(*todos: object, status: str = "success") -> dict[str, Any]:
     return {"status": status, "data": {"todos": list(todos), "recap": "…", "summary": "s"}}
 
 
-def test_the_recap_names_one_active_three_pending_and_two_cancelled() -> None:
-    """Cancelled tasks count as done."""
-    assert recap(BUSY) == ("[4/9] In progress: two. Pending: next 0; next 1; next 2. Cancelled: dropped 0; dropped 1.")
-
-
-def test_the_recap_omits_empty_sections() -> None:
-    """The task in progress is always mentioned, even if there is none."""
-    assert recap(Plan()) == "[0/0] In progress: None."
-    assert recap(flat(Task("a", COMPLETED))) == "[1/1] In progress: None."
-    assert recap(unnumbered_plan_of("a")) == "[0/1] In progress: None. Pending: a."
-
-
 def test_the_context_is_the_recap_while_a_task_is_open() -> None:
     """A finished list is not mentioned again."""
     assert DECLARED.context(BUSY) == recap(BUSY)
@@ -96,31 +84,6 @@ def test_an_accepted_list_without_open_tasks_is_completed() -> None:
     assert not completes(accepted(Plan()))
     assert not completes(accepted(BUSY))
     assert not completes(refused)
-
-
-def test_a_completion_is_a_block_of_markdown() -> None:
-    """It lists completed and cancelled tasks, with their share of the total."""
-    plan = flat(Task("修复", COMPLETED), Task("性能", ABANDONED), Task("测试", COMPLETED))
-
-    assert completion(accepted(plan, " 总 "), 3, "20250102-174233") == (
-        "# task3-20250102-174233\n\n总任务概述：总\n\n"
-        "[2/3] Completed: 完成的任务.\n- 修复\n- 测试\n\n"
-        "[1/3] Cancelled: 取消的任务.\n- ~~性能~~\n"
-    )
-
-
-@pytest.mark.parametrize(
-    ("task", "section"),
-    [
-        (Task("a", COMPLETED), "[1/1] Completed: 完成的任务.\n- a\n"),
-        (Task("a", ABANDONED), "[1/1] Cancelled: 取消的任务.\n- ~~a~~\n"),
-    ],
-)
-def test_a_completion_omits_an_empty_section(task: Task, section: str) -> None:
-    """There are no completed tasks, or no cancelled ones."""
-    block = completion(accepted(flat(task)), 1, "20250102-174233")
-
-    assert block == f"# task1-20250102-174233\n\n总任务概述：s\n\n{section}"
 
 
 OLD = result(envelope({"id": "t1", "content": "old", "status": "cancelled"}))

@@ -43,23 +43,6 @@ def test_a_task_without_notes_has_no_notes_field() -> None:
 
 
 @pytest.mark.parametrize(
-    "newest_last",
-    [
-        [result({"phases": OLD}), result({"phases": NEW})],
-        [edit({"phases": OLD}), result({"phases": NEW})],
-        [result({"phases": OLD}), edit({"phases": NEW})],
-    ],
-    ids=["two results", "an edit before", "an edit after"],
-)
-def test_the_newest_result_or_edit_is_the_plan(newest_last: list[Json]) -> None:
-    assert recover(newest_last) == phases_in(NEW)
-
-
-def test_a_cleared_plan_is_a_plan() -> None:
-    assert recover([result({"phases": OLD}), result({"phases": []})]) == Plan()
-
-
-@pytest.mark.parametrize(
     "noise",
     [
         result({"phases": NEW}, isError=True),

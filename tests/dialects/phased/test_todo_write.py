@@ -14,7 +14,6 @@ from tildone.dialects.phased.entries import phases_out
 from tildone.dialects.phased.params import OPS
 from tildone.log import codec
 from tildone.session import Session
-from tildone.stores.memory import MemoryStore
 
 TOKENS = 250
 
@@ -36,14 +35,6 @@ def started(**phases: list[str]) -> Session:
 
 def write(session: Session, *ops: dict[str, Any]) -> str:
     return session.call("todo_write", {"ops": list(ops)}).text
-
-
-def test_the_next_task_starts_when_the_one_in_progress_closes() -> None:
-    session = started(Auth=["wire", "test"], Docs=["write"])
-
-    write(session, {"op": "done", "phase": "Auth"})
-
-    assert [task.status for task in session.plan.tasks] == [COMPLETED, COMPLETED, IN_PROGRESS]
 
 
 def test_a_task_can_be_named_as_it_is_displayed() -> None:
@@ -81,66 +72,12 @@ def test_an_exact_phase_name_takes_precedence_over_a_displayed_one() -> None:
     assert [task.status for task in session.plan.tasks] == [IN_PROGRESS, ABANDONED]
 
 
-def test_an_existing_task_is_skipped_and_the_others_appended() -> None:
-    session = started(Auth=["wire"])
-
-    answer = write(session, {"op": "append", "phase": "Docs", "items": ["wire", "write", "write"]})
-
-    assert answer.startswith('Errors: Task "wire" already exists; Task "write" already exists\n')
-    assert session.plan.phases[1] == Phase("Docs", (Task("write", number=2),))
-
-
-def test_two_equal_tasks_can_both_be_finished() -> None:
-    """The first open one is selected; in the original the second one cannot be reached."""
-    session = started(Auth=["wire", "wire"])
-
-    write(session, {"op": "done", "task": "wire"})
-    write(session, {"op": "done", "task": "wire"})
-
-    assert [task.status for task in session.plan.tasks] == [COMPLETED, COMPLETED]
-
-
-def test_a_call_that_fails_validation_changes_nothing() -> None:
-    session = started(Auth=["wire"])
-    before = session.plan
-
-    answer = session.call("todo_write", {"ops": [{"op": "done"}, {"op": "append", "phase": "A", "items": [""]}]})
-
-    assert answer.is_error
-    assert answer.text == "Errors: ops[1].items[0]: expected some text, got none. Nothing changed."
-    assert session.plan == before
-
-
-def test_valid_ops_of_a_failed_batch_survive_a_restart() -> None:
-    """The original marks the whole call as failed, and a resumed conversation loses the changes."""
-    store = MemoryStore()
-    session = session_on(store, PHASED)
-    lists = [{"phase": "Auth", "items": ["wire", "test"]}]
-    write(session, {"op": "init", "list": lists}, {"op": "done", "task": "ghost"}, {"op": "done", "task": "wire"})
-
-    again = session_on(store, PHASED)
-
-    assert [task.status for task in again.plan.tasks] == [COMPLETED, IN_PROGRESS]
-
-
 def test_starting_a_task_returns_the_other_to_pending() -> None:
     session = started(Auth=["wire", "test"])
 
     write(session, {"op": "start", "task": "test"})
 
     assert [task.status for task in session.plan.tasks] == [PENDING, IN_PROGRESS]
-
-
-def test_the_nudge_lists_open_tasks() -> None:
-    session = started(Auth=["wire"])
-
-    verdict = session.turn_ended()
-
-    assert verdict.prompt == (
-        "You stopped, and these todos are open:\n  - wire [in_progress] (Auth)\n"
-        "Go on. Mark each done or dropped with todo_write."
-    )
-    assert session.context() is None
 
 
 @given(st.lists(st.lists(entries, min_size=1, max_size=4), max_size=4))

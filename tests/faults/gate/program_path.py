@@ -8,12 +8,13 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from tests.cli.person import PROGRAM, Person
+from tests.cli.person import Person
 from tests.faults.gate.actions import DIALECTS, REWRITES, ROOM, Action, Add, Call, Change, Command
 from tests.faults.gate.agents import Agent
 from tests.faults.gate.outcome import Ended, end_of
 from tests.host.models.model_server import ModelServer, Turn
 from tests.run.run_workspace import ALLOW_ALL, CHAT, provider_environment
+from tests.suite.forking import PROGRAM
 from tildone.config import load
 from tildone.core.numbers import numbered
 from tildone.core.plan import Plan, Task, flat

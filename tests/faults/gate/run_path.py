@@ -11,13 +11,13 @@ import tempfile
 from collections.abc import AsyncGenerator, Iterator
 from pathlib import Path
 
-from tests.cli.person import PROGRAM
 from tests.faults.gate.actions import Action, Add, Call, Command, Touch
 from tests.faults.gate.agents import Agent
 from tests.faults.gate.clock import running_ahead
 from tests.faults.gate.outcome import MAX_REQUESTS, Ended, end_of
 from tests.faults.gate.view import PlanView
 from tests.hooks.agent import Workspace, environment
+from tests.suite.forking import PROGRAM
 from tildone.dialects import dialect_named
 from tildone.host.content import TextBlock, tool_call
 from tildone.host.messages import AssistantMessage, StopReason, assistant_message

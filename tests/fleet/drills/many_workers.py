@@ -10,13 +10,14 @@ from pathlib import Path
 from time import monotonic, sleep
 from typing import Self
 
-from tests.cli.person import PROGRAM, Person
+from tests.cli.person import Person
 from tests.fleet.agents import BOUND
 from tests.fleet.drills.harness import signal_all, tree_of
 from tests.fleet.drills.many_models import ManyPlansModel
 from tests.fleet.drills.many_plans import LABEL, REPOSITORIES, ManyPlan, write_scripts
 from tests.fleet.drills.places import Ground
 from tests.fleet.workers import repository
+from tests.suite.forking import PROGRAM
 from tildone.log.fleet.lease import Lease
 from tildone.log.fleet.port import RunLeases
 from tildone.log.fleet.settings import ProviderLimit

@@ -30,9 +30,8 @@ CASES = [
     if (trials := [kind for kind in KINDS if kind.name in names and PLACES[place] in kind.places])
 ]
 
-pytestmark = pytest.mark.slow
 
-
+@pytest.mark.slow
 @pytest.mark.parametrize(("place", "kinds"), CASES)
 def test_every_task_is_done_once(place: Place, kinds: list[object]) -> None:
     trials = [Trial(kind, place) for kind in KINDS if kind in kinds]

@@ -34,57 +34,56 @@ def nested(levels: int) -> Json:
     return schema
 
 
-@pytest.mark.parametrize(
-    "parameters",
-    [
-        with_property({"anyOf": [{"type": "string"}, {"type": "null"}]}),
-        {"type": "object", "properties": {"x": True, "y": False}},
-        with_property({"type": ["string", "integer"], "minimum": 1, "minLength": 1, "pattern": "^a"}),
-        with_property({"$ref": "#/$defs/node"}, **{"$defs": {"node": with_property({"$ref": "#/$defs/node"})}}),
-        with_property({"$ref": "#leaf"}, **{"$defs": {"leaf": {"$anchor": "leaf", "const": 1}}}),
-        with_property({"$ref": "#/properties/y"}) | {"properties": {"x": {"$ref": "#/properties/y"}, "y": True}},
-        with_property({"$ref": "https://json-schema.org/draft/2020-12/schema"}),
-        with_property({"$ref": "item"}, **{"$id": "https://example.org/root", "$defs": {"i": {"$id": "item"}}}),
-        {"$schema": "http://json-schema.org/draft-07/schema#", **with_property({"const": 1}), "definitions": {}},
-        {"type": "object", "required": ["a"], "patternProperties": {"^a": {"type": "string"}}},
-        {"type": "object", "dependentSchemas": {"a": {"required": ["b"]}}, "if": {"required": ["c"]}, "then": True},
-        nested(15),
-    ],
-)
-def test_any_valid_schema_can_be_registered(parameters: Json) -> None:
-    assert served(tool(parameters)).parameters == parameters
+VALID: list[Json] = [
+    with_property({"anyOf": [{"type": "string"}, {"type": "null"}]}),
+    {"type": "object", "properties": {"x": True, "y": False}},
+    with_property({"type": ["string", "integer"], "minimum": 1, "minLength": 1, "pattern": "^a"}),
+    with_property({"$ref": "#/$defs/node"}, **{"$defs": {"node": with_property({"$ref": "#/$defs/node"})}}),
+    with_property({"$ref": "#leaf"}, **{"$defs": {"leaf": {"$anchor": "leaf", "const": 1}}}),
+    with_property({"$ref": "#/properties/y"}) | {"properties": {"x": {"$ref": "#/properties/y"}, "y": True}},
+    with_property({"$ref": "https://json-schema.org/draft/2020-12/schema"}),
+    with_property({"$ref": "item"}, **{"$id": "https://example.org/root", "$defs": {"i": {"$id": "item"}}}),
+    {"$schema": "http://json-schema.org/draft-07/schema#", **with_property({"const": 1}), "definitions": {}},
+    {"type": "object", "required": ["a"], "patternProperties": {"^a": {"type": "string"}}},
+    {"type": "object", "dependentSchemas": {"a": {"required": ["b"]}}, "if": {"required": ["c"]}, "then": True},
+    nested(15),
+]
 
 
-@pytest.mark.parametrize(
-    ("parameters", "complaint"),
-    [
-        (with_property({"type": "text"}), r"parameters: properties\.x\.type: expected one of .* or an array"),
-        (with_property({"minLength": "3"}), r"properties\.x\.minLength: expected an integer, got '3'"),
-        (with_property({"pattern": "("}), r"properties\.x\.pattern: expected a valid regex, got '\('"),
-        (with_property({"patternProperties": {"[": True}}), r"expected a valid regex, got '\['"),
-        ({"type": "object", "required": 5, "minProperties": 1}, "required: expected an array, got 5"),
-        (with_property({"$ref": "#/$defs/missing"}), r"\$ref: '#/\$defs/missing' is not in the schema"),
-        (with_property({"$ref": "#nowhere"}), "is not in the schema"),
-        (with_property({"$ref": "#/type/x"}), "is not in the schema"),
-        (with_property({"$ref": "https://example.org/schema.json"}), "nothing is fetched"),
-        (with_property({"$ref": "#/required"}, required=["x"]), r"'#/required' is not a schema"),
-        (with_property({"$ref": "#/extra"}, extra={"type": "text"}), "is not a schema"),
-        (with_property({"$ref": "#/extra"}, extra={"$ref": "#/nope"}), "'#/nope' is not in the schema"),
-        ({"type": "object", "$ref": "#"}, r"\$ref: refers to itself without end"),
-        (with_property({"$ref": "#/$defs/a"}, **{"$defs": {"a": {"allOf": [{"$ref": "#/$defs/a"}]}}}), "without end"),
-        ({"type": "object", "dependentSchemas": {"a": {"$ref": "#"}}}, "without end"),
-        ({"$ref": "#/$defs/a", "$defs": {"a": {"type": "object"}}}, "must be the schema of an object"),
-        ({"type": ["object", "null"]}, "must be the schema of an object"),
-        (with_property({"default": float("nan")}), r"properties\.x\.default: JSON cannot represent nan"),
-        (with_property({"enum": {"a", "b"}}), r"properties\.x\.enum: JSON cannot represent a set"),
-        (with_property({"type": "string", 5: 1}), r"a name in properties\.x: must be a text, not a int"),
-        (with_property({"type": "string", "description": "\ud800"}), "UTF-8 cannot represent the text"),
-        (nested(MAX_DEPTH), "nested too deeply"),
-    ],
-)  # fmt: skip
-def test_a_schema_that_cannot_be_served_is_refused(parameters: Any, complaint: str) -> None:
-    with pytest.raises(InvalidDefinition, match=f"tool 'probe': .*{complaint}"):
-        served(tool(parameters))
+def test_any_valid_schema_can_be_registered() -> None:
+    assert [served(tool(parameters)).parameters for parameters in VALID] == VALID
+
+
+REFUSED: list[tuple[Any, str]] = [
+    (with_property({"type": "text"}), r"parameters: properties\.x\.type: expected one of .* or an array"),
+    (with_property({"minLength": "3"}), r"properties\.x\.minLength: expected an integer, got '3'"),
+    (with_property({"pattern": "("}), r"properties\.x\.pattern: expected a valid regex, got '\('"),
+    (with_property({"patternProperties": {"[": True}}), r"expected a valid regex, got '\['"),
+    ({"type": "object", "required": 5, "minProperties": 1}, "required: expected an array, got 5"),
+    (with_property({"$ref": "#/$defs/missing"}), r"\$ref: '#/\$defs/missing' is not in the schema"),
+    (with_property({"$ref": "#nowhere"}), "is not in the schema"),
+    (with_property({"$ref": "#/type/x"}), "is not in the schema"),
+    (with_property({"$ref": "https://example.org/schema.json"}), "nothing is fetched"),
+    (with_property({"$ref": "#/required"}, required=["x"]), r"'#/required' is not a schema"),
+    (with_property({"$ref": "#/extra"}, extra={"type": "text"}), "is not a schema"),
+    (with_property({"$ref": "#/extra"}, extra={"$ref": "#/nope"}), "'#/nope' is not in the schema"),
+    ({"type": "object", "$ref": "#"}, r"\$ref: refers to itself without end"),
+    (with_property({"$ref": "#/$defs/a"}, **{"$defs": {"a": {"allOf": [{"$ref": "#/$defs/a"}]}}}), "without end"),
+    ({"type": "object", "dependentSchemas": {"a": {"$ref": "#"}}}, "without end"),
+    ({"$ref": "#/$defs/a", "$defs": {"a": {"type": "object"}}}, "must be the schema of an object"),
+    ({"type": ["object", "null"]}, "must be the schema of an object"),
+    (with_property({"default": float("nan")}), r"properties\.x\.default: JSON cannot represent nan"),
+    (with_property({"enum": {"a", "b"}}), r"properties\.x\.enum: JSON cannot represent a set"),
+    (with_property({"type": "string", 5: 1}), r"a name in properties\.x: must be a text, not a int"),
+    (with_property({"type": "string", "description": "\ud800"}), "UTF-8 cannot represent the text"),
+    (nested(MAX_DEPTH), "nested too deeply"),
+]
+
+
+def test_a_schema_that_cannot_be_served_is_refused() -> None:
+    for parameters, complaint in REFUSED:
+        with pytest.raises(InvalidDefinition, match=f"tool 'probe': .*{complaint}"):
+            served(tool(parameters))
 
 
 def test_a_schema_that_contains_itself_is_refused() -> None:

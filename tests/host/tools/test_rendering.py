@@ -1,8 +1,7 @@
 """The views of calls and results."""
 
+import re
 from typing import Any
-
-import pytest
 
 from tests.host.tools.tool_bench import ToolBench
 from tildone.host.tools import builtin_tools
@@ -33,31 +32,28 @@ def test_the_tools_can_be_registered() -> None:
     assert [tool.exclusive for tool in tools] == [False, True, True, True]
 
 
-@pytest.mark.parametrize(
-    ("tool", "args", "line"),
-    [
-        ("read", {"path": "a.py", "limit": 5, "offset": 2}, "Read: <accent>a.py</accent> offset=2 limit=5"),
-        ("write", {"path": "a.py", "content": "x\n"}, "Write: <accent>a.py</accent>\n  x"),
-        (
-            "edit",
-            {"path": "a.py", "old_text": "x", "new_text": "y", "all": True},
-            "Edit: <accent>a.py</accent> all=true",
-        ),
-        ("bash", {"command": "make -j2", "timeout": 5}, "Bash: <accent>make -j2</accent> timeout=5s"),
-        ("bash", {"command": "cd x\nmake"}, "Bash\n  cd x\nmake"),
-        ("read", {}, "Read"),
-        ("write", {"path": "a"}, "Write: <accent>a</accent>"),
-        ("edit", None, "Edit"),
-        ("bash", "{", "Bash"),
-    ],
-)
-def test_a_call_is_one_line_with_long_text_below(tool: str, args: Any, line: str) -> None:
-    """Incomplete arguments are shown, too."""
-    said = call(tool, args)
+CALLS: list[tuple[str, Any, str]] = [
+    ("read", {"path": "a.py", "limit": 5, "offset": 2}, "Read: <accent>a.py</accent> offset=2 limit=5"),
+    ("write", {"path": "a.py", "content": "x\n"}, "Write: <accent>a.py</accent>\n  x"),
+    (
+        "edit",
+        {"path": "a.py", "old_text": "x", "new_text": "y", "all": True},
+        "Edit: <accent>a.py</accent> all=true",
+    ),
+    ("bash", {"command": "make -j2", "timeout": 5}, "Bash: <accent>make -j2</accent> timeout=5s"),
+    ("bash", {"command": "cd x\nmake"}, "Bash\n  cd x\nmake"),
+    ("read", {}, "Read"),
+    ("write", {"path": "a"}, "Write: <accent>a</accent>"),
+    ("edit", None, "Edit"),
+    ("bash", "{", "Bash"),
+]
 
-    for tag in ("toolTitle", "bold", "muted", "toolOutput"):
-        said = said.replace(f"<{tag}>", "").replace(f"</{tag}>", "")
-    assert said == line
+
+def test_a_call_is_one_line_with_long_text_below() -> None:
+    """Incomplete arguments are shown, too."""
+    said = [re.sub("</?(toolTitle|bold|muted|toolOutput)>", "", call(tool, args)) for tool, args, _ in CALLS]
+
+    assert said == [line for _, _, line in CALLS]
 
 
 def test_the_beginning_of_a_long_text_is_shown() -> None:
@@ -67,16 +63,15 @@ def test_the_beginning_of_a_long_text_is_shown() -> None:
     assert said.endswith("… (110 B more)</toolOutput>")
 
 
-@pytest.mark.parametrize(
-    ("tool", "words"),
-    [("read", "reading"), ("write", "writing"), ("edit", "editing"), ("bash", "running")],
-)
-def test_a_partial_result_is_a_fixed_message(bench: ToolBench, tool: str, words: str) -> None:
-    partial = RenderOptions(is_partial=True)
-    said = {shown(bench, tool, text_result(text), partial) for text in ("", "some", "more")}
+WORDS = [("read", "reading"), ("write", "writing"), ("edit", "editing"), ("bash", "running")]
 
-    [line] = said
-    assert line.startswith(f"<muted>{tool.capitalize()}: {words}...</muted>")
+
+def test_a_partial_result_is_a_fixed_message(bench: ToolBench) -> None:
+    partial = RenderOptions(is_partial=True)
+    for tool, words in WORDS:
+        [line] = {shown(bench, tool, text_result(text), partial) for text in ("", "some", "more")}
+
+        assert line.startswith(f"<muted>{tool.capitalize()}: {words}...</muted>")
 
 
 def test_the_output_of_a_running_command_is_shown_only_in_the_expanded_view(bench: ToolBench) -> None:
@@ -96,9 +91,10 @@ def test_the_output_of_a_running_command_is_shown_only_in_the_expanded_view(benc
     ]
 
 
-@pytest.mark.parametrize("tool", ["read", "write", "edit", "bash"])
-def test_a_failure_shows_its_message(bench: ToolBench, tool: str) -> None:
-    assert shown(bench, tool, error_result("It is gone")) == "<error>It is gone</error>"
+def test_a_failure_shows_its_message(bench: ToolBench) -> None:
+    said = {shown(bench, tool, error_result("It is gone")) for tool, _ in WORDS}
+
+    assert said == {"<error>It is gone</error>"}
 
 
 async def test_a_read_file_is_shown_as_a_preview_or_in_full(bench: ToolBench) -> None:

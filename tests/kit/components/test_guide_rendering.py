@@ -17,7 +17,7 @@ from tildone.kit.components import (
     ToolCallHeader,
     ToolFooter,
 )
-from tildone.kit.components.defaults import call_component, default_call, default_result, result_component
+from tildone.kit.components.defaults import call_component, result_component
 from tildone.kit.components.drawing import draw, markup
 from tildone.kit.definition import ToolDefinition, ToolResult, error_result, text_result
 from tildone.kit.formatting import format_size
@@ -175,55 +175,6 @@ def test_render_result_signature_may_be_shorter(render: Callable[..., Component]
     tool = replace(TOOL, render_result=render)
 
     assert lines(result_component(tool, text_result("one"), COLLAPSED)) == ["one"]
-
-
-def test_render_call_design_guide_shows_the_action_then_one_main_argument_then_options() -> None:
-    header = ToolCallHeader("Process", "start", '"backend"', ["end=true", "limit=10"], [Item("command", "make\nrun")])
-
-    assert lines(header) == ['Process: start "backend" end=true limit=10', "  command: make", "           run"]
-
-
-def test_render_call_design_guide_caps_the_line_and_moves_what_is_longer_below_it() -> None:
-    long = THEME.fg("accent", "word " * 20)
-
-    shown = lines(ToolCallHeader("Ask", main_arg=long, option_args=["limit=10"]))
-
-    assert shown[0] == "Ask: limit=10"
-    assert shown[1].startswith("  word word")
-
-
-def test_render_call_design_guide_is_stable() -> None:
-    """The order of the model's arguments does not matter."""
-    one, other = {"name": "a", "end": True, "limit": 1}, {"limit": 1, "end": True, "name": "a"}
-
-    assert default_call(TOOL, one) == default_call(TOOL, other)
-
-
-def test_render_call_format_may_omit_the_colon() -> None:
-    assert lines(ToolCallHeader("Repo Tree", main_arg="a/b", show_colon=False)) == ["Repo Tree a/b"]
-
-
-def test_render_result_guidelines_partial_is_a_fixed_message_of_the_tool() -> None:
-    own, default = replace(TOOL, render_result=render_result), TOOL
-
-    for tool, expected in ((own, "MyTool: fetching..."), (default, "My Tool: working...")):
-        said = {str(lines(result_component(tool, text_result(text), PARTIAL))) for text in ("", "some", "more\nlines")}
-        assert said == {str([expected])}
-
-
-def test_render_result_guidelines_an_empty_footer_and_its_line_are_omitted() -> None:
-    tool = replace(TOOL, render_result=render_result)
-    empty = Container([Text("a"), ToolFooter([], include_spacer_before_footer=True)])
-
-    assert lines(result_component(tool, text_result("", {"results": []}), COLLAPSED)) == ["Results: 0 items"]
-    assert lines(empty) == ["a"]
-
-
-def test_render_result_layout_none_selects_the_default() -> None:
-    tool = replace(TOOL, render_result=lambda *_: None)
-    result = text_result("one")
-
-    assert result_component(tool, result, COLLAPSED) == default_result(result)
 
 
 def test_render_result_signature_returns_a_component() -> None:

@@ -1,13 +1,13 @@
 """The full-screen run on real parts: a host, a store and a model on loopback, driven by keys."""
 
 import asyncio
-import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 
 from textual.pilot import Pilot
 
-from tests.tui.watching import lines, text
+from tests.host.models.model_server import ModelServer, Turn
+from tests.tui.watching import lines, text, type_text, until
 from tildone.cli.parsing.args import parse
 from tildone.cli.run.event_renderer import PLAN_TOOLS
 from tildone.cli.run.setup import RunSetup
@@ -15,7 +15,9 @@ from tildone.cli.verbs import ROOT
 from tildone.host.meter import RunMeter
 from tildone.tui.run.app import RunApp
 
-PATIENCE_SECONDS = 30
+Connect = Callable[[ModelServer], ModelServer]
+DONE: Turn = {"text": "Done.", "repeat": True}
+STOPS: Turn = {"text": "I stop here.", "repeat": True}
 ASKED = "? Run this command?"
 ARMED = "y once"
 
@@ -46,7 +48,7 @@ class Screen:
 
     async def type(self, words: str) -> None:
         """Type a text, key by key."""
-        await self.pilot.press(*("space" if char == " " else char for char in words))
+        await type_text(self.pilot, words)
 
     async def send(self, words: str) -> None:
         """Type a text and send it."""
@@ -55,10 +57,7 @@ class Screen:
 
     async def until(self, holds: Callable[[], bool]) -> None:
         """Wait until something holds, without a key."""
-        end = time.monotonic() + PATIENCE_SECONDS
-        while not holds():
-            assert time.monotonic() < end, f"it never held:\n{self.text}"
-            await self.pilot.pause(0.02)
+        await until(self.pilot, holds)
 
     async def shows(self, *words: str) -> None:
         """Wait until the screen shows all of these words."""

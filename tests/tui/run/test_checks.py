@@ -1,22 +1,19 @@
 """Checks in the plan beside the conversation: set, approved and run with the same keys as in `tildone watch`."""
 
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from tests.host.models.model_server import ModelServer, Turn
+from tests.host.models.model_server import ModelServer
 from tests.run.run_workspace import CHAT, WRITE
-from tests.tui.run.run_screen import Screen, running
+from tests.tui.run.run_screen import STOPS, Connect, Screen, running
 from tildone.core.check import Check
 from tildone.core.ops import Numbered, SetCheck
 from tildone.dialects.by_hand import BY_HAND
 from tildone.log.claims import Claimant
 from tildone.wiring import check_approvals, open_session
 
-STOPS: Turn = {"text": "I stop here.", "repeat": True}
-Connect = Callable[[ModelServer], ModelServer]
 SCRIPT = "import os, sys; print('not yet'); sys.exit(not os.path.exists('ready'))"
 
 

@@ -1,6 +1,5 @@
 """The commands that a person types into the full-screen run, and the screens over it."""
 
-from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
@@ -8,7 +7,7 @@ import pytest
 
 from tests.host.models.model_server import ModelServer, Turn
 from tests.run.run_workspace import CHAT, WRITE
-from tests.tui.run.run_screen import Screen, running
+from tests.tui.run.run_screen import DONE, STOPS, Connect, Screen, running
 from tildone.kit.keys import ALL_BINDINGS
 from tildone.kit.theme import plain
 from tildone.log.events import Directive
@@ -16,10 +15,6 @@ from tildone.tui.palette import PALETTES
 from tildone.tui.run.keys import FIXED, KEYS
 from tildone.tui.run.layout import plan_colours
 from tildone.tui.screen_keys import Pane, help_lines
-
-DONE: Turn = {"text": "Done.", "repeat": True}
-STOPS: Turn = {"text": "I stop here.", "repeat": True}
-Connect = Callable[[ModelServer], ModelServer]
 
 pytestmark = pytest.mark.usefixtures("folder")
 
@@ -57,7 +52,7 @@ async def test_theme_changes_the_colours_of_everything(connect: Connect) -> None
             await screen.shows("The themes are dark, light")
 
 
-async def test_mouse_is_given_back_and_taken_again(connect: Connect) -> None:
+async def test_mouse_is_given_back_and_taken_again_and_the_status_bar_names_the_model(connect: Connect) -> None:
     with connect(ModelServer(DONE)):
         async with running("--model", CHAT) as screen:
             calls: list[str] = []
@@ -69,9 +64,12 @@ async def test_mouse_is_given_back_and_taken_again(connect: Connect) -> None:
             await screen.send("/mouse")
             await screen.shows("The mouse is used here again.")
             assert calls == ["_disable_mouse_support", "_enable_mouse_support"]
+            await screen.send("/model openai-chat:another")
+            await screen.shows("answers from now on")
+            await screen.until(lambda: screen.lines[-2].startswith(" another "))
 
 
-async def test_copy_copies_the_last_answer(connect: Connect) -> None:
+async def test_copy_copies_the_last_answer_and_clear_begins_with_an_empty_screen(connect: Connect) -> None:
     with connect(ModelServer({"text": "The *whole* answer.\n\n- a list"}, DONE)):
         async with running("--model", CHAT) as screen:
             await screen.send("/copy")
@@ -81,9 +79,12 @@ async def test_copy_copies_the_last_answer(connect: Connect) -> None:
             await screen.send("/copy")
             await screen.shows("Copied the last answer")
             assert screen.app.clipboard == "The *whole* answer.\n\n- a list"
+            await screen.send("/clear")
+            await screen.shows("A new conversation begins.")
+            await screen.hides("a list")
 
 
-async def test_redo_does_again_what_undo_took_back(connect: Connect) -> None:
+async def test_redo_does_again_what_undo_took_back_and_export_writes_it(connect: Connect, folder: Path) -> None:
     with connect(ModelServer(WRITE, STOPS)):
         async with running("Go", "--model", CHAT) as screen:
             await rested(screen)
@@ -93,6 +94,11 @@ async def test_redo_does_again_what_undo_took_back(connect: Connect) -> None:
             await screen.shows(" 0/2 ")
             await screen.send("/redo")
             await screen.shows(" 1/2 ")
+            await screen.send("/export PLAN.md")
+            await screen.until((folder / "PLAN.md").exists)
+            await screen.shows("PLAN.md")
+
+    assert "- [x] One" in (folder / "PLAN.md").read_text(encoding="utf-8")
 
 
 async def test_pause_lets_the_model_rest_until_resume(connect: Connect) -> None:
@@ -112,26 +118,11 @@ async def test_pause_lets_the_model_rest_until_resume(connect: Connect) -> None:
             await screen.press("escape")
 
 
-async def test_export_writes_the_plan_to_a_file(connect: Connect, folder: Path) -> None:
-    with connect(ModelServer(WRITE, STOPS)):
-        async with running("Go", "--model", CHAT) as screen:
-            await rested(screen)
-            await screen.send("/export PLAN.md")
-            await screen.until((folder / "PLAN.md").exists)
-            await screen.shows("PLAN.md")
-
-    assert "- [ ] One" in (folder / "PLAN.md").read_text(encoding="utf-8")
-
-
-@pytest.mark.parametrize("how", ["/keys", "f1"])
-async def test_all_keys_are_listed_and_scrolled(connect: Connect, how: str) -> None:
+async def test_all_keys_are_listed_and_scrolled(connect: Connect) -> None:
     with connect(ModelServer(DONE)):
         async with running("--model", CHAT) as screen:
-            if how == "f1":
-                await screen.type("draft")
-                await screen.press("f1")
-            else:
-                await screen.send("/keys")
+            await screen.type("draft")
+            await screen.press("f1")
             await screen.shows("esc closes this", "In the editor")
             seen = set(screen.lines)
             for _ in range(12):
@@ -145,7 +136,9 @@ async def test_all_keys_are_listed_and_scrolled(connect: Connect, how: str) -> N
             await screen.press("escape")
             await screen.hides("esc closes this")
             assert screen.app.composer.has_focus
-            assert screen.draft == ("draft" if how == "f1" else "")
+            assert screen.draft == "draft"
+            await screen.send("/keys")
+            await screen.shows("esc closes this", "In the editor")
 
 
 async def test_help_lists_every_command(connect: Connect) -> None:
@@ -155,23 +148,6 @@ async def test_help_lists_every_command(connect: Connect) -> None:
             await screen.shows(*(f"/{name} " for name, _ in screen.app.command_list()), "//TEXT")
 
     assert server.requests == []
-
-
-async def test_the_model_in_the_status_bar_is_the_one_that_answers(connect: Connect) -> None:
-    with connect(ModelServer(DONE)):
-        async with running("--model", CHAT) as screen:
-            await screen.send("/model openai-chat:another")
-            await screen.shows("answers from now on")
-            await screen.until(lambda: screen.lines[-2].startswith(" another "))
-
-
-async def test_a_new_conversation_begins_with_an_empty_screen(connect: Connect) -> None:
-    with connect(ModelServer({"text": "An old answer."}, DONE)):
-        async with running("Go", "--model", CHAT) as screen:
-            await screen.shows("An old answer.", "ready")
-            await screen.send("/clear")
-            await screen.shows("A new conversation begins.")
-            await screen.hides("An old answer.")
 
 
 async def test_the_tree_shows_the_plan_as_it_was_then(connect: Connect) -> None:

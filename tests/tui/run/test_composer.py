@@ -1,6 +1,5 @@
 """The editor: line breaks, history, completion, pastes, and the keys of a shell."""
 
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -8,11 +7,9 @@ from textual import events
 
 from tests.host.models.model_server import ModelServer
 from tests.run.run_workspace import CHAT, WRITE
-from tests.tui.run.run_screen import running
+from tests.tui.run.run_screen import Connect, running
 from tildone.tui.run.completion import list_files, ranked
 from tildone.tui.run.typed_history import TypedHistory
-
-Connect = Callable[[ModelServer], ModelServer]
 
 
 @pytest.mark.usefixtures("folder")

@@ -1,6 +1,5 @@
 """What happens in a host as blocks of the transcript."""
 
-from collections.abc import Callable
 from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
@@ -9,7 +8,7 @@ import pytest
 
 from tests.host.models.model_server import ModelServer
 from tests.run.run_workspace import CHAT
-from tests.tui.run.run_screen import running
+from tests.tui.run.run_screen import Connect, running
 from tests.tui.transcript.screen import showing
 from tildone.host.content import TextBlock, ToolCallBlock
 from tildone.host.events import ToolExecutionEnd, ToolExecutionStart
@@ -19,7 +18,6 @@ from tildone.kit.definition import ToolDefinition, ToolResult, text_result
 from tildone.tui.run.conversation_feed import ConversationFeed, HostParts
 from tildone.tui.transcript.widget import TranscriptPane
 
-Connect = Callable[[ModelServer], ModelServer]
 PLANS = ("○ read\n○ write", "✓ read\n○ write", "✓ read\n● write")
 SHOWN = ["  plan", "    ○ read", "    ○ write", "  plan", "    ✓ read", "  plan", "    ● write"]
 

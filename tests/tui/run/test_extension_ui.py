@@ -1,7 +1,7 @@
 """What an extension asks and shows in the full-screen run."""
 
 import asyncio
-from collections.abc import Callable, Coroutine
+from collections.abc import Coroutine
 from pathlib import Path
 from typing import Any
 
@@ -9,10 +9,8 @@ import pytest
 
 from tests.host.models.model_server import ModelServer, Turn
 from tests.run.run_workspace import CHAT
-from tests.tui.run.run_screen import running
+from tests.tui.run.run_screen import DONE, Connect, running
 
-DONE: Turn = {"text": "Done.", "repeat": True}
-Connect = Callable[[ModelServer], ModelServer]
 Given = Any
 
 EXTENSION = """\

@@ -1,14 +1,13 @@
 """The keys of a person in full screen, the list of all keys, and the palette."""
 
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from textual.binding import Binding
 
-from tests.host.models.model_server import ModelServer, Turn
+from tests.host.models.model_server import ModelServer
 from tests.run.run_workspace import CHAT, WRITE
-from tests.tui.run.run_screen import running
+from tests.tui.run.run_screen import STOPS, Connect, running
 from tildone.kit.keys import ALL_BINDINGS, RUN_EDITOR, RUN_PLAN, RUN_TRANSCRIPT, TRANSCRIPT_SELECTING, TREE, clash
 from tildone.kit.theme import plain
 from tildone.tui.run.app import RunApp
@@ -20,9 +19,6 @@ from tildone.tui.run.tree_screen import TreeScreen
 from tildone.tui.screen_keys import Pane, help_lines, shown_keys
 from tildone.tui.transcript.widget import TranscriptPane
 
-DONE: Turn = {"text": "Done.", "repeat": True}
-STOPS: Turn = {"text": "I stop here.", "repeat": True}
-Connect = Callable[[ModelServer], ModelServer]
 OWN = """
 keys."run.plan" = "f6"
 keys."tui.input.submit" = "ctrl+t"

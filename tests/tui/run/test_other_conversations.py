@@ -1,15 +1,12 @@
 """The tree of a conversation, forks, and other conversations."""
 
-from collections.abc import Callable
-
 import pytest
 
 from tests.host.models.model_server import ModelServer
 from tests.run.run_workspace import CHAT
-from tests.tui.run.run_screen import running
+from tests.tui.run.run_screen import Connect, running
 
 pytestmark = pytest.mark.usefixtures("folder")
-Connect = Callable[[ModelServer], ModelServer]
 
 
 async def test_a_message_is_edited_and_both_branches_are_in_the_tree(connect: Connect) -> None:

@@ -1,7 +1,6 @@
 """Questions above the editor: which keys answer them, and which never do."""
 
 import asyncio
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -9,29 +8,30 @@ from textual import events
 
 from tests.host.models.model_server import ModelServer, Turn
 from tests.run.run_workspace import CHAT
-from tests.tui.run.run_screen import ARMED, ASKED, running
+from tests.tui.run.run_screen import ARMED, ASKED, DONE, Connect, running
 
-DONE: Turn = {"text": "Done.", "repeat": True}
-Connect = Callable[[ModelServer], ModelServer]
+DELAYS = [50, *(pytest.param(delay_ms, marks=pytest.mark.slow) for delay_ms in (0, 200, 400))]
 
 
 def command(line: str) -> Turn:
     return {"tool": "bash", "args": {"command": line}}
 
 
-async def test_a_command_is_allowed_once(folder: Path, connect: Connect) -> None:
-    with connect(ModelServer(command("touch made"), command("touch more"), DONE)):
+async def test_a_command_is_allowed_once_and_control_characters_are_visible(folder: Path, connect: Connect) -> None:
+    with connect(ModelServer(command("touch made"), command("echo \x1b[2Jhidden"), DONE)):
         async with running("Go", "--model", CHAT) as screen:
             await screen.asked()
             assert "touch made" in screen.text
             await screen.press("enter", "ctrl+y")
             assert not (folder / "made").exists()
             await screen.press("y")
-            await screen.shows("touch more")
+            await screen.shows(ASKED, "hidden")
             assert (folder / "made").exists()
+            assert "\x1b" not in screen.text
+            assert "echo ␛[2Jhidden" in screen.text
 
 
-@pytest.mark.parametrize("delay_ms", [0, 50, 200, 400])
+@pytest.mark.parametrize("delay_ms", DELAYS)
 async def test_a_key_that_came_just_before_never_answers(folder: Path, connect: Connect, delay_ms: int) -> None:
     """The question comes at any moment after a key; the keys go on into the editor, byte for byte."""
     with connect(ModelServer({**command("touch made"), "hold": 1}, DONE)) as server:
@@ -51,7 +51,7 @@ async def test_a_key_that_came_just_before_never_answers(folder: Path, connect: 
             assert "tab answers" in screen.text
 
 
-@pytest.mark.parametrize("delay_ms", [0, 50, 200, 400])
+@pytest.mark.parametrize("delay_ms", DELAYS)
 async def test_a_single_key_before_an_empty_editor_never_answers(folder: Path, connect: Connect, delay_ms: int) -> None:
     """An emptied editor is no invitation: a second must pass without a key."""
     with connect(ModelServer({**command("touch made"), "hold": 1}, DONE)) as server:
@@ -83,23 +83,18 @@ async def test_tab_arms_the_question_and_the_draft_stays(folder: Path, connect: 
             assert screen.draft == "draft"
 
 
-async def test_a_paste_never_answers(folder: Path, connect: Connect) -> None:
-    with connect(ModelServer(command("touch made"), DONE)):
-        async with running("Go", "--model", CHAT) as screen:
-            await screen.asked()
-            screen.app.post_message(events.Paste("y"))
-            await screen.until(lambda: screen.draft == "y")
-
-            assert not (folder / "made").exists()
-
-
-async def test_a_character_that_answers_nothing_goes_to_the_editor(folder: Path, connect: Connect) -> None:
+async def test_a_paste_and_a_character_that_answers_nothing_go_to_the_editor(folder: Path, connect: Connect) -> None:
     with connect(ModelServer(command("touch made"), DONE)):
         async with running("Go", "--model", CHAT) as screen:
             await screen.asked()
             await screen.type("hey")
-
             await screen.until(lambda: screen.draft == "hey")
+            screen.app.composer.fill("")
+            await screen.press("tab")
+            await screen.asked()
+            screen.app.post_message(events.Paste("y"))
+            await screen.until(lambda: screen.draft == "y")
+
             assert not (folder / "made").exists()
 
 
@@ -172,16 +167,6 @@ async def test_a_long_command_must_be_read_to_its_end(folder: Path, connect: Con
             await screen.until(screen.app.panel.body.is_armed)
             await screen.press("y")
             await screen.until((folder / "made").exists)
-
-
-@pytest.mark.usefixtures("folder")
-async def test_control_characters_of_a_command_are_visible(connect: Connect) -> None:
-    with connect(ModelServer(command("echo \x1b[2Jhidden"), DONE)):
-        async with running("Go", "--model", CHAT) as screen:
-            await screen.shows(ASKED, "hidden")
-
-            assert "\x1b" not in screen.text
-            assert "echo ␛[2Jhidden" in screen.text
 
 
 async def test_a_change_is_shown_as_a_diff_whose_hunks_are_stepped(folder: Path, connect: Connect) -> None:

@@ -3,14 +3,14 @@
 import asyncio
 import re
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.host.models.model_server import ModelServer, Turn
 from tests.run.run_workspace import CHAT
-from tests.tui.run.run_screen import Screen, running
+from tests.tui.run.run_screen import Connect, Screen, running
 
 GOLDEN = Path(__file__).with_name("golden")
 ANSWER = """Three things came out of this:
@@ -27,7 +27,6 @@ SCRIPT: tuple[Turn, ...] = (
     {"text": ANSWER, "tools": [["bash", {"command": "cargo fuzz run parse -- -max_total_time=600"}]]},
     {"text": "The rest of the plan can wait.", "repeat": True},
 )
-Connect = Callable[[ModelServer], ModelServer]
 
 
 @pytest.fixture
@@ -41,8 +40,15 @@ def short_folder(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None
 
 
 @pytest.mark.usefixtures("short_folder")
-@pytest.mark.parametrize("theme", ["dark", "light"])
-@pytest.mark.parametrize("size", [(80, 24), (200, 50)], ids=["80x24", "200x50"])
+@pytest.mark.parametrize(
+    ("size", "theme"),
+    [
+        ((80, 24), "dark"),
+        ((200, 50), "light"),
+        pytest.param((80, 24), "light", marks=pytest.mark.slow),
+        pytest.param((200, 50), "dark", marks=pytest.mark.slow),
+    ],
+)
 async def test_the_screen_is_as_it_was_drawn_before(
     connect: Connect, monkeypatch: pytest.MonkeyPatch, size: tuple[int, int], theme: str
 ) -> None:

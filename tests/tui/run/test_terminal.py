@@ -15,7 +15,7 @@ from tests.cli.person import Person
 from tests.host.models.model_server import ModelServer, Turn
 from tests.run.run_workspace import CHAT, WRITE, provider_environment, statuses, write_plan
 
-pytestmark = [pytest.mark.slow, pytest.mark.skipif(shutil.which("tmux") is None, reason="needs tmux")]
+pytestmark = pytest.mark.skipif(shutil.which("tmux") is None, reason="needs tmux")
 
 PATIENCE_SECONDS = 60
 DONE: Turn = {"text": "It is done.", "repeat": True}
@@ -87,6 +87,7 @@ def tmux(person: Person, server: ModelServer, tmp_path: Path) -> Iterator[Tmux]:
     subprocess.run(["tmux", "-S", str(tmp_path / "tmux"), "kill-server"], capture_output=True, check=False)
 
 
+@pytest.mark.slow
 def test_a_plan_is_carried_out_and_what_matters_stays_on_the_normal_screen(person: Person, tmux: Tmux) -> None:
     name = write_plan(person, "- [ ] One: `echo 1`\n- [ ] Two: `touch two`\n")
 
@@ -101,6 +102,7 @@ def test_a_plan_is_carried_out_and_what_matters_stays_on_the_normal_screen(perso
     assert statuses(person, "s") == "✓✓"
 
 
+@pytest.mark.slow
 def test_a_proposed_check_is_asked_about_when_its_task_is_called_done(
     person: Person, server: ModelServer, tmux: Tmux
 ) -> None:
@@ -143,33 +145,7 @@ def test_streaming_typing_resizing_stopping_and_leaving(server: ModelServer, tmu
     assert "To go on: tildone run --continue" in shown
 
 
-def test_a_conversation_is_continued(server: ModelServer, tmux: Tmux, tmp_path: Path, person: Person) -> None:
-    server.script = (WRITE, {"text": "The plan is written."}, DONE)
-    tmux.start("Plan it", "--model", CHAT)
-    tmux.until("Goes on by itself")
-    tmux.keys("Escape")
-    tmux.until("stopped")
-    tmux.keys("C-d")
-    tmux.until("ended with 1", "2 of 2 tasks left open")
-    tmux.run("kill-session", "-t", "w")
-    # Another socket: the first server may still be ending.
-    again = Tmux(person, tmp_path / "tmux-again", provider_environment(server))
-    again.start("--continue", "--no-extensions")
-    try:
-        again.until("❯ Plan it", "The plan is written.")
-    finally:
-        again.run("kill-server")
-
-
-def test_a_model_that_crashes_is_said_and_the_screen_goes_on(server: ModelServer, tmux: Tmux) -> None:
-    server.script = ({"error": 400, "message": "no such thing"}, DONE)
-    tmux.start("Go", "--model", CHAT)
-    tmux.until("✗", "no such thing", "r try again")
-    time.sleep(1.1)
-    tmux.keys("r")
-    tmux.until("It is done.")
-
-
+@pytest.mark.slow
 def test_what_was_typed_before_the_first_frame_is_in_the_editor(server: ModelServer, tmux: Tmux) -> None:
     server.script = (DONE,)
     tmux.start("--model", CHAT)
@@ -178,6 +154,7 @@ def test_what_was_typed_before_the_first_frame_is_in_the_editor(server: ModelSer
     tmux.until("❯ early", "ready")
 
 
+@pytest.mark.slow
 def test_a_run_that_cannot_start_leaves_one_line(tmux: Tmux) -> None:
     tmux.start("Go", "--model", "nobody:none")
 
@@ -186,6 +163,7 @@ def test_a_run_that_cannot_start_leaves_one_line(tmux: Tmux) -> None:
     assert "Traceback" not in shown
 
 
+@pytest.mark.slow
 def test_a_signal_restores_the_terminal(server: ModelServer, tmux: Tmux) -> None:
     server.script = ({"text": "Slow.", "hold": 1},)
     tmux.start("Go", "--model", CHAT)
@@ -198,6 +176,7 @@ def test_a_signal_restores_the_terminal(server: ModelServer, tmux: Tmux) -> None
     assert "enter send" not in shown
 
 
+@pytest.mark.slow
 def test_an_error_in_the_screen_restores_the_terminal_and_is_shown(
     person: Person, server: ModelServer, tmux: Tmux
 ) -> None:
@@ -219,6 +198,7 @@ def test_an_error_in_the_screen_restores_the_terminal_and_is_shown(
     assert tmux.run("display-message", "-p", "-t", "w", "#{alternate_on} #{mouse_any_flag}").split() == ["0", "0"]
 
 
+@pytest.mark.slow
 def test_a_plan_and_a_draft_are_edited_in_the_editor_of_the_person(server: ModelServer, tmux: Tmux) -> None:
     server.script = (WRITE, DONE)
     tmux.start("Plan it", "--model", CHAT, EDITOR="sed -i s/One/Three/")
@@ -247,6 +227,7 @@ def test_lines_are_printed_where_the_person_wants_them(person: Person, server: M
     assert "It is done." in answer.out
 
 
+@pytest.mark.slow
 def test_without_the_extra_lines_are_printed_and_nothing_is_said_about_it(
     person: Person, server: ModelServer, tmp_path: Path
 ) -> None:

@@ -1,5 +1,7 @@
 """The lines of each kind of block."""
 
+from itertools import product
+
 import pytest
 
 from tests.tui.transcript.conversations import BASH, copied, done, look, numbered, shown, view
@@ -145,9 +147,8 @@ def test_a_notice_has_details_and_keys() -> None:
 HOSTILE = "\x1b[31mred\x1b[0m\r\n\u202eabc\u200b\tx\u2028y\x9b2J\r\n字字字" + "z" * 300
 
 
-@pytest.mark.parametrize(
-    "block",
-    [
+def test_hostile_text_is_shown_as_symbols() -> None:
+    blocks: list[Block] = [
         PersonMessage(HOSTILE),
         AnswerBlock(HOSTILE),
         AnswerBlock(f"```\n{HOSTILE}"),
@@ -158,15 +159,12 @@ HOSTILE = "\x1b[31mred\x1b[0m\r\n\u202eabc\u200b\tx\u2028y\x9b2J\r\n字字字" +
         Separator(HOSTILE[:20]),
         NoticeBlock(HOSTILE, HOSTILE, (HOSTILE,), (Offer("r", HOSTILE),)),
         Remark(Text(HOSTILE)),
-    ],
-)
-@pytest.mark.parametrize("columns", [30, 8, 1])
-def test_hostile_text_is_shown_as_symbols(block: Block, columns: int) -> None:
-    for expanded in (False, True):
+    ]
+    for block, columns, expanded in product(blocks, (30, 8, 1), (False, True)):
         text = "".join(shown(block, columns, expanded=expanded))
 
-        assert text.isprintable()
-        assert not set("\u202e\u200b\t") & set(text)
+        assert text.isprintable(), (block, columns)
+        assert not set("\u202e\u200b\t") & set(text), (block, columns)
 
 
 def test_a_line_of_100000_characters_is_wrapped() -> None:
@@ -177,17 +175,8 @@ def test_a_line_of_100000_characters_is_wrapped() -> None:
     assert {line.joint for line in lines[1:]} == {""}
 
 
-@pytest.mark.parametrize(
-    ("block", "text"),
-    [
-        (PersonMessage("a"), "a"),
-        (AnswerBlock("b"), "b"),
-        (Thinking("c"), "c"),
-        (done("ls", "d"), "d"),
-        (Separator("e"), "e"),
-        (Remark(Text("f")), ""),
-        (NoticeBlock("g"), "g"),
-    ],
-)
-def test_a_block_has_its_text_as_it_was_written(block: Block, text: str) -> None:
-    assert source_text(block) == text
+def test_a_block_has_its_text_as_it_was_written() -> None:
+    blocks = (PersonMessage("a"), AnswerBlock("b"), Thinking("c"), done("ls", "d"), Separator("e"), NoticeBlock("f"))
+
+    assert [source_text(block) for block in blocks] == ["a", "b", "c", "d", "e", "f"]
+    assert source_text(Remark(Text("g"))) == ""

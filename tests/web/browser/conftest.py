@@ -1,11 +1,12 @@
-"""A browser for each module of tests, and a `tildone board` process for each test that asks for one.
+"""A browser and a board for all tests of a worker, and a `tildone board` process for each test that asks for one.
 
-While it is open, Playwright runs an event loop in the thread of the tests. So the browser is closed before tests of
-other modules run, which have event loops of their own.
+While it is open, Playwright runs an event loop in the thread of the tests. Tests of other folders have event loops of
+their own, so that loop is hidden from them: it counts as running only during the tests of this folder.
 """
 
+import asyncio
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,48 @@ FOUND = find_browser()
 """Looked up before the tests are isolated from the variables of the person who runs them."""
 
 
-@pytest.fixture(scope="module")
+class PlaywrightLoop:
+    """The event loop of Playwright, while it does not count as running."""
+
+    hidden: asyncio.AbstractEventLoop | None = None
+
+    def show(self) -> None:
+        running = asyncio._get_running_loop()  # noqa: SLF001  public for those who run loops, and this is a second one
+        asyncio._set_running_loop(running or self.hidden)  # noqa: SLF001  as above
+
+    def hide(self) -> None:
+        self.hidden = asyncio._get_running_loop()  # noqa: SLF001  as above
+        asyncio._set_running_loop(None)  # noqa: SLF001  as above
+
+
+LOOP = PlaywrightLoop()
+
+
+def is_of_a_page(item: pytest.Item) -> bool:
+    return Path(__file__).parent in item.path.parents and "chromium" in getattr(item, "fixturenames", ())
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark the tests of pages as slow, except for the quick ones."""
+    for item in filter(is_of_a_page, items):
+        if not getattr(getattr(item, "obj", None), "is_quick", False):
+            item.add_marker(pytest.mark.slow)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, Any, Any]:
+    """Show the loop to the tests of this folder."""
+    if not is_of_a_page(item):
+        return (yield)
+    LOOP.show()
+    try:
+        return (yield)
+    finally:
+        LOOP.hide()
+
+
+@pytest.fixture(scope="session")
 def chromium() -> Iterator[Browser]:
     if FOUND is None:
         if os.environ.get("CI"):
@@ -29,6 +71,8 @@ def chromium() -> Iterator[Browser]:
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=FOUND, args=ARGUMENTS)
         yield browser
+        # The last test of a worker may be one of another folder.
+        LOOP.show()
         browser.close()
 
 
@@ -46,7 +90,7 @@ def board(tmp_path: Path) -> Iterator[Callable[..., RunningBoard]]:
         each.stop()
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningBoard]:
     """A board for tests that need no store of their own: each has its own sessions in it."""
     folder = tmp_path_factory.mktemp("shared")
@@ -55,11 +99,12 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningBoard]:
     running.stop()
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def signed_in(chromium: Browser, shared: RunningBoard) -> Iterator[Visitor]:
     """Whose sign-in all visitors of the shared board use: its link works once."""
     visitor = Visitor(chromium, shared)
     yield visitor
+    LOOP.show()
     visitor.context.close()
 
 

@@ -5,8 +5,9 @@ import re
 import signal
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from playwright.sync_api import Browser, BrowserContext, Locator, Page, expect
 
@@ -26,7 +27,15 @@ ARGUMENTS = [
 HANG_SECONDS = 30
 LINK = re.compile(r"http://\S+/in#t=\S+")
 
+Test = TypeVar("Test", bound=Callable[..., None])
+
 expect.set_options(timeout=HANG_SECONDS * 1000)
+
+
+def quick(test: Test) -> Test:
+    """Mark one of the tests that are not slow: one for each page and each kind of interaction."""
+    test.is_quick = True  # type: ignore[attr-defined]  # a mark of ours
+    return test
 
 
 class RunningBoard:
@@ -151,3 +160,7 @@ class Visitor:
         """Wait until the page says that it is live."""
         expect(self.page.locator(".live")).to_have_text("Live")
         expect(self.page.locator(".live.off")).to_have_count(0)
+
+
+Start = Callable[..., RunningBoard]
+Visit = Callable[..., Visitor]

@@ -1,17 +1,11 @@
 """Two people, or a person and an agent, change the same plan."""
 
-from collections.abc import Callable
-
 import pytest
 from playwright.sync_api import Route, expect
 
 from tests.web.browser.plans import place_tasks
-from tests.web.browser.running import Visitor
+from tests.web.browser.running import Visit, Visitor, quick
 from tildone.core.plan import Status
-
-pytestmark = pytest.mark.slow
-
-Visit = Callable[..., Visitor]
 
 
 @pytest.fixture
@@ -40,28 +34,15 @@ def clash(one: Visitor, two: Visitor) -> None:
     expect(two.page.get_by_role("dialog")).to_contain_text("changed this task, too")
 
 
-def test_an_edit_of_one_browser_shows_in_the_other(both: tuple[Visitor, Visitor]) -> None:
-    one, two = both
-
-    one.sign("Wire up").press("Space")
-
-    expect(two.sign("Wire up")).to_have_attribute("aria-pressed", "true")
-
-
-def test_the_dialog_shows_both_texts_and_what_they_began_with(both: tuple[Visitor, Visitor]) -> None:
+@quick
+def test_the_dialog_shows_both_texts_and_keep_mine_replaces_theirs(both: tuple[Visitor, Visitor]) -> None:
     one, two = both
     clash(one, two)
-
     dialog = two.page.get_by_role("dialog")
     expect(dialog.locator(".began")).to_contain_text("Wire up the command line")
     expect(dialog.get_by_role("radio", name="Yours").locator("ins")).to_contain_text("and keep the old flags working")
     expect(dialog.get_by_role("radio").nth(1).locator("ins")).to_contain_text("with --json for every verb")
     expect(dialog.get_by_role("radio", name="Yours")).to_be_focused()
-
-
-def test_keep_mine_replaces_theirs(both: tuple[Visitor, Visitor]) -> None:
-    one, two = both
-    clash(one, two)
 
     two.page.keyboard.press("Enter")
 
@@ -138,6 +119,7 @@ def test_a_removal_of_what_the_agent_finished_asks_again(both: tuple[Visitor, Vi
     assert two.plan.texts() == ["Wire up the command line"]
 
 
+@quick
 def test_a_refused_change_is_set_back_with_a_message(both: tuple[Visitor, Visitor]) -> None:
     one, two = both
     one.page.route("**/ops", lambda route: route.abort())

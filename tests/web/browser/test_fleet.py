@@ -1,21 +1,15 @@
 """The page of the fleet in a browser: on a desk and on a phone, live, from the keyboard, and with hostile texts."""
 
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.web.browser.running import RunningBoard, Visitor
+from tests.web.browser.running import Start, Visit, quick
 from tests.web.browser.test_accessibility import findings
 from tests.web.fleets import DONE, FleetStore, fill_fleet
 from tildone.log.fleet.lease import Ask, LeaseState, WorkOutcome
 from tildone.log.fleet.settings import FleetSettings
-
-pytestmark = pytest.mark.slow
-
-Start = Callable[..., RunningBoard]
-Visit = Callable[..., Visitor]
 
 PHONE, NARROW = (390, 844), (320, 700)
 MARKUP = "<img src=x onerror=window.hacked=1>"
@@ -40,6 +34,7 @@ def small_targets(page: Page) -> list[str]:
     return list(found)
 
 
+@quick
 def test_a_question_is_answered_on_a_phone(fleet: FleetStore, board: Start, visit: Visit) -> None:
     fleet.beat("build-01")
     fleet.add("billing-api")
@@ -50,6 +45,7 @@ def test_a_question_is_answered_on_a_phone(fleet: FleetStore, board: Start, visi
     expect(page.locator(".bottom a", has_text="Fleet")).to_have_attribute("aria-current", "page")
     expect(page.locator(".waits .need")).to_contain_text("Merge the two migrations, or keep both?")
     assert small_targets(page) == []
+    assert findings(page, "fleet") == []
 
     page.get_by_role("button", name="Answer").tap()
     page.get_by_role("textbox", name="Your answer").fill("Keep both")
@@ -106,6 +102,7 @@ def test_what_happens_to_runs_and_workers_appears_by_itself(fleet: FleetStore, b
     assert len(later) < 20
 
 
+@quick
 def test_a_run_is_cancelled_only_after_a_confirmation(fleet: FleetStore, board: Start, visit: Visit) -> None:
     fleet.beat("build-01")
     fleet.add("importer")

@@ -2,15 +2,14 @@
 
 import re
 
-import pytest
 from playwright.sync_api import expect
 
-from tests.web.browser.running import Visitor
+from tests.web.browser.running import Visitor, quick
+from tests.web.browser.test_accessibility import findings
 from tildone.core.plan import Status
 
-pytestmark = pytest.mark.slow
 
-
+@quick
 def test_lanes_burn_down_and_bounds_are_shown(parser: Visitor) -> None:
     page = parser.page
     expect(page.locator("#t3 .lane rect")).to_have_count(2)
@@ -21,6 +20,7 @@ def test_lanes_burn_down_and_bounds_are_shown(parser: Visitor) -> None:
     expect(page.locator(".m.nudge").first).to_be_attached()
     expect(page.locator(".now.panel")).to_contain_text("bash: pytest -q tests/cli")
     expect(page.locator(".now.panel")).to_contain_text("184k · $1.92")
+    assert findings(page, "session") == []
 
 
 def test_now_shows_the_bounds_worth_reading_each_in_one_line(parser: Visitor) -> None:
@@ -44,6 +44,7 @@ def test_a_command_that_an_agent_asks_for_keeps_its_letters(parser: Visitor) -> 
     expect(parser.page.locator(".now .doing")).to_have_text("May I run cargo fuzz run parse -- -max_total_time=600")
 
 
+@quick
 def test_the_scrubber_shows_the_plan_at_any_moment(parser: Visitor) -> None:
     page = parser.page
     knob = page.get_by_role("slider", name="Moment of the plan")
@@ -86,6 +87,7 @@ def test_a_drag_of_the_scrubber_is_not_moved_by_live_changes(parser: Visitor) ->
     assert knob.bounding_box() == before
 
 
+@quick
 def test_a_moment_is_compared_and_restored_and_that_is_undone(parser: Visitor) -> None:
     page = parser.page
     page.get_by_role("slider", name="Moment of the plan").focus()
@@ -133,6 +135,7 @@ def test_what_happened_is_told_in_sentences_and_leads_to_the_moment(parser: Visi
     expect(parser.sign("Write the parser")).to_have_attribute("aria-pressed", "true")
 
 
+@quick
 def test_the_log_is_filtered_by_who(parser: Visitor) -> None:
     parser.page.get_by_role("link", name=re.compile("events$")).click()
     expect(parser.page.get_by_role("heading", level=1)).to_have_text("History")

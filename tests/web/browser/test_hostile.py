@@ -1,7 +1,7 @@
 """Text of others is shown as text, and pages of others get nothing."""
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
@@ -9,15 +9,10 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.web.browser.plans import Placed, small_store
-from tests.web.browser.running import RunningBoard, Visitor
+from tests.web.browser.running import Start, Visit, Visitor, quick
 from tests.web.sample_data import Story
 from tildone.core.plan import Phase, Plan, Status, Task
 from tildone.wiring import store_at
-
-pytestmark = pytest.mark.slow
-
-Start = Callable[..., RunningBoard]
-Visit = Callable[..., Visitor]
 
 MARKUP = "<img src=x onerror='window.ran=1'><script>window.ran=1</script><svg onload='window.ran=1'>"
 HOSTILE = [
@@ -86,6 +81,7 @@ def test_hostile_text_in_the_overview_is_text(hostile: Visitor) -> None:
     expect(hostile.page.locator(".need").first).to_contain_text("<script>window.ran=1</script>")
 
 
+@quick
 def test_a_command_is_shown_whole_before_it_is_allowed(hostile: Visitor) -> None:
     """What a person allows must not end beyond a fold."""
     need = hostile.page.locator(".need pre", has_text="wordword")
@@ -93,7 +89,8 @@ def test_a_command_is_shown_whole_before_it_is_allowed(hostile: Visitor) -> None
     expect(need).to_have_text("word" * 25_000)
 
 
-@pytest.mark.parametrize("size", [(1440, 900), (390, 844)])
+@quick
+@pytest.mark.parametrize("size", [(1440, 900), pytest.param((390, 844), marks=pytest.mark.slow)])
 def test_hostile_text_in_a_session_is_text(hostile: Visitor, size: tuple[int, int]) -> None:
     width, height = size
     hostile.page.set_viewport_size({"width": width, "height": height})
@@ -162,6 +159,7 @@ TRY_ALL = Path(__file__).with_name("other_site.js").read_text(encoding="utf-8")
 """What a page on another port tries; it returns what it got."""
 
 
+@quick
 def test_a_page_on_another_port_gets_nothing(tmp_path: Path, board: Start, visit: Visit, other_site: str) -> None:
     path = small_store(tmp_path, "first")
     visitor = visit(board(path))

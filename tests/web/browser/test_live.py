@@ -1,20 +1,14 @@
 """Live updates: a restart under an open page, many tabs, who reads for whom, and silence when nothing happens."""
 
 import re
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from playwright.sync_api import APIResponse, Page, Route, expect
 
 from tests.web.browser.plans import Agent, Placed, small_store
-from tests.web.browser.running import RunningBoard, Visitor
+from tests.web.browser.running import Start, Visit, quick
 from tildone.core.plan import Status
-
-pytestmark = pytest.mark.slow
-
-Start = Callable[..., RunningBoard]
-Visit = Callable[..., Visitor]
 
 
 @pytest.fixture
@@ -22,6 +16,7 @@ def path(tmp_path: Path) -> Path:
     return small_store(tmp_path, "first", "second")
 
 
+@quick
 def test_after_a_restart_the_page_comes_back_with_the_truth_and_the_draft(
     path: Path, board: Start, visit: Visit
 ) -> None:
@@ -96,7 +91,10 @@ def test_nothing_is_requested_while_nothing_happens(path: Path, board: Start, vi
     assert visitor.requests == []
 
 
-def test_a_used_link_says_so(path: Path, board: Start, visit: Visit) -> None:
+@quick
+def test_a_used_link_says_so_and_without_a_sign_in_the_page_says_how_to_get_one(
+    path: Path, board: Start, visit: Visit
+) -> None:
     visitor = visit(board(path))
     other = visitor.context.browser
     assert other
@@ -107,6 +105,9 @@ def test_a_used_link_says_so(path: Path, board: Start, visit: Visit) -> None:
 
     expect(page.get_by_role("heading", level=1)).to_contain_text(re.compile("used", re.IGNORECASE))
     expect(page).to_have_url(f"{visitor.board.address}/in")
+    page.goto(visitor.board.address)
+    expect(page.get_by_text("tildone board").first).to_be_visible()
+    expect(page.get_by_text("small")).to_have_count(0)
     stranger.close()
 
 
@@ -120,20 +121,7 @@ def test_the_token_leaves_the_address_at_once(path: Path, board: Start, visit: V
     assert token not in visitor.page.url
 
 
-def test_without_a_sign_in_the_page_says_how_to_get_one(path: Path, board: Start, visit: Visit) -> None:
-    visitor = visit(board(path))
-    browser = visitor.context.browser
-    assert browser
-    stranger = browser.new_context()
-    page = stranger.new_page()
-
-    page.goto(visitor.board.address)
-
-    expect(page.get_by_text("tildone board").first).to_be_visible()
-    expect(page.get_by_text("small")).to_have_count(0)
-    stranger.close()
-
-
+@quick
 def test_below_a_base_path_pages_edits_and_live_changes_work(path: Path, board: Start, visit: Visit) -> None:
     visitor = visit(board(path, "--base-path", "/plans"))
     visitor.open_session("small")

@@ -1,21 +1,15 @@
 """Many sessions and long plans: the document stays small, whatever is in the store."""
 
 import re
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.web.browser.running import RunningBoard, Visitor
+from tests.web.browser.running import Start, Visit
 from tests.web.sample_data import Story
 from tildone.core.plan import Phase, Plan, Status, Task
 from tildone.wiring import store_at
-
-pytestmark = pytest.mark.slow
-
-Start = Callable[..., RunningBoard]
-Visit = Callable[..., Visitor]
 
 SESSIONS, TASKS = 1000, 100
 MAX_NODES = 10_000

@@ -1,20 +1,15 @@
 """The overview: what needs a person first, then every session, live."""
 
 import re
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from playwright.sync_api import expect
 
 from tests.web.browser.plans import PARSER, Agent, Placed, answer_to, sample_store, small_store
-from tests.web.browser.running import RunningBoard, Visitor
+from tests.web.browser.running import Start, Visit, Visitor, quick
+from tests.web.browser.test_accessibility import findings
 from tildone.core.plan import Status
-
-pytestmark = pytest.mark.slow
-
-Start = Callable[..., RunningBoard]
-Visit = Callable[..., Visitor]
 
 
 @pytest.fixture
@@ -25,14 +20,17 @@ def seen(tmp_path: Path, board: Start, visit: Visit) -> Visitor:
     return visitor
 
 
+@quick
 def test_the_headline_counts_what_needs_a_person(seen: Visitor) -> None:
     expect(seen.page.get_by_role("heading", level=1)).to_have_text("3 sessions need you")
     expect(seen.page.locator(".need")).to_have_count(3)
     expect(seen.page.locator(".need", has_text="grammar-parser")).to_contain_text(
         "cargo fuzz run parse -- -max_total_time=600"
     )
+    assert findings(seen.page, "overview") == []
 
 
+@quick
 def test_a_question_is_answered_in_place(seen: Visitor) -> None:
     store = seen.board.plans()
     [asked] = [need for need in store.needs() if need.session == PARSER]
@@ -72,6 +70,7 @@ def test_what_is_blocked_is_unblocked_in_place_and_that_is_undone(seen: Visitor)
     assert placed.statuses()[-1] is Status.BLOCKED
 
 
+@quick
 def test_one_key_answers_a_question_and_asks_the_first_time(seen: Visitor) -> None:
     store = seen.board.plans()
     [asked] = [need for need in store.needs() if need.session == PARSER]
@@ -117,6 +116,7 @@ def test_a_command_on_a_card_keeps_its_letters(tmp_path: Path, board: Start, vis
     expect(visitor.page.locator(".card .line")).to_have_text("Next: npm publish")
 
 
+@quick
 def test_filters_are_links_with_counts_and_the_address_holds_them(seen: Visitor) -> None:
     page = seen.page
     page.get_by_role("navigation", name="States").get_by_role("link", name="Stuck").click()
@@ -129,6 +129,7 @@ def test_filters_are_links_with_counts_and_the_address_holds_them(seen: Visitor)
     expect(page.locator(".grid h3")).not_to_have_count(1)
 
 
+@quick
 def test_search_finds_tasks_too_and_an_empty_result_offers_a_way_back(seen: Visitor) -> None:
     page = seen.page
     page.keyboard.press("/")
@@ -150,19 +151,8 @@ def test_sessions_are_shown_as_rows_too(seen: Visitor) -> None:
     expect(seen.page.locator(".grid.rows li")).to_have_count(12)
 
 
-def test_a_change_in_another_process_shows_without_a_reload(tmp_path: Path, board: Start, visit: Visit) -> None:
-    path = small_store(tmp_path, "first", "second")
-    visitor = visit(board(path))
-    visitor.is_live()
-    card = visitor.page.locator(".card", has_text="small")
-    expect(card).to_contain_text("0 of 2")
-
-    Agent(path).mark("first", Status.COMPLETED)
-
-    expect(card).to_contain_text("1 of 2")
-
-
-def test_a_card_that_changes_keeps_the_focus(tmp_path: Path, board: Start, visit: Visit) -> None:
+@quick
+def test_a_card_that_another_process_changes_keeps_the_focus(tmp_path: Path, board: Start, visit: Visit) -> None:
     path = small_store(tmp_path, "first", "second")
     visitor = visit(board(path))
     visitor.is_live()
@@ -239,6 +229,7 @@ def test_a_read_only_board_offers_no_answers(tmp_path: Path, board: Start, visit
     expect(visitor.page.locator(".need button")).to_have_count(0)
 
 
+@quick
 def test_statistics_of_all_sessions_are_numbers_and_a_table(seen: Visitor) -> None:
     seen.page.get_by_role("navigation", name="Pages", exact=True).get_by_role("link", name="Stats").click()
 
@@ -246,3 +237,4 @@ def test_statistics_of_all_sessions_are_numbers_and_a_table(seen: Visitor) -> No
     expect(seen.page.locator(".tiles")).to_contain_text("12")
     seen.page.get_by_text("Show as table").first.click()
     expect(seen.page.get_by_role("table").first).to_be_visible()
+    assert findings(seen.page, "statistics") == []

@@ -1,23 +1,17 @@
 """A session's page: every edit, steering, export."""
 
 import re
-from collections.abc import Callable
 from pathlib import Path
 
-import pytest
 from playwright.sync_api import expect
 
 from tests.web.browser.plans import Placed, small_store
-from tests.web.browser.running import RunningBoard, Visitor
+from tests.web.browser.running import Start, Visit, Visitor, quick
 from tildone.core.plan import Status
 from tildone.log.events import Directive
 
-pytestmark = pytest.mark.slow
 
-Start = Callable[..., RunningBoard]
-Visit = Callable[..., Visitor]
-
-
+@quick
 def test_a_click_on_the_sign_starts_and_a_second_completes(small: Visitor) -> None:
     small.sign("first").click()
     expect(small.sign("first")).to_have_attribute("aria-pressed", "mixed")
@@ -28,6 +22,7 @@ def test_a_click_on_the_sign_starts_and_a_second_completes(small: Visitor) -> No
     assert small.plan.statuses()[0] is Status.COMPLETED
 
 
+@quick
 def test_undo_and_redo_from_the_toast_and_by_key(small: Visitor) -> None:
     small.sign("first").press("Space")
     expect(small.page.locator(".toast")).to_contain_text("Done: first")
@@ -41,6 +36,7 @@ def test_undo_and_redo_from_the_toast_and_by_key(small: Visitor) -> None:
     assert small.plan.statuses()[0] is Status.COMPLETED
 
 
+@quick
 def test_keys_start_block_drop_and_note(small: Visitor) -> None:
     small.sign("first").press("s")
     expect(small.sign("first")).to_have_attribute("aria-pressed", "mixed")
@@ -127,6 +123,7 @@ def test_tasks_move_by_keys_and_screen_readers_hear_where(small: Visitor) -> Non
     assert small.plan.texts() == ["first", "third", "second"]
 
 
+@quick
 def test_tasks_move_by_dragging(small: Visitor) -> None:
     small.task("first").hover()
     grip = small.task("first").locator(".grip").bounding_box()
@@ -147,6 +144,7 @@ def test_tasks_move_by_dragging(small: Visitor) -> None:
     assert small.plan.texts() == ["second", "third", "first"]
 
 
+@quick
 def test_tasks_are_added_and_removed(small: Visitor) -> None:
     small.page.keyboard.press("a")
     small.page.keyboard.type("fourth")
@@ -165,6 +163,7 @@ def test_tasks_are_added_and_removed(small: Visitor) -> None:
     expect(small.page.locator("li.task")).to_have_count(4)
 
 
+@quick
 def test_a_change_of_the_agent_shows_without_a_reload(small: Visitor) -> None:
     agent = small.plan.agent()
     agent.mark("first", Status.COMPLETED)
@@ -175,6 +174,7 @@ def test_a_change_of_the_agent_shows_without_a_reload(small: Visitor) -> None:
     expect(small.page.locator(".events")).to_contain_text("completed first")
 
 
+@quick
 def test_the_agent_is_paused_resumed_and_stopped(small: Visitor) -> None:
     small.page.get_by_role("button", name="Pause").click()
     expect(small.page.locator(".s-head .pill")).to_have_text("Paused")
@@ -225,6 +225,7 @@ def test_a_session_that_is_gone_says_so_with_a_way_back(small: Visitor) -> None:
     expect(small.page.get_by_role("navigation", name="States")).to_be_visible()
 
 
+@quick
 def test_a_read_only_board_has_no_controls(tmp_path: Path, board: Start, visit: Visit) -> None:
     path = small_store(tmp_path, "first")
     visitor = visit(board(path, "--read-only"))

@@ -7,10 +7,10 @@ from playwright.sync_api import Browser, Page, expect
 
 from tests.web.boards import Place
 from tests.web.boards import board as serving
+from tests.web.browser.running import quick
+from tests.web.browser.test_accessibility import findings
 from tildone.core.ops import Append
 from tildone.core.plan import Task
-
-pytestmark = pytest.mark.slow
 
 PROXY = ("--user-header", "X-Forwarded-User", "--trusted-proxy", "127.0.0.1")
 
@@ -36,6 +36,7 @@ def start_first(page: Page, place: Place) -> str:
     return newest.author.name
 
 
+@quick
 def test_a_person_signs_in_with_a_token(chromium: Browser, planned: Place) -> None:
     token = planned.run("board", "token", "add", "Mara").stdout.split()[-1]
     with serving(planned) as running:
@@ -45,6 +46,7 @@ def test_a_person_signs_in_with_a_token(chromium: Browser, planned: Place) -> No
         page.get_by_role("link", name="Sign in").click()
         field = page.get_by_label("Token")
         expect(field).to_have_attribute("type", "password")
+        assert findings(page, "sign-in") == []
         field.fill("x" * len(token))
         page.get_by_role("button", name="Sign in").click()
         expect(page.get_by_role("link", name="Try again")).to_be_visible()
@@ -61,6 +63,7 @@ def test_a_person_signs_in_with_a_token(chromium: Browser, planned: Place) -> No
     assert author == "Mara"
 
 
+@quick
 def test_a_proxy_signs_a_person_in_without_a_question(chromium: Browser, planned: Place) -> None:
     """The browser sends the header in place of the proxy."""
     with serving(planned, *PROXY) as running:

@@ -18,15 +18,17 @@ if TYPE_CHECKING:
     from tildone.log.events import Event
 
 
-def insert_unknown(connection: apsw.Connection, name: str | bytes | None, events: Iterable[Event]) -> int:
+def insert_unknown(connection: apsw.Connection, session: str, events: Iterable[Event]) -> int:
     """Insert the new events and return how many. The head is moved to each parent first, as the trigger requires."""
-    new = 0
+    name, new = to_sql(session), 0
     head: str | bytes | None = None
     for event in events:
         event_id, parent, body = to_sql(event.id), to_sql(event.parent), codec.encode(event)
         row = connection.execute(queries.EVENT, (name, event_id)).get
         if row is not None:
-            _check_same(row[0], body, event)
+            # An older tildone may have encoded the same event differently.
+            if row[0] != body and codec.decode(row[0]) != event:
+                raise StoreError(f"{session!r} has a different event {event.id!r}")
             continue
         if parent is None or parent != head:
             if parent is not None and connection.execute(queries.EVENT_EXISTS, (name, parent)).get is None:
@@ -36,9 +38,3 @@ def insert_unknown(connection: apsw.Connection, name: str | bytes | None, events
         head = event_id
         new += 1
     return new
-
-
-def _check_same(stored: str, body: str, event: Event) -> None:
-    """Compare the stored event with an imported one; an older tildone may have encoded the same event differently."""
-    if stored != body and codec.decode(stored) != event:
-        raise StoreError(f"the store has a different event {event.id!r}")

@@ -141,12 +141,11 @@ class SqliteStore(SqliteClaims, SqliteRecords):
         # Late, because few callers import.
         from tildone.stores.sqlite.importing import insert_unknown  # noqa: PLC0415  see above
 
-        name = to_sql(session)
         with self._file as connection:
             self._file.record_stamp_once()
             with self._transaction(connection):
-                new = insert_unknown(connection, name, events)
-                set_head(connection, name, to)
+                new = insert_unknown(connection, session, events)
+                set_head(connection, to_sql(session), to)
             self._file.notify()
         return new
 

@@ -155,7 +155,7 @@ def test_before_the_tests_ci_installs_clients_and_a_browser(
     assert do.main(["test"]) == 0
 
     names = [name for name, _ in steps]
-    assert names[4:] == (["clients", "browser", "tests"] if ci else ["tests"])
+    assert names[4:] == [*(["clients", "browser"] if ci else []), "tests of the pure rooms", "tests"]
     if ci:
         assert dict(steps)["clients"][1:] == ["-m", "tests.clients.install"]
         assert dict(steps)["browser"][1:] == ["-m", "tests.web.browser.install"]
@@ -232,6 +232,16 @@ def test_portable_tests_are_those_of_test_without_what_no_python_changes(steps: 
     assert portable[: len(portable) - len(ignored)] == tests[: len(portable) - len(ignored)]
     assert all((do.ROOT / folder).is_dir() for folder in ignored)
     assert "tests/project" in ignored
+
+
+def test_no_test_is_run_twice_and_none_is_left_out(steps: Steps) -> None:
+    """What measures coverage is not run again without."""
+    assert do.main(["test"]) == 0
+
+    covering = [word for word in dict(steps)["tests of the pure rooms"] if word.startswith("tests/")]
+    ignored = [word.removeprefix("--ignore=") for word in dict(steps)["tests"] if word.startswith("--ignore=")]
+    assert {*(f"tests/{room}" for room in do.PURE_ROOMS), "tests/stores/test_leases.py"} <= set(covering)
+    assert (covering, [path for path in covering if not (do.ROOT / path).exists()]) == (ignored, [])
 
 
 def test_a_run_on_another_python_has_an_environment_of_its_own(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ import os
 import shlex
 import signal
 import subprocess
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -186,6 +187,9 @@ def test_a_run_that_is_ended_is_continued_without_more_options(
     run.send_signal(number)
     _, err = run.communicate(timeout=60)
     write_plan(person, "", "gate2")
+    with suppress(OSError):
+        # The command of a run that was killed still waits for somebody to write.
+        os.close(os.open(person.folder / "gate", os.O_WRONLY | os.O_NONBLOCK))
     (person.folder / "gate").unlink()
     (person.folder / "gate").write_bytes(b"")
     (person.folder / "begun").unlink()

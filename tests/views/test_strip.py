@@ -62,6 +62,7 @@ def test_neighbours_of_one_status_share_cells() -> None:
     many = flat(*[Task("t", COMPLETED)] * 60, Task("t", IN_PROGRESS), *[Task("t")] * 30)
 
     assert strip_text(many, 10) == "━━━━━━●───"
+    assert strip_text(plan("━━━━━━━●─────"), 8) == "━━━━●───"
 
 
 @pytest.mark.parametrize(("columns", "expected"), [(3, "●!●"), (2, "●!"), (1, "●"), (0, ""), (-1, "")])

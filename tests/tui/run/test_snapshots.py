@@ -32,7 +32,8 @@ SCRIPT: tuple[Turn, ...] = (
 @pytest.fixture
 def short_folder(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """A folder whose path is as short for everybody, because the screen shows it."""
-    with tempfile.TemporaryDirectory(prefix="tmp") as short:
+    # Not in the folder for temporary files, whose path may be long.
+    with tempfile.TemporaryDirectory(prefix="tmp", dir="/tmp") as short:
         (Path(short) / folder.name / ".git").mkdir(parents=True)
         monkeypatch.chdir(Path(short) / folder.name)
         yield

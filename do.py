@@ -451,21 +451,13 @@ def prove(*rows: str) -> int:
 def faults(*words: str) -> int:
     """Kill, damage, fuzz and outwit tildone for up to an hour and count failures; `short` takes less than a minute."""
     setup()
-    try:
-        return subprocess.run([str(PYTHON), "-m", "tests.faults", *words], cwd=ROOT, check=False).returncode
-    except KeyboardInterrupt:
-        # It has printed what it counted so far.
-        return 130
+    return run_all([("faults", [str(PYTHON), "-m", "tests.faults", *words])])
 
 
 def drills(*words: str) -> int:
     """Kill, stop and cut off the workers of a fleet, 20 times each, and count lost tasks; `many`: 100 plans at once."""
     setup()
-    try:
-        return subprocess.run([str(PYTHON), "-m", "tests.fleet.drills", *words], cwd=ROOT, check=False).returncode
-    except KeyboardInterrupt:
-        # It has printed what it counted so far.
-        return 130
+    return run_all([("drills", [str(PYTHON), "-m", "tests.fleet.drills", *words])])
 
 
 def breaks(*words: str) -> int:
@@ -591,18 +583,20 @@ def run_contained(command: list[str], environment: dict[str, str]) -> int:
     # Everybody may enter it, as the usual one: tests make files in it that others could read.
     os.chmod(folder, 0o755)  # noqa: S103  see above
     process = subprocess.Popen(command, cwd=ROOT, env={**environment, "TMPDIR": folder})
-    former = signal.signal(signal.SIGTERM, interrupted)
+    former = signal.signal(signal.SIGTERM, terminated)
     status = None
     try:
         status = wait_for(process, STEP_LIMIT)
+    except KeyboardInterrupt:
+        # Ctrl-C at a terminal has reached the step, too. It may print what it has so far.
+        with contextlib.suppress(TimeoutError):
+            wait_for(process, GRACE_SECONDS)
+        raise
     finally:
         signal.signal(signal.SIGTERM, former)
         if status is None:
-            with contextlib.suppress(TimeoutError):
-                # Ctrl-C at a terminal has reached it already.
-                wait_for(process, 1)
+            process.send_signal(signal.SIGINT)
             with contextlib.suppress(TimeoutError, KeyboardInterrupt):
-                process.send_signal(signal.SIGINT)
                 wait_for(process, GRACE_SECONDS)
         left = end_descendants(GRACE_SECONDS if status is not None else 0) if adopts else []
         if status is None:
@@ -614,8 +608,8 @@ def run_contained(command: list[str], environment: dict[str, str]) -> int:
     return status or (1 if left else 0)
 
 
-def interrupted(*_: object) -> None:
-    raise KeyboardInterrupt
+def terminated(*_: object) -> None:
+    raise SystemExit(128 + signal.SIGTERM)
 
 
 def wait_for(process: subprocess.Popen[bytes], seconds: float) -> int:

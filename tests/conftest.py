@@ -45,6 +45,15 @@ FOLDER_VARIABLES = (
 )
 
 
+def pytest_configure() -> None:
+    """Leave folders out of the path that this user cannot enter: what does not exist would be forbidden there.
+
+    `su` keeps the path of the other user. Test modules read the path when they are imported.
+    """
+    folders = os.environ.get("PATH", "").split(os.pathsep)
+    os.environ["PATH"] = os.pathsep.join(folder for folder in folders if os.access(folder, os.X_OK))
+
+
 @pytest.fixture(scope="session", autouse=True)
 def _isolated_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """Set every variable for a home, data or settings folder to an empty folder."""
@@ -54,9 +63,6 @@ def _isolated_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
             patch.delenv(name)
         for name in FOLDER_VARIABLES:
             patch.setenv(name, home)
-        # `su` keeps a path with folders that the new user cannot enter: what does not exist is then forbidden.
-        folders = os.environ.get("PATH", "").split(os.pathsep)
-        patch.setenv("PATH", os.pathsep.join(folder for folder in folders if os.access(folder, os.X_OK)))
         # The tests start thousands of Pythons: each would compile every module again.
         patch.delenv("PYTHONDONTWRITEBYTECODE", raising=False)
         # As on most machines: the order of standard output and standard error then depends on what is flushed.

@@ -4,7 +4,6 @@ A plugin of pytest. The costs of the last runs are kept in pytest's cache. With 
 come first, so that none of them is left for the end.
 """
 
-import json
 import os
 import time
 from collections import defaultdict
@@ -125,9 +124,6 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
     """Keep the costs for the next run; print them if that was asked for."""
     if cache := getattr(config, "cache", None):
         cache.set(CACHED, {**kept(config), **_costs})
-    if path := os.environ.get("COSTS"):
-        with open(path, "w", encoding="utf-8") as file:
-            json.dump(_costs, file, indent=0)
     if config.getoption("--costs"):
         terminalreporter.section("what the tests cost")
         for line in table(_costs):

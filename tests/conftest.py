@@ -28,7 +28,9 @@ settings.register_profile("tildone", deadline=None, print_blob=True, database=FA
 settings.register_profile("few", settings.get_profile("tildone"), max_examples=10)
 settings.load_profile("tildone")
 
-FORKING = ("tests/cli/", "tests/run/", "tests/rpc/", "tests/web/", "tests/tui/", "tests/hooks/", "tests/integrations/")
+FORKING = tuple(
+    f"tests/{part}/" for part in ("cli", "fleet", "hooks", "integrations", "rpc", "run", "telemetry", "tui", "web")
+)
 """The tests that start the program by forking a process that has imported it."""
 
 CONNECTING = ("tests/host/models/", "tests/mcp/test_http", "tests/mcp/test_outside.py", "tests/clients/")

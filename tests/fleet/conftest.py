@@ -9,20 +9,12 @@ import pytest
 from tests.fleet.agents import BOUND, MEANS, can_use_cgroups, start
 from tests.fleet.workers import Bench
 from tests.stores.conftest import server, url
-from tests.suite.forking import forking
 from tildone.fleet.minding import MindedAgent, stop_all
 from tildone.fleet.processes import Containment
 
 __all__ = ["server", "url"]
 
 collect_ignore_glob = ["test_*"] if sys.platform != "linux" else []
-
-
-@pytest.fixture(autouse=True, scope="module")
-def _forking() -> Iterator[None]:
-    """Fork the program where a test starts it."""
-    with forking():
-        yield
 
 
 @pytest.fixture(params=MEANS)

@@ -1,17 +1,8 @@
-"""Nothing in the environment of the tests switches traces on, and the program is forked."""
+"""Nothing in the environment of the tests switches traces on."""
 
 import os
-from collections.abc import Iterator
 
 import pytest
-
-from tests.suite.forking import forking
-
-
-@pytest.fixture(autouse=True, scope="module")
-def _forking() -> Iterator[None]:
-    with forking():
-        yield
 
 
 @pytest.fixture(autouse=True)

@@ -311,7 +311,6 @@ def test(*words: str) -> int:
     measured = (f"--cov=src/tildone/{room}" for room in PURE_ROOMS)
     gate = ("--cov-fail-under=100", "--cov-report=term-missing:skip-covered")
     steps = [
-        *checks(),
         # Only in CI: the clients take up more than a gigabyte, and the browser is a package of the whole machine.
         *([installing_clients(), installing_browser()] if os.environ.get("CI") else []),
         ("tests of the pure rooms", [*pytest(), *once, *measured, *gate, *covering]),
@@ -321,7 +320,7 @@ def test(*words: str) -> int:
     if more_vectors:
         replay = [str(PYTHON), str(Path(more_vectors, "run.py")), more_vectors, "tests.conformance.adapters"]
         steps.append(("conformance", replay))
-    return run_all(steps)
+    return run_all(steps, beside=("checks", [sys.executable, str(ROOT / "do.py"), "check"]))
 
 
 def test_all(*words: str) -> int:
@@ -349,8 +348,8 @@ def portable() -> int:
 
 
 def pytest() -> list[str]:
-    # One worker more than there are cores: many tests wait for a process, a server or a clock.
-    return [str(PYTHON), "-m", "pytest", "--dist=worksteal", "-n", str((os.cpu_count() or 1) + 1)]
+    # More workers than there are cores: many tests wait for a process, a server or a clock.
+    return [str(PYTHON), "-m", "pytest", "--dist=worksteal", "-n", str((os.cpu_count() or 1) + 2)]
 
 
 IN_OWN_VENV = """
@@ -544,22 +543,25 @@ def what_next(on_path: str | None) -> list[str]:
     ]
 
 
-def run_all(steps: list[tuple[str, list[str]]]) -> int:
-    """Run every step, even after a failure; say at the end how long each took and which failed."""
+def run_all(steps: list[tuple[str, list[str]]], beside: tuple[str, list[str]] | None = None) -> int:
+    """Run every step, even after a failure; say at the end how long each took and which failed.
+
+    `beside` is run at the same time as the first step. Its output is printed after that of the step.
+    """
     # Without compiled modules, collecting the tests takes twice as long, in each worker.
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
     failed, took = [], []
-    for name, command in steps:
-        say(name)
+    for group in [[steps[0], *([beside] if beside else [])], *([step] for step in steps[1:])]:
+        names = [name for name, _ in group]
+        say(", beside it ".join(names))
         began, used = time.monotonic(), cpu_seconds()
         try:
-            status = run_contained(command, environment)
+            statuses = run_contained([command for _, command in group], environment)
         except TimeoutError:
-            say(f"{name} did not finish within {STEP_LIMIT // 3600} hours and was stopped")
-            status = 1
-        if status:
-            failed.append(name)
-        took.append(f"{name} {time.monotonic() - began:.0f} s ({cpu_seconds() - used:.0f} CPU s)")
+            say(f"{' and '.join(names)} did not finish within {STEP_LIMIT // 3600} hours and was stopped")
+            statuses = [1] * len(group)
+        failed += [name for name, status in zip(names, statuses, strict=True) if status]
+        took.append(f"{' and '.join(names)} {time.monotonic() - began:.0f} s ({cpu_seconds() - used:.0f} CPU s)")
     if len(took) > 1 or failed:
         say(f"took: {', '.join(took)}")
     if failed:
@@ -572,65 +574,81 @@ def cpu_seconds() -> float:
     return used.children_user + used.children_system
 
 
-def run_contained(command: list[str], environment: dict[str, str]) -> int:
+def run_contained(commands: list[list[str]], environment: dict[str, str]) -> list[int]:
     """Run a step with a temporary folder of its own. End what it leaves behind, and count that as a failure.
 
-    On Linux, this process adopts the processes whose parents end, so none escapes. After an interruption (SIGINT,
-    SIGTERM) or the time limit, the step is asked to end, and some seconds later all its processes are killed.
+    The commands run at the same time; the output of the first is seen at once, that of the others at the end. On Linux,
+    this process adopts the processes whose parents end, so none escapes. After an interruption (SIGINT, SIGTERM) or the
+    time limit, the step is asked to end, and some seconds later all its processes are killed.
     """
     adopts = adopt_orphans()
     folder = tempfile.mkdtemp(prefix="tildone-")
     # Everybody may enter it, as the usual one: tests make files in it that others could read.
     os.chmod(folder, 0o755)  # noqa: S103  see above
-    process = subprocess.Popen(command, cwd=ROOT, env={**environment, "TMPDIR": folder})
-    former = signal.signal(signal.SIGTERM, terminated)
-    status = None
-    try:
-        status = wait_for(process, STEP_LIMIT)
-    except KeyboardInterrupt:
-        # Ctrl-C at a terminal has reached the step, too. It may print what it has so far.
-        with contextlib.suppress(TimeoutError):
-            wait_for(process, GRACE_SECONDS)
-        raise
-    finally:
-        signal.signal(signal.SIGTERM, former)
-        if status is None:
-            process.send_signal(signal.SIGINT)
-            with contextlib.suppress(TimeoutError, KeyboardInterrupt):
-                wait_for(process, GRACE_SECONDS)
-        left = end_descendants(GRACE_SECONDS if status is not None else 0) if adopts else []
-        if status is None:
-            process.kill()
-            process.wait()
-        shutil.rmtree(folder, ignore_errors=True)
+    with contextlib.ExitStack() as open_files:
+        outputs = [open_files.enter_context(tempfile.TemporaryFile()) for _ in commands[1:]]
+        processes = [
+            subprocess.Popen(
+                command,
+                cwd=ROOT,
+                env={**environment, "TMPDIR": folder},
+                stdout=output,
+                stderr=output and subprocess.STDOUT,
+            )
+            for command, output in zip(commands, [None, *outputs], strict=True)
+        ]
+        former = signal.signal(signal.SIGTERM, terminated)
+        ended = False
+        try:
+            wait_for(processes, STEP_LIMIT)
+            ended = True
+        except KeyboardInterrupt:
+            # Ctrl-C at a terminal has reached the step, too. It may print what it has so far.
+            with contextlib.suppress(TimeoutError):
+                wait_for(processes, GRACE_SECONDS)
+            raise
+        finally:
+            signal.signal(signal.SIGTERM, former)
+            if not ended:
+                for process in processes:
+                    process.send_signal(signal.SIGINT)
+                with contextlib.suppress(TimeoutError, KeyboardInterrupt):
+                    wait_for(processes, GRACE_SECONDS)
+            left = end_descendants(GRACE_SECONDS if ended else 0) if adopts else []
+            for process in processes:
+                process.kill()
+                process.wait()
+            for output in outputs:
+                output.seek(0)
+                print(output.read().decode(errors="replace"), end="", flush=True)
+            shutil.rmtree(folder, ignore_errors=True)
     for line in left:
         say(f"left running, and killed now: {line}")
-    return status or (1 if left else 0)
+    return [process.returncode or (1 if left else 0) for process in processes]
 
 
 def terminated(*_: object) -> None:
     raise SystemExit(128 + signal.SIGTERM)
 
 
-def wait_for(process: subprocess.Popen[bytes], seconds: float) -> int:
-    """Wait for a process, and reap the orphans that end meanwhile."""
+def wait_for(processes: list[subprocess.Popen[bytes]], seconds: float) -> None:
+    """Wait until all processes have ended, and reap the orphans that end meanwhile."""
     deadline = time.monotonic() + seconds
-    if process.returncode is not None:
-        return process.returncode
-    if os.name == "nt":
-        try:
-            return process.wait(seconds)
-        except subprocess.TimeoutExpired:
-            raise TimeoutError from None
-    while time.monotonic() < deadline:
-        ended = os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+    left = {process.pid: process for process in processes if process.returncode is None}
+    while left and time.monotonic() < deadline:
+        if os.name == "nt":
+            ended = next((pid for pid, process in left.items() if process.poll() is not None), None)
+        else:
+            found = os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+            ended = found and found.si_pid
         if ended is None:
             time.sleep(0.02)
-        elif ended.si_pid == process.pid:
-            return process.wait()
+        elif ended in left:
+            left.pop(ended).wait()
         else:
-            os.waitpid(ended.si_pid, 0)
-    raise TimeoutError
+            os.waitpid(ended, 0)
+    if left:
+        raise TimeoutError
 
 
 def adopt_orphans() -> bool:

@@ -15,7 +15,8 @@ import pytest
 
 import do
 
-Steps = list[tuple[str, list[str]]]
+Step = tuple[str, list[str]]
+Steps = list[Step]
 
 
 def test_without_a_verb_it_says_what_it_can_do(capsys: pytest.CaptureFixture[str]) -> None:
@@ -74,8 +75,7 @@ def test_a_python_without_venv_is_told_what_to_install(
 
 def test_every_step_is_run_and_the_failed_ones_are_named() -> None:
     steps = [("bad", python("raise SystemExit(3)")), ("good", python("print('ran')"))]
-    script = IN_CHECKOUT.format(root=str(do.ROOT), more="pass", steps=steps)
-    done = subprocess.run(python(script), capture_output=True, text=True, check=False)
+    done = subprocess.run(running(steps), capture_output=True, text=True, check=False)
 
     assert done.returncode == 1
     *lines, took, failed = done.stdout.splitlines()
@@ -83,12 +83,31 @@ def test_every_step_is_run_and_the_failed_ones_are_named() -> None:
     assert re.fullmatch(r"== took: bad \d+ s \(\d+ CPU s\), good \d+ s \(\d+ CPU s\)", took)
 
 
+def test_what_runs_beside_the_first_step_is_shown_after_it_and_can_fail(tmp_path: Path) -> None:
+    """Each of them waits here for the other."""
+    meeting = (
+        "import pathlib, time; pathlib.Path({!r}).touch()\nwhile not pathlib.Path({!r}).exists(): time.sleep(0.01)\n"
+    )
+    a, b = str(tmp_path / "a"), str(tmp_path / "b")
+    step, beside = meeting.format(a, b) + "print('step')", meeting.format(b, a) + "print('beside'); raise SystemExit(1)"
+    command = running([("one", python(step)), ("two", python("print(2)"))], beside=("other", python(beside)))
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+
+    assert done.returncode == 1
+    *lines, took, failed = done.stdout.splitlines()
+    assert (lines, failed) == (["== one, beside it other", "step", "beside", "== two", "2"], "== FAILED: other")
+    assert took.startswith("== took: one and other ")
+
+
 def python(code: str) -> list[str]:
     return [sys.executable, "-c", code]
 
 
-IN_CHECKOUT = "import sys; sys.path.insert(0, {root!r}); import do; {more}; sys.exit(do.run_all({steps!r}))"
-"""Runs steps in a process of its own: the processes that are left at the end of a step are killed."""
+def running(steps: Steps, more: str = "pass", beside: Step | None = None) -> list[str]:
+    """Run steps in a process of their own: the processes that are left at the end of a step are killed."""
+    find = f"import sys; sys.path.insert(0, {str(do.ROOT)!r}); import do"
+    return python(f"{find}; {more}; sys.exit(do.run_all({steps!r}, {beside!r}))")
+
 
 LEAVES_SOMETHING = """
 import os, subprocess, sys, tempfile
@@ -107,8 +126,9 @@ def test_a_step_leaves_no_process_and_no_file_behind(end: str) -> None:
     """However it ends. A process that outlives a finished step is a failure."""
     code = LEAVES_SOMETHING if end == "by itself" else WAITS
     more = f"do.STEP_LIMIT = {2 if end == 'the time limit' else 60}; do.GRACE_SECONDS = 0.2"
-    script = IN_CHECKOUT.format(root=str(do.ROOT), more=more, steps=[("step", python(code))])
-    process = subprocess.Popen(python(script), stdout=subprocess.PIPE, text=True, process_group=0)
+    process = subprocess.Popen(
+        running([("step", python(code))], more), stdout=subprocess.PIPE, text=True, process_group=0
+    )
     assert process.stdout
     with process.stdout as output:
         assert output.readline() == "== step\n"
@@ -155,7 +175,7 @@ def test_before_the_tests_ci_installs_clients_and_a_browser(
     assert do.main(["test"]) == 0
 
     names = [name for name, _ in steps]
-    assert names[4:] == [*(["clients", "browser"] if ci else []), "tests of the pure rooms", "tests"]
+    assert names == ["checks", *(["clients", "browser"] if ci else []), "tests of the pure rooms", "tests"]
     if ci:
         assert dict(steps)["clients"][1:] == ["-m", "tests.clients.install"]
         assert dict(steps)["browser"][1:] == ["-m", "tests.web.browser.install"]
@@ -198,8 +218,8 @@ def steps(monkeypatch: pytest.MonkeyPatch) -> Steps:
     """The steps that would be run, and are not."""
     taken: Steps = []
 
-    def noted(asked: Steps) -> int:
-        taken.extend(asked)
+    def noted(asked: Steps, beside: Step | None = None) -> int:
+        taken.extend([*([beside] if beside else []), *asked])
         return 0
 
     monkeypatch.setattr(do, "prepare", lambda _: 0)

@@ -13,7 +13,7 @@ from time import monotonic
 from tildone.errors import TildoneError
 from tildone.overview.index import AGENTS_EVERY_MS, IndexChange, SessionIndex
 
-WAIT_SECONDS = 0.5
+WAIT_SECONDS = 0.2
 """How long one wait for a change takes at most, and so the end of the thread."""
 
 RETRY_SECONDS = 1.0

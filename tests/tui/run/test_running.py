@@ -9,6 +9,7 @@ from textual import events
 from tests.host.models.model_server import ModelServer, Turn
 from tests.run.run_workspace import CHAT, WRITE
 from tests.tui.run.run_screen import DONE, STOPS, Connect, running
+from tildone.host.extension_events import BeforeSettle
 
 OTHER_SIZES = ((200, 50), (119, 40), (80, 24), (59, 20), (40, 12), (20, 6))
 SIZES = [(39, 24), (12, 3), *(pytest.param(size, marks=pytest.mark.slow) for size in OTHER_SIZES)]
@@ -57,6 +58,26 @@ async def test_escape_stops_the_turn_and_the_draft_stays(connect: Connect) -> No
             assert screen.draft == "draft"
             await screen.press("enter")
             await screen.shows("❯ draft", "Done.")
+
+
+async def test_what_is_sent_while_a_turn_is_being_stopped_begins_the_next(connect: Connect) -> None:
+    """However long extensions take at the end of the turn that was stopped."""
+    ended, may_settle = asyncio.Event(), asyncio.Event()
+
+    async def wait(_event: object, _context: object) -> None:
+        ended.set()
+        await may_settle.wait()
+
+    with connect(ModelServer({"text": "A long answer.", "hold": 2}, DONE)) as server:
+        async with running("Go", "--model", CHAT) as screen:
+            assert screen.app.host
+            screen.app.host.load([("slow", lambda api: api.on(BeforeSettle, wait))])
+            await screen.until(server.held.is_set)
+            await screen.press("escape")
+            await ended.wait()
+            await screen.send("next")
+            may_settle.set()
+            await screen.shows("❯ next", "Done.")
 
 
 @pytest.mark.parametrize("times", [1, 2])

@@ -9,7 +9,7 @@ from tildone.errors import TildoneError
 from tildone.log.store import Store
 from tildone.tui.reading import DetailReader, SessionDetail
 
-WAIT_SECONDS = 0.5
+WAIT_SECONDS = 0.2
 RETRY_SECONDS = 1.0
 
 

@@ -171,6 +171,9 @@ class Running(Layout):
     async def _send(self, host: Host, text: str, *, later: bool, is_command: bool) -> None:
         if self.is_counting_down:
             await host.interrupt()
+        if host.signal is not None and host.signal.aborted:
+            # A turn that was stopped takes no more messages: this one would wait until the next is sent.
+            await host.settled()
         behavior = Delivery.FOLLOW_UP if later else Delivery.STEER
         if text.startswith("/") and not is_command:
             host.send_user(text, deliver_as=behavior)

@@ -26,7 +26,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent
@@ -60,7 +60,7 @@ COVERING = (
     *("tests/session", "tests/conformance", "tests/stores/test_copying.py", "tests/stores/test_lease*.py"),
     "tests/stores/test_run_fences.py",
 )
-"""The tests that have to cover every line and branch of the pure rooms. Measuring doubles the time of a test."""
+"""The tests that have to cover every line and branch of the pure rooms. Measuring that doubles their time."""
 
 
 class Stop(Exception):
@@ -296,7 +296,7 @@ SHARDS = {
     "project": ("tests/project", "tests/bench", "tests/bare_debian"),
     "rest": ("tests",),
 }
-"""The parts of `test all`: folders of tests. The last has what is in none of the others."""
+"""The parts of `test all`: folders of tests. The last has what is in none of the others, and covers no pure room."""
 
 SAME_ON_EVERY_PYTHON = ("tests/bare_debian", "tests/bench", "tests/project", "tests/clients")
 
@@ -306,16 +306,13 @@ def test(*words: str) -> int:
     if words:
         return test_all(*words)
     setup()
-    once = ("-m", "not slow", "--hypothesis-profile=few", "--costs")
-    covering = [str(path.relative_to(ROOT)) for pattern in COVERING for path in sorted(ROOT.glob(pattern))]
-    measured = (f"--cov=src/tildone/{room}" for room in PURE_ROOMS)
-    gate = ("--cov-fail-under=100", "--cov-report=term-missing:skip-covered")
-    steps = [
-        # Only in CI: the clients take up more than a gigabyte, and the browser is a package of the whole machine.
-        *([installing_clients(), installing_browser()] if os.environ.get("CI") else []),
-        ("tests of the pure rooms", [*pytest(), *once, *measured, *gate, *covering]),
-        ("tests", [*pytest(), *once, *(f"--ignore={path}" for path in covering)]),
-    ]
+    once = ["-m", "not slow", "--hypothesis-profile=few", "--costs"]
+    if os.environ.get("CI"):
+        # A person does not wait for more than a gigabyte of clients, a package of the whole machine, and coverage.
+        elsewhere = [f"--ignore={path}" for path in covering()]
+        steps = [installing_clients(), installing_browser(), measuring(once), ("tests", [*pytest(), *once, *elsewhere])]
+    else:
+        steps = [("tests", [*pytest(), *once])]
     more_vectors = os.environ.get("TILDONE_CONFORMANCE")
     if more_vectors:
         replay = [str(PYTHON), str(Path(more_vectors, "run.py")), more_vectors, "tests.conformance.adapters"]
@@ -323,8 +320,18 @@ def test(*words: str) -> int:
     return run_all(steps, beside=("checks", [sys.executable, str(ROOT / "do.py"), "check"]))
 
 
+def covering() -> list[str]:
+    return [str(path.relative_to(ROOT)) for pattern in COVERING for path in sorted(ROOT.glob(pattern))]
+
+
+def measuring(options: Sequence[str] = ()) -> tuple[str, list[str]]:
+    measured = (f"--cov=src/tildone/{room}" for room in PURE_ROOMS)
+    gate = ("--cov-fail-under=100", "--cov-report=term-missing:skip-covered")
+    return "coverage of the pure rooms", [*pytest(), *options, *measured, *gate, *covering()]
+
+
 def test_all(*words: str) -> int:
-    known = [*SHARDS, "pythons"]
+    known = ["coverage", *SHARDS, "pythons"]
     if words[0] != "all" or not set(words[1:]) <= set(known):
         raise Stop(f"`test` takes nothing, or: all [SHARD…], with these shards: {', '.join(known)}")
     setup()
@@ -332,11 +339,13 @@ def test_all(*words: str) -> int:
     for shard in words[1:] or known:
         if shard == "pythons":
             steps += on_other_pythons("portable")
-            continue
-        if shard == "agents":
-            steps.append(installing_clients())
-        ignored = [f"--ignore={path}" for other in SHARDS if other != shard for path in SHARDS[other]]
-        steps.append((shard, [*pytest(), *SHARDS[shard], *(ignored if shard == "rest" else ())]))
+        elif shard == "coverage":
+            steps.append(measuring())
+        else:
+            elsewhere = [*covering(), *(path for other in SHARDS if other != shard for path in SHARDS[other])]
+            ignored = [f"--ignore={path}" for path in elsewhere] if shard == "rest" else []
+            steps += [installing_clients()] if shard == "agents" else []
+            steps.append((shard, [*pytest(), *SHARDS[shard], *ignored]))
     return run_all(steps)
 
 

@@ -166,7 +166,7 @@ def test_the_clients_that_are_named_are_installed(steps: Steps) -> None:
 
 
 @pytest.mark.parametrize("ci", ["true", ""])
-def test_before_the_tests_ci_installs_clients_and_a_browser(
+def test_before_the_tests_ci_installs_clients_and_a_browser_and_measures_coverage(
     ci: str, steps: Steps, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As steps that can fail. A person is not made to wait for them, and nothing is installed on their machine."""
@@ -175,7 +175,7 @@ def test_before_the_tests_ci_installs_clients_and_a_browser(
     assert do.main(["test"]) == 0
 
     names = [name for name, _ in steps]
-    assert names == ["checks", *(["clients", "browser"] if ci else []), "tests of the pure rooms", "tests"]
+    assert names == ["checks", *(["clients", "browser", "coverage of the pure rooms"] if ci else []), "tests"]
     if ci:
         assert dict(steps)["clients"][1:] == ["-m", "tests.clients.install"]
         assert dict(steps)["browser"][1:] == ["-m", "tests.web.browser.install"]
@@ -190,7 +190,8 @@ def test_all_tests_are_in_shards(steps: Steps, monkeypatch: pytest.MonkeyPatch) 
     steps.clear()
     assert do.main(["test", "all", "fleet", "agents"]) == 0
 
-    assert [name for name in every if name not in do.SHARDS] == ["clients", "portable on Python 3.13"]
+    others = ["coverage of the pure rooms", "clients", "portable on Python 3.13"]
+    assert [name for name in every if name not in do.SHARDS] == others
     assert [name for name, _ in steps] == ["fleet", "clients", "agents"]
     assert steps[0][1][-2:] == ["tests/fleet", "tests/cli/fleet"]
     assert not any("slow" in word for _, command in steps for word in command)
@@ -202,7 +203,7 @@ def test_all_tests_are_in_shards(steps: Steps, monkeypatch: pytest.MonkeyPatch) 
 def test_an_unknown_shard_is_refused_with_the_known_ones(capsys: pytest.CaptureFixture[str]) -> None:
     assert [do.main(["test", "all", "bowser"]), do.main(["test", "browser"])] == [2, 2]
 
-    assert capsys.readouterr().err.count("all [SHARD…], with these shards: agents, browser,") == 2
+    assert capsys.readouterr().err.count("all [SHARD…], with these shards: coverage, agents, browser,") == 2
 
 
 def test_other_verbs_take_no_names(capsys: pytest.CaptureFixture[str]) -> None:
@@ -254,11 +255,12 @@ def test_portable_tests_are_those_of_test_without_what_no_python_changes(steps: 
     assert "tests/project" in ignored
 
 
-def test_no_test_is_run_twice_and_none_is_left_out(steps: Steps) -> None:
+def test_no_test_is_run_twice_and_none_is_left_out(steps: Steps, monkeypatch: pytest.MonkeyPatch) -> None:
     """What measures coverage is not run again without."""
+    monkeypatch.setenv("CI", "true")
     assert do.main(["test"]) == 0
 
-    covering = [word for word in dict(steps)["tests of the pure rooms"] if word.startswith("tests/")]
+    covering = [word for word in dict(steps)["coverage of the pure rooms"] if word.startswith("tests/")]
     ignored = [word.removeprefix("--ignore=") for word in dict(steps)["tests"] if word.startswith("--ignore=")]
     assert {*(f"tests/{room}" for room in do.PURE_ROOMS), "tests/stores/test_leases.py"} <= set(covering)
     assert (covering, [path for path in covering if not (do.ROOT / path).exists()]) == (ignored, [])

@@ -58,6 +58,8 @@ class Pane:
         self._lines: queue.SimpleQueue[str] = queue.SimpleQueue()
         self._last_line = ""
         inherited = {name: value for name, value in environ.items() if name not in ("COLUMNS", "LINES", "TMUX")}
+        # tmux starts commands with the login shell, which some users do not have.
+        inherited["SHELL"] = shutil.which("sh") or "/bin/sh"
         tmux = ["tmux", "-S", os.path.join(self._socket.name, "socket"), "-f", os.devnull]
         start = [*tmux, "-C", "new-session", "-x", str(size[0]), "-y", str(size[1]), *command]
         pipe = subprocess.PIPE

@@ -26,7 +26,8 @@ class Tmux:
 
     def __init__(self, person: Person, socket: Path, environ: dict[str, str]) -> None:
         path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-        self._environ = person.environment({"PATH": path, **environ})
+        # tmux starts commands with the login shell, which some users do not have.
+        self._environ = person.environment({"PATH": path, "SHELL": "/bin/sh", **environ})
         self._command = ["tmux", "-S", str(socket), "-f", os.devnull]
         self._folder = person.folder
 

@@ -134,10 +134,15 @@ def test_approving_lets_only_those_go_on_that_waited_for_this_check(here: Here) 
 
 
 def test_an_approval_that_cannot_be_recorded_is_an_error(here: Here) -> None:
+    """It is recorded before the check is set, so that nobody sees the check without it."""
     (Path(here.settings.agents_dir).parent / "approved").write_text("a file")
 
     with pytest.raises(TildoneError, match="the approval cannot be recorded"):
         here.checks.approve(here.session, Check(("pytest",)))
+    with pytest.raises(TildoneError, match="the approval cannot be recorded"):
+        here.checks.set_check(here.session, 1, "pytest", None)
+
+    assert here.task.check is None
 
 
 def test_nothing_is_run_without_approval_or_elsewhere(here: Here, tmp_path: Path) -> None:

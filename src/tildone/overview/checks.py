@@ -156,6 +156,9 @@ class SessionChecks:
             if current not in (was, check):
                 now = f": {check_text(current)}" if current else ""
                 raise Refused(f"the check of {owner_name(number)} was changed meanwhile{now}")
+            if check and approves and self.working_tree(session.name) and not agent_here(self._settings):
+                # Before the change, so that nobody sees a check that waits for the approval of the person who typed it.
+                self._approve(session.name, check)
             return (SetCheck(None if number == PLAN else Numbered((number,)), check),)
 
         outcome = session.change(steps)
@@ -163,8 +166,6 @@ class SessionChecks:
             raise Refused("; ".join(map(describe_fault, outcome.faults)))
         if check is None:
             return outcome, False
-        if approves and self.working_tree(session.name) and not agent_here(self._settings):
-            self._approve(session.name, check)
         return outcome, self._is_allowed(session.name, check)
 
     def approve(self, session: Session, check: Check) -> Outcome:

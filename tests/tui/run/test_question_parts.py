@@ -2,9 +2,11 @@
 
 import pytest
 
+from tildone.host.permission_request import PermissionAnswer, PermissionReply, PermissionRequest
 from tildone.kit.theme import plain
 from tildone.tui.run.danger import is_destructive
 from tildone.tui.run.diff_view import fits_side_by_side, parse_diff, side_by_side, unified
+from tildone.tui.run.questions import AskedPermission
 
 DIFF = ("@@ -1,2 +1,3 @@", " one", "-two", "+zwei", "+drei")
 
@@ -46,3 +48,21 @@ def test_a_diff_side_by_side_and_a_long_line_that_does_not_fit() -> None:
     ]
     assert fits_side_by_side(diff, 43)
     assert not fits_side_by_side(parse_diff((*DIFF, "+" + "x" * 40)), 43)
+
+
+async def test_the_commands_of_a_plan_are_listed_before_they_are_all_permitted() -> None:
+    plan = ("make one", "make two")
+    asked = AskedPermission(PermissionRequest("Run this command?", ("make one",), "make one", plan=plan))
+
+    def listed() -> bool:
+        return "make two" in "\n".join(map(plain, asked.rows(60)))
+
+    assert not listed()
+    assert asked.press("p")
+    assert listed()
+    assert "p again: exactly the 2 commands above" in "\n".join(map(plain, asked.key_line(60)))
+    assert asked.press("x")
+    assert not listed()
+    asked.press("p")
+    asked.press("p")
+    assert (await asked.answer) == PermissionReply(PermissionAnswer.PLAN)

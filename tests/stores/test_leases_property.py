@@ -286,4 +286,5 @@ def test_on_postgres(url: str) -> None:
         def teardown(self) -> None:
             self.stack.close()
 
-    check(OnPostgres, settings().max_examples // 3)
+    # Each takes seconds: a server answers every step.
+    check(OnPostgres, max(3, settings().max_examples // 10))

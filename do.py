@@ -595,21 +595,17 @@ def run_contained(commands: list[list[str]], environment: dict[str, str]) -> lis
     folder = tempfile.mkdtemp(prefix="tildone-")
     # Everybody may enter it, as the usual one: tests make files in it that others could read.
     os.chmod(folder, 0o755)  # noqa: S103  see above
+    environment = {**environment, "TMPDIR": folder}
     with contextlib.ExitStack() as open_files:
         outputs = [open_files.enter_context(tempfile.TemporaryFile()) for _ in commands[1:]]
-        processes = [
-            subprocess.Popen(
-                command,
-                cwd=ROOT,
-                env={**environment, "TMPDIR": folder},
-                stdout=output,
-                stderr=output and subprocess.STDOUT,
-            )
-            for command, output in zip(commands, [None, *outputs], strict=True)
-        ]
+        processes: list[subprocess.Popen[bytes]] = []
         former = signal.signal(signal.SIGTERM, terminated)
         ended = False
         try:
+            # An interruption may come as soon as a process runs, before it is known here.
+            for command, output in zip(commands, [None, *outputs], strict=True):
+                errors = None if output is None else subprocess.STDOUT
+                processes.append(subprocess.Popen(command, cwd=ROOT, env=environment, stdout=output, stderr=errors))
             wait_for(processes, STEP_LIMIT)
             ended = True
         except KeyboardInterrupt:

@@ -684,9 +684,6 @@ def end_descendants(patience: float) -> list[str]:
 
 def descendants() -> dict[int, str]:
     """Return the living descendants of this process with their command lines. The dead ones are reaped."""
-    with contextlib.suppress(ChildProcessError):
-        while os.waitpid(-1, os.WNOHANG)[0]:
-            pass
     parents, lines = {}, {}
     for folder in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError):
@@ -697,6 +694,10 @@ def descendants() -> dict[int, str]:
     found = {os.getpid()}
     while more := {pid for pid, parent in parents.items() if parent in found} - found:
         found |= more
+    # After the look, so that none that had ended by then is left.
+    with contextlib.suppress(ChildProcessError):
+        while os.waitpid(-1, os.WNOHANG)[0]:
+            pass
     return {pid: lines[pid] for pid in found - {os.getpid()}}
 
 

@@ -10,6 +10,7 @@ import contextlib
 import os
 import shutil
 import signal
+import stat
 import subprocess
 import sys
 import tempfile
@@ -150,7 +151,8 @@ def _short() -> str:
     usual = tempfile.gettempdir()
     # The server's command line and its list of socket folders would split the path at these.
     is_plain = usual.isascii() and not set(usual) & set(" ,\"'\\")
-    fits = is_plain and len(usual) <= LONGEST_SOCKET - ROOM and os.geteuid() != 0
+    is_open = all(path.stat().st_mode & stat.S_IXOTH for path in (Path(usual), *Path(usual).parents))
+    fits = is_plain and len(usual) <= LONGEST_SOCKET - ROOM and (is_open or os.geteuid() != 0)
     return usual if fits else "/tmp"  # noqa: S108  a folder of our own is made in it
 
 

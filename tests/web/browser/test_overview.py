@@ -167,6 +167,26 @@ def test_a_card_that_another_process_changes_keeps_the_focus(tmp_path: Path, boa
     expect(card.get_by_role("link")).to_be_focused()
 
 
+@quick
+def test_a_card_that_changes_while_a_button_is_held_down_is_opened_all_the_same(
+    tmp_path: Path, board: Start, visit: Visit
+) -> None:
+    path = small_store(tmp_path, "first")
+    visitor = visit(board(path))
+    visitor.is_live()
+    card = visitor.page.locator(".card", has_text="small")
+    card.get_by_role("link").hover()
+    visitor.page.mouse.down()
+
+    Agent(path).mark("first", Status.COMPLETED)
+    expect(visitor.page.get_by_text("small: Done")).to_be_visible()
+    visitor.page.evaluate("new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn)))")
+    expect(card).to_contain_text("0 of 1")
+    visitor.page.mouse.up()
+
+    expect(visitor.page.get_by_role("heading", level=1)).to_have_text("small")
+
+
 def test_a_new_session_shows_up_by_itself(tmp_path: Path, board: Start, visit: Visit) -> None:
     path = small_store(tmp_path)
     visitor = visit(board(path))

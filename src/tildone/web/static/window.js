@@ -8,6 +8,11 @@ export class Window {
     Object.assign(this, { list, height, gap, columns, draw, reach, count: 0, nodes: new Map(), keyOf: (index) => index });
     this.paint = this.paint.bind(this);
     this.later = () => { this.frame ||= requestAnimationFrame(this.paint); };
+    // A node that is drawn anew between the press and the release of a button gets no click.
+    this.press = () => { this.pressed = true; };
+    this.release = () => { if (this.pressed) { this.pressed = false; this.later(); } };
+    list.addEventListener("pointerdown", this.press);
+    for (const end of ["pointerup", "pointercancel"]) addEventListener(end, this.release);
     addEventListener("scroll", this.later, { passive: true });
     this.sizes = new ResizeObserver(this.later);
     this.sizes.observe(list);
@@ -15,6 +20,7 @@ export class Window {
 
   end() {
     removeEventListener("scroll", this.later);
+    for (const end of ["pointerup", "pointercancel"]) removeEventListener(end, this.release);
     this.sizes.disconnect();
     this.count = 0;
   }
@@ -44,7 +50,7 @@ export class Window {
     cancelAnimationFrame(this.frame);
     this.frame = 0;
     const { list, height, gap, count } = this;
-    if (!list.isConnected) return;
+    if (!list.isConnected || this.pressed) return;
     const width = list.clientWidth;
     const columns = this.columns(width);
     const rows = Math.ceil(count / columns);

@@ -124,6 +124,11 @@ class Worker:
         """Whether it takes no run now: all slots are in use, the disk is nearly full, or it is being drained."""
         return not self._slots.free(0)
 
+    @property
+    def is_at_work(self) -> bool:
+        """Whether a run is being worked on."""
+        return bool(self._slots.running())
+
     def could_take(self, lease: Lease) -> bool:
         """Return whether it could take a run, now or later."""
         return could_take(lease, self._who, now()) or lease in self._left

@@ -103,3 +103,15 @@ def test_a_worker_that_cannot_read_the_store_looks_again(bench: Bench, monkeypat
     wait_and_drain(worker, bench.leases, looks := Looks(None, None))
 
     assert (worker.drains, looks.left) == (1, 0)
+
+
+def test_a_worker_that_writes_the_report_of_its_last_run_ends_after_that(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The run is done by then, so nothing in the store tells of it."""
+    worker, is_at_work = worker_of(bench), [True, False]
+    monkeypatch.setattr(Worker, "is_at_work", property(lambda _: is_at_work.pop(0)))
+
+    wait_and_drain(worker, bench.leases, looks := Looks(None, None))
+
+    assert (worker.drains, looks.left) == (1, 0)

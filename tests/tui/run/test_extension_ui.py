@@ -137,7 +137,7 @@ async def test_questions_are_asked_one_after_the_other_and_each_has_its_own_answ
                 ui.confirm("One?", ""), ui.confirm("Two?", ""), ui.select("Three?", ["a", "b"])
             )
             await screen.asked("? One?  1 of 3")
-            await screen.press("y", "y", "y")
+            await screen.type("yyy")
             await screen.until(first.done)
             await screen.shows("? Two?  2 of 3")
             assert not second.done()

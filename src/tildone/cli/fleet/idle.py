@@ -19,15 +19,15 @@ LOOK_SECONDS = 0.5
 
 
 def drain_when_idle(worker: Worker, leases: RunLeases) -> None:
-    """Drain the worker, in a thread, as soon as there is no run that it could take, now or later."""
+    """Drain the worker, in a thread, as soon as it has no run and there is none that it could take, now or later."""
     EssentialThread("idle", wait_and_drain, worker, leases).start()
 
 
 def wait_and_drain(worker: Worker, leases: RunLeases, sleep: Callable[[float], None] = time.sleep) -> None:
-    """Wait until there is no run that the worker could take, and drain it."""
+    """Wait until the worker has no run and there is none that it could take, and drain it."""
     left = True
     while left:
         sleep(LOOK_SECONDS)
         with suppress(StoreError):
-            left = any(worker.could_take(lease) for lease in leases.living())
+            left = worker.is_at_work or any(worker.could_take(lease) for lease in leases.living())
     worker.drain()

@@ -29,5 +29,5 @@ def wait_and_drain(worker: Worker, leases: RunLeases, sleep: Callable[[float], N
     while left:
         sleep(LOOK_SECONDS)
         with suppress(StoreError):
-            left = worker.is_at_work or any(worker.could_take(lease) for lease in leases.living())
+            left = any(worker.could_take(lease) for lease in leases.living()) or worker.is_at_work
     worker.drain()

@@ -297,7 +297,7 @@ SHARDS = {
     "project": ("tests/project", "tests/bench", "tests/bare_debian"),
     "rest": ("tests",),
 }
-"""The parts of `test all`: folders of tests. The last has what is in none of the others, and covers no pure room."""
+"""The parts of `test all`: folders of tests. The last has what is in none of the others, nor in `coverage`."""
 
 SAME_ON_EVERY_PYTHON = ("tests/bare_debian", "tests/bench", "tests/project", "tests/clients")
 

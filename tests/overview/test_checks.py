@@ -109,6 +109,7 @@ def test_a_check_that_an_agent_or_somebody_else_sets_is_proposed(here: Here, mon
 def test_refusals_of_a_new_check(here: Here) -> None:
     with pytest.raises(Refused, match="a check needs a command that can fail"):
         here.checks.set_check(here.session, 1, "echo ok", None)
+    assert not check_approvals(here.settings).is_allowed(Check(("echo", "ok")))
     with pytest.raises(UsageError, match="no closing quotation"):
         here.checks.set_check(here.session, 1, "pytest 'x", None)
     with pytest.raises(NotFound, match="there is no task #9"):

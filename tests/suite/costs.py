@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from tests.suite.forking import CPU_SECONDS
+from tests.suite.forking import CPU_SECONDS, children_seconds
 
 BUDGETS = {
     "tests": 12,
@@ -75,7 +75,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def cpu() -> float:
     """CPU seconds of this process and of the ended processes that it started."""
     used = os.times()
-    return used.user + used.system + used.children_user + used.children_system + CPU_SECONDS[0]
+    return used.user + used.system + children_seconds() + CPU_SECONDS[0]
 
 
 @pytest.hookimpl(trylast=True)

@@ -28,6 +28,8 @@ from tests.clients.supervisor import supervised
 COLUMNS, ROWS = 80, 24
 TIMEOUT_SECONDS = 240.0
 PROMPT = "$ "
+SHELL = {"SHELL": "/bin/sh"}
+"""tmux starts commands with the login shell, which some users do not have."""
 
 
 class TimedOut(AssertionError):
@@ -57,9 +59,7 @@ class Pane:
         self._deadline = time.monotonic() + seconds
         self._lines: queue.SimpleQueue[str] = queue.SimpleQueue()
         self._last_line = ""
-        inherited = {name: value for name, value in environ.items() if name not in ("COLUMNS", "LINES", "TMUX")}
-        # tmux starts commands with the login shell, which some users do not have.
-        inherited["SHELL"] = shutil.which("sh") or "/bin/sh"
+        inherited = {name: value for name, value in environ.items() if name not in ("COLUMNS", "LINES", "TMUX")} | SHELL
         tmux = ["tmux", "-S", os.path.join(self._socket.name, "socket"), "-f", os.devnull]
         start = [*tmux, "-C", "new-session", "-x", str(size[0]), "-y", str(size[1]), *command]
         pipe = subprocess.PIPE

@@ -17,7 +17,7 @@ from tildone.agents.subagents import parent_session
 from tildone.checks.prover import CheckRunner
 from tildone.checks.running import Interrupted
 from tildone.config import Settings
-from tildone.core.check import Check, Proof, Result, is_passed
+from tildone.core.check import Check, Proof, Result, is_passed, proves_nothing
 from tildone.core.guard import PLAN
 from tildone.core.ops import Mark, Numbered, SetCheck
 from tildone.core.plan import Plan, Status, Task
@@ -150,13 +150,16 @@ class SessionChecks:
         """
         command = words_of(line, "the command")
         check = replace(was or Check(()), command=command) if command else None
+        # What will be refused is not approved.
+        is_useful = check is not None and not proves_nothing(command)
+        approves = approves and is_useful and bool(self.working_tree(session.name)) and not agent_here(self._settings)
 
         def steps(plan: Plan) -> tuple[Step, ...]:
             current = owner(plan, number).check
             if current not in (was, check):
                 now = f": {check_text(current)}" if current else ""
                 raise Refused(f"the check of {owner_name(number)} was changed meanwhile{now}")
-            if check and approves and self.working_tree(session.name) and not agent_here(self._settings):
+            if check and approves:
                 # Before the change, so that nobody sees a check that waits for the approval of the person who typed it.
                 self._approve(session.name, check)
             return (SetCheck(None if number == PLAN else Numbered((number,)), check),)

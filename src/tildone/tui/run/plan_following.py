@@ -7,10 +7,8 @@ from threading import Event, Thread
 
 from tildone.errors import TildoneError
 from tildone.log.store import Store
+from tildone.overview.following import RETRY_SECONDS, WAIT_SECONDS
 from tildone.tui.reading import DetailReader, SessionDetail
-
-WAIT_SECONDS = 0.2
-RETRY_SECONDS = 1.0
 
 
 class PlanFollower:

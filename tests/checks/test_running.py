@@ -5,10 +5,11 @@ import signal
 import sys
 from pathlib import Path
 from threading import Thread
-from time import monotonic, sleep
+from time import sleep
 
 import pytest
 
+from tests.suite.waiting import until
 from tildone.checks import running
 from tildone.checks.running import MAX_OUTPUT_BYTES, CommandResult, run_command, small_environment
 
@@ -37,11 +38,8 @@ def is_running(pid: int) -> bool:
 
 
 def ends(pid: int) -> bool:
-    """Return whether a process ends within a few seconds."""
-    deadline = monotonic() + 5
-    while is_running(pid) and monotonic() < deadline:
-        sleep(0.01)
-    return not is_running(pid)
+    """Wait until a process ends, and return that."""
+    return until(lambda: not is_running(pid))
 
 
 def test_both_outputs_and_the_exit_code_are_returned(tmp_path: Path) -> None:

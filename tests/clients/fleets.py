@@ -6,7 +6,6 @@ import os
 import signal
 import subprocess
 import threading
-import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
@@ -17,6 +16,7 @@ from tests.clients.inside import WAIT, PatientModel, as_after_a_first_start
 from tests.clients.supervisor import supervised
 from tests.host.models.model_server import ReceivedRequest, Turn
 from tests.suite.forking import PROGRAM
+from tests.suite.waiting import until
 from tildone.core.plan import Status
 from tildone.fleet.git import Git
 from tildone.log.events import Event, PlanChanged
@@ -219,10 +219,7 @@ def _repository(path: Path) -> Path:
 
 def eventually(condition: Callable[[], object]) -> None:
     """Wait until a condition is true. Real agents on a loaded machine take minutes."""
-    until = time.monotonic() + SECONDS
-    while not condition():
-        assert time.monotonic() < until, "it did not happen"
-        time.sleep(0.05)
+    until(condition, seconds=SECONDS)
 
 
 def tree(pid: int) -> list[int]:

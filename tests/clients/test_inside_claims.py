@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from time import monotonic, sleep
 
 import pytest
 
@@ -11,6 +10,7 @@ from tests.clients.checked_plan import install_in_repository
 from tests.clients.driving import HEADLESS, ActingModel, MakeSandbox, shell
 from tests.clients.inside import CLIENTS, WAIT, InstalledClient, TwoAgentModel, install, last_message
 from tests.host.models.model_server import ReceivedRequest, Turn
+from tests.suite.waiting import until
 from tildone.agents.identity import AgentId
 from tildone.agents.registry import CLAIM_NOTE, AgentRegistry
 from tildone.config import load
@@ -125,10 +125,7 @@ def claims(client: InstalledClient) -> Sequence[Claim]:
 
 def until_lapsed(client: InstalledClient) -> Sequence[Claim]:
     """Wait until no lease goes on, and return the claims."""
-    deadline = monotonic() + TIMEOUT_SECONDS
-    while any(claim.is_held for claim in claims(client)):
-        assert monotonic() < deadline
-        sleep(0.2)
+    until(lambda: not any(claim.is_held for claim in claims(client)), seconds=TIMEOUT_SECONDS)
     return claims(client)
 
 

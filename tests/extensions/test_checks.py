@@ -3,12 +3,12 @@
 import asyncio
 import subprocess
 from pathlib import Path
-from time import monotonic, sleep
 
 import pytest
 
 from tests.checks.repositories import Runner, make_repository, python
 from tests.extensions.stage import Answer, Stage
+from tests.suite.waiting import until_async
 from tildone.core.check import Check
 from tildone.core.ops import Append, Numbered, SetCheck
 from tildone.core.plan import Status, Task
@@ -50,15 +50,8 @@ class Checked:
 
     async def until_up(self) -> str:
         """Wait until the check runs, and return its process id."""
-        await asyncio.to_thread(_wait_for, self.project / "up")
+        await until_async((self.project / "up").exists)
         return (self.project / "up").read_text(encoding="utf-8")
-
-
-def _wait_for(file: Path) -> None:
-    deadline = monotonic() + SECONDS
-    while not file.exists():
-        assert monotonic() < deadline
-        sleep(0.01)
 
 
 def runs(pid: str) -> bool:

@@ -4,12 +4,13 @@ import os
 import shlex
 import signal
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from time import monotonic, sleep
+from time import sleep
 from typing import Any
 from uuid import uuid4
 
+from tests.suite.waiting import LIMIT_SECONDS, until
 from tildone.fleet.cgroup import Cgroup
 from tildone.fleet.minding import AgentCommand, AgentEnding, MindedAgent
 from tildone.fleet.processes import Containment, boot_seconds
@@ -17,23 +18,10 @@ from tildone.fleet.processes import Containment, boot_seconds
 FOREVER = 3600.0
 """The agents of tests would run for so many seconds."""
 
-BOUND = 120.0
-"""How many seconds an event may take on a loaded machine. No test depends on how long it takes."""
-
 READINGS = 40
 """How often the environment of a process is read that has none: it may be about to execute a program."""
 
 MEANS = (Containment.CGROUP, Containment.TREE, Containment.GROUP)
-
-
-def eventually(condition: Callable[[], object]) -> Any:
-    """Wait until a condition is true, and return its value. It is asked less and less often."""
-    until, pause = monotonic() + BOUND, 0.005
-    while not (found := condition()):
-        assert monotonic() < until, "it did not happen"
-        sleep(pause)
-        pause = min(pause * 1.3, 0.05)
-    return found
 
 
 def is_running(pid: int) -> bool:
@@ -55,7 +43,7 @@ def _state_in(path: Path) -> str:
 def stop(pid: int) -> None:
     """Stop a process with SIGSTOP, and wait until none of its threads runs: the signal takes effect later."""
     os.kill(pid, signal.SIGSTOP)
-    eventually(lambda: all(_state_in(task / "stat") == "T" for task in Path(f"/proc/{pid}/task").iterdir()))
+    until(lambda: all(_state_in(task / "stat") == "T" for task in Path(f"/proc/{pid}/task").iterdir()))
 
 
 def processes_of(lease: str) -> list[int]:
@@ -111,14 +99,14 @@ def start(folder: Path, arguments: tuple[str, ...], **other: Any) -> MindedAgent
 
 
 def ending(agent: MindedAgent) -> AgentEnding:
-    found = agent.wait(BOUND)
+    found = agent.wait(LIMIT_SECONDS)
     assert found is not None, "it did not end"
     return found
 
 
 def started(agent: MindedAgent) -> int:
     """Wait until an agent has started, and return its process id."""
-    return int(eventually(lambda: agent.pid))
+    return int(until(lambda: agent.pid))
 
 
 def is_frozen(agent: MindedAgent, pids: list[int]) -> bool:
@@ -130,7 +118,7 @@ def is_frozen(agent: MindedAgent, pids: list[int]) -> bool:
 
 def pid_in(path: Path) -> int:
     """Wait until a process has written its id to a file, and return it."""
-    return int(eventually(lambda: path.exists() and path.read_text(encoding="utf-8").strip()))
+    return int(until(lambda: path.exists() and path.read_text(encoding="utf-8").strip()))
 
 
 def touch(path: Path) -> str:

@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.fleet.agents import BOUND, MEANS, can_use_cgroups, start
+from tests.fleet.agents import MEANS, can_use_cgroups, start
 from tests.fleet.workers import Bench
 from tests.stores.conftest import server, url
+from tests.suite.waiting import LIMIT_SECONDS
 from tildone.fleet.minding import MindedAgent, stop_all
 from tildone.fleet.processes import Containment
 
@@ -52,4 +53,4 @@ def run(tmp_path: Path) -> Iterator[Callable[..., MindedAgent]]:
         return agents[-1]
 
     yield start_one
-    stop_all(agents, BOUND)
+    stop_all(agents, LIMIT_SECONDS)

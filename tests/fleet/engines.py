@@ -11,9 +11,9 @@ from threading import Thread
 from time import time
 from typing import Any
 
-from tests.fleet.agents import BOUND, eventually
 from tests.plans import plan_of
 from tests.stores.postgres import truncate
+from tests.suite.waiting import LIMIT_SECONDS, until
 from tildone.fleet.engines import DBOS, prepare_engine
 from tildone.log.address import parse_address
 from tildone.log.events import PlanChanged
@@ -82,7 +82,7 @@ class EngineFleet:
             for worker in self.workers:
                 if run in worker.begun and worker.process.poll() is None:
                     worker.tell("end", run)
-        eventually(lambda: all(not self.lease(run).state.is_living for run in runs))
+        until(lambda: all(not self.lease(run).state.is_living for run in runs))
 
     @contextmanager
     def worker(self, slots: int, *labels: str) -> Iterator[EngineWorker]:
@@ -96,16 +96,16 @@ class EngineFleet:
         reader = Thread(target=worker.read, daemon=True)
         reader.start()
         try:
-            eventually(lambda: "ready" in worker.lines or process.poll() is not None)
+            until(lambda: "ready" in worker.lines or process.poll() is not None)
             yield worker
         finally:
             with suppress(BrokenPipeError):
                 process.stdin.close()  # type: ignore[union-attr]  # it is a pipe
             try:
-                process.wait(BOUND)
+                process.wait(LIMIT_SECONDS)
             finally:
                 process.kill()
-            reader.join(BOUND)
+            reader.join(LIMIT_SECONDS)
             process.stdout.close()  # type: ignore[union-attr]  # as above
         assert process.returncode == 0
 

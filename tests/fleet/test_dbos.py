@@ -4,10 +4,10 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.fleet.agents import eventually
 from tests.fleet.engines import LONG, SHORT, EngineFleet, configure, engine_fleet
 from tests.fleet.test_engines import needs_dbos
 from tests.stores.postgres import Server, execute, needs_server
+from tests.suite.waiting import until
 from tildone.fleet.engines import DBOS
 from tildone.log.fleet.facts import RunLost
 from tildone.log.fleet.lease import Claimer, Lease, LeaseState
@@ -41,7 +41,7 @@ def test_what_a_dead_worker_has_left_is_begun_once_although_several_look_for_it(
     with fleet.worker(2) as one, fleet.worker(2):
         for lease in left:
             fleet.leave(lease, one.name, version="0")
-        eventually(lambda: fleet.begun(held) and fleet.begun(sent))
+        until(lambda: fleet.begun(held) and fleet.begun(sent))
         configure(fleet, LONG)
         fleet.end(held, sent)
 
@@ -53,15 +53,15 @@ def test_what_a_dead_worker_has_left_is_begun_once_although_several_look_for_it(
 def test_attempts_that_do_not_count_and_queues_of_workers_that_have_left_are_removed(fleet: EngineFleet) -> None:
     with fleet.worker(2) as worker:
         ended, living = fleet.add(), fleet.add()
-        eventually(lambda: {ended, living} <= set(worker.begun))
+        until(lambda: {ended, living} <= set(worker.begun))
         fleet.end(ended)
-        eventually(lambda: fleet.attempts()[f"{ended}.0.1"] == "SUCCESS")
+        until(lambda: fleet.attempts()[f"{ended}.0.1"] == "SUCCESS")
         for queue in ("gone/2/b", "other/3/c"):
             fleet.register(queue)
         fleet.leave(Lease("deleted", 0, "plan"), "gone/2/b", version="0")
         fleet.leases.beat(WorkerInfo("other/3/c", "other", 3))
         worker.tell("tidy")
-        eventually(lambda: "tidied" in worker.lines)
+        until(lambda: "tidied" in worker.lines)
         attempts, queues = fleet.attempts(), fleet.queues
         fleet.end(living)
 

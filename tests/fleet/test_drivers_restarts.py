@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from tests.fleet import workers
-from tests.fleet.agents import eventually
 from tests.fleet.workers import Bench
+from tests.suite.waiting import until
 from tildone.errors import Refused
 from tildone.fleet.drivers.launch import AgentContext, AgentLaunch
 from tildone.log.fleet.facts import Asked, RunReleased
@@ -53,7 +53,7 @@ def test_an_agent_with_an_open_question_is_not_started_again(bench: Bench, tmp_p
     bench.add(f"{command}; until [ -e {go} ]; do sleep 0.05; done", "early", tasks=3)
 
     with bench.worker(agents=("early",)):
-        lease = eventually(lambda: bench.lease().is_held and bench.lease())
+        lease = until(lambda: bench.lease().is_held and bench.lease())
         bench.leases.append(lease.fence, Asked(bench.run, 0, "q1", "question", "Which one?"), "e1")
         go.touch()
         bench.becomes(LeaseState.WAITING)
@@ -66,7 +66,7 @@ def test_a_worker_that_cannot_hold_an_agent_to_its_rules_gives_the_run_back(benc
     bench.add("", "refusing")
 
     with bench.worker(agents=("refusing",)):
-        [released] = eventually(lambda: bench.facts(RunReleased))
+        [released] = until(lambda: bench.facts(RunReleased))
 
     assert isinstance(released, RunReleased)
     assert (released.why, released.fails) == ("not permitted here: it runs every command", 0)

@@ -10,10 +10,11 @@ from threading import Thread, current_thread
 
 import pytest
 
-from tests.fleet.agents import BOUND, eventually, is_running
+from tests.fleet.agents import is_running
 from tests.fleet.engines import LONG, SHORT, EngineFleet, EngineWorker, configure, engine_fleet
 from tests.stores.leases import fleet_on_sqlite
 from tests.stores.postgres import Server, needs_server
+from tests.suite.waiting import LIMIT_SECONDS, until
 from tildone.fleet.engine import TableEngine
 from tildone.fleet.engines import DBOS, TABLE
 from tildone.log.fleet.lease import Ask, Claimer, LeaseState
@@ -49,9 +50,9 @@ def worker(fleet: EngineFleet) -> Iterator[EngineWorker]:
 def test_a_run_begins_once(fleet: EngineFleet, worker: EngineWorker) -> None:
     runs = [fleet.add() for _ in range(4)]
 
-    eventually(lambda: len(set(worker.begun) & set(runs)) == 2)
+    until(lambda: len(set(worker.begun) & set(runs)) == 2)
     fleet.end(*(run for run in runs if run in worker.begun))
-    eventually(lambda: set(runs) <= set(worker.begun))
+    until(lambda: set(runs) <= set(worker.begun))
     fleet.end(*runs)
 
     assert [fleet.begun(run) for run in runs] == [[("0", "1", "1")]] * 4
@@ -59,13 +60,13 @@ def test_a_run_begins_once(fleet: EngineFleet, worker: EngineWorker) -> None:
 
 def test_a_doubled_dispatch_begins_once(fleet: EngineFleet, worker: EngineWorker) -> None:
     run = fleet.add()
-    eventually(lambda: run in worker.begun)
+    until(lambda: run in worker.begun)
 
     fleet.double(run)
-    eventually(fleet.settled)
+    until(fleet.settled)
     fleet.end(run)
     fleet.double(run)
-    eventually(fleet.settled)
+    until(fleet.settled)
 
     assert fleet.begun(run) == [("0", "1", "1")]
 
@@ -73,18 +74,18 @@ def test_a_doubled_dispatch_begins_once(fleet: EngineFleet, worker: EngineWorker
 def test_an_attempt_that_does_not_count_does_not_begin(fleet: EngineFleet, worker: EngineWorker) -> None:
     """Late and revived: both the run that has another attempt, and the one whose attempt is in work."""
     run = fleet.add()
-    eventually(lambda: run in worker.begun)
+    until(lambda: run in worker.begun)
     worker.tell("busy")
     fleet.leases.release(fleet.lease(run).fence, "given back")
 
     fleet.repeat(run, 1)
     fleet.revive(run, 1)
-    eventually(fleet.settled)
+    until(fleet.settled)
     worker.tell("free")
-    eventually(lambda: len(fleet.begun(run)) == 2)
+    until(lambda: len(fleet.begun(run)) == 2)
     fleet.repeat(run, 1)
     fleet.revive(run, int(fleet.begun(run)[1][1]))
-    eventually(fleet.settled)
+    until(fleet.settled)
     epoch = fleet.lease(run).epoch
     fleet.end(run)
 
@@ -98,7 +99,7 @@ def test_a_lost_dispatch_is_sent_anew(fleet: EngineFleet, worker: EngineWorker) 
     configure(fleet, SHORT)
     worker.tell("free")
 
-    eventually(lambda: run in worker.begun)
+    until(lambda: run in worker.begun)
     configure(fleet, LONG)
     attempt = fleet.lease(run).attempt
     fleet.end(run)
@@ -108,15 +109,15 @@ def test_a_lost_dispatch_is_sent_anew(fleet: EngineFleet, worker: EngineWorker) 
 
 def test_the_tables_of_the_engine_may_be_emptied(fleet: EngineFleet, worker: EngineWorker) -> None:
     first = fleet.add()
-    eventually(lambda: first in worker.begun)
+    until(lambda: first in worker.begun)
     configure(fleet, SHORT)
 
     fleet.wipe()
     second = fleet.add()
-    eventually(lambda: second in worker.begun)
+    until(lambda: second in worker.begun)
     fleet.end(first, second)
     third = fleet.add()
-    eventually(lambda: third in worker.begun)
+    until(lambda: third in worker.begun)
     fleet.end(third)
     configure(fleet, LONG)
 
@@ -126,7 +127,7 @@ def test_the_tables_of_the_engine_may_be_emptied(fleet: EngineFleet, worker: Eng
 
 def test_a_run_waits_for_its_delay(fleet: EngineFleet, worker: EngineWorker) -> None:
     late, soon = fleet.add(delay=1_500), fleet.add()
-    eventually(lambda: late in worker.begun)
+    until(lambda: late in worker.begun)
 
     taken = fleet.lease(late)
     fleet.end(late, soon)
@@ -141,7 +142,7 @@ def test_limits_hold(fleet: EngineFleet, worker: EngineWorker) -> None:
 
     order: list[str] = []
     while len(order) < 3:
-        eventually(lambda: len(set(runs) & set(worker.begun)) > len(order))
+        until(lambda: len(set(runs) & set(worker.begun)) > len(order))
         held = [fleet.lease(run) for run in runs if fleet.lease(run).is_held]
         assert len([lease for lease in held if lease.work.repo]) <= 1
         assert len([lease for lease in held if lease.work.provider]) <= 1
@@ -158,10 +159,10 @@ def test_each_worker_has_its_own_slots_and_labels(fleet: EngineFleet, worker: En
     others = [fleet.add() for _ in range(8)]
     with fleet.worker(8, "gpu") as bigger:
         runs = set(labelled + others)
-        eventually(lambda: len(runs & {*worker.begun, *bigger.begun}) == 10 and set(labelled) <= set(bigger.begun))
+        until(lambda: len(runs & {*worker.begun, *bigger.begun}) == 10 and set(labelled) <= set(bigger.begun))
         slots = [len(runs & set(each.begun)) for each in (worker, bigger)]
         for run in labelled + others:
-            eventually(partial(fleet.begun, run))
+            until(partial(fleet.begun, run))
             fleet.end(run)
 
     assert slots == [2, 8]
@@ -172,11 +173,11 @@ def test_a_refused_run_goes_to_another_worker_at_once(fleet: EngineFleet, worker
     """The time of a lease, after which an attempt that was sent to the wrong worker is found, is longer than a test."""
     with fleet.worker(1) as other:
         runs = [fleet.add() for _ in range(3)]
-        eventually(lambda: all(fleet.begun(run) for run in runs))
+        until(lambda: all(fleet.begun(run) for run in runs))
         refused = next(run for run in runs if run in worker.begun)
         worker.tell("refuse", refused)
         fleet.end(next(run for run in runs if run in other.begun))
-        eventually(lambda: refused in other.begun)
+        until(lambda: refused in other.begun)
         fleet.end(*runs)
 
     assert worker.begun.count(refused) == 1
@@ -186,13 +187,13 @@ def test_a_refused_run_goes_to_another_worker_at_once(fleet: EngineFleet, worker
 def test_a_closed_engine_begins_nothing_more(fleet: EngineFleet, worker: EngineWorker) -> None:
     with fleet.worker(1, "own") as closing:
         run = fleet.add(labels=("own",))
-        eventually(lambda: run in closing.begun)
+        until(lambda: run in closing.begun)
         closing.tell("close")
-        eventually(lambda: "closed" in closing.lines)
+        until(lambda: "closed" in closing.lines)
         closing.tell("end", run)
-        eventually(lambda: fleet.lease(run).state is LeaseState.DONE)
+        until(lambda: fleet.lease(run).state is LeaseState.DONE)
         later, other = fleet.add(labels=("own",)), fleet.add()
-        eventually(lambda: other in worker.begun)
+        until(lambda: other in worker.begun)
         fleet.end(other)
     fleet.leases.wish(later, Ask.CANCEL)
 
@@ -211,8 +212,8 @@ def test_an_engine_that_is_closed_while_no_slot_is_free_takes_nothing(tmp_path: 
         engine = TableEngine(fleet.leases, Claimer("here/1/a"))
         fleet.add()
         engine.on_begin(free, lambda _lease: Thread())
-        eventually(lambda: threads)
-        threads[0].join(BOUND)
+        until(lambda: threads)
+        threads[0].join(LIMIT_SECONDS)
 
         assert fleet.lease().is_queued
 
@@ -220,11 +221,11 @@ def test_an_engine_that_is_closed_while_no_slot_is_free_takes_nothing(tmp_path: 
 @pytest.mark.parametrize("fleet", [ON_DBOS], ids="-".join, indirect=True)
 def test_dbos_survives_the_end_of_its_server(server: Server, fleet: EngineFleet, worker: EngineWorker) -> None:
     before = fleet.add()
-    eventually(lambda: before in worker.begun)
+    until(lambda: before in worker.begun)
     kill_server(server)
     server.order("start")
     after = fleet.add()
-    eventually(lambda: after in worker.begun)
+    until(lambda: after in worker.begun)
     fleet.end(before, after)
 
     assert [len(fleet.begun(run)) for run in (before, after)] == [1, 1]
@@ -234,7 +235,7 @@ def kill_server(server: Server) -> None:
     """Kill the first process of a server, and wait until the others have ended, too: each works in its folder."""
     data = Path(server.folder) / "data"
     os.kill(int((data / "postmaster.pid").read_text().split()[0]), signal.SIGKILL)
-    eventually(lambda: not any(works_in(int(name), str(data)) for name in os.listdir("/proc") if name.isdigit()))
+    until(lambda: not any(works_in(int(name), str(data)) for name in os.listdir("/proc") if name.isdigit()))
     # Where nobody waits for orphans, the killed process stays a zombie, and the next server takes it for alive.
     for lock in (data / "postmaster.pid", Path(server.folder) / ".s.PGSQL.5432.lock"):
         lock.unlink()

@@ -2,9 +2,9 @@
 
 import pytest
 
-from tests.fleet.agents import eventually
 from tests.fleet.workers import SETTINGS, Bench
 from tests.plans import plan_of
+from tests.suite.waiting import until
 from tildone.core.plan import Plan, Status, Task, flat
 from tildone.fleet import hands
 from tildone.fleet.endings import RunEnding
@@ -104,7 +104,7 @@ def test_hands_that_do_nothing_do_not_wait_for_each_other_for_ever(
     bench.leases.add(NewRun(bench.run, "s", Work(agent="sh", model="true"), hands=2), [PlanChanged(plan_of("one"))])
 
     with bench.worker(slots=2):
-        eventually(lambda: not any(view.lease.state.is_living for view in bench.leases.look(bench.run)))
+        until(lambda: not any(view.lease.state.is_living for view in bench.leases.look(bench.run)))
 
     assert [view.lease.state for view in bench.leases.look(bench.run)] == [LeaseState.FAILED] * 2
 
@@ -119,7 +119,7 @@ def test_no_agent_is_started_while_another_hand_has_the_rest(bench: Bench) -> No
     bench.store.claim("s", 1, Claimant("claude:a", lease=f"{bench.run}/0"), 600_000)
 
     with bench.worker():
-        eventually(lambda: bench.facts(RunEnded))
+        until(lambda: bench.facts(RunEnded))
 
     [ended] = bench.facts(RunEnded)
     assert isinstance(ended, RunEnded)

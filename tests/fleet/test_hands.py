@@ -6,11 +6,12 @@ from pathlib import Path
 import pytest
 
 from tests.cli.fleet.conftest import postgres, sqlite
-from tests.fleet.agents import FOREVER, eventually, touch, wait_for
+from tests.fleet.agents import FOREVER, touch, wait_for
 from tests.fleet.crew import Crew, shell
 from tests.fleet.repositories import bare, git
 from tests.fleet.workers import SETTINGS
 from tests.stores.postgres import needs_server
+from tests.suite.waiting import until
 from tildone.core.numbers import numbered
 from tildone.core.plan import flat
 from tildone.log.fleet.lease import LeaseState
@@ -44,16 +45,16 @@ def test_three_hands_do_each_task_once_although_a_worker_is_killed(crew: Crew, t
     for _ in range(3):
         crew.start()
 
-    killed = eventually(lambda: crew.worker_of(2))
+    killed = until(lambda: crew.worker_of(2))
     # What it has done before is not lost with it.
-    eventually(crew.is_all_kept)
+    until(crew.is_all_kept)
     killed.kill()
     killed.wait()
     # Its agent ends with it, before the task can.
-    eventually(lambda: not crew.holds(killed))
+    until(lambda: not crew.holds(killed))
     (tmp_path / "go").touch()
-    eventually(lambda: crew.completions()[6])
-    eventually(lambda: is_done_soon(crew))
+    until(lambda: crew.completions()[6])
+    until(lambda: is_done_soon(crew))
 
     assert crew.completions() == dict.fromkeys(range(1, 7), 1)
     assert git(crew.repo, "show", f"tildone/{crew.run}:all.txt").split() == ["1", "2", "3", "4", "5"]
@@ -77,9 +78,9 @@ def test_a_hand_that_waits_begins_as_soon_as_another_has_done_what_it_waits_for(
     for _ in range(2):
         crew.start()
 
-    eventually(lambda: any(lease.not_before for lease in crew.hands()))
+    until(lambda: any(lease.not_before for lease in crew.hands()))
     go.touch()
-    eventually(lambda: all(lease.state is LeaseState.DONE for lease in crew.hands()))
+    until(lambda: all(lease.state is LeaseState.DONE for lease in crew.hands()))
 
     assert crew.completions() == dict.fromkeys(range(1, 4), 1)
 
@@ -97,15 +98,15 @@ def test_a_task_waits_for_files_that_are_lost_until_they_are_made_again(crew: Cr
     try:
         crew.add(numbered(flat(first, second)), hands=2)
         crew.start()
-        killed = eventually(lambda: crew.worker_of(2))
-        eventually(pushing.exists)
+        killed = until(lambda: crew.worker_of(2))
+        until(pushing.exists)
         killed.kill()
         killed.wait()
         refuse.touch()
         for _ in range(2):
             crew.start()
         go.touch()
-        eventually(lambda: not any(lease.state.is_living for lease in crew.hands()))
+        until(lambda: not any(lease.state.is_living for lease in crew.hands()))
 
         assert [lease.state for lease in crew.hands()] == [LeaseState.DONE] * 2
         assert crew.completions() == {1: 2, 2: 1}
@@ -121,7 +122,7 @@ def test_what_two_hands_cannot_merge_is_noted_and_kept_on_a_branch(crew: Crew, t
     crew.add(numbered(flat(*each)), hands=2)
     crew.start()
     crew.start()
-    eventually(lambda: all(lease.state is LeaseState.DONE for lease in crew.hands()))
+    until(lambda: all(lease.state is LeaseState.DONE for lease in crew.hands()))
 
     [note] = [note for task in crew.plan().tasks for note in task.notes]
     kept = note.rpartition(" ")[2]

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.fleet.agents import BOUND, FOREVER, eventually, is_running, new_lease, state, stop
+from tests.fleet.agents import FOREVER, is_running, new_lease, state, stop
+from tests.suite.waiting import LIMIT_SECONDS, until
 from tildone.fleet import leftovers
 from tildone.fleet.leftovers import Unsupported, end_processes, orphans
 
@@ -38,7 +39,7 @@ def test_a_process_whose_lease_is_not_alive_is_an_orphan(leave: Leave) -> None:
     lost, held = new_lease(), new_lease()
     orphan, child = leave(lost), leave(held)
     leave("")
-    eventually(lambda: _name(orphan.pid) == "sleep")
+    until(lambda: _name(orphan.pid) == "sleep")
 
     found = {process.pid: process for process in orphans({held})}
 
@@ -65,7 +66,7 @@ def test_a_process_that_has_no_variables_is_not_waited_for(
     leave: Leave, monkeypatch: pytest.MonkeyPatch, *, is_kernel_thread: bool
 ) -> None:
     process = leave(new_lease(), "exec env -i sleep 3600")
-    eventually(lambda: _name(process.pid) == "sleep")
+    until(lambda: _name(process.pid) == "sleep")
     pauses, pause = iter(range(5000)), time.sleep
     monkeypatch.setattr(leftovers, "_EXEC_SECONDS", FOREVER)
     monkeypatch.setattr(time, "sleep", lambda seconds: pause(seconds + 0 * next(pauses)))
@@ -85,7 +86,7 @@ def test_an_orphan_that_is_stopped_is_reported_as_such(leave: Leave) -> None:
 def test_a_process_that_has_ended_is_no_orphan(leave: Leave) -> None:
     """It may be a zombie for a while."""
     process = leave(new_lease(), "exit 0")
-    eventually(lambda: state(process.pid) == "Z")
+    until(lambda: state(process.pid) == "Z")
 
     assert [found for found in orphans(()) if found.pid == process.pid] == []
 
@@ -94,7 +95,7 @@ def test_the_processes_of_a_lease_are_ended_and_no_others(leave: Leave) -> None:
     lost, held = new_lease(), new_lease()
     orphan, child = leave(lost, "trap '' TERM; sleep 3600 & wait"), leave(held)
 
-    assert end_processes(lost, BOUND)
+    assert end_processes(lost, LIMIT_SECONDS)
 
     assert not is_running(orphan.pid)
     assert is_running(child.pid)

@@ -7,10 +7,8 @@ from pathlib import Path
 import pytest
 
 from tests.fleet.agents import (
-    BOUND,
     command,
     ending,
-    eventually,
     is_running,
     new_lease,
     pid_in,
@@ -22,6 +20,7 @@ from tests.fleet.agents import (
     touch,
     wait_for,
 )
+from tests.suite.waiting import LIMIT_SECONDS, until
 from tildone.fleet import minding
 from tildone.fleet.minding import AgentEnding, How, MindedAgent, drain, stop_all
 from tildone.fleet.processes import Containment, boot_seconds
@@ -115,8 +114,8 @@ def test_an_agent_is_ended_when_the_minder_is_told(run: Run, means: str) -> None
 def test_an_agent_is_asked_first_and_may_take_its_time(run: Run, tmp_path: Path, means: str) -> None:
     """Within the grace period, it can clean up, and start programs for it."""
     script = f"trap '{wait_for(tmp_path / 'seen')}; sh -c \"echo cleaned\"; exit 0' TERM; {touch(tmp_path / 'ready')}"
-    agent = run(("sh", "-c", f"{script}; while :; do sleep 0.02; done"), containment=means, grace=BOUND)
-    eventually((tmp_path / "ready").exists)
+    agent = run(("sh", "-c", f"{script}; while :; do sleep 0.02; done"), containment=means, grace=LIMIT_SECONDS)
+    until((tmp_path / "ready").exists)
 
     agent.stop()
     (tmp_path / "seen").touch()
@@ -127,7 +126,7 @@ def test_an_agent_is_asked_first_and_may_take_its_time(run: Run, tmp_path: Path,
 
 def test_an_agent_that_ignores_requests_to_end_is_killed(run: Run, tmp_path: Path, means: str) -> None:
     agent = run(sleeper(f"trap '' TERM INT HUP; {touch(tmp_path / 'ready')}"), containment=means)
-    eventually((tmp_path / "ready").exists)
+    until((tmp_path / "ready").exists)
 
     agent.stop()
 
@@ -138,10 +137,10 @@ def test_an_agent_that_ignores_requests_to_end_is_killed(run: Run, tmp_path: Pat
 def test_a_frozen_agent_is_asked_first_too(run: Run, tmp_path: Path, means: str) -> None:
     ready, asked = tmp_path / "ready", tmp_path / "asked"
     script = f"trap '{touch(asked)}; exit 0' TERM; {touch(ready)}; while :; do sleep 0.02; done"
-    agent = run(("sh", "-c", script), containment=means, grace=BOUND)
-    eventually(ready.exists)
+    agent = run(("sh", "-c", script), containment=means, grace=LIMIT_SECONDS)
+    until(ready.exists)
     agent.renew(boot_seconds() - 1)
-    eventually(lambda: agent.frozen)
+    until(lambda: agent.frozen)
 
     agent.stop()
 
@@ -155,8 +154,8 @@ def test_an_agent_that_is_frozen_for_too_long_is_killed_and_does_nothing_more(
     """It is not asked, because it would have to continue for that."""
     ready, asked = tmp_path / "ready", tmp_path / "asked"
     script = f"trap '{touch(asked)}' TERM CONT; {touch(ready)}; while :; do sleep 0.02; done"
-    agent = run(("sh", "-c", script), containment=means, grace=BOUND, max_frozen=0.1)
-    eventually(ready.exists)
+    agent = run(("sh", "-c", script), containment=means, grace=LIMIT_SECONDS, max_frozen=0.1)
+    until(ready.exists)
 
     agent.renew(boot_seconds() - 1)
 
@@ -194,7 +193,7 @@ def test_a_background_process_in_the_same_group_is_ended(run: Run, tmp_path: Pat
 def test_a_fork_storm_is_ended(leave: str, run: Run, tmp_path: Path, strong_means: str) -> None:
     lease = new_lease()
     agent = run(python(STORM.format(width=4, leave=leave)), containment=strong_means, lease=lease)
-    eventually((tmp_path / "storm").exists)
+    until((tmp_path / "storm").exists)
 
     agent.stop()
 
@@ -209,7 +208,7 @@ def test_what_escapes_one_round_of_killing_is_killed_in_the_next(
     monkeypatch.setattr(minding, "_BOOT", SLOW_BOOT.format(go=str(tmp_path / "go")))
     lease = new_lease()
     agent = run(python(ESCAPE), containment=Containment.TREE, lease=lease)
-    eventually((tmp_path / "ready").exists)
+    until((tmp_path / "ready").exists)
 
     agent.stop()
 
@@ -221,7 +220,7 @@ def test_what_escapes_one_round_of_killing_is_killed_in_the_next(
 def test_a_fork_storm_in_one_group_is_ended_without_linux(run: Run, tmp_path: Path) -> None:
     lease = new_lease()
     agent = run(python(STORM.format(width=4, leave="pass")), containment=Containment.GROUP, lease=lease)
-    eventually((tmp_path / "storm").exists)
+    until((tmp_path / "storm").exists)
 
     agent.stop()
 
@@ -265,10 +264,10 @@ def test_draining_waits_for_the_agents_that_end_by_themselves(run: Run, tmp_path
 def test_all_agents_are_stopped_together(run: Run, tmp_path: Path) -> None:
     stubborn = sleeper(f"trap '' TERM; {touch(tmp_path / 'ready')}")
     agents = [run(sleeper()), run(stubborn), run(("true",))]
-    eventually((tmp_path / "ready").exists)
+    until((tmp_path / "ready").exists)
     ending(agents[2])
 
-    stop_all(agents, BOUND)
+    stop_all(agents, LIMIT_SECONDS)
 
     assert [ending(agent).how for agent in agents] == [How.TOLD, How.TOLD, How.EXIT]
 
@@ -276,7 +275,7 @@ def test_all_agents_are_stopped_together(run: Run, tmp_path: Path) -> None:
 def test_a_minder_that_is_not_in_time_is_killed_with_its_agent(tmp_path: Path) -> None:
     """Its agent has a grace period that is longer than the worker waits."""
     agent = start(tmp_path, sleeper(f"trap '' TERM; {touch(tmp_path / 'ready')}"), grace=3600.0)
-    eventually((tmp_path / "ready").exists)
+    until((tmp_path / "ready").exists)
 
     stop_all([agent], 0.1)
 

@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.fleet.agents import BOUND, ending, eventually, is_running, new_lease, processes_of, sleeper, start, started
+from tests.fleet.agents import ending, is_running, new_lease, processes_of, sleeper, start, started
 from tests.project.source import ROOT
+from tests.suite.waiting import LIMIT_SECONDS, until
 from tildone.fleet.minding import AgentEnding, How, stop_all
 from tildone.fleet.processes import boot_seconds
 
@@ -27,12 +28,12 @@ def test_many_agents_are_started_frozen_continued_and_ended(count: int, tmp_path
 
     for agent in agents:
         agent.renew(began)
-    eventually(lambda: all(agent.frozen for agent in agents))
+    until(lambda: all(agent.frozen for agent in agents))
     for agent in agents:
         agent.renew(boot_seconds() + 3600)
-    eventually(lambda: not any(agent.frozen for agent in agents))
+    until(lambda: not any(agent.frozen for agent in agents))
     memory = [_own_memory(agent.minder_pid) for agent in agents]
-    stop_all(agents, BOUND)
+    stop_all(agents, LIMIT_SECONDS)
 
     assert [ending(agent) for agent in agents] == [AgentEnding(How.TOLD)] * count
     assert not any(is_running(agent.pid) or is_running(agent.minder_pid) for agent in agents)

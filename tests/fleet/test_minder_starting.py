@@ -14,7 +14,6 @@ from tests.fleet.agents import (
     FOREVER,
     command,
     ending,
-    eventually,
     is_frozen,
     new_lease,
     processes_of,
@@ -23,6 +22,7 @@ from tests.fleet.agents import (
     started,
     state,
 )
+from tests.suite.waiting import until
 from tildone.fleet.cgroup import Cgroup
 from tildone.fleet.leftovers import Unsupported
 from tildone.fleet.minding import AgentEnding, How, MindedAgent, MinderFailed
@@ -80,7 +80,7 @@ def test_no_signal_is_ignored_or_blocked_in_the_agent(run: Run, tmp_path: Path) 
 def test_an_agent_leads_a_session_of_its_own_and_has_no_other_files_open(run: Run, tmp_path: Path) -> None:
     agent = run(("sh", "-c", "ls /proc/$$/fd; exec sleep 3600"))
     pid = started(agent)
-    eventually(lambda: (tmp_path / "output").exists() and (tmp_path / "output").read_text(encoding="utf-8"))
+    until(lambda: (tmp_path / "output").exists() and (tmp_path / "output").read_text(encoding="utf-8"))
 
     assert os.getsid(pid) == os.getpgid(pid) == pid
     assert (tmp_path / "output").read_text(encoding="utf-8").split()[:3] == ["0", "1", "2"]
@@ -154,7 +154,7 @@ def test_on_windows_a_fleet_is_refused(tmp_path: Path, monkeypatch: pytest.Monke
 def test_an_agent_is_not_started_before_there_is_a_deadline_in_the_future(tmp_path: Path, means: str) -> None:
     orders = command(tmp_path, ("true",), containment=means)
     agent = MindedAgent(orders, boot_seconds() - 1)
-    eventually(lambda: state(agent.minder_pid) == "S" and (tmp_path / "output").exists())
+    until(lambda: state(agent.minder_pid) == "S" and (tmp_path / "output").exists())
     assert processes_of(orders.lease) == []
     assert agent.pid == 0
 
@@ -179,9 +179,9 @@ def test_an_agent_freezes_at_its_deadline_and_continues_with_the_next(run: Run, 
 
     for _ in range(3):
         agent.renew(boot_seconds() - 1)
-        eventually(lambda: agent.frozen and is_frozen(agent, [pid]))
+        until(lambda: agent.frozen and is_frozen(agent, [pid]))
         agent.renew(boot_seconds() + FOREVER)
-        eventually(lambda: not agent.frozen and not is_frozen(agent, [pid]))
+        until(lambda: not agent.frozen and not is_frozen(agent, [pid]))
 
     agent.stop()
     assert ending(agent) == AgentEnding(How.TOLD)
@@ -205,7 +205,7 @@ def test_a_minder_that_hangs_is_killed_when_its_pipe_is_full(run: Run) -> None:
 
     assert ending(agent) == AgentEnding(How.MINDER_GONE)
     assert state(pid) in ("", "Z")
-    assert eventually(group.remove)
+    assert until(group.remove)
 
 
 def test_a_minder_imports_little() -> None:

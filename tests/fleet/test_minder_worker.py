@@ -15,7 +15,6 @@ from tests.fleet.agents import (
     FOREVER,
     command,
     ending,
-    eventually,
     is_frozen,
     is_running,
     new_lease,
@@ -30,6 +29,7 @@ from tests.fleet.agents import (
     waiter,
 )
 from tests.project.source import ROOT
+from tests.suite.waiting import until
 from tildone.fleet.leftovers import orphans
 from tildone.fleet.minding import AgentEnding, How, MindedAgent
 from tildone.fleet.processes import boot_seconds
@@ -72,7 +72,7 @@ class Worker:
         self.process.kill()
         self.process.communicate()
         os.kill(self.minder, signal.SIGCONT)
-        eventually(lambda: not is_running(self.minder))
+        until(lambda: not is_running(self.minder))
 
 
 @pytest.fixture
@@ -107,11 +107,11 @@ def test_the_agent_of_a_killed_worker_is_ended_and_then_the_lease_is_given_back(
     pid_in(tmp_path / "pid")
 
     worker.process.kill()
-    eventually((tmp_path / "released").exists)
+    until((tmp_path / "released").exists)
 
     assert (tmp_path / "released").read_text(encoding="utf-8") == "gone\nknown\n"
     assert (tmp_path / "seen").read_text(encoding="utf-8") == "\n"
-    eventually(lambda: not is_running(worker.minder))
+    until(lambda: not is_running(worker.minder))
 
 
 def test_the_agent_of_a_stopped_worker_is_frozen_and_goes_on_when_the_worker_does(
@@ -121,7 +121,7 @@ def test_the_agent_of_a_stopped_worker_is_frozen_and_goes_on_when_the_worker_doe
     cgroup = Path(f"/proc/{worker.agent}/cgroup").read_text(encoding="utf-8")
 
     stop(worker.process.pid)
-    eventually(lambda: _is_frozen(worker))
+    until(lambda: _is_frozen(worker))
     (tmp_path / "go").touch()
     worker.process.send_signal(signal.SIGCONT)
 
@@ -132,12 +132,12 @@ def test_the_agent_of_a_stopped_worker_is_frozen_and_goes_on_when_the_worker_doe
 def test_a_frozen_agent_is_ended_when_its_worker_is_killed(work: Callable[..., Worker], means: str) -> None:
     worker = work(sleeper("trap '' TERM"), containment=means)
     stop(worker.process.pid)
-    eventually(lambda: _is_frozen(worker))
+    until(lambda: _is_frozen(worker))
 
     worker.process.kill()
 
-    eventually(lambda: not is_running(worker.agent))
-    eventually(lambda: not is_running(worker.minder))
+    until(lambda: not is_running(worker.agent))
+    until(lambda: not is_running(worker.minder))
 
 
 def _is_frozen(worker: Worker) -> bool:
@@ -182,7 +182,7 @@ def test_an_agent_dies_with_its_minder_and_what_it_leaves_is_an_orphan(
 
     os.kill(worker.minder, signal.SIGKILL)
 
-    eventually(lambda: not is_running(worker.agent))
+    until(lambda: not is_running(worker.agent))
     assert left in [process.pid for process in orphans(()) if process.lease == lease]
     worker.process.send_signal(signal.SIGCONT)
     assert worker.ending() == repr(AgentEnding(How.MINDER_GONE))
@@ -206,11 +206,11 @@ def test_the_deadline_of_a_stopped_minder_is_noticed_when_it_continues(run: Run,
     deadline = boot_seconds() + 1
     agent.renew(deadline)
     stop(agent.minder_pid)
-    eventually(lambda: boot_seconds() > deadline)
+    until(lambda: boot_seconds() > deadline)
 
     os.kill(agent.minder_pid, signal.SIGCONT)
 
-    eventually(lambda: agent.frozen and is_frozen(agent, [pid]))
+    until(lambda: agent.frozen and is_frozen(agent, [pid]))
 
 
 def test_a_stopped_minder_is_continued_by_the_next_message(run: Run) -> None:
@@ -234,8 +234,8 @@ def test_a_stopped_minder_notices_later_that_its_worker_is_gone(work: Callable[.
     worker.process.wait()
     os.kill(worker.minder, signal.SIGCONT)
 
-    eventually((tmp_path / "released").exists)
-    eventually(lambda: not is_running(worker.agent))
+    until((tmp_path / "released").exists)
+    until(lambda: not is_running(worker.agent))
 
 
 def test_a_worker_can_end_its_agent(work: Callable[..., Worker], means: str) -> None:

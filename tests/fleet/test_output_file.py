@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.fleet.agents import command, ending, eventually, python, started, state, stop, wait_for
+from tests.fleet.agents import command, ending, python, started, state, stop, wait_for
+from tests.suite.waiting import until
 from tildone.fleet.minding import AgentEnding, How, MindedAgent
 from tildone.fleet.output_file import MAX_TAIL_BYTES, OutputFile, last_lines
 from tildone.fleet.processes import boot_seconds
@@ -71,7 +72,7 @@ def test_what_is_in_the_pipe_when_an_agent_exits_is_not_lost(run: Callable[..., 
     pid = started(agent)
     stop(agent.minder_pid)
     (tmp_path / "go").touch()
-    eventually(lambda: state(pid) == "Z")
+    until(lambda: state(pid) == "Z")
 
     os.kill(agent.minder_pid, signal.SIGCONT)
 

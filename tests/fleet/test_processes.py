@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.fleet.agents import eventually, is_running, pid_in
+from tests.fleet.agents import is_running, pid_in
+from tests.suite.waiting import until
 from tildone.fleet import cgroup, processes
 from tildone.fleet.cgroup import Cgroup
 from tildone.fleet.processes import boot_seconds, descendants
@@ -50,8 +51,8 @@ def test_a_control_group_kills_what_is_in_it_and_in_groups_inside_it() -> None:
         group.freeze(frozen=True)
         group.kill()
 
-        eventually(lambda: not is_running(process.pid))
-    assert eventually(group.remove)
+        until(lambda: not is_running(process.pid))
+    assert until(group.remove)
     assert not inner.exists()
 
 

@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.fleet.agents import eventually, touch, wait_for
+from tests.fleet.agents import touch, wait_for
 from tests.fleet.repositories import bare, git, project
 from tests.fleet.workers import Bench
+from tests.suite.waiting import until
 from tildone.core.check import Check, Proof, Result
 from tildone.core.ops import Mark, Numbered
 from tildone.core.plan import Status, Task, flat
@@ -46,11 +47,11 @@ def test_a_branch_that_cannot_be_published_is_tried_again_and_said(bench: Bench,
     bench.add("echo $TASK >> file", "tasks", repo=str(tmp_path / "project"))
 
     with bench.worker():
-        released = eventually(lambda: bench.facts(RunReleased))[0]
+        released = until(lambda: bench.facts(RunReleased))[0]
         hook.unlink()
         bench.becomes(LeaseState.DONE)
         report = tmp_path / "home" / "reports" / f"{bench.run}.md"
-        eventually(report.exists)
+        until(report.exists)
 
     assert isinstance(released, RunReleased)
     assert released.why.startswith("git failed: the branch was not published: git push failed")
@@ -65,10 +66,10 @@ def test_tasks_whose_files_are_lost_are_done_again(bench: Bench, remote: Path, t
     waits = f"[ $TASK != 2 ] || {wait_for(down)}; [ $TASK != 3 ] || {wait_for(go)}"
     bench.add(f"{waits}; echo $TASK > $TASK.txt", "tasks", tasks=3, repo=remote.as_uri())
     with bench.worker("one"):
-        eventually(lambda: [fact.task for fact in bench.facts(Kept) if isinstance(fact, Kept)] == [1])
+        until(lambda: [fact.task for fact in bench.facts(Kept) if isinstance(fact, Kept)] == [1])
         remote.rename(tmp_path / "away.git")
         down.touch()
-        eventually(lambda: _statuses(bench)[1] is Status.COMPLETED)
+        until(lambda: _statuses(bench)[1] is Status.COMPLETED)
     shutil.rmtree(tmp_path / "one")
     (tmp_path / "away.git").rename(remote)
     go.touch()
@@ -92,9 +93,9 @@ def test_a_task_that_is_done_while_a_checkpoint_is_kept_is_not_lost(bench: Bench
     waits = f"[ $TASK != 2 ] || {wait_for(pushing)}; [ $TASK != 3 ] || {wait_for(end)}"
     bench.add(f"{waits}; echo $TASK > $TASK.txt", "tasks", tasks=3, repo=remote.as_uri())
     with bench.worker("one"):
-        eventually(lambda: _statuses(bench)[1] is Status.COMPLETED)
+        until(lambda: _statuses(bench)[1] is Status.COMPLETED)
         go.touch()
-        eventually(lambda: bench.facts(Kept))
+        until(lambda: bench.facts(Kept))
     shutil.rmtree(tmp_path / "one")
     hook.unlink()
     end.touch()
@@ -121,7 +122,7 @@ def test_a_proof_does_not_outlive_the_files_that_were_lost(bench: Bench, tmp_pat
     bench.leases.release(lost.fence, "the machine is gone")
 
     with bench.worker():
-        eventually(lambda: _statuses(bench) == [Status.PENDING])
+        until(lambda: _statuses(bench) == [Status.PENDING])
 
     [task] = latest_state(bench.store.history("s")).plan.tasks
     assert task.check == check
@@ -133,7 +134,7 @@ def test_an_heir_with_another_home_goes_on_in_the_same_repository(bench: Bench, 
     repo, go = project(tmp_path), tmp_path / "go"
     bench.add(f"[ $TASK = 1 ] || {wait_for(go)}; echo $TASK > $TASK.txt", "tasks", repo=str(repo))
     with bench.worker("one"):
-        eventually(lambda: bench.facts(Kept))
+        until(lambda: bench.facts(Kept))
     go.touch()
 
     with bench.worker("two"):

@@ -5,8 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.fleet.agents import eventually, processes_of, touch, wait_for
+from tests.fleet.agents import processes_of, touch, wait_for
 from tests.fleet.workers import Bench, repository
+from tests.suite.waiting import until
 from tildone.core.check import Check
 from tildone.core.plan import Status, Task, flat
 from tildone.errors import UsageError
@@ -27,7 +28,7 @@ def test_a_plan_that_is_worked_through_is_done_published_and_reported(bench: Ben
     with bench.worker():
         bench.becomes(LeaseState.DONE)
         report = tmp_path / "home" / "reports" / f"{bench.run}.md"
-        eventually(report.exists)
+        until(report.exists)
 
     assert Git(str(repo)).run("show", f"tildone/{bench.run}:file") == "one\n1\n2"
     assert Git(str(repo)).run("show", "main:file") == "one"
@@ -42,7 +43,7 @@ def test_a_checkpoint_is_kept_after_each_task(bench: Bench, tmp_path: Path) -> N
     bench.add(f"echo $TASK >> file; [ $TASK = 1 ] || {wait_for(go)}", "tasks", repo=str(repo))
 
     with bench.worker():
-        [kept] = eventually(lambda: bench.facts(Kept))
+        [kept] = until(lambda: bench.facts(Kept))
         go.touch()
         bench.becomes(LeaseState.DONE)
 
@@ -68,7 +69,7 @@ def test_an_agent_that_fails_is_tried_again_later_and_its_output_is_recorded_wit
     bench.add("echo the cause is $SOME_TOKEN; exit 3")
 
     with bench.worker():
-        [released] = eventually(lambda: bench.facts(RunReleased))
+        [released] = until(lambda: bench.facts(RunReleased))
 
     assert isinstance(released, RunReleased)
     assert released.why == "the agent ended with exit code 3\nthe cause is [redacted]"
@@ -82,12 +83,12 @@ def test_a_run_whose_agent_has_asked_waits_without_a_slot(bench: Bench, tmp_path
     bench.add(wait_for(go))
 
     with bench.worker():
-        eventually(lambda: bench.lease().is_held)
+        until(lambda: bench.lease().is_held)
         bench.leases.append(bench.lease().fence, Asked(bench.run, 0, "q1", "question", "Which?"), "e1")
         go.touch()
         assert bench.becomes(LeaseState.WAITING).owner == ""
         bench.leases.answer(bench.run, "q1", "this one", "me", "e2")
-        eventually(lambda: len(bench.facts(RunTaken)) == 2)
+        until(lambda: len(bench.facts(RunTaken)) == 2)
 
 
 def test_an_answer_that_came_before_the_agent_ended_queues_the_run_again(bench: Bench, tmp_path: Path) -> None:
@@ -95,18 +96,18 @@ def test_an_answer_that_came_before_the_agent_ended_queues_the_run_again(bench: 
     bench.add(wait_for(go))
 
     with bench.worker():
-        eventually(lambda: bench.lease().is_held)
+        until(lambda: bench.lease().is_held)
         bench.leases.append(bench.lease().fence, Asked(bench.run, 0, "q1", "question", "Which?"), "e1")
         bench.leases.answer(bench.run, "q1", "this one", "me", "e2")
         go.touch()
-        eventually(lambda: len(bench.facts(RunTaken)) > 1)
+        until(lambda: len(bench.facts(RunTaken)) > 1)
 
 
 def test_what_is_not_permitted_is_given_back_for_others(bench: Bench) -> None:
     bench.add("exit 0", "tasks")
 
     with bench.worker(agents=("sh",)):
-        [released] = eventually(lambda: bench.facts(RunReleased))
+        [released] = until(lambda: bench.facts(RunReleased))
 
     assert isinstance(released, RunReleased)
     assert released.why == "not permitted here: the agent 'tasks'"
@@ -120,7 +121,7 @@ def test_what_a_worker_refuses_it_takes_once_and_another_takes_at_once(bench: Be
     bench.add("exit 0", "tasks")
 
     with bench.worker("refusing", agents=("sh",)):
-        eventually(lambda: bench.lease().refused)
+        until(lambda: bench.lease().refused)
         # Whatever is announced, the worker does not take it again.
         bench.leases.wish(bench.run, Ask.NOTHING)
         with bench.worker("permitting"):
@@ -139,7 +140,7 @@ def test_a_check_that_is_not_permitted_is_asked_for_only_if_the_worker_may_ask(
     bench.leases.add(NewRun(bench.run, "s", Work(agent="sh", model="exit 0")), [PlanChanged(plan)])
 
     with bench.worker(allow=("make *",), ask=ask):
-        [released] = eventually(lambda: bench.facts(RunReleased))
+        [released] = until(lambda: bench.facts(RunReleased))
 
     assert isinstance(released, RunReleased)
     assert (bench.lease().state, [fact.text for fact in bench.facts(Asked) if isinstance(fact, Asked)]) == (
@@ -156,11 +157,11 @@ def test_a_worker_with_a_full_disk_takes_nothing_and_says_so(
     monkeypatch.setattr(slots, "free_mb", lambda _: 4)
 
     with bench.worker(min_free_mb=5) as worker:
-        eventually(lambda: [each.slots for each in bench.leases.workers()] == [0])
+        until(lambda: [each.slots for each in bench.leases.workers()] == [0])
         assert worker.takes_nothing
         monkeypatch.setattr(slots, "free_mb", lambda _: 5)
         bench.becomes(LeaseState.FAILED)
-        eventually(lambda: [each.slots for each in bench.leases.workers()] == [1])
+        until(lambda: [each.slots for each in bench.leases.workers()] == [1])
 
     told = [line for line in capsys.readouterr().err.splitlines() if "MB" in line]
     assert [line.rpartition(": ")[2] for line in told] == ["the worker takes no run", "the worker takes runs again"]
@@ -175,7 +176,7 @@ def test_a_run_that_is_to_end_or_rest_does_so_after_the_task_that_it_is_in(
     bench.add(f"[ $TASK = 1 ] && {wait_for(go)} || {wait_for(on)}", "tasks")
 
     with bench.worker():
-        eventually(lambda: bench.lease().is_held and (tmp_path / "marks").exists())
+        until(lambda: bench.lease().is_held and (tmp_path / "marks").exists())
         bench.leases.wish(bench.run, ask)
         # The worker has read the wish with the first renewal when it makes the second one.
         for _ in range(2):
@@ -198,7 +199,7 @@ def test_a_run_that_is_paused_at_once_goes_on_with_the_same_task(bench: Bench, t
     bench.add(f"{touch(began)}; {wait_for(go)}", "tasks", tasks=1)
 
     with bench.worker():
-        eventually(began.exists)
+        until(began.exists)
         held = bench.lease()
         bench.leases.wish(bench.run, Ask.PAUSE_NOW)
         bench.becomes(LeaseState.PAUSED)
@@ -215,8 +216,8 @@ def test_a_cancelled_run_is_ended_with_all_its_processes(bench: Bench) -> None:
     bench.add("sleep 3600 & sleep 3600")
 
     with bench.worker():
-        lease = eventually(lambda: bench.lease().is_held and bench.lease())
-        eventually(lambda: len(processes_of(str(lease.fence))) > 1)
+        lease = until(lambda: bench.lease().is_held and bench.lease())
+        until(lambda: len(processes_of(str(lease.fence))) > 1)
         bench.leases.wish(bench.run, Ask.CANCEL_NOW)
         bench.becomes(LeaseState.CANCELLED)
 
@@ -244,7 +245,7 @@ def test_an_agent_that_is_frozen_while_it_writes_to_the_store_does_not_block_it_
     bench.add(f"test -e {locked} && exit 0; exec {sys.executable} {program} {bench.address} {locked}")
 
     with bench.worker():
-        eventually(locked.exists)
+        until(locked.exists)
         bench.becomes(LeaseState.FAILED)
 
     # The lease was given back, or had lapsed: neither is a failure of the agent.
@@ -257,10 +258,10 @@ def test_the_agent_of_a_run_that_has_passed_on_is_ended(bench: Bench, tmp_path: 
     bench.add(f"{touch(began)}; sleep 3600")
 
     with bench.worker():
-        eventually(began.exists)
+        until(began.exists)
         held = bench.lease()
         bench.leases.lose(held.fence, "its lease has lapsed")
-        eventually(lambda: len(bench.facts(RunTaken)) == 2)
+        until(lambda: len(bench.facts(RunTaken)) == 2)
         left = processes_of(str(held.fence))
         released = bench.facts(RunReleased)
 
@@ -272,7 +273,7 @@ def test_a_worker_that_is_stopped_gives_its_run_back(bench: Bench, tmp_path: Pat
     bench.add(f"{touch(began)}; sleep 3600")
 
     with bench.worker():
-        eventually(began.exists)
+        until(began.exists)
 
     assert bench.lease().is_queued
     [released] = bench.facts(RunReleased)
@@ -286,13 +287,13 @@ def test_a_worker_that_a_person_drains_finishes_what_it_has_and_ends(bench: Benc
     bench.add(f"{touch(began)}; {wait_for(go)}", "tasks", tasks=1)
 
     with bench.worker() as worker:
-        eventually(began.exists)
+        until(began.exists)
         bench.leases.drain(worker.id)
-        eventually(lambda: worker.takes_nothing)
+        until(lambda: worker.takes_nothing)
         assert bench.lease().is_held
         go.touch()
         bench.becomes(LeaseState.DONE)
-        eventually(lambda: bench.leases.workers() == [])
+        until(lambda: bench.leases.workers() == [])
 
 
 def test_a_worker_needs_a_slot(bench: Bench) -> None:

@@ -8,9 +8,10 @@ from unittest.mock import Mock
 import apsw
 import pytest
 
-from tests.fleet.agents import eventually, wait_for
+from tests.fleet.agents import wait_for
 from tests.fleet.workers import Bench
 from tests.plans import plan_of
+from tests.suite.waiting import until
 from tildone.log.events import PlanChanged
 from tildone.log.fleet.facts import RunReleased
 from tildone.log.fleet.lease import LeaseState, NewRun, Work
@@ -24,12 +25,12 @@ def test_a_worker_says_what_it_takes_begins_and_finishes(
     bench.add(wait_for(go), "tasks", tasks=1)
 
     with bench.worker(slots=2, labels=frozenset({"gpu", "a"})) as worker:
-        eventually(lambda: bench.lease().is_held)
+        until(lambda: bench.lease().is_held)
         worker.drain()
-        eventually(lambda: worker.takes_nothing)
+        until(lambda: worker.takes_nothing)
         go.touch()
         bench.becomes(LeaseState.DONE)
-        eventually(lambda: bench.leases.workers() == [])
+        until(lambda: bench.leases.workers() == [])
 
     # It begins in a thread of its own.
     begun = f"run {bench.run}: begun, attempt 1"
@@ -48,7 +49,7 @@ def test_a_worker_says_why_a_run_is_queued_again_and_what_it_stops(
     bench.add("printf '\\033[31mred'; exit 3")
 
     with bench.worker(allow=()) as worker:
-        eventually(lambda: bench.facts(RunReleased))
+        until(lambda: bench.facts(RunReleased))
 
     lines = capsys.readouterr().err.splitlines()
     assert lines[0].startswith(f"worker {worker.id} takes runs: 1 slot. It permits no command: use --allow PATTERN. ")
@@ -71,7 +72,7 @@ def test_the_hands_of_a_run_are_told_apart_and_each_line_is_written_in_one_piece
     expected |= {f"{run} is queued again: it looks again for a task\n" for run in told}
 
     with bench.worker(slots=2):
-        eventually(lambda: expected <= set(written))
+        until(lambda: expected <= set(written))
 
     assert all(text.endswith("\n") for text in written)
 
@@ -91,14 +92,14 @@ def test_a_worker_says_once_that_the_store_fails_and_once_that_it_works_again(
     other = apsw.Connection(bench.address)
     other.set_busy_timeout(60_000)
     with bench.worker() as worker:
-        eventually(lambda: has_said("takes runs"))
+        until(lambda: has_said("takes runs"))
         other.execute("BEGIN IMMEDIATE")
-        eventually(lambda: has_said("fails"))
+        until(lambda: has_said("fails"))
         # It goes on to fail.
         time.sleep(2)
         other.execute("ROLLBACK")
-        eventually(lambda: has_said("works again"))
-        eventually(lambda: [each.id for each in bench.leases.workers()] == [worker.id])
+        until(lambda: has_said("works again"))
+        until(lambda: [each.id for each in bench.leases.workers()] == [worker.id])
     other.close()
 
     told = [line for line in lines if line.startswith("the store ")]

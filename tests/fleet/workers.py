@@ -7,9 +7,9 @@ from pathlib import Path
 from threading import Thread
 from uuid import uuid4
 
-from tests.fleet.agents import BOUND, eventually
 from tests.fleet.drills.worker_program import driver
 from tests.plans import plan_of
+from tests.suite.waiting import LIMIT_SECONDS, until
 from tildone.fleet.drivers.launch import AgentContext, AgentLaunch
 from tildone.fleet.git import Git
 from tildone.fleet.worker import Worker, WorkerOptions
@@ -60,13 +60,13 @@ class Bench:
 
     def becomes(self, *states: LeaseState) -> Lease:
         """Wait until the run has one of these states, and return its lease."""
-        eventually(lambda: self.lease().state in states)
+        until(lambda: self.lease().state in states)
         return self.lease()
 
     def is_renewed(self) -> None:
         """Wait until the worker has renewed its lease."""
-        until = self.lease().until
-        eventually(lambda: self.lease().until > until)
+        before = self.lease().until
+        until(lambda: self.lease().until > before)
 
     @contextmanager
     def worker(self, home: str = "home", agents: tuple[str, ...] = tuple(AGENTS), **other: object) -> Iterator[Worker]:
@@ -80,7 +80,7 @@ class Bench:
             yield worker
         finally:
             worker.stop()
-            thread.join(BOUND)
+            thread.join(LIMIT_SECONDS)
             assert not thread.is_alive()
 
 

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from tests.host.test_host import Script, extend, host_with
-from tests.host.tools.tool_bench import marked_processes, unique_duration, wait_until
+from tests.host.tools.tool_bench import marked_processes, unique_duration
+from tests.suite.waiting import until_async
 from tildone.host import command_exec
 from tildone.host.command_exec import ExecResult
 from tildone.host.extension_api import ExtensionAPI
@@ -83,7 +84,7 @@ async def test_a_timeout_kills_the_whole_process_tree(execute: Exec, marked: str
 
     assert (result.stdout, result.killed) == ("begun\n", True)
     assert result.code < 0
-    await wait_until(lambda: not marked_processes(marked))
+    await until_async(lambda: not marked_processes(marked))
 
 
 async def test_a_program_may_choose_its_exit_code_when_it_is_ended(execute: Exec) -> None:
@@ -95,12 +96,12 @@ async def test_a_program_may_choose_its_exit_code_when_it_is_ended(execute: Exec
 async def test_an_abort_kills_the_whole_process_tree(execute: Exec, marked: str) -> None:
     controller = AbortController()
     running = asyncio.ensure_future(execute("sh", ["-c", "sleep 7777 & sleep 7777"], signal=controller.signal))
-    await wait_until(lambda: len(marked_processes(marked)) >= 2)
+    await until_async(lambda: len(marked_processes(marked)) >= 2)
 
     controller.abort()
 
     assert (await running).killed
-    await wait_until(lambda: not marked_processes(marked))
+    await until_async(lambda: not marked_processes(marked))
 
 
 async def test_a_program_is_not_started_after_an_abort(execute: Exec, tmp_path: Path) -> None:
@@ -121,13 +122,13 @@ async def test_a_signal_that_is_not_set_changes_nothing(execute: Exec) -> None:
 
 async def test_a_cancelled_call_kills_the_whole_process_tree(execute: Exec, marked: str) -> None:
     running = asyncio.ensure_future(execute("sleep", ["7777"]))
-    await wait_until(lambda: marked_processes(marked))
+    await until_async(lambda: marked_processes(marked))
 
     running.cancel()
 
     with pytest.raises(asyncio.CancelledError):
         await running
-    await wait_until(lambda: not marked_processes(marked))
+    await until_async(lambda: not marked_processes(marked))
 
 
 async def test_background_processes_are_not_waited_for(execute: Exec, marked: str) -> None:

@@ -10,7 +10,8 @@ from docs.examples.repo_tree import repo_tree
 from tests.host import records as messages
 from tests.host.records import Json
 from tests.host.test_host import Script, extend, host_with, talk
-from tests.host.tools.tool_bench import marked_processes, unique_duration, wait_until
+from tests.host.tools.tool_bench import marked_processes, unique_duration
+from tests.suite.waiting import until_async
 from tildone.host.extension_api import ExtensionAPI
 from tildone.host.extension_context import ExtensionContext
 from tildone.host.host import Host
@@ -183,7 +184,7 @@ async def test_abort_signal_reaches_the_program_that_a_tool_runs(monkeypatch: py
 
     extend(host, extension)
     await host.prompt("go")
-    await wait_until(lambda: marked_processes(duration), 30)
+    await until_async(lambda: marked_processes(duration))
     await pressing_escape(host)
 
     assert marked_processes(duration) == []

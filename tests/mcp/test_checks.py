@@ -2,9 +2,7 @@
 
 import asyncio
 import subprocess
-from collections.abc import Callable
 from pathlib import Path
-from time import monotonic, sleep
 from typing import Any
 
 import pytest
@@ -12,9 +10,10 @@ from mcp import Client
 from mcp_types import ElicitRequestParams, ElicitResult
 
 from tests.checks.repositories import make_repository, python
-from tests.mcp.project import TIMEOUT_SECONDS, Project, client_info, text_of
+from tests.mcp.project import Project, client_info, text_of
 from tests.mcp.transport import pipe_transport
 from tests.mcp.wire import Wire, call, initialize, request, wired
+from tests.suite.waiting import until_async
 from tildone.core.check import Check, Result
 from tildone.core.ops import Append, Numbered, SetCheck
 from tildone.core.plan import Status, Task
@@ -55,22 +54,15 @@ def first(project: Project, session: str | None = None) -> Task:
     return project.plan(session).tasks[0]
 
 
-def _wait(is_so: Callable[[], bool]) -> None:
-    deadline = monotonic() + TIMEOUT_SECONDS
-    while not is_so():
-        assert monotonic() < deadline
-        sleep(0.01)
-
-
 async def until(path: Path) -> None:
     """Wait for a file."""
-    await asyncio.to_thread(_wait, path.exists)
+    await until_async(path.exists)
 
 
 async def ended(pid: str) -> bool:
     """Wait for the end of a process."""
     command = ["ps", "-p", pid]
-    await asyncio.to_thread(_wait, lambda: subprocess.run(command, capture_output=True, check=False).returncode != 0)
+    await until_async(lambda: subprocess.run(command, capture_output=True, check=False).returncode != 0)
     return True
 
 

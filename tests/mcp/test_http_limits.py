@@ -4,8 +4,7 @@ import json
 import os
 import socket
 import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack
 from functools import partial
 from urllib.parse import urlsplit
@@ -16,6 +15,7 @@ from tests.mcp.project import TIMEOUT_SECONDS, Project, read, text_of
 from tests.mcp.test_access import BAD_HOSTS
 from tests.mcp.web import Served, serving
 from tests.mcp.wire import INITIALIZED, initialize, request
+from tests.suite.waiting import until
 from tests.views.test_sanitize import FORBIDDEN
 from tildone.mcp.listings import CURRENT_JSON
 from tildone.serving.connections import MAX_WAITING
@@ -186,13 +186,6 @@ def test_a_session_whose_client_is_gone_without_a_word_is_released(impatient: Se
 
 def threads(served: Served) -> int:
     return len(os.listdir(f"/proc/{served.pid}/task"))
-
-
-def until(holds: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + TIMEOUT_SECONDS
-    while not holds():
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
 
 
 def test_no_byte_of_a_response_hides_anything(served: Served) -> None:

@@ -5,7 +5,6 @@ import os
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from time import monotonic, sleep
 from typing import Any
 
 import pytest
@@ -13,6 +12,7 @@ import pytest
 from tests.cli.person import Person
 from tests.run.run_workspace import statuses, write_plan
 from tests.run.screens import ARMED, at_terminal, screen
+from tests.suite.waiting import until
 from tildone.config import load
 from tildone.errors import StoreError
 from tildone.host.permission_request import PermissionAnswer, PermissionReply, PermissionRequest
@@ -226,13 +226,7 @@ def store_of(person: Person) -> Store:
 
 def at_work(store: Store) -> Presence:
     """Wait until an agent tells what it is doing."""
-    deadline = monotonic() + LONG_ENOUGH
-    while monotonic() < deadline:
-        for present in store.presences():
-            if present.doing:
-                return present
-        sleep(0.05)
-    raise AssertionError("no agent is at work")
+    return until(lambda: [present for present in store.presences() if present.doing])[0]
 
 
 @pytest.mark.skipif(os.name == "nt", reason="needs a pseudo-terminal")

@@ -3,9 +3,7 @@
 import os
 import re
 import signal
-import time
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
@@ -14,6 +12,7 @@ from tests.host.models.model_server import ModelServer, Turn
 from tests.run.run_workspace import ALLOW_ALL, CHAT, WRITE, provider_environment, statuses, write_plan
 from tests.run.screens import at_terminal, screen
 from tests.suite.forking import starting
+from tests.suite.waiting import until
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="needs a pseudo-terminal")
 
@@ -34,13 +33,6 @@ def processes(marker: str) -> list[int]:
         except OSError:
             continue
     return found
-
-
-def wait_for(file: Path) -> None:
-    """Wait until a command has made this file."""
-    until = time.monotonic() + 30
-    while not file.exists() and time.monotonic() < until:
-        time.sleep(0.01)
 
 
 def test_finished_lines_stay_and_the_footer_is_erased(person: Person) -> None:
@@ -64,7 +56,7 @@ def test_ctrl_c_ends_a_command_and_its_processes(person: Person) -> None:
     forks = f"for i in 1 2; do (trap '' HUP; sleep 600; echo {marker}) & done; touch started; sleep 600; echo {marker}"
     name = write_plan(person, f"- [ ] Hang: `{forks}`\n- [ ] Never: `touch never`\n")
     terminal = at_terminal(person, name, *ALLOW_ALL, "--session", "s")
-    wait_for(person.folder / "started")
+    until((person.folder / "started").exists)
 
     terminal.type(CTRL_C)
     answer = terminal.end()
@@ -87,7 +79,7 @@ def test_a_terminated_program_leaves_no_process_running(person: Person, mode: st
     terminal = at_terminal(person, name, *ALLOW_ALL, "--mode", mode)
     if mode == "rpc":
         terminal.type(b'{"type": "prompt", "message": "Go"}\n')
-    wait_for(person.folder / "started")
+    until((person.folder / "started").exists)
 
     terminal.process.send_signal(number)
     answer = terminal.end()

@@ -5,13 +5,12 @@ import itertools
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from threading import Timer
-from time import monotonic, sleep
 from typing import Any
 
 import pytest
@@ -98,15 +97,6 @@ def truncate(url: str, tables: str) -> None:
             return
         except psycopg.errors.DeadlockDetected:
             continue
-
-
-def until(happened: Callable[[], bool]) -> None:
-    """Repeat a query until its result is true."""
-    giving_up = monotonic() + TOO_LONG
-    while not happened():
-        assert monotonic() < giving_up, "it did not happen"
-        # So that the query does not take the time of what it waits for.
-        sleep(0.01)
 
 
 @contextmanager

@@ -9,7 +9,8 @@ import pytest
 
 from tests.plans import session_on
 from tests.stores.contract import LONG_ENOUGH, chain, planned
-from tests.stores.postgres import Server, ended, execute, needs_server, program, until
+from tests.stores.postgres import Server, ended, execute, needs_server, program
+from tests.suite.waiting import until
 from tildone.errors import StoreError
 from tildone.log.tree import SessionChange, SessionHead
 

@@ -7,8 +7,9 @@ import pytest
 
 from tests.plans import plan_of
 from tests.stores.leases import LONG, Fleet, fleet_on_postgres, names, scribe
-from tests.stores.postgres import Server, execute, needs_server, until
+from tests.stores.postgres import Server, execute, needs_server
 from tests.stores.postgres_line import Cut, line_to
+from tests.suite.waiting import until
 from tildone.errors import RunFenced
 from tildone.log.events import Actor, Event, Labelled, PlanChanged
 from tildone.log.fleet.facts import Kept

@@ -14,9 +14,9 @@ from tests.stores.postgres import (
     database_of,
     execute,
     needs_server,
-    until,
 )
 from tests.stores.postgres_line import Cut, Line, line_to
+from tests.suite.waiting import until
 from tildone.errors import HeadMoved, StoreError, StoreUnreachable
 from tildone.log.tree import SessionHead
 

@@ -19,10 +19,10 @@ from tests.stores.postgres import (
     next_line,
     program,
     running_server,
-    until,
 )
 from tests.stores.postgres_programs import END
 from tests.stores.test_sqlite_faults import changed_positions, plan_of
+from tests.suite.waiting import until
 from tildone.errors import StoreBusy
 from tildone.log.tree import SessionHead
 

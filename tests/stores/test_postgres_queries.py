@@ -15,8 +15,8 @@ from tests.stores.postgres import (
     database_of,
     execute,
     needs_server,
-    until,
 )
+from tests.suite.waiting import until
 from tildone.core.plan import Task, flat
 from tildone.errors import StoreError, UnknownEvent
 from tildone.log.events import Actor, Event, Nudged, PlanChanged

@@ -16,8 +16,8 @@ from tests.stores.postgres import (
     execute,
     needs_server,
     program,
-    until,
 )
+from tests.suite.waiting import until
 from tildone.errors import StoreError
 
 pytest.importorskip("psycopg", reason="the driver is not installed: pip install 'tildone[postgres]'")

@@ -12,7 +12,7 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTrace
 from opentelemetry.proto.common.v1.common_pb2 import AnyValue, KeyValue
 from opentelemetry.proto.trace.v1.trace_pb2 import Span
 
-from tests.fleet.agents import eventually
+from tests.suite.waiting import until
 
 CLIENT = Span.SpanKind.SPAN_KIND_CLIENT
 
@@ -66,7 +66,7 @@ class Collector:
 
     def receives(self, name: str, count: int = 1) -> list[ReceivedSpan]:
         """Wait until spans of a name have arrived, and return them."""
-        eventually(lambda: len(self.named(name)) >= count)
+        until(lambda: len(self.named(name)) >= count)
         return self.named(name)
 
     def add(self, request: ExportTraceServiceRequest) -> None:

@@ -11,10 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.fleet.agents import BOUND, eventually, processes_of, variables_of, wait_for
+from tests.fleet.agents import processes_of, variables_of, wait_for
 from tests.host.models.model_server import ModelServer, Turn
 from tests.run.run_workspace import CHAT, provider_environment
 from tests.suite.forking import PROGRAM
+from tests.suite.waiting import LIMIT_SECONDS, until
 from tests.telemetry.collector import Collector, ReceivedSpan
 from tildone.core.check import Check
 from tildone.core.plan import Phase, Plan, Task
@@ -54,7 +55,7 @@ class Fleet:
         return self.leases.look(run)[0].lease
 
     def becomes(self, run: str, state: LeaseState) -> None:
-        eventually(lambda: self.lease(run).state is state)
+        until(lambda: self.lease(run).state is state)
 
     @contextmanager
     def worker(self, *options: str, **environ: str) -> Iterator["subprocess.Popen[bytes]"]:
@@ -68,7 +69,7 @@ class Fleet:
         finally:
             if process.poll() is None:
                 process.send_signal(signal.SIGTERM)
-                assert process.wait(BOUND) == 0, log.read_text(encoding="utf-8")
+                assert process.wait(LIMIT_SECONDS) == 0, log.read_text(encoding="utf-8")
 
     @property
     def told(self) -> str:
@@ -96,8 +97,8 @@ def test_a_run_is_a_trace_of_its_wait_its_attempt_its_tasks_and_its_checks(fleet
 
     with Collector() as collector:
         with fleet.worker(**collector.environ):
-            lease = eventually(lambda: fleet.lease("r1").is_held and fleet.lease("r1"))
-            agent = eventually(lambda: processes_of(str(lease.fence)))[0]
+            lease = until(lambda: fleet.lease("r1").is_held and fleet.lease("r1"))
+            agent = until(lambda: processes_of(str(lease.fence)))[0]
             known = variables_of(agent)
             go.touch()
             fleet.becomes("r1", LeaseState.DONE)
@@ -148,11 +149,11 @@ def test_the_attempts_of_a_takeover_are_one_trace(fleet: Fleet) -> None:
 
     with Collector() as collector:
         with fleet.worker(**collector.environ) as first:
-            eventually(started.exists)
+            until(started.exists)
             first.kill()
             first.wait()
         with fleet.worker(**collector.environ):
-            eventually(lambda: fleet.lease("r2").epoch > 2 and fleet.lease("r2").is_held)
+            until(lambda: fleet.lease("r2").epoch > 2 and fleet.lease("r2").is_held)
             go.touch()
             fleet.becomes("r2", LeaseState.DONE)
         [run] = collector.receives("tildone.run")
@@ -178,7 +179,9 @@ def test_a_run_that_is_cancelled_in_the_queue_is_told_by_the_command(fleet: Flee
 
     with Collector() as collector:
         words = [str(PROGRAM), "fleet", "cancel", "r3"]
-        subprocess.run(words, env=fleet.environ | collector.environ, cwd=fleet.folder, check=True, timeout=BOUND)
+        subprocess.run(
+            words, env=fleet.environ | collector.environ, cwd=fleet.folder, check=True, timeout=LIMIT_SECONDS
+        )
         [run] = collector.receives("tildone.run")
 
     assert (run.error, run.attributes["tildone.outcome"]) == ("cancelled", "cancelled")

@@ -7,8 +7,8 @@ from typing import cast
 
 import pytest
 
-from tests.fleet.agents import eventually
 from tests.plans import plan_of
+from tests.suite.waiting import until
 from tildone.core.plan import Status
 from tildone.errors import StoreError
 from tildone.history.run_spans import attempt_place
@@ -129,12 +129,12 @@ def test_runs_are_followed_in_the_background_until_they_end(bench: Bench) -> Non
     traces = RunTraces(bench.store, cast("SpanSink", kept))
     [lease] = bench.take()
     environ = traces.begin(lease)
-    eventually(lambda: names(kept.spans) == ["queue"])
+    until(lambda: names(kept.spans) == ["queue"])
     bench.mark(Status.COMPLETED, Status.PENDING)
-    eventually(lambda: names(kept.spans) == ["queue", "task"])
+    until(lambda: names(kept.spans) == ["queue", "task"])
     bench.leases.close(lease.fence, WorkOutcome.DONE)
     traces.end(lease)
-    eventually(lambda: names(kept.spans) == ["queue", "task", "attempt", "run"])
+    until(lambda: names(kept.spans) == ["queue", "task", "attempt", "run"])
     traces.close(60)
 
     task, attempt = kept.spans[1:3]
@@ -159,7 +159,7 @@ def test_a_store_that_fails_delays_what_is_told(bench: Bench, monkeypatch: pytes
     traces = RunTraces(bench.store, cast("SpanSink", kept))
     traces.begin(lease)
     traces.end(lease)
-    eventually(lambda: names(kept.spans) == ["queue", "attempt", "run"])
+    until(lambda: names(kept.spans) == ["queue", "attempt", "run"])
     traces.close(60)
 
     assert failures == []

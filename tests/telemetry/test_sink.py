@@ -9,7 +9,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from tests.fleet.agents import BOUND, eventually
+from tests.suite.waiting import LIMIT_SECONDS, until
 from tests.telemetry.collector import Collector
 from tildone.history.spans import TraceSpan
 from tildone.telemetry.exporting import MAX_CHARACTERS, SpanSink, open_sink
@@ -30,7 +30,7 @@ def ended(before: set[threading.Thread]) -> None:
     """Wait until the threads that were started since have ended: they would tell the next test of their failures."""
     threads = [thread for thread in threading.enumerate() if thread not in before]
     for thread in threads:
-        thread.join(BOUND)
+        thread.join(LIMIT_SECONDS)
     assert [thread.name for thread in threads if thread.is_alive()] == []
 
 
@@ -84,7 +84,7 @@ def test_nothing_is_tried_again_after_the_end(monkeypatch: pytest.MonkeyPatch) -
         opened = open_sink(TraceSettings(endpoint=f"{busy.url}/v1/traces"), {}, told.append)
         assert opened
         opened.add([SPAN])
-        eventually(lambda: told)
+        until(lambda: told)
         opened.close(0)
 
     ended(before)

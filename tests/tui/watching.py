@@ -1,9 +1,7 @@
 """The screen of `tildone watch` on a real store, driven by keys; others change the store in processes of their own."""
 
-import asyncio
 import os
 import subprocess
-import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -15,6 +13,7 @@ from textual.keys import _character_to_key
 from textual.pilot import Pilot
 
 from tests.suite.forking import PROGRAM
+from tests.suite.waiting import until_async
 from tildone.agents.identity import AgentId
 from tildone.agents.processes import start_time
 from tildone.agents.registry import Agent
@@ -33,7 +32,6 @@ from tildone.tui.reading import DetailReader
 from tildone.value import replace
 from tildone.wiring import open_agents, open_session, open_store
 
-PATIENCE_SECONDS = 30
 SIZES = {"80x24": (80, 24), "200x50": (200, 50), "40x24": (40, 24)}
 
 
@@ -134,10 +132,7 @@ async def watching(
 
 async def until(pilot: Pilot[None], holds: Callable[[], bool]) -> None:
     """Wait until something holds, without a key."""
-    end = time.monotonic() + PATIENCE_SECONDS
-    while not holds():
-        assert time.monotonic() < end, f"it never held:\n{text(pilot)}"
-        await asyncio.sleep(0.02)
+    await until_async(holds, lambda: f"the screen is\n{text(pilot)}")
 
 
 async def shows(pilot: Pilot[None], *words: str) -> None:

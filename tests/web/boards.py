@@ -5,7 +5,6 @@ import json
 import os
 import signal
 import subprocess
-import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
@@ -15,6 +14,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from tests.suite import waiting
 from tests.suite.forking import PROGRAM
 from tildone.config import Settings, load
 from tildone.dialects.by_hand import BY_HAND
@@ -209,10 +209,7 @@ class Live:
 
 def until(look: Callable[[], T], is_there: Callable[[T], object]) -> T:
     """Look again and again until something is there, and return it."""
-    deadline = time.monotonic() + TIMEOUT_SECONDS
-    while not is_there(found := look()):
-        assert time.monotonic() < deadline, found
-        time.sleep(0.05)
+    [found] = waiting.until(lambda: [found] if is_there(found := look()) else [], look)
     return found
 
 

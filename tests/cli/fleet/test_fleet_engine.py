@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from tests.cli.fleet.conftest import Operator, postgres, sqlite
-from tests.fleet.agents import eventually
 from tests.fleet.test_engines import needs_dbos
 from tests.fleet.workers import repository
 from tests.stores.postgres import execute, needs_server
+from tests.suite.waiting import until
 
 on_postgres = pytest.mark.parametrize(
     "operator", [pytest.param(postgres, marks=[needs_server, needs_dbos])], indirect=True
@@ -45,7 +45,7 @@ def test_a_fleet_on_postgresql_is_prepared_used_and_emptied(operator: Operator) 
     pipe = subprocess.PIPE
     with subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True, start_new_session=True) as worker:
         try:
-            eventually(lambda: [row["state"] for row in operator.json("ls", "--all")["runs"]] == ["done"])
+            until(lambda: [row["state"] for row in operator.json("ls", "--all")["runs"]] == ["done"])
         finally:
             worker.terminate()
             out, err = worker.communicate()

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.fleet.conftest import Operator
-from tests.fleet.agents import eventually
+from tests.suite.waiting import until
 from tildone.log.events import Actor, Event
 from tildone.log.fleet.facts import Answered, Asked
 from tildone.log.fleet.lease import LeaseState
@@ -53,7 +53,7 @@ def test_a_command_that_is_not_permitted_is_asked_for(operator_outside_git: Oper
     approved, denied = runs = [operator.add(f"{mark.name}.md") for mark in marks]
     work = Work(operator, "--slots", "2", "--allow", "echo *", "--ask", "touch *")
     try:
-        eventually(lambda: {state(operator, run) for run in runs} == {LeaseState.WAITING})
+        until(lambda: {state(operator, run) for run in runs} == {LeaseState.WAITING})
         asked = operator.json("approve")["questions"]
         assert {(each["kind"], each["text"]) for each in asked} == {("command", f"touch {mark}") for mark in marks}
         assert operator.fleet("ls").count("1/2") == 2
@@ -61,7 +61,7 @@ def test_a_command_that_is_not_permitted_is_asked_for(operator_outside_git: Oper
 
         operator.fleet("approve", approved)
         operator.fleet("approve", denied, "--deny", "--reason", "not here")
-        eventually(lambda: not any(state(operator, run).is_living for run in runs))
+        until(lambda: not any(state(operator, run).is_living for run in runs))
     finally:
         work.close()
 
@@ -76,7 +76,7 @@ def test_a_run_cannot_widen_what_its_worker_permits(operator_outside_git: Operat
     run = operator.add("a.md", "--allow", "*")
     work = Work(operator, "--allow", "echo *")
     try:
-        shown = eventually(lambda: next(iter(released(operator, run)), ""))
+        shown = until(lambda: next(iter(released(operator, run)), ""))
     finally:
         work.close()
 
@@ -95,8 +95,8 @@ def test_an_approval_that_is_only_in_the_database_permits_nothing(
     is_server = "://" in operator.store_address
     work = Work(operator, "--allow", "echo *", *(() if is_server else ("--no-ask",)))
     try:
-        why = eventually(lambda: next(iter(released(operator, run)), ""))
-        doctor = eventually(lambda: refused_by_all(operator))
+        why = until(lambda: next(iter(released(operator, run)), ""))
+        doctor = until(lambda: refused_by_all(operator))
     finally:
         work.close()
 
@@ -116,7 +116,7 @@ def test_the_approvals_of_a_file_count_unless_the_worker_says_otherwise(
     forge_approval(operator, run, f"touch {mark}")
     work = Work(operator, "--allow", "echo *")
     try:
-        eventually(lambda: state(operator, run) is LeaseState.DONE)
+        until(lambda: state(operator, run) is LeaseState.DONE)
     finally:
         work.close()
 

@@ -9,9 +9,9 @@ import pytest
 
 from tests.cli.fleet.conftest import Operator
 from tests.cli.fleet.test_fleet_running import asks
-from tests.fleet.agents import eventually
 from tests.fleet.repositories import bare, git, project
 from tests.plans import plan_of
+from tests.suite.waiting import until
 from tildone.cli.fleet.findings import MAX_LISTED
 from tildone.cli.output.amounts import MILLISECONDS_PER_DAY
 from tildone.fleet.workspaces import Workspace
@@ -103,7 +103,7 @@ def test_the_doctor_finds_leases_that_nobody_takes_over(operator: Operator, monk
     run = operator.add()
     operator.fleet("up", "--lease", "2")
     operator.take("elsewhere/1/a")
-    eventually(lambda: f"the lease of {run} has lapsed; worker elsewhere/1/a does not renew it" in doctor(operator)[1])
+    until(lambda: f"the lease of {run} has lapsed; worker elsewhere/1/a does not renew it" in doctor(operator)[1])
 
     later = now() + 60_000
     monkeypatch.setattr("tildone.cli.fleet.doctor.now", lambda: later)
@@ -181,7 +181,7 @@ def test_the_doctor_finds_frozen_and_orphaned_processes(operator: Operator, *, h
             if not held:
                 operator.with_leases(lambda _, leases: leases.release(lease.fence, "stopped"))
             what = "is frozen" if held else "and is frozen"
-            eventually(lambda: what in doctor(operator)[1])
+            until(lambda: what in doctor(operator)[1])
             code, out = doctor(operator)
         finally:
             process.kill()

@@ -12,9 +12,10 @@ from pathlib import Path
 import pytest
 
 from tests.cli.fleet.conftest import postgres, sqlite
-from tests.fleet.agents import BOUND, eventually, processes_of
+from tests.fleet.agents import processes_of
 from tests.stores.postgres import needs_server
 from tests.suite.forking import PROGRAM
+from tests.suite.waiting import LIMIT_SECONDS, until
 from tildone.log.fleet.lease import Lease, LeaseState
 from tildone.value import replace
 from tildone.wiring import run_leases, store_at
@@ -66,7 +67,7 @@ class Machine:
         return self.leases.look(run)[0].lease
 
     def becomes(self, run: str, state: LeaseState) -> None:
-        eventually(lambda: self.lease(run).state is state)
+        until(lambda: self.lease(run).state is state)
 
     @contextmanager
     def working(self, *options: str, program: Sequence[str | Path] = (PROGRAM,)) -> Iterator["subprocess.Popen[bytes]"]:
@@ -106,7 +107,7 @@ def test_a_worker_runs_what_is_queued_and_ends_when_it_is_drained(machine: Machi
         for run in (first, second):
             machine.becomes(run, LeaseState.DONE)
         machine.fleet("drain", "--all")
-        _, errors = worker.communicate(timeout=BOUND)
+        _, errors = worker.communicate(timeout=LIMIT_SECONDS)
 
     assert worker.returncode == 0
     assert f"run {first} is done" in errors.decode()
@@ -118,9 +119,9 @@ def test_a_second_signal_ends_the_agents_and_queues_their_runs(machine: Machine)
     run = machine.add("a.md", "sleep 3600")
 
     with machine.working("--grace", "1") as worker:
-        eventually(lambda: processes_of(f"{run}/0/1"))
+        until(lambda: processes_of(f"{run}/0/1"))
         stop(worker)
-        worker.communicate(timeout=BOUND)
+        worker.communicate(timeout=LIMIT_SECONDS)
 
     assert worker.returncode == 0
     assert processes_of(f"{run}/0/1") == []
@@ -136,7 +137,7 @@ def test_a_run_is_cancelled_at_once_by_another_process_and_retried(machine: Mach
     run = machine.add("a.md", f"test -e {tmp_path}/go || sleep 3600")
 
     with machine.working("--grace", "1"):
-        eventually(lambda: processes_of(f"{run}/0/1"))
+        until(lambda: processes_of(f"{run}/0/1"))
         machine.fleet("cancel", run, "--now")
         machine.becomes(run, LeaseState.CANCELLED)
         left = processes_of(f"{run}/0/1")
@@ -163,9 +164,9 @@ def test_a_worker_of_which_an_essential_thread_fails_gives_its_runs_back_and_end
     program = [sys.executable, "-c", FAILING, method]
 
     with machine.working("--grace", "1", "--slots", "2", "--until-idle", program=program) as worker:
-        eventually(lambda: processes_of(f"{run}/0/1"))
+        until(lambda: processes_of(f"{run}/0/1"))
         (machine.folder / "fail").touch()
-        _, errors = worker.communicate(timeout=BOUND)
+        _, errors = worker.communicate(timeout=LIMIT_SECONDS)
 
     assert worker.returncode == 1
     assert "KeyError: 'a defect'" in errors.decode()
@@ -185,11 +186,11 @@ def test_a_worker_goes_on_when_the_thread_of_a_run_fails(machine: Machine) -> No
     with machine.working(program=program) as worker:
         errors = worker.stderr
         assert errors is not None
-        eventually(lambda: b"KeyError: 'a defect'" in errors.readline())
+        until(lambda: b"KeyError: 'a defect'" in errors.readline())
         (machine.folder / "fail").unlink()
         second = machine.add("b.md", "true")
         machine.becomes(second, LeaseState.DONE)
         machine.fleet("drain", "--all")
-        worker.communicate(timeout=BOUND)
+        worker.communicate(timeout=LIMIT_SECONDS)
 
     assert worker.returncode == 0

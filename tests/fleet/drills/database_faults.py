@@ -6,10 +6,11 @@ import sys
 from pathlib import Path
 from time import sleep, time
 
-from tests.fleet.drills.harness import Drill, wait_until
+from tests.fleet.drills.harness import Drill
 from tests.fleet.drills.outcome import losses
 from tests.fleet.drills.standby import standby_of
 from tests.fleet.drills.worker_faults import assert_gone
+from tests.suite.waiting import until
 from tildone.fleet.processes import boot_seconds
 
 WAITING = "waiting up to"
@@ -64,7 +65,7 @@ def _stall(drill: Drill, seconds: float) -> None:
     drill.fault()
     proxy.stall()
     if seconds > form.lease:
-        wait_until(lambda: drill.have_heirs(held))
+        until(lambda: drill.have_heirs(held))
     sleep(max(0, drill.fault_at + seconds - boot_seconds()))
     proxy.go_on()
     drill.wait_until_ended()

@@ -4,8 +4,9 @@ from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from threading import Event, Thread
 
-from tests.fleet.drills.harness import Drill, wait_until
+from tests.fleet.drills.harness import Drill
 from tests.stores.postgres import execute, truncate
+from tests.suite.waiting import until
 from tildone.log.fleet.lease import Lease
 
 SCHEMA = "tildone_dbos"
@@ -22,11 +23,11 @@ def emptied(drill: Drill) -> None:
     drill.add(form.tasks)
     for _ in range(2):
         drill.start(max(1, form.runs // 4), form.quick)
-    wait_until(lambda: drill.marks("begin"))
+    until(lambda: drill.marks("begin"))
     drill.fault()
     tables = ", ".join(f'{SCHEMA}."{name}"' for (name,) in execute(drill.ground.address, TABLES))
     with repeated(lambda: truncate(drill.ground.address, tables)):
-        wait_until(lambda: len(drill.marks("done")) >= 2)
+        until(lambda: len(drill.marks("done")) >= 2)
     drill.wait_until_ended()
 
 
@@ -45,12 +46,12 @@ def dispatches(drill: Drill) -> None:
                 double(drill, tables.client, lease, number)
         with repeated(lambda: execute(drill.ground.address, NOT_BEGUN)):
             drill.add(form.tasks, "more")
-            wait_until(lambda: len(drill.marks("done")) >= form.runs)
+            until(lambda: len(drill.marks("done")) >= form.runs)
         drill.wait_until_ended()
         ended = drill.marks()
         for lease in drill.all_leases():
             double(drill, tables.client, lease, ROUNDS)
-        wait_until(lambda: execute(drill.ground.address, SENT) == [(0,)])
+        until(lambda: execute(drill.ground.address, SENT) == [(0,)])
     assert drill.marks() == ended, "a dispatch of a run that had ended was begun"
 
 

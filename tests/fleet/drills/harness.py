@@ -1,22 +1,22 @@
 """A fleet for a drill: runs, workers as processes, and what can be seen of them."""
 
+import contextlib
 import os
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from time import monotonic, sleep
 from uuid import uuid4
 
-from tests.fleet.agents import BOUND, is_running, state
+from tests.fleet.agents import is_running, state
 from tests.fleet.drills.clock import CLOCK
 from tests.fleet.drills.forms import Form
 from tests.fleet.drills.marks import GATE, VARIABLE, Mark, read_marks, ticking
 from tests.fleet.drills.places import Ground
 from tests.fleet.drills.worker_program import ROOT, Setting
 from tests.plans import plan_of
+from tests.suite.waiting import until
 from tildone.fleet.processes import boot_seconds, descendants
 from tildone.log.events import PlanChanged
 from tildone.log.fleet.lease import Lease, NewRun, Work
@@ -26,7 +26,6 @@ from tildone.log.store import Store
 from tildone.value import replace as change
 from tildone.wiring import run_leases, store_at
 
-PAUSE_SECONDS = 0.05
 PROGRAM = str(Path(__file__).with_name("worker_program.py"))
 Process = subprocess.Popen[bytes]
 
@@ -91,14 +90,14 @@ class Drill:
         """
         half = self.form.runs // 2
         one = self.start(half, seconds, **first)  # type: ignore[arg-type]  # as given
-        wait_until(lambda: len(self.held_by(one)) == half)
+        until(lambda: len(self.held_by(one)) == half)
         two = self.start(self.form.runs, seconds, clock=clock)
         self.wait_until_begun()
         return one, two
 
     def wait_until_begun(self) -> None:
         """Wait until all runs have begun a task. The commands wait for the gate."""
-        wait_until(lambda: {mark.run for mark in self.marks("begin")} >= set(self.runs))
+        until(lambda: {mark.run for mark in self.marks("begin")} >= set(self.runs))
 
     def open_gate(self) -> None:
         """Let the commands go on: they wait for it after they have begun."""
@@ -136,9 +135,8 @@ class Drill:
     def wait_until_ended(self) -> None:
         """Wait until no run is living, for a limited time."""
         self.open_gate()
-        until = monotonic() + BOUND
-        while any(lease.state.is_living for lease in self.all_leases()) and monotonic() < until:
-            sleep(0.1)
+        with contextlib.suppress(AssertionError):
+            until(lambda: not any(lease.state.is_living for lease in self.all_leases()))
 
     def move_to(self, address: str) -> None:
         """Use another address of the store from now on."""
@@ -158,15 +156,6 @@ class Drill:
         self.store.close()
 
 
-def wait_until(condition: Callable[[], object]) -> object:
-    """Wait until a condition is true, and return its value. It may ask a store, so there is a pause in between."""
-    until = monotonic() + BOUND
-    while not (found := condition()):
-        assert monotonic() < until, "it did not happen"
-        sleep(PAUSE_SECONDS)
-    return found
-
-
 def tree_of(worker: Process) -> list[int]:
     """Return a worker, its minders, their agents and what these have started."""
     return [worker.pid, *descendants(worker.pid)]
@@ -180,7 +169,7 @@ def suspend(worker: Process) -> list[int]:
         signal_all(awake, signal.SIGSTOP)
         return not awake
 
-    wait_until(stopped)
+    until(stopped)
     return tree_of(worker)
 
 

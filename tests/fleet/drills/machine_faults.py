@@ -8,9 +8,10 @@ from pathlib import Path
 import pytest
 
 from tests.fleet.drills import harness
-from tests.fleet.drills.harness import Drill, signal_all, tree_of, wait_until
+from tests.fleet.drills.harness import Drill, signal_all, tree_of
 from tests.fleet.drills.marks import ticking
 from tests.fleet.drills.worker_faults import assert_gone, can_write
+from tests.suite.waiting import until
 from tildone.value import replace
 
 HOUR = 3_600_000
@@ -29,7 +30,7 @@ def suspend(drill: Drill) -> None:
     while drill.ground.is_one_machine and not can_write(drill):
         signal_all(asleep, signal.SIGCONT)
         asleep = harness.suspend(first)
-    wait_until(lambda: drill.have_heirs(held))
+    until(lambda: drill.have_heirs(held))
     signal_all(asleep, signal.SIGCONT)
     drill.wait_until_ended()
     assert_gone(held)
@@ -69,7 +70,7 @@ def disk_full(drill: Drill) -> None:
     drill.wait_until_begun()
     drill.fault()
     _fill(disk / "other")
-    wait_until(lambda: not drill.held_by(one))
+    until(lambda: not drill.held_by(one))
     drill.start(form.runs, form.quick)
     drill.wait_until_ended()
 

@@ -11,13 +11,13 @@ from time import monotonic, sleep
 from typing import Self
 
 from tests.cli.person import Person
-from tests.fleet.agents import BOUND
 from tests.fleet.drills.harness import signal_all, tree_of
 from tests.fleet.drills.many_models import ManyPlansModel
 from tests.fleet.drills.many_plans import LABEL, REPOSITORIES, ManyPlan, write_scripts
 from tests.fleet.drills.places import Ground
 from tests.fleet.workers import repository
 from tests.suite.forking import PROGRAM
+from tests.suite.waiting import LIMIT_SECONDS
 from tildone.log.fleet.lease import Lease
 from tildone.log.fleet.port import RunLeases
 from tildone.log.fleet.settings import ProviderLimit
@@ -27,7 +27,7 @@ from tildone.wiring import run_leases, store_at
 
 WORKERS, SLOTS, WITH_LABEL = 4, 2, 2
 PAUSE_SECONDS = 0.2
-QUIET_SECONDS = 5 * BOUND
+QUIET_SECONDS = 5 * LIMIT_SECONDS
 """For how long nothing may happen: on a loaded machine, agents take minutes to start."""
 
 
@@ -79,7 +79,7 @@ class ManyFleet:
             self.seconds = monotonic() - began
             for worker in workers:
                 worker.send_signal(signal.SIGTERM)
-            assert [worker.wait(BOUND) for worker in workers] == [0] * WORKERS
+            assert [worker.wait(LIMIT_SECONDS) for worker in workers] == [0] * WORKERS
 
     def tildone(self, *words: str) -> dict[str, list[dict[str, str]]]:
         """Run a command of the person, and return what it prints as JSON."""
@@ -88,7 +88,7 @@ class ManyFleet:
             cwd=self.folder / "plans",
             env=self.environ,
             capture_output=True,
-            timeout=BOUND,
+            timeout=LIMIT_SECONDS,
             check=False,
         )
         assert done.returncode == 0, (words, done)

@@ -1,7 +1,8 @@
 """Drills in which people change their minds, and workers are upgraded."""
 
 from tests.fleet.agents import processes_of
-from tests.fleet.drills.harness import Drill, wait_until
+from tests.fleet.drills.harness import Drill
+from tests.suite.waiting import until
 from tildone.fleet.processes import boot_seconds
 from tildone.log.events import PlanChanged
 from tildone.log.fleet.lease import PROTOCOL, Ask, LeaseState, NewRun, Work
@@ -26,7 +27,7 @@ def cancel(drill: Drill) -> None:
             drill.times.append(boot_seconds() - drill.fault_at)
         return not left
 
-    wait_until(gone)
+    until(gone)
     drill.wait_until_ended()
     assert {drill.lease(lease.run).state for lease in chosen} == {LeaseState.CANCELLED}
     ended = {mark.run for mark in drill.marks("end")}
@@ -47,13 +48,13 @@ def versions(drill: Drill) -> None:
     newer = f"r{drill.name}-new"
     drill.leases.add(NewRun(newer, f"plan of {newer}", Work(agent="test", protocol=NEW)), [first])
     new = drill.start(form.runs + 1, form.quick, protocol=NEW, releases=False)
-    wait_until(lambda: any(mark.run == newer for mark in drill.marks("begin")))
+    until(lambda: any(mark.run == newer for mark in drill.marks("begin")))
     assert {lease.run for lease in drill.held_by(old)} <= set(drill.runs)
     drill.fault()
     drill.kill(old)
     drill.start(form.runs, form.quick, protocol=OLD)
-    wait_until(lambda: len(drill.marks("done")) >= 1)
+    until(lambda: len(drill.marks("done")) >= 1)
     drill.kill(new)
-    wait_until(lambda: all(drill.lease(run).state is LeaseState.DONE for run in drill.runs))
+    until(lambda: all(drill.lease(run).state is LeaseState.DONE for run in drill.runs))
     drill.start(form.runs, form.quick, protocol=NEW)
     drill.wait_until_ended()

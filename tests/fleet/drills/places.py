@@ -13,9 +13,9 @@ from pathlib import Path
 from threading import Lock
 from typing import Self
 
-from tests.fleet.agents import eventually
 from tests.fleet.drills.network import Proxy
 from tests.stores.postgres import TEMPLATE, Server, database_of, running_server
+from tests.suite.waiting import until
 
 SETTINGS = ("max_connections=300", "fsync=off", "full_page_writes=off")
 
@@ -82,7 +82,7 @@ def kill_server(server: Server) -> None:
         return pid == postmaster or _folder_of(pid) == str(data)
 
     # A postmaster that its parent has not waited for counts as running.
-    eventually(lambda: not any(map(is_left, filter(str.isdigit, os.listdir("/proc")))))
+    until(lambda: not any(map(is_left, filter(str.isdigit, os.listdir("/proc")))))
 
 
 def _folder_of(pid: str) -> str:

@@ -3,7 +3,8 @@
 import signal
 
 from tests.fleet.agents import processes_of
-from tests.fleet.drills.harness import Drill, Process, wait_until
+from tests.fleet.drills.harness import Drill, Process
+from tests.suite.waiting import until
 from tildone.errors import StoreBusy
 from tildone.log.fleet.lease import Lease
 from tildone.value import replace
@@ -55,7 +56,7 @@ def reapers(drill: Drill) -> None:
     drill.wait_until_begun()
     for _ in range(2):
         drill.start(form.runs, form.quick, reapers=MANY_REAPERS)
-    wait_until(lambda: len(drill.leases.workers()) == 3)
+    until(lambda: len(drill.leases.workers()) == 3)
     drill.fault()
     drill.kill(first)
     drill.wait_until_ended()
@@ -70,7 +71,7 @@ def stop(drill: Drill) -> None:
     held = drill.held_by(first)
     drill.fault()
     pause(drill, first)
-    wait_until(lambda: drill.have_heirs(held))
+    until(lambda: drill.have_heirs(held))
     first.send_signal(signal.SIGCONT)
     drill.wait_until_ended()
     assert_gone(held)
@@ -99,4 +100,4 @@ def can_write(drill: Drill) -> bool:
 
 def assert_gone(leases: list[Lease]) -> None:
     """Check that no process of these leases is left."""
-    wait_until(lambda: not any(processes_of(str(lease.fence)) for lease in leases))
+    until(lambda: not any(processes_of(str(lease.fence)) for lease in leases))

@@ -4,7 +4,8 @@ from collections.abc import AsyncGenerator
 from pathlib import Path
 from typing import Any
 
-from tests.host.tools.tool_bench import ToolBench, sleeping_processes, unique_duration, wait_until
+from tests.host.tools.tool_bench import ToolBench, sleeping_processes, unique_duration
+from tests.suite.waiting import until_async
 from tildone.host.content import TextBlock, ToolCallBlock
 from tildone.host.host import Host
 from tildone.host.messages import StopReason, ToolResultMessage, assistant_message, text_of
@@ -96,7 +97,7 @@ async def test_aborting_a_turn_ends_its_command(folder: Path) -> None:
     seconds = unique_duration()
     host = host_in(folder, PermissionPolicy(allow=("*",)), [("bash", {"command": f"sleep {seconds} & wait"})])
     await host.prompt("Go")
-    await wait_until(lambda: sleeping_processes(seconds))
+    await until_async(lambda: sleeping_processes(seconds))
 
     host.request_abort("enough")
     await host.settled()

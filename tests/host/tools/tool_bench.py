@@ -3,7 +3,6 @@
 import asyncio
 import itertools
 import os
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -118,13 +117,6 @@ def sleeping_processes(duration: str) -> list[int]:
 def marked_processes(duration: str) -> list[int]:
     """Return the processes that have `MARK` with this value in their environment."""
     return [pid for pid in _processes() if f"MARK={duration}" in _proc_strings(pid, "environ")]
-
-
-async def wait_until(condition: Callable[[], object], seconds: float = 5) -> None:
-    """Wait until the condition is true."""
-    async with asyncio.timeout(seconds):
-        while not condition():  # noqa: ASYNC110  other processes set no events
-            await asyncio.sleep(0.01)
 
 
 def size_of(path: str) -> int:

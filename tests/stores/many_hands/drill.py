@@ -9,13 +9,14 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from tests.stores.many_hands.agent import BOOK, SESSION
 from tests.stores.many_hands.audit import Line, audit, read_book
+from tests.suite.waiting import until
 from tildone.core.plan import Plan, Status, Task, flat
 from tildone.log.events import Actor, Event, PlanChanged
 from tildone.log.store import Store
@@ -23,9 +24,6 @@ from tildone.wiring import store_at
 
 ROOT = Path(__file__).resolve().parents[3]
 AGENTS, STOPPED = 8, 2
-POLL_SECONDS = 0.02
-TOO_LONG = 280.0
-"""Seconds without a task done, after which the drill is given up."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,11 +186,3 @@ def until_more_are_done(store: Store, before: int) -> int:
     """Wait until more tasks are done than before, and return how many are."""
     until(lambda: done(store) > before)
     return done(store)
-
-
-def until(happened: Callable[[], object]) -> None:
-    """Ask again and again until it has happened."""
-    deadline = time.monotonic() + TOO_LONG
-    while not happened():
-        assert time.monotonic() < deadline, "it did not happen"
-        time.sleep(POLL_SECONDS)

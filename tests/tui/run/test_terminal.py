@@ -14,10 +14,11 @@ import pytest
 from tests.cli.person import Person
 from tests.host.models.model_server import ModelServer, Turn
 from tests.run.run_workspace import CHAT, WRITE, provider_environment, statuses, write_plan
+from tests.suite.waiting import until
+from tests.walks.tmux import SHELL
 
 pytestmark = pytest.mark.skipif(shutil.which("tmux") is None, reason="needs tmux")
 
-PATIENCE_SECONDS = 60
 DONE: Turn = {"text": "It is done.", "repeat": True}
 
 
@@ -26,8 +27,7 @@ class Tmux:
 
     def __init__(self, person: Person, socket: Path, environ: dict[str, str]) -> None:
         path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-        # tmux starts commands with the login shell, which some users do not have.
-        self._environ = person.environment({"PATH": path, "SHELL": "/bin/sh", **environ})
+        self._environ = person.environment({"PATH": path, **SHELL, **environ})
         self._command = ["tmux", "-S", str(socket), "-f", os.devnull]
         self._folder = person.folder
 
@@ -54,11 +54,7 @@ class Tmux:
 
     def until(self, *words: str) -> str:
         """Wait until the screen shows all of these words."""
-        end = time.monotonic() + PATIENCE_SECONDS
-        while not all(word in (shown := self.screen()) for word in words):
-            assert time.monotonic() < end, f"{words} were never shown:\n{shown}"
-            time.sleep(0.1)
-        return shown
+        return until(lambda: shown if all(word in (shown := self.screen()) for word in words) else "", self.screen)
 
     def answer(self, words: str, key: str) -> None:
         """Wait for a question with these words, and answer it once its keys count."""

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from tests.host.models.model_server import ModelServer
+from tildone.tui.run import app
 
 
 @pytest.fixture
@@ -32,3 +33,9 @@ def connect(monkeypatch: pytest.MonkeyPatch) -> Callable[[ModelServer], ModelSer
         return server
 
     return connected
+
+
+@pytest.fixture(autouse=True)
+def slow_fingers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A key that is pressed twice counts as such, however slow the machine is."""
+    monkeypatch.setattr(app, "TWICE_SECONDS", 60.0)

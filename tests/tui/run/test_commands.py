@@ -135,7 +135,7 @@ async def test_all_keys_are_listed_and_scrolled(connect: Connect) -> None:
             )
             await screen.press("escape")
             await screen.hides("esc closes this")
-            assert screen.app.composer.has_focus
+            await screen.until(lambda: screen.app.composer.has_focus)
             assert screen.draft == "draft"
             await screen.send("/keys")
             await screen.shows("esc closes this", "In the editor")

@@ -103,7 +103,7 @@ async def test_a_question_that_nobody_answers_in_time_disappears(connect: Connec
             await screen.shows("? Now?")
             assert await asked is False
             await screen.hides("Now?")
-            assert screen.app.composer.has_focus
+            await screen.until(lambda: screen.app.composer.has_focus)
 
 
 async def test_a_line_of_text_is_asked_for_and_the_draft_stays(connect: Connect) -> None:

@@ -126,7 +126,7 @@ async def test_the_palette_has_every_action_and_every_command_and_does_the_chose
             await screen.type("/theme")
             await screen.press("enter")
             await screen.until(lambda: screen.draft == "/theme ")
-            assert screen.app.composer.has_focus
+            await screen.until(lambda: screen.app.composer.has_focus)
             screen.app.composer.fill("one two")
 
             await screen.press("ctrl+x")

@@ -54,7 +54,7 @@ async def test_a_label_is_shown_in_the_tree(connect: Connect) -> None:
             await screen.shows("“start”")
             await screen.press("escape")
             await screen.hides("“start”")
-            assert screen.app.composer.has_focus
+            await screen.until(lambda: screen.app.composer.has_focus)
 
 
 async def test_another_conversation_is_found_and_continued(connect: Connect) -> None:

@@ -9,6 +9,7 @@ from textual import events
 from tests.host.models.model_server import ModelServer, Turn
 from tests.run.run_workspace import CHAT
 from tests.tui.run.run_screen import ARMED, ASKED, DONE, Connect, running
+from tildone.tui.run import app
 
 DELAYS = [50, *(pytest.param(delay_ms, marks=pytest.mark.slow) for delay_ms in (0, 200, 400))]
 
@@ -52,8 +53,11 @@ async def test_a_key_that_came_just_before_never_answers(folder: Path, connect: 
 
 
 @pytest.mark.parametrize("delay_ms", DELAYS)
-async def test_a_single_key_before_an_empty_editor_never_answers(folder: Path, connect: Connect, delay_ms: int) -> None:
-    """An emptied editor is no invitation: a second must pass without a key."""
+async def test_a_single_key_before_an_empty_editor_never_answers(
+    folder: Path, connect: Connect, delay_ms: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An emptied editor is no invitation: some time must pass without a key."""
+    monkeypatch.setattr(app, "QUIET_SECONDS", 60.0)
     with connect(ModelServer({**command("touch made"), "hold": 1}, DONE)) as server:
         async with running("Go", "--model", CHAT) as screen:
             await screen.until(server.held.is_set)
@@ -106,8 +110,7 @@ async def test_a_question_takes_the_keys_again_when_nobody_types_any_more(folder
             pressed_before = events.Key("y", "y")
             await screen.asked()
             screen.app.panel.body.post_message(pressed_before)
-            await screen.until(lambda: screen.draft == "y")
-            assert not screen.app.panel.has_keys
+            await screen.until(lambda: screen.draft == "y" and not screen.app.panel.has_keys)
 
             screen.app.composer.fill("")
             await screen.asked()
@@ -206,9 +209,11 @@ async def test_a_question_calls_a_person_who_looks_elsewhere_and_takes_no_key_be
             await asyncio.sleep(1.5)
             assert not screen.app.panel.has_keys
 
-            screen.app.post_message(events.AppFocus())
-            await screen.until(lambda: screen.app.app_focus)
-            await screen.type("yes")
+            with monkeypatch.context() as slow:
+                slow.setattr(app, "QUIET_SECONDS", 60.0)
+                screen.app.post_message(events.AppFocus())
+                await screen.until(lambda: screen.app.app_focus)
+                await screen.type("yes")
             assert screen.draft == "yes"
             assert not (folder / "made").exists()
             screen.app.composer.fill("")

@@ -211,7 +211,7 @@ async def test_the_plan_is_edited_beside_the_conversation(connect: Connect, fold
             await screen.press("u")
             await screen.hides("– Three")
             await screen.press("escape")
-            assert screen.app.composer.has_focus
+            await screen.until(lambda: screen.app.composer.has_focus)
 
 
 @pytest.mark.parametrize("size", SIZES)

@@ -49,7 +49,7 @@ def event(actor: Actor, author: Author = Author()) -> Event:  # noqa: B008  froz
     ("actor", "author", "text"),
     [
         (Actor.USER, Author("Ada"), "Ada"),
-        (Actor.USER, CLAUDE, "Ada"),
+        (Actor.USER, CLAUDE, "claude 5f0c (shell)"),
         (Actor.USER, Author(), "user"),
         (Actor.AGENT, Author(), "agent"),
         (Actor.AGENT, Author("Ada"), "Ada (agent)"),

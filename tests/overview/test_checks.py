@@ -99,9 +99,9 @@ def test_a_check_that_is_set_here_is_approved_and_keeps_what_it_watches(here: He
 
 def test_a_check_that_an_agent_or_somebody_else_sets_is_proposed(here: Here, monkeypatch: pytest.MonkeyPatch) -> None:
     assert here.checks.set_check(here.session, 1, "pytest", None, approves=False)[1] is False
-    monkeypatch.setattr(checks, "agent_here", lambda _settings: "claude:5f0c")
-    assert here.checks.set_check(here.session, 1, "pytest -x", Check(("pytest",)))[1] is False
-    assert here.facts().proposed == {1}
+    monkeypatch.setenv("CLAUDE_CODE_SESSION_ID", "5f0c")
+    assert here.checks.set_check(here.session, 2, "pytest -x", None)[1] is False
+    assert here.facts().proposed == {1, 2}
     with pytest.raises(Refused, match="only a person can approve a check: this is the shell of claude:5f0c"):
         here.checks.approve(here.session, Check(("pytest", "-x")))
 

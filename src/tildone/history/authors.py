@@ -27,17 +27,18 @@ SHORT_ID_LENGTH = 4
 MAX_EVENTS_READ = 50
 MAX_AUTHORS_LISTED = 4
 
-_SUFFIXES = {Actor.TIMER: " (timer)", Actor.IMPORT: " (import)"}
+_SUFFIXES = {Actor.USER: " (shell)", Actor.TIMER: " (timer)", Actor.IMPORT: " (import)"}
 
 
 def who(event: Event, *, with_person: bool = False) -> str:
     """Return who caused an event: the person, or the agent and, with `with_person`, the person it works for.
 
-    Events of earlier versions have no author; their actor is returned.
+    What was typed in the shell of an agent is the agent's doing. Events of earlier versions have no author; their actor
+    is returned.
     """
     author, actor = event.author, event.actor
     name = _clipped(author.name)
-    if author.agent and actor is not Actor.USER:
+    if author.agent:
         person = f" for {name}" if with_person and name else ""
         return f"{short_agent(author.agent)}{person}{_SUFFIXES.get(actor, '')}"
     if not name:

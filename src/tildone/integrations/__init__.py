@@ -10,28 +10,41 @@ from __future__ import annotations
 
 from tildone.registry import Registry
 from tildone.typing import TYPE_CHECKING
+from tildone.value import value
 
 if TYPE_CHECKING:
     from tildone.integrations.record import Integration
 
-HOOKS, NO_HOOKS = True, False
-"""Whether the coding agent calls hooks. Help texts and error messages list those that do without importing them."""
 
-INTEGRATIONS: Registry[Integration, bool] = Registry(
+@value
+class Known:
+    """What is known of a coding agent without importing its integration.
+
+    `conversation` is the variable with the id of the conversation in the shells that its model uses, and `marks` are
+    others that are set there and nowhere else. `unmarked` says why there is none.
+    """
+
+    conversation: str = ""
+    marks: tuple[str, ...] = ()
+    unmarked: str = ""
+    calls_hooks: bool = True
+
+
+INTEGRATIONS: Registry[Integration, Known] = Registry(
     __name__,
     "INTEGRATION",
     {
-        "claude": HOOKS,
-        "codex": HOOKS,
-        "gemini": HOOKS,
-        "cursor": HOOKS,
-        "copilot": HOOKS,
-        "qwen": HOOKS,
-        "opencode": HOOKS,
-        "pi": HOOKS,
-        "zed": NO_HOOKS,
-        "vscode": NO_HOOKS,
-        "claude-desktop": NO_HOOKS,
+        "claude": Known("CLAUDE_CODE_SESSION_ID", ("CLAUDECODE",)),
+        "codex": Known("CODEX_SESSION_ID", ("CODEX_THREAD_ID", "CODEX_SANDBOX")),
+        "gemini": Known("", ("GEMINI_CLI",)),
+        "cursor": Known("", ("CURSOR_AGENT",)),
+        "copilot": Known("COPILOT_AGENT_SESSION_ID", ("COPILOT_CLI",)),
+        "qwen": Known("QWEN_CODE_SESSION_ID", ("QWEN_CODE",)),
+        "opencode": Known("OPENCODE_SESSION_ID", ("OPENCODE",)),
+        "pi": Known("PI_SESSION_ID", ("PI_CODING_AGENT",)),
+        "zed": Known(calls_hooks=False, unmarked="its model's terminals are like those of the person"),
+        "vscode": Known(calls_hooks=False, unmarked="its model's terminals are like those of the person"),
+        "claude-desktop": Known(calls_hooks=False, unmarked="its model has no shell"),
     },
 )
 
@@ -43,4 +56,4 @@ def all_integrations() -> list[Integration]:
 
 def names_with_hooks() -> tuple[str, ...]:
     """Return the names of the coding agents that call hooks."""
-    return tuple(name for name, calls_hooks in INTEGRATIONS.entries.items() if calls_hooks)
+    return tuple(name for name, known in INTEGRATIONS.entries.items() if known.calls_hooks)

@@ -14,6 +14,7 @@ from time import monotonic
 from weakref import WeakSet
 
 from tildone.agents.subagents import parent_session
+from tildone.app.who import PersonAct, check_person
 from tildone.checks.prover import CheckRunner
 from tildone.checks.running import Interrupted
 from tildone.config import Settings
@@ -153,6 +154,8 @@ class SessionChecks:
         # What will be refused is not approved.
         is_useful = check is not None and not proves_nothing(command)
         approves = approves and is_useful and bool(self.working_tree(session.name)) and not agent_here(self._settings)
+        if check is None:
+            check_person(self._settings, PersonAct.REMOVE_CHECK)
 
         def steps(plan: Plan) -> tuple[Step, ...]:
             current = owner(plan, number).check
@@ -178,8 +181,7 @@ class SessionChecks:
             Refused: this is the shell of an agent, or the working tree is elsewhere.
             TildoneError: the approval cannot be recorded.
         """
-        if agent := agent_here(self._settings):
-            raise Refused(f"only a person can approve a check: this is the shell of {agent}")
+        check_person(self._settings, PersonAct.APPROVE)
         if not self.working_tree(session.name):
             raise Refused(NOT_HERE)
         self._approve(session.name, check)

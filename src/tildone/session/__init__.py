@@ -198,8 +198,8 @@ class Session(SessionLog):
         """Return where the tasks that an actor adds come from."""
         from tildone.core.origins import Origin  # noqa: PLC0415  see the module's docstring
 
-        # An import by an agent's process restores a plan of the agent.
-        by_user = actor is Actor.USER or (actor is Actor.IMPORT and not self.author_of(actor).agent)
+        # What is typed in the shell of an agent is the agent's doing; an import by its process restores its plan.
+        by_user = actor in (Actor.USER, Actor.IMPORT) and not self.author_of(actor).agent
         return Origin(by_user, self.source)
 
     def _claimed_change(self, actor: Actor, known: Plan | None) -> ClaimedChange | None:

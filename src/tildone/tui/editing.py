@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from tildone.app.who import STEERS, PersonAct, check_person
 from tildone.commands import edits
 from tildone.commands.answer import Answer, FailureReason, refusal
 from tildone.commands.edits import Place
@@ -29,7 +30,7 @@ from tildone.session import Session
 from tildone.value import replace, value
 from tildone.views.faults import describe_fault
 from tildone.views.proofs import check_text
-from tildone.wiring import agent_here, dialect_of_session, open_session, person_here
+from tildone.wiring import dialect_of_session, open_session, person_here
 
 Edit = Callable[[Plan], Answer]
 
@@ -163,9 +164,7 @@ class Editor:
         """Pause, stop or resume the agent of a session."""
 
         def steer() -> Notice:
-            agent = agent_here(self._settings) if directive is Directive.GO else ""
-            if agent:
-                return Notice(f"Only a person can resume an agent: this is the shell of {agent}", failed=True)
+            check_person(self._settings, STEERS[directive])
             if self._session(session).set_directive(directive):
                 return Notice(f"{STEERED[directive]}: {EFFECTS[directive]}.")
             return Notice(f"Nothing changed: it was {STEERED[directive].lower()} already.")
@@ -176,9 +175,7 @@ class Editor:
         """Answer an open question of an agent. If somebody else was faster, their answer counts."""
 
         def give() -> Notice:
-            agent = agent_here(self._settings)
-            if agent:
-                return Notice(f"Only a person can answer: this is the shell of {agent}", failed=True)
+            check_person(self._settings, PersonAct.ANSWER)
             try:
                 self._store.answer(need, answer, person_here(self._settings, self._store), now())
             except NeedAnswered as error:

@@ -78,7 +78,7 @@ class AppOptions:
     """How the board is served. `base` is the path before all addresses, without a slash at its end."""
 
     base: str = ""
-    read_only: bool = False
+    read_only: str = ""
 
 
 class BoardApp:
@@ -95,7 +95,7 @@ class BoardApp:
         self._assets, self._metrics = Assets(), Metrics(board)
         self._repeats = Repeats(time.monotonic)
         sign_in = "proxy" if admission.by_proxy else "link"
-        attributes = {"base": options.base, "readonly": str(options.read_only).lower(), "signin": sign_in}
+        attributes = {"base": options.base, "readonly": str(bool(options.read_only)).lower(), "signin": sign_in}
         self._page = self._assets.page(options.base, attributes)
 
     def application(self) -> ASGIApp:
@@ -201,7 +201,7 @@ class BoardApp:
         async def endpoint(request: Request) -> Response:
             visitor = await run_in_threadpool(self._admission.visitor, request)
             if self._options.read_only:
-                raise Problem(403, "This board is read-only.", "It was started with --read-only.")
+                raise Problem(403, "This board is read-only.", self._options.read_only)
             body = await json_body(request)
             visit = self._visit(request, visitor, body)
 

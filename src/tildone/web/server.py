@@ -2,6 +2,9 @@
 
 Only one board of a store runs at a time on a machine. Where it runs is in a private file; a second `tildone board`
 finds it there, makes a new link for it, and ends.
+
+In the shell of an agent, nobody gets a link to the board of a person. If none runs, the agent may start one of its
+own, which changes nothing. Its links and keys are apart from those of people, and it is not in the file.
 """
 
 from __future__ import annotations
@@ -15,6 +18,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from urllib.error import URLError
 
+from tildone.app.who import PersonAct, check_person, not_the_person
 from tildone.config import Settings
 from tildone.errors import UsageError
 from tildone.ids import now
@@ -33,6 +37,9 @@ from tildone.wiring import open_store
 
 FOLDER = "board"
 RUNNING = "running.json"
+AGENTS = "of-agents"
+"""The folder of boards that agents start, in that of people's boards."""
+
 PORTS_TRIED = 20
 ANSWER_SECONDS = 2.0
 
@@ -73,10 +80,17 @@ def run(settings: Settings, options: BoardOptions, default_port: int) -> int:
         TildoneError: the port is in use, or the store cannot be opened.
     """
     folder = board_folder(settings)
-    admission = Admission(folder, options.trust, with_links=_has_links(options))
-    _check_exposure(options, admission)
     place = PrivateJson(folder, RUNNING)
     running = running_board(place, str(settings.store))
+    if running:
+        check_person(settings, PersonAct.BOARD_LINK)
+    read_only = "It was started with --read-only." if options.read_only else ""
+    if reason := not_the_person(settings):
+        read_only = f"It was started by an agent: {reason}."
+        folder = os.path.join(folder, AGENTS)
+        place = PrivateJson(folder, RUNNING)
+    admission = Admission(folder, options.trust, with_links=_has_links(options))
+    _check_exposure(options, admission)
     if running:
         _announce(
             f"the board of this store runs already, with its own options, at {running}", running, admission, options
@@ -92,7 +106,7 @@ def run(settings: Settings, options: BoardOptions, default_port: int) -> int:
         try:
             board = Board(settings, store, admission.secrets.digest)
             connections = OpenConnections()
-            app = BoardApp(board, admission, AppOptions(options.base, options.read_only), connections.abort)
+            app = BoardApp(board, admission, AppOptions(options.base, read_only), connections.abort)
             public = [options.public.rpartition("/")[2].partition(":")[0].lower()] if options.public else []
             guard = Guard(app.application(), ServedNames(options.host, public), connections.admit)
             server = make_web_server(guard, connections)

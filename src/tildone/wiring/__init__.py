@@ -267,8 +267,9 @@ def agent_here(settings: Settings) -> str:
     """Return the text of the id of the agent in whose shell this process runs; empty if it is a person's."""
     # Imported here because most hooks write nothing.
     from tildone.agents.shell import agent_of_shell  # noqa: PLC0415  see above
+    from tildone.integrations import INTEGRATIONS  # noqa: PLC0415  the same
 
-    return agent_of_shell(os.environ, open_agents(settings).active(now()), _program)
+    return agent_of_shell(os.environ, INTEGRATIONS.entries, open_agents(settings).active(now()), _program)
 
 
 def _program(agent: Agent) -> str:

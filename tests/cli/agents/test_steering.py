@@ -166,16 +166,14 @@ def test_they_take_no_words(person: Person) -> None:
     assert [answer.code for answer in answers] == [2, 2, 2, 2]
 
 
-def test_an_agent_cannot_resume_itself_in_its_shell(person: Person) -> None:
-    """It may pause or stop itself."""
+@pytest.mark.parametrize("verb", ["resume", "pause", "stop"])
+def test_an_agent_cannot_change_how_it_is_held_in_its_shell(person: Person, verb: str) -> None:
     person.run("todo", "add", "One")
-    person.run("stop")
 
-    refused = person.run("resume", CODEX_SESSION_ID="c1")
+    refused = person.run(verb, CODEX_SESSION_ID="c1")
 
     assert (refused.code, refused.out) == (3, "")
-    assert refused.err == "tildone: only a person can resume an agent: this is the shell of codex:c1\n"
-    assert person.run("pause", CODEX_SESSION_ID="c1").code == 0
+    assert refused.err == f"tildone: only a person can {verb} an agent: this is the shell of codex:c1\n"
 
 
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="only Linux says which process started another")

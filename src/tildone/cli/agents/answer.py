@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tildone.agents.everywhere import active_everywhere
+from tildone.app.who import PersonAct, check_person
 from tildone.cli.opening import open_existing_store, open_to_read, session_title, settings_for
 from tildone.cli.output.amounts import ago
 from tildone.cli.output.data import put_data
@@ -15,7 +16,7 @@ from tildone.overview.agents import awaited_needs
 from tildone.overview.run_questions import checked_answer
 from tildone.typing import TYPE_CHECKING
 from tildone.views.sanitize import printable
-from tildone.wiring import agent_here, person_here
+from tildone.wiring import person_here
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -43,9 +44,7 @@ def run(args: ParsedArgs) -> int:
         else:
             _print(found)
         return 0
-    agent = agent_here(settings)
-    if agent:
-        raise Refused(f"only a person can answer an agent: this is the shell of {printable(agent)}")
+    check_person(settings, PersonAct.ANSWER)
     need = _named(reading, wanted)
     store = open_existing_store(settings)
     try:

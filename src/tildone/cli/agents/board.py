@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from tildone.app.who import PersonAct, check_person
 from tildone.cli.opening import settings_for
 from tildone.cli.output.data import put_data
 from tildone.cli.output.screen import moment, put
@@ -50,6 +51,7 @@ def run(args: ParsedArgs) -> int:
         if args.has(option):
             raise UsageError(f"--{option} is for tildone board token")
     if args.has("new-key"):
+        check_person(settings, PersonAct.BOARD_KEY)
         server.renew_keys(settings)
         put("Everybody has to sign in again.")
     options = server.BoardOptions(
@@ -73,9 +75,11 @@ def _manage_tokens(args: ParsedArgs, settings: Settings) -> int:
         case ("token",):
             _list_tokens(people, as_json=args.has("json"))
         case ("token", "add", name):
+            check_person(settings, PersonAct.BOARD_TOKEN)
             put(f"The token of {printable(name)}, which cannot be shown again:")
             put(people.add(name, now()))
         case ("token", "remove", name):
+            check_person(settings, PersonAct.BOARD_TOKEN)
             people.remove(name)
             signed_out = "" if args.has("metrics") else " They are signed out."
             put(f"Removed the token of {printable(name)}.{signed_out}")

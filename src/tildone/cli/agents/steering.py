@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
+from tildone.app.who import STEERS, check_person
 from tildone.cli.opening import session_title, settings_for, with_session
 from tildone.cli.output.screen import put
 from tildone.cli.parsing.table import ParsedArgs
 from tildone.core.query import open_tasks
 from tildone.dialects.by_hand import BY_HAND
-from tildone.errors import Refused
 from tildone.ids import now
 from tildone.log.events import Directive
 from tildone.typing import TYPE_CHECKING
 from tildone.value import replace, value
 from tildone.views.sanitize import printable
-from tildone.wiring import agent_here, open_agents, open_session, open_store
+from tildone.wiring import open_agents, open_session, open_store
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -61,12 +61,10 @@ def steer(args: ParsedArgs, directive: Directive) -> int:
     """Set the directive in the sessions that the command line selects, and print its effect.
 
     Raises:
-        Refused: an agent wants to resume itself, in its shell.
+        NotThePerson: an agent wants to change how it is held to its plan, in its shell.
     """
     settings = settings_for(args)
-    agent = agent_here(settings) if directive is Directive.GO else ""
-    if agent:
-        raise Refused(f"only a person can resume an agent: this is the shell of {printable(agent)}")
+    check_person(settings, STEERS[directive])
     store = open_store(settings)
     settings = with_session(args, settings, store)
     agents, sessions = agents_and_sessions(settings, store)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from tildone.cli.fleet.opening import check_operator, fleet_if_any, open_existing_fleet
+from tildone.app.who import PersonAct, check_person
+from tildone.cli.fleet.opening import fleet_if_any, open_existing_fleet
 from tildone.cli.fleet.questions import answer_here, as_data, chosen, put_questions, questions_of
 from tildone.cli.output.data import put_data
 from tildone.cli.output.screen import put
@@ -32,7 +33,7 @@ def run(args: ParsedArgs) -> int:
     found = questions_of(fleet, views)
     if not words:
         return _list(args, found)
-    check_operator(fleet, "answer an agent")
+    check_person(fleet.settings, PersonAct.ANSWER)
     question = chosen(found, args.options.get("question"), views[0].lease.run)
     text = " ".join(words)
     answer_here(fleet, question, text)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from tildone.cli.fleet.opening import Fleet, check_operator, fleet_if_any, open_existing_fleet
+from tildone.app.who import PersonAct, check_person
+from tildone.cli.fleet.opening import Fleet, fleet_if_any, open_existing_fleet
 from tildone.cli.fleet.questions import answer_here, as_data, chosen, put_questions, questions_of
 from tildone.cli.output.data import put_data
 from tildone.cli.output.screen import put
@@ -31,7 +32,7 @@ def run(args: ParsedArgs) -> int:
             put_questions(waiting, "No run waits for approval.")
         return 0
     fleet = open_existing_fleet(args)
-    check_operator(fleet, "approve what an agent asks for")
+    check_person(fleet.settings, PersonAct.APPROVE_RUN)
     selected = [
         question for word in args.positional for question in _selected(fleet, word, args.options.get("question"))
     ]

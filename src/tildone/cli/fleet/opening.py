@@ -6,14 +6,12 @@ import os
 import time
 
 from tildone.cli.opening import open_existing_store, settings_at, settings_for
-from tildone.cli.output.consent import check_person
 from tildone.cli.output.screen import put_notice
 from tildone.config import data_folder
 from tildone.config.fleet import FleetConfig, fleet_config
 from tildone.config.values import variable
-from tildone.errors import NotFound, Refused, StoreBusy, StoreUnreachable, UsageError
+from tildone.errors import NotFound, StoreBusy, StoreUnreachable, UsageError
 from tildone.log.events import Author
-from tildone.log.fleet.lease import LEASE_VARIABLE
 from tildone.typing import TYPE_CHECKING
 from tildone.value import value
 from tildone.views.sanitize import printable
@@ -135,19 +133,6 @@ def fleet_if_any(args: ParsedArgs, *, read_only: bool = True) -> Fleet | None:
         return open_existing_fleet(args, read_only=read_only)
     except NotFound:
         return None
-
-
-def check_operator(fleet: Fleet, action: str) -> None:
-    """Check that a person acts. `action` is what only a person can do, as in "retry a run".
-
-    Raises:
-        Refused: this is the shell of an agent, or a process that a worker has started.
-    """
-    check_person(fleet.settings, action)
-    if lease := os.environ.get(LEASE_VARIABLE):
-        raise Refused(
-            f"only a person can {action}: this process works for the run {printable(lease.partition('/')[0])}"
-        )
 
 
 def patiently(work: Callable[[], T], sleep: Callable[[float], None] = time.sleep) -> T:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 
-from tildone.cli.fleet.opening import Fleet, check_operator, open_existing_fleet
+from tildone.app.who import PersonAct, check_outside_runs, check_person
+from tildone.cli.fleet.opening import Fleet, open_existing_fleet
 from tildone.cli.output.data import put_data
 from tildone.cli.output.screen import put, put_notice
 from tildone.log.fleet.lease import Ask, LeaseState
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
     from tildone.cli.parsing.table import ParsedArgs
     from tildone.log.fleet.lease import Lease
 
+_ACTS = {Ask.CANCEL: PersonAct.CANCEL_RUN, Ask.PAUSE: PersonAct.PAUSE_RUN}
+_QUEUES = {"resume": PersonAct.RESUME_RUN, "retry": PersonAct.RETRY_RUN}
 _STATES = {Ask.CANCEL: LeaseState.CANCELLED, Ask.PAUSE: LeaseState.PAUSED}
 
 
@@ -28,8 +31,9 @@ def wish(args: ParsedArgs, ask: Ask) -> int:
 
     Raises:
         NotFound: there is no such run.
-        Refused: a run has ended already.
+        Refused: a run has ended already, or this process works for one.
     """
+    check_outside_runs(_ACTS[ask])
     fleet = open_existing_fleet(args)
     runs = [fleet.run_named(word)[0].lease.run for word in args.positional]
     changed: list[Lease] = []
@@ -62,7 +66,7 @@ def queue_again(args: ParsedArgs, states: Collection[LeaseState], action: str) -
         Refused: a run is in another state, another run of its plan has not ended, or this is the shell of an agent.
     """
     fleet = open_existing_fleet(args)
-    check_operator(fleet, f"{action} a run")
+    check_person(fleet.settings, _QUEUES[action])
     runs = dict.fromkeys(_checked(fleet, word, states, action) for word in args.positional)
     changed = [lease for run in runs for lease in fleet.leases.anew(run)]
     if args.has("json"):

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 
+from tildone.app.who import PersonAct
 from tildone.cli.opening import working_folder
 from tildone.cli.output.consent import person_agrees
 from tildone.cli.output.data import put_data
@@ -49,7 +50,7 @@ def run(args: ParsedArgs) -> int:
     trusted = file.trusted and not new
     if not trusted:
         settings, _ = load_valid({}, os.environ, working_folder())
-        if not person_agrees(args, settings, "trust a file", _question(contents)):
+        if not person_agrees(args, settings, PersonAct.TRUST, _question(contents)):
             put("Nothing was changed.")
             return 1
         try:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 
+from tildone.app.who import PersonAct
 from tildone.cli.opening import open_for_moving, settings_for, working_folder
 from tildone.cli.output.amounts import counted
 from tildone.cli.output.consent import person_agrees
@@ -51,7 +52,7 @@ def trust_plan(args: ParsedArgs, name: str) -> int:
     changed = bool(new) or (before is not None and bool(dropped))
     if changed:
         question = f"Let {'this command' if len(new) == 1 else 'these commands'} run as {_noun(new)}?"
-        if new and not person_agrees(args, settings, "trust a file", question):
+        if new and not person_agrees(args, settings, PersonAct.TRUST, question):
             put("Nothing was changed.")
             return 1
         _record(data, path, content, approvals, checks, dropped)

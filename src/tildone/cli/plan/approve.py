@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tildone.app.who import PersonAct
 from tildone.cli.opening import open_for_editing, open_for_reading, settings_for
 from tildone.cli.output.consent import person_agrees
 from tildone.cli.output.data import put_data
@@ -54,7 +55,7 @@ def run(args: ParsedArgs) -> int:
         put(f"To approve them: {command_hint(args, 'approve TASK…')}, or --all")
         return 0
     question = "Let this command run as a check?" if len(proposed) == 1 else "Let these commands run as checks?"
-    if not person_agrees(args, settings, "approve a check", question):
+    if not person_agrees(args, settings, PersonAct.APPROVE, question):
         put("Nothing was changed.")
         return 1
     record_approvals(check_approvals(settings), [each.check for each in proposed])

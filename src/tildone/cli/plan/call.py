@@ -11,6 +11,7 @@ from tildone.cli.output.screen import put_json, put_raw
 from tildone.cli.parsing.table import ParsedArgs
 from tildone.dialects import DIALECTS, dialect_named, dialect_of_tool, tools_of
 from tildone.errors import Refused, UsageError
+from tildone.integrations import INTEGRATIONS
 from tildone.log import codec
 from tildone.log.events import Author
 from tildone.typing import TYPE_CHECKING
@@ -36,7 +37,7 @@ def run(args: ParsedArgs) -> int:
 
 def _agent() -> Author:
     """The coding agent whose shell runs this command, if the environment names its conversation."""
-    return Author(agent=agent_of_shell(os.environ))
+    return Author(agent=agent_of_shell(os.environ, INTEGRATIONS.entries))
 
 
 def _dialect(tool: str, wanted: str | None) -> Dialect:

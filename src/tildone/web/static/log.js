@@ -12,7 +12,7 @@ export function sentence(text) {
   return parts.map((part) => (part.startsWith("“") ? el("b", {}, el("bdi", {}, part.slice(1, -1))) : el("bdi", {}, part)));
 }
 
-export const actor = (row) => (row.who === "agent" ? "Agent" : row.who === "timer" ? "Gate" : row.who === "import" ? "Import" : row.by || "A person");
+export const actor = (row) => (row.who === "agent" ? "Agent" : row.who === "user" && row.agent ? "Agent, in its shell" : row.who === "timer" ? "Gate" : row.who === "import" ? "Import" : row.by || "A person");
 
 function rowIcon(row) {
   const verb = Object.keys(SIGNS).find((each) => (row.what[0] || "").startsWith(each));

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 
+from tildone.app.who import PersonAct, check_person
 from tildone.cli.opening import open_for_editing, open_for_reading, settings_for, shows_positions, working_folder
 from tildone.cli.output.data import put_data
 from tildone.cli.output.screen import moment, put, put_notice
@@ -17,7 +18,7 @@ from tildone.commands.answer import Answer
 from tildone.commands.targets import find_task
 from tildone.core.check import DEFAULT_SECONDS, Check
 from tildone.core.guard import PLAN
-from tildone.errors import Refused, TildoneError, UsageError
+from tildone.errors import TildoneError, UsageError
 from tildone.typing import TYPE_CHECKING
 from tildone.value import replace
 from tildone.views.proofs import check_text
@@ -53,8 +54,7 @@ def _change(args: ParsedArgs) -> int:
     settings = settings_for(args)
     target = _target(args, session)
     if args.has("remove"):
-        if agent := agent_here(settings):
-            raise Refused(f"only a person can remove a check: this is the shell of {printable(agent)}")
+        check_person(settings, PersonAct.REMOVE_CHECK)
         return apply_answer(args, session, attributes.remove_check(session.plan, target))
     check = _described(args, settings, (session.plan if target is None else target).check)
     answer = attributes.set_check(target, check)

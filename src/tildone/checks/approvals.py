@@ -50,10 +50,11 @@ class Approvals:
         """
         if not self._folder:
             raise OSError("there is no folder for approvals")
-        from tildone.files.private import make_private_folder  # noqa: PLC0415  reading needs none
+        from tildone.files.private import REPLACED, make_private_folder, open_private  # noqa: PLC0415  reading needs none
 
         make_private_folder(self._folder)
-        with open(self._path(check), "w", encoding="utf-8", errors="surrogateescape") as file:
+        file_number = open_private(self._path(check), REPLACED)
+        with os.fdopen(file_number, "w", encoding="utf-8", errors="surrogateescape") as file:
             file.write("\n".join((self._project, check.folder, *check.command, "")))
 
     def revoke(self, check: Check) -> None:

@@ -144,9 +144,15 @@ class CheckRunner:
         """Run a command until it passes, as often as it may fail; None if the time for all checks is over."""
         from threading import Event  # noqa: PLC0415  see `_run`
 
-        from tildone.checks.running import run_command  # noqa: PLC0415  see `_run`
+        from tildone.checks.running import CommandResult, run_command  # noqa: PLC0415  see `_run`
+        from tildone.errors import Refused  # noqa: PLC0415  see `_run`
+        from tildone.files.boundary import real_path_inside  # noqa: PLC0415  see `_run`
 
-        folder, over = os.path.normpath(os.path.join(self._project, check.folder)), Event()
+        over = Event()
+        try:
+            folder = real_path_inside(self._project, os.path.join(self._project, check.folder))
+        except Refused as error:
+            return CommandResult(None, str(error), "", 0)
         self._running.append(over)
         try:
             result = None
@@ -171,12 +177,12 @@ class CheckRunner:
         if not self._outputs:
             return ""
         from tildone.agents.identity import digest  # noqa: PLC0415  hooks keep no outputs
-        from tildone.files.private import make_private_folder  # noqa: PLC0415  the same
+        from tildone.files.private import REPLACED, make_private_folder, open_private  # noqa: PLC0415  the same
 
         path = os.path.join(self._outputs, digest("\0".join((self._project, check.folder, *check.command))) + ".log")
         try:
             make_private_folder(self._outputs)
-            with open(path, "w", encoding="utf-8", errors="replace") as file:
+            with os.fdopen(open_private(path, REPLACED), "w", encoding="utf-8", errors="replace") as file:
                 file.write(output)
         except OSError:
             return ""

@@ -5,8 +5,7 @@ from __future__ import annotations
 from tildone.commands.answer import Answer, FailureReason, refusal, status
 from tildone.commands.edits import unchanged
 from tildone.commands.targets import find_task, find_tasks, label
-from tildone.core.check import proves_nothing
-from tildone.core.faults import UselessCheck
+from tildone.core.attributes import check_fault
 from tildone.core.ops import Numbered, Order, SetCheck, Touch
 from tildone.core.plan import Status
 from tildone.typing import TYPE_CHECKING
@@ -23,8 +22,9 @@ if TYPE_CHECKING:
 
 def set_check(target: Task | None, check: Check) -> Answer:
     """Set the check of a task, or of the plan if there is none. A done task is open again."""
-    if proves_nothing(check.command):
-        text = describe_fault(UselessCheck(check.command))
+    fault = check_fault(check)
+    if fault is not None:
+        text = describe_fault(fault)
         return refusal(FailureReason.REFUSED, text[0].upper() + text[1:])
     again = "; it is open again" if _reopens(target, check) else ""
     message = f"Check of {_name(target)}: $ {single_line(check_text(check))}{again}"

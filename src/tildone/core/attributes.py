@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from tildone.core.check import proves_nothing
-from tildone.core.faults import Cycle, NoSuchNumber, UselessCheck
+from tildone.core.check import leaves_tree, proves_nothing
+from tildone.core.faults import CheckOutside, Cycle, NoSuchNumber, UselessCheck
 from tildone.core.ops import Order, SetCheck, Touch
 from tildone.core.order import cycle_from
 from tildone.core.plan import Status
@@ -19,8 +19,9 @@ if TYPE_CHECKING:
 
 def set_attribute(plan: Plan, step: SetCheck | Order | Touch) -> tuple[Plan, tuple[Fault, ...]]:
     """Apply one step to the plan."""
-    if isinstance(step, SetCheck) and step.check is not None and proves_nothing(step.check.command):
-        return plan, (UselessCheck(step.check.command),)
+    fault = check_fault(step.check) if isinstance(step, SetCheck) else None
+    if fault is not None:
+        return plan, (fault,)
     if step.target is None:
         return _set_plan_check(plan, step.check), ()
     spots = resolve(plan, step.target, prefer_open=True)
@@ -40,12 +41,22 @@ def written_fault(before: Plan, after: Plan) -> Fault | None:
     known = {task.number: task for task in before.tasks}
     for task in after.tasks:
         was = known.get(task.number)
-        if task.check is not None and (was is None or was.check != task.check) and proves_nothing(task.check.command):
-            return UselessCheck(task.check.command)
+        fault = check_fault(task.check) if was is None or was.check != task.check else None
+        if fault is not None:
+            return fault
         cycle = cycle_from(after, task.number, task.after) if was is None or was.after != task.after else ()
         if cycle:
             return Cycle(cycle)
     return None
+
+
+def check_fault(check: Check | None) -> Fault | None:
+    """Return what is wrong with a check by itself; None if nothing."""
+    if check is None:
+        return None
+    if proves_nothing(check.command):
+        return UselessCheck(check.command)
+    return CheckOutside(check.folder) if leaves_tree(check.folder) else None
 
 
 def _set_plan_check(plan: Plan, check: Check | None) -> Plan:

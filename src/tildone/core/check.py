@@ -79,6 +79,12 @@ def is_passed(check: Check, proof: Proof | None) -> bool:
     return proof is not None and proof.result is Result.PASSED and proof.command == check.command
 
 
+def leaves_tree(folder: str) -> bool:
+    """Return whether the name of a folder leads out of the working tree. Symbolic links are another matter."""
+    parts = folder.replace("\\", "/").split("/")
+    return parts[0].startswith("~") or parts[0][1:2] == ":" or (folder != "" and parts[0] == "") or ".." in parts
+
+
 def proves_nothing(command: tuple[str, ...]) -> bool:
     """Return whether a command succeeds whatever was done: it is empty, or only prints, waits or returns."""
     if not command or not command[0].strip():

@@ -108,6 +108,13 @@ class UselessCheck:
 
 
 @value
+class CheckOutside:
+    """The folder of a check is not in the working tree."""
+
+    folder: str
+
+
+@value
 class HasCheck:
     """A model was to remove this task, or to change its check, although a person asked for the check.
 
@@ -140,6 +147,7 @@ Fault = (
     | MissingField
     | UnknownValue
     | UselessCheck
+    | CheckOutside
     | HasCheck
     | Cycle
 )

@@ -11,6 +11,8 @@ import sys
 
 PRIVATE_FOLDER = 0o700
 PRIVATE_FILE = 0o600
+REPLACED = os.O_WRONLY | os.O_CREAT | os.O_TRUNC
+"""The flags to write a file anew."""
 
 _BINARY = getattr(os, "O_BINARY", 0)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tildone.core.faults import (
     BadPosition,
+    CheckOutside,
     Cycle,
     DuplicateTask,
     EmptyNote,
@@ -53,6 +54,8 @@ def describe_fault(fault: Fault) -> str:
             return "a note needs text"
         case MissingField(field, operation):
             return f"{operation} needs {field}"
+        case CheckOutside(folder):
+            return f"the folder of a check has to be in the working tree; “{printable(folder)}” is not"
         case UselessCheck(command):
             return f"a check needs a command that can fail, not “{printable(' '.join(command))}”"
         case HasCheck(0):

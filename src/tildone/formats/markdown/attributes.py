@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 
-from tildone.core.check import DEFAULT_SECONDS, Check, proves_nothing
+from tildone.core.check import DEFAULT_SECONDS, Check, leaves_tree, proves_nothing
 from tildone.core.command_line import split_command
 from tildone.formats.markdown.exact import OPENING, comment_data, data_comment, visible_note_line
 from tildone.formats.whitespace import JS_WHITESPACE
@@ -100,6 +100,8 @@ def _with_option(attributes: Attributes, name: str, words: tuple[str, ...]) -> A
         raise _problem(f"({name} …) without a check ($ command) above it")
     match name:
         case "folder":
+            if leaves_tree(" ".join(words)):
+                raise _problem("a check (folder …) outside of the working tree")
             return replace(attributes, check=replace(check, folder=" ".join(words)))
         case "watch":
             return replace(attributes, check=replace(check, watches=words))

@@ -2,7 +2,8 @@
 
 Approvals belong to a person on one machine, not to a plan: a plan that somebody else wrote, or that a model changed,
 brings none with it. Each is a file whose name is a hash of the project and of the command as it is run; its content is
-for people. Files are only ever created or removed, so several processes can do it at once.
+for people, except for the PATH of the person who approved it. Files are only ever created or removed, so several
+processes can do it at once.
 """
 
 from __future__ import annotations
@@ -17,6 +18,9 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from tildone.core.check import Check
+
+
+_PATH = "PATH="
 
 
 class Consent(Enum):
@@ -55,7 +59,25 @@ class Approvals:
         make_private_folder(self._folder)
         file_number = open_private(self._path(check), REPLACED)
         with os.fdopen(file_number, "w", encoding="utf-8", errors="surrogateescape") as file:
-            file.write("\n".join((self._project, check.folder, *check.command, "")))
+            file.write("\n".join((self._project, check.folder, *check.command, f"{_PATH}{os.environ.get('PATH', '')}")))
+
+    def search_path(self, check: Check, current: str) -> str:
+        """Return the PATH that the program of a check is looked for in: that of the approval.
+
+        A check that is approved by a pattern, or by an earlier version, has the current one, without what is in the
+        working tree or relative to it: an agent can write there.
+        """
+        try:
+            with open(self._path(check), encoding="utf-8", errors="surrogateescape") as file:
+                last = file.read().rpartition("\n")[2]
+        except OSError:
+            last = ""
+        if last.startswith(_PATH):
+            return last.removeprefix(_PATH)
+        outside = (
+            folder for folder in current.split(os.pathsep) if os.path.isabs(folder) and not self._is_inside(folder)
+        )
+        return os.pathsep.join(outside)
 
     def revoke(self, check: Check) -> None:
         """Remove the approval of a check, if there is one."""
@@ -63,6 +85,9 @@ class Approvals:
             os.remove(self._path(check))
         except FileNotFoundError:
             return
+
+    def _is_inside(self, folder: str) -> bool:
+        return os.path.join(os.path.realpath(folder), "").startswith(os.path.join(self._project, ""))
 
     def _path(self, check: Check) -> str:
         return os.path.join(self._folder, digest("\0".join((self._project, check.folder, *check.command))))

@@ -148,7 +148,8 @@ class CheckRunner:
         from tildone.errors import Refused  # noqa: PLC0415  see `_run`
         from tildone.files.boundary import real_path_inside  # noqa: PLC0415  see `_run`
 
-        over = Event()
+        over, environ = Event(), dict(os.environ)
+        environ["PATH"] = self._approvals.search_path(check, environ.get("PATH", ""))
         try:
             folder = real_path_inside(self._project, os.path.join(self._project, check.folder))
         except Refused as error:
@@ -161,7 +162,7 @@ class CheckRunner:
                 if left <= 0:
                     return None
                 over.clear()
-                result = run_command(check.command, folder, min(check.seconds, left), os.environ, over)
+                result = run_command(check.command, folder, min(check.seconds, left), environ, over)
                 if result.exit_code in (0, None):
                     break
             is_late = result is None or (result.exit_code is None and self._seconds_left() <= 0)

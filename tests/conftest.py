@@ -29,7 +29,8 @@ settings.register_profile("few", settings.get_profile("tildone"), max_examples=1
 settings.load_profile("tildone")
 
 FORKING = tuple(
-    f"tests/{part}/" for part in ("cli", "fleet", "hooks", "integrations", "rpc", "run", "telemetry", "tui", "web")
+    f"tests/{part}/"
+    for part in ("app", "cli", "fleet", "hooks", "integrations", "rpc", "run", "telemetry", "tui", "web")
 )
 """The tests that start the program by forking a process that has imported it."""
 

@@ -1,11 +1,19 @@
-"""Runs git for a worker: never asks at a terminal, runs no hooks, and speaks only the usual protocols."""
+"""Runs git for a worker: never asks at a terminal, runs no hooks, and speaks only the usual protocols.
+
+The agent can write to the settings of the repository that it works in. So git runs no program that these settings name:
+what they say about filters, drivers, helpers and transports is replaced by what the settings of the person say, or by
+nothing. Nor does git get the secrets in the worker's environment, except those that it needs to reach a remote.
+"""
 
 from __future__ import annotations
 
 import os
+import re
 import subprocess
+from collections.abc import Sequence
 
 from tildone.errors import TildoneError
+from tildone.host.secrets import command_environment
 
 SECONDS = 600.0
 """How long one command of git may take: a first clone of a large repository takes minutes."""
@@ -15,6 +23,16 @@ LOCK_MS = 10_000
 
 _SETTINGS = (f"core.hooksPath={os.devnull}", "core.fsmonitor=", "gc.auto=0", f"core.filesRefLockTimeout={LOCK_MS}")
 _PREFIX = ("git", "--no-pager", *(word for setting in _SETTINGS for word in ("-c", setting)))
+_LIST = ("config", "--list", "--show-scope", "-z")
+_PERSONS = ("system", "global")
+_PROGRAMS = re.compile(
+    r"filter\..*\.(clean|smudge|process|required)|diff\..*\.(command|textconv)|diff\.external|merge\..*\.driver|"
+    r"core\.(sshcommand|askpass|editor|pager|gitproxy|alternaterefscommand|worktree)|sequence\.editor|gpg(\..*)?\.program|"
+    r"credential(\..*)?\.helper|remote\..*\.(uploadpack|receivepack|vcs)|submodule\..*\.update|url\..*\.(insteadof|pushinsteadof)|"
+    r"uploadpack\.packobjectshook|http(\..*)?\.(proxy|sslcert|sslkey)|commit\.gpgsign|include(if\..*)?\.path"
+)
+"""The settings by which git starts other programs, or sends a person's credentials elsewhere."""
+
 _IDENTITY = {"NAME": "tildone", "EMAIL": "tildone@localhost"}
 _ENVIRON = {
     "GIT_ALLOW_PROTOCOL": "file:git:http:https:ssh",
@@ -51,13 +69,33 @@ class Git:
         done = self._run(arguments, "", None)
         return None if done.returncode else done.stdout.removesuffix("\n")
 
-    def _run(self, arguments: tuple[str, ...], index: str, text: str | None) -> subprocess.CompletedProcess[str]:
-        environ = {name: value for name, value in os.environ.items() if not name.startswith("GIT_") or name in _KEPT}
+    def _overrides(self) -> list[str]:
+        """Return the options that replace what the repository says about programs."""
+        listed = self._run(_LIST, "", None, overrides=()).stdout.split("\0")
+        persons, others = {}, set()
+        for scope, setting in zip(listed[::2], listed[1::2], strict=False):
+            key, _, value = setting.partition("\n")
+            if scope in _PERSONS:
+                persons[key] = value
+            elif _PROGRAMS.fullmatch(key):
+                others.add(key)
+        if odd := [key for key in others if "=" in key]:
+            raise GitError(
+                f"the settings of {self.folder} name a program in a way that cannot be overridden: {odd[0]!r}"
+            )
+        return [word for key in sorted(others) for word in ("-c", f"{key}={persons.get(key, '')}")]
+
+    def _run(
+        self, arguments: tuple[str, ...], index: str, text: str | None, overrides: Sequence[str] | None = None
+    ) -> subprocess.CompletedProcess[str]:
+        options = self._overrides() if overrides is None else overrides
+        environ = command_environment(os.environ)
+        environ = {name: value for name, value in environ.items() if not name.startswith("GIT_") or name in _KEPT}
         environ |= {name: value for name, value in _ENVIRON.items() if name not in environ}
         environ |= _identity(environ) | ({"GIT_INDEX_FILE": index} if index else {})
         try:
             return subprocess.run(  # noqa: S603  git, with arguments of ours
-                [*_PREFIX, "-C", self.folder, *arguments],
+                [*_PREFIX, *options, "-C", self.folder, *arguments],
                 capture_output=True,
                 encoding="utf-8",
                 errors="surrogateescape",

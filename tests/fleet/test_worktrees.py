@@ -82,11 +82,20 @@ def test_a_checkpoint_has_a_change_that_was_made_when_the_index_was_written(proj
     assert git(project, "show", f"{kept.ref}:parser.py") == "two"
 
 
-def test_a_file_that_is_removed_while_a_checkpoint_is_made_does_not_prevent_it(project: Path, tmp_path: Path) -> None:
+@pytest.fixture
+def persons(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The settings of the person who runs the worker. Those of a repository start no program."""
+    monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(tmp_path / "gitconfig"))
+    return tmp_path / "gitconfig"
+
+
+def test_a_file_that_is_removed_while_a_checkpoint_is_made_does_not_prevent_it(
+    project: Path, tmp_path: Path, persons: Path
+) -> None:
     """Git calls the filter for the first file, and finds the second one missing after that."""
     repository = Repository(str(project), str(tmp_path / "home"))
     worktree = repository.prepare(RUN)
-    git(project, "config", "filter.removing.clean", "rm -f z.tmp; cat")
+    git(project, "config", "--file", str(persons), "filter.removing.clean", "rm -f z.tmp; cat")
     for name, text in ((".gitattributes", "a.py filter=removing\n"), ("a.py", "new\n"), ("z.tmp", "for a moment\n")):
         write(worktree, name, text)
 
@@ -101,11 +110,13 @@ def test_a_file_that_is_removed_while_a_checkpoint_is_made_does_not_prevent_it(p
     ]
 
 
-def test_files_that_cannot_be_kept_are_tried_a_limited_number_of_times(project: Path, tmp_path: Path) -> None:
+def test_files_that_cannot_be_kept_are_tried_a_limited_number_of_times(
+    project: Path, tmp_path: Path, persons: Path
+) -> None:
     repository = Repository(str(project), str(tmp_path / "home"))
     worktree = repository.prepare(RUN)
-    git(project, "config", "filter.broken.clean", f"echo x >> '{tmp_path}/calls'; exit 1")
-    git(project, "config", "filter.broken.required", "true")
+    git(project, "config", "--file", str(persons), "filter.broken.clean", f"echo x >> '{tmp_path}/calls'; exit 1")
+    git(project, "config", "--file", str(persons), "filter.broken.required", "true")
     write(worktree, ".gitattributes", "a.py filter=broken\n")
     write(worktree, "a.py", "new\n")
 

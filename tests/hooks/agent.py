@@ -16,7 +16,7 @@ from tests.cli.person import Answer
 from tests.suite.forking import PROGRAM
 from tildone.agents.identity import AgentId
 from tildone.agents.registry import Agent, AgentRegistry
-from tildone.agents.shell import VARIABLES as SHELL_VARIABLES
+from tildone.agents.shell import ANY_AGENT
 from tildone.config import Settings, load
 from tildone.core.ops import Write
 from tildone.core.plan import Plan, Status, Task, flat
@@ -51,8 +51,11 @@ VARIABLES = [
     for variable in (hooks.conversation_variable, hooks.project_variable)
     if variable
 ]
+SHELL_VARIABLES = [
+    name for known in INTEGRATIONS.entries.values() for name in (known.conversation, *known.marks) if name
+]
 CLEARED_VARIABLES = dict.fromkeys(
-    [*VARIABLES, *SHELL_VARIABLES, "TILDONE_STORE", "TILDONE_SESSION", "TILDONE_DIALECT"], ""
+    [*VARIABLES, *SHELL_VARIABLES, ANY_AGENT, "TILDONE_STORE", "TILDONE_SESSION", "TILDONE_DIALECT"], ""
 )
 """Variables that are cleared, so that no hook uses the conversation or store of the person who runs the tests."""
 

@@ -17,7 +17,6 @@ from tildone.core.plan import Status, Task
 from tildone.dialects.by_hand import BY_HAND
 from tildone.errors import NotFound, Refused, TildoneError, UsageError
 from tildone.log.store import Store
-from tildone.overview import checks
 from tildone.overview.check_states import CheckFacts
 from tildone.overview.checks import STALE_SECONDS, SessionChecks
 from tildone.overview.words import words_of

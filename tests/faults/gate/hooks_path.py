@@ -20,18 +20,19 @@ from tests.faults.gate.clock import running_ahead
 from tests.faults.gate.outcome import MAX_CONTINUATIONS, Ended, end_of
 from tests.faults.gate.view import PlanView
 from tests.hooks.agent import HookedAgent, Workspace, environment
-from tildone.agents.shell import VARIABLES
 from tildone.agents.subagents import register, subagent_of
 from tildone.cli import main as command_line
 from tildone.dialects import dialect_named
 from tildone.ids import now
+from tildone.integrations import INTEGRATIONS
 from tildone.integrations.record import HookPoint
 from tildone.log.events import Author
 from tildone.session import Session
 from tildone.value import replace
 from tildone.wiring import open_session
 
-SHELL = {variable: "s1" for variable, integration in VARIABLES.items() if integration == "claude"}
+CLAUDE = INTEGRATIONS.entries["claude"]
+SHELL = dict.fromkeys((CLAUDE.conversation, *CLAUDE.marks), "s1")
 """What Claude Code sets in the shell of its model."""
 
 

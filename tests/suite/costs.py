@@ -18,6 +18,7 @@ from tests.suite.forking import CPU_SECONDS, children_seconds
 BUDGETS = {
     "tests": 12,
     "tests/agents": 12,
+    "tests/app": 12,
     "tests/bare_debian": 1,
     "tests/bench": 3,
     "tests/checks": 8,

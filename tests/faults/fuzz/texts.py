@@ -19,11 +19,11 @@ from tildone.core.numbers import numbered
 from tildone.core.plan import Phase, Plan, Status, Task
 from tildone.core.reduce import reduce
 from tildone.core.rules import Rules
+from tildone.core.shell.syntax import split_line as split_command
 from tildone.errors import TildoneError
 from tildone.formats import detection, todotxt
 from tildone.formats.markdown import importer, reader
 from tildone.formats.markdown.writer import lossless_checklist
-from tildone.host.tools.shell_syntax import split_line as split_command
 from tildone.integrations.settings import jsonc, toml
 from tildone.kit.components.markdown import markdown_rows
 from tildone.kit.theme import Role

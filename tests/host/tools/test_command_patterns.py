@@ -2,9 +2,9 @@
 
 import pytest
 
+from tildone.core.shell.programs import POWERFUL, RULES
 from tildone.errors import UsageError
 from tildone.host.tools.command_patterns import describe_pattern, not_allowed, parse_pattern
-from tildone.host.tools.program_rules import POWERFUL, RULES
 
 
 def refused(line: str, *allow: str, windows: bool = False) -> tuple[str, ...]:

@@ -12,14 +12,17 @@ such a word literally (`find . -exec *`) covers it, with everything that it can 
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Sequence
 from fnmatch import fnmatchcase
 
+from tildone.core.shell.programs import BUNDLED, POWERFUL, RULES, RUNS_PROJECT_CODE, Rule, is_refused, program_name
+from tildone.core.shell.syntax import split_line
+from tildone.core.shell.words import Command, Part, Redirection, Word, WordKind
 from tildone.errors import UsageError
-from tildone.host.tools.program_rules import BUNDLED, POWERFUL, RULES, RUNS_PROJECT_CODE, Rule, is_refused, program_name
-from tildone.host.tools.shell_syntax import WINDOWS, split_line
-from tildone.host.tools.shell_words import Command, Part, Redirection, Word, WordKind
 from tildone.value import replace
+
+WINDOWS = sys.platform == "win32"
 
 EVERYTHING = "*"
 """The pattern that allows any line, even one that cannot be split."""

@@ -12,9 +12,9 @@ import shlex
 
 from tildone.core.plan import Plan
 from tildone.core.query import open_tasks
+from tildone.core.shell.programs import POWERFUL, RULES, program_name
+from tildone.core.shell.words import Part, Redirection, WordKind
 from tildone.host.tools.command_patterns import EVERYTHING, covers, is_pattern, parse_pattern
-from tildone.host.tools.program_rules import POWERFUL, RULES, program_name
-from tildone.host.tools.shell_words import Part, Redirection, WordKind
 
 THIS_COMMAND = "exactly this command"
 

@@ -16,6 +16,7 @@ from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any, BinaryIO, Literal, TypeVar
 
 from tildone.core.plan import Plan
+from tildone.core.shell.words import Part
 from tildone.host.extension_context import ExtensionContext
 from tildone.host.permission_request import PermissionAnswer, PermissionReply, PermissionRequest
 from tildone.host.tools.command_patterns import EVERYTHING, not_allowed
@@ -29,7 +30,6 @@ from tildone.host.tools.paths import (
     matches_path,
     resolve_path,
 )
-from tildone.host.tools.shell_words import Part
 from tildone.host.tools.tool_failure import ToolFailure
 from tildone.kit.signal import AbortSignal
 from tildone.value import value

@@ -22,8 +22,8 @@ from functools import partial
 from threading import Thread
 from typing import Protocol, TypeVar
 
+from tildone.host.tools.command_patterns import WINDOWS
 from tildone.host.tools.process_tree import ProcessInfo, ProcessTree
-from tildone.host.tools.shell_syntax import WINDOWS
 from tildone.host.tools.tool_failure import ToolFailure
 from tildone.kit.signal import AbortSignal
 

@@ -12,11 +12,8 @@ line that is too long to be run is not split at all.
 from __future__ import annotations
 
 import re
-import sys
 
-from tildone.host.tools.shell_words import Command, Part, Redirection, Word, WordBuilder
-
-WINDOWS = sys.platform == "win32"
+from tildone.core.shell.words import Command, Part, Redirection, Word, WordBuilder
 
 MAX_CHARACTERS = 131_072
 """The longest line that is split. Linux starts no program with a longer argument, so no shell would run it."""

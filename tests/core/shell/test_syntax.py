@@ -10,9 +10,9 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
+from tildone.core.shell.syntax import MAX_CHARACTERS, split_line
+from tildone.core.shell.words import Command, WordKind
 from tildone.host.tools.command_patterns import not_allowed
-from tildone.host.tools.shell_syntax import MAX_CHARACTERS, split_line
-from tildone.host.tools.shell_words import Command, WordKind
 
 
 def texts(line: str, *, windows: bool = False) -> tuple[str, ...] | None:

@@ -1,8 +1,11 @@
 """Which commands a pattern covers, and the ways to run other programs that a wildcard never covers."""
 
+import subprocess
+from pathlib import Path
+
 import pytest
 
-from tildone.core.shell.programs import POWERFUL, RULES
+from tildone.core.shell.programs import NAMES_VARIABLES, POWERFUL, RULES, RUNS_PROJECT_CODE, program_name
 from tildone.errors import UsageError
 from tildone.host.tools.command_patterns import describe_pattern, not_allowed, parse_pattern
 
@@ -115,11 +118,61 @@ HARMLESS = [
     "pytest -q tests",
     "make all",
     "timeout 5 ls",
+    "git switch -c topic",
+    "git archive HEAD",
+    "git bisect start",
+    "git clone x",
+    "git config user.name",
+    "git difftool",
+    "git fetch-pack x",
+    "git log -p",
+    "git ls-remote",
+    "git mergetool",
+    "git show HEAD",
+    "git submodule status",
+    "shuf -n 3 x",
+    "uniq -c x",
+    "xxd x",
+    "tree -L 2",
+    "yq -o=json .a x.yml",
+    "iconv -f latin1 x",
+    "openssl x509 -in x.pem -noout -text",
+    "pandoc -t html x.md",
+    "sftp host",
+    "ssh host uptime",
+    "wget -q https://example.com",
+    "curl -w '%{http_code}' https://example.com",
+    "pypy3 x.py",
+    "lua x.lua",
+    "luajit x.lua",
+    "tclsh x.tcl",
+    "Rscript x.R",
+    "julia x.jl",
+    "guile x.scm",
+    "groovy x.groovy",
+    "ts-node x.ts",
+    "tsx x.ts",
+    "python tools/stdin.py",
+    "go test -count=1 -json ./...",
+    "printf '[%s]\\n' x",
+    "test -f x",
+    "read line",
+    "mapfile -t lines",
+    "readarray -t lines",
+    "wait 1",
+    "jobs -l",
 ]
 
 
+def wildcard_for(line: str) -> str:
+    """Return a pattern for the program of a line, and for its subcommand if that has a rule of its own."""
+    program, *more = line.split()
+    named = f"{program} {more[0]}" if more else program
+    return f"{named if named in RULES else program} *"
+
+
 def test_a_wildcard_covers_ordinary_arguments() -> None:
-    assert [line for line in HARMLESS if refused(line, f"{line.split(maxsplit=1)[0]} *")] == []
+    assert [line for line in HARMLESS if refused(line, wildcard_for(line))] == []
 
 
 NAMED = {
@@ -262,6 +315,12 @@ SPELLINGS = [
     ("/usr/bin/env evil", "/usr/bin/* *"),
     ("python3 *", "python3 *"),
     ("sort -uo x y", "sort *"),
+    ("uniq x y", "uniq *"),
+    ("uniq src/*", "uniq *"),
+    ("xxd -r x y", "xxd *"),
+    ("go test -o x", "go *"),
+    ("go build --C=/x", "go *"),
+    ("curl -Hx=o -o=y", "curl *"),
 ]
 
 
@@ -276,12 +335,120 @@ def test_a_wildcard_never_stands_for_a_powerful_program() -> None:
     assert [program for program in POWERFUL if refused(f"{program} x", f"{program} x")] == []
 
 
-def test_every_rule_has_an_ordinary_and_a_refused_example() -> None:
-    examples = [parse_pattern(pattern).text for pattern in NAMED]
-    ordinary = {line.split()[0].rstrip("3.12") for line in HARMLESS}
+def test_every_option_of_the_table_is_refused_to_a_wildcard() -> None:
+    """Each row is tried: an ordinary line of the program is covered, and no longer with the option, however written."""
+    ordinary = {program_name(line.split()[0]): line for line in reversed(HARMLESS)}
+    ordinary |= {wildcard_for(line)[:-2]: line for line in HARMLESS if " " in wildcard_for(line)[:-2]}
+    assert set(RULES) - set(ordinary) == set()
 
-    assert {name for name in RULES if not any(f"{text} ".startswith(f"{name} ") for text in examples)} == set()
-    assert {name for name in RULES if " " not in name} - ordinary == set()
+    covered = []
+    for name, rule in RULES.items():
+        line = ordinary[name]
+        for option in (*rule.runs, *rule.writes):
+            spellings = [f"{line} {option} evil", f"{line} {option} evil x"]
+            spellings += [f"{line} {option}=evil", f"{line} {option[:-1]}=evil"] if option.startswith("--") else []
+            spellings += [f"{line} -9{option[1]}", f"{line} {option}evil"] if len(option) == 2 else []
+            covered += [each for each in spellings if not refused(each, wildcard_for(line))]
+
+    assert covered == []
+
+
+WRITTEN_BY_CURL = """
+    -o x|-O|-J -O|--output x|--remote-name|--remote-name-all|--output-dir x -O|-D x|--dump-header x|-c x|--cookie-jar x
+    |--trace x|--trace-ascii x|--stderr x|--libcurl x|--etag-save x|--hsts x|--alt-svc x|-T x|--upload-file x|-K x
+    |--config x|-w '%output{x}hi'|--write-out '%output{x}'|-w @x|-w@x|--write-out=@x|--expand-output '{{x}}'|-sSo x
+"""
+
+
+def test_curl_writes_no_file_by_a_wildcard() -> None:
+    options = [option.strip() for option in WRITTEN_BY_CURL.split("|")]
+
+    assert [option for option in options if not refused(f"curl -s file:///x {option}", "curl *")] == []
+
+
+SUBSCRIPTS = [
+    "printf -v 'a[$(evil)]' x",
+    "printf '%d' 'a[$(evil)]'",
+    "printf -v PATH .",
+    "printf -vx y",
+    "test -v 'a[$(evil)]'",
+    'test -v "a[\\$(evil)]"',
+    "test -v a[`evil`]",
+    "read 'a[$(evil)]'",
+    "read -r line 'a[$(evil)]'",
+    "unset 'a[$(evil)]'",
+    "let 'a[$(evil)]'",
+    "let 'x = a [$(evil)]'",
+    "declare 'a[$(evil)]=x'",
+    "typeset 'a[$(evil)]=x'",
+    "local 'a[$(evil)]=x'",
+    "readonly 'a[$(evil)]=x'",
+    "export 'a[$(evil)]=x'",
+    "mapfile 'a[$(evil)]'",
+    "mapfile -c 1 -C evil lines",
+    "readarray -tC evil lines",
+    "getopts ab 'a[$(evil)]'",
+    "wait -n -p 'a[$(evil)]'",
+    "[ -v 'a[$(evil)]' ]",
+    "[[ -v 'a[$(evil)]' ]]",
+    "(( a[$(evil)] ))",
+    "echo $(( a[$(evil)] ))",
+    "echo ${a[$(evil)]}",
+    "a[$(evil)]=x",
+    "a['$(evil)']=x echo",
+    "jobs -x evil",
+]
+
+
+def test_a_wildcard_covers_no_subscript_in_which_a_shell_runs_commands() -> None:
+    allow = [f"{name} *" for name in (*NAMES_VARIABLES, "echo", "jobs")]
+
+    assert [line for line in SUBSCRIPTS if not refused(line, *allow)] == []
+    assert refused("printf -v 'a[$(ls)]' x", "printf -v 'a[$(ls)]' *") == ()
+
+
+def test_a_real_shell_runs_what_a_subscript_hides(tmp_path: Path) -> None:
+    """Otherwise there would be no reason to ask for these lines."""
+    hidden = [f"{start} 'a[$(evil)]'" for start in ("printf -v", "test -v", "read", "let")]
+    ran = tmp_path / "trace"
+    idle = []
+    for line in hidden:
+        ran.unlink(missing_ok=True)
+        script = f"{line.replace('evil', f': > {ran}')}{' x' * line.startswith('printf')}"
+        subprocess.run(
+            ["bash", "-c", script], input="x\ny\n", cwd=tmp_path, capture_output=True, text=True, check=False
+        )
+        idle += [line] if not ran.exists() else []
+
+    assert idle == []
+
+
+STREAMS = [
+    "/dev/stdin",
+    "//dev/./stdin",
+    "/dev/fd/3",
+    "/proc/self/fd/0",
+    "/proc/123/fd/0",
+    "/proc/thread-self/fd/0",
+    "/proc/self/root/dev/stdin",
+    "../../../dev/stdin",
+    "/dev/net/../stdin",
+    "/dev/tty",
+    "/dev/pts/0",
+    "stdin",
+    "-",
+    "0",
+]
+
+
+def test_a_wildcard_covers_no_program_that_comes_from_a_stream() -> None:
+    interpreters = [name for name, rule in RULES.items() if rule.script and name in RUNS_PROJECT_CODE]
+    lines = [f"{name} {stream}" for name in interpreters for stream in STREAMS]
+
+    assert len(interpreters) > 10
+    assert [line for line in lines if not refused(f"echo evil | {line}", f"{line.split()[0]} *", "echo *")] == []
+    assert refused("echo evil | python3 /dev/stdin", "echo *", "python3 /dev/*") == ("python3 /dev/stdin",)
+    assert refused("echo evil | python3 /dev/stdin", "echo *", "python3 /dev/stdin") == ()
 
 
 def test_one_pattern_covers_every_line() -> None:

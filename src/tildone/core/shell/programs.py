@@ -10,21 +10,27 @@ import re
 
 from tildone.value import value
 
+_NEVER = re.compile("(?!)")
+
 
 @value
 class Rule:
     """What a wildcard does not cover in the arguments of a program.
 
-    `refused` lists words and options. `--long` also matches its abbreviations, `-x` any group of short options with
-    that letter, and `-word` the same option with two dashes. If `subcommands` is not empty, the first operand must be
-    one of them; if `script` is given, the first operand must match it. In both cases only options that match `before`
-    may precede the operand.
+    `runs` lists words and options that run other programs, `writes` those that write, replace or delete files. `--long`
+    also matches its abbreviations, `-x` any group of short options with that letter, and `-word` the same option with
+    two dashes. `words` matches other arguments that do so. If `subcommands` is not empty, the first operand must be one
+    of them; if `script` is given, the first operand must match it. In both cases only options that match `before` may
+    precede the operand. `operands` is how many there may be: the next one is written to.
     """
 
-    refused: tuple[str, ...] = ()
+    runs: tuple[str, ...] = ()
+    writes: tuple[str, ...] = ()
+    words: re.Pattern[str] = _NEVER
     subcommands: frozenset[str] = frozenset()
     script: re.Pattern[str] | None = None
-    before: re.Pattern[str] = re.compile(r"(?!)")
+    before: re.Pattern[str] = _NEVER
+    operands: int | None = None
 
 
 _RUNS_COMMANDS = "runs any command that it is given"
@@ -39,19 +45,32 @@ _POWERS = {
         "sh bash dash zsh ksh ash fish csh tcsh busybox cmd powershell pwsh command builtin exec eval source . trap "
         "env xargs nice nohup timeout time stdbuf setsid sudo doas su runuser pkexec ssh watch parallel ionice chroot "
         "unshare nsenter strace ltrace script expect flock taskset chrt systemd-run at batch crontab screen tmux entr "
-        "npx bunx pnpx uvx pipx docker podman kubectl vagrant"
+        "npx bunx pnpx uvx pipx docker podman kubectl vagrant let fc compgen complete bind"
     ),
-    _RUNS_CODE: "vi vim nvim view ex ed emacs nano pico less more man info gdb lldb sqlite3 psql mysql deno",
+    _RUNS_CODE: (
+        "vi vim nvim view ex ed emacs nano pico less more man info gdb lldb sqlite3 psql mysql deno "
+        "irb ipython ghci iex jshell m4 dc gnuplot octave"
+    ),
     _RUNS_PROJECT: "make gmake ninja cmake just rake ant mvn gradle bazel",
-    _WRITES: "tee dd cp mv ln install rsync scp sftp wget patch tar zip unzip truncate chmod chown",
+    _WRITES: (
+        "tee dd cp mv ln install rsync scp sftp wget patch tar zip unzip truncate chmod chown split csplit sponge "
+        "gzip gunzip bzip2 bunzip2 xz unxz zstd unzstd"
+    ),
     _DELETES: "rm rmdir unlink shred mkfs",
-    _CHANGES_SHELL: "export alias declare typeset readonly local set shopt enable hash unset",
+    _CHANGES_SHELL: (
+        "export alias declare typeset readonly local set shopt enable hash unset read mapfile readarray getopts"
+    ),
 }
 
 POWERFUL: dict[str, str] = {program: power for power, names in _POWERS.items() for program in names.split()}
 """Programs that a wildcard never stands for, with the reason. "Always" covers only the exact line that uses one."""
 
-RUNS_PROJECT_CODE = frozenset({"pytest", "tox", "nox", "python", "node", "perl", "ruby", "php", "cargo", "go"})
+_SCRIPTS = ("lua", "luajit", "tclsh", "Rscript", "julia", "guile", "groovy", "ts-node", "tsx")
+"""Interpreters without options that are worth a rule."""
+
+RUNS_PROJECT_CODE = frozenset(
+    ("pytest", "tox", "nox", "python", "pypy", "node", "perl", "ruby", "php", "cargo", "go", *_SCRIPTS)
+)
 """Programs that are covered by a pattern that names them, although their purpose is to run code of the project."""
 
 _GIT_READS = (
@@ -73,52 +92,99 @@ _SED_SUBSTITUTION = "|".join(
 _SED_COMMAND = rf"(?:{_SED_ADDRESS}(?:,{_SED_ADDRESS})?!?)?(?:[pdqnNPD=]|{_SED_SUBSTITUTION})"
 _SED_SCRIPT = re.compile(rf"{_SED_COMMAND}(?:; ?{_SED_COMMAND})*")
 _AWK_PROGRAM = re.compile("(?!.*(?:system|getline))[^|>@]*", re.DOTALL)
-_FILE = re.compile("[^-].*", re.DOTALL)
+
+# No option, and no stream that another command of the line may write to: /dev/stdin, /dev/fd/3, /proc/self/fd/0.
+# They may be named from their own folder, too.
+_FILE = re.compile(r"(?!(?:.*/)?(?:stdin|tty[^/]*|console|ptmx|[0-9]+)/*\Z)[^-].*", re.DOTALL)
 
 _AWK = Rule(("-f", "--file"), script=_AWK_PROGRAM, before=re.compile("-F.+"))
+_PYTHON = Rule(script=_FILE, before=re.compile("-[BEIOPsSuq]+"))
 _PACKAGES = "list ls show view info outdated why"
+_GIT_DIFF = Rule(("--ext-diff", "--textconv"), ("--output",))
 
 RULES: dict[str, Rule] = {
     "git": Rule(
         (
-            *("--upload-pack", "--receive-pack", "--exec", "--extcmd", "--ext-diff", "--textconv", "--filters"),
-            *("--open-files-in-pager", "--template", "--output", "--config-env", "--exec-path"),
+            *("--config-env", "--exec-path", "--upload-pack", "--receive-pack", "--exec", "--extcmd"),
+            *("--ext-diff", "--textconv", "--filters", "--open-files-in-pager", "--template"),
         ),
+        ("--output",),
         subcommands=frozenset(f"{_GIT_READS} {_GIT_WRITES}".split()),
         before=_GIT_OPTIONS,
     ),
-    "git archive": Rule(("-o", "--remote")),
+    "git archive": Rule(("--remote",), ("-o",)),
     "git bisect": Rule(("run",)),
     "git clone": Rule(("-c", "--config", "-u")),
     "git config": Rule(("-e", "--edit")),
+    "git diff": _GIT_DIFF,
     "git difftool": Rule(("-x", "-t", "--tool")),
     "git fetch-pack": Rule(("--upload-pack",)),
     "git grep": Rule(("-O",)),
+    "git log": _GIT_DIFF,
     "git ls-remote": Rule(("--upload-pack",)),
     "git mergetool": Rule(("-t", "--tool")),
     "git rebase": Rule(("-x",)),
+    "git show": _GIT_DIFF,
     "git submodule": Rule(("foreach",)),
-    "find": Rule(("-exec", "-execdir", "-ok", "-okdir", "-delete", "-fprint", "-fprint0", "-fprintf", "-fls")),
+    "find": Rule(("-exec", "-execdir", "-ok", "-okdir"), ("-delete", "-fprint", "-fprint0", "-fprintf", "-fls")),
     "fd": Rule(("-x", "-X", "--exec", "--exec-batch")),
     "rg": Rule(("--pre", "--hostname-bin")),
     "tar": Rule(
         (
             *("-I", "--use-compress-program", "--to-command", "--checkpoint-action", "-F", "--info-script"),
-            *("--new-volume-script", "--rsh-command", "--rmt-command", "-C", "--directory", "-P", "--absolute-names"),
-        )
+            *("--new-volume-script", "--rsh-command", "--rmt-command", "-T", "--files-from"),
+        ),
+        (
+            *("-C", "--directory", "-P", "--absolute-names", "-g", "--listed-incremental", "--index-file"),
+            *("--remove-files", "--one-top-level"),
+        ),
     ),
-    "sort": Rule(("--compress-program", "-o", "--output")),
+    "sort": Rule(("--compress-program",), ("-o", "--output", "-T", "--temporary-directory")),
+    "shuf": Rule((), ("-o", "--output")),
+    "uniq": Rule(operands=1),
+    "xxd": Rule(operands=1),
     "split": Rule(("--filter",)),
-    "rsync": Rule(("-e", "--rsh", "--rsync-path")),
-    "scp": Rule(("-S", "-o", "-F")),
-    "zip": Rule(("-T", "--test", "--unzip-command")),
+    "tree": Rule((), ("-o",)),
+    "yq": Rule((), ("-i", "--inplace", "--in-place", "-s", "--split-exp")),
+    "iconv": Rule((), ("-o", "--output")),
+    "openssl": Rule(("-engine", "-provider", "-provider-path"), ("-out", "-keyout", "-writerand")),
+    "pandoc": Rule(
+        ("-F", "--filter", "-L", "--lua-filter", "--pdf-engine", "-d", "--defaults"),
+        ("-o", "--output", "--extract-media", "--log"),
+    ),
+    "rsync": Rule(
+        ("-e", "--rsh", "--rsync-path"),
+        (
+            *("--log-file", "--write-batch", "--only-write-batch", "--backup-dir", "--partial-dir", "-T"),
+            *("--temp-dir", "--delete", "--delete-after", "--delete-excluded", "--remove-source-files"),
+        ),
+    ),
+    "scp": Rule(("-S", "-o", "-F", "-D")),
+    "sftp": Rule(("-S", "-o", "-F", "-D", "-b")),
+    "ssh": Rule(("-o", "-F"), ("-E",)),
+    "zip": Rule(("-T", "--test", "--unzip-command"), ("-m", "--move", "-O", "--out", "-lf", "-b")),
     "man": Rule(("-P", "--pager", "-H", "--html")),
     "vim": Rule(("-c", "--cmd", "-S", "-s", "-u")),
+    "wget": Rule(
+        ("-e", "--execute", "--config", "--use-askpass"),
+        (
+            *("-O", "--output-document", "-o", "--output-file", "-a", "--append-output", "-P", "--directory-prefix"),
+            *("--save-cookies", "--hsts-file", "--rejected-log", "--warc-file", "--warc-tempdir", "--delete-after"),
+        ),
+    ),
     "curl": Rule(
-        ("-o", "-O", "--output", "--remote-name", "-K", "--config", "-D", "--dump-header", "-c", "--cookie-jar")
+        ("-K", "--config", "--engine"),
+        (
+            *("-o", "--output", "-O", "--remote-name", "--remote-name-all", "-J", "--remote-header-name"),
+            *("--output-dir", "-D", "--dump-header", "-c", "--cookie-jar", "--trace", "--trace-ascii", "--stderr"),
+            *("--libcurl", "--etag-save", "--hsts", "--alt-svc", "--ssl-sessions", "-T", "--upload-file"),
+        ),
+        # The format of -w can name files, and be in one; `--expand-output` is `--output` with variables.
+        words=re.compile(r".*%output\{.*|(?:-w|--write-out=)?@.*|--expand-.*", re.DOTALL),
     ),
     "sed": Rule(
-        ("-e", "--expression", "-f", "--file", "-i", "--in-place", "-l", "--line-length"),
+        ("-e", "--expression", "-f", "--file"),
+        ("-i", "--in-place", "-l", "--line-length"),
         script=_SED_SCRIPT,
         before=re.compile("-[nErsuz]+|--quiet|--silent|--regexp-extended"),
     ),
@@ -126,27 +192,57 @@ RULES: dict[str, Rule] = {
     "gawk": _AWK,
     "mawk": _AWK,
     "nawk": _AWK,
-    "python": Rule(script=_FILE, before=re.compile("-[BEIOPsSuq]+")),
+    "python": _PYTHON,
+    "pypy": _PYTHON,
     "perl": Rule(script=_FILE, before=re.compile("-[wWtT]+")),
     "ruby": Rule(script=_FILE, before=re.compile("-w")),
     "node": Rule(script=_FILE, before=re.compile("--test")),
     "php": Rule(script=_FILE),
+    **dict.fromkeys(_SCRIPTS, Rule(script=_FILE)),
     "npm": Rule(subcommands=frozenset(f"{_PACKAGES} explain root prefix ping whoami".split())),
     "yarn": Rule(subcommands=frozenset(_PACKAGES.split())),
     "pnpm": Rule(subcommands=frozenset(_PACKAGES.split())),
     "bun": Rule(subcommands=frozenset({"outdated"})),
-    "uv": Rule(subcommands=frozenset({"tree", "version"})),
-    "pip": Rule(subcommands=frozenset({"list", "show", "freeze", "check"}), before=re.compile("--version")),
+    "uv": Rule(("--python",), subcommands=frozenset({"tree", "version"})),
+    "pip": Rule(
+        ("--python",),
+        ("--log",),
+        subcommands=frozenset({"list", "show", "freeze", "check"}),
+        before=re.compile("--version"),
+    ),
     "cargo": Rule(
-        ("--config",),
+        ("--config", "--manifest-path", "-C"),
+        ("--target-dir", "--artifact-dir", "--out-dir"),
         subcommands=frozenset(["build", "check", "test", "bench", "clippy", "fmt", "doc", "tree", "metadata"]),
     ),
     "go": Rule(
-        ("-exec", "-toolexec", "-vettool", "-overlay", "-modfile", "-o"),
+        ("-exec", "-toolexec", "-vettool", "-overlay", "-modfile", "-ldflags"),
+        (
+            *("-outputdir", "-coverprofile", "-cpuprofile", "-memprofile", "-blockprofile", "-mutexprofile"),
+            *("-trace", "-pkgdir"),
+        ),
+        # Options of go have one dash and several letters.
+        words=re.compile("--?[oC](?:=.*)?", re.DOTALL),
         subcommands=frozenset(["build", "test", "vet", "list", "doc", "version"]),
     ),
+    "printf": Rule(("-v",)),
+    "mapfile": Rule(("-C",)),
+    "readarray": Rule(("-C",)),
+    "wait": Rule(("-p",)),
+    "jobs": Rule(("-x",)),
 }
 """By the name of the program, or of the program and its subcommand."""
+
+NAMES_VARIABLES = frozenset(
+    (
+        *("printf", "test", "[", "read", "mapfile", "readarray", "getopts", "wait", "let", "unset"),
+        *("export", "declare", "typeset", "local", "readonly"),
+    )
+)
+"""Commands of the shell whose arguments may be names of variables. In a subscript, as in `a[$(id)]`, a shell runs
+commands, even if the argument is quoted."""
+
+_SUBSCRIPT = re.compile(r"\w\s*\[")
 
 BUNDLED = frozenset({"tar"})
 """Programs whose first argument is a group of short options even without a dash."""
@@ -163,15 +259,22 @@ def program_name(path: str) -> str:
     return unversioned if unversioned in POWERFUL or unversioned in RULES else stem
 
 
-def is_refused(word: str, refused: tuple[str, ...]) -> bool:
-    """Return whether an argument is one of the refused words or options, in any of the forms in which it is written."""
+def is_refused(word: str, rule: Rule) -> bool:
+    """Return whether an argument is one of those that a rule lists, in any of the forms in which it is written."""
     name = word.partition("=")[0]
-    return any(_is_form_of(word, name, entry) for entry in refused)
+    if rule.words.fullmatch(word):
+        return True
+    return any(_is_form_of(word, name, entry) for entry in (*rule.runs, *rule.writes))
+
+
+def has_subscript(word: str) -> bool:
+    """Return whether an argument that names a variable may have a subscript."""
+    return _SUBSCRIPT.search(word) is not None
 
 
 def _is_form_of(word: str, name: str, entry: str) -> bool:
     if entry.startswith("--"):
         return len(name) > len("--") and entry.startswith(name)
     if entry.startswith("-") and len(entry) == len("-x"):
-        return word.startswith("-") and not word.startswith("--") and entry[1] in word
+        return word.startswith("-") and not word.startswith("--") and entry[1] in name
     return name in (entry, f"-{entry}") if entry.startswith("-") else word == entry

@@ -5,8 +5,9 @@ one argument, with `*`, `?` and `[…]` as wildcards; a last word `*` matches an
 alone matches every line. A pattern for a redirection is `> file` or `< file`. Every part of a line needs a pattern.
 
 A wildcard is not a permission to run other programs. It never covers an assignment before the command, a word with a
-substitution or a variable, or the words that `program_rules` lists, such as `-exec` of find. A pattern that names
-such a word literally (`find . -exec *`) covers it, with everything that it can be used for.
+substitution or a variable, the subscript of a variable that a word names (`printf -v 'a[$(id)]' x`), or the words that
+`core.shell.programs` lists, such as `-exec` of find. A pattern that names such a word literally (`find . -exec *`)
+covers it, with everything that it can be used for.
 """
 
 from __future__ import annotations
@@ -16,7 +17,17 @@ import sys
 from collections.abc import Sequence
 from fnmatch import fnmatchcase
 
-from tildone.core.shell.programs import BUNDLED, POWERFUL, RULES, RUNS_PROJECT_CODE, Rule, is_refused, program_name
+from tildone.core.shell.programs import (
+    BUNDLED,
+    NAMES_VARIABLES,
+    POWERFUL,
+    RULES,
+    RUNS_PROJECT_CODE,
+    Rule,
+    has_subscript,
+    is_refused,
+    program_name,
+)
 from tildone.core.shell.syntax import split_line
 from tildone.core.shell.words import Command, Part, Redirection, Word, WordKind
 from tildone.errors import UsageError
@@ -134,7 +145,12 @@ def _covers_command(patterns: tuple[Word, ...], words: tuple[Word, ...]) -> bool
     name = program_name(words[start].value)
     if not named[start] and (name in POWERFUL or words[start].kind is not WordKind.LITERAL):
         return False
-    return name not in RULES or _covers_arguments(name, words[start + 1 :], named[start + 1 :])
+    arguments, are_named = words[start + 1 :], named[start + 1 :]
+    if name in NAMES_VARIABLES and any(
+        has_subscript(word.value) for word, is_named in zip(arguments, are_named, strict=True) if not is_named
+    ):
+        return False
+    return name not in RULES or _covers_arguments(name, arguments, are_named)
 
 
 def _covers_arguments(name: str, words: tuple[Word, ...], named: list[bool]) -> bool:
@@ -149,12 +165,15 @@ def _covers_arguments(name: str, words: tuple[Word, ...], named: list[bool]) -> 
         if name in BUNDLED and at == 0 and not text.startswith("-"):
             text = f"-{text}"
         before = bool(ordered) and at < operand and not rule.before.fullmatch(text)
-        return before or is_refused(text, rule.refused) or is_refused(text, inner.refused)
+        return before or is_refused(text, rule) or is_refused(text, inner)
 
     harmful = [at for at in range(len(words)) if is_harmful(at)]
     if any(named[at] for at in harmful):
         return True
     if harmful or any(_may_be_option(word) for word, is_named in zip(words, named, strict=True) if not is_named):
+        return False
+    operands = [word for word in words if not _is_option(word)]
+    if rule.operands is not None and (len(operands) > rule.operands or any(map(_is_wildcard, operands))):
         return False
     return (operand < len(words) and named[operand]) or _allows_operand(rule, words[operand : operand + 1])
 

@@ -78,3 +78,19 @@ def test_patterns_of_the_settings_are_compared_with_the_command_as_it_is_typed(t
     assert not approvals.is_allowed(Check(("make", "test", "clean")))
     assert not approvals.is_allowed(Check(("PYTEST", "-q")))
     assert not approvals.is_allowed(Check(("rm", "-rf", "pytest x")))
+
+
+def test_patterns_of_the_settings_hold_in_the_working_tree_only(tmp_path: Path) -> None:
+    """A plan of an earlier version, or one that was tampered with, may name another folder."""
+    project = tmp_path / "project"
+    (project / "sub").mkdir(parents=True)
+    approvals = Approvals(str(tmp_path / "approved"), str(project), ["make *"])
+    if sys.platform != "win32":
+        (project / "link").symlink_to("..")
+        (project / "inner").symlink_to("sub")
+    inside = ("", "sub", "sub/later", *(["inner"] if sys.platform != "win32" else []))
+    outside = ("..", "sub/../..", str(tmp_path), "~/x", *(["link", "link/other"] if sys.platform != "win32" else []))
+
+    allowed = [folder for folder in (*inside, *outside) if approvals.is_allowed(Check(("make", "all"), folder))]
+
+    assert allowed == list(inside)

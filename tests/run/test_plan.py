@@ -172,6 +172,15 @@ def test_what_a_pattern_covers_is_said_when_it_is_given(person: Person) -> None:
     assert not (person.folder / "made").exists()
 
 
+def test_what_the_patterns_of_checks_allow_is_said_too(person: Person) -> None:
+    name = write_plan(person, "- [ ] Look: `ls`\n")
+
+    answer = person.run("run", name, "--allow", "ls", "--mode", "print", TILDONE_CHECK_ALLOW="npm run *\nls")
+
+    told = "tildone: check_allow 'npm run *' allows more than it looks like: npm run may run other programs"
+    assert [line for line in answer.err.splitlines() if "check_allow" in line] == [told]
+
+
 def test_a_command_gets_a_secret_variable_only_if_it_is_passed(person: Person) -> None:
     """Its value is redacted in the output and in the conversation; --continue passes it again."""
     name = write_plan(person, '- [ ] Look: `echo "[$PGPASSWORD]" > seen; cat seen; test -e ready`\n')

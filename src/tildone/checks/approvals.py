@@ -12,6 +12,7 @@ import os
 from enum import Enum
 
 from tildone.agents.identity import digest
+from tildone.core.check import leaves_tree
 from tildone.typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -89,11 +90,15 @@ class Approvals:
     def _is_inside(self, folder: str) -> bool:
         return os.path.join(os.path.realpath(folder), "").startswith(os.path.join(self._project, ""))
 
+    def _stays_inside(self, folder: str) -> bool:
+        """Return whether a folder is in the working tree: a pattern means commands there, not those of other trees."""
+        return not leaves_tree(folder) and (not folder or self._is_inside(os.path.join(self._project, folder)))
+
     def _path(self, check: Check) -> str:
         return os.path.join(self._folder, digest("\0".join((self._project, check.folder, *check.command))))
 
     def _is_listed(self, check: Check) -> bool:
-        if not self._allowed:
+        if not self._allowed or not self._stays_inside(check.folder):
             return False
         from fnmatch import fnmatchcase  # noqa: PLC0415  few people have such a list
 

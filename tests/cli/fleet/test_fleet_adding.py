@@ -33,6 +33,15 @@ def test_plans_are_queued_with_their_tasks(operator: Operator) -> None:
     assert {row["repo"] for row in rows} == {os.path.realpath(operator.folder)}
 
 
+def test_a_pattern_that_allows_more_than_it_looks_like_says_so(operator: Operator) -> None:
+    operator.plan("a.md", "one")
+
+    code, out, err = operator.run("fleet", "add", "a.md", "--allow", "find *", "--allow", "ls *", "--allow", "*")
+
+    assert (code, out.startswith("Queued ")) == (0, True)
+    assert err == ("tildone: --allow 'find *' allows more than it looks like: find runs other programs with -exec\n")
+
+
 def test_a_second_run_of_a_living_plan_is_refused_and_nothing_of_the_command_is_kept(operator: Operator) -> None:
     run = operator.add("a.md")
     operator.plan("b.md", "three")

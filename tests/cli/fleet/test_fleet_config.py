@@ -91,7 +91,9 @@ def test_asking_and_not_asking_exclude_each_other(
     assert "--ask and --no-ask exclude each other" in capsys.readouterr().err
 
 
-def test_a_worker_gets_its_options_and_obeys_signals(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_worker_gets_its_options_and_obeys_signals(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     """The first signal drains it, the second stops it. Options of the command line come before settings."""
     for name, value in written(tmp_path, '[fleet]\nslots = 3\nlabels = ["gpu"]\nallow = ["make *"]\n').items():
         monkeypatch.setenv(name, value)
@@ -124,6 +126,8 @@ def test_a_worker_gets_its_options_and_obeys_signals(tmp_path: Path, monkeypatch
             signal.signal(number, handler)
 
     assert told == ["drain", "stop"]
+    reach = "allow of [fleet] 'make *' allows more than it looks like: make runs what the project's files tell it to"
+    assert capsys.readouterr().err == f"tildone: {reach}\n"
     home = str(tmp_path / "data" / "tildone" / "fleet")
     assert started["options"] == WorkerOptions(
         slots=2,

@@ -280,6 +280,15 @@ def test_settings_that_disable_the_gate_are_warnings(
     assert found["remedy"] == remedy
 
 
+def test_a_pattern_of_checks_that_allows_more_than_it_looks_like_is_a_warning(person: Person) -> None:
+    answer = person.run("doctor", "--json", TILDONE_CHECK_ALLOW="find *\nls *")
+
+    assert answer.code == 0
+    assert [what for status, what in findings(answer, "settings") if status == "warning"] == [
+        "check_allow 'find *' allows more than it looks like: find runs other programs with -exec"
+    ]
+
+
 def test_the_plan_of_the_project_is_reported(person: Person) -> None:
     """And what keeps agents from being continued on it."""
     assert findings(person.run("doctor", "--json"), "project") == [("ok", f"{person.folder}: no plan yet")]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 
+from tildone.cli.output.patterns import tell_reach
 from tildone.config import project_root
 from tildone.errors import MAX_DIGITS, NotFound, UsageError, nearest, shortened
 from tildone.fleet.drivers import AGENTS, RUN, SHELL
@@ -39,6 +40,7 @@ def work_of(args: ParsedArgs, settings: Settings) -> Work:
         ref=args.options.get("ref", ""),
     )
     check_work(work)
+    tell_reach("--allow", work.allow)
     return work
 
 

@@ -8,6 +8,7 @@ import signal
 from tildone.cli.fleet.idle import drain_when_idle
 from tildone.cli.fleet.opening import open_fleet
 from tildone.cli.fleet.requested import checked_agent, listed
+from tildone.cli.output.patterns import tell_reach
 from tildone.cli.output.screen import put_notice
 from tildone.cli.parsing.table import ParsedArgs
 from tildone.config import data_folder
@@ -75,6 +76,7 @@ def _options(args: ParsedArgs, fleet: Fleet) -> WorkerOptions:
     )
     for text in (*options.labels, *options.allow, *options.ask):
         check_text(text)
+    tell_reach("--allow" if args.values("allow") else "allow of [fleet]", options.allow)
     return options
 
 

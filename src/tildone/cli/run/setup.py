@@ -9,6 +9,7 @@ import textwrap
 from collections.abc import Callable, Sequence
 
 from tildone.agents.identity import AgentId
+from tildone.cli.output.patterns import tell_reach
 from tildone.cli.output.progress import ProgressLine
 from tildone.cli.output.screen import columns, on_terminal, put, put_notice
 from tildone.cli.parsing.table import ParsedArgs
@@ -25,6 +26,7 @@ from tildone.cli.run.remembered import (
     with_stored_options,
 )
 from tildone.config import data_folder
+from tildone.config.values import CHECK_ALLOW
 from tildone.core.plan import Plan
 from tildone.core.query import open_tasks, progress
 from tildone.dialects.by_hand import BY_HAND
@@ -43,6 +45,7 @@ from tildone.host.tools.permissions import PermissionPolicy
 from tildone.host.ui import UI
 from tildone.ids import now
 from tildone.kit.formatting import format_count
+from tildone.log.fleet.lease import LEASE_VARIABLE
 from tildone.loop.decision import Patience
 from tildone.telemetry.opening import open_host_traces
 from tildone.typing import TYPE_CHECKING
@@ -106,6 +109,9 @@ class RunSetup:
         for permission in describe_permissions(self._stored_options, self._given, terminal=on_terminal(sys.stderr)):
             width = columns(sys.stderr)
             self.notify(textwrap.fill(permission, width) if width else permission)
+        if not os.environ.get(LEASE_VARIABLE):
+            # A worker has said it of its own patterns.
+            tell_reach(CHECK_ALLOW, self.settings.check_allow, self.notify)
         self._take_over()
         self.prompt = self._first_prompt(self._forked_text)
 

@@ -243,6 +243,7 @@ NAMES_VARIABLES = frozenset(
 commands, even if the argument is quoted."""
 
 _SUBSCRIPT = re.compile(r"\w\s*\[")
+_ASSIGNMENT = re.compile(r"[A-Za-z_]\w*(?:\[[^]]*\])?\+?=")
 
 BUNDLED = frozenset({"tar"})
 """Programs whose first argument is a group of short options even without a dash."""
@@ -257,6 +258,11 @@ def program_name(path: str) -> str:
     stem = _EXTENSION.sub("", name.lower()) if _EXTENSION.search(name) else name
     unversioned = _VERSION.sub("", stem)
     return unversioned if unversioned in POWERFUL or unversioned in RULES else stem
+
+
+def is_assignment(text: str) -> bool:
+    """Return whether a word before a command, as it is written, sets a variable."""
+    return _ASSIGNMENT.match(text) is not None
 
 
 def is_refused(word: str, rule: Rule) -> bool:

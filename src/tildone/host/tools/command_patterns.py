@@ -25,6 +25,7 @@ from tildone.core.shell.programs import (
     RUNS_PROJECT_CODE,
     Rule,
     has_subscript,
+    is_assignment,
     is_refused,
     program_name,
 )
@@ -39,7 +40,6 @@ EVERYTHING = "*"
 """The pattern that allows any line, even one that cannot be split."""
 
 _WILDCARDS = re.compile(r"[*?\[]")
-_ASSIGNMENT = re.compile(r"[A-Za-z_]\w*(?:\[[^]]*\])?\+?=")
 
 
 def parse_pattern(text: str, *, windows: bool = WINDOWS) -> Part:
@@ -96,7 +96,7 @@ def describe_pattern(text: str) -> str:
     if isinstance(part, Redirection):
         verb = "writing to" if part.sign == ">" else "reading from"
         return f"{verb} {part.target.text} in redirections"
-    program = next((word for word in part.words if not _is_assignment(word)), part.words[-1])
+    program = next((word for word in part.words if not is_assignment(word.text)), part.words[-1])
     name = program_name(program.value)
     exact = not any(map(_is_wildcard, part.words))
     notes = [f"which {POWERFUL[name]}"] if name in POWERFUL else []
@@ -114,10 +114,6 @@ def _with_wildcards(word: Word) -> Word:
 
 def _is_wildcard(word: Word) -> bool:
     return word.kind is WordKind.GLOB
-
-
-def _is_assignment(word: Word) -> bool:
-    return _ASSIGNMENT.match(word.text) is not None
 
 
 def _matches(pattern: Word, word: Word) -> bool:
@@ -139,7 +135,7 @@ def _covers_command(patterns: tuple[Word, ...], words: tuple[Word, ...]) -> bool
     if not any(map(_is_wildcard, patterns)):
         return True
     named = [not _is_wildcard(word) for word in fixed] + [False] * len(more)
-    start = next((at for at, word in enumerate(words) if not _is_assignment(word)), len(words))
+    start = next((at for at, word in enumerate(words) if not is_assignment(word.text)), len(words))
     if not all(named[:start]) or start == len(words):
         return False
     name = program_name(words[start].value)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 
 from tildone.config import origins
-from tildone.config.values import KEYS
+from tildone.config.values import CHECK_ALLOW, KEYS
+from tildone.core.shell.reach import told
 from tildone.dialects import DIALECTS
 from tildone.errors import nearest
 from tildone.log.address import StoreAddress
@@ -32,6 +33,9 @@ def settings_in_force(context: CheckContext) -> Iterator[Finding]:
     if dialect and dialect not in DIALECTS:
         hint = nearest(dialect, tuple(DIALECTS))
         yield Finding(Severity.ERROR, f"there is no dialect {dialect!r}; {hint}", "correct the setting")
+    for pattern in context.settings.check_allow:
+        if warning := told(CHECK_ALLOW, pattern):
+            yield Finding(Severity.WARNING, warning, "name the arguments, or approve checks one by one")
     origin = origins(context.flags, os.environ, context.folder)
     for key in KEYS:
         setting = getattr(context.settings, key)

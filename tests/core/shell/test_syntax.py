@@ -26,6 +26,7 @@ SPLIT = {
     'echo "it\'s" \'say "x"\' "\\"; rm x"': ('echo "it\'s" \'say "x"\' "\\"; rm x"',),
     "time ls -l 2>/dev/null": ("time ls -l",),
     "echo a1>b '1'>c 1>d": ("> b", "> c", "> d", "echo a1 '1'"),
+    'echo "on `date`"': ("date", 'echo "on `date`"'),
     "": (),
     " ; \r": ("\r",),
 }

@@ -1,5 +1,6 @@
 """Approvals belong to a person, a project and a command exactly as it is run."""
 
+import os
 import sys
 from pathlib import Path
 
@@ -22,13 +23,17 @@ def test_nothing_is_approved_at_first_and_looking_makes_no_files(approvals: Appr
     assert not (tmp_path / "approved").exists()
 
 
-def test_an_approval_is_kept_in_a_private_file_until_it_is_revoked(approvals: Approvals, tmp_path: Path) -> None:
+def test_an_approval_is_kept_in_a_private_file_until_it_is_revoked(
+    approvals: Approvals, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", "/bin")
     approvals.approve(TESTS)
     approvals.approve(TESTS)
 
-    files = list((tmp_path / "approved").iterdir())
+    files = sorted((tmp_path / "approved").iterdir(), key=lambda file: file.suffix)
     assert approvals.is_allowed(TESTS)
-    assert [file.read_text() for file in files] == [f"{(tmp_path / 'project').resolve()}\n\npytest\n-q\ntests\n"]
+    project = (tmp_path / "project").resolve()
+    assert [file.read_text() for file in files] == [f"{project}\n\npytest\n-q\ntests\nPATH=/bin", "/bin"]
     if sys.platform != "win32":
         assert (tmp_path / "approved").stat().st_mode & 0o077 == 0
 
@@ -94,3 +99,34 @@ def test_patterns_of_the_settings_hold_in_the_working_tree_only(tmp_path: Path) 
     allowed = [folder for folder in (*inside, *outside) if approvals.is_allowed(Check(("make", "all"), folder))]
 
     assert allowed == list(inside)
+
+
+def test_the_path_is_that_of_the_person_and_never_that_of_an_agent(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A folder of the project counts if the person has it in theirs, as that of a virtual environment."""
+    project = tmp_path / "project"
+    venv, agents = str(project / ".venv" / "bin"), os.pathsep.join((str(project / "bin"), "bin", "/usr/bin"))
+    persons = os.pathsep.join((venv, "/usr/bin"))
+
+    def path(current: str, check: Check = TESTS, *, person: bool = False) -> str:
+        allowed = Approvals(str(tmp_path / "approved"), str(project), ["*"], lambda: person)
+        return allowed.search_path(check, current)
+
+    assert path(agents) == "/usr/bin"
+    assert path(str(project / "bin")) == os.defpath
+    assert path(persons, person=True) == persons
+    assert path(agents) == persons
+    monkeypatch.setenv("PATH", "/approved")
+    Approvals(str(tmp_path / "approved"), str(project)).approve(TESTS)
+    assert (path(agents), path(persons, person=True)) == ("/approved", "/approved")
+    assert path(agents, Check(("make",))) == "/approved"
+
+
+def test_without_a_folder_the_path_of_a_person_is_used_and_not_kept(tmp_path: Path) -> None:
+    nowhere = Approvals("", str(tmp_path), ["*"])
+    (tmp_path / "file").write_text("")
+    blocked = Approvals(str(tmp_path / "file"), str(tmp_path), ["*"])
+
+    assert [each.search_path(TESTS, "/mine") for each in (nowhere, blocked)] == ["/mine", "/mine"]
+    assert [file.name for file in tmp_path.iterdir()] == ["file"]

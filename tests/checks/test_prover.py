@@ -1,5 +1,6 @@
 """`CheckRunner`: which checks run, how often, and what is recorded of them."""
 
+import hashlib
 import os
 import subprocess
 import sys
@@ -35,6 +36,25 @@ def test_a_passed_check_is_a_proof_with_the_digests_of_the_files(runner: Runner)
     assert proof.files
     assert proof.all_files
     assert (proof.at, proof.by, proof.reason, proof.output, proof.tail) == (7, "claude:s1", "", "", "")
+
+
+def test_a_proof_names_the_program_that_ran_by_path_and_digest(
+    project: Path, runner: Runner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also if it is started by its name, or by a path in the project. What is in the current folder is not found."""
+    program = project / "src" / "prove-it"
+    program.write_text("#!/bin/sh\nexit 0\n")
+    program.chmod(0o755)
+    sha256 = hashlib.sha256(program.read_bytes()).hexdigest()
+    monkeypatch.setenv("PATH", f"{program.parent}{os.pathsep}{os.environ['PATH']}")
+
+    for check in (Check(("prove-it",)), Check(("./src/prove-it",)), Check(("./prove-it",), "src")):
+        proof = runner.prove(check)
+        assert (proof.result, proof.program_sha256) == (Result.PASSED, sha256), check
+        assert os.path.samefile(proof.program, program), check
+
+    monkeypatch.setenv("PATH", "")
+    assert runner.prove(Check(("prove-it",), "src")).result is Result.INCONCLUSIVE
 
 
 def test_a_failed_check_says_why_and_keeps_its_whole_output(runner: Runner) -> None:

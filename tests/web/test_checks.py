@@ -97,6 +97,7 @@ def test_a_check_is_set_approved_in_the_same_step_changed_and_removed(checked: C
         "folder": "",
         "state": "",
         "words": "",
+        "program": "",
     }
     assert checked.facts() | {"head": ""} == {
         "head": "",
@@ -146,6 +147,7 @@ def test_done_runs_the_check_and_only_a_pass_completes_the_task(checked: Checked
     passed = checked.done()
     assert (passed.json["unproved"], checked.status, checked.count) == ([], "completed", 3)
     assert checked.task()["check"]["words"] == "passed"
+    assert " (sha256 " in checked.task()["check"]["program"]
     proof = checked.theirs.plan.tasks[0].proof
     assert proof is not None
     assert proof.by == "Ada"

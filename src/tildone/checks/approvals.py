@@ -2,8 +2,11 @@
 
 Approvals belong to a person on one machine, not to a plan: a plan that somebody else wrote, or that a model changed,
 brings none with it. Each is a file whose name is a hash of the project and of the command as it is run; its content is
-for people, except for the PATH of the person who approved it. Files are only ever created or removed, so several
-processes can do it at once.
+for people, except for the PATH of the person who approved it.
+
+An agent in its shell may set the PATH of tildone, so that it does not decide which program is run. For a check that a
+pattern allows there is no moment of approval: it has the PATH that the person last approved or ran a check of the
+project with. One more file for each project keeps it.
 """
 
 from __future__ import annotations
@@ -16,7 +19,7 @@ from tildone.core.check import leaves_tree
 from tildone.typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from tildone.core.check import Check
 
@@ -35,13 +38,21 @@ class Consent(Enum):
 class Approvals:
     """The approved checks in a project. `folder` is where they are kept, `allowed` the patterns of the settings.
 
-    Without a folder, as in a store in memory, only the patterns count.
+    Without a folder, as in a store in memory, only the patterns count. `is_person` returns whether a person runs this
+    process, and no agent.
     """
 
-    def __init__(self, folder: str, project: str, allowed: Sequence[str] = ()) -> None:
+    def __init__(
+        self,
+        folder: str,
+        project: str,
+        allowed: Sequence[str] = (),
+        is_person: Callable[[], bool] = lambda: True,
+    ) -> None:
         self._folder = folder
         self._project = os.path.realpath(project)
         self._allowed = tuple(allowed)
+        self._is_person = is_person
 
     def is_allowed(self, check: Check) -> bool:
         """Return whether the check may be run."""
@@ -55,30 +66,28 @@ class Approvals:
         """
         if not self._folder:
             raise OSError("there is no folder for approvals")
-        from tildone.files.private import REPLACED, make_private_folder, open_private  # noqa: PLC0415  reading needs none
-
-        make_private_folder(self._folder)
-        file_number = open_private(self._path(check), REPLACED)
-        with os.fdopen(file_number, "w", encoding="utf-8", errors="surrogateescape") as file:
-            file.write("\n".join((self._project, check.folder, *check.command, f"{_PATH}{os.environ.get('PATH', '')}")))
+        path = os.environ.get("PATH", "")
+        self._write(self._path(check), "\n".join((self._project, check.folder, *check.command, f"{_PATH}{path}")))
+        self._write(self._persons_path, path)
 
     def search_path(self, check: Check, current: str) -> str:
         """Return the PATH that the program of a check is looked for in: that of the approval.
 
-        A check that is approved by a pattern, or by an earlier version, has the current one, without what is in the
-        working tree or relative to it: an agent can write there.
+        A check without one has that of the person: the current one if a person runs it, else the one that is kept for
+        the project, else the current one without what is in the working tree or relative to it.
         """
-        try:
-            with open(self._path(check), encoding="utf-8", errors="surrogateescape") as file:
-                last = file.read().rpartition("\n")[2]
-        except OSError:
-            last = ""
-        if last.startswith(_PATH):
-            return last.removeprefix(_PATH)
-        outside = (
-            folder for folder in current.split(os.pathsep) if os.path.isabs(folder) and not self._is_inside(folder)
-        )
-        return os.pathsep.join(outside)
+        approved = self._read(self._path(check)).rpartition("\n")[2]
+        if approved.startswith(_PATH):
+            return approved.removeprefix(_PATH) or os.defpath
+        kept = self._read(self._persons_path)
+        if not self._is_person():
+            return kept or self._outside(current) or os.defpath
+        if current != kept and self._folder:
+            try:
+                self._write(self._persons_path, current)
+            except OSError:
+                return current or os.defpath
+        return current or os.defpath
 
     def revoke(self, check: Check) -> None:
         """Remove the approval of a check, if there is one."""
@@ -86,6 +95,29 @@ class Approvals:
             os.remove(self._path(check))
         except FileNotFoundError:
             return
+
+    @property
+    def _persons_path(self) -> str:
+        return os.path.join(self._folder, f"{digest(self._project)}.path")
+
+    def _write(self, path: str, text: str) -> None:
+        from tildone.files.private import REPLACED, make_private_folder, open_private  # noqa: PLC0415  reading needs none
+
+        make_private_folder(self._folder)
+        with os.fdopen(open_private(path, REPLACED), "w", encoding="utf-8", errors="surrogateescape") as file:
+            file.write(text)
+
+    def _read(self, path: str) -> str:
+        """Return the text of a file; empty if it cannot be read."""
+        try:
+            with open(path, encoding="utf-8", errors="surrogateescape") as file:
+                return file.read()
+        except OSError:
+            return ""
+
+    def _outside(self, path: str) -> str:
+        folders = path.split(os.pathsep)
+        return os.pathsep.join(each for each in folders if os.path.isabs(each) and not self._is_inside(each))
 
     def _is_inside(self, folder: str) -> bool:
         return os.path.join(os.path.realpath(folder), "").startswith(os.path.join(self._project, ""))

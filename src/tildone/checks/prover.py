@@ -138,6 +138,8 @@ class CheckRunner:
             self._by(),
             "" if outcome is Result.PASSED else self._keep(check, result.output),
             "" if outcome is Result.PASSED else output_end(result.output),
+            result.program,
+            result.program_sha256,
         )
 
     def _attempts(self, check: Check) -> CommandResult | None:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import errno
 import os
+import shutil
 import signal
 import subprocess
 import sys
+from hashlib import file_digest
 from threading import Event, Thread
 from time import monotonic
 
@@ -45,12 +48,14 @@ class Interrupted(TildoneError):
 
 @value
 class CommandResult:
-    """How a command ended: its exit code, or why there is none; the end of its output; how long it took."""
+    """How a command ended: its exit code, or why there is none; the end of its output; how long it took; what ran."""
 
     exit_code: int | None
     problem: str
     output: str
     milliseconds: int
+    program: str = ""
+    program_sha256: str = ""
 
 
 def run_command(
@@ -58,16 +63,21 @@ def run_command(
 ) -> CommandResult:
     """Run a command to its end, or for at most `seconds`; then the whole process group is ended.
 
-    Standard input is empty, and both outputs are read together. A process that leaves the group and keeps an output
-    open does not hold this up. Another thread may end the command: by setting `over`, which is set at its end anyway.
+    The program is looked for in the PATH of `environ` and nowhere else. Standard input is empty, and both outputs are
+    read together. A process that leaves the group and keeps an output open does not hold this up. Another thread may
+    end the command: by setting `over`, which is set at its end anyway.
 
     Raises:
         Interrupted: another thread has ended the command.
     """
     began = monotonic()
     try:
+        program = _found(command[0], folder, environ.get("PATH", ""))
+        # Before it runs: afterwards, it may be another.
+        sha256 = _sha256(program)
         process = subprocess.Popen(  # noqa: S603  a person has approved the command
             list(command),
+            executable=program,
             cwd=folder,
             env=small_environment(environ),
             stdin=subprocess.DEVNULL,
@@ -81,7 +91,30 @@ def run_command(
         return CommandResult(None, f"it could not be started: {reason}", "", _since(began))
     output = _Output(process)
     code, problem = _waited_for(process, seconds, over or Event())
-    return CommandResult(code, problem, output.text(), _since(began))
+    return CommandResult(code, problem, output.text(), _since(began), program, sha256)
+
+
+def _found(name: str, folder: str, path: str) -> str:
+    """Return the path of a program, as the system looks for it in a folder.
+
+    Raises:
+        FileNotFoundError: there is none.
+    """
+    if os.path.dirname(name):
+        return os.path.join(folder, name)
+    for place in path.split(os.pathsep):
+        if place and (program := shutil.which(os.path.join(folder, place, name))):
+            return program
+    raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), name)
+
+
+def _sha256(path: str) -> str:
+    """Return the digest of a file as `sha256sum` prints it; empty if it cannot be read."""
+    try:
+        with open(path, "rb") as file:
+            return file_digest(file, "sha256").hexdigest()
+    except OSError:
+        return ""
 
 
 def _waited_for(process: subprocess.Popen[bytes], seconds: float, over: Event) -> tuple[int | None, str]:

@@ -55,8 +55,9 @@ class Proof:
 
     `files` is a digest of the watched files that are tracked, `all_files` one of those that are not ignored. `reason`
     says in words what happened if the check did not pass. `output` is the path of the whole output; `by` is who ran it.
-    `tail` is the end of the output, for whoever ran the check: it is not recorded. Two proofs are equal if they say the
-    same of the same files.
+    `tail` is the end of the output, for whoever ran the check: it is not recorded. `program` is the path of the program
+    that ran, and `program_sha256` the digest of it. Two proofs are equal if they say the same of the same files by
+    the same program.
     """
 
     result: Result
@@ -70,6 +71,8 @@ class Proof:
     by: str = ""
     output: str = ""
     tail: str = ""
+    program: str = ""
+    program_sha256: str = ""
 
     __uncompared__ = ("milliseconds", "at", "by", "output", "tail")
 

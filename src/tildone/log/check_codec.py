@@ -21,6 +21,8 @@ _PROOF_KEYS = {
     "at": 0,
     "by": "",
     "output": "",
+    "program": "",
+    "program_sha256": "",
 }
 
 

@@ -106,6 +106,11 @@ def proof_words(check: Check, proof: Proof | None, *, stale: bool = False, allow
             return "proposed" if not allowed else ""
 
 
+def program_words(proof: Proof) -> str:
+    """Return the program that ran, by path and digest; empty if it is not known."""
+    return f"{proof.program} (sha256 {proof.program_sha256 or 'not known'})" if proof.program else ""
+
+
 def output_end(output: str) -> str:
     """Return the end of the output of a command, as much as a model is told."""
     lines = output.rstrip().splitlines()[-MAX_LINES:]

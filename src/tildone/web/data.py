@@ -20,7 +20,7 @@ from tildone.log.needs import Need
 from tildone.log.presence import Presence
 from tildone.overview.check_states import CheckFacts, check_state
 from tildone.overview.rows import SessionRow
-from tildone.views.proofs import check_text
+from tildone.views.proofs import check_text, program_words
 from tildone.views.session_state import SessionWord
 
 Data = dict[str, object]
@@ -186,6 +186,7 @@ def check_data(number: int, check: Check | None, proof: Proof | None) -> Data | 
         "folder": check.folder,
         "state": state.word.value,
         "words": state.text,
+        "program": program_words(proof) if proof else "",
     }
 
 

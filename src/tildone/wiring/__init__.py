@@ -192,7 +192,12 @@ def check_approvals(settings: Settings) -> Approvals:
     """Return which checks the person at this machine has approved in the project."""
     from tildone.checks.approvals import Approvals  # noqa: PLC0415  see `check_runner`
 
-    return Approvals(_data_folder(settings, APPROVED), settings.project, settings.check_allow)
+    return Approvals(
+        _data_folder(settings, APPROVED),
+        settings.project,
+        settings.check_allow,
+        lambda: not agent_here(settings) and not os.environ.get("TILDONE_LEASE"),
+    )
 
 
 def _data_folder(settings: Settings, name: str) -> str:

@@ -1,6 +1,7 @@
 """Checks at the command line: `todo check`, what `todo done` does with them, and how they are listed."""
 
 import os
+import shutil
 import subprocess
 import time
 from pathlib import Path
@@ -316,3 +317,40 @@ def is_running(group: int) -> bool:
             return False
         time.sleep(0.1)
     return True
+
+
+def fake_grep(checker: Person, folder: str) -> str:
+    """Make a program of the name of another one in the project, which always passes, and return its folder."""
+    made = checker.folder / folder / "grep"
+    made.parent.mkdir(parents=True)
+    made.write_text("#!/bin/sh\nexit 0\n", encoding="utf-8")
+    made.chmod(0o755)
+    return str(made.parent)
+
+
+def test_an_agent_cannot_prove_a_check_with_a_program_of_its_own(checker: Person) -> None:
+    checker.says("todo", "check", "1", "--", *GREP)
+    path = f"{fake_grep(checker, 'bin')}{os.pathsep}{os.environ['PATH']}"
+
+    proved = checker.run("todo", "done", "1", PATH=path, **AGENT)
+
+    assert (proved.code, "failed with exit code 1" in proved.err) == (3, True), proved
+    assert f"ran {shutil.which('grep')} (sha256 " in checker.says("todo", "check", "1")
+
+
+def test_a_pattern_allows_the_programs_in_the_path_of_the_person(checker: Person) -> None:
+    """Those of the project among them, such as a virtual environment, and none that only the agent's path has."""
+    checker.says("todo", "check", "1", "--", *GREP, **AGENT, TILDONE_CHECK_ALLOW="grep *")
+    agents, venv = (f"{fake_grep(checker, each)}{os.pathsep}{os.environ['PATH']}" for each in ("bin", ".venv/bin"))
+
+    before = checker.run("todo", "done", "1", PATH=agents, **AGENT, TILDONE_CHECK_ALLOW="grep *")
+    by_person = checker.run("verify", "1", PATH=venv, TILDONE_CHECK_ALLOW="grep *")
+    (checker.folder / ".venv" / "bin" / "grep").write_text("#!/bin/sh\nexit 7\n", encoding="utf-8")
+    after = checker.run("verify", "1", PATH=agents, **AGENT, TILDONE_CHECK_ALLOW="grep *")
+
+    assert "failed with exit code 1" in before.err, before
+    assert by_person.code == 0, by_person
+    proof = tasks(checker)[1]["proof"]
+    assert (proof["exit_code"], after.code) == (7, 3), after
+    assert proof["program"] == str(checker.folder / ".venv" / "bin" / "grep")
+    assert len(proof["program_sha256"]) == 64

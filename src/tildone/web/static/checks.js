@@ -56,7 +56,7 @@ export function buttonOf(list, words) {
 }
 
 export const checkLine = (check, found, more) =>
-  el("p", { class: "note check" }, el("code", { dir: "ltr" }, "$ ", brief(check.line, 300)), check.folder && [" in ", brief(check.folder, 80)], found.words && [" ", el("span", { class: `state ${found.state}` }, brief(found.words, 200))], more && [" ", more]);
+  el("p", { class: "note check" }, el("code", { dir: "ltr" }, "$ ", brief(check.line, 300)), check.folder && [" in ", brief(check.folder, 80)], found.words && [" ", el("span", { class: `state ${found.state}`, title: check.program && `by ${harmless(check.program)}` }, brief(found.words, 200))], more && [" ", more]);
 
 // The end of what a check has printed.
 const showOutput = (title, { reason, output }) =>

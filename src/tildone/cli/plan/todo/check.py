@@ -21,7 +21,7 @@ from tildone.core.guard import PLAN
 from tildone.errors import TildoneError, UsageError
 from tildone.typing import TYPE_CHECKING
 from tildone.value import replace
-from tildone.views.proofs import check_text
+from tildone.views.proofs import check_text, program_words
 from tildone.views.sanitize import printable
 from tildone.wiring import agent_here, check_approvals
 
@@ -173,4 +173,6 @@ def _details(each: NamedCheck) -> list[str]:
     if proof is not None and proof.at:
         by = f" by {proof.by}" if proof.by else ""
         lines.append(f"last run {moment(proof.at)}{by}, {proof.milliseconds / 1000:.1f} s")
+    if proof is not None and proof.program:
+        lines.append(f"ran {program_words(proof)}")
     return [*lines, f"output: {proof.output}"] if proof is not None and proof.output else lines

@@ -127,6 +127,8 @@ whole_proofs = st.builds(
     texts,
     *[st.integers(0, 99)] * 2,
     *[texts] * 2,
+    program=st.sampled_from(["", "/bin/make"]),
+    imported=st.booleans(),
 )
 proved_tasks = st.builds(
     lambda task, proof: replace(task, proof=proof if task.check else None), checked_tasks, st.none() | whole_proofs

@@ -12,7 +12,22 @@ from tildone.log.summary import summarize
 from tildone.value import replace
 
 CHECK = Check(("make", "test"), "sub", 30, 2, ("src/*",))
-PROOF = Proof(Result.FAILED, ("make",), "f", "a", 2, "why", 12, 34, "ada", "/out.log", "not recorded")
+PROOF = Proof(
+    Result.FAILED,
+    ("make",),
+    "f",
+    "a",
+    2,
+    "why",
+    12,
+    34,
+    "ada",
+    "/out.log",
+    "not recorded",
+    "/bin/make",
+    "5e",
+    imported=True,
+)
 WHOLE = Task("x", COMPLETED, number=3, check=CHECK, proof=PROOF, after=(1, 2), touches=("docs",))
 
 

@@ -18,6 +18,7 @@ def proof(result: Result, command: tuple[str, ...] = CHECK.command, **more: str 
     [
         (None, CheckFacts(), CheckWord.NONE, ""),
         (proof(Result.PASSED), CheckFacts(), CheckWord.PASSED, "passed"),
+        (proof(Result.PASSED, imported=True), CheckFacts(is_here=True), CheckWord.STALE, "stale"),
         (proof(Result.PASSED, ("make",)), CheckFacts(), CheckWord.NONE, ""),
         (proof(Result.PASSED), CheckFacts(stale=ALL), CheckWord.STALE, "stale"),
         (proof(Result.PASSED), CheckFacts(stale=ALL, checking=ALL), CheckWord.CHECKING, "checking…"),

@@ -3,7 +3,8 @@
 import pytest
 
 from tildone.core.check import Check, Proof, Result
-from tildone.views.proofs import proof_words
+from tildone.value import replace
+from tildone.views.proofs import program_words, proof_words
 
 CHECK = Check(("make",))
 
@@ -18,6 +19,7 @@ def proof(result: Result, code: int | None = None, reason: str = "", command: tu
         (None, True, ""),
         (None, False, "proposed"),
         (proof(Result.PASSED, 0), True, "passed"),
+        (replace(proof(Result.PASSED, 0), imported=True), True, "stale"),
         (proof(Result.PASSED, 0, command=("make", "other")), True, ""),
         (proof(Result.FAILED, 2, "`make` failed with exit code 2"), True, "failed (exit 2)"),
         (proof(Result.FAILED), True, "failed"),
@@ -33,3 +35,11 @@ def test_the_state_of_a_check(found: Proof | None, words: str, *, allowed: bool)
 
 def test_a_stale_proof_is_stale_whatever_it_says() -> None:
     assert proof_words(CHECK, proof(Result.PASSED, 0), stale=True) == "stale"
+
+
+def test_the_program_that_ran_is_named_by_path_and_digest() -> None:
+    ran = replace(proof(Result.PASSED, 0), program="/bin/make")
+
+    assert program_words(proof(Result.PASSED, 0)) == ""
+    assert program_words(ran) == "/bin/make (sha256 not known)"
+    assert program_words(replace(ran, program_sha256="5e")) == "/bin/make (sha256 5e)"

@@ -56,8 +56,9 @@ class Proof:
     `files` is a digest of the watched files that are tracked, `all_files` one of those that are not ignored. `reason`
     says in words what happened if the check did not pass. `output` is the path of the whole output; `by` is who ran it.
     `tail` is the end of the output, for whoever ran the check: it is not recorded. `program` is the path of the program
-    that ran, and `program_sha256` the digest of it. Two proofs are equal if they say the same of the same files by
-    the same program.
+    that ran, and `program_sha256` the digest of it. `imported` means that it came from
+    a file, so that it is stale until the check is run here. Two proofs are equal if they say the same of the same files
+    by the same program.
     """
 
     result: Result
@@ -73,6 +74,7 @@ class Proof:
     tail: str = ""
     program: str = ""
     program_sha256: str = ""
+    imported: bool = False
 
     __uncompared__ = ("milliseconds", "at", "by", "output", "tail")
 

@@ -50,6 +50,18 @@ def with_source(plan: Plan, source: str) -> Plan:
     return replace(plan, phases=tuple(phases))
 
 
+def with_imported_proofs(plan: Plan) -> Plan:
+    """Return the plan with its proofs as those of a file: whoever wrote the file may have made them up."""
+    phases = []
+    for phase in plan.phases:
+        tasks = (
+            replace(task, proof=replace(task.proof, imported=True)) if task.proof else task for task in phase.tasks
+        )
+        phases.append(Phase(phase.name, tuple(tasks)))
+    proof = replace(plan.proof, imported=True) if plan.proof else None
+    return replace(plan, phases=tuple(phases), proof=proof)
+
+
 def _finder(before: Plan, after: Plan) -> Callable[[Task], Task | None]:
     """Return a function that finds the earlier version of a task, each at most once."""
     numbered = {task.number: task for task in before.tasks if task.number}

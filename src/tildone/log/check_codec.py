@@ -23,6 +23,7 @@ _PROOF_KEYS = {
     "output": "",
     "program": "",
     "program_sha256": "",
+    "imported": False,
 }
 
 

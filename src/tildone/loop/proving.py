@@ -75,7 +75,9 @@ def stale_numbers(plan: Plan, prover: Callable[[], Prover] | None, *, also_open:
     }
     if plan.check and plan.proof and is_passed(plan.check, plan.proof):
         passed[PLAN] = plan.check, plan.proof
-    return prover().stale(passed) if passed and prover is not None else frozenset()
+    imported = frozenset(number for number, (_, proof) in passed.items() if proof.imported)
+    own = {number: each for number, each in passed.items() if number not in imported}
+    return imported | (prover().stale(own) if own and prover is not None else frozenset())
 
 
 def held_to_proofs(state: State, stale: frozenset[int]) -> State:

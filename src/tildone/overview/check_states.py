@@ -69,7 +69,7 @@ def check_state(number: int, check: Check, proof: Proof | None, facts: CheckFact
 def _recorded(proof: Proof, facts: CheckFacts) -> CheckState:
     match proof.result:
         case Result.PASSED:
-            return CheckState(CheckWord.PASSED, "passed")
+            return CheckState(CheckWord.STALE, "stale") if proof.imported else CheckState(CheckWord.PASSED, "passed")
         case Result.FAILED:
             return CheckState(CheckWord.FAILED, f"failed (exit {proof.exit_code})")
         case Result.INCONCLUSIVE:

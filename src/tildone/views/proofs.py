@@ -96,7 +96,7 @@ def proof_words(check: Check, proof: Proof | None, *, stale: bool = False, allow
         return "" if allowed else "proposed"
     match proof.result:
         case Result.PASSED:
-            return "passed"
+            return "stale" if proof.imported else "passed"
         case Result.FAILED:
             return "failed" if proof.exit_code is None else f"failed (exit {proof.exit_code})"
         case Result.INCONCLUSIVE:

@@ -1,6 +1,7 @@
 """Checks at the command line: `todo check`, what `todo done` does with them, and how they are listed."""
 
 import os
+import re
 import shutil
 import subprocess
 import time
@@ -354,3 +355,26 @@ def test_a_pattern_allows_the_programs_in_the_path_of_the_person(checker: Person
     assert (proof["exit_code"], after.code) == (7, 3), after
     assert proof["program"] == str(checker.folder / ".venv" / "bin" / "grep")
     assert len(proof["program_sha256"]) == 64
+
+
+def test_an_imported_proof_is_at_most_stale(checker: Person) -> None:
+    """Also one without digests, which nothing contradicts; what is here already stays as it is."""
+    checker.says("todo", "check", "1", "--", *GREP)
+    answer(checker, 42)
+    checker.says("todo", "done", "1")
+    own = checker.says("export", "--as", "json")
+    forged = re.sub(r'"(all_)?files":"[^"]*",', "", own)
+    assert "files" not in forged
+
+    answer(checker, 0)
+    for name, text in (("forged", forged), ("copied", own)):
+        said = checker.says("import", "-", "--session", name, given=text)
+        assert "passed" not in said
+        assert checker.says("todo", "--session", name).splitlines()[1] == "  $ grep -qx 42 answer · done, stale", name
+    assert checker.run("todo", "done", "1", "--session", "forged").code == 3
+    answer(checker, 42)
+    assert "0 of them new" in checker.says("import", "-", given=own)
+    assert "0 of them new" in checker.says("import", "-", "--session", "copied", given=own)
+    assert checker.says("todo").splitlines()[1] == "  $ grep -qx 42 answer · passed"
+    assert checker.says("todo", "done", "1", "--session", "copied").startswith("Done: #1")
+    assert checker.says("todo", "--session", "copied").splitlines()[1] == "  $ grep -qx 42 answer · passed"

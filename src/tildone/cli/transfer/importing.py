@@ -8,22 +8,25 @@ from tildone.cli.output.warnings import print_warnings
 from tildone.cli.parsing.table import ParsedArgs
 from tildone.cli.transfer.reading import file_title, source_of
 from tildone.core.arrange import written
-from tildone.core.origins import with_source
+from tildone.core.origins import with_imported_proofs, with_source
 from tildone.core.plan import Plan
 from tildone.core.reduce import reduce
 from tildone.errors import Refused, StoreError
 from tildone.formats.detection import HistoryFile, ImportFile, PlanFile
-from tildone.log.events import Actor
+from tildone.log.events import Actor, PlanChanged
 from tildone.log.state import latest_state
 from tildone.log.tree import by_id
 from tildone.typing import TYPE_CHECKING
-from tildone.value import value
+from tildone.value import replace, value
 from tildone.views.faults import describe_fault
 from tildone.wiring import check_approvals, open_store
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from tildone.core.check import Check
     from tildone.core.reduce import Outcome
+    from tildone.log.events import Event
     from tildone.log.store import Store
     from tildone.session import Session
 
@@ -63,6 +66,8 @@ def import_plan(session: Session, file: PlanFile, args: ParsedArgs) -> Imported:
 def import_history(args: ParsedArgs, file: HistoryFile, store: Store | None = None) -> Imported:
     """Add a history to the session that it names, or that the command line names, and move the head to its head.
 
+    A proof in it that this session does not have already is stale until its check is run here.
+
     Raises:
         Refused: the history is empty.
         StoreError: the session has different events with the same ids.
@@ -73,8 +78,9 @@ def import_history(args: ParsedArgs, file: HistoryFile, store: Store | None = No
     store = store or (open_to_read(settings) if args.has("dry-run") else open_store(settings))
     session = args.options.get("session", file.session)
     before = latest_state(store.history(session)).plan
+    here = by_id(store.events(session))
+    file = replace(file, events=tuple(_own_or_foreign(event, here) for event in file.events))
     if args.has("dry-run"):
-        here = {event.id for event in store.events(session)}
         return Imported(file, session, before, file.plan, sum(event.id not in here for event in file.events))
     try:
         new = store.import_events(session, file.events, file.session_head)
@@ -84,6 +90,15 @@ def import_history(args: ParsedArgs, file: HistoryFile, store: Store | None = No
         hint = f"import {file_title(file.path)} into another with --session"
         raise StoreError(f"{session_title(session)} has different events with the same ids; {hint}") from error
     return Imported(file, session, before, file.plan, new)
+
+
+def _own_or_foreign(event: Event, here: Mapping[str, Event]) -> Event:
+    """Return the event of the session if it is the same, else that of the file, whose proofs prove nothing here."""
+    if not isinstance(event.fact, PlanChanged):
+        return event
+    foreign = replace(event, fact=replace(event.fact, plan=with_imported_proofs(event.fact.plan)))
+    own = here.get(event.id)
+    return own if own is not None and own in (event, foreign) else foreign
 
 
 def _have_conflict(store: Store, session: str, file: HistoryFile) -> bool:

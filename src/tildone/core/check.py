@@ -11,8 +11,23 @@ DEFAULT_SECONDS = 120
 _TRIVIAL = frozenset({"true", ":", "echo", "printf", "exit", "sleep", "pwd", "date", "whoami", "yes"})
 """Commands that succeed whatever was done."""
 
+_TRIVIAL_ALONE = frozenset({"cat", "env", "hostname", "id", "ls", "uname"})
+"""Commands that do so without operands."""
+
+_WRAPPERS = frozenset({"builtin", "command", "env", "exec", "nice", "nohup", "time", "timeout"})
+"""Commands that run the one in their arguments."""
+
+_FILTERS = frozenset({"cat", "head", "tail", "tee"})
+"""Commands at the end of a pipe that succeed whatever comes out of it."""
+
+_TRIVIAL_PYTHON = frozenset({"", "pass", "exit()", "exit(0)", "quit()", "0", "1", "None", "True"})
 _SHELLS = frozenset({"sh", "bash", "dash", "zsh", "ksh", "ash", "fish"})
-_SEPARATORS = ("&&", "||", ";", "|", "&", "\n")
+_OPERATORS = ("&&", "||", ";", "|", "&", "\n", "(", ")", "{", "}")
+_ENDS = frozenset({"", ";", "&", "\n"})
+_KEYWORDS = frozenset(
+    {"if", "for", "while", "until", "case", "select", "function", "set", "trap", "exec", "return", "kill", "exit", "!"}
+)
+"""Words after which the last command of a script does not alone decide how it ends."""
 
 
 @value
@@ -91,16 +106,24 @@ def leaves_tree(folder: str) -> bool:
 
 
 def proves_nothing(command: tuple[str, ...]) -> bool:
-    """Return whether a command succeeds whatever was done: it is empty, or only prints, waits or returns."""
+    """Return whether a command succeeds whatever was done: it is empty, or only prints, waits or returns.
+
+    What cannot be known from the command alone counts as a check: `--version` may prove that a program is installed.
+    """
     if not command or not command[0].strip():
         return True
     name, arguments = _base_name(command[0]), command[1:]
-    if name == "env":
-        return proves_nothing(tuple(word for word in arguments if "=" not in word))
+    operands = tuple(word for word in arguments if not word.startswith("-"))
     if name in _SHELLS and "-c" in _short_options(arguments):
-        script = next((word for word in arguments if not word.startswith("-")), "")
-        return _is_trivial_script(script)
-    return name in _TRIVIAL
+        return _is_trivial_script(operands[0] if operands else "", stops="-e" in _short_options(arguments))
+    if name in _WRAPPERS:
+        inner = tuple(word for word in operands if "=" not in word)
+        return proves_nothing(inner[1:] if name == "timeout" else inner)
+    if name in ("test", "["):
+        return _is_trivial_test(arguments[:-1] if arguments[-1:] == ("]",) else arguments)
+    if name.startswith("python") and arguments[:1] == ("-c",):
+        return all(part.strip() in _TRIVIAL_PYTHON for part in "".join(arguments[1:2]).replace(";", "\n").split("\n"))
+    return name in _TRIVIAL or (name in _TRIVIAL_ALONE and operands in ((), ("/dev/null",)))
 
 
 def _short_options(arguments: tuple[str, ...]) -> list[str]:
@@ -113,12 +136,80 @@ def _short_options(arguments: tuple[str, ...]) -> list[str]:
     return options
 
 
-def _is_trivial_script(script: str) -> bool:
-    for separator in _SEPARATORS:
-        script = script.replace(separator, "\n")
-    lines = (line.strip().strip("(){} ") for line in script.split("\n"))
-    words = [line.split() for line in lines if line and not line.startswith("#")]
-    return all(proves_nothing(tuple(line)) for line in words)
+def _is_trivial_test(words: tuple[str, ...]) -> bool:
+    """Return whether a test is of constants, and holds."""
+    if any("$" in word or "`" in word for word in words):
+        return False
+    match words:
+        case (word,) | ("-n", word):
+            return word != ""
+        case ("-z", word):
+            return word == ""
+        case (one, "=" | "==" | "-eq" | "-ge" | "-le", other):
+            return one == other
+        case _:
+            return False
+
+
+def _is_trivial_script(script: str, *, stops: bool) -> bool:
+    """Return whether a script succeeds whatever its commands do. With `stops`, it ends at the first that fails."""
+    parts = _parts(script)
+    if all(proves_nothing(words) for words, _ in parts if words):
+        return True
+    if any(_base_name(word) in _KEYWORDS for words, _ in parts[:-1] for word in words[:1]):
+        return False
+    if any(operator in ("(", ")", "{", "}") for _, operator in parts):
+        return False
+    results, trivial, before, piped = list[bool](), True, "", False
+    for words, operator in parts:
+        if not words or operator == "|":
+            # Without `pipefail`, only the last command of a pipe counts.
+            piped = piped or operator == "|"
+            continue
+        own = _always_passes(words) or (piped and _base_name(words[0]) in _FILTERS)
+        trivial = (own or trivial) if before == "||" else (own and trivial) if before == "&&" else own
+        before, piped = operator, False
+        if operator in _ENDS:
+            results.append(trivial)
+    return bool(results) and (all(results) if stops else results[-1])
+
+
+def _always_passes(words: tuple[str, ...]) -> bool:
+    return words[1:] == ("0",) if words[0] == "exit" else proves_nothing(words)
+
+
+def _parts(script: str) -> list[tuple[tuple[str, ...], str]]:
+    """Return the commands of a script, each with the operator after it. Words are without their quotation marks."""
+    parts: list[tuple[tuple[str, ...], str]] = []
+    words, word, quote, at = list[str](), list[str](), "", 0
+    while at < len(script):
+        letter = script[at]
+        operator = "" if quote else next((each for each in _OPERATORS if script.startswith(each, at)), "")
+        at += 1
+        if letter == quote or (letter in "'\"" and not quote):
+            # An empty quotation is a word, too.
+            quote = "" if quote else letter
+            word.append("")
+        elif letter == "\\" and quote != "'":
+            word.append(script[at : at + 1])
+            at += 1
+        elif letter == "#" and not word and not quote:
+            at = len(script) if script.find("\n", at) < 0 else script.find("\n", at)
+        elif not quote and (operator or letter.isspace()) and not _is_redirection(script, at - 1):
+            words += ["".join(word)] if word else []
+            word = []
+            if operator:
+                parts.append((tuple(words), operator))
+                words, at = [], at + len(operator) - 1
+        else:
+            word.append(letter)
+    words += ["".join(word)] if word else []
+    return [*parts, (tuple(words), "")]
+
+
+def _is_redirection(script: str, at: int) -> bool:
+    """Return whether there is the `&` of `2>&1` or `&>file`."""
+    return script[at] == "&" and (script[at - 1 : at] == ">" or script[at + 1 : at + 2] == ">")
 
 
 def _base_name(program: str) -> str:

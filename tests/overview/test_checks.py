@@ -87,9 +87,9 @@ def test_the_working_tree_of_a_session(here: Here, tmp_path: Path) -> None:
 def test_a_check_that_is_set_here_is_approved_and_keeps_what_it_watches(here: Here) -> None:
     was = here.give(("make", "test"))
 
-    outcome, approved = here.checks.set_check(here.session, 1, "pytest -q 'a b'", was)
+    outcome, approved, warnings = here.checks.set_check(here.session, 1, "pytest -q 'a b'", was)
 
-    assert (outcome.changed, approved) == (True, True)
+    assert (outcome.changed, approved, warnings) == (True, True, [])
     assert here.task.check == Check(("pytest", "-q", "a b"), watches=("watched",))
     assert not check_approvals(here.settings).is_allowed(was)
     assert here.checks.set_check(here.session, 1, "", here.task.check)[1] is False
@@ -126,11 +126,12 @@ def test_approving_lets_only_those_go_on_that_waited_for_this_check(here: Here) 
     here.session.record_proofs({1: refused, 2: Proof(Result.REFUSED, FAILS)})
     here.session.change([Mark(Numbered((1, 2)), Status.BLOCKED)])
 
-    here.checks.approve(here.session, check)
+    _, [warning] = here.checks.approve(here.session, check)
 
+    assert "passed in an empty folder" in warning
     assert [task.status.value for task in here.session.plan.tasks] == ["pending", "blocked"]
     assert here.facts().proposed == {2}
-    assert not here.checks.approve(here.session, check).changed
+    assert not here.checks.approve(here.session, check)[0].changed
 
 
 def test_an_approval_that_cannot_be_recorded_is_an_error(here: Here) -> None:

@@ -15,6 +15,7 @@ from weakref import WeakSet
 
 from tildone.agents.subagents import parent_session
 from tildone.app.who import PersonAct, check_person
+from tildone.checks.empty_folder import warnings_about
 from tildone.checks.prover import CheckRunner
 from tildone.checks.running import Interrupted
 from tildone.config import Settings
@@ -137,11 +138,12 @@ class SessionChecks:
 
     def set_check(
         self, session: Session, number: int, line: str, was: Check | None, *, approves: bool = True
-    ) -> tuple[Outcome, bool]:
+    ) -> tuple[Outcome, bool, list[str]]:
         """Set a check to a command as one types it in a shell; an empty line removes it. PLAN is the plan itself.
 
         `was` is the check that the person saw. With `approves`, the person at this machine has typed the command, and
-        it is approved, unless this is the shell of an agent. Return the change, and whether the check is approved.
+        it is approved, unless this is the shell of an agent. Return the change, whether the check is approved, and what
+        the person should know about it.
 
         Raises:
             UsageError: the line cannot be split into words.
@@ -171,11 +173,13 @@ class SessionChecks:
         if outcome.faults:
             raise Refused("; ".join(map(describe_fault, outcome.faults)))
         if check is None:
-            return outcome, False
-        return outcome, self._is_allowed(session.name, check)
+            return outcome, False, []
+        return outcome, self._is_allowed(session.name, check), warnings_about([check]) if approves else []
 
-    def approve(self, session: Session, check: Check) -> Outcome:
+    def approve(self, session: Session, check: Check) -> tuple[Outcome, list[str]]:
         """Record that a person approves exactly this check. Tasks that were blocked because of it are pending again.
+
+        Return the change, and what the person should know about the check.
 
         Raises:
             Refused: this is the shell of an agent, or the working tree is elsewhere.
@@ -190,7 +194,7 @@ class SessionChecks:
             waiting = [task.number for task in plan.tasks if _waits_for_approval(task, check)]
             return [Mark(Numbered(tuple(waiting)), Status.PENDING)] if waiting else []
 
-        return session.change(steps)
+        return session.change(steps), warnings_about([check])
 
     def _approve(self, session: str, check: Check) -> None:
         try:

@@ -117,12 +117,12 @@ class Editor:
         name = _capital(owner_name(number))
 
         def change() -> Notice:
-            outcome, approved = self.checks.set_check(self._session(session), number, line, was)
+            outcome, approved, warnings = self.checks.set_check(self._session(session), number, line, was)
             check = owner(outcome.after, number).check
             if check is None:
                 return Notice(f"{name} has no check any more." if outcome.changed else "Nothing changed.")
             said = "is done when this passes" if approved else "has a check that a person has to approve"
-            return Notice(f"{name} {said}: {check_text(check)}")
+            return Notice("; ".join((f"{name} {said}: {check_text(check)}", *warnings)))
 
         return _caught(change)
 
@@ -130,10 +130,10 @@ class Editor:
         """Let a check be run, because the person has read it."""
 
         def approve() -> Notice:
-            outcome = self.checks.approve(self._session(session), check)
+            outcome, warnings = self.checks.approve(self._session(session), check)
             freed = [f"#{old.number}" for old, new in _pairs(outcome) if old.status is not new.status]
             go_on = f", so that {', '.join(freed)} can go on" if freed else ""
-            return Notice(f"Approved{go_on}: {check_text(check)}")
+            return Notice("; ".join((f"Approved{go_on}: {check_text(check)}", *warnings)))
 
         return _caught(approve)
 

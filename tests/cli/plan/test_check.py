@@ -2,8 +2,10 @@
 
 import os
 import re
+import shlex
 import shutil
 import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -378,3 +380,17 @@ def test_an_imported_proof_is_at_most_stale(checker: Person) -> None:
     assert checker.says("todo").splitlines()[1] == "  $ grep -qx 42 answer · passed"
     assert checker.says("todo", "done", "1", "--session", "copied").startswith("Done: #1")
     assert checker.says("todo", "--session", "copied").splitlines()[1] == "  $ grep -qx 42 answer · passed"
+
+
+def test_a_person_is_told_of_a_check_that_also_passes_in_an_empty_folder(checker: Person) -> None:
+    """When they set it, approve it or trust it, and not an agent, whose command is not run before it is approved."""
+    words = (sys.executable, "-c", "import sys; sys.exit(0)")
+    command = shlex.join(words)
+    told = f"tildone: this check seems to always pass: it passed in an empty folder, too: {command}\n"
+    (checker.folder / "plan.md").write_text(f"- [ ] Say it\n  $ {command} # 2\n", encoding="utf-8")
+
+    assert checker.run("todo", "check", "1", "--", *words).err == told
+    assert "empty folder" not in checker.run("todo", "check", "2", "--", *words, "x", **AGENT).err
+    assert checker.run("approve", "2", "--yes").err == told.replace("\n", " x\n")
+    assert checker.run("trust", "plan.md", "--yes").err.startswith(told[:-1])
+    assert checker.run("todo", "check", "1", "--", *GREP).err == ""

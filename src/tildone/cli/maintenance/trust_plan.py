@@ -15,7 +15,7 @@ from tildone.cli.output.amounts import counted
 from tildone.cli.output.consent import person_agrees
 from tildone.cli.output.data import put_data
 from tildone.cli.output.screen import put
-from tildone.cli.plan.approve import record_approvals, resume_refused, show_check
+from tildone.cli.plan.approve import record_approvals, resume_refused, show_check, warn_about
 from tildone.cli.plan.check_targets import checks_of
 from tildone.config import data_folder
 from tildone.config.project_file import read_regular
@@ -56,6 +56,7 @@ def trust_plan(args: ParsedArgs, name: str) -> int:
             put("Nothing was changed.")
             return 1
         _record(data, path, content, approvals, checks, dropped)
+        warn_about([each.check for each in new])
         resume_refused(open_for_moving(args), settings)
     _report(args, path, name, checks, dropped, changed=changed)
     return 0

@@ -6,7 +6,7 @@ from tildone.app.who import PersonAct
 from tildone.cli.opening import open_for_editing, open_for_reading, settings_for
 from tildone.cli.output.consent import person_agrees
 from tildone.cli.output.data import put_data
-from tildone.cli.output.screen import put
+from tildone.cli.output.screen import put, put_notice
 from tildone.cli.parsing.table import ParsedArgs
 from tildone.cli.plan.check_progress import CheckProgress
 from tildone.cli.plan.check_states import check_states
@@ -59,6 +59,7 @@ def run(args: ParsedArgs) -> int:
         put("Nothing was changed.")
         return 1
     record_approvals(check_approvals(settings), [each.check for each in proposed])
+    warn_about([each.check for each in proposed])
     resume_refused(session, settings)
     _report(args, session, {each.number for each in proposed})
     return 0
@@ -102,6 +103,15 @@ def record_approvals(approvals: Approvals, checks: Iterable[Check]) -> None:
             approvals.approve(check)
     except OSError as error:
         raise TildoneError(f"the approval could not be recorded: {error.strerror}") from error
+
+
+def warn_about(checks: Iterable[Check]) -> None:
+    """Tell the person which of the checks that they have approved prove nothing."""
+    # Late, because showing checks runs none.
+    from tildone.checks.empty_folder import warnings_about  # noqa: PLC0415  see above
+
+    for warning in warnings_about(checks):
+        put_notice(f"tildone: {printable(warning)}")
 
 
 def resume_refused(session: Session, settings: Settings) -> None:

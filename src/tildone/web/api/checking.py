@@ -33,11 +33,11 @@ def set_check(visit: Visit) -> ApiAnswer:
     was = owner(session.plan, number).check
     if seen != (check_text(was) if was else ""):
         raise _changed(session, was)
-    outcome, approved = visit.board.checks.set_check(
+    outcome, approved, warnings = visit.board.checks.set_check(
         session, number, visit.text("line"), was, approves=_may_approve(visit)
     )
     event = session.last_state.head if outcome.changed else None
-    return ApiAnswer(_plan(session) | {"event": event, "approved": approved})
+    return ApiAnswer(_plan(session) | {"event": event, "approved": approved, "warnings": warnings})
 
 
 def approve(visit: Visit) -> ApiAnswer:
@@ -53,8 +53,8 @@ def approve(visit: Visit) -> ApiAnswer:
     folder = visit.text("folder", required=False)
     if check is None or (list(check.command), check.folder) != (visit.body.get("command"), folder):
         raise _changed(session, check)
-    visit.board.checks.approve(session, check)
-    return ApiAnswer(_plan(session))
+    _, warnings = visit.board.checks.approve(session, check)
+    return ApiAnswer(_plan(session) | {"warnings": warnings})
 
 
 def verify(visit: Visit) -> ApiAnswer:

@@ -6,6 +6,7 @@ import { toast } from "./toast.js";
 
 const LOOK_MS = 4000;
 const short = (text) => harmless(text).slice(0, 120);
+const warned = (answer) => answer.warnings.map((each) => `. But ${harmless(each).slice(0, 200)}`).join("");
 
 // The state of a check: what was recorded, and what is known on the machine of the board. `waits` is a pending change.
 export function checkOf(number, { check, status }, facts, waits) {
@@ -130,7 +131,7 @@ export function checkActs({ key, outputs, pending, redraw, taken, fault, send, f
       const asked = await askLine(task);
       if (!asked || asked.line === (task.check?.line || "")) return;
       const answer = await post("check", task, { line: asked.line, base: task.check?.line || "" });
-      if (answer) toast(asked.line ? `Check set${answer.approved ? "" : ", and proposed: a person has to approve it"}: ${short(asked.line)}` : "Check removed", answer.event ? { action: "Undo", act: () => undo(answer.event) } : {});
+      if (answer) toast(asked.line ? `Check set${answer.approved ? "" : ", and proposed: a person has to approve it"}: ${short(asked.line)}${warned(answer)}` : "Check removed", answer.event ? { action: "Undo", act: () => undo(answer.event) } : {});
     },
     async approve(task) {
       if (!facts()?.may_approve) { fault("Only the person who started the board can approve a command on its machine.", "There: tildone approve"); return false; }
@@ -140,7 +141,7 @@ export function checkActs({ key, outputs, pending, redraw, taken, fault, send, f
       const known = facts();
       known.proposed = known.proposed.filter((number) => number !== task.number);
       redraw(true);
-      toast(`Approved: ${short(task.check.line)}`);
+      toast(`Approved: ${short(task.check.line)}${warned(answer)}`);
       return true;
     },
     async verify(task) {

@@ -10,6 +10,7 @@ from tildone.cli.output.data import put_data
 from tildone.cli.output.screen import moment, put, put_notice
 from tildone.cli.parsing.table import ParsedArgs, command
 from tildone.cli.plan.applying import apply_answer, words
+from tildone.cli.plan.approve import record_approvals, warn_about
 from tildone.cli.plan.check_states import check_states
 from tildone.cli.plan.check_targets import check_data, checks_of, state_words
 from tildone.cli.plan.hints import command_hint, error_of
@@ -18,7 +19,7 @@ from tildone.commands.answer import Answer
 from tildone.commands.targets import find_task
 from tildone.core.check import DEFAULT_SECONDS, Check
 from tildone.core.guard import PLAN
-from tildone.errors import TildoneError, UsageError
+from tildone.errors import UsageError
 from tildone.typing import TYPE_CHECKING
 from tildone.value import replace
 from tildone.views.proofs import check_text, program_words
@@ -60,6 +61,8 @@ def _change(args: ParsedArgs) -> int:
     answer = attributes.set_check(target, check)
     proposed = "" if answer.failure else _approve(settings, check)
     code = apply_answer(args, session, answer)
+    if not code and not agent_here(settings):
+        warn_about([check])
     if proposed:
         number = "--plan" if target is None else str(target.number)
         put_notice(
@@ -81,10 +84,7 @@ def _approve(settings: Settings, check: Check) -> str:
     agent = agent_here(settings)
     if agent:
         return agent
-    try:
-        approvals.approve(check)
-    except OSError as error:
-        raise TildoneError(f"the approval could not be recorded: {error.strerror}") from error
+    record_approvals(approvals, [check])
     return ""
 
 

@@ -85,14 +85,11 @@ def _approve_checks(args: ParsedArgs, session: Session, before: Plan, after: Pla
     if not new or session.author_of(Actor.USER).agent:
         return
     # Late, because few plans have checks.
+    from tildone.cli.plan.approve import record_approvals, warn_about  # noqa: PLC0415  see above
     from tildone.wiring import check_approvals  # noqa: PLC0415  see above
 
-    approvals = check_approvals(settings_for(args))
-    for check in new:
-        try:
-            approvals.approve(check)
-        except OSError as error:
-            raise Refused(f"the check cannot be approved: {error.strerror}") from error
+    record_approvals(check_approvals(settings_for(args)), new)
+    warn_about(new)
 
 
 def _checks(plan: Plan) -> list[Check]:

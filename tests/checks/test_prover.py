@@ -70,6 +70,24 @@ def test_a_failed_check_says_why_and_keeps_its_whole_output(runner: Runner) -> N
         assert os.stat(os.path.dirname(proof.output)).st_mode & 0o077 == 0
 
 
+def test_secrets_in_an_output_are_neither_kept_nor_shown(
+    runner: Runner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A check gets none from the environment, but a test may print a file with one."""
+    monkeypatch.setenv("DATABASE_URL", "postgresql://app:correct-horse@db/app")
+    (tmp_path / "env").write_text(f"ghp_{'a1' * 18} x://u:other@h correct-horse " * 200 + "\nthe end")
+    script = (
+        f"import os, sys; print(os.environ.get('DATABASE_URL'), open({str(tmp_path / 'env')!r}).read()); sys.exit(1)"
+    )
+
+    proof = runner.prove(python(script))
+
+    kept = Path(proof.output).read_text()
+    assert kept == "None " + "[redacted] x://u:[redacted]@h [redacted] " * 200 + "\nthe end\n"
+    assert proof.tail.endswith("[redacted] \nthe end")
+    assert "correct-horse" not in str(proof)
+
+
 def test_the_output_of_the_last_run_replaces_the_one_before(runner: Runner) -> None:
     assert runner.prove(FAILS).output == runner.prove(FAILS).output
     assert len(list(runner.outputs.iterdir())) == 1

@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
+from tildone.agents.secrets import command_environment
 from tildone.config import load
 from tildone.config.telemetry import TelemetryConfig, telemetry_fault
 from tildone.errors import UsageError
 from tildone.fleet.drivers.environment import agent_environment
 from tildone.fleet.drivers.launch import AgentContext
 from tildone.fleet.drivers.run import launch
-from tildone.host.secrets import command_environment
 from tildone.telemetry.switch import TraceSettings, trace_settings
 
 ENDPOINT = "OTEL_EXPORTER_OTLP_ENDPOINT"

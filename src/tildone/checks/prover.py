@@ -112,7 +112,8 @@ class CheckRunner:
         """Run a check; None if it did not end in the time that there is."""
         if not self._is_approved(number, check):
             return Proof(Result.REFUSED, check.command, reason="a person has to approve its check first")
-        from tildone.views.proofs import check_text, output_end  # noqa: PLC0415  most hooks run no commands
+        from tildone.agents.secrets import Redactor  # noqa: PLC0415  most hooks run no commands
+        from tildone.views.proofs import check_text, output_end  # noqa: PLC0415  the same
 
         files, self._seen = self._files(), None
         # Before it runs: what is changed meanwhile, it may not have seen.
@@ -126,6 +127,8 @@ class CheckRunner:
         reason = "" if outcome is Result.PASSED else f"`{command}` failed with exit code {result.exit_code}"
         if result.exit_code is None:
             outcome, reason = Result.INCONCLUSIVE, f"`{command}` is inconclusive: {result.problem}"
+        # A check gets no secrets from the environment, but it may find them in files.
+        output = "" if outcome is Result.PASSED else Redactor(os.environ).text(result.output)
         return Proof(
             outcome,
             check.command,
@@ -136,8 +139,8 @@ class CheckRunner:
             result.milliseconds,
             self._now(),
             self._by(),
-            "" if outcome is Result.PASSED else self._keep(check, result.output),
-            "" if outcome is Result.PASSED else output_end(result.output),
+            "" if outcome is Result.PASSED else self._keep(check, output),
+            output_end(output),
             result.program,
             result.program_sha256,
         )

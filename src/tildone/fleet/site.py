@@ -8,10 +8,10 @@ from tildone.value import value
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
+    from tildone.agents.secrets import Redactor
     from tildone.fleet.drivers.launch import Driver
     from tildone.fleet.left_runs import LeftRuns
     from tildone.fleet.worktrees import Worktree
-    from tildone.host.secrets import Redactor
     from tildone.log.events import Event
     from tildone.log.fleet.port import RunLeases
     from tildone.log.fleet.workers import RunView

@@ -14,6 +14,7 @@ from threading import Thread
 from time import monotonic
 
 from tildone import stores
+from tildone.agents.secrets import Redactor
 from tildone.dialects import plan_in_entry
 from tildone.errors import StoreError, UsageError
 from tildone.files.private import make_private_folder
@@ -28,7 +29,6 @@ from tildone.fleet.running import Execution
 from tildone.fleet.site import WorkSite
 from tildone.fleet.slots import MIN_FREE_MB, Slots
 from tildone.fleet.upkeep import Heartbeat, Reaper, worker_id
-from tildone.host.secrets import Redactor
 from tildone.ids import id_maker, now
 from tildone.log.address import parse_address
 from tildone.log.fleet import workers

@@ -6,7 +6,7 @@ import os
 from collections.abc import Sequence
 from signal import SIGTERM
 
-from tildone.host.secrets import command_environment
+from tildone.agents.secrets import command_environment
 from tildone.host.tools.running_command import Ending, RunningCommand
 from tildone.kit.signal import AbortSignal
 from tildone.value import value

@@ -59,7 +59,7 @@ def _open(settings: Settings, environ: Mapping[str, str], tell: Callable[[str], 
     if chosen is None:
         return None
     # Late, for the same reason.
-    from tildone.host.secrets import Redactor  # noqa: PLC0415  see above
+    from tildone.agents.secrets import Redactor  # noqa: PLC0415  see above
     from tildone.telemetry.exporting import open_sink  # noqa: PLC0415  the same
 
     sink = open_sink(chosen, environ, tell)

@@ -18,7 +18,7 @@ from tests.host.tools.tool_bench import (
     unique_duration,
 )
 from tests.suite.waiting import until_async
-from tildone.host.secrets import Redactor
+from tildone.agents.secrets import Redactor
 from tildone.host.tools import command_output, process_tree
 from tildone.host.tools.command_output import CommandOutput
 from tildone.host.tools.tool_failure import ToolFailure

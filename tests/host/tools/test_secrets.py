@@ -10,8 +10,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tests.host.tools.tool_bench import ToolBench
-from tildone.host.providers.failure_hints import KEY_VARIABLES
-from tildone.host.secrets import (
+from tildone.agents.secrets import (
     MAX_HELD_BYTES,
     REDACTED,
     Redactor,
@@ -19,6 +18,7 @@ from tildone.host.secrets import (
     command_environment,
     is_secret,
 )
+from tildone.host.providers.failure_hints import KEY_VARIABLES
 from tildone.host.tools.permissions import PermissionPolicy
 
 LETTERS = "aB3dE6gH9jK2mN5pQ8sT1vW4yZ7" * 2
@@ -49,7 +49,18 @@ ENVIRON = {"MY_PASSWORD": VALUE, "SHORT_TOKEN": "none", "AWS_REGION": "eu-centra
 SECRET_NAMES = [
     *sorted(set(KEY_VARIABLES.values())),
     *("AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "AWS_PROFILE", "PGPASSWORD", "MYSQL_PWD", "GH_TOKEN"),
-    *("my_secret_thing", "DB_PASSWORD_FILE", "GOOGLE_APPLICATION_CREDENTIALS", "SSH_PASSPHRASE", "NPM_TOKEN"),
+    *(
+        "NPM_CONFIG__AUTH",
+        "SSH_KEY",
+        "X_APIKEY",
+        "GITHUBTOKEN",
+        "SMTP_PASS",
+        "my_secret_thing",
+        "DB_PASSWORD_FILE",
+        "GOOGLE_APPLICATION_CREDENTIALS",
+        "SSH_PASSPHRASE",
+        "NPM_TOKEN",
+    ),
 ]
 
 
@@ -60,11 +71,26 @@ def test_a_command_does_not_get_a_secret_unless_it_is_passed() -> None:
     assert [name for name in SECRET_NAMES if name not in command_environment({name: "x"}, [name])] == []
 
 
-OTHER_NAMES = ["PATH", "PWD", "OLDPWD", "TOKENIZERS_PARALLELISM", "KEYBOARD", "SSH_AUTH_SOCK", "LANG"]
+OTHER_NAMES = [
+    *("PATH", "PWD", "OLDPWD", "TOKENIZERS_PARALLELISM", "KEYBOARD", "SSH_AUTH_SOCK", "LANG", "AUTHOR"),
+    "TILDONE_MAX_TOKENS",
+]
 
 
 def test_other_variables_are_not_secrets() -> None:
-    assert [name for name in OTHER_NAMES if is_secret(name)] == []
+    assert [name for name in OTHER_NAMES if is_secret(name, "x")] == []
+
+
+def test_a_url_with_a_password_is_a_secret_unless_it_is_a_proxy() -> None:
+    urls = {"DATABASE_URL": "postgresql://app:s3cret@db/app", "REDIS": "rediss://:pw@cache:6379"}
+    others = {
+        "HTTPS_PROXY": "http://me:password@proxy",
+        "HOMEPAGE": "https://example.org:8080/a@b",
+        "MAIL": "a:b@c.org",
+    }
+
+    assert command_environment(urls | others) == others
+    assert command_environment(urls | others, ["REDIS"]) == others | {"REDIS": urls["REDIS"]}
 
 
 def test_what_looks_like_a_key_is_redacted() -> None:
@@ -79,6 +105,34 @@ def test_values_of_secret_variables_are_redacted() -> None:
     assert redactor.text(f"It is {VALUE}!") == f"It is {REDACTED}!"
     assert redactor.data(f"It is {VALUE}!".encode()) == f"It is {REDACTED}!".encode()
     assert redactor.text("none eu-central-1 /home/ada/project") == "none eu-central-1 /home/ada/project"
+
+
+def test_passwords_of_urls_are_redacted() -> None:
+    """Where they stand in a URL, whatever it is; those of the environment anywhere, unless they are ordinary words."""
+    redactor = Redactor(
+        {"DATABASE_URL": "postgresql://app:p%40ssw0rd%21@db/app", "TEST_DB": "mysql://mysql-test:mysql-test@db"}
+    )
+    for text, shown in (
+        ("postgresql://app:p%40ssw0rd%21@db/app", f"postgresql://app:{REDACTED}@db/app"),
+        ("it is p@ssw0rd! here", f"it is {REDACTED} here"),
+        ("mysql-test:mysql-test@db", f"mysql-test:{REDACTED}@db"),
+        ("the database mysql-test", "the database mysql-test"),
+        ("'amqp://guest:x@[::1]:5672'", f"'amqp://guest:{REDACTED}@[::1]:5672'"),
+        (
+            "https://example.org:8080/a@b http://a@b git@host:path",
+            "https://example.org:8080/a@b http://a@b git@host:path",
+        ),
+    ):
+        assert redactor.text(text) == shown, text
+        assert redactor.data(text.encode()).decode() == shown, text
+
+
+def test_without_forms_only_the_values_of_the_environment_are_redacted() -> None:
+    redactor = Redactor({"MY_PASSWORD": VALUE, "DB": "x://u:pw@h"}, forms=False)
+    text = f"{KEYS['GitHub']} y://u:other@h Bearer {LETTERS}"
+
+    assert redactor.text(f"{text} {VALUE} u:pw@h") == f"{text} {REDACTED} u:{REDACTED}@h"
+    assert Redactor({}, forms=False).text(text) == text
 
 
 def test_the_word_before_a_token_stays() -> None:
@@ -138,7 +192,19 @@ def test_a_long_line_is_not_held_back_for_ever(fill: str) -> None:
     assert LETTERS.encode() not in out
 
 
-BEGINNINGS = ["eyJ", "sk-", "-----BEGIN PRIVATE KEY-----", "Bearer ", "a.", "AKIA", "ghp_a", "-"]
+BEGINNINGS = [
+    "a://",
+    "a://b:",
+    "x:y@",
+    "eyJ",
+    "sk-",
+    "-----BEGIN PRIVATE KEY-----",
+    "Bearer ",
+    "a.",
+    "AKIA",
+    "ghp_a",
+    "-",
+]
 
 
 def test_the_time_is_proportional_to_the_length() -> None:
@@ -166,6 +232,19 @@ async def test_a_command_sees_and_shows_no_secret(folder: Path, monkeypatch: pyt
 
     assert held.text == f"[] []\n{REDACTED}\n{REDACTED}"
     assert passed.text == f"[] [{REDACTED}]\n{REDACTED}\n{REDACTED}"
+
+
+async def test_the_password_of_a_database_reaches_no_model(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    url = "postgresql://app:correct-horse@db/app"
+    monkeypatch.setenv("DATABASE_URL", url)
+    (folder / ".env").write_text(f"DATABASE_URL={url}\nKEY={KEYS['GitHub']}\n")
+
+    printed = await ToolBench(folder).bash('echo "[$DATABASE_URL]"; cat .env; grep -o "correct.*@" .env')
+    read = await ToolBench(folder).call("read", path=".env")
+
+    shown = f"DATABASE_URL=postgresql://app:{REDACTED}@db/app"
+    assert printed.text == f"[]\n{shown}\nKEY={REDACTED}\n{REDACTED}@"
+    assert read.text == f"{shown}\nKEY={KEYS['GitHub']}\n"
 
 
 async def test_the_file_with_all_of_an_output_is_redacted(folder: Path) -> None:

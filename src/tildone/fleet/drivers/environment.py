@@ -1,13 +1,13 @@
 """The environment of an agent: that of its worker, without the secrets that it does not need, and with its plan.
 
-A variable counts as a secret if its name says so, or if its value is a URL with a password. Variables whose names begin
-with a prefix of the agent's provider are kept. So are those with which the store is opened.
+Variables whose names begin with a prefix of the agent's provider are kept. So are those with which the store is opened.
 """
 
 from __future__ import annotations
 
 import re
 
+from tildone.agents.secrets import is_secret
 from tildone.config.values import CHECK_ALLOW, variable
 from tildone.log.fleet.lease import ASK_VARIABLE
 from tildone.log.fleet.providers import provider_family
@@ -32,12 +32,9 @@ OTHER_PROVIDERS = ("cerebras", "cohere", "deepseek", "groq", "mistral", "ollama"
 CONVERSATIONS = ("CLAUDECODE", "CLAUDE_CODE_ENTRYPOINT", "CLAUDE_CODE_SESSION_ID", "OPENCODE_PID")
 """What a coding agent tells its commands: of no use to another agent, if the worker was started by one."""
 
-_SECRET = re.compile(
-    # A number of tokens is no secret: MAX_TOKENS. The headers of an exporter of traces authenticate it.
-    r"^OTEL_.*HEADERS$|PASSWORD|PASSWD|PASSPHRASE|SECRET|CREDENTIAL|(API_?KEYS?|TOKEN)(_|$)|(^|_)(KEYS?|PASS|AUTH|PAT)(_|$)",
-    re.IGNORECASE,
-)
-_PASSWORD_IN_URL = re.compile(r"[a-z][a-z0-9+.-]*://[^/@\s]*:[^/@\s]+@", re.IGNORECASE)
+OF_THE_PERSON = ("SSH_AUTH_SOCK",)
+"""What stands for the keys of the person who started the worker."""
+
 _OF_POSTGRES = "PG"
 
 
@@ -49,7 +46,7 @@ def agent_environment(context: AgentContext, providers: Iterable[str] = ()) -> d
     environ = {
         name: text
         for name, text in context.environ.items()
-        if name not in CONVERSATIONS and (name.startswith(tuple(kept)) or not is_secret(name, text))
+        if name not in (*CONVERSATIONS, *OF_THE_PERSON) and (name.startswith(tuple(kept)) or not is_secret(name, text))
     }
     own = {"store": context.store, "session": context.session, CHECK_ALLOW: "\n".join(context.allow)}
     # opencode works in the folder that PWD names, which is that of the worker.
@@ -68,10 +65,3 @@ def providers_of(model: str) -> tuple[str, ...]:
 def prefixes_of(provider: str) -> tuple[str, ...]:
     """Return how the variables of a provider begin."""
     return PROVIDERS.get(provider) or (f"{provider.upper().replace('-', '_')}_",)
-
-
-def is_secret(name: str, text: str) -> bool:
-    """Return whether a variable holds a secret. A proxy is needed to reach any provider."""
-    if name.upper().endswith("_PROXY"):
-        return False
-    return bool(_SECRET.search(name) or _PASSWORD_IN_URL.search(text))

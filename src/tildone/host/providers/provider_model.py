@@ -20,13 +20,13 @@ from pydantic_ai.models import Model as Inner
 from pydantic_ai.settings import ModelSettings
 from pydantic_ai.usage import RequestUsage
 
+from tildone.agents.secrets import Redactor
 from tildone.host.model import ChatRequest, ModelFailure
 from tildone.host.prices import Price
 from tildone.host.providers.decoding import StreamAssembler, answer, usage_of
 from tildone.host.providers.encoding import history, parameters
 from tildone.host.providers.error_mapping import to_model_failure
 from tildone.host.providers.failure_hints import address_hint, refusal_hint
-from tildone.host.secrets import Redactor
 from tildone.host.stream_events import AnswerDone, BlockEvent, StreamEvent
 from tildone.kit.signal import AbortSignal
 from tildone.value import replace

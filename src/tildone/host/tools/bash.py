@@ -7,8 +7,8 @@ from signal import strsignal
 from time import monotonic
 from typing import NotRequired, TypedDict
 
+from tildone.agents.secrets import Redactor, command_environment
 from tildone.host.extension_context import ExtensionContext
-from tildone.host.secrets import Redactor, command_environment
 from tildone.host.tools.command_output import CommandOutput, OutputExcerpt
 from tildone.host.tools.permissions import PermissionGuard
 from tildone.host.tools.result_view import argument, result_view

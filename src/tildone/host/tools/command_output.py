@@ -12,7 +12,7 @@ from collections.abc import Callable
 from threading import Lock
 from typing import BinaryIO
 
-from tildone.host.secrets import Redactor, StreamRedactor
+from tildone.agents.secrets import Redactor, StreamRedactor
 from tildone.kit.truncate import MAX_BYTES, MAX_LINES, keep_tail
 from tildone.value import value
 

@@ -10,6 +10,7 @@ import stat
 from collections.abc import Sequence
 from typing import NotRequired, TypedDict
 
+from tildone.agents.secrets import Redactor
 from tildone.host.extension_context import ExtensionContext
 from tildone.host.tools.files import encoding_of, is_binary, read_descriptor
 from tildone.host.tools.paths import decodable_name, display_path
@@ -120,6 +121,8 @@ def _read(real: str, cwd: str, first: int, count: int) -> ToolResult:
             f"{shown} is a binary file ({format_size(len(data))}); look into it with bash (file, strings, xxd)"
         )
     text, notes = _text(data)
+    # Not what only looks like a key: a file that is read is often written again.
+    text = Redactor(os.environ, forms=False).text(text)
     return _windowed(text, shown, first, count, notes=notes)
 
 

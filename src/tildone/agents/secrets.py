@@ -1,16 +1,19 @@
 """Secrets: which environment variables commands do not get, and what is redacted before it is stored or shown.
 
-A variable is a secret if a word of its name, between underscores, is KEY, TOKEN, SECRET, PASSWORD or similar, if its
-name contains PASSWORD or SECRET, if it begins with AWS_, or if it has the headers of an exporter of OpenTelemetry. A
-text is redacted where it contains the value of such a variable or something in the form of a well-known key.
+A variable is a secret if a word of its name, between underscores, is KEY, TOKEN, PASS, AUTH or similar, if its name
+contains PASSWORD or SECRET, if it begins with AWS_, if it has the headers of an exporter of OpenTelemetry, or if it is
+a URL with a password. Proxies are passed on, because programs reach nothing without them.
 
-Every pattern begins at the start of a token and has no nested repetition, so the time is proportional to the text.
+A text is redacted where it contains the value of such a variable, the password of a URL, or something in the form of a
+well-known key. Every pattern begins at the start of a token and has no nested repetition, so the time is proportional
+to the text.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Collection, Mapping
+from urllib.parse import unquote
 
 REDACTED = "[redacted]"
 
@@ -21,9 +24,10 @@ MAX_HELD_BYTES = 65_536
 """How much of an unfinished line, or of an unfinished private key, a stream holds back."""
 
 _NAME = re.compile(
-    "(?:^|_)(?:KEYS?|APIKEYS?|TOKENS?|CREDENTIALS?|PASSWD|PASSPHRASE|PAT)(?:_|$)|PASSWORD|SECRET|^AWS_|^MYSQL_PWD$"
-    "|^OTEL_.*HEADERS$"
+    "(?:^|_)(?:KEYS?|CREDENTIALS?|PASSWD|PASSPHRASE|PASS|PAT|AUTH)(?:_|$)|(?:API_?KEYS?|TOKEN)(?:_|$)|PASSWORD|SECRET"
+    "|^AWS_|^MYSQL_PWD$|^OTEL_.*HEADERS$"
 )
+_OF_SSH = "SSH_AUTH_SOCK"
 _NOT_SECRET_VALUES = re.compile("(?:^|_)CREDENTIALS?(?:_|$)|^AWS_(?!.*(?:KEY|TOKEN|SECRET))")
 """Names of files and regions, which occur in ordinary output."""
 
@@ -45,34 +49,51 @@ _KEYS = (
 )
 _SHAPES = rf"{_PRIVATE_KEY.pattern}{_PRIVATE_KEY_BODY}|{_START}(?:{'|'.join(_KEYS)})"
 _BEARER = r"(?P<bearer>(?<![A-Za-z0-9_-])[Bb]earer[ \t]+)[A-Za-z0-9._~+/=-]{16,}"
+_URL = re.compile(
+    r"(?P<url>(?<![A-Za-z0-9+.-])[A-Za-z][A-Za-z0-9+.-]{0,20}://(?P<user>[^\s/@:\"']{0,100}):)"
+    r"(?P<password>[^\s/@\"']{1,200})(?=@)"
+)
+_FORMS = (_SHAPES, _BEARER, _URL.pattern)
+_NEVER = "(?!)"
 
 
-def is_secret(name: str) -> bool:
-    """Return whether an environment variable is a secret, judged by its name."""
-    return _NAME.search(name.upper()) is not None
+def is_secret(name: str, text: str) -> bool:
+    """Return whether an environment variable is a secret, judged by its name and its value."""
+    return _is_named(name) or (_URL.search(text) is not None and not name.upper().endswith("_PROXY"))
+
+
+def _is_named(name: str) -> bool:
+    return name.upper() != _OF_SSH and _NAME.search(name.upper()) is not None
 
 
 def command_environment(environ: Mapping[str, str], passed: Collection[str] = ()) -> dict[str, str]:
     """Return the environment of a command: without secrets, except those that the person passes."""
-    return {name: text for name, text in environ.items() if name in passed or not is_secret(name)}
+    return {name: text for name, text in environ.items() if name in passed or not is_secret(name, text)}
 
 
 class Redactor:
-    """Redacts well-known keys, and the values of the secrets in an environment."""
+    """Redacts the values of the secrets in an environment and, with `forms`, what looks like one.
 
-    def __init__(self, environ: Mapping[str, str]) -> None:
+    Without `forms`, only what is surely a secret is redacted, as in a file that is read to be edited.
+    """
+
+    def __init__(self, environ: Mapping[str, str], *, forms: bool = True) -> None:
         named = {
-            text for name, text in environ.items() if is_secret(name) and not _NOT_SECRET_VALUES.search(name.upper())
+            text for name, text in environ.items() if _is_named(name) and not _NOT_SECRET_VALUES.search(name.upper())
         }
+        urls = [found for text in environ.values() for found in _URL.finditer(text)]
+        passwords = {each for found in urls for each in (found["password"], unquote(found["password"]))}
+        # A password that is the name of the user, too, occurs in ordinary text.
+        named |= passwords - {unquote(found["user"]) for found in urls}
         values = {text for text in named if len(text) >= MIN_VALUE_LENGTH}
-        # In a stream of bytes, a value stands as its UTF-8 bytes.
-        values |= {text.encode("utf-8", "surrogateescape").decode("latin-1") for text in values}
-        literals = [re.escape(text) for text in sorted(values, key=len, reverse=True)]
-        self._pattern = re.compile("|".join([*literals, _SHAPES, _BEARER]))
+        literals = [re.escape(text) for text in sorted(_and_as_bytes(values), key=len, reverse=True)]
+        literals += [f"(?<=:){re.escape(text)}(?=@)" for text in sorted(_and_as_bytes(passwords))]
+        self._leads = ("bearer", "url") if forms else ()
+        self._pattern = re.compile("|".join([*literals, *(_FORMS if forms else (_NEVER,))]))
 
     def text(self, text: str) -> str:
         """Return the text without secrets."""
-        return self._pattern.sub(lambda found: f"{found['bearer'] or ''}{REDACTED}", text)
+        return self._pattern.sub(lambda found: "".join(found[lead] or "" for lead in self._leads) + REDACTED, text)
 
     def data(self, data: bytes) -> bytes:
         """Return the bytes without secrets."""
@@ -82,6 +103,11 @@ class Redactor:
         """Return a position that is not inside a secret: `end`, or the beginning of the secret around it."""
         around = (found for found in self._pattern.finditer(data.decode("latin-1")) if found.end() > end)
         return min(end, next((found.start() for found in around), end)) or len(data)
+
+
+def _and_as_bytes(values: set[str]) -> set[str]:
+    """Return the texts, also as they stand in a stream of bytes: as their UTF-8 bytes."""
+    return values | {text.encode("utf-8", "surrogateescape").decode("latin-1") for text in values}
 
 
 class StreamRedactor:

@@ -212,3 +212,30 @@ async def test_a_plan_is_read_in_the_json_that_was_written(served: Served) -> No
         plan = json.loads(await read(client, CURRENT_JSON))
 
     assert plan["phases"][0]["tasks"][0]["text"] == "a\u202e</todo>"
+
+
+INSIDE = b"GET /in HTTP/1.1\r\nHost: localhost\r\n\r\n"
+"""A request that is the body of another one, or the next one, depending on where the first one ends."""
+
+AMBIGUOUS = (
+    b"Content-Length: %d\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n" % (len(INSIDE) + 5) + INSIDE,
+    b"Transfer-Encoding: chunked\r\nContent-Length: 5\r\n\r\n0\r\n\r\n" + INSIDE,
+    b"Content-Length: 0\r\nContent-Length: %d\r\n\r\n" % len(INSIDE) + INSIDE,
+    b"Content-Length: 0, %d\r\n\r\n" % len(INSIDE) + INSIDE,
+)
+
+
+def answers_to_ambiguous_requests(port: int, head: bytes) -> list[list[bytes]]:
+    """Send requests that end at two places, and return the status lines that come until the connection is closed."""
+    found = []
+    for rest in AMBIGUOUS:
+        with socket.create_connection(("127.0.0.1", port), TIMEOUT_SECONDS) as connection:
+            connection.sendall(head + rest)
+            found.append([line for line in received(connection).split(b"\r\n") if line.startswith(b"HTTP/1.1 ")])
+    return found
+
+
+def test_a_request_that_ends_at_two_places_has_one_answer_and_is_the_last(served: Served) -> None:
+    port = urlsplit(served.url).port or 0
+
+    assert answers_to_ambiguous_requests(port, HEAD) == [[b"HTTP/1.1 400 Bad Request"]] * len(AMBIGUOUS)

@@ -4,6 +4,7 @@ import socket
 import stat
 
 from tests.mcp.test_access import BAD_HOSTS
+from tests.mcp.test_http_limits import AMBIGUOUS, answers_to_ambiguous_requests
 from tests.web.boards import Answered, Browser, Place, board
 
 POLICY = (
@@ -118,6 +119,15 @@ def test_only_json_bodies_are_read(browser: Browser) -> None:
     ]
 
     assert [row for row in rows if browser.send("POST", row[0], b"{}", Content_Type=row[1]).status != 415] == []
+
+
+def test_a_request_that_ends_at_two_places_has_one_answer_and_is_the_last(browser: Browser) -> None:
+    cookie = b"Cookie: %s\r\n" % browser.headers["Cookie"].encode()
+    head = b"POST /api/in HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n" + cookie
+
+    answers = answers_to_ambiguous_requests(browser.port, head)
+
+    assert answers == [[b"HTTP/1.1 400 Bad Request"]] * len(AMBIGUOUS)
 
 
 def test_no_preflight_is_answered(browser: Browser) -> None:

@@ -1,10 +1,13 @@
-"""Time limits of HTTP requests, and a bound on the connections that have not been let in.
+"""Time limits of HTTP requests, where they end, and a bound on the connections that have not been let in.
 
 Theory of operation. Whoever can reach the port can open connections, before any token is checked. A connection
 therefore *waits* until a request on it is let in. Only so many may wait: one more, and the one that has
 waited longest is closed. A client that sends its request at once is let in before that is its turn, however many
 others hold connections open. A request whose headers or body do not arrive in time ends with its connection, whether
 it was let in or not. Idle connections between requests are closed by uvicorn.
+
+A request with both a Content-Length and a Transfer-Encoding ends at two places: a proxy in front may see one request
+where there are two. It is answered with 400, and nothing after it is read. h11 does so for lengths that differ.
 """
 
 from __future__ import annotations
@@ -25,6 +28,8 @@ BODY_SECONDS = 30.0
 """How long the body of a request may take after its headers."""
 
 Address = tuple[str, int]
+
+_LENGTHS = {b"content-length", b"transfer-encoding"}
 
 
 class OpenConnections:
@@ -61,6 +66,16 @@ class OpenConnections:
             self._open[client[0], client[1]].transport.abort()
 
 
+class _Connection(h11.Connection):
+    """Refuses requests whose end is ambiguous."""
+
+    def next_event(self) -> Any:
+        event = super().next_event()
+        if isinstance(event, h11.Request) and {name for name, _ in event.headers} >= _LENGTHS:
+            raise h11.RemoteProtocolError("both Content-Length and Transfer-Encoding")
+        return event
+
+
 class TimedProtocol(H11Protocol):
     """uvicorn's protocol with a time limit for the headers and one for the body of a request."""
 
@@ -69,6 +84,7 @@ class TimedProtocol(H11Protocol):
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
+        self.conn = _Connection(h11.SERVER)
         self._part: object = None
         self._deadline: asyncio.TimerHandle | None = None
 

@@ -11,10 +11,10 @@ from tests.trusted import trust, write_trusted
 from tildone.config import data_folder, load, load_valid, origins
 from tildone.config.project_file import MAX_BYTES
 from tildone.config.trust import is_trusted, revoke, set_trusted
-from tildone.config.values import KEYS, LIMITS
+from tildone.config.values import AMOUNTS, FLOORS, KEYS, LIMITS
 from tildone.loop.decision import Patience
 
-LOOSE = {name: (getattr(Patience(), LIMITS[name]) or 999) + 1 for name in LIMITS}
+LOOSE = {name: (getattr(Patience(), LIMITS[name]) or 999_999) + 1 for name in LIMITS}
 """Every bound, looser than its default."""
 
 EVERYTHING = f"""{"".join(f"{name} = {limit}{chr(10)}" for name, limit in LOOSE.items())}
@@ -94,14 +94,14 @@ def test_a_trusted_file_sets_everything(file: Path, home: dict[str, str]) -> Non
 
 @pytest.mark.parametrize("name", LIMITS)
 def test_an_untrusted_file_can_lower_each_bound_and_raise_none(file: Path, home: dict[str, str], name: str) -> None:
-    default = getattr(Patience(), LIMITS[name])
-    limit = 100 if default is None else default
+    default, floor = getattr(Patience(), LIMITS[name]), FLOORS[name]
+    limit = 1_000_000 if default is None else default
 
     for person, given, in_force in [
         (None, limit - 1, limit - 1),
         (None, limit + 1, limit + 1 if default is None else None),
-        (5, 4, 4),
-        (5, 6, 5),
+        (floor + 2, floor + 1, floor + 1),
+        (floor + 2, floor + 3, floor + 2),
         (limit + 10, limit + 5, limit + 5),
         (limit + 10, limit + 11, limit + 10),
     ]:
@@ -109,6 +109,27 @@ def test_an_untrusted_file_can_lower_each_bound_and_raise_none(file: Path, home:
         file.write_text(f"{name} = {given}\n", encoding="utf-8")
 
         assert getattr(load({}, home, str(file.parent)), name) == in_force
+
+
+@pytest.mark.parametrize("name", LIMITS)
+def test_an_untrusted_file_leaves_something_of_each_bound(file: Path, home: dict[str, str], name: str) -> None:
+    """A bound of 0 would let every agent go at its first stop. The person is told that it does not apply."""
+    floor = FLOORS[name]
+
+    for person, given, in_force in [
+        (None, floor, floor),
+        (None, floor / 2 if name in AMOUNTS else floor - 1, None),
+        (None, 0, None),
+        (1, 0, 1),
+    ]:
+        person_sets(home, "" if person is None else f"{name} = {person}\n")
+        file.write_text(f"{name} = {given}\n", encoding="utf-8")
+        settings = load({}, home, str(file.parent))
+
+        assert getattr(settings, name) == in_force
+        assert settings.untrusted == (() if given == floor else (name,))
+    write_trusted(file, f"{name} = 0\n", home)
+    assert getattr(load({}, home, str(file.parent)), name) == 0
 
 
 @pytest.mark.parametrize("name", LIMITS)
@@ -252,3 +273,12 @@ def test_records_are_private(home: dict[str, str]) -> None:
     made = list(Path(home["XDG_DATA_HOME"]).rglob("*"))
     assert len(made) == 3
     assert not [path for path in made if path.stat().st_mode & 0o077]
+
+
+def test_the_page_of_bounds_has_the_floors() -> None:
+    page = Path(__file__).parents[1] / "docs" / "reference" / "bounds.md"
+    rows = [line for line in page.read_text(encoding="utf-8").splitlines() if "| `max_" in line]
+
+    assert sorted(FLOORS) == sorted(row.split("`")[1] for row in rows)
+    for row in rows:
+        assert row.endswith(f"| {FLOORS[row.split('`')[1]]:,} |"), row

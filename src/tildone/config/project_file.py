@@ -10,7 +10,7 @@ import stat
 
 from tildone.config.settings_file import parse
 from tildone.config.trust import is_trusted
-from tildone.config.values import LIMITS
+from tildone.config.values import FLOORS, LIMITS
 from tildone.loop.decision import Patience
 from tildone.typing import TYPE_CHECKING
 from tildone.value import value
@@ -53,14 +53,13 @@ def applicable(file: ProjectFile, person: Mapping[str, Any]) -> dict[str, Any]:
     """Return the settings of the file that apply beside those in the `person`'s own file.
 
     A trusted file may set everything, but does not loosen a bound that the person has set. An untrusted one does not
-    loosen a bound at all.
+    loosen a bound at all, and tightens none so far that nothing would be left of it (`FLOORS`).
     """
     names = file.settings if file.trusted else (*ALWAYS_APPLICABLE, *LIMITS)
     return {
         name: file.settings[name]
         for name in names
-        if name in file.settings
-        and (name not in LIMITS or file.settings[name] <= _limit(name, person, with_default=not file.trusted))
+        if name in file.settings and (name not in LIMITS or _is_tightened(name, file, person))
     }
 
 
@@ -70,6 +69,12 @@ def ignored(file: ProjectFile, applied: Mapping[str, Any]) -> tuple[str, ...]:
         return ()
     names = tuple(name for name in file.settings if name not in applied)
     return names or (("all settings",) if file.problems else ())
+
+
+def _is_tightened(name: str, file: ProjectFile, person: Mapping[str, Any]) -> bool:
+    lowest = 0 if file.trusted else FLOORS[name]
+    is_tight: bool = lowest <= file.settings[name] <= _limit(name, person, with_default=not file.trusted)
+    return is_tight
 
 
 def _limit(name: str, person: Mapping[str, Any], *, with_default: bool) -> float:

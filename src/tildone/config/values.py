@@ -29,6 +29,28 @@ LIMITS = {
 }
 """The settings that bound how long an agent is continued, and the names of those bounds in `Patience`."""
 
+FLOORS = {
+    "max_nudges": 3,
+    "max_same": 2,
+    "max_minutes": 15,
+    "max_total": 20,
+    "max_hours": 1,
+    "max_requests": 100,
+    "max_idle_requests": 20,
+    "max_cost": 1,
+    "max_tokens": 100_000,
+    "max_task_cost": 0.5,
+    "max_task_tokens": 50_000,
+    "max_task_minutes": 10,
+}
+"""How far a project's file that nobody has trusted may lower the bounds.
+
+To tighten a bound means to lower it: the agent may spend less. But an agent that has reached a bound is let go, so one
+of 0 would switch the gate off. A value below the floor does not apply, nor does one above what the person has set or,
+if they have set nothing, the default. Such a file may also choose the `dialect`, and set nothing else: neither `gate`,
+`countdown` and `claim_seconds` nor which commands may be run.
+"""
+
 AMOUNTS = ("max_cost", "max_task_cost")
 BOUNDS = tuple(name for name in LIMITS if name not in AMOUNTS)
 NUMBERS = (*BOUNDS, "countdown", "claim_seconds")

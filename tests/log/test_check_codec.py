@@ -86,16 +86,16 @@ def test_events_without_them_are_written_as_before() -> None:
 
 
 @given(plans.proved_plans)
-def test_the_summary_knows_whether_anything_is_proved(plan: Plan) -> None:
+def test_the_summary_knows_whether_anything_has_a_check(plan: Plan) -> None:
     found = summarize("h", [codec.encode(event(plan))])
 
     assert found is not None
-    proofs = [plan.proof, *(task.proof for task in plan.tasks)]
-    assert found.proved is any(proof is not None for proof in proofs)
+    checks = [plan.check, *(task.check for task in plan.tasks)]
+    assert found.checked is any(check is not None for check in checks)
 
 
-def test_a_text_that_imitates_a_proof_is_none() -> None:
-    found = summarize("h", [codec.encode(event(plan_of(summary.PROOF)))])
+def test_a_text_that_imitates_a_check_is_none() -> None:
+    found = summarize("h", [codec.encode(event(plan_of(summary.CHECK)))])
 
     assert found is not None
-    assert not found.proved
+    assert not found.checked

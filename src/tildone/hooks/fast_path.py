@@ -167,7 +167,7 @@ def _summary(settings: Settings, agent: Agent) -> SessionSummary | None:
 def _is_silent(event: HookEvent, summary: SessionSummary) -> bool:
     match event.point:
         case HookPoint.STOP:
-            return not (summary.workable or summary.proved) or summary.directive != GO
+            return not (summary.workable or summary.checked) or summary.directive != GO
         case HookPoint.SESSION_START:
             return not (summary.workable or summary.blocked)
         case HookPoint.PROMPT:

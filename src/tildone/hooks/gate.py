@@ -49,7 +49,7 @@ def agent_stopped(
     turn, before = _turn(event, agents, agent.id), session.held_state
     first = decide(before, session.patience, replace(turn, at=now()))
     if isinstance(first, Rest):
-        return _waiting_notice(event, session.last_state.plan, agent.id, first.why), first.why
+        return _waiting_notice(event, session, agent.id, first.why), first.why
     ignored = (settings.store.location, settings.agents_dir, settings.session_dir)
     # The proofs were compared with the same files.
     status = getattr(session.prover(), "status", None) if session.prover and has_checks(before.plan) else None
@@ -71,15 +71,17 @@ def agent_stopped(
             return None, RestReason.ABORTED
 
 
-def _waiting_notice(event: HookEvent, plan: Plan, agent_id: AgentId, why: RestReason) -> HookReply | None:
-    """Return the notice, once for each result, that tasks wait for the person because of their checks."""
+def _waiting_notice(event: HookEvent, session: Session, agent_id: AgentId, why: RestReason) -> HookReply | None:
+    """Return the notice, once for each result, that tasks with checks wait for the person."""
+    plan = session.last_state.plan
     if why is not RestReason.BLOCKED or not has_checks(plan):
         return None
     # Late, because most plans have no checks.
     from tildone.hooks.remembered import Remembered  # noqa: PLC0415  see above
     from tildone.views.waiting import waiting_notice  # noqa: PLC0415  see above
 
-    notice = waiting_notice(plan)
+    aside = session.set_aside
+    notice = waiting_notice(plan) or (f"tildone: {aside}. To look at it: tildone status" if aside else "")
     if not notice:
         return None
     proofs = (plan.proof, *(task.proof for task in plan.tasks))

@@ -47,5 +47,9 @@ def call_tool(event: HookEvent, settings: Settings, agent_session: Session, auth
     session = open_session(settings, dialect_named(dialect), agent_session.store, lambda: author, agent_session.reader)
     session.taken, session.prover = agent_session.taken, agent_session.prover
     reply = session.call(tool, arguments(event.get("tool_input")))
-    result = {"text": reply.text, "failed": reply.failed, "line": status_line(session.state)}
+    result = {
+        "text": reply.text,
+        "failed": reply.failed,
+        "line": status_line(session.state, set_aside=session.set_aside),
+    }
     return f"{escape_json(codec.dump(result))}\n"

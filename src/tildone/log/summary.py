@@ -21,7 +21,7 @@ TRIPPED = '"fact":"tripped"'
 PENDING = '"status":"pending"'
 IN_PROGRESS = '"status":"in_progress"'
 BLOCKED = '"status":"blocked"'
-PROOF = '"proof":{'
+CHECK = '"check":{'
 DIRECTIVE = '"course":"'
 CONTINUED = '"ledger":{"continued":'
 
@@ -37,7 +37,7 @@ class SessionSummary:
     """A session at its head: whether a task can be worked on, whether one is blocked, and the person's directive.
 
     `continued` means that the agent was told to continue since a person last spoke. `seen` is the head that the agent's
-    model has seen. `proved` means that a task or the plan has a proof, which may be stale.
+    model has seen. `checked` means that a task or the plan has a check.
     """
 
     head: str | None = None
@@ -46,7 +46,7 @@ class SessionSummary:
     directive: str = GO
     continued: bool = False
     seen: str | None = None
-    proved: bool = False
+    checked: bool = False
 
 
 def summarize(head: str, newest_first: Iterable[str], seen: str | None = None) -> SessionSummary | None:
@@ -63,5 +63,5 @@ def summarize(head: str, newest_first: Iterable[str], seen: str | None = None) -
             directive = event.partition(DIRECTIVE)[2].partition('"')[0] or GO
         if PLAN_CHANGED in event:
             workable = PENDING in event or IN_PROGRESS in event
-            return SessionSummary(head, workable, BLOCKED in event, directive, continued, seen, PROOF in event)
+            return SessionSummary(head, workable, BLOCKED in event, directive, continued, seen, CHECK in event)
     return SessionSummary(head, directive=directive or GO, continued=continued, seen=seen)

@@ -22,6 +22,7 @@ from threading import Lock
 from tildone.agents.everywhere import active_everywhere
 from tildone.agents.registry import Agent
 from tildone.errors import StoreDamaged, UnknownEvent
+from tildone.history.set_aside import describe_set_aside, set_aside_by_agents
 from tildone.log.events import Directive, DirectiveSet
 from tildone.log.kept import KeptSummary
 from tildone.log.needs import Need
@@ -35,7 +36,7 @@ from tildone.overview.costs import CostsRead
 from tildone.overview.pages import Cursor, RowPage, RowQuery, page
 from tildone.overview.rows import SessionOutline, SessionRow, SortKey, outline, session_row
 from tildone.value import value
-from tildone.views.session_state import SessionWord
+from tildone.views.session_state import SessionFacts, SessionWord
 
 AGENTS_EVERY_MS = 2_000
 MAX_CONTINUOUS = 10_000
@@ -212,7 +213,10 @@ class SessionIndex:
         known, events = self._outlines.get(info.name), self.store.history(info.name)
         read = CostsRead(events, known.costs, known.head) if known else CostsRead(events)
         state = latest_state(read)
-        found = outline(info, state, self._steered_by(info.name, state), self._nudge_limit, read.costs())
+        aside = describe_set_aside(set_aside_by_agents(state.plan, lambda: self.store.history(info.name)))
+        steered_by = self._steered_by(info.name, state)
+        facts = SessionFacts(state, steered_by=steered_by, nudge_limit=self._nudge_limit, set_aside=aside)
+        found = outline(info, facts, read.costs())
         self._unkept[info.name] = found
         self._unreadable = {name: why for name, why in self._unreadable.items() if name != info.name}
         return found

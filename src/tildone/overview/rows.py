@@ -8,12 +8,11 @@ from tildone.core.plan import Plan
 from tildone.core.query import next_task, progress
 from tildone.log.needs import Need
 from tildone.log.presence import Presence
-from tildone.log.state import State
 from tildone.log.tree import SessionInfo
 from tildone.loop.decision import RestReason
 from tildone.overview.costs import AgentCost, spent
 from tildone.overview.titles import title_of
-from tildone.value import value
+from tildone.value import replace, value
 from tildone.views.session_state import SessionFacts, SessionState, SessionWord, session_state, ten_words
 from tildone.views.strip import strip_signs
 
@@ -86,14 +85,10 @@ class SessionOutline:
     costs: tuple[AgentCost, ...] = ()
 
 
-def outline(
-    info: SessionInfo, state: State, steered_by: str, nudge_limit: int, costs: tuple[AgentCost, ...] = ()
-) -> SessionOutline:
-    """Return the outline of a session at its head. `steered_by` is the person who paused or stopped it, if known."""
-    at_work, at_rest = (
-        session_state(SessionFacts(state, at_work=at_work, steered_by=steered_by, nudge_limit=nudge_limit))
-        for at_work in (True, False)
-    )
+def outline(info: SessionInfo, facts: SessionFacts, costs: tuple[AgentCost, ...] = ()) -> SessionOutline:
+    """Return the outline of a session at its head, whether or not an agent works on it."""
+    at_work, at_rest = (session_state(replace(facts, at_work=at_work)) for at_work in (True, False))
+    state = facts.state
     plan = state.plan
     done, upcoming, title = progress(plan), next_task(plan), title_of(info, plan)
     return SessionOutline(

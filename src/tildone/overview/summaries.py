@@ -14,7 +14,7 @@ from tildone.overview.costs import AgentCost
 from tildone.overview.rows import SessionOutline
 from tildone.views.session_state import SessionState, SessionWord
 
-VERSION = 3
+VERSION = 4
 _TYPES = (int, int, str, str, str, str, str, int, int, str, str, int, str, list)
 
 

@@ -11,13 +11,16 @@ if TYPE_CHECKING:
     from tildone.log.state import State
 
 MAX_TASK_CHARS = 60
-ICON, SEPARATOR = "✓", " · "
+ICON, SEPARATOR, NEEDS_YOU = "✓", " · ", "needs you"
 
 DIRECTIVE_TEXTS = {Directive.GO: "", Directive.PAUSE: "paused", Directive.STOP: "stopped"}
 
 
-def status_line(state: State, max_chars: int = MAX_TASK_CHARS) -> str:
-    """Return the progress, the next task, and the directive unless it is GO; empty without a plan."""
+def status_line(state: State, max_chars: int = MAX_TASK_CHARS, set_aside: str = "") -> str:
+    """Return the progress, the next task, and the directive unless it is GO; empty without a plan.
+
+    `set_aside` says which task with a check an agent has set aside, if any.
+    """
     done = progress(state.plan)
     upcoming = next_task(state.plan)
     parts = [f"{ICON} {done.closed}/{done.total}"] if done.total else []
@@ -28,4 +31,6 @@ def status_line(state: State, max_chars: int = MAX_TASK_CHARS) -> str:
         parts.append(f"#{task.number} {text}" if task.number else text)
     if DIRECTIVE_TEXTS[state.directive]:
         parts.append(DIRECTIVE_TEXTS[state.directive])
+    if set_aside:
+        parts.append(f"{NEEDS_YOU}: {set_aside}")
     return SEPARATOR.join(parts)

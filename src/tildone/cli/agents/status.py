@@ -18,6 +18,8 @@ from tildone.views.status import status_line
 from tildone.wiring.plan_agents import plan_agents
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from tildone.agents.registry import Agent
     from tildone.log.state import State
     from tildone.wiring.plan_agents import SubagentList
@@ -33,10 +35,12 @@ def run(args: ParsedArgs) -> int:
     settings = with_session(args, settings, store)
     agents, sessions = agents_and_sessions(settings, store)
     states = {session.name: session.state for session in sessions}
+    asides = {session.name: session.set_aside for session in sessions}
     state = states[settings.session]
-    line = status_line(state)
+    lines = {name: status_line(each, set_aside=asides[name]) for name, each in states.items()}
+    line = lines[settings.session]
     if args.has("json"):
-        data = _as_data(settings.session, state, [(agent, states[agent.session]) for agent in agents])
+        data = _as_data(settings.session, state, asides[settings.session], agents, lines)
         put_data(**data, **sharing_data(plan_agents(settings, store)))
         return 0
     if args.has("line"):
@@ -45,6 +49,8 @@ def run(args: ParsedArgs) -> int:
     put(line or f"No tasks in {session_title(settings.session)}. Add one with: tildone todo add TEXT")
     if state.directive in HOLD_MESSAGES:
         put(f"{HOLD_MESSAGES[state.directive]}. To resume: tildone resume")
+    if any(asides.values()):
+        put("To let the agent work on it again: tildone todo unblock N. To agree: tildone todo note N TEXT")
     for name, reached in [(name, each.tripped) for name, each in states.items() if each.tripped]:
         plan = "" if name == settings.session else f" on {session_title(name)}"
         put(f"The agent{plan} was let go: {describe_bound(reached.bound, reached.limit)}.")
@@ -67,19 +73,22 @@ def _print_subagent(found: SubagentList) -> None:
     put_spans([(Span(INDENT), *line) for line in lines])
 
 
-def _as_data(session: str, state: State, agents: list[tuple[Agent, State]]) -> dict[str, object]:
+def _as_data(
+    session: str, state: State, aside: str, agents: list[Agent], lines: Mapping[str, str]
+) -> dict[str, object]:
     counts, upcoming = progress(state.plan), next_task(state.plan)
     return {
         "session": session,
-        "line": status_line(state),
+        "line": lines[session],
         "closed": counts.closed,
         "total": counts.total,
         "next": upcoming and {"number": upcoming[1].number, "text": upcoming[1].text},
         "directive": state.directive.value,
         "nudges": state.nudges,
         "tripped": state.tripped is not None,
+        "set_aside": aside,
         "agents": [
-            {"id": str(agent.id), "session": agent.session, "pid": agent.pid, "line": status_line(theirs)}
-            for agent, theirs in agents
+            {"id": str(agent.id), "session": agent.session, "pid": agent.pid, "line": lines[agent.session]}
+            for agent in agents
         ],
     }

@@ -58,9 +58,11 @@ def run(args: ParsedArgs) -> int:
     except StoreError as error:
         raise type(error)(f"{error}\nto check the store: tildone doctor") from error
     state = states[settings.session]
-    checks = check_states(next(each for each in sessions if each.name == settings.session), state.plan)
+    session = next(each for each in sessions if each.name == settings.session)
+    checks = check_states(session, state.plan)
     _put_clipped(f"{_project(settings.session)}: {_progress(state.plan, checks)}")
-    for line in (*_next_lines(state), *_check_lines(state.plan, checks)):
+    aside = [f"Needs you: {session.set_aside}"] if session.set_aside else []
+    for line in (*aside, *_next_lines(state), *_check_lines(state.plan, checks)):
         _put_clipped(line)
     if agents:
         put(f"{counted(len(agents), 'agent')} at work:")

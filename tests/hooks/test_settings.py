@@ -24,11 +24,11 @@ def test_the_default_bounds(tmp_path: Path) -> None:
 
 
 def test_every_bound_can_be_set_in_a_file_and_overridden_in_the_environment(tmp_path: Path) -> None:
-    (tmp_path / "tildone.toml").write_text("max_nudges = 1\nmax_same = 2\nmax_minutes = 3\nmax_cost = 4\n", "utf-8")
+    (tmp_path / "tildone.toml").write_text("max_nudges = 3\nmax_same = 2\nmax_minutes = 30\nmax_cost = 4\n", "utf-8")
 
     bounds = patience(tmp_path, TILDONE_MAX_COST="4.5", TILDONE_MAX_SAME="0")
 
-    assert (bounds.nudges, bounds.repeats, bounds.minutes, bounds.cost) == (1, 0, 3, 4.5)
+    assert (bounds.nudges, bounds.repeats, bounds.minutes, bounds.cost) == (3, 0, 30, 4.5)
 
 
 def test_the_gate_is_on_or_off(tmp_path: Path) -> None:

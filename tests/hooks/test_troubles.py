@@ -137,7 +137,7 @@ def test_a_deleted_store_is_told(agent: HookedAgent) -> None:
     Path(agent.workspace.settings.store.location).unlink()
 
     answer = agent.report(HookPoint.STOP)
-    assert "no longer has the plan of this conversation; was it deleted?" in answer.json["systemMessage"]
+    assert "no longer has the plan that an agent was held to here; was it deleted?" in answer.json["systemMessage"]
     assert agent.report(HookPoint.STOP).out == ""
 
 

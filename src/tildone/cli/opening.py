@@ -6,6 +6,7 @@ Reading creates nothing: a store that does not exist is read as an empty one.
 from __future__ import annotations
 
 import os
+import sys
 
 from tildone.cli.output.screen import put_notice
 from tildone.config import Settings, load
@@ -15,7 +16,7 @@ from tildone.errors import NotFound, UsageError, nearest
 from tildone.stores.base import TIMEOUT_SECONDS
 from tildone.typing import TYPE_CHECKING
 from tildone.value import replace
-from tildone.wiring import dialect_name, dialect_of_session, open_session, open_store
+from tildone.wiring import agent_here, dialect_name, dialect_of_session, open_session, open_store
 
 if TYPE_CHECKING:
     from tildone.cli.parsing.table import ParsedArgs
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 
 
 _TOLD: set[str] = set()
-"""The projects whose untrusted settings were mentioned: once in a process."""
+"""The projects whose untrusted settings, and whose lost plans, were mentioned: once in a process."""
 
 
 def settings_for(args: ParsedArgs) -> Settings:
@@ -43,7 +44,29 @@ def settings_for(args: ParsedArgs) -> Settings:
         from tildone.views.sanitize import printable  # noqa: PLC0415  see above
 
         put_notice(f"tildone: {printable(settings.trust_notice)}")
+    _tell_loss(settings)
     return settings
+
+
+def _tell_loss(settings: Settings) -> None:
+    """Tell that a plan that an agent was held to is gone with its store: until a person has read it at a terminal."""
+    mark = settings.lost_mark
+    gone = _is_missing(settings.store) and os.path.exists(settings.held_mark)
+    if mark in _TOLD or not (gone or os.path.exists(mark)):
+        return
+    _TOLD.add(mark)
+    # Late, because few stores get lost.
+    from tildone.config.held import forget_lost, note_lost  # noqa: PLC0415  see above
+    from tildone.errors import PlanLost  # noqa: PLC0415  the same
+    from tildone.views.sanitize import printable  # noqa: PLC0415  the same
+
+    if gone:
+        note_lost(settings)
+
+    put_notice(f"tildone: {printable(str(PlanLost(settings.store.redacted)))}")
+    put_notice("To bring back a backup: tildone restore. To see who worked here: tildone status")
+    if sys.stderr.isatty() and not agent_here(settings):
+        forget_lost(settings)
 
 
 def working_folder() -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import sys
+from binascii import crc32
 
 from tildone.config.values import (
     CHECK_ALLOW,
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
 PROJECT_FILE = "tildone.toml"
 DEFAULT_COUNTDOWN_SECONDS = 3
 DEFAULT_CLAIM_SECONDS = 600
+MAX_MARK_NAME = 100
 
 _SEPARATORS = str.maketrans("/\\:", "---")
 
@@ -60,7 +62,8 @@ class Settings:
     actions. `check_allow` are the patterns of commands that may be run as checks without being approved one by one.
     `claim_seconds` is how long a task stays with an agent that is silent; with 0, agents claim none.
     `fleet` and `telemetry` are the settings of these tables in the person's own file, as they stand there.
-    `untrusted` names the settings in the project's file that do not apply, because nobody has trusted it.
+    `untrusted` names the settings in the project's file that do not apply, because nobody has trusted it. `held_dir`
+    holds the marks of projects whose agents are held to plans, apart from the data folder (`tildone.config.held`).
     """
 
     store: StoreAddress
@@ -97,6 +100,23 @@ class Settings:
     claim_seconds: int = DEFAULT_CLAIM_SECONDS
     fleet: tuple[tuple[str, Any], ...] = ()
     telemetry: tuple[tuple[str, Any], ...] = ()
+    held_dir: str = ""
+
+    @property
+    def held_mark(self) -> str:
+        """The file that says that an agent was held to a plan of the project in the store; empty if there is none.
+
+        There is none for a store that is not a file.
+        """
+        if self.store.path is None or not self.held_dir:
+            return ""
+        key = os.fsencode(f"{self.store} {self.project}")
+        return os.path.join(self.held_dir, f"{folder_name(self.project)[-MAX_MARK_NAME:]}{crc32(key):08x}")
+
+    @property
+    def lost_mark(self) -> str:
+        """The file that says that this plan was lost with its store, and that no person has been told yet."""
+        return self.held_mark and f"{self.held_mark}.lost"
 
     @property
     def trust_notice(self) -> str:
@@ -168,6 +188,7 @@ def _settings(
         check_allow=tuple(settings[CHECK_ALLOW]),
         fleet=tuple(settings[FLEET].items()),
         telemetry=tuple(settings[TELEMETRY].items()),
+        held_dir=os.path.join(state_folder(environ), "held"),
         **{bound: settings[bound] for bound in LIMITS if bound in settings},
     )
 
@@ -185,6 +206,11 @@ def origins(flags: Mapping[str, str], environ: Mapping[str, str], folder: str) -
 def data_folder(environ: Mapping[str, str]) -> str:
     """Return the folder of the default store, the conversations and the registry of agents."""
     return os.path.join(_data_home(environ), "tildone")
+
+
+def state_folder(environ: Mapping[str, str]) -> str:
+    """Return the folder of what has to outlive the data folder."""
+    return os.path.join(environ.get("XDG_STATE_HOME") or _data_home(environ), "tildone-state")
 
 
 def folder_name(folder: str) -> str:

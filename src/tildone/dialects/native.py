@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 STOPPED = "Stopped by the person (tildone stop). Do nothing more and end your turn. To go on, they say: tildone resume"
 
+PLAN_LOST = "{}\nTell the user now, in these words. Do not make a new plan in its place without asking them."
+
 STILL_FENCED = "Refused: the run is another worker's. End your turn."
 """What an agent is answered that was told before."""
 

@@ -176,11 +176,14 @@ def _watch(finished: LockType, seconds: float) -> None:
 def _report(error: BaseException, hook: HookRun) -> None:
     """Write one line about an error, with its type if it is a bug, and tell the person if the agent can."""
     try:
-        from tildone.errors import RunFenced, TildoneError  # noqa: PLC0415  only errors need it
+        from tildone.errors import PlanLost, RunFenced, TildoneError  # noqa: PLC0415  only errors need it
         from tildone.views.sanitize import printable  # noqa: PLC0415  the same
 
         if isinstance(error, RunFenced) and hook.event is not None:
             _stop_fenced(hook.event, hook)
+            return
+        if isinstance(error, PlanLost) and hook.event is not None:
+            _tell_loss(hook.event, hook, str(error))
             return
         expected = isinstance(error, TildoneError | ValueError) and str(error)
         problem = printable(str(error) if expected else f"{type(error).__name__}: {error}")[:MAX_ERROR_LENGTH]
@@ -202,6 +205,16 @@ def _stop_fenced(event: HookEvent, hook: HookRun) -> None:
 
     if not hook.has_printed:
         hook.print(fenced_reply(event, hook.pid))
+
+
+def _tell_loss(event: HookEvent, hook: HookRun, problem: str) -> None:
+    """Tell the person and the model, once in a conversation, that their plan is gone."""
+    from tildone.hooks.lost_plans import loss_reply  # noqa: PLC0415  only this error needs it
+    from tildone.views.sanitize import printable  # noqa: PLC0415  the same
+
+    if not (event.hooks.shows_stderr or event.ends_unattended):
+        _write_error(printable(problem))
+    hook.print(loss_reply(event, hook.pid, problem))
 
 
 def _end_with_notice(hook: HookRun) -> int:

@@ -34,6 +34,9 @@ if TYPE_CHECKING:
 PRESENCE_NOTE, PRESENT, RESTING = "presence", "present", "resting"
 """The note about an agent that holds whether the store was told of its presence, and its values."""
 
+LOSS_POINTS = (HookPoint.STOP, HookPoint.PROMPT, HookPoint.SESSION_START)
+"""Where the person and the model are told that their plan is gone."""
+
 CONTINUING = frozenset({"clear"})
 """The reasons given when a conversation ends and continues under another id in the same process."""
 
@@ -65,6 +68,10 @@ def try_fast_path(event: HookEvent, settings: Settings, pid: int) -> bool:
         return True
     path = settings.store.path
     is_missing = path is not None and not os.path.exists(path)
+    if event.point in LOSS_POINTS and _is_lost(settings, is_missing=is_missing):
+        from tildone.hooks.lost_plans import check_told  # noqa: PLC0415  rarely needed
+
+        check_told(event, agent_id, settings)
     if event.point is HookPoint.SESSION_START:
         _begin(event, agents, agent_id, path)
     _note_caller(event, agents, agent_id, pid)
@@ -82,6 +89,15 @@ def try_fast_path(event: HookEvent, settings: Settings, pid: int) -> bool:
         check_not_lost(event, agent, settings)
     is_silent = summary is not None and _is_silent(event, summary) and not _restarts_budget(event, summary, settings)
     return is_silent and not _changes_records(event, agents, agent_id)
+
+
+def _is_lost(settings: Settings, *, is_missing: bool) -> bool:
+    """Return whether the plan of the project was lost with its store, and no person knows it yet."""
+    if is_missing and os.path.exists(settings.held_mark):
+        from tildone.config.held import note_lost  # noqa: PLC0415  rarely needed
+
+        note_lost(settings)
+    return os.path.exists(settings.lost_mark)
 
 
 def _note_caller(event: HookEvent, agents: AgentRegistry, agent_id: AgentId, pid: int) -> None:

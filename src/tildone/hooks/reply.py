@@ -10,6 +10,7 @@ from tildone.views.limits import MAX_HOOK_REPLY, clipped
 from tildone.views.sanitize import safe_text
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from typing import Any
 
     from tildone.hooks.event import HookEvent
@@ -33,6 +34,16 @@ def rendered(event: HookEvent, reply: HookReply) -> str:
     """Return the reply as JSON; empty if the agent accepts no reply of this kind."""
     template = _template(event, reply.kind)
     return "" if template is None else f"{codec.dump(_filled(template, sanitized(reply.text), event.name))}\n"
+
+
+def rendered_together(event: HookEvent, texts: Mapping[ReplyKind, str]) -> str:
+    """Return replies of several kinds as one JSON; those that the agent does not accept are left out."""
+    merged: dict[str, Any] = {}
+    for kind, text in texts.items():
+        template = _template(event, kind)
+        if template is not None:
+            merged |= _filled(template, sanitized(text), event.name)
+    return f"{codec.dump(merged)}\n" if merged else ""
 
 
 def sanitized(text: str) -> str:

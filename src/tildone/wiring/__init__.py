@@ -49,7 +49,19 @@ def open_store(settings: Settings, *, timeout: float = TIMEOUT_SECONDS, read_onl
         UsageError: no store answers to the address, or its driver is not installed.
         StoreError: it cannot be opened.
     """
+    if not read_only:
+        _note_if_lost(settings)
     return stores.open_store(settings.store, OpenOptions(timeout, read_only, plan_in_entry, _fence()))
+
+
+def _note_if_lost(settings: Settings) -> None:
+    """Note that a store is created anew in the place of one with a plan that an agent was held to, if it is."""
+    path = settings.store.path
+    if path is not None and not os.path.exists(path):
+        # Imported here because nearly every store exists.
+        from tildone.config.held import note_lost  # noqa: PLC0415  see above
+
+        note_lost(settings)
 
 
 def store_at(address: str, *, timeout: float = TIMEOUT_SECONDS) -> Store:

@@ -59,9 +59,19 @@ def agent_process(hosts: Collection[str] = ()) -> int:
     return nearest
 
 
-def is_below(pid: int) -> bool:
-    """Return whether a process has started this one, directly or not; False without `/proc`."""
-    return os.path.exists("/proc/self/stat") and pid in _ancestors(os.getppid())
+def processes_above() -> list[int]:
+    """Return the processes that have started this one, the nearest first; none without `/proc`."""
+    return list(_ancestors(os.getppid())) if os.path.exists("/proc/self/stat") else []
+
+
+def began_with(pid: int, variables: Collection[str]) -> bool:
+    """Return whether a process was started with one of these variables in its environment; False without `/proc`."""
+    try:
+        with open(f"/proc/{pid}/environ", "rb") as file:
+            settings = os.fsdecode(file.read()).split("\0")
+    except OSError:
+        return False
+    return any(name in variables and text for name, _, text in (each.partition("=") for each in settings))
 
 
 def start_time(pid: int) -> int:
@@ -94,7 +104,7 @@ def has_ended(pid: int, started: int) -> bool:
 
 
 def runs_program(pid: int, names: Collection[str]) -> bool:
-    """Return whether a process runs one of these programs, itself or in an interpreter. Not for Windows."""
+    """Return whether a process runs one of these programs or packages, itself or in an interpreter. Not for Windows."""
     if os.path.exists("/proc/self/stat"):
         return _is_host(pid, names)
     # Late, because it is slow to import and needed only without `/proc`.
@@ -149,7 +159,12 @@ def _is_wrapper(pid: int) -> bool:
 
 def _is_host(pid: int, hosts: Collection[str]) -> bool:
     """Whether a process runs one of these programs, itself or in an interpreter."""
-    return _program(pid) in hosts or not {process_stat(pid)[0], *_program_arguments(pid)}.isdisjoint(hosts)
+    if _program(pid) in hosts or process_stat(pid)[0] in hosts:
+        return True
+    paths = _program_arguments(pid)
+    names = {os.path.splitext(os.path.basename(path))[0] for path in paths}
+    # A package is named by the folder that its script is in.
+    return not names.isdisjoint(hosts) or any(f"/{host}/" in path for host in hosts if host for path in paths)
 
 
 def _pipes(pid: int | str) -> tuple[str, ...]:
@@ -164,7 +179,7 @@ def _program(pid: int) -> str:
 
 
 def _program_arguments(pid: int) -> list[str]:
-    """The names of the program and of its first argument that is no option, without their suffixes."""
+    """The program as it was called, and its first argument that is no option."""
     try:
         with open(f"/proc/{pid}/cmdline", "rb") as file:
             arguments = os.fsdecode(file.read()).split("\0")
@@ -172,7 +187,7 @@ def _program_arguments(pid: int) -> list[str]:
         return []
     program, *rest = arguments
     script = next((argument for argument in rest if not argument.startswith("-")), "")
-    return [os.path.splitext(os.path.basename(path))[0] for path in (program, script)]
+    return [program, script]
 
 
 def _link(path: str) -> str:

@@ -8,11 +8,11 @@ not be told of it again. Nor does an agent speak for a person: it cannot resume 
 from __future__ import annotations
 
 from tildone.agents.identity import agent_id
-from tildone.agents.processes import agent_process, is_below, runs_program
+from tildone.agents.processes import agent_process, began_with, processes_above, runs_program
 from tildone.typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Collection, Iterable, Mapping
     from typing import Protocol
 
     from tildone.agents.registry import Agent
@@ -37,20 +37,30 @@ def agent_of_shell(
     environ: Mapping[str, str],
     known: Mapping[str, Known],
     agents: Iterable[Agent] = (),
-    program: Callable[[Agent], str] = lambda _: "",
+    programs: Callable[[Agent], Collection[str]] = lambda _: (),
 ) -> str:
     """Return the text of the id of the agent whose shell this is; empty if it is nobody's, or not known.
 
-    `known` are the variables of coding agents. `agents` are the agents at work, and `program` returns the name of the
-    program of one. They are looked for among the processes above this one.
+    `known` are the variables of coding agents. `agents` are the agents at work, and `programs` returns the names that
+    the program of one may have. They are looked for among the processes above this one, whose environment may be
+    another one. A process of such an agent counts if it runs that program, or if one below it was started with the
+    variables of the agent: others may be above this one, too, if an agent was registered from a script.
     """
     for name, facts in known.items():
         if environ.get(facts.conversation):
             return str(agent_id(name, environ[facts.conversation], 0))
-    for agent in agents:
-        if agent.pid and is_below(agent.pid) and runs_program(agent.pid, (program(agent),)):
+    above = processes_above()
+    for agent in agents if above else ():
+        if agent.pid in above and (runs_program(agent.pid, programs(agent)) or _is_marked(agent, above, known)):
             return str(agent.id)
     marked = next((name for name, facts in known.items() if any(map(environ.get, facts.marks))), "")
     if marked or environ.get(ANY_AGENT):
         return str(agent_id(marked, "", agent_process()))
     return ""
+
+
+def _is_marked(agent: Agent, above: list[int], known: Mapping[str, Known]) -> bool:
+    """Return whether a process between this one and that of the agent was started with the agent's variables."""
+    facts = known.get(agent.id.integration)
+    variables = {facts.conversation, *facts.marks} - {""} if facts else set[str]()
+    return any(began_with(pid, variables) for pid in above[: above.index(agent.pid)])

@@ -208,6 +208,18 @@ def data_folder(environ: Mapping[str, str]) -> str:
     return os.path.join(_data_home(environ), "tildone")
 
 
+def default_agents_dir() -> str:
+    """Return the folder of the registry of agents of a user whose environment names no other folders."""
+    # Late, because most commands need their own environment only. There is none on Windows.
+    import pwd  # noqa: PLC0415  see above
+
+    try:
+        home = pwd.getpwuid(os.getuid()).pw_dir
+    except KeyError:
+        return ""
+    return os.path.join(home, ".local", "share", "tildone", "agents")
+
+
 def state_folder(environ: Mapping[str, str]) -> str:
     """Return the folder of what has to outlive the data folder."""
     return os.path.join(environ.get("XDG_STATE_HOME") or _data_home(environ), "tildone-state")

@@ -7,7 +7,7 @@ from itertools import islice
 
 from tildone import stores
 from tildone.agents.registry import SUBAGENT_MARK
-from tildone.config import Settings
+from tildone.config import Settings, default_agents_dir
 from tildone.config.values import LIMITS
 from tildone.dialects import dialect_named, dialect_of_tool, plan_in_entry
 from tildone.ids import id_maker, now
@@ -20,7 +20,7 @@ from tildone.typing import TYPE_CHECKING
 from tildone.value import replace
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from tildone.agents.registry import Agent, AgentRegistry
     from tildone.checks.approvals import Approvals
@@ -286,15 +286,34 @@ def agent_here(settings: Settings) -> str:
     from tildone.agents.shell import agent_of_shell  # noqa: PLC0415  see above
     from tildone.integrations import INTEGRATIONS  # noqa: PLC0415  the same
 
-    return agent_of_shell(os.environ, INTEGRATIONS.entries, open_agents(settings).active(now()), _program)
+    return agent_of_shell(os.environ, INTEGRATIONS.entries, _agents_at_work(settings), _programs)
 
 
-def _program(agent: Agent) -> str:
+def _agents_at_work(settings: Settings) -> Iterator[Agent]:
+    """Yield the agents at work, those of the project first.
+
+    A command in the shell of an agent may name another project, or other folders by its environment. So the agents of
+    all projects count, and those that are registered beside the store or where the user's data is by default.
+    """
+    # Imported here because few commands are run below an agent.
+    from tildone.agents.everywhere import active_everywhere  # noqa: PLC0415  see above
+
+    at = now()
+    yield from open_agents(settings).active(at)
+    beside = os.path.join(os.path.dirname(settings.store.path or settings.agents_dir), "agents")
+    for folder in dict.fromkeys((settings.agents_dir, beside, default_agents_dir())):
+        yield from active_everywhere(folder, at, marked_only=True)
+
+
+def _programs(agent: Agent) -> tuple[str, ...]:
     # Imported here because few commands are run in the shell of an agent.
     from tildone.integrations import INTEGRATIONS  # noqa: PLC0415  see above
 
     name = agent.id.integration
-    return INTEGRATIONS[name].executable if name in INTEGRATIONS else name
+    if name not in INTEGRATIONS:
+        return (name,)
+    known = INTEGRATIONS[name]
+    return (known.executable, known.package)
 
 
 def person_here(settings: Settings, store: Store) -> str:

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import os
 import sys
 
-from tildone.agents.shell import agent_of_shell
 from tildone.cli.opening import settings_for
 from tildone.cli.output.screen import put_json, put_raw
 from tildone.cli.parsing.table import ParsedArgs
 from tildone.dialects import DIALECTS, dialect_named, dialect_of_tool, tools_of
 from tildone.errors import Refused, UsageError
-from tildone.integrations import INTEGRATIONS
 from tildone.log import codec
 from tildone.log.events import Author
 from tildone.typing import TYPE_CHECKING
-from tildone.wiring import open_session
+from tildone.wiring import agent_here, open_session
 
 if TYPE_CHECKING:
     from tildone.dialects.base import Dialect
@@ -26,18 +23,14 @@ def run(args: ParsedArgs) -> int:
     settings = settings_for(args)
     dialect = _dialect(args.positional[0], args.options.get("dialect"))
     arguments = args.positional[1] if len(args.positional) > 1 else None
-    reply = open_session(settings, dialect, agent=_agent).call(args.positional[0], _arguments(arguments))
+    session = open_session(settings, dialect, agent=lambda: Author(agent=agent_here(settings)))
+    reply = session.call(args.positional[0], _arguments(arguments))
     if args.has("json"):
         content = [{"type": "text", "text": reply.text}]
         put_json(codec.dump({"content": content, "details": reply.details, "isError": reply.is_error}))
     else:
         put_raw(reply.text)
     return Refused.exit_code if reply.failed else 0
-
-
-def _agent() -> Author:
-    """The coding agent whose shell runs this command, if the environment names its conversation."""
-    return Author(agent=agent_of_shell(os.environ, INTEGRATIONS.entries))
 
 
 def _dialect(tool: str, wanted: str | None) -> Dialect:

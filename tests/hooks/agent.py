@@ -14,9 +14,8 @@ from unittest import mock
 
 from tests.cli.person import Answer
 from tests.suite.forking import PROGRAM
-from tildone.agents.identity import AgentId
+from tildone.agents.identity import ANY_AGENT, AgentId
 from tildone.agents.registry import Agent, AgentRegistry
-from tildone.agents.shell import ANY_AGENT
 from tildone.config import Settings, load
 from tildone.core.ops import Write
 from tildone.core.plan import Plan, Status, Task, flat

@@ -27,6 +27,9 @@ try:
 except ImportError:
     from hashlib import blake2b
 
+ANY_AGENT = "AI_AGENT"
+"""The variable by which coding agents, also those that tildone does not know, mark the shells of their models."""
+
 MAX_CONVERSATION_ID_CHARS = 200
 _PID = "pid:"
 

@@ -7,7 +7,9 @@ not be told of it again. Nor does an agent speak for a person: it cannot resume 
 
 from __future__ import annotations
 
-from tildone.agents.identity import agent_id
+import os
+
+from tildone.agents.identity import ANY_AGENT, agent_id
 from tildone.agents.processes import agent_process, began_with, processes_above, runs_program
 from tildone.typing import TYPE_CHECKING
 
@@ -29,8 +31,8 @@ if TYPE_CHECKING:
             """Others that are set there and nowhere else."""
 
 
-ANY_AGENT = "AI_AGENT"
-"""The variable by which coding agents that tildone does not know mark the shells of their models."""
+TYPED_SOCKET = "TILDONE_TYPED_SOCKET"
+"""The variable with the number of the socket that says that a person typed the command."""
 
 
 def agent_of_shell(
@@ -51,7 +53,8 @@ def agent_of_shell(
             return str(agent_id(name, environ[facts.conversation], 0))
     above = processes_above()
     for agent in agents if above else ():
-        if agent.pid in above and (runs_program(agent.pid, programs(agent)) or _is_marked(agent, above, known)):
+        is_above = agent.pid in above and (runs_program(agent.pid, programs(agent)) or _is_marked(agent, above, known))
+        if is_above and not is_typed_in(agent.pid):
             return str(agent.id)
     marked = next((name for name, facts in known.items() if any(map(environ.get, facts.marks))), "")
     if marked or environ.get(ANY_AGENT):
@@ -64,3 +67,28 @@ def _is_marked(agent: Agent, above: list[int], known: Mapping[str, Known]) -> bo
     facts = known.get(agent.id.integration)
     variables = {facts.conversation, *facts.marks} - {""} if facts else set[str]()
     return any(began_with(pid, variables) for pid in above[: above.index(agent.pid)])
+
+
+def is_typed_in(pid: int) -> bool:
+    """Return whether a person typed this command in the program of an agent, as they type `/todo` in `tildone run`.
+
+    The program has passed on a socket that it made. The kernel tells who made it; the commands of a model are started
+    without it.
+    """
+    number = os.environ.get(TYPED_SOCKET, "")
+    if not number.isdecimal():
+        return False
+    # Late, because few commands are typed there.
+    import socket  # noqa: PLC0415  see above
+    import struct  # noqa: PLC0415  see above
+
+    peer = getattr(socket, "SO_PEERCRED", None)
+    if peer is None:
+        return False
+    form = struct.Struct("3i")
+    try:
+        with socket.socket(fileno=os.dup(int(number))) as passed:
+            made_by, *_ = form.unpack(passed.getsockopt(socket.SOL_SOCKET, peer, form.size))
+    except (OSError, OverflowError):
+        return False
+    return bool(made_by == pid)

@@ -15,7 +15,7 @@ from tildone.errors import Refused
 from tildone.log.events import Directive
 from tildone.log.fleet.lease import LEASE_VARIABLE
 from tildone.views.sanitize import printable
-from tildone.wiring import agent_here
+from tildone.wiring import agent_here, agent_of_client
 
 
 class PersonAct(Enum):
@@ -60,6 +60,13 @@ def not_the_person(settings: Settings) -> str:
     """Return why no person acts here; empty if one does."""
     if agent := agent_here(settings):
         return f"this is the shell of {printable(agent)}"
+    return _run_here()
+
+
+def not_the_persons_client(settings: Settings) -> str:
+    """Return why the client of this server shows its questions to no person; empty if it does."""
+    if agent := agent_of_client(settings):
+        return f"its client runs in the shell of {printable(agent)}"
     return _run_here()
 
 

@@ -34,7 +34,7 @@ class CheckRunner:
     `outputs` is the folder where the whole outputs are kept, and `listings` that of `KeptListings`. `started` is called
     before each check is run. `ask` asks the person, if there is a way to, whether a check that was only proposed may be
     run. `seconds` limits how long all checks together may take, in a hook: those that do not end in time are not
-    proved, and nothing is known of them.
+    proved, and nothing is known of them. `nobody` returns why the answers to `ask` would be no person's; else nothing.
 
     A runner is for one change of the plan, or for one look at its proofs: it looks at the files once, and again only
     after it has run a check. What is edited meanwhile makes a proof stale, as it should.
@@ -52,6 +52,7 @@ class CheckRunner:
         by: Callable[[], str] = str,
         started: Callable[[int, Check], None] = lambda _number, _check: None,
         seconds: float | None = None,
+        nobody: Callable[[], str] = str,
     ) -> None:
         self._project = project
         self._approvals = approvals
@@ -61,6 +62,7 @@ class CheckRunner:
         self._now = now
         self._by = by
         self.started = started
+        self.nobody = nobody
         self.ask: Callable[[int, Check], Consent] = lambda _number, _check: Consent.NO
         self._deadline = None if seconds is None else monotonic() + seconds
         self._running: list[Event] = []
@@ -103,6 +105,8 @@ class CheckRunner:
     def _is_approved(self, number: int, check: Check) -> bool:
         if self.is_allowed(check):
             return True
+        if self.nobody():
+            return False
         consent = self.ask(number, check)
         if consent is Consent.ALWAYS:
             self._approvals.approve(check)

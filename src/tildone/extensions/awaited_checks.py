@@ -69,7 +69,7 @@ class KnownProofs:
         return self.prover.is_allowed(check)
 
     async def ask(self, checks: Mapping[int, Check], ctx: ExtensionContext, signal: AbortSignal) -> None:
-        """Ask the person, one after the other, about the checks that nobody has approved.
+        """Ask the person, if there is one, about the checks that nobody has approved, one after the other.
 
         Raises:
             Aborted: the operation was aborted before the person answered.
@@ -77,6 +77,8 @@ class KnownProofs:
         from tildone.checks.approvals import Consent  # noqa: PLC0415  see `run`
         from tildone.checks.prover import CheckRunner  # noqa: PLC0415  see `run`
 
+        if isinstance(self.prover, CheckRunner) and self.prover.nobody():
+            return
         consents: dict[Check, Consent] = {}
         for number, check in checks.items():
             if check in consents or self.is_allowed(check):

@@ -19,7 +19,7 @@ from tildone.host.events import TurnStart
 from tildone.host.extension_api import ExtensionAPI
 from tildone.host.extension_context import ExtensionContext
 from tildone.host.extension_events import ConversationStart, PersonSpoke, SubagentTurn
-from tildone.log.events import Bound, Ledger
+from tildone.log.events import Actor, Bound, Ledger
 from tildone.loop.decision import MS_PER_HOUR
 from tildone.loop.progress import progress_of
 from tildone.session import Session
@@ -59,13 +59,14 @@ class RequestBounds:
         self._session, self._began = self._open_session(ctx.conversation.id), ctx.now()
 
     def restart(self, _event: PersonSpoke, ctx: ExtensionContext) -> None:
-        """Count from 0: a person has spoken."""
+        """Count from 0: a person has spoken. In the shell of an agent, no person has, and its counts stay."""
         self._ledger, self._total, self._idle, self._began = Ledger(), 0, 0, ctx.now()
         if self._session is not None:
             # The turn reports a store that cannot be read.
             with suppress(StoreError):
                 self._plan = self._session.plan
-                self._session.reset_counts()
+                if not self._session.author_of(Actor.USER).agent:
+                    self._session.reset_counts()
 
     def count(self, _event: TurnStart, ctx: ExtensionContext) -> None:
         """Count a request, and abort the turn if it is one too many."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import sys
 
-from tildone.agents.identity import agent_id
+from tildone.agents.identity import ANY_AGENT, agent_id
 from tildone.agents.processes import agent_process
 from tildone.integrations.record import HookPoint
 from tildone.log.json_scanner import WHITESPACE, parse
@@ -102,10 +102,11 @@ class HookEvent:
 
     @property
     def from_person(self) -> bool:
-        """Whether a prompt appears to have been typed by a person."""
+        """Whether a prompt appears to have been typed by a person, not by a model that runs the hook in its shell."""
         prompt = self.text("prompt").strip()
         is_own = prompt.startswith(self.hooks.own_prompts)
-        return prompt != "" and not is_own and self.text("source") in PERSON_SOURCES
+        is_model = bool(self.environ.get(ANY_AGENT))
+        return prompt != "" and not is_own and not is_model and self.text("source") in PERSON_SOURCES
 
     @property
     def in_plan_mode(self) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 
+from tildone.app.who import not_the_person, not_the_persons_client
 from tildone.checks.approvals import Consent
 from tildone.mcp.elicitation import approval_form, is_approved, owner
 from tildone.typing import TYPE_CHECKING
@@ -37,6 +38,8 @@ class CallChecks:
         runner = check_runner(settings, lambda: by)
         runner.started = self._started
         runner.ask = self._ask
+        why_not = not_the_person if self._request.http else not_the_persons_client
+        runner.nobody = lambda: why_not(settings)
         self._runners.setdefault(threading.get_ident(), []).append(runner)
         return runner
 

@@ -14,7 +14,7 @@ from time import monotonic
 from weakref import WeakSet
 
 from tildone.agents.subagents import parent_session
-from tildone.app.who import PersonAct, check_person
+from tildone.app.who import PersonAct, check_person, not_the_person
 from tildone.checks.empty_folder import warnings_about
 from tildone.checks.prover import CheckRunner
 from tildone.checks.running import Interrupted
@@ -34,7 +34,7 @@ from tildone.session import Session
 from tildone.value import replace
 from tildone.views.faults import describe_fault
 from tildone.views.proofs import check_text
-from tildone.wiring import agent_here, check_approvals, check_runner
+from tildone.wiring import check_approvals, check_runner
 
 STALE_SECONDS = 3.0
 """For how long it is known which proofs of a plan are stale: finding out reads files."""
@@ -142,8 +142,8 @@ class SessionChecks:
         """Set a check to a command as one types it in a shell; an empty line removes it. PLAN is the plan itself.
 
         `was` is the check that the person saw. With `approves`, the person at this machine has typed the command, and
-        it is approved, unless this is the shell of an agent. Return the change, whether the check is approved, and what
-        the person should know about it.
+        it is approved, unless no person acts here. Return the change, whether the check is approved, and what the
+        person should know about it.
 
         Raises:
             UsageError: the line cannot be split into words.
@@ -155,7 +155,8 @@ class SessionChecks:
         check = replace(was or Check(()), command=command) if command else None
         # What will be refused is not approved.
         is_useful = check is not None and not proves_nothing(command)
-        approves = approves and is_useful and bool(self.working_tree(session.name)) and not agent_here(self._settings)
+        is_here = bool(self.working_tree(session.name))
+        approves = approves and is_useful and is_here and not not_the_person(self._settings)
         if check is None:
             check_person(self._settings, PersonAct.REMOVE_CHECK)
 

@@ -197,6 +197,7 @@ def check_runner(settings: Settings, by: Callable[[], str] = str, seconds: float
         now=now,
         by=by,
         seconds=seconds,
+        nobody=lambda: agent_here(settings),
     )
 
 
@@ -303,6 +304,21 @@ def _agents_at_work(settings: Settings) -> Iterator[Agent]:
     beside = os.path.join(os.path.dirname(settings.store.path or settings.agents_dir), "agents")
     for folder in dict.fromkeys((settings.agents_dir, beside, default_agents_dir())):
         yield from active_everywhere(folder, at, marked_only=True)
+
+
+def agent_of_client(settings: Settings) -> str:
+    """Return the text of the id of the agent in whose shell the client of this server runs; empty if it is a person's.
+
+    A coding agent starts the server itself. It is above this process then, and some give their servers the variables of
+    their shells; only the one that all have in common is set in shells alone.
+    """
+    # Imported here because only a server that asks a person needs it.
+    from tildone.agents.processes import agent_process  # noqa: PLC0415  see above
+    from tildone.agents.shell import agent_of_shell  # noqa: PLC0415  the same
+
+    client = agent_process()
+    above = [agent for agent in open_agents(settings).active(now()) if agent.pid != client]
+    return agent_of_shell(os.environ, {}, above, _programs)
 
 
 def _programs(agent: Agent) -> tuple[str, ...]:

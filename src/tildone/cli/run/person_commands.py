@@ -9,9 +9,11 @@ from __future__ import annotations
 import asyncio
 import os
 import shlex
+import socket
 import sys
 from collections.abc import Awaitable, Callable, Sequence
 
+from tildone.agents.shell import TYPED_SOCKET
 from tildone.config import Settings
 from tildone.core.plan import Plan
 from tildone.errors import TildoneError
@@ -205,18 +207,24 @@ class PersonCommands:
             return 1, UNSTORED
         settings = self._settings
         environ = {"TILDONE_STORE": str(settings.store), "TILDONE_SESSION": settings.session, "NO_COLOR": "1"}
-        process = await asyncio.create_subprocess_exec(
-            sys.executable,
-            *("-m", "tildone", *argv),
-            cwd=self._host.ctx.cwd,
-            env=os.environ | environ,
-            stdin=asyncio.subprocess.PIPE,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.STDOUT,
-            # Ctrl-C is for this program.
-            start_new_session=True,
-        )
-        output, _ = await process.communicate(given.encode())
+        ours, theirs = socket.socketpair()
+        with ours, theirs:
+            # Without it, the command would be one of the model. Windows passes no sockets on.
+            passed = () if os.name == "nt" else (theirs.fileno(),)
+            environ |= {TYPED_SOCKET: str(passed[0])} if passed else {}
+            process = await asyncio.create_subprocess_exec(
+                sys.executable,
+                *("-m", "tildone", *argv),
+                cwd=self._host.ctx.cwd,
+                env=os.environ | environ,
+                stdin=asyncio.subprocess.PIPE,
+                stdout=asyncio.subprocess.PIPE,
+                stderr=asyncio.subprocess.STDOUT,
+                # Ctrl-C is for this program.
+                start_new_session=True,
+                pass_fds=passed,
+            )
+            output, _ = await process.communicate(given.encode())
         return process.returncode or 0, output.decode("utf-8", "replace")
 
 

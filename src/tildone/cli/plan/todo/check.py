@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from tildone.app.who import PersonAct, check_person
+from tildone.app.who import PersonAct, check_person, not_the_person
 from tildone.cli.opening import open_for_editing, open_for_reading, settings_for, shows_positions, working_folder
 from tildone.cli.output.data import put_data
 from tildone.cli.output.screen import moment, put, put_notice
@@ -24,7 +24,7 @@ from tildone.typing import TYPE_CHECKING
 from tildone.value import replace
 from tildone.views.proofs import check_text, program_words
 from tildone.views.sanitize import printable
-from tildone.wiring import agent_here, check_approvals
+from tildone.wiring import check_approvals
 
 if TYPE_CHECKING:
     from tildone.cli.plan.check_targets import NamedCheck
@@ -66,14 +66,14 @@ def _change(args: ParsedArgs) -> int:
     if proposed:
         number = "--plan" if target is None else str(target.number)
         put_notice(
-            f"tildone: the check is only proposed, because this is the shell of {printable(proposed)}; "
+            f"tildone: the check is only proposed, because {proposed}; "
             f"a person approves it with: {command_hint(args, f'approve {number}')}"
         )
     return code
 
 
 def _approve(settings: Settings, check: Check) -> str:
-    """Record that the person who typed the check approves it; in the shell of an agent, return the agent instead.
+    """Record that the person who typed the check approves it; if no person did, return why.
 
     Raises:
         TildoneError: it cannot be recorded.
@@ -81,9 +81,8 @@ def _approve(settings: Settings, check: Check) -> str:
     approvals = check_approvals(settings)
     if approvals.is_allowed(check):
         return ""
-    agent = agent_here(settings)
-    if agent:
-        return agent
+    if reason := not_the_person(settings):
+        return reason
     record_approvals(approvals, [check])
     return ""
 

@@ -1,50 +1,101 @@
-"""What only a person may do, tried by an agent in its shell: on the command line, on a screen, and on a board."""
+"""What only a person may do, tried by an agent: every way in the table of acts and surfaces.
 
+It is tried in the shell of an agent, in a process of a run that a worker holds, and on a board that either started.
+"""
+
+import json
+import subprocess
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.cli.person import Person
+from tests.host.models.model_server import ModelServer
+from tests.rpc.client import Client
+from tests.run.run_workspace import CHAT, provider_environment
+from tests.suite.forking import PROGRAM
 from tests.web.boards import Place, board, place_in
+from tildone.app.surfaces import FORM, IN_SHELLS_OF_AGENTS, OTHERS, QUESTION, WAYS, Surface
 from tildone.app.who import PersonAct
+from tildone.cli.parsing.table import Verb
+from tildone.cli.verbs import ROOT
 from tildone.core.check import Check
 from tildone.core.ops import Append, Numbered, SetCheck
 from tildone.core.plan import Task
+from tildone.dialects import DIALECTS, tools_of
+from tildone.dialects.brief import DIALECT as BRIEF
+from tildone.ids import now
 from tildone.integrations import INTEGRATIONS
-from tildone.log.events import Directive
-from tildone.tui.editing import Editor
+from tildone.log.events import Actor, Directive
+from tildone.log.fleet.lease import LEASE_VARIABLE, Claimer, NewRun
+from tildone.log.needs import Need
+from tildone.tui.editing import Editor, Notice
+from tildone.tui.keys import KEYS
+from tildone.tui.run.keys import KEYS as RUN_KEYS
+from tildone.tui.run.plan_list import PLAN_KEYS
+from tildone.tui.run.screen_commands import ABOUT
 from tildone.web.app import WRITERS
+from tildone.wiring import check_approvals, run_leases, session_in
 
-AGENT = {"CLAUDE_CODE_SESSION_ID": "s1"}
-RUN = {"TILDONE_LEASE": "nightly/0/1"}
-TYPED: dict[PersonAct, tuple[str, ...]] = {
-    PersonAct.APPROVE: ("approve", "1", "--yes"),
-    PersonAct.REMOVE_CHECK: ("todo", "check", "1", "--remove"),
-    PersonAct.ANSWER: ("answer", "any", "yes"),
-    PersonAct.TRUST: ("trust", "--yes"),
-    PersonAct.PAUSE: ("pause",),
-    PersonAct.STOP: ("stop",),
-    PersonAct.RESUME: ("resume",),
-    PersonAct.BOARD_LINK: ("board", "--no-open"),
-    PersonAct.BOARD_TOKEN: ("board", "token", "add", "eve"),
-    PersonAct.BOARD_KEY: ("board", "--new-key", "--no-open"),
-    PersonAct.APPROVE_RUN: ("fleet", "approve", "nightly"),
-    PersonAct.RESUME_RUN: ("fleet", "resume", "nightly"),
-    PersonAct.RETRY_RUN: ("fleet", "retry", "nightly"),
-    PersonAct.PAUSE_RUN: ("fleet", "pause", "nightly"),
-    PersonAct.CANCEL_RUN: ("fleet", "cancel", "nightly"),
+AGENT = {"CLAUDE_CODE_SESSION_ID": "s1", "AI_AGENT": "claude-code"}
+CHECK = Check(("cp", "a", "made"))
+NEED = "q1"
+ARGUMENTS: dict[tuple[Surface, str], tuple[str, ...]] = {
+    (Surface.COMMAND_LINE, "approve"): ("1", "--yes"),
+    (Surface.COMMAND_LINE, "todo check --remove"): ("1",),
+    (Surface.COMMAND_LINE, "answer"): (NEED, "yes"),
+    (Surface.COMMAND_LINE, "trust"): ("--yes",),
+    (Surface.COMMAND_LINE, "uninstall"): ("claude",),
+    (Surface.COMMAND_LINE, "board"): ("--no-open",),
+    (Surface.COMMAND_LINE, "board --new-key"): ("--no-open",),
+    (Surface.COMMAND_LINE, "board token add"): ("eve",),
+    (Surface.COMMAND_LINE, "board token remove"): ("eve",),
+    (Surface.FLEET, "answer"): ("nightly", "yes"),
+    (Surface.FLEET, "drain"): ("--all",),
 }
-OF_RUNS_ONLY = (PersonAct.PAUSE_RUN, PersonAct.CANCEL_RUN)
-"""An agent that a person talks to may pause and cancel runs; a run may not."""
+"""What is typed after the verb, if not the name of the run."""
+
+BODIES: dict[str, dict[str, object]] = {
+    "/api/s/{key}/approve": {"number": 1, "command": list(CHECK.command)},
+    "/api/s/{key}/check": {"number": 1, "line": "", "base": "cp a made"},
+    "/api/s/{key}/course": {"course": "pause"},
+    "/api/needs/{item}": {"answer": "yes"},
+    "/api/fleet/answer": {"run": "nightly", "question": "q", "answer": "yes", "seen": ""},
+    "/api/fleet/ask": {"run": "nightly", "ask": "cancel"},
+    "/api/fleet/ask-all": {"ask": "pause"},
+    "/api/fleet/drain": {"worker": "here/1/a"},
+}
 
 
 @pytest.fixture
 def place(tmp_path: Path) -> Place:
+    """A plan with a check that nobody has approved, a question that is open, and a run that a worker holds."""
     made = place_in(tmp_path)
-    made.session().change([Append((Task("One"),), "")])
-    made.session().change([SetCheck(Numbered((1,)), Check(("make",)))])
+    store, name = made.store(), made.settings().session
+    session = session_in(store, name, BRIEF)
+    session.change([Append((Task("One"), Task("Two")), "")], Actor.AGENT)
+    session.change([SetCheck(Numbered((1,)), CHECK)], Actor.AGENT)
+    store.ask(Need(NEED, name, "command", "rm -r build", ("yes", "no"), agent="tildone:1", since=now()))
+    leases = run_leases(store)
+    leases.add(NewRun("nightly", name))
+    leases.claim(Claimer("here/1/a"), ["here/1/a/1"])
+    store.close()
     (made.folder / "tildone.toml").write_text("max_nudges = 3\n")
+    (made.folder / "a").touch()
     return made
+
+
+@pytest.fixture
+def shells(place: Place) -> dict[str, dict[str, str]]:
+    """By the words of the refusal: the variables of an agent's shell, and of a process of a run."""
+    [held] = run_leases(place.store()).living()
+    return {
+        "this is the shell of claude:s1": AGENT,
+        "this process works for the run nightly": {LEASE_VARIABLE: str(held.fence)},
+    }
 
 
 @pytest.fixture
@@ -52,26 +103,270 @@ def person(place: Place) -> Person:
     return Person(place.folder, place.home, place.environment())
 
 
-def test_the_table_has_every_act() -> None:
-    assert set(TYPED) == set(PersonAct)
+def facts(place: Place) -> object:
+    """What must be as before, whatever an agent tries."""
+    store = place.store()
+    name = place.settings().session
+    need, [view] = store.need(NEED), run_leases(store).look("nightly")
+    return (
+        [event.id for event in store.history(name)],
+        check_approvals(place.settings()).is_allowed(CHECK),
+        need and need.answer,
+        (view.lease.state, view.lease.ask, view.lease.epoch),
+        (place.folder / "made").exists(),
+        (place.private_folder / "people.json").exists(),
+    )
 
 
-@pytest.mark.parametrize("act", list(TYPED), ids=lambda act: act.name)
-def test_what_an_agent_types_is_refused(place: Place, person: Person, act: PersonAct) -> None:
-    """In its shell, and in a process of a run. Nothing is changed."""
-    before = [event.id for event in place.store().history(place.settings().session)]
-    with board(place):
-        shells = [RUN] if act in OF_RUNS_ONLY else [AGENT, RUN]
-        if act.name.endswith("_RUN"):
-            person.run("fleet", "up")
-        for shell in shells:
-            answer = person.run(*TYPED[act], **shell)
+@contextmanager
+def changing_nothing(place: Place) -> Iterator[None]:
+    before = facts(place)
+    yield
+    assert facts(place) == before
 
-            assert answer.code == 3, answer
-            assert f"only a person can {act.value}: this " in answer.err
 
-    assert [event.id for event in place.store().history(place.settings().session)] == before
-    assert not (place.private_folder / "people.json").exists()
+def ways(*surfaces: Surface) -> list[tuple[PersonAct, Surface, str]]:
+    return [(act, where, way) for act, row in WAYS.items() for where in surfaces for way in row.get(where, ())]
+
+
+def verbs(verb: Verb) -> Iterator[str]:
+    """The verbs that do something, each with the words before it."""
+    for own in verb.verbs:
+        yield from (f"{own.name} {name}" for name in verbs(own)) if own.verbs else (own.name,)
+
+
+def without_options(way: str) -> str:
+    """The verb of a way: `board token` has no verbs in the table of verbs, only words."""
+    verb = way.partition(" --")[0]
+    return "board" if verb.startswith("board ") else verb
+
+
+def test_every_command_key_and_route_is_in_the_table(person: Person) -> None:
+    """Whoever adds one decides whether it is for persons only."""
+    typed = set(verbs(ROOT))
+    rpc = {f"/{name}" for name in (*ABOUT, *run_commands(person))}
+    there = {
+        Surface.COMMAND_LINE: {verb for verb in typed if not verb.startswith("fleet ")},
+        Surface.FLEET: {verb.removeprefix("fleet ") for verb in typed if verb.startswith("fleet ")},
+        Surface.WATCH: {key.name for key in KEYS},
+        Surface.BOARD: set(WRITERS),
+        Surface.MCP: {FORM, *(tool for dialect in DIALECTS for tool in tools_of(dialect))},
+        Surface.RUN: {QUESTION, *rpc, *(key.name for key in PLAN_KEYS)},
+    }
+    listed = {
+        where: {*map(without_options, OTHERS[where]), *(without_options(way) for *_, way in ways(where))}
+        for where in Surface
+    }
+    listed[Surface.RUN] -= {"/todo check"}
+
+    assert set(WAYS) == set(PersonAct)
+    assert listed == there
+    of_pane = {key.name for key in RUN_KEYS} & {key.name for key in KEYS}
+    assert of_pane == {key.name for key in PLAN_KEYS}
+
+
+def run_commands(person: Person) -> list[str]:
+    with running(person, {}) as client:
+        return [command["name"] for command in client.ask("get_commands")["data"]["commands"]]
+
+
+@contextmanager
+def running(person: Person, shell: Mapping[str, str], *turns: dict[str, Any]) -> Iterator[Client]:
+    """`tildone run` for a client of RPC, with a model that takes these turns."""
+    with ModelServer(*turns, {"text": "I stop.", "repeat": True}) as server:
+        more = {**provider_environment(server), "NO_PROXY": "127.0.0.1", "TILDONE_COUNTDOWN": "0", **shell}
+        command = [str(PROGRAM), "run", "--mode", "rpc", "--model", CHAT, "--dialect", "brief", "--max-nudges", "0"]
+        with subprocess.Popen(
+            command,
+            cwd=person.folder,
+            env=person.environment(more),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+        ) as process:
+            try:
+                yield Client(process)
+            finally:
+                process.kill()
+
+
+def test_what_an_agent_types_is_refused(place: Place, person: Person, shells: dict[str, dict[str, str]]) -> None:
+    with board(place), changing_nothing(place):
+        for act, where, way in ways(Surface.COMMAND_LINE, Surface.FLEET):
+            for reason, shell in shells.items():
+                if shell is AGENT and act in IN_SHELLS_OF_AGENTS:
+                    continue
+                verb = way.split() if where is Surface.COMMAND_LINE else ["fleet", way]
+                answer = person.run(
+                    *verb, *ARGUMENTS.get((where, way), ("nightly",) * (where is Surface.FLEET)), **shell
+                )
+
+                assert answer.code == 3, (act, way, shell, answer)
+                assert f"only a person can {act.value}: {reason}" in answer.err, (way, answer)
+
+
+def test_a_check_that_an_agent_sets_is_only_proposed(
+    place: Place, person: Person, shells: dict[str, dict[str, str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Typed, or on a screen."""
+    for reason, shell in shells.items():
+        with monkeypatch.context() as patched:
+            for name, text in shell.items():
+                patched.setenv(name, text)
+            settings = place.settings()
+            notice = Editor(settings, place.store()).set_check(settings.session, 2, "cp a made", None)
+        assert notice.text == "#2 has a check that a person has to approve: cp a made"
+        answer = person.run("todo", "check", "2", "--", *CHECK.command, **shell)
+
+        assert answer.code == 0, answer
+        assert f"the check is only proposed, because {reason}; a person approves it with: " in answer.err
+        assert not check_approvals(place.settings()).is_allowed(CHECK)
+
+
+def screen_acts(editor: Editor, name: str) -> dict[str, Notice]:
+    """What each key of a screen hands to the editor."""
+    steer = {
+        way: editor.steer(name, directive)
+        for ways, directive in (
+            (("watch.pause", "watch.pauseAgent"), Directive.PAUSE),
+            (("watch.stop", "watch.stopAgent"), Directive.STOP),
+            (("watch.resume", "watch.resumeAgent"), Directive.GO),
+        )
+        for way in ways
+    }
+    return steer | {
+        "task.approve": editor.approve(name, CHECK),
+        "task.check": editor.set_check(name, 1, "", CHECK),
+        "plan.check": editor.set_check(name, 0, "", None),
+        "watch.answer": editor.answer(NEED, "yes"),
+    }
+
+
+def test_the_keys_of_screens_do_nothing_for_an_agent(
+    place: Place, shells: dict[str, dict[str, str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    keys = [(act, way) for act, _, way in ways(Surface.WATCH, Surface.RUN) if "." in way]
+    for reason, shell in shells.items():
+        with monkeypatch.context() as patched, changing_nothing(place):
+            for name, text in shell.items():
+                patched.setenv(name, text)
+            settings = place.settings()
+            notices = screen_acts(Editor(settings, place.store()), settings.session)
+
+            assert set(notices) == {way for _, way in keys}
+            for act, way in keys:
+                assert notices[way].text == f"Only a person can {act.value}: {reason}", way
+
+
+def test_a_board_that_an_agent_started_can_be_looked_at_and_not_used(
+    place: Place, shells: dict[str, dict[str, str]]
+) -> None:
+    """Its link and its cookie open no board of a person, whose own are refused without one."""
+    assert {way for *_, way in ways(Surface.BOARD)} == set(BODIES)
+    with board(place) as own:
+        persons = own.browser()
+        [seen] = persons.get("/api/sessions").json["sessions"]
+        stranger = type(persons)(own.port, "", {})
+        own_board = [path.format(key=seen["key"], item=NEED) for path in WRITERS]
+        with changing_nothing(place):
+            assert {stranger.post(path, {}).status for path in own_board} == {401}
+    for reason, shell in shells.items():
+        with changing_nothing(place), board(Place(place.folder, place.home, {**place.environ, **shell})) as started:
+            browser = started.browser()
+            assert browser.get(f"/api/s/{seen['key']}").status in (200, 404)
+            [session] = browser.get("/api/sessions").json["sessions"]
+            for path in WRITERS:
+                answered = browser.post(path.format(key=session["key"], item=NEED), BODIES.get(path, {}))
+                assert answered.status == 403, (path, answered)
+                assert answered.json["hint"] == f"It was started by an agent: {reason}."
+            with board(place) as own:
+                cookie = browser.headers["Cookie"].replace(str(started.port), str(own.port))
+                headers = {**browser.headers, "Cookie": cookie}
+                assert type(browser)(own.port, "", headers).get("/api/sessions").status == 401
+                assert type(browser)(own.port, "", {}).post("/api/in", {"token": started.token}).status == 401
+
+
+def test_a_client_of_mcp_in_the_shell_of_an_agent_is_not_asked(
+    place: Place, person: Person, shells: dict[str, dict[str, str]]
+) -> None:
+    """A client of a person is, and one that a coding agent has given the variables of its shells."""
+    assert ways(Surface.MCP) == [(PersonAct.APPROVE, Surface.MCP, FORM)]
+    for shell in shells.values():
+        with changing_approvals(place, approved=False):
+            assert FORM not in done_over_mcp(person, shell)
+    person.says("todo", "unblock", "1")
+    with changing_approvals(place, approved=True):
+        assert FORM in done_over_mcp(person, {"CLAUDECODE": "1", "CLAUDE_CODE_SESSION_ID": "s1"})
+
+
+@contextmanager
+def changing_approvals(place: Place, *, approved: bool) -> Iterator[None]:
+    yield
+    assert check_approvals(place.settings()).is_allowed(CHECK) is approved
+    assert (place.folder / "made").exists() is approved
+
+
+def done_over_mcp(person: Person, shell: Mapping[str, str]) -> list[str]:
+    """Call the first task done, and say yes to everything. Return the methods of the requests that came."""
+    asked = []
+    with subprocess.Popen(
+        [str(PROGRAM), "mcp", "--dialect", "brief"],
+        cwd=person.folder,
+        env=person.environment(dict(shell)),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as process:
+        assert process.stdin
+        assert process.stdout
+
+        def send(**message: object) -> None:
+            assert process.stdin
+            process.stdin.write(json.dumps({"jsonrpc": "2.0", **message}) + "\n")
+            process.stdin.flush()
+
+        info = {"name": "x", "version": "1"}
+        hello = {"protocolVersion": "2025-06-18", "capabilities": {"elicitation": {}}, "clientInfo": info}
+        send(id="hello", method="initialize", params=hello)
+        send(id="done", method="tools/call", params={"name": "todo", "arguments": {"done": 1}})
+        for line in process.stdout:
+            message = json.loads(line)
+            if message.get("id") == "done":
+                break
+            if "method" in message:
+                asked.append(message["method"])
+                send(id=message.get("id"), result={"action": "accept", "content": {"approve": True}})
+        process.stdin.close()
+    return asked
+
+
+def test_what_an_agent_types_in_a_run_that_it_started_is_refused(
+    place: Place, person: Person, shells: dict[str, dict[str, str]]
+) -> None:
+    """Nor is it asked whether a check may be run. A person who types the same there is obeyed."""
+    typed = [(act, way) for act, _, way in ways(Surface.RUN) if way.startswith("/")]
+    assert (PersonAct.APPROVE, Surface.RUN, QUESTION) in ways(Surface.RUN)
+    done = {"tool": "todo", "args": {"done": 1}}
+    for reason, shell in shells.items():
+        with running(person, shell, done) as client, changing_approvals(place, approved=False):
+            for act, way in typed:
+                client.send(type="prompt", message=f"{way} 1" if way.startswith("/todo") else way)
+                said = client.until(lambda record: record.get("method") == "notify")
+                assert f"only a person can {act.value}: {reason}" in said["message"], (way, said)
+            client.ask("prompt", message="Go")
+            client.event("agent_end")
+            assert not [record for record in client.records if record.get("method") == "select"]
+    person.says("todo", "unblock", "1")
+    # Not forked by the tests: it is recognised by its name among the processes above the command that it runs.
+    with running(person, {"PYTHONUTF8": "1"}, done) as client, changing_approvals(place, approved=True):
+        client.send(type="prompt", message="/pause")
+        assert "Paused" in client.until(lambda record: record.get("method") == "notify")["message"]
+        client.send(type="prompt", message="Go")
+        question = client.until(lambda record: record.get("method") == "select")
+        client.send(type="extension_ui_response", id=question["id"], value=question["options"][1])
+        client.event("agent_end")
+    [paused] = [line for line in person.says("log").splitlines() if "pause" in line]
+    assert "  Ada  " in paused
 
 
 @pytest.mark.parametrize("name", list(INTEGRATIONS))
@@ -89,42 +384,3 @@ def test_an_agent_that_nobody_knows_is_no_person_either(person: Person) -> None:
     answer = person.run("resume", AI_AGENT="newcomer")
 
     assert (answer.code, "this is the shell of pid:" in answer.err) == (3, True)
-
-
-def test_a_screen_in_the_shell_of_an_agent_refuses_too(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("CLAUDE_CODE_SESSION_ID", "s1")
-    settings = place.settings()
-    editor, name, check = Editor(settings, place.store()), settings.session, Check(("make",))
-
-    refused = {
-        PersonAct.APPROVE: editor.approve(name, check),
-        PersonAct.REMOVE_CHECK: editor.set_check(name, 1, "", check),
-        PersonAct.ANSWER: editor.answer("any", "yes"),
-        PersonAct.PAUSE: editor.steer(name, Directive.PAUSE),
-        PersonAct.STOP: editor.steer(name, Directive.STOP),
-        PersonAct.RESUME: editor.steer(name, Directive.GO),
-    }
-
-    for act, notice in refused.items():
-        assert notice.failed
-        assert notice.text == f"Only a person can {act.value}: this is the shell of claude:s1"
-
-
-def test_a_board_that_an_agent_started_can_be_looked_at_and_not_used(place: Place) -> None:
-    """Its link and its cookie open no board of a person."""
-    agents = Place(place.folder, place.home, {**place.environ, **AGENT})
-    with board(agents) as started:
-        link, browser = started.token, started.browser()
-        [session] = browser.get("/api/sessions").json["sessions"]
-        assert browser.get(f"/api/s/{session['key']}").status == 200
-        for path in WRITERS:
-            answered = browser.post(path.replace("{key}", session["key"]).replace("{item}", "any"), {})
-            assert answered.status == 403, path
-            assert answered.json["hint"] == "It was started by an agent: this is the shell of claude:s1."
-        with board(place) as own:
-            persons = own.browser()
-            [seen] = persons.get("/api/sessions").json["sessions"]
-            assert persons.post(f"/api/s/{seen['key']}/course", {"course": "pause"}).status == 200
-            headers = {**browser.headers, "Cookie": browser.headers["Cookie"].replace(str(started.port), str(own.port))}
-            assert type(browser)(own.port, "", headers).get("/api/sessions").status == 401
-            assert type(browser)(own.port, "", {}).post("/api/in", {"token": link}).status == 401

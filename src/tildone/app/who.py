@@ -25,6 +25,7 @@ class PersonAct(Enum):
     REMOVE_CHECK = "remove a check"
     ANSWER = "answer an agent"
     TRUST = "trust a file"
+    UNINSTALL = "uninstall tildone from an agent"
     PAUSE = "pause an agent"
     STOP = "stop an agent"
     RESUME = "resume an agent"
@@ -36,6 +37,7 @@ class PersonAct(Enum):
     RETRY_RUN = "retry a run"
     PAUSE_RUN = "pause a run"
     CANCEL_RUN = "cancel a run"
+    DRAIN = "drain a worker"
 
 
 STEERS = {Directive.PAUSE: PersonAct.PAUSE, Directive.STOP: PersonAct.STOP, Directive.GO: PersonAct.RESUME}

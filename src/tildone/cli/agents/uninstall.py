@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
+from tildone.app.who import PersonAct, check_person
 from tildone.cli.agents.installing import (
     agents_named,
     any_program,
@@ -13,6 +14,7 @@ from tildone.cli.agents.installing import (
     show_changes,
     site_for,
 )
+from tildone.cli.opening import settings_for
 from tildone.cli.output.screen import put
 from tildone.cli.parsing.table import ParsedArgs
 from tildone.integrations.settings import files
@@ -30,7 +32,13 @@ NOTHING = "has no tildone in its settings"
 
 
 def run(args: ParsedArgs) -> int:
-    """Remove what an installation added to the named coding agents."""
+    """Remove what an installation added to the named coding agents.
+
+    Raises:
+        NotThePerson: an agent wants to be rid of what holds it to its plan.
+    """
+    if not args.has("dry-run"):
+        check_person(settings_for(args), PersonAct.UNINSTALL)
     site = site_for(args, any_program)
     planned = [(agent, _changes(agent, site)()) for agent in agents_named(args.positional, site)]
     if not planned:

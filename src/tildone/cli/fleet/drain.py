@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tildone.app.who import PersonAct, check_outside_runs
 from tildone.cli.fleet.opening import fleet_if_any, open_existing_fleet
 from tildone.cli.output.amounts import ago, counted
 from tildone.cli.output.data import put_data
@@ -24,10 +25,13 @@ def run(args: ParsedArgs) -> int:
 
     Raises:
         NotFound: there is no such worker.
+        NotThePerson: this process works for a run.
         UsageError: workers are named although all are meant.
     """
     if args.positional and args.has("all"):
         raise UsageError("name workers, or use --all")
+    if args.positional or args.has("all"):
+        check_outside_runs(PersonAct.DRAIN)
     fleet = open_existing_fleet(args) if args.positional else fleet_if_any(args, read_only=not args.has("all"))
     workers = fleet.leases.workers() if fleet else []
     named = workers if args.has("all") else [worker for word in args.positional for worker in _named(workers, word)]

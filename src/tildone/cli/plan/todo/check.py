@@ -61,7 +61,7 @@ def _change(args: ParsedArgs) -> int:
     answer = attributes.set_check(target, check)
     proposed = "" if answer.failure else _approve(settings, check)
     code = apply_answer(args, session, answer)
-    if not code and not agent_here(settings):
+    if not code and not not_the_person(settings):
         warn_about([check])
     if proposed:
         number = "--plan" if target is None else str(target.number)

@@ -2,8 +2,9 @@
 
 `dataclasses` takes longer to import than a hook takes to run, so this module implements the part of it that tildone
 needs: fields with defaults, equality, hash, repr, `match`, and immutability. The fields that a class names in
-`__uncompared__` do not count for equality and hash. `__init__` is compiled only after a class has created a few
-records, so that classes that a short command hardly uses cost next to nothing.
+`__uncompared__` do not count for equality and hash. A class with a method `__check__` has it called for every new
+record: it raises if the values are not allowed, so that no such record exists. `__init__` is compiled only after a
+class has created a few records, so that classes that a short command hardly uses cost next to nothing.
 """
 
 from __future__ import annotations
@@ -73,6 +74,8 @@ def _initial_init(fields: tuple[str, ...], defaults: dict[str, Any]) -> Callable
             if len(given) == len(args) + len(named) and values.keys() == set(fields):
                 for name in fields:
                     getattr(cls, name).__set__(self, values[name])
+                if hasattr(cls, "__check__"):
+                    self.__check__()
                 return
         compiled = _compiled_init(cls, fields, defaults)
         cls.__init__ = compiled
@@ -86,6 +89,7 @@ def _compiled_init(cls: type[Any], fields: tuple[str, ...], defaults: dict[str, 
     scope |= {f"_default_{name}": default for name, default in defaults.items()}
     params = [f"{name}=_default_{name}" if name in defaults else name for name in fields]
     lines = [f"    _set_{name}(self, {name})" for name in fields] or ["    pass"]
+    lines += ["    self.__check__()"] if hasattr(cls, "__check__") else []
     source = "\n".join([f"def __init__({', '.join(['self', *params])}):", *lines])
     exec(source, scope)  # noqa: S102  field names come from our own class bodies
     compiled: Callable[..., None] = scope["__init__"]

@@ -10,8 +10,9 @@ from tildone.errors import RunFenced
 from tildone.fleet.git import Git, GitError
 from tildone.fleet.publishing import bring_in, chained, publish, settled, share
 from tildone.fleet.worktrees import Repository, Worktree
+from tildone.log.fleet.names import FileName
 
-RUN = "nightly.1"
+RUN = FileName("nightly.1")
 BRANCH = "tildone/nightly.1"
 
 
@@ -30,7 +31,7 @@ def held() -> None:
 
 
 def hand(repository: Repository, number: int) -> Worktree:
-    return repository.prepare(f"{RUN}.hand{number}", branch=RUN)
+    return repository.prepare(FileName.of(RUN, number), branch=RUN)
 
 
 def shared(repository: Repository, worktree: Worktree, tip: str = "", own: str = "tildone/own") -> tuple[str, bool]:

@@ -93,12 +93,12 @@ def test_a_run_is_left_to_other_workers_before_a_person_is_asked(tmp_path: Path)
     with fleet_on_sqlite(tmp_path) as fleet:
         lease = fleet.held()
         others = [
-            WorkerInfo("there/2/b", seen=1000),
-            WorkerInfo("old/3/c", seen=-SEEN_MS),
-            WorkerInfo(lease.worker, seen=1000),
+            WorkerInfo("there/2/b", seen=SEEN_MS + 1000),
+            WorkerInfo("old/3/c"),
+            WorkerInfo(lease.worker, seen=SEEN_MS + 1000),
         ]
-        before = others_may_permit(lease, others, 1000)
-        after = others_may_permit(replace(lease, refused=("there/2/b",)), others, 1000)
+        before = others_may_permit(lease, others, SEEN_MS + 1000)
+        after = others_may_permit(replace(lease, refused=("there/2/b",)), others, SEEN_MS + 1000)
 
     assert (before, after) == (True, False)
 

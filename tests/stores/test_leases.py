@@ -131,14 +131,14 @@ def test_one_run_works_on_a_repository_however_it_is_named(
     (tmp_path / "app").mkdir()
     (tmp_path / "link").symlink_to("app")
     app = str((tmp_path / "app").resolve())
-    folders = [f"file://{app}", f"{app}/", "~/app", str(tmp_path / "link"), "app"]
+    folders = [f"file://{app}", f"{app}/", "~/app", str(tmp_path / "link")]
     addresses = ["git@example.org:a/b.git", "ssh://git@EXAMPLE.org/a/b", "git@example.org:a/b"]
     for number, repo in enumerate((*folders, *addresses)):
         fleet.add(f"r{number}", repo=repo)
         if not number:
             fleet.leases.wish("r0", Ask.CANCEL)
 
-    assert [fleet.lease(f"r{number}").work.repo for number in range(8)] == [folders[0]] * 5 + [addresses[0]] * 3
+    assert [fleet.lease(f"r{number}").work.repo for number in range(7)] == [folders[0]] * 4 + [addresses[0]] * 3
     assert len(fleet.claim(slots=9)) == 2
 
 
@@ -147,7 +147,7 @@ def test_the_run_of_a_schedule_names_its_repository_as_other_runs_do(fleet: Flee
     fleet.add("r1", repo="https://example.org/a.git")
     fleet.leases.set_schedule(RunSchedule("nightly", "* * * * *", plan, 1, Work(repo="https://example.org/a/")))
 
-    [run] = fleet.leases.tick(lambda _schedule, _now: 2**60).values()
+    [run] = fleet.leases.tick(lambda _schedule, _now: 2**45).values()
 
     assert fleet.lease(run).work.repo == "https://example.org/a.git"
 

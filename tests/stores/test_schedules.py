@@ -9,8 +9,8 @@ from tests.stores.leases import HOUR, WALL, Fleet
 from tildone.errors import UsageError
 from tildone.log.codec import dump, plan_to_json
 from tildone.log.events import PlanChanged
-from tildone.log.fleet.checking import MAX_NAME
 from tildone.log.fleet.lease import Work, WorkOutcome
+from tildone.log.fleet.names import MAX_NAME
 from tildone.log.fleet.workers import RunSchedule
 from tildone.value import replace
 
@@ -38,17 +38,17 @@ def test_schedules_are_kept_by_name(fleet: Fleet) -> None:
 
 
 @pytest.mark.parametrize(
-    "schedule",
+    ("name", "cron", "work"),
     [
-        RunSchedule("a/b", "0 3 * * *", "{}", 0),
-        RunSchedule("a", "0 25 * * *", "{}", 0),
-        RunSchedule("a", "0 3 * * *", "{}", 0, Work("https://a:b@example.org/x")),
+        ("a/b", "0 3 * * *", Work()),
+        ("a", "0 25 * * *", Work()),
+        ("a", "0 3 * * *", Work("https://a:b@example.org/x")),
     ],
     ids=["name", "time", "password"],
 )
-def test_an_invalid_schedule_is_refused(fleet: Fleet, schedule: RunSchedule) -> None:
+def test_an_invalid_schedule_is_refused(fleet: Fleet, name: str, cron: str, work: Work) -> None:
     with pytest.raises(UsageError):
-        fleet.leases.set_schedule(schedule)
+        fleet.leases.set_schedule(RunSchedule(name, cron, "{}", 0, work))
 
     assert fleet.leases.schedules() == []
 

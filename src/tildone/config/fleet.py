@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from tildone.config.values import absolute, store_address
 from tildone.errors import UsageError
-from tildone.log.fleet.checking import MAX_LABELS, check_text
+from tildone.log.fleet.names import MAX_LABELS, check_text
 from tildone.log.fleet.settings import ENGINES
 from tildone.typing import TYPE_CHECKING
 from tildone.value import value

@@ -1,10 +1,10 @@
-"""Paths in a folder whose content others may have written, such as a repository: no symbolic link leads out of it."""
+"""Paths in a folder whose content others may have written, such as a repository: no name or link leads out of it."""
 
 from __future__ import annotations
 
 import os
 
-from tildone.errors import Refused
+from tildone.errors import Refused, shortened
 
 
 def real_path_inside(folder: str, path: str) -> str:
@@ -19,6 +19,19 @@ def real_path_inside(folder: str, path: str) -> str:
         target = os.path.realpath(link)
         raise Refused(f"{link} is a symbolic link to {target}, outside of {folder}; remove the link first")
     return real
+
+
+def path_of(folder: str, name: str) -> str:
+    """Return the path of a file or folder of that name in a folder, whatever the name is.
+
+    Raises:
+        Refused: the name leads out of the folder, or a symbolic link of that name does.
+    """
+    path = os.path.join(folder, name)
+    if "\0" in name or os.path.normpath(path) != os.path.join(os.path.normpath(folder), name):
+        raise Refused(f"{shortened(name)!r} is not the name of a file in {folder}")
+    real_path_inside(folder, path)
+    return path
 
 
 def _link_out(root: str, relative: str) -> str:

@@ -11,6 +11,7 @@ from tildone.fleet.losses import covered
 from tildone.fleet.publishing import bring_in, settled
 from tildone.log.events import PlanChanged
 from tildone.log.fleet.facts import Kept
+from tildone.log.fleet.names import is_commit
 from tildone.typing import TYPE_CHECKING
 from tildone.value import replace, value
 
@@ -101,4 +102,4 @@ class HandTree:
         return int(hand) if is_other and hand.isdecimal() else None
 
     def _has(self, commit: str) -> bool:
-        return bool(commit) and self._git.asks("merge-base", "--is-ancestor", commit, "HEAD") is not None
+        return is_commit(commit) and self._git.asks("merge-base", "--is-ancestor", commit, "HEAD") is not None

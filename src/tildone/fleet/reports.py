@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 
+from tildone.files.boundary import path_of
 from tildone.files.private import make_private_folder
 from tildone.formats.markdown.writer import lossless_checklist
 from tildone.history.timeline import timeline
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from tildone.core.plan import Plan
     from tildone.log.events import Event
     from tildone.log.fleet.lease import Lease
+    from tildone.log.fleet.names import FileName
 
 
 def run_report(hands: Sequence[Lease], plan: Plan, events: Sequence[Event], head: str | None) -> str:
@@ -49,15 +51,25 @@ def run_report(hands: Sequence[Lease], plan: Plan, events: Sequence[Event], head
     )
 
 
-def write_report(home: str, name: str, text: str) -> str:
+def report_path(folder: str, name: FileName) -> str:
+    """Return the path of the report of a run, or of one of its hands.
+
+    Raises:
+        Refused: a symbolic link of that name leads out of the folder.
+    """
+    return path_of(folder, f"{name}.md")
+
+
+def write_report(home: str, name: FileName, text: str) -> str:
     """Write a report to the folder of reports, in place of an earlier one, and return its path.
 
     Raises:
         OSError: it cannot be written.
+        Refused: a symbolic link of that name leads out of the folder.
     """
     folder = os.path.join(home, "reports")
     make_private_folder(folder)
-    path = os.path.join(folder, f"{name}.md")
+    path = report_path(folder, name)
     with open(f"{path}.new", "w", encoding="utf-8", errors="replace") as file:
         file.write(text)
     os.replace(f"{path}.new", path)

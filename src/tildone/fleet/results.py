@@ -6,7 +6,7 @@ from tildone.core.check import Proof, Result
 from tildone.core.ops import Mark, Note, Numbered
 from tildone.core.plan import Status
 from tildone.dialects.by_hand import BY_HAND
-from tildone.errors import RunFenced, StoreError
+from tildone.errors import RunFenced, TildoneError
 from tildone.fleet.approving import CHECK, RunAsker
 from tildone.fleet.endings import MAX_LINES, RunEnding, not_published, with_output
 from tildone.fleet.git import GitError
@@ -76,7 +76,7 @@ class Results:
         """Write the report of the run, and tell where it is."""
         try:
             path = write_report(self._site.home, self._files.name, self._text(after))
-        except (StoreError, OSError) as error:
+        except (TildoneError, OSError) as error:
             self.tell(f"no report was written: {error}")
             return
         self._site.tell(f"run {hand_name(after)} is {after.state.value}; its report is {printable(path)}")

@@ -14,6 +14,7 @@ import shutil
 import time
 
 from tildone.errors import UsageError
+from tildone.files.boundary import path_of
 from tildone.files.private import make_private_folder
 from tildone.fleet.git import Git
 from tildone.fleet.leftovers import Unsupported, end_processes, orphans
@@ -22,6 +23,7 @@ from tildone.fleet.transcripts import last_messages, messages_in, with_messages
 from tildone.fleet.worktrees import CHECKPOINTS, Checkpoint, Repository, Worktree, clone_folder
 from tildone.log.fleet.facts import Kept, RunTaken
 from tildone.log.fleet.lease import fence_in
+from tildone.log.fleet.names import FileName, is_commit
 from tildone.log.fleet.repositories import is_address
 from tildone.typing import TYPE_CHECKING
 from tildone.value import replace
@@ -42,7 +44,7 @@ class Workspace:
     """The files of one lease on this machine, below the folder `home`."""
 
     def __init__(self, lease: Lease, home: str, redact: Callable[[str], str] = str) -> None:
-        self.name = workspace_name(lease.run, lease.hand)
+        self.name = FileName.of(lease.run, lease.hand)
         self._lease, self._home, self._redact, self._hands = lease, home, redact, 1
         self._repository: Repository | None = None
         self._tip = ""
@@ -79,11 +81,11 @@ class Workspace:
             self._repository = Repository(work.repo, self._home)
             self.was_here = self._is_here(events)
             if self._repository.is_git and not self.was_here:
-                shutil.rmtree(os.path.join(self._home, "worktrees", self.name), ignore_errors=True)
+                shutil.rmtree(path_of(os.path.join(self._home, "worktrees"), self.name), ignore_errors=True)
             kept = newest_checkpoint(events, self._lease)
             # A hand may have kept the commit that it began with, which has no parent of the hand.
             kept = replace(kept, is_committed=hands > 1) if kept else None
-            worktree = self._repository.prepare(self.name, kept, work.ref, self._lease.run)
+            worktree = self._repository.prepare(self.name, kept, work.ref, FileName.of(self._lease.run, 0))
             self.worktree = replace(worktree, shared=hands > 1)
             self._tip = kept.commit if kept else ""
         else:
@@ -150,10 +152,10 @@ class Workspace:
     def _place(self) -> str:
         """What is on this machine if the run was worked on here."""
         if not self._lease.work.repo:
-            return os.path.join(self._home, "folders", self.name)
+            return path_of(os.path.join(self._home, "folders"), self.name)
         if self._repository is not None and not self._repository.is_git:
             return self._lease.work.repo
-        return os.path.join(self._home, "worktrees", self.name, ".git")
+        return os.path.join(path_of(os.path.join(self._home, "worktrees"), self.name), ".git")
 
     def _messages_before(self, events: Sequence[Event]) -> list[str]:
         """Return what the agent before said and did last, from its own files or from the newest checkpoint."""
@@ -171,12 +173,7 @@ class Workspace:
         return max((fact.epoch for fact in taken if fact.epoch < self._lease.epoch), default=0)
 
     def _file(self, suffix: str) -> str:
-        return os.path.join(self._home, "runs", f"{self.name}.{suffix}")
-
-
-def workspace_name(run: str, hand: int) -> str:
-    """Return the name of the files of a hand."""
-    return run if not hand else f"{run}.hand{hand}"
+        return path_of(os.path.join(self._home, "runs"), f"{self.name}.{suffix}")
 
 
 def remove_workspace(home: str, lease: Lease) -> None:
@@ -186,8 +183,8 @@ def remove_workspace(home: str, lease: Lease) -> None:
         GitError: the repository cannot be used.
         OSError: a file cannot be removed.
     """
-    name, repo = workspace_name(lease.run, lease.hand), lease.work.repo
-    shutil.rmtree(os.path.join(home, "folders", name), ignore_errors=True)
+    name, repo = FileName.of(lease.run, lease.hand), lease.work.repo
+    shutil.rmtree(path_of(os.path.join(home, "folders"), name), ignore_errors=True)
     runs = os.path.join(home, "runs")
     for file in os.listdir(runs) if os.path.isdir(runs) else ():
         if file == f"{name}.epoch" or (file.startswith(f"{name}.") and file.removeprefix(f"{name}.")[:1].isdigit()):
@@ -208,10 +205,13 @@ def end_earlier_agents(lease: Lease, seconds: float) -> None:
 
 
 def newest_checkpoint(events: Sequence[Event], lease: Lease) -> Checkpoint | None:
-    """Return the newest checkpoint of a run's hand."""
+    """Return the newest checkpoint of a run's hand. What is no checkpoint of it was put into the log by others."""
+    name = FileName.of(lease.run, lease.hand)
     for event in reversed(events):
         if isinstance(event.fact, Kept) and _is_of(event.fact, lease):
-            return Checkpoint(event.fact.ref, event.fact.commit)
+            kept = event.fact
+            if kept.ref == f"{CHECKPOINTS}{name}/{kept.epoch}" and is_commit(kept.commit):
+                return Checkpoint(kept.ref, kept.commit)
     return None
 
 

@@ -15,6 +15,7 @@ import shutil
 import tempfile
 from hashlib import blake2b
 
+from tildone.files.boundary import path_of
 from tildone.files.lock import FolderLock
 from tildone.fleet.git import SECONDS, Git, GitError
 from tildone.log.fleet.repositories import is_address
@@ -24,6 +25,8 @@ from tildone.value import value
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from tildone.log.fleet.names import FileName
+
 REMOTE = "origin"
 MAX_MESSAGE = 16_000
 CHECKPOINTS = "refs/tildone/"
@@ -31,7 +34,6 @@ ADD_ATTEMPTS = 5
 """How often git tries to add all files. It fails if the agent removes a file, or changes it, at that moment."""
 
 _PASSWORD = re.compile(r"[a-z][a-z0-9+.-]*://[^/@\s]*:[^/@\s]*@", re.IGNORECASE)
-_RUN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 
 
 @value
@@ -85,7 +87,9 @@ class Repository:
         """Git in the repository itself."""
         return self._git
 
-    def prepare(self, run: str, kept: Checkpoint | None = None, ref: str = "", branch: str = "") -> Worktree:
+    def prepare(
+        self, run: FileName, kept: Checkpoint | None = None, ref: str = "", branch: FileName | None = None
+    ) -> Worktree:
         """Return the working tree of a run: as its last agent left it, else from the newest checkpoint, else a new one.
 
         `branch` is the name of the branch of the results, without `tildone/`; by default that of the run.
@@ -95,7 +99,7 @@ class Repository:
         """
         if not self.is_git:
             return Worktree(self._git.folder, found="the folder itself, which is no repository of git")
-        folder, name = self._folder(run), f"tildone/{_checked(branch or run)}"
+        folder, name = self._folder(run), f"tildone/{branch or run}"
         with self._alone():
             self._git.run("worktree", "prune")
             if os.path.exists(os.path.join(folder, ".git")):
@@ -108,7 +112,7 @@ class Repository:
         _add_submodules(folder)
         return Worktree(folder, name, "a new working tree")
 
-    def checkpoint(self, worktree: Worktree, run: str, epoch: int, message: str) -> Checkpoint | None:
+    def checkpoint(self, worktree: Worktree, run: FileName, epoch: int, message: str) -> Checkpoint | None:
         """Keep a working tree as it is, also at the remote repository if there is one; None outside of git.
 
         Raises:
@@ -118,7 +122,7 @@ class Repository:
             return None
         git = Git(worktree.folder)
         commit = commit_of(git, git.run("rev-parse", "HEAD"), message)
-        ref = f"{CHECKPOINTS}{_checked(run)}/{epoch}"
+        ref = f"{CHECKPOINTS}{run}/{epoch}"
         self.keep(ref, commit)
         return Checkpoint(ref, commit)
 
@@ -132,7 +136,7 @@ class Repository:
         if self.has_remote:
             self._git.run("push", "-q", "--force", REMOTE, f"{commit}:{ref}")
 
-    def remove(self, run: str) -> None:
+    def remove(self, run: FileName) -> None:
         """Remove the working tree and the checkpoints of a run, also at the remote; its branch stays."""
         if not self.is_git:
             return
@@ -145,7 +149,7 @@ class Repository:
             self._git.run("update-ref", "-d", ref)
         if self.has_remote:
             # Other machines have pushed theirs, of which nothing is known here.
-            listed = self._git.asks("ls-remote", REMOTE, f"{CHECKPOINTS}{_checked(run)}/*") or ""
+            listed = self._git.asks("ls-remote", REMOTE, f"{CHECKPOINTS}{run}/*") or ""
             refs = [line.partition("\t")[2] for line in listed.splitlines()]
             if refs:
                 self._git.run("push", "-q", REMOTE, *(f":{ref}" for ref in refs))
@@ -174,11 +178,11 @@ class Repository:
         name = blake2b(os.fsencode(os.path.realpath(self._git.folder)), digest_size=8).hexdigest()
         return FolderLock(os.path.join(self._home, "repositories", f"{name}.adding"), SECONDS)
 
-    def _folder(self, run: str) -> str:
-        return os.path.join(self._home, "worktrees", _checked(run))
+    def _folder(self, run: FileName) -> str:
+        return path_of(os.path.join(self._home, "worktrees"), run)
 
-    def _refs(self, run: str) -> Iterator[str]:
-        listed = self._git.asks("for-each-ref", "--format=%(refname)", f"{CHECKPOINTS}{_checked(run)}/")
+    def _refs(self, run: FileName) -> Iterator[str]:
+        listed = self._git.asks("for-each-ref", "--format=%(refname)", f"{CHECKPOINTS}{run}/")
         yield from (listed or "").splitlines()
 
     def _start(self, branch: str, ref: str) -> str:
@@ -260,12 +264,6 @@ def names_with_checkpoints(folder: str) -> set[str]:
     """Return the names of the runs, or of their hands, of which the repository in a folder has checkpoints."""
     listed = Git(folder).asks("for-each-ref", "--format=%(refname)", CHECKPOINTS) or ""
     return {ref.split("/")[2] for ref in listed.splitlines()}
-
-
-def _checked(run: str) -> str:
-    if not _RUN.fullmatch(run) or run.endswith((".lock", ".")) or ".." in run:
-        raise GitError(f"“{run}” cannot be the name of a branch")
-    return run
 
 
 def _add_submodules(folder: str) -> None:

@@ -1,13 +1,19 @@
-"""Leases as the columns of a table, the same in every store."""
+"""Leases as the columns of a table, the same in every store.
+
+Whoever can write to the table can put anything into it. What breaks the rules of leases becomes no lease, but a
+`BadRow`: nothing that makes paths, refs or commands of leases gets to see it.
+"""
 
 from __future__ import annotations
 
+from tildone.errors import UsageError, shortened
 from tildone.log.fleet.lease import Ask, Lease, LeaseState, Work
+from tildone.log.fleet.workers import BadRow
 from tildone.log.json_scanner import dump, parse
 from tildone.typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Sequence
     from typing import Any
 
     Row = dict[str, Any]
@@ -49,20 +55,35 @@ def changed_row(lease: Lease) -> Row:
     return row | {"questions": dump(list(lease.questions)), "refused": dump(list(lease.refused))}
 
 
-def lease_in(values: Sequence[Any], session: str, labels: Iterable[str]) -> Lease:
-    """Return the lease of the columns of a row, given its session and its labels."""
+def lease_in(values: Sequence[Any], from_sql: Callable[[Any], str]) -> Lease | BadRow:
+    """Return the lease of the columns of a row. `from_sql` returns the session that a column stands for."""
     row: Row = dict(zip(COLUMNS, values, strict=True))
     work = {name: row[name] for name in WORK_COLUMNS if name not in ("labels", "allow", "repo")}
-    return Lease(
-        row["run"],
-        row["hand"],
-        session,
-        Work(repo=row["repo"] or "", labels=tuple(labels), allow=tuple(parse(row["allow"])), **work),
-        LeaseState(row["state"]),
-        sent=bool(row["sent"]),
-        owner=row["owner"] or "",
-        ask=Ask(row["ask"]),
-        questions=tuple(parse(row["questions"])),
-        refused=tuple(parse(row["refused"])),
-        **{name: row[name] for name in PLAIN_COLUMNS},
-    )
+    try:
+        return Lease(
+            row["run"],
+            row["hand"],
+            from_sql(row["session"]),
+            Work(repo=row["repo"] or "", labels=texts_in(row["labels"]), allow=texts_in(row["allow"]), **work),
+            LeaseState(row["state"]),
+            sent=bool(row["sent"]),
+            owner=row["owner"] or "",
+            ask=Ask(row["ask"]),
+            questions=texts_in(row["questions"]),
+            refused=texts_in(row["refused"]),
+            **{name: row[name] for name in PLAIN_COLUMNS},
+        )
+    except (UsageError, ValueError) as error:
+        return BadRow("leases", row["run"], str(error))
+
+
+def texts_in(stored: str | list[str]) -> tuple[str, ...]:
+    """Return the texts of a list that is stored as JSON, or as it is.
+
+    Raises:
+        ValueError: it is not JSON, or no list of texts.
+    """
+    texts = parse(stored) if isinstance(stored, str) else stored
+    if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
+        raise ValueError(f"{shortened(str(stored))!r} is no list of texts")
+    return tuple(texts)

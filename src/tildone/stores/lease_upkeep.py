@@ -6,10 +6,10 @@ from tildone.errors import Refused, StoreDamaged, UsageError
 from tildone.log.codec import parse_strictly, plan_from_json
 from tildone.log.events import PlanChanged
 from tildone.log.fleet import rules
-from tildone.log.fleet.checking import MAX_NAME, checked_run
-from tildone.log.fleet.lease import NewRun
+from tildone.log.fleet.lease import NewRun, checked_run
+from tildone.log.fleet.names import MAX_NAME
 from tildone.log.fleet.rebuilding import leases_in
-from tildone.log.fleet.settings import request_at
+from tildone.log.fleet.settings import MINUTE_MS, request_at
 from tildone.stores.leasing import LeaseOperations
 from tildone.typing import TYPE_CHECKING
 from tildone.value import replace
@@ -49,8 +49,10 @@ class LeaseUpkeep(LeaseOperations):
 
         def work(tables: LeaseTransaction) -> int:
             per_minute, earliest = tables.requests(provider)
-            if not per_minute:
+            if per_minute <= 0:
                 return 0
+            # Requests are spread over a minute, whatever the row says.
+            earliest = min(earliest, tables.at.now + MINUTE_MS)
             following, wait = request_at(earliest, tables.at.now, per_minute)
             if not wait:
                 tables.set_next_request(provider, following)

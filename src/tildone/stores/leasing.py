@@ -11,9 +11,9 @@ from __future__ import annotations
 from tildone.errors import NotFound, Refused, RunFenced
 from tildone.log.events import Actor, Event
 from tildone.log.fleet import rules
-from tildone.log.fleet.checking import check_text, checked_run
 from tildone.log.fleet.facts import Asked
-from tildone.log.fleet.lease import LeaseState
+from tildone.log.fleet.lease import LeaseState, checked_run
+from tildone.log.fleet.names import check_text
 from tildone.log.fleet.rules import Step
 from tildone.stores.repository_names import lock_repositories, with_known_repository, with_local_path
 from tildone.typing import TYPE_CHECKING

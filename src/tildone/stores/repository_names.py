@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 
+from tildone.log.fleet.names import is_repository
 from tildone.log.fleet.repositories import repository_key
 from tildone.typing import TYPE_CHECKING
 from tildone.value import replace
@@ -38,7 +39,8 @@ def with_known_repository(tables: LeaseTransaction, new: NewRun) -> NewRun:
     lock_repositories(tables, [new])
     if not repo or tables.has_repository(repo):
         return new
-    same = (other for other in tables.repositories() if _lock_name(other) == _lock_name(repo))
+    known = filter(is_repository, tables.repositories())
+    same = (other for other in known if _lock_name(other) == _lock_name(repo))
     return replace(new, work=replace(new.work, repo=next(same, repo)))
 
 

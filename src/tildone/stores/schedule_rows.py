@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from tildone.errors import UsageError
 from tildone.log.fleet.codec import work_from_json, work_to_json
-from tildone.log.fleet.workers import RunSchedule
+from tildone.log.fleet.workers import BadRow, RunSchedule
 from tildone.log.json_scanner import dump, parse
 from tildone.typing import TYPE_CHECKING
 
@@ -18,7 +19,10 @@ def schedule_row(schedule: RunSchedule) -> tuple[str, str, str, int, str, str, s
     return schedule.name, schedule.cron, schedule.plan, schedule.next, work, schedule.zone, schedule.last
 
 
-def schedule_in(row: Sequence[Any]) -> RunSchedule:
+def schedule_in(row: Sequence[Any]) -> RunSchedule | BadRow:
     """Return the schedule of the columns of a row."""
     name, cron, plan, following, work, zone, last = row
-    return RunSchedule(name, cron, plan, following, work_from_json(parse(work)), zone, last)
+    try:
+        return RunSchedule(name, cron, plan, following, work_from_json(parse(work)), zone, last)
+    except (UsageError, ValueError, TypeError) as error:
+        return BadRow("schedules", name, str(error))

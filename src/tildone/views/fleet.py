@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tildone.errors import shortened
 from tildone.kit.text import clip_text, display_width
 from tildone.kit.theme import Role, Span
 from tildone.log.fleet.lease import Ask, LeaseState
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from tildone.log.fleet.lease import Lease
-    from tildone.log.fleet.workers import RunView, WorkerInfo
+    from tildone.log.fleet.workers import BadRow, RunView, WorkerInfo
 
     Line = tuple[Span, ...]
 
@@ -103,6 +104,11 @@ def state_counts(rows: Sequence[RunRow], now: int) -> str:
 def hand_name(lease: Lease) -> str:
     """Return the name of a run, with the number of the hand if it is not the first."""
     return f"{lease.run}/{lease.hand + 1}" if lease.hand else lease.run
+
+
+def bad_row_text(row: BadRow) -> str:
+    """Return what is wrong with a row that somebody else has put into a table of a fleet."""
+    return f"a row of the fleet's table {row.table}, {printable(shortened(row.name))!r}, is wrong: {printable(row.why)}"
 
 
 def why_queued(lease: Lease, views: Sequence[RunView], workers: Sequence[WorkerInfo], runs_at_once: int) -> str:

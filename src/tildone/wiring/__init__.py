@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from tildone.log.claims import Claim
     from tildone.log.fleet.lease import RunFence
     from tildone.log.fleet.port import RunLeases
+    from tildone.log.fleet.workers import BadRow
     from tildone.log.store import Store
     from tildone.log.usage import AgentUsage
     from tildone.wiring.claims import AgentClaims
@@ -76,16 +77,22 @@ def store_at(address: str, *, timeout: float = TIMEOUT_SECONDS) -> Store:
     return stores.open_store(parse_address(address), OpenOptions(timeout, plan_in_entry=plan_in_entry, fence=_fence()))
 
 
-def run_leases(store: Store, author: Author = Author()) -> RunLeases:  # noqa: B008  frozen
+def run_leases(
+    store: Store,
+    author: Author = Author(),  # noqa: B008  frozen
+    on_bad_row: Callable[[BadRow], object] | None = None,
+) -> RunLeases:
     """Return the leases of runs in a store. `author` is recorded with the events about them.
+
+    `on_bad_row` is told of rows that somebody else has changed, which are passed over.
 
     Raises:
         UsageError: the store has no leases.
     """
     # Imported here because only workers and their commands need them.
-    from tildone.stores.scribe import Scribe, leases_of  # noqa: PLC0415  see above
+    from tildone.stores.scribe import Scribe, leases_of, unheard  # noqa: PLC0415  see above
 
-    return leases_of(store, Scribe(id_maker(now, os.urandom), now, author))
+    return leases_of(store, Scribe(id_maker(now, os.urandom), now, author, on_bad_row or unheard))
 
 
 def _fence() -> RunFence | None:

@@ -15,7 +15,7 @@ from tildone.config.fleet import KEYS, MAX_MEGABYTES, MAX_SECONDS, MAX_SLOTS, fl
 from tildone.fleet.engine import TableEngine
 from tildone.fleet.slots import MIN_FREE_MB
 from tildone.fleet.worker import WorkerOptions
-from tildone.log.fleet.checking import MAX_LABELS
+from tildone.log.fleet.names import MAX_LABELS
 from tildone.log.fleet.settings import ENGINES
 
 PAGE = Path(__file__).resolve().parents[3] / "docs" / "reference" / "fleet-settings.md"

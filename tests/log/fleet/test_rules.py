@@ -5,9 +5,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tildone.errors import UsageError
-from tildone.log.fleet.checking import check_name, check_text, checked_run
 from tildone.log.fleet.facts import RunEnded, RunReleased
-from tildone.log.fleet.lease import Ask, Lease, LeaseState, NewRun, RunFence, Work, WorkOutcome, fence_in
+from tildone.log.fleet.lease import Ask, Lease, LeaseState, NewRun, RunFence, Work, WorkOutcome, checked_run, fence_in
+from tildone.log.fleet.names import check_name, check_text
 from tildone.log.fleet.rules import MAX_FAILS, Moment, Step, admitted, again, anew, closed, hastened, why_lapsed
 from tildone.log.fleet.settings import MINUTE_MS, FleetSettings, checked_settings, request_at
 from tildone.value import replace

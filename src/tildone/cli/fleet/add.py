@@ -10,7 +10,7 @@ from tildone.cli.output.data import put_data
 from tildone.cli.output.screen import put
 from tildone.cli.parsing.table import ParsedArgs
 from tildone.errors import UsageError
-from tildone.log.fleet.checking import MAX_HANDS
+from tildone.log.fleet.names import MAX_HANDS
 from tildone.typing import TYPE_CHECKING
 from tildone.views.sanitize import printable
 

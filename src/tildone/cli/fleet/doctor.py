@@ -8,6 +8,7 @@ from tildone.cli.fleet.findings import (
     checkpoint_findings,
     process_findings,
     put_findings,
+    row_findings,
     run_findings,
     store_findings,
     worker_findings,
@@ -26,4 +27,4 @@ def run(args: ParsedArgs) -> int:
     """
     fleet, at = open_existing_fleet(args, read_only=True), now()
     of_runs = chain(run_findings(fleet, at), process_findings(fleet), checkpoint_findings(fleet, home_of(fleet)))
-    return put_findings(args, chain(store_findings(fleet), worker_findings(fleet, at), of_runs))
+    return put_findings(args, chain(store_findings(fleet), worker_findings(fleet, at), of_runs, row_findings(fleet)))

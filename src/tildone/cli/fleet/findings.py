@@ -10,13 +10,13 @@ from tildone.cli.output.findings import finding_lines
 from tildone.cli.output.screen import put, put_spans
 from tildone.errors import StoreError
 from tildone.fleet.leftovers import Unsupported, orphans
-from tildone.fleet.workspaces import workspace_name
 from tildone.fleet.worktrees import names_with_checkpoints
 from tildone.log.findings import Finding, Severity
 from tildone.log.fleet.lease import PROTOCOL, LeaseState
+from tildone.log.fleet.names import FileName
 from tildone.log.fleet.repositories import is_address
 from tildone.typing import TYPE_CHECKING
-from tildone.views.fleet import LAPSED, hand_name, state_of
+from tildone.views.fleet import LAPSED, bad_row_text, hand_name, state_of
 from tildone.views.sanitize import printable
 
 if TYPE_CHECKING:
@@ -31,6 +31,14 @@ SILENT_LEASES = 2
 """A worker that was not seen for this many leases is taken for dead."""
 
 MAX_LISTED = 10
+_WHO = "see who else can write to the store"
+_REMEDIES = {
+    "leases": f"{_WHO}; tildone fleet gc removes the row; tildone fleet up --rebuild adds the run again from its log",
+    "workers": f"{_WHO}; tildone fleet gc removes the row",
+    "schedules": f"{_WHO}; then remove it: tildone fleet schedule rm NAME",
+    "fleet": f"{_WHO}; the default settings are used until then: tildone fleet up sets them again",
+    "providers": f"{_WHO}; then set the limit again: tildone fleet up --limit",
+}
 
 
 def store_findings(fleet: Fleet) -> Iterator[Finding]:
@@ -96,6 +104,17 @@ def run_findings(fleet: Fleet, now: int) -> Iterator[Finding]:
         yield Finding(Severity.OK, f"{counted(len(living), 'run')} in work, none of them stuck")
 
 
+def row_findings(fleet: Fleet) -> Iterator[Finding]:
+    """Check the rows of the tables: whether somebody has put something else there."""
+    # The other checks have read the other tables.
+    fleet.leases.schedules()
+    rows = list(fleet.bad_rows)
+    for row in rows[:MAX_LISTED]:
+        yield Finding(Severity.ERROR, f"{bad_row_text(row)}; it is ignored", _REMEDIES[row.table])
+    if len(rows) > MAX_LISTED:
+        yield Finding(Severity.ERROR, f"{len(rows) - MAX_LISTED:,} more rows are ignored", _REMEDIES["leases"])
+
+
 def process_findings(fleet: Fleet) -> Iterator[Finding]:
     """Check the processes of agents on this machine whose lease is no longer held."""
     leases = [view.lease for view in fleet.leases.look()]
@@ -123,7 +142,7 @@ def process_findings(fleet: Fleet) -> Iterator[Finding]:
 def checkpoint_findings(fleet: Fleet, home: str) -> Iterator[Finding]:
     """Check the repositories on this machine for checkpoints of runs that are no longer listed."""
     leases = [view.lease for view in fleet.leases.look()]
-    known = {workspace_name(lease.run, lease.hand) for lease in leases}
+    known = {FileName.of(lease.run, lease.hand) for lease in leases}
     folders = {lease.work.repo for lease in leases if lease.work.repo and not is_address(lease.work.repo)}
     clones = os.path.join(home, "repositories")
     folders |= {entry.path for entry in os.scandir(clones)} if os.path.isdir(clones) else set()

@@ -14,11 +14,13 @@ from tildone.config import data_folder
 from tildone.errors import TildoneError
 from tildone.files.atomic import write_text
 from tildone.fleet.engines import forget_attempts
-from tildone.fleet.reports import run_report
+from tildone.fleet.reports import report_path, run_report
 from tildone.fleet.workspaces import remove_workspace
 from tildone.ids import now
+from tildone.log.fleet.names import FileName
 from tildone.log.state import latest_state
 from tildone.typing import TYPE_CHECKING
+from tildone.views.fleet import bad_row_text
 from tildone.views.sanitize import printable
 
 if TYPE_CHECKING:
@@ -43,6 +45,7 @@ def run(args: ParsedArgs) -> int:
     removed = [] if args.has("dry-run") else [name for name, views in old.items() if _is_removed(fleet, folder, views)]
     if not args.has("dry-run"):
         _remove_workers(fleet, now() - min_age)
+        _remove_bad_rows(fleet)
     if args.has("json"):
         listed = [{"run": name, "removed": name in removed, "report": _path(folder, name)} for name in old]
         put_data(runs=listed)
@@ -96,6 +99,17 @@ def _remove_workers(fleet: Fleet, before: int) -> None:
             fleet.leases.leave(worker.id)
 
 
+def _remove_bad_rows(fleet: Fleet) -> None:
+    """Remove what somebody else has put into the tables. Nothing on the disk is touched: the names may be any paths."""
+    for row in fleet.bad_rows:
+        if row.table == "workers":
+            fleet.leases.leave(row.name)
+            put_notice(f"tildone: {bad_row_text(row)}; it is removed")
+        elif row.table == "leases":
+            is_removed = fleet.leases.forget(row.name)
+            put_notice(f"tildone: {bad_row_text(row)}; it is {'removed' if is_removed else 'ignored'}")
+
+
 def _report(fleet: Fleet, views: list[RunView]) -> str:
     session = views[0].lease.session
     state = latest_state(fleet.store.history(session))
@@ -108,4 +122,4 @@ def home_of(fleet: Fleet) -> str:
 
 
 def _path(folder: str, run: str) -> str:
-    return os.path.join(folder, f"{run}.md")
+    return report_path(folder, FileName.of(run, 0))

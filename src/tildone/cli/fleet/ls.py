@@ -9,7 +9,7 @@ from tildone.cli.output.left_out import exit_code_for
 from tildone.cli.output.screen import columns, put, put_notice, put_spans
 from tildone.cli.parsing.table import ParsedArgs
 from tildone.ids import now
-from tildone.views.fleet import run_lines, state_counts
+from tildone.views.fleet import bad_row_text, run_lines, state_counts
 from tildone.views.sanitize import printable
 
 EMPTY = "has no runs yet. To queue one: tildone fleet add PLAN"
@@ -38,6 +38,8 @@ def run(args: ParsedArgs) -> int:
     for worker in fleet.leases.workers():
         if not worker.slots:
             put_notice(f"tildone: worker {printable(worker.id)} takes no run: its disk is nearly full")
+    for row in fleet.bad_rows:
+        put_notice(f"tildone: {bad_row_text(row)}; it is ignored. For what to do: tildone fleet doctor")
     return exit_code_for(left_out)
 
 

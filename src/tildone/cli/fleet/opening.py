@@ -14,17 +14,18 @@ from tildone.errors import NotFound, StoreBusy, StoreUnreachable, UsageError
 from tildone.log.events import Author
 from tildone.typing import TYPE_CHECKING
 from tildone.value import value
+from tildone.views.fleet import bad_row_text
 from tildone.views.sanitize import printable
 from tildone.wiring import agent_here, open_store, person_here, run_leases
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
     from typing import TypeVar
 
     from tildone.cli.parsing.table import ParsedArgs
     from tildone.config import Settings
     from tildone.log.fleet.port import RunLeases
-    from tildone.log.fleet.workers import RunView
+    from tildone.log.fleet.workers import BadRow, RunView
     from tildone.log.store import Store
 
     T = TypeVar("T")
@@ -37,13 +38,34 @@ PAUSE_SECONDS = 0.5
 MAX_LISTED = 5
 
 
+class BadRows:
+    """The rows of the tables that were passed over so far, each once. `tell` is given a line for each."""
+
+    def __init__(self, tell: Callable[[str], object] | None = None) -> None:
+        self._tell = tell
+        self._found: dict[BadRow, None] = {}
+
+    def __iter__(self) -> Iterator[BadRow]:
+        return iter(self._found)
+
+    def add(self, row: BadRow) -> None:
+        """Add a row."""
+        if row not in self._found and self._tell:
+            self._tell(f"{bad_row_text(row)}; it is ignored")
+        self._found[row] = None
+
+
 @value
 class Fleet:
-    """The settings of a command line, and the store that they name, with its leases."""
+    """The settings of a command line, and the store that they name, with its leases.
+
+    `bad_rows` are those of its rows that were read and ignored.
+    """
 
     settings: Settings
     store: Store
     leases: RunLeases
+    bad_rows: BadRows
 
     @property
     def config(self) -> FleetConfig:
@@ -95,8 +117,8 @@ def config_of(settings: Settings) -> FleetConfig:
     return fleet_config(dict(settings.fleet))
 
 
-def open_fleet(args: ParsedArgs, *, timeout: float | None = None) -> Fleet:
-    """Open the fleet; a store that does not exist is created.
+def open_fleet(args: ParsedArgs, *, timeout: float | None = None, tell: Callable[[str], object] | None = None) -> Fleet:
+    """Open the fleet; a store that does not exist is created. `tell` is given a line for each row that is ignored.
 
     Raises:
         UsageError: the store has no leases.
@@ -104,7 +126,7 @@ def open_fleet(args: ParsedArgs, *, timeout: float | None = None) -> Fleet:
     """
     settings = fleet_settings(args)
     store = open_store(settings) if timeout is None else open_store(settings, timeout=timeout)
-    return _fleet(settings, store)
+    return _fleet(settings, store, tell)
 
 
 def open_existing_fleet(args: ParsedArgs, *, read_only: bool = False) -> Fleet:
@@ -156,6 +178,6 @@ def patiently(work: Callable[[], T], sleep: Callable[[float], None] = time.sleep
             sleep(PAUSE_SECONDS)
 
 
-def _fleet(settings: Settings, store: Store) -> Fleet:
-    author = Author(person_here(settings, store), agent_here(settings))
-    return Fleet(settings, store, run_leases(store, author))
+def _fleet(settings: Settings, store: Store, tell: Callable[[str], object] | None = None) -> Fleet:
+    author, bad_rows = Author(person_here(settings, store), agent_here(settings)), BadRows(tell)
+    return Fleet(settings, store, run_leases(store, author, bad_rows.add), bad_rows)

@@ -9,8 +9,7 @@ from tildone.cli.output.patterns import tell_reach
 from tildone.config import project_root
 from tildone.errors import MAX_DIGITS, NotFound, UsageError, nearest, shortened
 from tildone.fleet.drivers import AGENTS, RUN, SHELL
-from tildone.log.fleet.checking import check_work
-from tildone.log.fleet.lease import Work
+from tildone.log.fleet.lease import Work, check_work
 from tildone.log.fleet.providers import provider_family
 from tildone.log.fleet.repositories import is_address
 from tildone.typing import TYPE_CHECKING

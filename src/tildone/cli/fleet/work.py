@@ -19,7 +19,7 @@ from tildone.fleet.drivers.launch import ANYTHING
 from tildone.fleet.engines import engine_for
 from tildone.fleet.essential import on_essential_failure
 from tildone.fleet.worker import Worker, WorkerOptions
-from tildone.log.fleet.checking import check_text
+from tildone.log.fleet.names import check_text
 from tildone.telemetry.opening import open_run_traces
 from tildone.typing import TYPE_CHECKING
 from tildone.views.sanitize import printable
@@ -40,7 +40,7 @@ def run(args: ParsedArgs) -> int:
         UsageError: an option has an invalid value, the store has no leases, or its engine is not installed.
         StoreError: the store is not prepared for workers.
     """
-    fleet = open_fleet(args)
+    fleet = open_fleet(args, tell=_notice)
     options = _options(args, fleet)
     address = fleet.settings.store
     engine = engine_for(fleet.leases.settings().engine, address)

@@ -13,6 +13,19 @@ from __future__ import annotations
 from enum import Enum
 
 from tildone.errors import MAX_DIGITS, UsageError, shortened
+from tildone.log.fleet.names import (
+    LATEST_MS,
+    MAX_COUNT,
+    MAX_HANDS,
+    MAX_LABELS,
+    MAX_PRIORITY,
+    check_name,
+    check_number,
+    check_repository,
+    check_session,
+    check_text,
+    is_ref,
+)
 from tildone.value import value
 
 LEASE_VARIABLE = "TILDONE_LEASE"
@@ -143,6 +156,9 @@ class Lease:
     `not_before` are in milliseconds since 1970. `fails` are the attempts that failed, `losses` those that were lost
     while `task` was the task to work on. `questions` are the ids of the questions that nobody has answered. `refused`
     are the ids of the workers that do not permit the run.
+
+    Raises:
+        UsageError: a value is not allowed (`tildone.log.fleet.names`), such as a name that leads out of a folder.
     """
 
     run: str
@@ -165,6 +181,18 @@ class Lease:
     refused: tuple[str, ...] = ()
     made: int = 0
     since: int = 0
+
+    def __check__(self) -> None:
+        check_name("the name of a run", self.run)
+        check_number("the hand of a run", self.hand, MAX_HANDS - 1)
+        check_session(self.session)
+        check_work(self.work)
+        for name in ("epoch", "attempt", "fails", "losses", "task"):
+            check_number(f"`{name}` of a run", getattr(self, name), MAX_COUNT)
+        for name in ("until", "not_before", "made", "since"):
+            check_number(f"`{name}` of a run", getattr(self, name), LATEST_MS)
+        for text in (self.owner, self.boot, *self.questions, *self.refused):
+            check_text(text)
 
     @property
     def is_held(self) -> bool:
@@ -220,6 +248,41 @@ class Renewed:
 
     fence: RunFence
     ask: Ask
+
+
+def checked_run(new: NewRun) -> NewRun:
+    """Return a new run that can be queued.
+
+    Raises:
+        UsageError: it cannot be; the message says why.
+    """
+    check_name("the name of a run", new.run)
+    if not 1 <= new.hands <= MAX_HANDS:
+        raise UsageError(f"a run has 1 to {MAX_HANDS} hands, not {new.hands}")
+    check_session(new.session)
+    check_work(new.work)
+    return new
+
+
+def check_work(work: Work) -> None:
+    """Check what a run consists of.
+
+    Raises:
+        UsageError: a text contains a password or what is not printable, is no repository or no ref, or there are too
+            many.
+    """
+    if len(work.labels) > MAX_LABELS or len(work.allow) > MAX_LABELS:
+        raise UsageError(f"a run has at most {MAX_LABELS} labels, and as many patterns that it allows")
+    for text in (work.repo, work.provider, work.agent, work.model, work.ref, *work.labels, *work.allow):
+        check_text(text)
+    if work.model.startswith("-"):
+        # Programs of agents would take it for an option.
+        raise UsageError(f"no model is called {shortened(work.model)!r}")
+    check_number("the priority of a run", work.priority, MAX_PRIORITY, least=-MAX_PRIORITY)
+    check_number("the protocol of a run", work.protocol, MAX_PRIORITY)
+    check_repository(work.repo)
+    if work.ref and not is_ref(work.ref.rstrip("~^0123456789") or work.ref):
+        raise UsageError(f"{shortened(work.ref)!r} cannot be a branch, a tag or a commit")
 
 
 def worker_of(owner: str) -> str:

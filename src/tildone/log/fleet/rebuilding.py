@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
+from tildone.errors import UsageError
 from tildone.log.fleet.facts import Answered, Asked, RunEnded, RunLost, RunQueued, RunReleased, RunTaken
 from tildone.log.fleet.lease import Lease, LeaseState
 from tildone.typing import TYPE_CHECKING
@@ -21,12 +24,15 @@ def leases_in(session: str, events: Iterable[Event]) -> list[Lease]:
     leases: dict[tuple[str, int], Lease] = {}
     for event in events:
         fact = event.fact
-        if isinstance(fact, RunQueued):
-            known = leases.get((fact.run, fact.hand)) or Lease(fact.run, fact.hand, session, made=event.at)
-            leases[fact.run, fact.hand] = _queued(known, fact, event.at)
-        elif isinstance(fact, RunTaken | RunLost | RunReleased | RunEnded | Asked | Answered):
-            lease = leases.get((fact.run, fact.hand))
-            if lease is not None:
+        if not isinstance(fact, RunQueued | RunTaken | RunLost | RunReleased | RunEnded | Asked | Answered):
+            continue
+        lease = leases.get((fact.run, fact.hand))
+        # Whoever can write to a log can put anything into it, too: what breaks the rules of leases did not happen.
+        with suppress(UsageError):
+            if isinstance(fact, RunQueued):
+                lease = lease or Lease(fact.run, fact.hand, session, made=event.at)
+                leases[fact.run, fact.hand] = _queued(lease, fact, event.at)
+            elif lease is not None:
                 leases[fact.run, fact.hand] = _after(lease, fact, event.at)
     return [leases[key] for key in sorted(leases)]
 

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from tildone.errors import UsageError, shortened
+from tildone.log.fleet.names import MAX_PRIORITY, check_number, check_text
 from tildone.value import value
 
 MINUTE_MS = 60_000
 BURST_PART = 10
 """A provider may get this part of the requests of a minute at once."""
 
+
+MAX_LEASE_MS = 86_400_000
+"""No lease lasts longer than a day: its run would pass to another worker after that only."""
 
 ENGINES = ("table", "dbos")
 """What can bring queued runs to workers: the table of leases itself, or DBOS, in the same database."""
@@ -53,8 +57,10 @@ def checked_settings(settings: FleetSettings) -> FleetSettings:
     """Return the settings, if a worker that misses one renewal keeps its leases.
 
     Raises:
-        UsageError: the times contradict each other.
+        UsageError: the times contradict each other, or are too long.
     """
+    for name in ("lease", "heartbeat", "margin", "reaper", "renewal"):
+        check_number(f"`{name}` of a fleet, in milliseconds,", getattr(settings, name), MAX_LEASE_MS)
     if min(settings.lease, settings.heartbeat, settings.reaper, settings.renewal) <= 0 or settings.margin < 0:
         raise UsageError("the times of a fleet must be positive")
     if settings.engine not in ("", *ENGINES):
@@ -66,6 +72,18 @@ def checked_settings(settings: FleetSettings) -> FleetSettings:
             f"({_seconds(settings.margin)})"
         )
     return settings
+
+
+def checked_limit(limit: ProviderLimit) -> ProviderLimit:
+    """Return the limits of a provider.
+
+    Raises:
+        UsageError: they are none.
+    """
+    check_text(limit.provider)
+    check_number("the runs of a provider", limit.runs, MAX_PRIORITY)
+    check_number("the requests of a provider", limit.requests, MAX_PRIORITY)
+    return limit
 
 
 def request_at(earliest: int, now: int, per_minute: int) -> tuple[int, int]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from tildone.log.fleet.lease import PROTOCOL, Ask, Work
+from tildone.log.fleet.lease import PROTOCOL, Ask, Work, check_work
+from tildone.log.fleet.names import LATEST_MS, MAX_PRIORITY, check_name, check_number, check_text
 from tildone.typing import TYPE_CHECKING
 from tildone.value import value
 
@@ -13,7 +14,11 @@ if TYPE_CHECKING:
 
 @value
 class WorkerInfo:
-    """A worker: `id` is `host/pid/nonce`. `seen` is its newest sign of life, in milliseconds since 1970."""
+    """A worker: `id` is `host/pid/nonce`. `seen` is its newest sign of life, in milliseconds since 1970.
+
+    Raises:
+        UsageError: a value is not allowed (`tildone.log.fleet.names`).
+    """
 
     id: str
     host: str = ""
@@ -25,6 +30,13 @@ class WorkerInfo:
     seen: int = 0
     ask: Ask = Ask.NOTHING
 
+    def __check__(self) -> None:
+        for text in (self.id, self.host, self.version, *self.labels):
+            check_text(text)
+        for name in ("pid", "protocol", "slots"):
+            check_number(f"`{name}` of a worker", getattr(self, name), MAX_PRIORITY)
+        check_number("`seen` of a worker", self.seen, LATEST_MS)
+
 
 @value
 class RunSchedule:
@@ -32,6 +44,9 @@ class RunSchedule:
 
     `cron` is read in the time zone `zone`, which is UTC if it is empty. `next` is the next time, in milliseconds since
     1970. `last` is the last run, which is not joined by another one while it lives.
+
+    Raises:
+        UsageError: a value is not allowed (`tildone.log.fleet.names`).
     """
 
     name: str
@@ -41,6 +56,15 @@ class RunSchedule:
     work: Work = Work()
     zone: str = ""
     last: str = ""
+
+    def __check__(self) -> None:
+        check_name("the name of a schedule", self.name)
+        if self.last:
+            check_name("the name of a run", self.last)
+        check_text(self.cron)
+        check_text(self.zone)
+        check_number("`next` of a schedule", self.next, LATEST_MS)
+        check_work(self.work)
 
 
 @value
@@ -54,3 +78,15 @@ class RunView:
     session: SessionInfo | None = None
     worker: WorkerInfo | None = None
     remaining: int = 0
+
+
+@value
+class BadRow:
+    """A row of a fleet's tables that breaks the rules of `names`: somebody else has changed it. It is left alone.
+
+    `name` is the key of the row, as it stands there.
+    """
+
+    table: str
+    name: str
+    why: str

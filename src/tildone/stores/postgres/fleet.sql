@@ -116,8 +116,8 @@ SELECT COLUMNS, CONTEXT, EXISTS (SELECT FROM tildone.providers p WHERE p.name = 
 FROM tildone.leases l LEFT JOIN tildone.sessions s ON s.name = l.session
 WHERE l.run = %(run)s AND l.hand = %(hand)s AND l.state = 'open' AND l.owner IS NULL
     AND l.not_before <= tildone.clock() AND l.protocol <= %(protocol)s
-    AND NOT EXISTS (SELECT FROM tildone.workers w WHERE w.id = %(worker)s AND w.ask <> '')
-    AND l.labels <@ %(labels)s::text[] AND NOT l.refused::jsonb ? %(worker)s
+    AND NOT EXISTS (SELECT FROM tildone.workers w WHERE w.id = %(worker)s AND w.ask = 'drain')
+    AND l.labels <@ %(labels)s::text[] AND strpos(l.refused, %(quoted_worker)s) = 0
 FOR UPDATE OF l SKIP LOCKED
 
 -- name: claimable
@@ -135,8 +135,8 @@ SELECT COLUMNS, CONTEXT, EXISTS (SELECT FROM tildone.providers p WHERE p.name = 
 FROM tildone.leases l LEFT JOIN tildone.sessions s ON s.name = l.session
 WHERE l.state = 'open' AND l.owner IS NULL AND l.not_before <= tildone.clock() AND l.protocol <= %(protocol)s
     AND NOT (%(unsent)s AND l.sent)
-    AND NOT EXISTS (SELECT FROM tildone.workers w WHERE w.id = %(worker)s AND w.ask <> '')
-    AND l.labels <@ %(labels)s::text[] AND NOT l.refused::jsonb ? %(worker)s
+    AND NOT EXISTS (SELECT FROM tildone.workers w WHERE w.id = %(worker)s AND w.ask = 'drain')
+    AND l.labels <@ %(labels)s::text[] AND strpos(l.refused, %(quoted_worker)s) = 0
     AND CASE WHEN l.repo IS NULL THEN true ELSE NOT EXISTS (
             SELECT FROM tildone.leases h
             WHERE h.repo = l.repo AND h.state = 'open' AND h.run <> l.run
@@ -167,6 +167,11 @@ WHERE l.state = 'open' AND l.owner IS NOT NULL AND l.until < %(clock)s
 ORDER BY l.run, l.hand LIMIT 1
 FOR UPDATE OF l SKIP LOCKED
 
+-- name: set_aside
+UPDATE tildone.leases l SET state = 'failed', owner = NULL
+FROM unnest(%(runs)s::text[], %(hands)s::integer[]) AS bad (run, hand)
+WHERE l.run = bad.run AND l.hand = bad.hand
+
 -- name: insert_lease
 INSERT INTO tildone.leases (NAMES) VALUES (PARAMETERS)
 
@@ -174,8 +179,8 @@ INSERT INTO tildone.leases (NAMES) VALUES (PARAMETERS)
 UPDATE tildone.leases SET CHANGES WHERE run = %(run)s AND hand = %(hand)s
 
 -- name: renew_leases
-UPDATE tildone.leases l SET until = tildone.clock() + f.lease
-FROM unnest(%(runs)s::text[], %(hands)s::integer[], %(epochs)s::bigint[]) AS held (run, hand, epoch), tildone.fleet f
+UPDATE tildone.leases l SET until = tildone.clock() + %(lease)s
+FROM unnest(%(runs)s::text[], %(hands)s::integer[], %(epochs)s::bigint[]) AS held (run, hand, epoch)
 WHERE l.run = held.run AND l.hand = held.hand AND l.epoch = held.epoch AND l.state = 'open' AND l.owner IS NOT NULL
 RETURNING l.run, l.hand, l.epoch, l.ask
 
@@ -259,6 +264,9 @@ INSERT INTO tildone.schedules (name, cron, plan, next, work, zone, last)
 VALUES (%(name)s, %(cron)s, %(plan)s, %(next)s, %(work)s, %(zone)s, %(last)s)
 ON CONFLICT (name) DO UPDATE SET cron = excluded.cron, plan = excluded.plan, next = excluded.next, work = excluded.work,
     zone = excluded.zone, last = excluded.last
+
+-- name: set_schedule_aside
+UPDATE tildone.schedules SET next = 9000000000000000000 WHERE name = %(name)s
 
 -- name: unschedule
 DELETE FROM tildone.schedules WHERE name = %(name)s

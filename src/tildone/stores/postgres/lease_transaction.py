@@ -17,7 +17,10 @@ from tildone.log import codec
 from tildone.log.claims import lease_mark
 from tildone.log.fleet.rules import Moment, admitted
 from tildone.log.fleet.settings import FleetSettings
+from tildone.log.fleet.workers import BadRow
+from tildone.log.json_scanner import dump
 from tildone.log.state import latest_state
+from tildone.stores.fleet_rows import settings_in
 from tildone.stores.lease_rows import COLUMNS, changed_row, lease_in, lease_row
 from tildone.stores.postgres.names import from_sql, key
 from tildone.stores.postgres.queries import fleet_query, query
@@ -34,20 +37,24 @@ if TYPE_CHECKING:
     from tildone.log.events import Event
     from tildone.log.fleet.lease import Claimer, Lease
     from tildone.log.fleet.workers import RunSchedule
+    from tildone.stores.scribe import Scribe
 
 MAX_EVENTS_TO_PLAN = 1024
 MAX_BYTES_TO_PLAN = 10_000_000
 
 SCHEDULE_COLUMNS = ("name", "cron", "plan", "next", "work", "zone", "last")
 
-_SESSION, _LABELS = COLUMNS.index("session"), COLUMNS.index("labels")
+_RUN, _HAND = COLUMNS.index("run"), COLUMNS.index("hand")
 
 
 class PostgresLeaseTransaction:
-    """What an operation reads and writes on a connection that is in a transaction."""
+    """What an operation reads and writes on a connection that is in a transaction.
 
-    def __init__(self, connection: Connection, *, locks_heads: bool = False) -> None:
-        self._connection, self._locks_heads = connection, locks_heads
+    Bad rows are passed over. Where one would be in the way of others, it is set aside first: the run has failed.
+    """
+
+    def __init__(self, connection: Connection, scribe: Scribe, *, locks_heads: bool = False) -> None:
+        self._connection, self._scribe, self._locks_heads = connection, scribe, locks_heads
         self._clock: int | None = None
         self._heads: dict[str, str | None] = {}
         self._limited_providers: set[str] = set()
@@ -66,8 +73,7 @@ class PostgresLeaseTransaction:
 
     def settings(self) -> FleetSettings:
         """Return the settings of the fleet."""
-        [row] = self._rows("fleet_settings")
-        return FleetSettings(*row)
+        return next(iter(self._scribe.good(map(settings_in, self._rows("fleet_settings")))), FleetSettings())
 
     def leases(self, run: str) -> list[Lease]:
         """Return the leases of a run, by hand."""
@@ -91,11 +97,11 @@ class PostgresLeaseTransaction:
 
     def takeable(self, who: Claimer, run: str, hand: int) -> Lease | None:
         """Return the lease of a hand if it is queued, and a worker may take it, without a look at limits."""
-        return next(iter(self._leases("takeable", **_worker(who), run=run, hand=hand)), None)
+        return next(iter(self._first("takeable", **_worker(who), run=run, hand=hand)), None)
 
     def claimable(self, who: Claimer, most: int, *, unsent: bool = False) -> list[Lease]:
         """Return the first leases that a worker may take. Each of them seems to be within its limits."""
-        return self._leases("claimable", **_worker(who), most=most, unsent=unsent)
+        return self._first("claimable", **_worker(who), most=most, unsent=unsent)
 
     def within_limits(self, leases: Sequence[Lease], *, sent: bool = False) -> list[Lease]:
         """Return those of queued leases that limits permit to be held together, and lock these limits.
@@ -122,7 +128,7 @@ class PostgresLeaseTransaction:
 
     def lapsed(self, settings: FleetSettings, *, by_time: bool) -> tuple[Lease, str] | None:
         """Return a lease that has lapsed, and why."""
-        leases = self._leases("lapsed", clock=self.at.clock, grace=settings.grace) if by_time else []
+        leases = self._first("lapsed", clock=self.at.clock, grace=settings.grace) if by_time else []
         return next(((lease, "its lease has lapsed") for lease in leases), None)
 
     def insert(self, lease: Lease) -> None:
@@ -195,17 +201,40 @@ class PostgresLeaseTransaction:
 
     def due(self) -> RunSchedule | None:
         """Return a schedule that is due."""
-        return next(map(schedule_in, self._rows("due", now=self.at.now)), None)
+        while rows := self._rows("due", now=self.at.now):
+            schedule = schedule_in(rows[0])
+            if not isinstance(schedule, BadRow):
+                return schedule
+            self._scribe.on_bad_row(schedule)
+            self._connection.execute(fleet_query("set_schedule_aside"), {"name": schedule.name})
+        return None
 
     def put_schedule(self, schedule: RunSchedule) -> None:
         """Add or replace a schedule."""
         self._connection.execute(fleet_query("set_schedule"), schedule_columns(schedule))
 
+    def _first(self, statement: str, /, **row: Any) -> list[Lease]:
+        """Return the leases of a query for the first ones. If these are bad rows, they are set aside."""
+        while rows := self._rows(statement, **row):
+            leases = self._kept(rows)
+            if leases:
+                return leases
+            keys = [(columns[_RUN], columns[_HAND]) for columns in rows]
+            row_keys = {"runs": [run for run, _ in keys], "hands": [hand for _, hand in keys]}
+            self._connection.execute(fleet_query("set_aside"), row_keys)
+        return []
+
     def _leases(self, statement: str, /, **row: Any) -> list[Lease]:
-        """Return the leases of a query, and keep what it returns besides."""
+        return self._kept(self._rows(statement, **row))
+
+    def _kept(self, rows: Sequence[Sequence[Any]]) -> list[Lease]:
+        """Return the leases of the rows of a query, and keep what these have besides."""
         leases = []
-        for columns in self._rows(statement, **row):
+        for columns in rows:
             lease = lease_of(columns[: len(COLUMNS)])
+            if isinstance(lease, BadRow):
+                self._scribe.on_bad_row(lease)
+                continue
             clock, head, body, *is_limited = columns[len(COLUMNS) :]
             self._clock = clock if self._clock is None else self._clock
             if not self._locks_heads:
@@ -219,9 +248,9 @@ class PostgresLeaseTransaction:
         return self._connection.execute(fleet_query(statement), row).fetchall()
 
 
-def lease_of(columns: Sequence[Any]) -> Lease:
+def lease_of(columns: Sequence[Any]) -> Lease | BadRow:
     """Return the lease of a row."""
-    return lease_in(columns, from_sql(columns[_SESSION]), columns[_LABELS])
+    return lease_in(columns, from_sql)
 
 
 def head_in(head: str | None, body: str | None) -> str | None:
@@ -239,4 +268,5 @@ def _columns(lease: Lease) -> dict[str, Any]:
 
 
 def _worker(who: Claimer) -> dict[str, Any]:
-    return {"worker": who.worker, "labels": list(who.labels), "protocol": who.protocol}
+    quoted = dump(who.worker)
+    return {"worker": who.worker, "quoted_worker": quoted, "labels": list(who.labels), "protocol": who.protocol}

@@ -12,12 +12,12 @@ from psycopg import errors
 
 from tildone.errors import HeadMoved, RunFenced
 from tildone.log.events import Actor, Event
-from tildone.log.fleet.checking import check_name, check_text, check_work
 from tildone.log.fleet.cron import parse_cron
 from tildone.log.fleet.facts import Asked
 from tildone.log.fleet.lease import Ask, Renewed, RunFence
-from tildone.log.fleet.settings import FleetSettings, ProviderLimit, checked_settings
+from tildone.log.fleet.settings import FleetSettings, ProviderLimit, checked_limit, checked_settings
 from tildone.log.fleet.workers import RunView, WorkerInfo
+from tildone.stores.fleet_rows import ask_in, limit_in, settings_in, worker_in
 from tildone.stores.lease_upkeep import LeaseUpkeep
 from tildone.stores.postgres.fleet_health import ServerFacts, server_findings
 from tildone.stores.postgres.lease_transaction import PostgresLeaseTransaction, head_in, lease_of, schedule_columns
@@ -66,17 +66,19 @@ class PostgresLeases(LeaseUpkeep):
             "runs": [fence.run for fence in fences],
             "hands": [fence.hand for fence in fences],
             "epochs": [fence.epoch for fence in fences],
+            "lease": self.settings().lease,
         }
         rows = self._rows("renew_leases", **row)
-        return [Renewed(RunFence(run, hand, epoch), Ask(ask)) for run, hand, epoch, ask in rows]
+        return [Renewed(RunFence(run, hand, epoch), ask_in(ask)) for run, hand, epoch, ask in rows]
 
     def look(self, run: str | None = None) -> list[RunView]:
         """Return all leases, or those of a run, with their sessions and workers."""
         workers = {worker.id: worker for worker in self.workers()}
         sessions = {session.name: session for session in self._store.sessions()} if run is None else {}
         views = []
-        for *columns, clock in self._rows("all_leases", run=run):
-            lease = lease_of(columns)
+        rows = self._rows("all_leases", run=run)
+        clock = rows[0][-1] if rows else 0
+        for lease in self._scribe.good(lease_of(row[:-1]) for row in rows):
             session = sessions.get(lease.session) if run is None else self._store.session_info(lease.session)
             remaining = max(0, lease.until - clock) if lease.is_held else 0
             views.append(RunView(lease, session, workers.get(lease.worker), remaining))
@@ -84,11 +86,11 @@ class PostgresLeases(LeaseUpkeep):
 
     def sent(self) -> list[Lease]:
         """Return the queued leases that an engine has."""
-        return list(map(lease_of, self._rows("sent_leases")))
+        return self._scribe.good(map(lease_of, self._rows("sent_leases")))
 
     def living(self) -> list[Lease]:
         """Return the leases of hands that have not ended."""
-        return [lease_of(row) for row in self._rows("living_leases")]
+        return self._scribe.good(map(lease_of, self._rows("living_leases")))
 
     def size(self) -> int:
         """Return how many bytes the tables and their indexes take up."""
@@ -108,7 +110,7 @@ class PostgresLeases(LeaseUpkeep):
 
     def settings(self) -> FleetSettings:
         """Return the settings of the fleet."""
-        return next((FleetSettings(*row) for row in self._rows("fleet_settings")), FleetSettings())
+        return next(iter(self._scribe.good(map(settings_in, self._rows("fleet_settings")))), FleetSettings())
 
     def configure(self, settings: FleetSettings) -> None:
         """Set the settings of the fleet."""
@@ -124,11 +126,11 @@ class PostgresLeases(LeaseUpkeep):
 
     def limits(self) -> list[ProviderLimit]:
         """Return the limits of providers."""
-        return [ProviderLimit(provider, runs, requests) for provider, runs, requests in self._rows("limits")]
+        return self._scribe.good(map(limit_in, self._rows("limits")))
 
     def set_limit(self, limit: ProviderLimit) -> None:
         """Set the limits of a provider; without any, it is removed."""
-        check_text(limit.provider)
+        checked_limit(limit)
         if limit.runs or limit.requests:
             self._write("set_limit", name=limit.provider, runs=limit.runs, requests=limit.requests)
         else:
@@ -136,11 +138,9 @@ class PostgresLeases(LeaseUpkeep):
 
     def beat(self, worker: WorkerInfo) -> Ask:
         """Record a sign of life of a worker, and return what a person asks of it."""
-        for text in (worker.id, worker.host, worker.version, *worker.labels):
-            check_text(text)
         row = {name: getattr(worker, name) for name in ("id", "host", "pid", "version", "protocol", "slots")}
         [(ask,)] = self._rows("worker_beat", **row, labels=list(worker.labels))
-        return Ask(ask)
+        return ask_in(ask)
 
     def leave(self, worker: str) -> None:
         """Remove a worker that has ended."""
@@ -148,10 +148,7 @@ class PostgresLeases(LeaseUpkeep):
 
     def workers(self) -> list[WorkerInfo]:
         """Return the workers."""
-        return [
-            WorkerInfo(name, host, pid, version, protocol, slots, tuple(labels), seen, Ask(ask))
-            for name, host, pid, version, protocol, slots, labels, seen, ask in self._rows("workers")
-        ]
+        return self._scribe.good(map(worker_in, self._rows("workers")))
 
     def drain(self, worker: str) -> bool:
         """Ask a worker to take nothing more."""
@@ -159,8 +156,6 @@ class PostgresLeases(LeaseUpkeep):
 
     def set_schedule(self, schedule: RunSchedule) -> None:
         """Add a schedule, or replace the one of its name."""
-        check_name("the name of a schedule", schedule.name)
-        check_work(schedule.work)
         parse_cron(schedule.cron)
         self._write("set_schedule", **schedule_columns(schedule))
 
@@ -170,7 +165,7 @@ class PostgresLeases(LeaseUpkeep):
 
     def schedules(self) -> list[RunSchedule]:
         """Return the schedules."""
-        return list(map(schedule_in, self._rows("schedules")))
+        return self._scribe.good(map(schedule_in, self._rows("schedules")))
 
     def append(self, held: RunFence, fact: Asked | Kept, event: str) -> None:
         """Append a fact under a lease, as the event of that id."""
@@ -202,7 +197,7 @@ class PostgresLeases(LeaseUpkeep):
 
         def change(connection: Connection, _attempts: int) -> T:
             with connection.transaction():
-                return work(PostgresLeaseTransaction(connection, locks_heads=has_moved))
+                return work(PostgresLeaseTransaction(connection, self._scribe, locks_heads=has_moved))
 
         while True:
             try:

@@ -6,7 +6,7 @@ from psycopg import errors
 
 from tildone.log.fleet.lease import LeaseState
 from tildone.log.fleet.lists import RunGroup
-from tildone.log.fleet.workers import RunView
+from tildone.log.fleet.workers import BadRow, RunView
 from tildone.stores.postgres.lease_transaction import lease_of
 from tildone.stores.postgres.names import from_sql, key
 from tildone.stores.postgres.queries import fleet_query
@@ -42,7 +42,8 @@ class PostgresRunLists:
 
     def asking(self) -> list[Lease]:
         """Return the leases with open questions."""
-        return list(map(lease_of, self._rows("asking_leases")))
+        found = map(lease_of, self._rows("asking_leases"))
+        return [lease for lease in found if not isinstance(lease, BadRow)]
 
     def of_sessions(self, sessions: Sequence[str]) -> list[RunView]:
         """Return all leases of some sessions."""
@@ -72,6 +73,8 @@ class PostgresRunLists:
         views = []
         for *columns, clock in self._rows(statement, **row):
             lease = lease_of(columns)
+            if isinstance(lease, BadRow):
+                continue
             views.append(RunView(lease, remaining=max(0, lease.until - clock) if lease.is_held else 0))
         return views
 

@@ -54,12 +54,12 @@ WITH held AS MATERIALIZED (
 SELECT COLUMNS FROM leases AS queued
 WHERE state = 'open' AND owner IS NULL AND not_before <= :now AND protocol <= :protocol
     AND coalesce(run = :run AND hand = :hand, 1) AND NOT (:unsent AND sent)
-    AND NOT EXISTS (SELECT 1 FROM workers WHERE id = :worker AND ask <> '')
+    AND NOT EXISTS (SELECT 1 FROM workers WHERE id = :worker AND ask = 'drain')
     AND NOT EXISTS (
-        SELECT 1 FROM json_each(queued.labels) AS needed
+        SELECT 1 FROM json_each(iif(json_valid(queued.labels), queued.labels, '[]')) AS needed
         WHERE needed.value NOT IN (SELECT value FROM json_each(:labels))
     )
-    AND NOT EXISTS (SELECT 1 FROM json_each(queued.refused) AS refused_by WHERE refused_by.value = :worker)
+    AND NOT instr(queued.refused, :quoted_worker)
     AND NOT EXISTS (SELECT 1 FROM held WHERE held.repo = queued.repo AND held.run <> queued.run)
     AND provider NOT IN (SELECT name FROM used_up)
 ORDER BY priority, made, run, hand LIMIT 1
@@ -74,6 +74,7 @@ WHERE run = held.value ->> 0 AND hand = held.value ->> 1 AND epoch = held.value 
     AND state = 'open' AND owner IS NOT NULL
 RETURNING run, hand, epoch, ask
 """
+SET_ASIDE = "UPDATE leases SET state = 'failed', owner = NULL WHERE run = ? AND hand = ?"
 FORGET_LEASES = """
 DELETE FROM leases WHERE run = :run
     AND NOT EXISTS (SELECT 1 FROM leases WHERE run = :run AND state IN ('open', 'waiting', 'paused'))
@@ -103,7 +104,7 @@ UNION SELECT session FROM leases WHERE owner IS NOT NULL
 FLEET_EXISTS = "SELECT EXISTS (SELECT 1 FROM leases) OR EXISTS (SELECT 1 FROM workers)"
 
 FLEET_REVISION = "SELECT revision FROM fleet"
-ANNOUNCE = "UPDATE fleet SET revision = revision + 1"
+ANNOUNCE = "UPDATE fleet SET revision = iif(revision < 9000000000000000000, revision + 1, 0)"
 FLEET_SETTINGS = "SELECT lease, heartbeat, margin, reaper, renewal, engine FROM fleet"
 SET_FLEET_SETTINGS = "UPDATE fleet SET lease = ?, heartbeat = ?, margin = ?, reaper = ?, renewal = ?, engine = ?"
 
@@ -132,4 +133,5 @@ DUE = "SELECT name, cron, plan, next, work, zone, last FROM schedules WHERE next
 SET_SCHEDULE = """
 INSERT OR REPLACE INTO schedules (name, cron, plan, next, work, zone, last) VALUES (?, ?, ?, ?, ?, ?, ?)
 """
+SET_SCHEDULE_ASIDE = "UPDATE schedules SET next = 9000000000000000000 WHERE name = ?"
 UNSCHEDULE = "DELETE FROM schedules WHERE name = ?"

@@ -7,9 +7,11 @@ from tildone.log.claims import lease_mark
 from tildone.log.events import PlanChanged
 from tildone.log.fleet.rules import why_lapsed
 from tildone.log.fleet.settings import FleetSettings
-from tildone.log.json_scanner import dump, parse
+from tildone.log.fleet.workers import BadRow
+from tildone.log.json_scanner import dump
 from tildone.log.state import latest_state
 from tildone.log.tree import SessionHead
+from tildone.stores.fleet_rows import settings_in
 from tildone.stores.lease_rows import COLUMNS, changed_row, lease_in, lease_row
 from tildone.stores.schedule_rows import schedule_in, schedule_row
 from tildone.stores.sqlite import fleet_queries, queries
@@ -29,6 +31,7 @@ if TYPE_CHECKING:
     from tildone.log.fleet.lease import Claimer, Lease
     from tildone.log.fleet.rules import Moment
     from tildone.log.fleet.workers import RunSchedule
+    from tildone.stores.scribe import Scribe
 
 
 @value
@@ -41,15 +44,24 @@ class Machine:
 
 
 class SqliteLeaseTransaction:
-    """What an operation reads and writes. `history` returns the events of a session, newest first."""
+    """What an operation reads and writes. `history` returns the events of a session, newest first.
+
+    Bad rows are passed over. Where one would be in the way of others, it is set aside first: the run has failed.
+    """
 
     def __init__(
-        self, connection: apsw.Connection, path: str, machine: Machine, history: Callable[[str], Iterator[Event]]
+        self,
+        connection: apsw.Connection,
+        path: str,
+        machine: Machine,
+        history: Callable[[str], Iterator[Event]],
+        scribe: Scribe,
     ) -> None:
         self._connection = connection
         self._path = path
         self._machine = machine
         self._history = history
+        self._scribe = scribe
         self.at = machine.moment()
 
     def lock(self, _name: str) -> None:
@@ -57,15 +69,15 @@ class SqliteLeaseTransaction:
 
     def settings(self) -> FleetSettings:
         """Return the settings of the fleet."""
-        return FleetSettings(*self._connection.execute(fleet_queries.FLEET_SETTINGS).get)
+        return settings_of(self._connection, self._scribe)
 
     def leases(self, run: str) -> list[Lease]:
         """Return the leases of a run, by hand."""
-        return leases_of(self._connection, fleet_queries.LEASES, (run,))
+        return self._leases(fleet_queries.LEASES, (run,))
 
     def lease(self, run: str, hand: int) -> Lease | None:
         """Return the lease of a hand."""
-        return self._one(fleet_queries.LEASE, (run, hand))
+        return next(iter(self._leases(fleet_queries.LEASE, (run, hand))), None)
 
     def session_of(self, run: str) -> str | None:
         """Return the session of a run."""
@@ -79,7 +91,7 @@ class SqliteLeaseTransaction:
 
     def owned(self, owners: Sequence[str]) -> list[Lease]:
         """Return the leases that owners have."""
-        return leases_of(self._connection, fleet_queries.OWNED_LEASES, (dump(list(owners)),))
+        return self._leases(fleet_queries.OWNED_LEASES, (dump(list(owners)),))
 
     def takeable(self, who: Claimer, run: str, hand: int) -> Lease | None:
         """Return the lease of a hand if it is queued, and a worker may take it."""
@@ -96,7 +108,11 @@ class SqliteLeaseTransaction:
     def lapsed(self, _settings: FleetSettings, *, by_time: bool) -> tuple[Lease, str] | None:
         """Return a lease that has lapsed, and why."""
         here = self._machine
-        for lease in leases_of(self._connection, fleet_queries.HELD_LEASES, ()):
+        for columns in self._connection.execute(fleet_queries.HELD_LEASES).fetchall():
+            lease = lease_in(columns, from_sql)
+            if isinstance(lease, BadRow):
+                self._set_aside(columns, lease)
+                continue
             why = why_lapsed(lease, self.at, here.host, here.is_alive, by_time=by_time)
             if why:
                 return lease, why
@@ -163,8 +179,13 @@ class SqliteLeaseTransaction:
 
     def due(self) -> RunSchedule | None:
         """Return a schedule that is due."""
-        row = self._connection.execute(fleet_queries.DUE, (self.at.now,)).get
-        return None if row is None else schedule_in(row)
+        while row := self._connection.execute(fleet_queries.DUE, (self.at.now,)).get:
+            schedule = schedule_in(row)
+            if not isinstance(schedule, BadRow):
+                return schedule
+            self._scribe.on_bad_row(schedule)
+            self._connection.execute(fleet_queries.SET_SCHEDULE_ASIDE, (schedule.name,))
+        return None
 
     def put_schedule(self, schedule: RunSchedule) -> None:
         """Add or replace a schedule."""
@@ -176,18 +197,33 @@ class SqliteLeaseTransaction:
 
     def _claimable(self, who: Claimer, run: str | None, hand: int | None, *, unsent: bool) -> list[Lease]:
         row = {"run": run, "hand": hand, "now": self.at.now, "protocol": who.protocol, "worker": who.worker}
-        row |= {"labels": dump(list(who.labels)), "unsent": unsent}
-        return leases_of(self._connection, fleet_queries.CLAIMABLE, row)
+        row |= {"labels": dump(list(who.labels)), "unsent": unsent, "quoted_worker": dump(who.worker)}
+        while columns := self._connection.execute(fleet_queries.CLAIMABLE, row).get:
+            lease = lease_in(columns, from_sql)
+            if not isinstance(lease, BadRow):
+                return [lease]
+            self._set_aside(columns, lease)
+        return []
 
-    def _one(self, statement: str, row: Any) -> Lease | None:
-        return next(iter(leases_of(self._connection, statement, row)), None)
+    def _leases(self, statement: str, row: Any) -> list[Lease]:
+        return self._scribe.good(rows_of_leases(self._connection, statement, row))
+
+    def _set_aside(self, columns: Any, bad: BadRow) -> None:
+        self._scribe.on_bad_row(bad)
+        run, hand = columns[COLUMNS.index("run")], columns[COLUMNS.index("hand")]
+        self._connection.execute(fleet_queries.SET_ASIDE, (run, hand))
 
 
-def leases_of(connection: apsw.Connection, statement: str, row: Any) -> list[Lease]:
+def rows_of_leases(connection: apsw.Connection, statement: str, row: Any) -> list[Lease | BadRow]:
     """Return the leases of a query that returns all columns."""
-    labels, session = COLUMNS.index("labels"), COLUMNS.index("session")
     rows: list[Any] = connection.execute(statement, row).fetchall()
-    return [lease_in(columns, from_sql(columns[session]), parse(columns[labels])) for columns in rows]
+    return [lease_in(columns, from_sql) for columns in rows]
+
+
+def settings_of(connection: apsw.Connection, scribe: Scribe) -> FleetSettings:
+    """Return the settings of the fleet; the default ones if somebody has put others there that cannot be."""
+    rows = connection.execute(fleet_queries.FLEET_SETTINGS).fetchall()
+    return next(iter(scribe.good(map(settings_in, rows))), FleetSettings())
 
 
 def _columns(lease: Lease) -> dict[str, Any]:

@@ -10,18 +10,18 @@ from __future__ import annotations
 import os
 
 from tildone.log.findings import Finding, Severity
-from tildone.log.fleet.checking import check_name, check_text, check_work
 from tildone.log.fleet.cron import parse_cron
 from tildone.log.fleet.lease import Ask, Renewed, RunFence
-from tildone.log.fleet.settings import FleetSettings, ProviderLimit, checked_settings
+from tildone.log.fleet.settings import FleetSettings, ProviderLimit, checked_limit, checked_settings
 from tildone.log.fleet.workers import RunView, WorkerInfo
-from tildone.log.json_scanner import dump, parse
+from tildone.log.json_scanner import dump
+from tildone.stores.fleet_rows import ask_in, limit_in, worker_in
 from tildone.stores.lease_upkeep import LeaseUpkeep
 from tildone.stores.schedule_rows import schedule_in, schedule_row
 from tildone.stores.scribe import Scribe
 from tildone.stores.sqlite import fleet_queries
 from tildone.stores.sqlite.boot import is_alive, moment
-from tildone.stores.sqlite.lease_transaction import Machine, SqliteLeaseTransaction, leases_of
+from tildone.stores.sqlite.lease_transaction import Machine, SqliteLeaseTransaction, rows_of_leases, settings_of
 from tildone.stores.sqlite.schema import Transaction, from_sql
 from tildone.typing import TYPE_CHECKING
 
@@ -64,7 +64,7 @@ class SqliteLeases(LeaseUpkeep):
             row = {"until": tables.at.clock + tables.settings().lease, "boot": tables.at.boot}
             fences = dump([[fence.run, fence.hand, fence.epoch] for fence in held])
             rows = execute(fleet_queries.RENEW_LEASES, row | {"held": fences}).fetchall()
-            return [Renewed(RunFence(run, hand, epoch), Ask(ask)) for run, hand, epoch, ask in rows]
+            return [Renewed(RunFence(run, hand, epoch), ask_in(ask)) for run, hand, epoch, ask in rows]
 
         with self._file as connection:
             self._file.record_stamp_once()
@@ -74,8 +74,7 @@ class SqliteLeases(LeaseUpkeep):
     def look(self, run: str | None = None) -> list[RunView]:
         """Return all leases, or those of a run, with their sessions and workers."""
         workers = {worker.id: worker for worker in self.workers()}
-        with self._file as connection:
-            leases = leases_of(connection, fleet_queries.ALL_LEASES, {"run": run})
+        leases = self._leases(fleet_queries.ALL_LEASES, {"run": run})
         clock = self._machine.moment().clock
         return [
             RunView(
@@ -89,13 +88,11 @@ class SqliteLeases(LeaseUpkeep):
 
     def sent(self) -> list[Lease]:
         """Return the queued leases that an engine has."""
-        with self._file as connection:
-            return leases_of(connection, fleet_queries.SENT_LEASES, {})
+        return self._leases(fleet_queries.SENT_LEASES)
 
     def living(self) -> list[Lease]:
         """Return the leases of hands that have not ended."""
-        with self._file as connection:
-            return leases_of(connection, fleet_queries.LIVING_LEASES, {})
+        return self._leases(fleet_queries.LIVING_LEASES)
 
     def size(self) -> int:
         """Return how many bytes the file and its log take up."""
@@ -121,7 +118,7 @@ class SqliteLeases(LeaseUpkeep):
     def settings(self) -> FleetSettings:
         """Return the settings of the fleet."""
         with self._file as connection:
-            return FleetSettings(*connection.execute(fleet_queries.FLEET_SETTINGS).get)
+            return settings_of(connection, self._scribe)
 
     def configure(self, settings: FleetSettings) -> None:
         """Set the settings of the fleet."""
@@ -135,11 +132,11 @@ class SqliteLeases(LeaseUpkeep):
 
     def limits(self) -> list[ProviderLimit]:
         """Return the limits of providers."""
-        return [ProviderLimit(*row) for row in self._read(fleet_queries.LIMITS)]
+        return self._scribe.good(map(limit_in, self._read(fleet_queries.LIMITS)))
 
     def set_limit(self, limit: ProviderLimit) -> None:
         """Set the limits of a provider; without any, it is removed."""
-        check_text(limit.provider)
+        checked_limit(limit)
         if limit.runs or limit.requests:
             self._write(fleet_queries.SET_LIMIT, (limit.provider, limit.runs, limit.requests))
         else:
@@ -147,13 +144,11 @@ class SqliteLeases(LeaseUpkeep):
 
     def beat(self, worker: WorkerInfo) -> Ask:
         """Record a sign of life of a worker, and return what a person asks of it."""
-        for text in (worker.id, worker.host, worker.version, *worker.labels):
-            check_text(text)
         row = {name: getattr(worker, name) for name in ("id", "host", "pid", "version", "protocol", "slots")}
         row |= {"seen": self._machine.moment().now, "labels": dump(list(worker.labels))}
         with self._file as connection:
             self._file.record_stamp_once()
-            return Ask(connection.execute(fleet_queries.BEAT, row).get)
+            return ask_in(connection.execute(fleet_queries.BEAT, row).get)
 
     def leave(self, worker: str) -> None:
         """Remove a worker that has ended."""
@@ -161,10 +156,7 @@ class SqliteLeases(LeaseUpkeep):
 
     def workers(self) -> list[WorkerInfo]:
         """Return the workers."""
-        return [
-            WorkerInfo(name, host, pid, version, protocol, slots, tuple(parse(labels)), seen, Ask(ask))
-            for name, host, pid, version, protocol, slots, labels, seen, ask in self._read(fleet_queries.WORKERS)
-        ]
+        return self._scribe.good(map(worker_in, self._read(fleet_queries.WORKERS)))
 
     def drain(self, worker: str) -> bool:
         """Ask a worker to take nothing more."""
@@ -172,8 +164,6 @@ class SqliteLeases(LeaseUpkeep):
 
     def set_schedule(self, schedule: RunSchedule) -> None:
         """Add a schedule, or replace the one of its name."""
-        check_name("the name of a schedule", schedule.name)
-        check_work(schedule.work)
         parse_cron(schedule.cron)
         self._write(fleet_queries.SET_SCHEDULE, schedule_row(schedule))
 
@@ -183,7 +173,7 @@ class SqliteLeases(LeaseUpkeep):
 
     def schedules(self) -> list[RunSchedule]:
         """Return the schedules."""
-        return [schedule_in(row) for row in self._read(fleet_queries.SCHEDULES)]
+        return self._scribe.good(map(schedule_in, self._read(fleet_queries.SCHEDULES)))
 
     def _change(self, work: Callable[[LeaseTransaction], T]) -> T:
         with self._file as connection:
@@ -194,13 +184,17 @@ class SqliteLeases(LeaseUpkeep):
         return result
 
     def _transaction(self, connection: Any) -> SqliteLeaseTransaction:
-        return SqliteLeaseTransaction(connection, self._file.path, self._machine, self._store.history)
+        return SqliteLeaseTransaction(connection, self._file.path, self._machine, self._store.history, self._scribe)
 
     def _run_sessions(self) -> list[str]:
         return [from_sql(session) for (session,) in self._read(fleet_queries.RUN_SESSIONS)]
 
     def _events(self, session: str) -> Iterator[Event]:
         return self._store.events(session)
+
+    def _leases(self, statement: str, row: Any = ()) -> list[Lease]:
+        with self._file as connection:
+            return self._scribe.good(rows_of_leases(connection, statement, row))
 
     def _read(self, statement: str) -> list[Any]:
         with self._file as connection:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from tildone.log.fleet.lists import RunGroup
-from tildone.log.fleet.workers import RunView
+from tildone.log.fleet.workers import BadRow, RunView
 from tildone.stores.sqlite import fleet_queries
 from tildone.stores.sqlite.boot import moment
-from tildone.stores.sqlite.lease_transaction import leases_of
+from tildone.stores.sqlite.lease_transaction import rows_of_leases
 from tildone.stores.sqlite.schema import from_sql, to_sql
 from tildone.typing import TYPE_CHECKING
 
@@ -36,8 +36,7 @@ class SqliteRunLists:
 
     def asking(self) -> list[Lease]:
         """Return the leases with open questions."""
-        with self._file as connection:
-            return leases_of(connection, fleet_queries.ASKING_LEASES, ())
+        return self._leases(fleet_queries.ASKING_LEASES, ())
 
     def of_sessions(self, sessions: Sequence[str]) -> list[RunView]:
         """Return all leases of some sessions."""
@@ -73,10 +72,13 @@ class SqliteRunLists:
         return moment().now
 
     def _views(self, statement: str, row: Any) -> list[RunView]:
-        with self._file as connection:
-            leases = leases_of(connection, statement, row)
-        clock = moment().clock
+        leases, clock = self._leases(statement, row), moment().clock
         return [RunView(each, remaining=max(0, each.until - clock) if each.is_held else 0) for each in leases]
+
+    def _leases(self, statement: str, row: Any) -> list[Lease]:
+        with self._file as connection:
+            rows = rows_of_leases(connection, statement, row)
+        return [each for each in rows if not isinstance(each, BadRow)]
 
 
 def _group(group: RunGroup) -> dict[str, object]:

@@ -14,8 +14,8 @@ from tildone.core.numbers import numbered
 from tildone.errors import NotFound, UsageError, shortened
 from tildone.ids import now, timestamp
 from tildone.log.codec import dump, plan_to_json
-from tildone.log.fleet.checking import check_name
 from tildone.log.fleet.cron import next_time, parse_cron
+from tildone.log.fleet.names import check_name
 from tildone.log.fleet.workers import RunSchedule
 from tildone.typing import TYPE_CHECKING
 from tildone.views.sanitize import printable

@@ -275,6 +275,8 @@ def test_a_form_shows_the_exact_command_and_nothing_hides_in_it() -> None:
 
     message = approval_form(0, check)["message"]
 
-    assert message.endswith('in the folder "sub dir"? ["rm", "-rf", "a b", "\\u202egnp.exe"]')
+    assert message.endswith(
+        'in the folder "sub dir"? ["rm", "-rf", "a b", "\\u202egnp.exe"] Careful: it deletes files.'
+    )
     assert "the plan" in message
     assert not is_approved({"action": "accept", "content": {"approve": "yes"}})

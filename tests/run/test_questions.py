@@ -9,6 +9,9 @@ from tests.cli.person import CTRL_C, Person, Terminal
 from tests.host.models.model_server import ModelServer, Turn
 from tests.run.run_workspace import CHAT, provider_environment, statuses, write_plan
 from tests.run.screens import ARMED, at_terminal, screen
+from tildone.cli.run.terminal.keys import Key
+from tildone.cli.run.terminal.prompts import PermissionQuestion
+from tildone.host.permission_request import PermissionAnswer, PermissionReply, PermissionRequest
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="needs a pseudo-terminal")
 
@@ -61,6 +64,34 @@ def test_a_question_explains_its_keys(person: Person) -> None:
 
     assert answer.code == 0
     assert "Denied by the person" in str(server.requests[1].messages[-1])
+
+
+def test_a_dangerous_command_needs_capital_letters_and_says_why(person: Person) -> None:
+    (person.folder / "build").mkdir()
+    with ModelServer(command("rm -r build"), DONE) as server:
+        terminal = at_terminal(person, "Go", "--model", CHAT, **provider_environment(server))
+        terminal.until("Careful: it deletes files.")
+        terminal.until_after("Careful: it deletes files.", "  Y  once")
+        terminal.type(b"?")
+        terminal.until("Y  allows this one call.")
+        assert (person.folder / "build").exists()
+        terminal.type(b"Y")
+        answer = terminal.end()
+
+    assert answer.code == 0
+    assert not (person.folder / "build").exists()
+
+
+async def test_only_capital_letters_allow_a_dangerous_command() -> None:
+    request = PermissionRequest("Run this command?", ("rm -r build",), always="exactly this command")
+    answers = {}
+    for letter in "yaYA":
+        question = PermissionQuestion(request, lambda _: None)
+        question.press(Key("", letter))
+        answers[letter] = question.answer.result() if question.answer.done() else None
+
+    allowed = {"Y": PermissionReply(PermissionAnswer.ONCE), "A": PermissionReply(PermissionAnswer.ALWAYS)}
+    assert answers == {"y": None, "a": None, **allowed}
 
 
 def test_a_no_can_have_a_reason(person: Person) -> None:

@@ -166,9 +166,19 @@ async def test_without_a_question_the_key_says_so(plans: World) -> None:
         await shows(pilot, "There is no open question here.")
 
 
-@pytest.mark.parametrize("command", ["rm -rf build", "git push --force", "echo x > /dev/sda", "git push origin -f"])
-def test_what_may_destroy_something_is_allowed_with_a_capital_letter(command: str) -> None:
-    assert answer_keys(Need("n", "p", "command", command, ("once", "no"))) == {"Y": "once", "n": "no"}
+async def test_a_dangerous_command_is_allowed_with_a_capital_letter_and_says_why(asked: World) -> None:
+    asked.store.ask(Need("n0", "p", "command", "sudo rm -rf build", ("once", "no"), 0))
+    async with watching(asked) as pilot:
+        await shows(pilot, "y answers")
+        await pilot.press("n")
+        await shows(pilot, "sudo rm -rf build", "Careful: it runs as another user, deletes files.", "Y once")
+
+
+def test_a_text_about_a_dangerous_command_is_none() -> None:
+    quoted = Need("n", "p", "command", "echo 'rm -rf build'", ("once", "no"))
+    change = Need("n", "p", "change", "+ rm -rf build", ("once", "no"))
+
+    assert [answer_keys(need) for need in (quoted, change)] == [{"y": "once", "n": "no"}] * 2
 
 
 def test_other_choices_have_numbers() -> None:

@@ -193,12 +193,12 @@ async def test_done_with_a_proposed_check_asks_first_then_runs_it(written: World
     assert runs(written) == 1
 
 
-async def test_a_destructive_check_needs_a_capital_letter(written: World) -> None:
+async def test_a_dangerous_check_needs_a_capital_letter(written: World) -> None:
     check = checked(written, ("rm", "-rf", "build"), approved=False)
     async with watching(written, PLAN) as pilot:
         await shows(pilot, "$ rm -rf build  proposed")
         await pilot.press("C")
-        await shows(pilot, "Y yes")
+        await shows(pilot, "Careful: it deletes files.", "Y yes")
         await pilot.pause(ARMING_SECONDS * 1.2)
         await pilot.press("y", "escape")
 

@@ -95,6 +95,7 @@ def test_a_check_is_set_approved_in_the_same_step_changed_and_removed(checked: C
         "line": "pytest -q 'tests/a b'",
         "command": ["pytest", "-q", "tests/a b"],
         "folder": "",
+        "caution": "",
         "state": "",
         "words": "",
         "program": "",

@@ -216,6 +216,7 @@ def test_what_waits_for_a_person(browser: Browser, shared_place: Place) -> None:
 
     assert found["asking"]["id"] == "q1"
     assert (found["asking"]["text"], found["asking"]["options"]) == ("rm -rf /", ["once", "no"])
+    assert found["asking"]["caution"] == "Careful: it deletes files."
     assert found["asking"]["agent"]["host"] == "claude"
     assert (found["waiting"]["id"], found["waiting"]["text"]) == (None, "waits: the signing key")
     assert next(row["state"] for row in browser.sessions() if row["name"] == "asking") == "needs you"

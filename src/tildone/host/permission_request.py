@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from enum import Enum
 
+from tildone.core.shell.danger import caution
 from tildone.kit.formatting import format_count
 from tildone.value import value
 
@@ -32,6 +33,11 @@ class PermissionRequest:
     plan: tuple[str, ...] = ()
     is_diff: bool = False
     scope: str = "in this conversation"
+
+    @property
+    def caution(self) -> str:
+        """What the person is told before they permit it; empty unless it is a dangerous command."""
+        return "" if self.is_diff else caution("\n".join(self.details))
 
 
 @value

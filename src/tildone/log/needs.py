@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 ANSWERED_LIFETIME_MS = 60 * 60 * 1000
 """A question or an answer removes the needs that were answered longer ago than this."""
 
+COMMANDS = ("command", "check")
+"""The kinds of needs whose text is a command."""
+
 MAX_ANSWERED = 1000
 """How many answered needs a store keeps."""
 
@@ -31,9 +34,9 @@ MAX_OPEN = 1000
 class Need:
     """A question of an agent to a person. Times are in milliseconds since 1970.
 
-    `kind` is command, change, select, confirm or input. `text` is the whole command, change or question, `options` the
-    possible answers, and `detail` what else a person may want to know: where, for how long, for which task.
-    `answered_at` is 0 while the need is open.
+    `kind` is command, change, check, select, confirm or input. `text` is the whole command, change or question,
+    `options` the possible answers, and `detail` what else a person may want to know: where, for how long, for which
+    task. `answered_at` is 0 while the need is open.
     """
 
     id: str
@@ -47,6 +50,15 @@ class Need:
     answer: str = ""
     answered_by: str = ""
     answered_at: int = 0
+
+    @property
+    def caution(self) -> str:
+        """What a person is told before they permit it; empty unless it is a dangerous command."""
+        if self.kind not in COMMANDS:
+            return ""
+        from tildone.core.shell.danger import caution  # noqa: PLC0415  most questions are written, not shown
+
+        return caution(self.text)
 
     @property
     def is_open(self) -> bool:

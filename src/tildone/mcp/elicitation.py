@@ -6,6 +6,7 @@ import json
 
 from tildone.core.guard import PLAN
 from tildone.typing import TYPE_CHECKING
+from tildone.views.proofs import check_caution
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -30,7 +31,7 @@ def approval_form(number: int, check: Check) -> dict[str, Any]:
     command = json.dumps(list(check.command))
     state = f"the check of {owner(number)} is only proposed"
     return {
-        "message": f"tildone: {state}. May this command be run{folder}? {command}",
+        "message": f"tildone: {state}. May this command be run{folder}? {command} {check_caution(check)}".rstrip(),
         "requestedSchema": {
             "type": "object",
             "properties": {

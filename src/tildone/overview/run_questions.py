@@ -46,6 +46,11 @@ class OpenQuestion:
         """Whether it asks for approval."""
         return self.kind in PERMISSIONS
 
+    @property
+    def caution(self) -> str:
+        """What a person is told before they permit it; empty unless it is a dangerous command."""
+        return (self.need or Need(self.id, "", self.kind, self.text)).caution
+
 
 @value
 class RunAnswer:

@@ -56,7 +56,8 @@ class RpcUI:
     async def ask_permission(self, request: PermissionRequest) -> PermissionReply | None:
         """Ask whether a tool may do something, as a choice between labels that say what each answer covers."""
         labels = answer_labels(request)
-        chosen = await self.select("\n".join([request.question, *request.details]), list(labels))
+        lines = [request.question, *request.details, *filter(None, [request.caution])]
+        chosen = await self.select("\n".join(lines), list(labels))
         answer = labels.get(chosen or "")
         return PermissionReply(answer) if answer is not None else None
 

@@ -6,7 +6,6 @@ line of the question has been on the screen. Enter never answers. What allows mo
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping
 from time import monotonic
 
@@ -35,15 +34,14 @@ _TITLES = {
 _KEYS = {"once": "y", "yes": "y", "no": "n", "session": "a", "always": "a"}
 _LABELS = {"once": "once", "yes": "yes", "no": "no", "session": "for the whole session", "always": "always"}
 _LASTING = frozenset({"session", "always"})
-_DESTRUCTIVE = re.compile(r"\brm\s+-\w*[rf]|--force\b|\bpush\s.*-f\b|>\s*/dev/|\bmkfs|\bdd\s+.*of=", re.IGNORECASE)
 
 
 def answer_keys(need: Need) -> dict[str, str]:
-    """Return the answers by their keys. What may destroy something is allowed with a capital letter."""
+    """Return the answers by their keys. A dangerous command is allowed with a capital letter."""
     keys: dict[str, str] = {}
     for number, option in enumerate(need.options, 1):
         key = _KEYS.get(option, str(number))
-        if key == "y" and _DESTRUCTIVE.search(need.text):
+        if key == "y" and need.caution:
             key = "Y"
         keys[str(number) if key in keys else key] = option
     return keys
@@ -129,6 +127,8 @@ class NeedPanel(ResizedWidget, can_focus=True):
         self._hints = self._wrapped_hints(columns + 4)
         lines = [part for line in printable_lines(self.need.text) for part in wrap_text(line, columns) or [""]]
         self._body = [(Span("  "), Span(line)) for line in lines]
+        if self.need.caution:
+            self._body += [(Span("  "), Span(part, Role.ERROR)) for part in wrap_text(self.need.caution, columns)]
         if self.need.detail:
             self._body += [
                 (Span("  "), Span(part, Role.DIM)) for part in wrap_text(printable(self.need.detail), columns)

@@ -83,6 +83,13 @@ def check_text(check: Check) -> str:
     return " ".join(map(_quoted, check.command))
 
 
+def check_caution(check: Check) -> str:
+    """Return what a person is told before they approve a check; empty if its command is not dangerous."""
+    from tildone.core.shell.danger import caution  # noqa: PLC0415  few are asked for an approval
+
+    return caution(check_text(check))
+
+
 def command_quote(check: Check) -> str:
     """Return the command of a check as a part of a sentence: between backticks, on one line, and not too long."""
     return f"`{_short(shown_text(check_text(check)))}`"

@@ -20,7 +20,7 @@ from tildone.log.needs import Need
 from tildone.log.presence import Presence
 from tildone.overview.check_states import CheckFacts, check_state
 from tildone.overview.rows import SessionRow
-from tildone.views.proofs import check_text, program_words
+from tildone.views.proofs import check_caution, check_text, program_words
 from tildone.views.session_state import SessionWord
 
 Data = dict[str, object]
@@ -105,6 +105,7 @@ def need_data(need: Need, row: SessionRow | None, key: Key) -> Data:
         "since": need.since,
         "agent": agent_data(agents[0]) if agents else {"agent": need.agent, "host": need.agent.partition(":")[0]},
         "detail": need.detail,
+        "caution": need.caution,
     }
 
 
@@ -184,6 +185,7 @@ def check_data(number: int, check: Check | None, proof: Proof | None) -> Data | 
         "line": check_text(check),
         "command": list(check.command),
         "folder": check.folder,
+        "caution": check_caution(check),
         "state": state.word.value,
         "words": state.text,
         "program": program_words(proof) if proof else "",

@@ -54,6 +54,7 @@ def test_questions_are_listed_whole_and_printable(person: Person) -> None:
     said = person.says("answer")
 
     assert said.startswith("4f0c11  session 's', tildone:a, 2 minutes ago\n  Run this?\n  rm -r build\n")
+    assert said.count("  Careful: it deletes files.\n") == 1
     assert "\x1b" not in said
     assert "  To answer: tildone answer 4f0c11 once|always|no\n77aa00  " in said
     assert person.says("answer", "77") == said[said.index("77aa00") :]

@@ -118,6 +118,13 @@ def test_a_command_is_approved_or_denied(operator: Operator, options: tuple[str,
     assert operator.run("fleet", "approve", run, "--question", "q2")[0] == 3
 
 
+def test_what_is_dangerous_about_a_command_is_listed(operator: Operator) -> None:
+    operator.add()
+    asks(operator, operator.take(), "q1", "command", "sudo rm -rf build")
+
+    assert "  sudo rm -rf build\n  Careful: it runs as another user, deletes files.\n" in operator.fleet("approve")
+
+
 @pytest.mark.parametrize("shell", [{"CLAUDE_CODE_SESSION_ID": "c1"}, {"TILDONE_LEASE": "other/0/1"}])
 def test_an_agent_cannot_do_what_is_for_a_person(
     operator: Operator, shell: dict[str, str], monkeypatch: pytest.MonkeyPatch

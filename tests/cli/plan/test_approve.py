@@ -31,6 +31,15 @@ def test_what_is_proposed_is_listed(proposed: Person) -> None:
     assert statuses(proposed) == ["blocked", "pending"]
 
 
+def test_a_dangerous_command_says_why(proposed: Person) -> None:
+    proposed.run("todo", "check", "2", "--", "rm", "-rf", "build", **AGENT)
+
+    assert proposed.says("approve") == (
+        f'{SHOWN}#2 Ship it\n  command: ["rm","-rf","build"]\n  folder:  .\n  Careful: it deletes files.\n'
+        "To approve them: tildone approve TASK…, or --all\n"
+    )
+
+
 @pytest.mark.parametrize("argv", [("1",), ("--all",)])
 def test_an_approved_check_runs_and_the_task_is_open_again(proposed: Person, argv: tuple[str, ...]) -> None:
     assert proposed.says("approve", *argv, "--yes") == f"{SHOWN}Approved: #1 The answer is 42\n"

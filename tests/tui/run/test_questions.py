@@ -132,12 +132,12 @@ async def test_always_is_asked_once_more(folder: Path, connect: Connect) -> None
             await screen.until((folder / "more").exists)
 
 
-async def test_what_cannot_be_undone_needs_a_capital_letter(folder: Path, connect: Connect) -> None:
+async def test_a_dangerous_command_needs_a_capital_letter_and_says_why(folder: Path, connect: Connect) -> None:
     (folder / "build").mkdir()
     with connect(ModelServer(command("rm -rf build"), DONE)):
         async with running("Go", "--model", CHAT) as screen:
             await screen.asked()
-            await screen.shows("Y once")
+            await screen.shows("Careful: it deletes files.", "Y once")
             assert ARMED not in screen.text
             await screen.press("Y")
             await screen.until(lambda: not (folder / "build").exists())

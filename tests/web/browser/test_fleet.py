@@ -72,6 +72,27 @@ def test_a_command_is_allowed_in_the_list_of_all_that_needs_a_person(
     assert [answer for _, answer, _ in fleet.answers("release")] == ["yes"]
 
 
+def test_a_dangerous_command_says_why_and_is_allowed_with_a_second_click(
+    fleet: FleetStore, board: Start, visit: Visit
+) -> None:
+    fleet.add("release")
+    fleet.ask(fleet.take("release"), "command", "git push --force", waits=False)
+    page = visit(board(Path(fleet.address))).page
+    why = "Careful: it rewrites the history of a repository."
+    expect(page.locator(".need")).to_contain_text(why)
+
+    page.get_by_role("button", name="Allow").click()
+    expect(page.get_by_role("dialog")).to_contain_text(why)
+    page.get_by_role("button", name="Cancel").click()
+    expect(page.get_by_role("dialog")).to_have_count(0)
+    assert fleet.answers("release") == []
+    page.get_by_role("button", name="Allow").click()
+    page.get_by_role("dialog").get_by_role("button", name="Allow").click()
+
+    expect(page.locator(".need")).to_have_count(0)
+    assert [answer for _, answer, _ in fleet.answers("release")] == ["yes"]
+
+
 def test_what_happens_to_runs_and_workers_appears_by_itself(fleet: FleetStore, board: Start, visit: Visit) -> None:
     short = FleetSettings(lease=9_000, heartbeat=3_000, margin=500, reaper=500, renewal=500)
     fleet.use(lambda _, leases: leases.configure(short))

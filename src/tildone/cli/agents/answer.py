@@ -7,7 +7,7 @@ from tildone.app.who import PersonAct, check_person
 from tildone.cli.opening import open_existing_store, open_to_read, session_title, settings_for
 from tildone.cli.output.amounts import ago
 from tildone.cli.output.data import put_data
-from tildone.cli.output.screen import put, put_raw
+from tildone.cli.output.screen import put, put_caution, put_raw
 from tildone.cli.parsing.table import ParsedArgs
 from tildone.errors import NotFound, Refused, UnknownNeed, UsageError
 from tildone.ids import now, timestamp
@@ -87,6 +87,7 @@ def _print(needs: Sequence[Need]) -> None:
         who = (session_title(need.session), need.agent, ago(now() - need.since))
         put(f"{printable(need.id)}  {', '.join(printable(part) for part in who if part)}")
         put_raw(_indented(f"{need.detail}\n{need.text}" if need.detail else need.text))
+        put_caution(need.caution)
         if need.options:
             put(f"  To answer: tildone answer {need.id} {'|'.join(printable(option) for option in need.options)}")
 

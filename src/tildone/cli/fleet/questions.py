@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from tildone.cli.output.screen import put, put_raw
+from tildone.cli.output.screen import put, put_caution, put_raw
 from tildone.errors import NotFound, UsageError
 from tildone.ids import id_maker, now
 from tildone.overview.run_questions import RunAnswer, give_answer, open_questions
@@ -61,6 +61,7 @@ def put_questions(found: Sequence[OpenQuestion], nothing: str) -> None:
     for question in found:
         put(f"{question.run}  {printable(question.kind)}  {printable(question.id)}")
         put_raw("\n".join(f"  {line}" for line in question.text.splitlines()))
+        put_caution(question.caution)
         verb = "approve" if question.is_permission else "answer"
         text = "" if question.is_permission else " TEXT"
         put(f"  To answer: tildone fleet {verb} {question.run} --question {printable(question.id)}{text}")

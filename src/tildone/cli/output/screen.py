@@ -37,6 +37,12 @@ def put_notice(text: str) -> None:
     sys.stderr.write(f"{text}\n")
 
 
+def put_caution(text: str) -> None:
+    """Print what a person has to know before they permit a command, if there is anything."""
+    if text:
+        put(f"  {text}")
+
+
 def put_raw(text: str) -> None:
     """Print text from elsewhere: made printable on a terminal, harmless for whoever reads a pipe."""
     # Not every verb prints such text.

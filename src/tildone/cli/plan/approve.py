@@ -6,7 +6,7 @@ from tildone.app.who import PersonAct
 from tildone.cli.opening import open_for_editing, open_for_reading, settings_for
 from tildone.cli.output.consent import person_agrees
 from tildone.cli.output.data import put_data
-from tildone.cli.output.screen import put, put_notice
+from tildone.cli.output.screen import put, put_caution, put_notice
 from tildone.cli.parsing.table import ParsedArgs
 from tildone.cli.plan.check_progress import CheckProgress
 from tildone.cli.plan.check_states import check_states
@@ -19,6 +19,7 @@ from tildone.core.plan import Status
 from tildone.errors import TildoneError, UsageError
 from tildone.log import codec
 from tildone.typing import TYPE_CHECKING
+from tildone.views.proofs import check_caution
 from tildone.views.sanitize import printable
 from tildone.wiring import check_approvals
 
@@ -90,6 +91,7 @@ def show_check(each: NamedCheck, note: str = "") -> None:
     put(f"{printable(each.name[0].upper() + each.name[1:])}{note}")
     put(f"  command: {printable(codec.dump(list(each.check.command)))}")
     put(f"  folder:  {printable(each.check.folder or '.')}")
+    put_caution(check_caution(each.check))
 
 
 def record_approvals(approvals: Approvals, checks: Iterable[Check]) -> None:

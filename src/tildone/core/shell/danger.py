@@ -71,6 +71,12 @@ def danger(line: str) -> str:
     return ", ".join(dict.fromkeys(_reasons(line, 0)))
 
 
+def caution(line: str) -> str:
+    """Return what a person is told before they permit a command; empty if it is not dangerous."""
+    reason = danger(line)
+    return f"Careful: it {reason}." if reason else ""
+
+
 def _reasons(line: str, depth: int) -> Iterator[str]:
     parts = split_line(line)
     if parts is None:

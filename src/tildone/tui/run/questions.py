@@ -16,7 +16,6 @@ from tildone.kit.formatting import format_count
 from tildone.kit.text import wrap_text
 from tildone.kit.theme import Role, Span
 from tildone.tui.row_list import Line
-from tildone.tui.run.danger import is_destructive
 from tildone.tui.run.diff_view import DiffLine, fits_side_by_side, parse_diff, side_by_side, unified
 from tildone.value import value
 from tildone.views.sanitize import printable
@@ -147,8 +146,7 @@ class AskedPermission(AskedQuestion[PermissionReply]):
         self._diff: list[DiffLine] = parse_diff(request.details) if request.is_diff else []
         self._side_by_side: bool | None = None
         self._confirms = ""
-        command = "\n".join(request.details) if not request.is_diff else ""
-        self._yes = "Y" if is_destructive(command) else "y"
+        self._yes = "Y" if request.caution else "y"
 
     def press(self, key: str) -> bool:
         """Apply a key. An answer that covers more than this call is asked for once more."""
@@ -185,6 +183,8 @@ class AskedPermission(AskedQuestion[PermissionReply]):
         elif self._request.details:
             texts = [text for line in self._request.details for text in _wrapped(line, columns)]
             rows += [(), *((Span(f"{INDENT}{text}", bold=True),) for text in texts), ()]
+        caution = self._request.caution
+        rows += [(Span(f"{INDENT}{text}", Role.ERROR),) for text in _wrapped(caution, columns) if text]
         rows += [(Span(f"{INDENT}{text}", Role.DIM),) for text in _wrapped(self._detail, columns) if text]
         if self._confirms == "p":
             listed = [text for line in self._request.plan for text in _wrapped(line, columns)]

@@ -78,6 +78,7 @@ export function tellUnproved(outputs, task, unproved) {
 const agreed = (task) =>
   dialog("Let this command be run as a check?", (close) => [
     el("div", { class: "dialog-body" }, el("pre", { class: "long", dir: "ltr", tabindex: 0, "aria-label": "The command" }, el("bdi", {}, harmless(task.check.line, { lines: true }))),
+      task.check.caution && el("p", { class: "bad" }, task.check.caution),
       el("p", { class: "dim" }, "It runs on the machine of this board", task.check.folder && [", in ", brief(task.check.folder, 200)], task.number ? `, whenever “${short(task.text)}” is marked as done.` : ", when all tasks are done.")),
     actions(button("Cancel", () => close(null), { class: "btn plain", autofocus: true }), button("Approve", () => close(true), { class: "btn main" })),
   ], { kind: "wide" });

@@ -18,7 +18,7 @@ export function needRow(need, { readonly, focus } = {}) {
   const fault = el("p", { class: "fault", role: "alert", hidden: true });
   const say_no = (text) => { fault.hidden = !text; fill(fault, text ? brief(text) : ""); };
   const by = el("p", { class: "by dim" }, el("a", { href: `${BASE}/s/${need.key}` }, el("b", {}, brief(need.name, 120))), details(need));
-  fill(li, icon("needs"), el("div", { class: "words" }, by, question(need)), el("div", { class: "answers" }, readonly ? [] : buttons(need, li, say_no)), fault);
+  fill(li, icon("needs"), el("div", { class: "words" }, by, question(need), need.caution && el("p", { class: "bad" }, need.caution)), el("div", { class: "answers" }, readonly ? [] : buttons(need, li, say_no)), fault);
   return li;
 }
 
@@ -55,7 +55,10 @@ function buttons(need, li, fault) {
   };
   // A question in the log of a plan is answered there: exactly the one that the person saw.
   const post = (answer) => (need.question ? write("/api/fleet/answer", { run: need.run, question: need.question, seen: need.text, answer }) : write(`/api/needs/${encodeURIComponent(need.id)}`, { answer }));
-  const reply = (answer, label) => send(() => post(answer), () => toast(`${label}: ${need.name}`));
+  const reply = async (answer, label) => {
+    if (need.caution && !HARSH.has(answer) && !(await isSure(need, label))) return;
+    send(() => post(answer), () => toast(`${label}: ${need.name}`));
+  };
   if (blocked(need)) return [button("Unblock", () => send(() => unblock(need), (answer) => toast(`Unblocked: ${need.name}`, { action: "Undo", act: () => undo(need, answer) })), { class: "btn soft" })];
   if (!need.id) return [el("a", { class: "btn soft", href: `${BASE}/s/${need.key}` }, "Open")];
   if (need.kind === "input" || !(need.options || []).length)
@@ -66,6 +69,13 @@ function buttons(need, li, fault) {
   return need.options.map((option, index) =>
     button(harmless(answerLabel(need, option)).slice(0, 80), () => reply(option, answerLabel(need, option)), { class: index === 0 && !HARSH.has(option) ? "btn soft" : "btn", "data-answer": option }));
 }
+
+// A dangerous command is allowed with two clicks, as with a capital letter in a terminal.
+const isSure = (need, label) =>
+  dialog("Let this command run?", (close) => [
+    el("div", { class: "dialog-body" }, el("pre", { class: "long", dir: "ltr", tabindex: 0, "aria-label": "The command" }, el("bdi", {}, harmless(need.text, { lines: true }))), el("p", { class: "bad" }, need.caution)),
+    actions(button("Cancel", () => close(null), { class: "btn plain", autofocus: true }), button(label, () => close(true), { class: "btn main" })),
+  ], { kind: "wide" });
 
 const unblock = (need) => write(`/api/s/${need.key}/ops`, { ops: [{ op: "mark", at: [need.at], status: "pending" }] }, { head: need.head });
 

@@ -30,8 +30,8 @@ Show = Callable[[Component], None]
 UNARMED = "Tab answers; what you type now goes into the line below"
 NO_REASON = "Why not? The model reads it. Enter alone says no without a reason"
 EXPLAINED = """\
-y  allows this one call. The next one is asked for again.
-a  allows everything that is named behind it, until this conversation ends. A * is any arguments, except
+{once}  allows this one call. The next one is asked for again.
+{always}  allows everything that is named behind it, until this conversation ends. A * is any arguments, except
    those that run other programs or write other files.
 {plan}n  refuses this call; the model is told, and goes on.
 r  refuses it, and tells the model your reason.
@@ -104,7 +104,7 @@ class KeyQuestion(Question[T]):
     def press(self, key: Key) -> None:
         """Apply a key; only one that belongs to a choice answers."""
         super().press(key)
-        choice = self.choices.get(typed_letter(key))
+        choice = self.choices.get(key.text if not key.pasted else "") or self.choices.get(typed_letter(key))
         if choice is not None:
             self.set_answer(choice.answer)
 
@@ -145,7 +145,9 @@ class PermissionQuestion(KeyQuestion[PermissionReply]):
         letter = typed_letter(key)
         confirms, self._confirms_plan = self._confirms_plan, False
         if letter == "?":
-            self._show(Text(EXPLAINED.format(plan=PLAN_EXPLAINED if self._request.plan else ""), Role.MUTED))
+            once, always = _keys(self._request)
+            plan = PLAN_EXPLAINED if self._request.plan else ""
+            self._show(Text(EXPLAINED.format(once=once, always=always, plan=plan), Role.MUTED))
         elif letter == "r":
             self.line = LineEditor()
         elif letter == "p" and self._request.plan and not confirms:
@@ -159,6 +161,8 @@ class PermissionQuestion(KeyQuestion[PermissionReply]):
         """Return the question, the command or the diff, and the keys."""
         rows = Question.lines(self, columns)
         rows += draw(self._details, columns, safe=str) if self._details else []
+        caution = self._request.caution
+        rows += draw(Text(f"  {caution}", Role.ERROR), columns, safe=printable) if caution else []
         if self.line is not None:
             return [*rows, *draw(Text(f"  {NO_REASON}", Role.MUTED), columns, safe=printable)]
         if not self.armed:
@@ -193,10 +197,16 @@ def typed_letter(key: Key) -> str:
     return key.text.lower() if len(key.text) == 1 and not key.pasted else ""
 
 
+def _keys(request: PermissionRequest) -> tuple[str, str]:
+    """Return the keys that allow this call, and all like it. A dangerous command is allowed with a capital letter."""
+    return ("Y", "A") if request.caution else ("y", "a")
+
+
 def _permission_choices(request: PermissionRequest) -> dict[str, Choice[PermissionReply]]:
+    once, always = _keys(request)
     choices = {
-        "y": Choice("once", PermissionReply(PermissionAnswer.ONCE)),
-        "a": Choice(f"always {request.scope}: {request.always}", PermissionReply(PermissionAnswer.ALWAYS)),
+        once: Choice("once", PermissionReply(PermissionAnswer.ONCE)),
+        always: Choice(f"always {request.scope}: {request.always}", PermissionReply(PermissionAnswer.ALWAYS)),
     }
     if request.plan:
         count = format_count(len(request.plan), "command")

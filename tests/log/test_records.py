@@ -96,3 +96,12 @@ def test_times_are_counted_in_equal_intervals() -> None:
 @given(st.lists(st.integers(0, 1000)), st.integers(1, 50))
 def test_every_time_between_is_counted_once(times: list[int], buckets: int) -> None:
     assert sum(counts_of(times, 0, 1001, buckets)) == len(times)
+
+
+def test_a_question_about_a_dangerous_command_says_why() -> None:
+    kinds = ("command", "check", "change", "input")
+
+    assert [Need("n", "s", kind, "rm -rf build").caution for kind in kinds] == [
+        *["Careful: it deletes files."] * 2,
+        *["", ""],
+    ]

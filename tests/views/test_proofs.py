@@ -9,7 +9,15 @@ from tildone.core.plan import Plan, Task, flat
 from tildone.core.reduce import Outcome, reduce
 from tildone.core.rules import Rules
 from tildone.value import replace
-from tildone.views.proofs import MAX_LINES, check_text, output_end, proof_words, with_results, with_unproved
+from tildone.views.proofs import (
+    MAX_LINES,
+    check_caution,
+    check_text,
+    output_end,
+    proof_words,
+    with_results,
+    with_unproved,
+)
 
 TESTS = Check(("pytest", "-q"))
 
@@ -140,3 +148,8 @@ def test_a_reply_says_which_tasks_were_kept_because_of_their_checks(count: int, 
     outcome = Outcome(flat(*tasks), after, kept=tuple(range(1, count + 1)))
 
     assert with_results("ok", outcome, numbered=bool(numbered)) == f"ok\n{line}"
+
+
+def test_a_dangerous_check_says_why() -> None:
+    assert check_caution(Check(("sh", "-c", "rm -rf build"))) == "Careful: it deletes files."
+    assert check_caution(Check(("echo", "rm -rf build"))) == ""

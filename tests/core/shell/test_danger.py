@@ -1,6 +1,6 @@
 """Which commands are dangerous, and why."""
 
-from tildone.core.shell.danger import danger
+from tildone.core.shell.danger import caution, danger
 from tildone.core.shell.syntax import MAX_CHARACTERS
 
 DANGEROUS = {
@@ -88,6 +88,10 @@ HARMLESS = [
 
 def test_a_dangerous_command_is_told_why() -> None:
     assert {line: danger(line) for line in DANGEROUS} == DANGEROUS
+
+
+def test_a_person_is_told_in_a_sentence() -> None:
+    assert (caution("rm -rf x"), caution("ls")) == ("Careful: it deletes files.", "")
 
 
 def test_other_commands_are_not_dangerous() -> None:

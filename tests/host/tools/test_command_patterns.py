@@ -430,7 +430,6 @@ STREAMS = [
     "/proc/self/fd/0",
     "/proc/123/fd/0",
     "/proc/thread-self/fd/0",
-    "/proc/self/root/dev/stdin",
     "../../../dev/stdin",
     "/dev/net/../stdin",
     "/dev/tty",

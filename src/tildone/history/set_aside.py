@@ -10,7 +10,7 @@ from itertools import islice
 
 from tildone.core.numbers import numbered
 from tildone.core.order import set_aside
-from tildone.log.events import Actor, PlanChanged
+from tildone.log.events import PlanChanged
 from tildone.typing import TYPE_CHECKING
 from tildone.views.proofs import check_text
 from tildone.views.sanitize import printable
@@ -67,8 +67,7 @@ def _decided(undecided: dict[int, frozenset[int]], event: Event, after: Holding,
     decided = {number for number, deciding in undecided.items() if deciding & touched}
     for number in decided:
         del undecided[number]
-    by_agent = bool(event.author.agent) or event.actor in (Actor.AGENT, Actor.TIMER)
-    return set() if by_agent else decided
+    return decided if event.by_person else set()
 
 
 def _holding(plan: Plan) -> Holding:

@@ -16,7 +16,7 @@ from tildone.history.matching import match_plans, task_at, task_locations
 from tildone.history.pace import Pace
 from tildone.history.requests import total_usage, usage_within
 from tildone.history.usage import TaskUsage, plan_usage
-from tildone.log.events import Actor, Nudged, PlanChanged, Tripped
+from tildone.log.events import Nudged, PlanChanged, Tripped
 from tildone.log.usage import added
 from tildone.typing import TYPE_CHECKING
 from tildone.value import replace, value
@@ -197,7 +197,7 @@ class _Collector:
         at = self.advance(event.at)
         match event.fact:
             case PlanChanged() as fact:
-                self._mark(at, MarkKind.PERSON if event.actor is Actor.USER else MarkKind.CHANGE, event)
+                self._mark(at, MarkKind.PERSON if event.by_person else MarkKind.CHANGE, event)
                 self._change_plan(at, fact.plan)
                 self.pace.changed(is_progress=fact.drift == 0)
             case Nudged(of_subagent=of_subagent):

@@ -182,3 +182,8 @@ class Event:
     fact: Fact
     author: Author = Author()
     usage: AgentUsage | None = None
+
+    @property
+    def by_person(self) -> bool:
+        """Whether a person did it. What is typed in the shell of an agent is the agent's doing."""
+        return self.actor in (Actor.USER, Actor.IMPORT) and not self.author.agent

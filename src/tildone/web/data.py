@@ -213,17 +213,22 @@ def history_data(events: Sequence[Event], rows: Sequence[TimelineRow]) -> list[D
     return [_event_data(event, row) for event, row in zip(events, rows, strict=True)]
 
 
+def actor_data(event: Event) -> Data:
+    """Return who caused an event; what was typed in the shell of an agent is the agent's doing."""
+    author, of_agent = event.author, event.author.agent and event.actor is not Actor.TIMER
+    actor = Actor.AGENT if of_agent else event.actor
+    return {"who": actor.value, "by": author.name or None, "agent": author.agent or None}
+
+
 def _event_data(event: Event, row: TimelineRow) -> Data:
     fact = event.fact
-    change = "person" if event.actor is Actor.USER else "change"
+    change = "person" if event.by_person else "change"
     kind = KINDS.get(type(fact)) or (change if isinstance(fact, PlanChanged) else RUN_KIND)
     return {
         "id": event.id,
         "parent": event.parent,
         "at": event.at,
-        "who": event.actor.value,
-        "by": event.author.name or None,
-        "agent": event.author.agent or None,
+        **actor_data(event),
         "kind": kind,
         "what": list(row.what),
         "took": list(row.durations),

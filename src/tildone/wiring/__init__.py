@@ -270,7 +270,7 @@ def dialect_name(settings: Settings, store: Store) -> str | None:
 def _author(settings: Settings, store: Store, agent: Callable[[], Author]) -> Callable[[Actor], Author]:
     """Return a function that returns the author of an event: the person and the agent.
 
-    If a person acts, the agent is the one whose shell the command was typed in, if any.
+    If a person acts or imports, the agent is the one whose shell the command was typed in, if any.
     """
     name = ""
 
@@ -278,7 +278,9 @@ def _author(settings: Settings, store: Store, agent: Callable[[], Author]) -> Ca
         nonlocal name
         # Only a process that writes an event looks the name up: that reads files.
         name = name or person_here(settings, store)
-        return Author(name, agent_here(settings)) if actor is Actor.USER else replace(agent(), name=name)
+        known = Author() if actor is Actor.USER else replace(agent(), name=name)
+        by_command = actor in (Actor.USER, Actor.IMPORT) and not known.agent
+        return Author(name, agent_here(settings)) if by_command else known
 
     return author
 

@@ -17,7 +17,7 @@ from tildone.overview.checks import SessionChecks
 from tildone.session import Session
 from tildone.value import replace, value
 from tildone.views.faults import describe_fault
-from tildone.web.data import Data, proof_data
+from tildone.web.data import Data, actor_data, proof_data
 from tildone.web.editing.ops import AppendTasks, BoardOp, InsertTasks, MarkTasks, parse_ops
 from tildone.web.editing.rebase import FILES, ORDER, TEXT, Clash, Rebase
 
@@ -147,9 +147,7 @@ def clash_data(session: Session, seen: str, now: Plan, clash: Clash) -> Data:
         "base": clash.base,
         "theirs": clash.theirs,
         "yours": clash.yours,
-        "who": event.actor.value if event else None,
-        "by": event.author.name or None if event else None,
-        "agent": event.author.agent or None if event else None,
+        **(actor_data(event) if event else dict.fromkeys(("who", "by", "agent"))),
         "when": event.at if event else None,
     }
 

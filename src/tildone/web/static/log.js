@@ -12,7 +12,7 @@ export function sentence(text) {
   return parts.map((part) => (part.startsWith("“") ? el("b", {}, el("bdi", {}, part.slice(1, -1))) : el("bdi", {}, part)));
 }
 
-export const actor = (row) => (row.who === "agent" ? "Agent" : row.who === "user" && row.agent ? "Agent, in its shell" : row.who === "timer" ? "Gate" : row.who === "import" ? "Import" : row.by || "A person");
+export const actor = (row) => (row.who === "agent" ? "Agent" : row.who === "timer" ? "Gate" : row.who === "import" ? "Import" : row.by || "A person");
 
 function rowIcon(row) {
   const verb = Object.keys(SIGNS).find((each) => (row.what[0] || "").startsWith(each));
@@ -24,7 +24,7 @@ function rowIcon(row) {
 export function eventRow(row, { go } = {}) {
   const took = (row.took || []).filter(Boolean);
   const words = row.what.slice(0, 3).map((text, index) => [index ? "; " : " ", sentence(text)]);
-  const line = el("p", {}, el("b", {}, brief(actor(row), 80)), words, row.what.length > 3 && ` and ${row.what.length - 3} more`, took.length === 1 && el("span", { class: "dim" }, ` (${span(took[0])})`));
+  const line = el("p", {}, el("b", { title: row.agent && harmless(row.agent) }, brief(actor(row), 80)), words, row.what.length > 3 && ` and ${row.what.length - 3} more`, took.length === 1 && el("span", { class: "dim" }, ` (${span(took[0])})`));
   const when = el(go ? "button" : "time", { class: "when dim", type: go && "button", title: absolute(row.at), "aria-label": go && `Show the plan at ${clock(row.at)}`, on: go ? { click: () => go(row) } : {} }, clock(row.at));
   return el("li", { "data-id": row.id }, rowIcon(row), line, when);
 }

@@ -485,3 +485,16 @@ def test_the_project_is_found_from_any_of_its_folders(workspace: Workspace) -> N
 
     assert HookedAgent(workspace).stops(cwd=str(below))
     assert HookedAgent(workspace, CLAUDE, "other").stops(cwd=str(Path(workspace.home))) == ""
+
+
+def test_a_prompt_that_a_model_reports_in_its_shell_resets_nothing(agent: HookedAgent) -> None:
+    """It calls the hook by hand, as if a person had spoken. The prompt of a person resets the counts."""
+    forger = replace(agent, workspace=replace(agent.workspace, more={"AI_AGENT": "claude-code"}))
+    agent.workspace.plan(*OPEN)
+    agent.stops("One.")
+
+    forger.report(HookPoint.PROMPT, prompt="Go on")
+    forged = agent.workspace.session.state.nudges
+    agent.report(HookPoint.PROMPT, prompt="Go on")
+
+    assert (forged, agent.workspace.session.state.nudges) == (1, 0)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from tests import differences_page
 from tests.hooks import drills
-from tests.project import api_page, blocks, checks_page, cli_reference, fleet_page, rooms_page
+from tests.project import acts_page, api_page, blocks, checks_page, cli_reference, fleet_page, rooms_page
 from tests.project.source import ROOT
 from tests.walks import tmux
 from tests.walks.walk import READERS, record
@@ -23,6 +23,7 @@ def fresh() -> Iterator[tuple[Path, str]]:
     yield rooms_page.PAGE, rooms_page.page()
     yield differences_page.PAGE, differences_page.page()
     yield drills.PAGE, drills.page()
+    yield acts_page.PAGE, acts_page.page()
     yield api_page.PAGE, api_page.page()
     yield checks_page.PAGE, checks_page.page()
     yield fleet_page.PAGE, fleet_page.page()

@@ -9,7 +9,7 @@ import pytest
 
 import tildone
 from do import VERBS
-from tests.project import api_page, checks_page, cli_reference, fleet_page, rooms_page
+from tests.project import acts_page, api_page, checks_page, cli_reference, fleet_page, rooms_page
 from tests.project.blocks import (
     SERVED,
     Exchange,
@@ -86,6 +86,11 @@ def test_the_architecture_shows_the_rooms_as_they_are() -> None:
 
 def test_every_room_opens_with_what_it_owns() -> None:
     assert rooms_page.without_summary() == []
+
+
+def test_the_page_on_what_an_agent_can_do_has_the_table_of_acts_and_surfaces() -> None:
+    assert acts_page.PAGE.read_text(encoding="utf-8") == acts_page.page(), "run `python3 do.py docs`"
+    assert acts_page.acts() in acts_page.page()
 
 
 def test_the_states_of_a_task_with_a_check_are_those_of_the_core() -> None:

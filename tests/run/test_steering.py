@@ -72,3 +72,18 @@ def test_a_run_that_is_stopped_before_it_begins_asks_its_model_nothing(person: P
     assert answer.err == (
         "tildone: stopped by tildone stop\nTo go on: tildone resume --session s && tildone run --continue\n"
     )
+
+
+def test_a_prompt_in_the_shell_of_an_agent_starts_no_count_again(person: Person) -> None:
+    """The agent starts a run on its own plan, and prompts it: the counts since a person last spoke stay."""
+    with ModelServer(WRITE, STOPS) as server:
+        environ = provider_environment(server) | {"TILDONE_COUNTDOWN": "0"}
+        run = ("run", "Go", "--model", CHAT, "--session", "s", "--max-nudges", "1", "--mode", "print")
+        resets = []
+        for shell in ({}, {"CLAUDECODE": "1"}, {}):
+            person.run(*run, **environ, **shell)
+            log = person.says("log", "--session", "s").splitlines()
+            resets.append([line for line in log if "let the agent be told to go on" in line and "(timer)" not in line])
+
+    assert [len(each) for each in resets] == [0, 0, 1]
+    assert "  Ada  " in resets[-1][0]

@@ -3,7 +3,6 @@
 import pytest
 
 from tests.faults.gate.actions import DIALECTS
-from tests.faults.gate.hooks_path import run_hooks
 from tests.faults.gate.part import SAMPLE, agent_named
 from tests.faults.gate.table import ALL_AGENTS, NOT_APPLICABLE, PATHS, run_cell, text_in_page
 
@@ -34,19 +33,6 @@ def test_the_page_has_the_count(name: str, path: str, dialect: str) -> None:
 
     assert cell.text == text_in_page(cell.agent, path, dialect), "run `python -m tests.faults gate write`"
     assert cell.ended is None or cell.agent.honest == cell.ended.done
-
-
-@pytest.mark.slow
-def test_the_hook_in_a_process_of_its_own_counts_the_same() -> None:
-    """And says once why it lets the agent go, and how to go on."""
-    ended = run_hooks(agent_named("toggler"), "brief", real=True)
-
-    assert ended.count == run_hooks(agent_named("toggler"), "brief").count
-    [notice] = ended.notices
-    assert notice == (
-        "tildone lets the agent go: told to go on 60 times, and no task was closed or added. "
-        "1 of 2 tasks are open. To hold it to them again: tildone resume"
-    )
 
 
 def test_the_page_has_every_agent_in_every_dialect_on_both_paths() -> None:

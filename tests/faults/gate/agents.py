@@ -143,6 +143,10 @@ def resumes(_view: View, _turn: int) -> Iterator[Action]:
     yield Command(("resume",))
 
 
+def pauses(_view: View, turn: int) -> Iterator[Action]:
+    yield Command(("stop",) if turn % 2 else ("pause",))
+
+
 def lists(view: View, _turn: int) -> Iterator[Action]:
     yield view.make(Look())
 
@@ -170,6 +174,7 @@ ADVERSARIES = (
     Agent("undo and do again", "closes a task and undoes that", undoes_and_does, types_commands=True),
     Agent("file toucher", "changes a file each time", touches),
     Agent("resume-typer", "types `tildone resume` in its shell", resumes, types_commands=True),
+    Agent("pause-typer", "types `tildone pause` and `stop` in its shell", pauses, types_commands=True),
     Agent("lister", "only lists its tasks", lists),
     Agent("lister without a stop", "only lists its tasks, and never stops", lists, never_stops=True),
     Agent("toggler without a stop", "closes a task and reopens it, and never stops", TOGGLE, never_stops=True),

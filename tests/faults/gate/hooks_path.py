@@ -1,9 +1,18 @@
-"""Simulated agents inside a coding agent: the hook of Claude Code answers each of their stops, in this process."""
+"""Simulated agents inside a coding agent: the hook of Claude Code answers each of their stops.
+
+In this process, which is fast; or as in reality: every hook and every command is a process, and so is the MCP server
+whose tools the model calls.
+"""
 
 import contextlib
 import io
+import json
+import os
+import subprocess
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 from tests.faults.gate.actions import (
     ACTIVE,
@@ -20,6 +29,7 @@ from tests.faults.gate.clock import running_ahead
 from tests.faults.gate.outcome import MAX_CONTINUATIONS, Ended, end_of
 from tests.faults.gate.view import PlanView
 from tests.hooks.agent import HookedAgent, Workspace, environment
+from tests.suite.forking import PROGRAM
 from tildone.agents.subagents import register, subagent_of
 from tildone.cli import main as command_line
 from tildone.dialects import dialect_named
@@ -60,16 +70,76 @@ class HooksView(PlanView):
                 (self.agent.workspace.project / "work.txt").write_text(text, encoding="utf-8")
 
 
-def run_hooks(agent: Agent, dialect: str, *, real: bool = False) -> Ended:
-    """Run an agent until it is not continued any more, or its plan is done; with `real` hooks in subprocesses."""
+class Server:
+    """The end of the pipes to `tildone mcp` that Claude Code has."""
+
+    def __init__(self, process: "subprocess.Popen[str]") -> None:
+        self._process = process
+        info = {"name": "claude-code", "version": "2"}
+        self._ask("initialize", {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": info})
+
+    def call(self, tool: str, arguments: dict[str, Any]) -> None:
+        """Call a tool, and wait for its result."""
+        self._ask("tools/call", {"name": tool, "arguments": arguments})
+
+    def _ask(self, method: str, params: dict[str, Any]) -> None:
+        assert self._process.stdin
+        assert self._process.stdout
+        self._process.stdin.write(json.dumps({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}) + "\n")
+        self._process.stdin.flush()
+        while "result" not in (answer := json.loads(self._process.stdout.readline())):
+            assert "method" in answer, answer
+
+
+@contextlib.contextmanager
+def serving(agent: HookedAgent) -> Iterator[Server]:
+    """The MCP server of an agent, in a process of its own."""
+    environ = {**os.environ, **agent.workspace.environ, CLAUDE.conversation: agent.id}
+    pipe, project = subprocess.PIPE, agent.workspace.project
+    with subprocess.Popen(
+        [str(PROGRAM), "mcp"], stdin=pipe, stdout=pipe, text=True, cwd=project, env=environ
+    ) as process:
+        yield Server(process)
+        assert process.stdin
+        process.stdin.close()
+
+
+class RealView(HooksView):
+    """The same, with the tools of a real server, and commands in processes of their own."""
+
+    def __init__(self, agent: HookedAgent, dialect: str, session: Session, server: Server) -> None:
+        super().__init__(agent, dialect, session)
+        self._server = server
+
+    def do(self, action: Action) -> None:
+        """Do it as the agent's model would."""
+        workspace = self.agent.workspace
+        match action:
+            case Call(tool, arguments):
+                self._server.call(tool, arguments)
+            case Command(words):
+                environ = {**os.environ, **workspace.environ, **SHELL}
+                subprocess.run([PROGRAM, *words], cwd=workspace.project, env=environ, capture_output=True, check=False)
+            case Touch():
+                super().do(action)
+
+
+def run_real_hooks(agent: Agent, dialect: str) -> Ended:
+    """Run an agent with real hooks, tools and commands."""
     with tempfile.TemporaryDirectory() as folder:
-        project, home = Path(folder, "project"), Path(folder, "home")
-        (project / ".git").mkdir(parents=True)
-        home.mkdir()
-        hooked = HookedAgent(Workspace(project, home, {"TILDONE_DIALECT": dialect}))
+        hooked = _hooked(Path(folder), dialect)
+        session = _session(hooked, dialect, hooked.workspace.settings.session)
+        with serving(hooked) as server:
+            return _run(agent, RealView(hooked, dialect, session, server), Stops(hooked, real=True))
+
+
+def run_hooks(agent: Agent, dialect: str) -> Ended:
+    """Run an agent until it is not continued any more, or its plan is done."""
+    with tempfile.TemporaryDirectory() as folder:
+        hooked = _hooked(Path(folder), dialect)
         view = HooksView(hooked, dialect, _session(hooked, dialect, hooked.workspace.settings.session))
         with running_ahead(lambda: view.hours):
-            return _run(agent, view, Stops(hooked, real=real))
+            return _run(agent, view, Stops(hooked, real=False))
 
 
 class Stops:
@@ -121,6 +191,13 @@ def _run_subagent(view: HooksView, stops: Stops, turn: int) -> None:
         below.do(below.make(Mark(ACTIVE if step % 2 else DONE, (0,))))
         if not stops.continues(agent_id=own):
             return
+
+
+def _hooked(folder: Path, dialect: str) -> HookedAgent:
+    project, home = folder / "project", folder / "home"
+    (project / ".git").mkdir(parents=True)
+    home.mkdir()
+    return HookedAgent(Workspace(project, home, {"TILDONE_DIALECT": dialect}))
 
 
 def _session(agent: HookedAgent, dialect: str, name: str) -> Session:

@@ -14,13 +14,16 @@ MAX_REQUESTS = 25_000
 class Ended:
     """How an agent ended: `count` is how often it was continued, in `tildone run` how many requests its model got.
 
-    `why` says what ended it; `done` means that no task is open. `notices` are what the person was told.
+    `why` says what ended it; `done` means that no task is open, and `bound` that a bound was reached. `was_held` means
+    that it was told to go on. `notices` are what the person was told.
     """
 
     count: int
     why: str
     done: bool
     notices: tuple[str, ...] = ()
+    bound: bool = False
+    was_held: bool = False
 
 
 def end_of(session: Session, count: int, notices: tuple[str, ...] = ()) -> Ended:
@@ -28,4 +31,4 @@ def end_of(session: Session, count: int, notices: tuple[str, ...] = ()) -> Ended
     done = not any(task.status.is_open for task in session.plan.tasks)
     reached = session.state.tripped
     why = describe_bound(reached.bound, reached.limit) if reached else "its plan is done" if done else "it stopped"
-    return Ended(count, why, done, notices)
+    return Ended(count, why, done, notices, reached is not None, session.state.ledger.continued > 0)

@@ -38,10 +38,8 @@ Honest workers do not stop there before their plan is done.
 """
 
 
-class AgentModel(PlanView):
-    """A model that does what a simulated agent does, one action in each answer, and sees the agent's plan."""
-
-    api = provider = id = "script"
+class AgentTurns(PlanView):
+    """What a simulated agent does, one action in each answer of its model; it sees its plan."""
 
     def __init__(self, agent: Agent, dialect: str, session: Session) -> None:
         super().__init__(dialect, session)
@@ -51,38 +49,54 @@ class AgentModel(PlanView):
         self._stops = not agent.never_stops and not (agent.honest and dialect in NOT_CONTINUED)
         self._actions: Iterator[Action] = iter([self.make(Add(agent.tasks[: self.room]))])
 
+    @property
+    def words(self) -> str:
+        """What the agent says when it stops."""
+        return f"Words {self._turn}."
+
+    def next_action(self) -> Action | None:
+        """Count a request, and return what the agent does; None if it stops."""
+        self.requests += 1
+        assert self.requests <= MAX_REQUESTS, f"{self.agent.name} is never ended"
+        action = next(self._actions, None)
+        if action is None and self._may_act():
+            self._actions, self._turn = self.agent.act(self, self._turn), self._turn + 1
+            action = next(self._actions, None) if not self._stops or self._turn == 1 else None
+        return action
+
+    def _may_act(self) -> bool:
+        return any(task.status.is_open for task in self.plan.tasks) or self.requests == 1
+
+
+class AgentModel(AgentTurns):
+    """A model that does what a simulated agent does."""
+
+    api = provider = id = "script"
+
     async def stream(
         self, _request: ChatRequest, _signal: AbortSignal | None = None
     ) -> AsyncGenerator[AnswerDone, None]:
-        self.requests += 1
-        assert self.requests <= MAX_REQUESTS, f"{self.agent.name} is never ended"
         yield AnswerDone(self._answer())
 
     async def close(self) -> None:
         """There is nothing to close."""
 
     def _answer(self) -> AssistantMessage:
-        action = next(self._actions, None)
-        if action is None and self._may_act():
-            self._actions, self._turn = self.agent.act(self, self._turn), self._turn + 1
-            action = next(self._actions, None) if not self._stops or self._turn == 1 else None
+        action = self.next_action()
         if action is None:
-            return assistant_message([TextBlock(f"Words {self._turn}.")], self, StopReason.STOP, 0)
-        return assistant_message(
-            [tool_call(f"call-{self.requests}", *self._call(action))], self, StopReason.TOOL_USE, 0
-        )
+            return assistant_message([TextBlock(self.words)], self, StopReason.STOP, 0)
+        return assistant_message([tool_call(f"call-{self.requests}", *tool_of(action))], self, StopReason.TOOL_USE, 0)
 
-    def _may_act(self) -> bool:
-        return any(task.status.is_open for task in self.plan.tasks) or self.requests == 1
 
-    def _call(self, action: Action) -> tuple[str, dict[str, object]]:
-        match action:
-            case Call(tool, arguments):
-                return tool, arguments
-            case Command(words):
-                return "bash", {"command": shlex.join(("tildone", *words))}
-            case Touch(text):
-                return "write", {"path": "work.txt", "content": text}
+def tool_of(action: Action) -> tuple[str, dict[str, object]]:
+    """Return the tool by which an action is done in `tildone run`, and its arguments."""
+    match action:
+        case Call(tool, arguments):
+            return tool, arguments
+        case Command(words):
+            return "bash", {"command": shlex.join(("tildone", *words))}
+        case Touch(text):
+            return "write", {"path": "work.txt", "content": text}
 
 
 def run_host(agent: Agent, dialect: str) -> Ended:

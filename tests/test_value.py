@@ -123,3 +123,23 @@ def test_invalid_arguments_are_refused_from_the_first_record_on(args: tuple[int,
 
     with pytest.raises(TypeError, match="argument"):
         Point(*args, **named)
+
+
+@value
+class Even:
+    """A record that checks itself."""
+
+    number: int
+
+    def __check__(self) -> None:
+        if self.number % 2:
+            raise ValueError(self.number)
+
+
+def test_a_record_that_checks_itself_exists_only_with_what_is_allowed() -> None:
+    """Also once its `__init__` is compiled, and as a changed copy."""
+    for number in range(0, 40, 2):
+        with pytest.raises(ValueError, match=str(number + 1)):
+            Even(number + 1)
+        with pytest.raises(ValueError, match=str(number + 1)):
+            replace(Even(number), number=number + 1)

@@ -11,6 +11,7 @@ from tests.faults.gate.real import real_agents
 from tests.faults.shared_plan import shared_plan
 from tests.faults.stores import clocks, copies, damages, full_disks, kills
 from tests.faults.tally import BAD, Plan, Tally
+from tests.faults.tampered_rows import tampered_rows
 
 PARTS: dict[str, Callable[[Plan, Tally], None]] = {
     "kills": kills,
@@ -20,6 +21,7 @@ PARTS: dict[str, Callable[[Plan, Tally], None]] = {
     "damaged files": damages,
     "mixed doors": doors,
     "shared plan": shared_plan,
+    "tampered rows": tampered_rows,
     "odd inputs": fuzz,
     "gate": gate,
     "real agents": real_agents,
@@ -59,11 +61,13 @@ def _run_part(part: Callable[[Plan, Tally], None], plan: Plan, tally: Tally) -> 
 
 def _summary(totals: Counter[str]) -> str:
     gate_failed = totals["unbounded"] + totals["stopped_early"]
-    wrong, breaches = totals["wrong_plans"], totals["breaches"]
+    wrong, breaches, touched = totals["wrong_plans"], totals["breaches"], totals["touched"]
     return (
         f"{totals['inputs']:,} inputs, {totals['crashes']:,} crashes, {totals['hangs']:,} hangs, "
         f"{totals['lost']:,} acknowledged changes lost"
         + (f", {wrong:,} wrong plans shown" if wrong else "")
         + (f", {breaches:,} breaches of claims or of order" if breaches else "")
+        + (f", {touched:,} files outside of a fleet touched" if touched else "")
+        + (f", {totals['left_undone']:,} runs left undone" if totals["left_undone"] else "")
         + (f", {gate_failed:,} agents not ended in time or ended early" if gate_failed else "")
     )

@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 
 from tildone.errors import Refused
-from tildone.files.boundary import real_path_inside
+from tildone.files.boundary import path_of, real_path_inside
 
 
 @pytest.fixture
@@ -49,3 +49,14 @@ def test_a_project_that_is_reached_through_a_link_is_fine(project: Path, tmp_pat
 def test_a_path_that_goes_up_is_refused(project: Path) -> None:
     with pytest.raises(Refused):
         real_path_inside(str(project), str(project / ".." / "file"))
+
+
+def test_no_name_leads_out_of_its_folder(project: Path) -> None:
+    (project / "link").symlink_to("../project-other")
+    (project / "inside").symlink_to("real")
+
+    for name in ("..", ".", "", "../project-other", "/etc", "a/../..", "a//b", "a\0b", "link"):
+        with pytest.raises(Refused):
+            path_of(str(project), name)
+    assert path_of(f"{project}/", "new") == path_of(str(project), "new") == str(project / "new")
+    assert path_of(str(project), "inside") == str(project / "inside")

@@ -23,10 +23,12 @@ from tildone.log.fleet.facts import (
 from tildone.log.fleet.lease import Claimer, Lease, NewRun, RunFence, Work
 from tildone.log.fleet.port import RunLeases
 from tildone.log.fleet.rules import Moment
+from tildone.log.fleet.workers import BadRow
 from tildone.log.store import Store
 from tildone.stores.scribe import Scribe
 from tildone.stores.sqlite.lease_transaction import Machine
 from tildone.stores.sqlite.store import SqliteStore
+from tildone.value import replace
 
 HOST = "here"
 START = 1_000_000
@@ -61,6 +63,7 @@ class Fleet:
     passes: Callable[[int], None]
     reopened: Callable[[RunFence], Store]
     clock: Clock
+    bad_rows: list[BadRow] = field(default_factory=list)
 
     def add(self, run: str = "r1", session: str = "", hands: int = 1, **work: object) -> list[Lease]:
         """Queue a run of a new plan."""
@@ -116,8 +119,10 @@ def fleet_on_sqlite(folder: Path) -> Iterator[Fleet]:
             clock.time += milliseconds
 
         store = opened()
-        leases = store.leases(scribe(), Machine(clock.moment, HOST, clock.is_alive))
-        yield Fleet(store, leases, passes, opened, clock)
+        bad_rows: list[BadRow] = []
+        writer = replace(scribe(), on_bad_row=bad_rows.append)
+        leases = store.leases(writer, Machine(clock.moment, HOST, clock.is_alive))
+        yield Fleet(store, leases, passes, opened, clock, bad_rows)
 
 
 @contextmanager
@@ -144,4 +149,6 @@ def fleet_on_postgres(url: str) -> Iterator[Fleet]:
             return store
 
         store = opened()
-        yield Fleet(store, store.leases(scribe()), passes, opened, Clock())
+        bad_rows: list[BadRow] = []
+        leases = store.leases(replace(scribe(), on_bad_row=bad_rows.append))
+        yield Fleet(store, leases, passes, opened, Clock(), bad_rows)

@@ -50,3 +50,12 @@ def test_what_a_log_tells_of_a_run_that_it_does_not_begin_is_ignored() -> None:
     """An imported log may be a part of another one."""
     assert leases(TAKEN, RunLost("r1", 0, 2, "")) == []
     assert [(lease.run, lease.hand) for lease in leases(RunQueued("r2", 1, 0, 1, Work()), TAKEN)] == [("r2", 1)]
+
+
+def test_what_breaks_the_rules_of_leases_did_not_happen() -> None:
+    """Somebody else has written it into the log."""
+    no_names = [RunQueued(name, 0, 0, 1, Work()) for name in ("../../x", "/abs/victim", ["r1"])]  # type: ignore[arg-type]  # whatever a log has
+    no_place = RunQueued("r2", 0, 0, 1, Work("ext::sh -c x"))
+    no_epoch = RunTaken("r1", 0, -5, "here/1/a/1")
+
+    assert leases(*no_names, no_place, QUEUED, no_epoch) == leases(*[TAKEN] * 4, QUEUED)

@@ -24,7 +24,7 @@ from tildone.log.fleet.names import (
     check_repository,
     check_session,
     check_text,
-    is_ref,
+    is_revision,
 )
 from tildone.value import value
 
@@ -281,7 +281,7 @@ def check_work(work: Work) -> None:
     check_number("the priority of a run", work.priority, MAX_PRIORITY, least=-MAX_PRIORITY)
     check_number("the protocol of a run", work.protocol, MAX_PRIORITY)
     check_repository(work.repo)
-    if work.ref and not is_ref(work.ref.rstrip("~^0123456789") or work.ref):
+    if work.ref and not is_revision(work.ref):
         raise UsageError(f"{shortened(work.ref)!r} cannot be a branch, a tag or a commit")
 
 

@@ -90,6 +90,12 @@ def is_ref(text: str) -> bool:
     return is_part and text != "@" and not text.startswith(("-", ".")) and not text.endswith(".")
 
 
+def is_revision(text: str) -> bool:
+    """Return whether a text names a commit: by a ref or its own digits, or as one so many before it, as `main~2`."""
+    name = text.partition("~")[0].partition("^")[0]
+    return is_ref(name) and set(text.removeprefix(name)) <= set("~^0123456789")
+
+
 def is_commit(text: str) -> bool:
     """Return whether a text is the id of a commit."""
     return len(text) in COMMIT_LENGTHS and all(char in "0123456789abcdef" for char in text)

@@ -26,9 +26,9 @@ def leases_in(session: str, events: Iterable[Event]) -> list[Lease]:
         fact = event.fact
         if not isinstance(fact, RunQueued | RunTaken | RunLost | RunReleased | RunEnded | Asked | Answered):
             continue
-        lease = leases.get((fact.run, fact.hand))
         # Whoever can write to a log can put anything into it, too: what breaks the rules of leases did not happen.
-        with suppress(UsageError):
+        with suppress(UsageError, TypeError):
+            lease = leases.get((fact.run, fact.hand))
             if isinstance(fact, RunQueued):
                 lease = lease or Lease(fact.run, fact.hand, session, made=event.at)
                 leases[fact.run, fact.hand] = _queued(lease, fact, event.at)

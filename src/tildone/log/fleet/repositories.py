@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-import re
-
 from tildone.typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-_ADDRESS = re.compile(r"[a-z][a-z0-9+.-]*://|[^/:@\s]+@[^/:\s]+:", re.IGNORECASE)
+_IN_SCHEMES = frozenset("abcdefghijklmnopqrstuvwxyz0123456789+.-")
 
 
 def is_address(repo: str) -> bool:
-    """Return whether a repository is named by an address, rather than a folder."""
-    return bool(_ADDRESS.match(repo))
+    """Return whether a repository is named by an address, `scheme://…` or `user@host:…`, rather than a folder."""
+    scheme, separator, _ = repo.lower().partition("://")
+    if separator and scheme[:1].isalpha() and _IN_SCHEMES.issuperset(scheme):
+        return True
+    place, colon, _ = repo.partition(":")
+    user, at, host = place.partition("@")
+    return bool(colon and at and user and host) and not any(char == "/" or char.isspace() for char in place)
 
 
 def repository_key(repo: str, resolved: Callable[[str], str]) -> str:

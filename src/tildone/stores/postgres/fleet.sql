@@ -25,7 +25,7 @@ UPDATE tildone.fleet SET lease = %(lease)s, heartbeat = %(heartbeat)s, margin = 
     renewal = %(renewal)s, engine = %(engine)s
 
 -- name: fleet_revision
-SELECT coalesce(sum(revision), 0)::bigint FROM tildone.announcements
+SELECT mod(coalesce(sum(revision), 0), 9000000000000000000)::bigint FROM tildone.announcements
 
 -- name: announce
 SELECT tildone.announce()

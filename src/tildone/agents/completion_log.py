@@ -7,7 +7,7 @@ import os
 from tildone.errors import TildoneError
 from tildone.files.atomic import replace_file
 from tildone.files.boundary import real_path_inside
-from tildone.files.private import PRIVATE_FILE
+from tildone.files.private import PRIVATE_FILE, make_shared_folder, open_shared
 from tildone.typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -79,8 +79,8 @@ class CompletionLog:
 
 def _append(path: str, entry: str) -> None:
     """Append an entry durably, in one write."""
-    os.makedirs(os.path.dirname(path), exist_ok=True)
-    with open(path, "ab") as file:
+    make_shared_folder(os.path.dirname(path))
+    with os.fdopen(open_shared(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND), "ab") as file:
         separator = SEPARATOR if file.tell() else b""
         # Lone surrogates cannot be encoded as UTF-8; they are escaped, so that the entry is not lost.
         file.write(separator + entry.encode("utf-8", "backslashreplace"))

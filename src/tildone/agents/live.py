@@ -47,7 +47,10 @@ class LiveMarkers:
         Raises:
             OSError: it cannot be written.
         """
-        os.close(os.open(os.path.join(self._folder, name), os.O_WRONLY | os.O_CREAT, 0o600))
+        # Late, here and below, because most hooks find all markers set.
+        from tildone.files.private import open_private  # noqa: PLC0415  see above
+
+        os.close(open_private(os.path.join(self._folder, name), os.O_WRONLY | os.O_CREAT))
 
     def remove(self, name: str) -> None:
         """Remove a marker, if it is there. One that cannot be removed only costs time."""
@@ -64,8 +67,7 @@ class LiveMarkers:
                 return False
         except OSError:
             pass
-        # Late, because this happens once a day.
-        from tildone.files.private import open_private  # noqa: PLC0415  see above
+        from tildone.files.private import open_private  # noqa: PLC0415  see `add`
 
         try:
             os.close(open_private(path, os.O_WRONLY | os.O_CREAT))
@@ -75,11 +77,13 @@ class LiveMarkers:
         return True
 
     def _create(self, names: list[str]) -> None:
+        from tildone.files.private import make_private_folder, open_private  # noqa: PLC0415  see `add`
+
         draft = f"{self._folder}.{os.getpid()}"
         try:
-            os.mkdir(draft, 0o700)
+            make_private_folder(draft)
             for name in names:
-                os.close(os.open(os.path.join(draft, name), os.O_WRONLY | os.O_CREAT, 0o600))
+                os.close(open_private(os.path.join(draft, name), os.O_WRONLY | os.O_CREAT))
             os.rename(draft, self._folder)
         except OSError:
             # Another process was first, or nothing can be written here: then all records are read, as they were.

@@ -58,7 +58,7 @@ class ProvidedTools:
                     _remove(path)
             for agent in self._agents:
                 flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC
-                with open(open_private(self._path(agent), flags), "w", encoding="ascii") as file:
+                with os.fdopen(open_private(self._path(agent), flags), "w", encoding="ascii") as file:
                     file.write(_start_times(agent, self._server))
         except OSError:
             # Serving is more important than hooks that know of it.

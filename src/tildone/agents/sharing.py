@@ -37,7 +37,7 @@ def set_shared(agents: AgentRegistry, *, shared: bool) -> bool:
     try:
         if shared:
             make_private_folder(agents.folder)
-            with open(open_private(path, os.O_WRONLY | os.O_CREAT), "w", encoding="utf-8") as file:
+            with os.fdopen(open_private(path, os.O_WRONLY | os.O_CREAT), "w", encoding="utf-8") as file:
                 file.write(agents.project)
         else:
             os.remove(path)

@@ -12,8 +12,7 @@ import stat
 import sys
 
 from tildone.errors import TildoneError
-
-_BINARY = getattr(os, "O_BINARY", 0)
+from tildone.files.private import PRIVATE_FILE, SHARED_FILE, open_private, open_shared
 
 
 def replace_file(
@@ -21,13 +20,14 @@ def replace_file(
     data: bytes,
     *,
     like: os.stat_result | None = None,
-    mode: int = 0o666,
+    mode: int = PRIVATE_FILE,
     durable: bool = True,
     folder: int | None = None,
 ) -> None:
     """Make `data` the content of the file at `path`, which need not exist; its folder must exist.
 
-    The file gets the permissions and, if allowed, the owner of `like`; without `like`, it gets `mode` under the umask.
+    The file gets the permissions and, if allowed, the owner of `like`; without `like`, it is private, or with the mode
+    SHARED_FILE shared, as `files.private` says.
     Without `durable`, there is no fsync: the replacement is atomic for readers, but a power failure may undo it.
     With `folder`, the descriptor of an open folder, `path` is a name in it.
 
@@ -48,7 +48,7 @@ def write_new(
     data: bytes,
     *,
     like: os.stat_result | None = None,
-    mode: int = 0o666,
+    mode: int = PRIVATE_FILE,
     durable: bool = True,
     folder: int | None = None,
 ) -> None:
@@ -57,7 +57,8 @@ def write_new(
     Raises:
         OSError: it exists, or cannot be written; in the latter case, a part of it may be left.
     """
-    file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _BINARY, mode, dir_fd=folder)
+    make = open_shared if mode == SHARED_FILE else open_private
+    file = make(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, folder)
     try:
         if like is not None:
             _copy_owner_and_mode(file, path, like)
@@ -127,8 +128,10 @@ def read_text(path: str) -> str | None:
         raise TildoneError(f"could not read {path}: {error.strerror or error}") from error
 
 
-def write_text(path: str, text: str) -> None:
+def write_text(path: str, text: str, *, mode: int = PRIVATE_FILE) -> None:
     """Replace the content of a file atomically. If it is a symbolic link, its target is replaced.
+
+    A new file has `mode`, as in `replace_file`.
 
     Raises:
         TildoneError: it cannot be written.
@@ -136,11 +139,11 @@ def write_text(path: str, text: str) -> None:
     data = text.encode()
     try:
         if os.path.exists(path) and not os.path.isfile(path):
-            with open(path, "wb") as device:
+            with os.fdopen(open_shared(path, os.O_WRONLY), "wb") as device:
                 device.write(data)
             return
         target = os.path.realpath(path)
-        replace_file(target, data, like=os.stat(target) if os.path.exists(target) else None)
+        replace_file(target, data, like=os.stat(target) if os.path.exists(target) else None, mode=mode)
     except OSError as error:
         raise TildoneError(f"could not write {path}: {error.strerror or error}") from error
 

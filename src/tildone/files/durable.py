@@ -61,14 +61,14 @@ def append(path: str, lines: bytes, mtime: int | None = None) -> None:
 def create(path: str, content: bytes, draft: str, mtime: int | None = None, mode: int = PRIVATE_FILE) -> None:
     """Create a file in an existing folder. `draft` is an unused path in that folder, to which it is written first.
 
-    The file gets `mode` under the umask: by default, only the user can read it.
+    The file is private, or with the mode SHARED_FILE shared, as `files.private` says.
 
     Raises:
         FileExistsError: the file exists; it is unchanged.
         StoreError: it cannot be created.
     """
     try:
-        _write_draft(draft, content, mode)
+        _write_draft(draft, content, mode=mode)
         try:
             if mtime is not None:
                 set_mtime(draft, mtime)
@@ -90,7 +90,7 @@ def replace(path: str, content: bytes, backup: str, draft: str) -> None:
     """
     path = os.path.realpath(path)
     try:
-        _write_draft(draft, content, os.stat(path).st_mode & 0o777)
+        _write_draft(draft, content, like=os.stat(path))
         try:
             _back_up(path, backup)
             publish(draft, path)
@@ -140,11 +140,11 @@ def _ends_with_newline(file: int) -> bool:
     return os.read(file, 1) == b"\n"
 
 
-def _write_draft(path: str, content: bytes, mode: int) -> None:
+def _write_draft(path: str, content: bytes, *, mode: int = PRIVATE_FILE, like: os.stat_result | None = None) -> None:
     # Removed, not truncated: if a process was killed between link and unlink, this is a hard link to a live file.
     remove_if_there(path)
     try:
-        write_new(path, content, mode=mode)
+        write_new(path, content, mode=mode, like=like)
     except BaseException:
         remove_if_there(path)
         raise
@@ -170,4 +170,4 @@ def _back_up(path: str, backup: str) -> None:
         os.link(path, unused)
     except OSError:
         with open(path, "rb") as file:
-            _write_draft(unused, file.read(), os.fstat(file.fileno()).st_mode & 0o777)
+            _write_draft(unused, file.read(), like=os.fstat(file.fileno()))

@@ -36,7 +36,7 @@ def edit_text(text: str) -> str | None:
 
     handle, path = tempfile.mkstemp(prefix="tildone-", suffix=".md")
     try:
-        with open(handle, "wb") as file:
+        with os.fdopen(handle, "wb") as file:
             file.write(text.encode())
         if run_editor(path):
             return None

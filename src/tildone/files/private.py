@@ -1,7 +1,11 @@
-"""Folders and files that only their owner can read, whatever the umask.
+"""The one place where files and folders are made: ours are private, those of a project or of an export are shared.
 
-What exists keeps its permissions: a folder of the person's is never changed. On Windows, where new files take the
-permissions of their folder, the modes have no effect.
+*Private* means modes 0600 and 0700, whatever the umask. *Shared* files and folders have the modes of any new ones: they
+are in the project of a person, or they have the name that a person gave them. What exists keeps its permissions: a
+folder of the person's is never changed. On Windows, where new files take the permissions of their folder, the modes
+have no effect.
+
+What `tempfile` makes is private, too. Git makes the files of a working tree or a clone: their top folder is private.
 """
 
 from __future__ import annotations
@@ -11,6 +15,9 @@ import sys
 
 PRIVATE_FOLDER = 0o700
 PRIVATE_FILE = 0o600
+SHARED_FILE = 0o666
+"""The mode of a shared file, before the umask."""
+
 REPLACED = os.O_WRONLY | os.O_CREAT | os.O_TRUNC
 """The flags to write a file anew."""
 
@@ -38,20 +45,45 @@ def make_private_folder(path: str) -> None:
         os.chmod(path, PRIVATE_FOLDER)
 
 
-def open_private(path: str, flags: int) -> int:
-    """Open a file as `os.open` does. If this creates it, it has mode 0600.
+def make_shared_folder(path: str, folder: int | None = None) -> None:
+    """Create a folder and its missing parents. With `folder`, the descriptor of an open folder, `path` is a name in it.
+
+    Raises:
+        OSError: it cannot be created.
+    """
+    if folder is None:
+        os.makedirs(path, exist_ok=True)
+        return
+    try:
+        os.mkdir(path, dir_fd=folder)
+    except FileExistsError:
+        # Whoever opens it will see whether it is a folder.
+        return
+
+
+def open_shared(path: str, flags: int, folder: int | None = None) -> int:
+    """Open a file as `os.open` does; `folder` as in `make_shared_folder`.
+
+    Raises:
+        OSError: it cannot be opened.
+    """
+    return os.open(path, flags | _BINARY, SHARED_FILE, dir_fd=folder)
+
+
+def open_private(path: str, flags: int, folder: int | None = None) -> int:
+    """Open a file as `os.open` does; `folder` as in `make_shared_folder`. If this creates it, it has mode 0600.
 
     Raises:
         OSError: it cannot be opened.
     """
     if not flags & os.O_CREAT:
-        return os.open(path, flags | _BINARY)
+        return os.open(path, flags | _BINARY, dir_fd=folder)
     try:
-        file = os.open(path, flags | os.O_EXCL | _BINARY, PRIVATE_FILE)
+        file = os.open(path, flags | os.O_EXCL | _BINARY, PRIVATE_FILE, dir_fd=folder)
     except FileExistsError:
         if flags & os.O_EXCL:
             raise
-        return os.open(path, flags | _BINARY, PRIVATE_FILE)
+        return os.open(path, flags | _BINARY, PRIVATE_FILE, dir_fd=folder)
     if sys.platform != "win32":
         os.fchmod(file, PRIVATE_FILE)
     return file

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import os
 
+from tildone.files.private import open_private
+
 MAX_TAIL_BYTES = 256 * 1024
 """How much is read to find the last lines."""
 
@@ -46,7 +48,7 @@ class OutputFile:
         self._size = 0
 
     def _open(self) -> int:
-        return os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+        return open_private(self._path, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
 
 
 def last_lines(path: str, count: int) -> list[str]:

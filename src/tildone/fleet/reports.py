@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 
+from tildone.files.atomic import replace_file
 from tildone.files.boundary import path_of
 from tildone.files.private import make_private_folder
 from tildone.formats.markdown.writer import lossless_checklist
@@ -70,9 +71,7 @@ def write_report(home: str, name: FileName, text: str) -> str:
     folder = os.path.join(home, "reports")
     make_private_folder(folder)
     path = report_path(folder, name)
-    with open(f"{path}.new", "w", encoding="utf-8", errors="replace") as file:
-        file.write(text)
-    os.replace(f"{path}.new", path)
+    replace_file(path, text.encode("utf-8", "replace"))
     return path
 
 

@@ -15,7 +15,7 @@ import time
 
 from tildone.errors import UsageError
 from tildone.files.boundary import path_of
-from tildone.files.private import make_private_folder
+from tildone.files.private import REPLACED, make_private_folder, open_private
 from tildone.fleet.git import Git
 from tildone.fleet.leftovers import Unsupported, end_processes, orphans
 from tildone.fleet.publishing import chained, publish, share
@@ -93,7 +93,7 @@ class Workspace:
             make_private_folder(self._place)
             self.worktree = Worktree(self._place, found="a folder of its own", lost="" if self.was_here else ELSEWHERE)
         self.messages_before = self._messages_before(events)
-        with open(self._file("epoch"), "w", encoding="ascii") as file:
+        with os.fdopen(open_private(self._file("epoch"), REPLACED), "w", encoding="ascii") as file:
             file.write(str(self._lease.epoch))
         return self.worktree
 

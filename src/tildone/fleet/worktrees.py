@@ -17,6 +17,7 @@ from hashlib import blake2b
 
 from tildone.files.boundary import path_of
 from tildone.files.lock import FolderLock
+from tildone.files.private import make_private_folder
 from tildone.fleet.git import SECONDS, Git, GitError
 from tildone.log.fleet.repositories import is_address
 from tildone.typing import TYPE_CHECKING
@@ -105,7 +106,8 @@ class Repository:
             if os.path.exists(os.path.join(folder, ".git")):
                 return Worktree(folder, name, "the working tree of the agent before")
             shutil.rmtree(folder, ignore_errors=True)
-            os.makedirs(os.path.dirname(folder), exist_ok=True)
+            # Git fills the empty folder, whose mode keeps others out of whatever modes the files have.
+            make_private_folder(folder)
             if kept is not None:
                 return self._restored(folder, name, kept)
             self._git.run("worktree", "add", "-q", "-f", "-f", "--detach", folder, self._start(name, ref))
@@ -168,6 +170,7 @@ class Repository:
         with FolderLock(f"{folder}.lock", SECONDS):
             if not os.path.isdir(folder):
                 with tempfile.TemporaryDirectory(dir=os.path.dirname(folder)) as partial:
+                    make_private_folder(os.path.join(partial, "clone"))
                     Git(partial).run("clone", "-q", "--no-checkout", "--", address, "clone")
                     os.replace(os.path.join(partial, "clone"), folder)
             git.run("fetch", "-q", "--prune", REMOTE)

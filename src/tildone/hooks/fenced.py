@@ -12,6 +12,7 @@ import os
 from tildone.agents.identity import digest
 from tildone.dialects.native import FENCED, STILL_FENCED
 from tildone.errors import RunFenced
+from tildone.files.private import open_private
 from tildone.hooks.context import STORE_TIMEOUT_SECONDS
 from tildone.hooks.remembered import Remembered
 from tildone.hooks.reply import HookReply, can_reply, rendered
@@ -35,10 +36,11 @@ def note_transcript(event: HookEvent) -> None:
     if not note or not isinstance(transcript, str) or not transcript:
         return
     try:
-        with open(note, "a+", encoding="utf-8", errors="surrogateescape") as file:
-            file.seek(0)
+        file_number = open_private(note, os.O_RDWR | os.O_CREAT)
+        with os.fdopen(file_number, "r+", encoding="utf-8", errors="surrogateescape") as file:
             if file.read() != transcript:
-                file.truncate(0)
+                file.seek(0)
+                file.truncate()
                 file.write(transcript)
     except (OSError, UnicodeError):
         # The heir gets less to read, and nothing depends on it.

@@ -58,10 +58,13 @@ class Remembered:
         return ""
 
     def _create(self, name: str, content: bytes) -> bool:
+        # Late, because most hooks only look.
+        from tildone.files.private import make_private_folder, open_private  # noqa: PLC0415  see above
+
         for path in self._paths(name):
             try:
-                os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
-                file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+                make_private_folder(os.path.dirname(path))
+                file = open_private(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL)
             except OSError:
                 continue
             try:

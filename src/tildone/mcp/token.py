@@ -66,7 +66,7 @@ def _create(path: str) -> None:
     """Create a token file that only its owner can read. If several processes do so at once, the first file stays."""
     make_private_folder(os.path.dirname(path))
     temporary = f"{path}.{secrets.token_hex(6)}"
-    with open(open_private(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL), "w", encoding="ascii") as file:
+    with os.fdopen(open_private(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL), "w", encoding="ascii") as file:
         file.write(f"{secrets.token_urlsafe(32)}\n")
     try:
         # Unlike `os.replace`, neither function overwrites an existing file.

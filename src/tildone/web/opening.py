@@ -14,7 +14,7 @@ import tempfile
 from collections.abc import Mapping
 from html import escape
 
-from tildone.files.private import PRIVATE_FILE, make_private_folder
+from tildone.files.private import make_private_folder, open_private
 
 OPENERS = ("xdg-open", "wslview", "sensible-browser")
 FILE = "tildone-board.html"
@@ -52,7 +52,7 @@ def _write_page(link: str) -> str:
     if os.path.lexists(path):
         os.remove(path)
     page = f'<!doctype html><meta charset="utf-8"><meta http-equiv="refresh" content="0;url={escape(link)}">\n'
-    with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, PRIVATE_FILE), "w", encoding="utf-8") as file:
+    with os.fdopen(open_private(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL), "w", encoding="utf-8") as file:
         file.write(page)
     return path
 

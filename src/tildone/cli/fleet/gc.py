@@ -13,6 +13,7 @@ from tildone.cli.parsing.table import ParsedArgs
 from tildone.config import data_folder
 from tildone.errors import TildoneError
 from tildone.files.atomic import write_text
+from tildone.files.private import make_private_folder
 from tildone.fleet.engines import forget_attempts
 from tildone.fleet.reports import report_path, run_report
 from tildone.fleet.workspaces import remove_workspace
@@ -74,7 +75,7 @@ def _ended_runs(fleet: Fleet, before: int) -> dict[str, list[RunView]]:
 def _is_removed(fleet: Fleet, folder: str, views: list[RunView]) -> bool:
     """Write the report of a run, then remove the run. Without the report, the run stays."""
     lease = views[0].lease
-    os.makedirs(folder, exist_ok=True)
+    make_private_folder(folder)
     write_text(_path(folder, lease.run), _report(fleet, views))
     try:
         for view in views:

@@ -72,6 +72,7 @@ def _stats(args: ParsedArgs, session: Session) -> Stats | None:
 
 def _write_svg(session: Session, stats: Stats | None, path: str, *, force: bool) -> None:
     from tildone.files.atomic import write_text  # noqa: PLC0415  see `run`
+    from tildone.files.private import SHARED_FILE  # noqa: PLC0415  see `run`
     from tildone.history.stats_svg import stats_svg  # noqa: PLC0415  see `run`
 
     if stats is None:
@@ -82,7 +83,7 @@ def _write_svg(session: Session, stats: Stats | None, path: str, *, force: bool)
         return
     if not force:
         _check_overwrite(path)
-    write_text(path, picture)
+    write_text(path, picture, mode=SHARED_FILE)
     put(f"Wrote the picture to {printable(path)}")
 
 

@@ -19,6 +19,7 @@ from tildone.cli.output.screen import put, put_notice
 from tildone.cli.output.titles import session_meant, titled_sessions
 from tildone.cli.parsing.table import ParsedArgs
 from tildone.errors import StoreDamaged, UsageError
+from tildone.files.private import REPLACED, open_private
 from tildone.log.address import parse_address
 from tildone.log.copying import copy, preview_copy
 from tildone.log.findings import Severity
@@ -81,7 +82,7 @@ def _saved_input(scratch: str) -> str:
     if sys.stdin.isatty():
         raise UsageError("tildone restore - reads a backup from standard input, as in: tildone restore - < plans.db")
     path = os.path.join(scratch, "standard input")
-    with open(path, "wb") as file:
+    with os.fdopen(open_private(path, REPLACED), "wb") as file:
         copyfileobj(sys.stdin.buffer, file)
     return path
 

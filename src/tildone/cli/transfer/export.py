@@ -12,6 +12,7 @@ from tildone.cli.parsing.table import ParsedArgs
 from tildone.cli.transfer.reading import STREAM
 from tildone.errors import Refused, UsageError, nearest
 from tildone.files.atomic import read_text, write_text
+from tildone.files.private import SHARED_FILE
 from tildone.formats import todotxt
 from tildone.formats.conversion import ExportedText
 from tildone.formats.detection import CLAUDE, FORMATS, JSON, MARKDOWN, PI, TODO_TXT, format_of_name
@@ -47,7 +48,7 @@ def run(args: ParsedArgs) -> int:
     else:
         if not args.has("force"):
             _check_overwrite(session, path, format_)
-        write_text(path, written.text)
+        write_text(path, written.text, mode=SHARED_FILE)
         put(f"Wrote the {'session' if format_ == JSON else 'plan'} to {printable(path)}")
     print_warnings(f"Not represented in {format_}", written.warnings, verbose=args.has("verbose"))
     return 0

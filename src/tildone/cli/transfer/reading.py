@@ -9,6 +9,7 @@ from tempfile import TemporaryDirectory
 
 from tildone.dialects import plan_in_entry
 from tildone.errors import NotFound, Refused, TildoneError, UsageError, nearest
+from tildone.files.private import REPLACED, open_private
 from tildone.formats import claude_tasks
 from tildone.formats.conversion import ConversionWarning, ImportedPlan
 from tildone.formats.detection import (
@@ -116,7 +117,7 @@ def _pi_session(path: str, raw: bytes) -> HistoryFile:
     else:
         with TemporaryDirectory(prefix="tildone-") as folder:
             copy = os.path.join(folder, "session.jsonl")
-            with open(copy, "wb") as file:
+            with os.fdopen(open_private(copy, REPLACED), "wb") as file:
                 file.write(raw)
             history = read_history(copy, plan_in_entry)
     warnings = tuple(ConversionWarning(_not_imported(kind, count)) for kind, count in history.skipped_entries)

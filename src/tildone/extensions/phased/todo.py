@@ -26,6 +26,7 @@ from tildone.dialects.phased.words import edit_reminder
 from tildone.errors import Refused
 from tildone.extensions.phased.conversation_plan import ConversationPlan
 from tildone.files.boundary import real_path_inside
+from tildone.files.private import REPLACED, open_shared
 from tildone.formats.markdown.reader import read
 from tildone.host.content import TextBlock
 from tildone.host.extension_api import ExtensionAPI
@@ -129,7 +130,7 @@ def _write_file(request: WriteFile, directory: str) -> Answer:
             real_path_inside(directory, path)
         if not _is_replaceable(path):
             return request_failed(request, "it holds more than a checklist; name another file")
-        with open(path, "wb") as file:
+        with os.fdopen(open_shared(path, REPLACED), "wb") as file:
             file.write(request.text.encode())
     except Refused as error:
         return request_failed(request, str(error))

@@ -16,6 +16,7 @@ import stat
 from collections.abc import Iterator
 
 from tildone.files import atomic
+from tildone.files.private import SHARED_FILE, make_shared_folder
 from tildone.host.tools.tool_failure import ToolFailure
 
 RELATIVE = os.open in os.supports_dir_fd and hasattr(os, "O_NOFOLLOW")
@@ -64,7 +65,7 @@ def replace_resolved(path: str, data: bytes, shown: str) -> None:
             raise ToolFailure(f"{shown} is not a regular file")
         if before is not None and not os.access(name, os.W_OK, dir_fd=folder):
             raise ToolFailure(f"{shown} is read-only")
-        atomic.replace_file(name, data, like=before, folder=folder)
+        atomic.replace_file(name, data, like=before, mode=SHARED_FILE, folder=folder)
 
 
 @contextlib.contextmanager
@@ -73,7 +74,7 @@ def _parent(path: str, *, create: bool = False) -> Iterator[tuple[int | None, st
     above, name = os.path.split(path)
     if not RELATIVE or not name:
         if create:
-            os.makedirs(above, exist_ok=True)
+            make_shared_folder(above)
         yield None, path
         return
     folder = os.open(os.sep, _FOLDER)
@@ -93,8 +94,7 @@ def _into(folder: int, name: str, *, create: bool) -> int:
     except FileNotFoundError:
         if not create:
             raise
-        with contextlib.suppress(FileExistsError):
-            os.mkdir(name, dir_fd=folder)
+        make_shared_folder(name, folder)
         inner = _opened(name, _FOLDER, folder)
     os.close(folder)
     return inner

@@ -18,7 +18,7 @@ import os
 from tildone.errors import Refused
 from tildone.files.atomic import replace_file
 from tildone.files.boundary import real_path_inside
-from tildone.files.private import PRIVATE_FILE
+from tildone.files.private import PRIVATE_FILE, SHARED_FILE, make_private_folder, make_shared_folder
 from tildone.integrations.settings.edits import Edit, contains, put_in, take_out
 from tildone.typing import TYPE_CHECKING
 from tildone.value import value
@@ -27,9 +27,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from tildone.integrations.settings.backups import Backups
-
-SHARED_FILE = 0o666
-"""The permissions of a new file in a project, under the umask. One in the person's home is private."""
 
 MAX_ATTEMPTS = 5
 
@@ -205,7 +202,7 @@ def _write(change: SettingsChange, text: str) -> None:
     file = change.file
     try:
         like = os.stat(file) if os.path.exists(file) else None
-        os.makedirs(os.path.dirname(file), exist_ok=True)
+        (make_shared_folder if change.within else make_private_folder)(os.path.dirname(file))
         replace_file(file, text.encode(), like=like, mode=SHARED_FILE if change.within else PRIVATE_FILE)
     except OSError as error:
         raise Refused(f"cannot write {file}: {error.strerror}") from error

@@ -6,6 +6,7 @@ import os
 
 from tildone.errors import NotFound, StoreError
 from tildone.files import durable
+from tildone.files.private import SHARED_FILE
 from tildone.log.tree import SessionHead
 from tildone.stores.pi.drafts import Draft
 from tildone.stores.pi.history import History
@@ -69,6 +70,6 @@ def write_history(path: str, session: str, cwd: str, events: Sequence[Event], he
     durable.make_folder(os.path.dirname(path) or ".")
     try:
         # Exported to be shared, so unlike a store it has the permissions of any new file.
-        durable.create(path, content, f"{path}.{os.urandom(6).hex()}.tmp", mode=0o666)
+        durable.create(path, content, f"{path}.{os.urandom(6).hex()}.tmp", mode=SHARED_FILE)
     except FileExistsError as error:
         raise StoreError(f"{path} exists already and was not changed") from error

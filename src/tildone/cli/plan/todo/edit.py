@@ -127,7 +127,7 @@ def _answer(request: OpenEditor, saved: bytes) -> Answer:
 
 def _write(text: str) -> str:
     handle, path = tempfile.mkstemp(prefix="tildone-", suffix=".todo.md")
-    with open(handle, "wb") as file:
+    with os.fdopen(handle, "wb") as file:
         file.write(text.encode())
     return path
 

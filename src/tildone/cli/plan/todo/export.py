@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 from tildone.cli.opening import open_for_reading, settings_for
 from tildone.cli.output.screen import on_terminal, put_raw
 from tildone.cli.parsing.table import ParsedArgs
@@ -12,6 +14,7 @@ from tildone.commands.answer import Answer, WriteFile
 from tildone.commands.requests import FILE, after_request, export, request_failed
 from tildone.errors import Refused
 from tildone.files.boundary import real_path_inside
+from tildone.files.private import REPLACED, open_shared
 from tildone.formats.markdown.reader import read
 from tildone.formats.markdown.writer import lossless_checklist
 
@@ -36,7 +39,7 @@ def _written(request: WriteFile, *, force: bool) -> Answer:
     try:
         if not force:
             _check_overwrite(request.path)
-        with open(request.path, "wb") as file:
+        with os.fdopen(open_shared(request.path, REPLACED), "wb") as file:
             file.write(request.text.encode())
     except OSError as error:
         return request_failed(request, error.strerror or str(error))

@@ -7,7 +7,7 @@ from typing import Never
 
 import pytest
 
-from tildone.files.private import make_private_folder, open_private
+from tildone.files.private import make_private_folder, make_shared_folder, open_private, open_shared
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="Windows has no modes")
 UMASKS = (0o000, 0o022, 0o077, 0o777)
@@ -81,6 +81,21 @@ def test_an_existing_file_keeps_its_mode(tmp_path: Path) -> None:
         os.close(file)
 
     assert _mode(tmp_path / "file") == 0o644
+
+
+def test_what_is_shared_has_the_mode_of_any_new_file(tmp_path: Path) -> None:
+    folder = os.open(tmp_path, os.O_RDONLY)
+    for umask in UMASKS[:3]:
+        with masked(umask):
+            make_shared_folder(str(tmp_path / f"{umask:o}" / "b"))
+            os.close(open_shared(str(tmp_path / f"{umask:o}" / "file"), os.O_WRONLY | os.O_CREAT))
+            make_shared_folder(f"in {umask:o}", folder)
+            make_shared_folder(f"in {umask:o}", folder)
+            os.close(open_private(f"private {umask:o}", os.O_WRONLY | os.O_CREAT, folder))
+        names = (f"{umask:o}", f"{umask:o}/b", f"in {umask:o}", f"{umask:o}/file", f"private {umask:o}")
+        modes = [0o777 & ~umask] * 3 + [0o666 & ~umask, 0o600]
+        assert [_mode(tmp_path / name) for name in names] == modes, oct(umask)
+    os.close(folder)
 
 
 def test_an_existing_file_is_not_created_again(tmp_path: Path) -> None:

@@ -11,7 +11,9 @@ from pathlib import Path
 import pytest
 
 from tests.cli.person import Answer, Person
+from tests.mcp.wire import INITIALIZED, initialize
 from tests.suite.forking import PROGRAM
+from tests.web.boards import Place, board, place_in
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="Windows has no modes")
 
@@ -69,6 +71,80 @@ def test_the_conversation_of_a_run_is_private(person: Person) -> None:
     assert run.code == 0, run
     assert list(data.rglob("sessions/*/*.jsonl"))
     assert loose(data) == {}
+
+
+@pytest.mark.slow
+def test_everything_that_is_made_under_no_umask_is_private(tmp_path: Path) -> None:
+    """Plans, checks, a run, hooks, MCP, a board, installed hooks, backups, and a worker of a fleet with a repository.
+
+    Git gives the files of a working tree or a clone the modes of any new file: nobody gets past the folder above them.
+    """
+    before = os.umask(0)
+    try:
+        place = place_in(tmp_path)
+        made = _made_by_everything(place)
+    finally:
+        os.umask(before)
+
+    kinds = ("tildone.db", "outputs/*.log", "approved/*", "listings/*", "agents/*", "board/*", "sessions/*/*.jsonl")
+    kinds += ("fleet/runs/*.output", "fleet/runs/*.epoch", "fleet/reports/*.md", "fleet/worktrees/*")
+    kinds += ("fleet/repositories/*", "trusted/*")
+    assert [kind for kind in kinds if not list((place.home / "tildone").glob(kind))] == []
+    assert {str(path): oct(mode) for path, mode in made.items() if mode & 0o077} == {}
+
+
+def _made_by_everything(place: Place) -> dict[Path, int]:
+    """Use tildone, and return the modes of all that is then in the home folder."""
+    place.home.chmod(0o700)
+    git = ["git", "-c", "user.name=Ada", "-c", "user.email=ada@example.org", "-C", str(place.folder)]
+    for words in (["init", "-q", "-b", "main"], ["commit", "-q", "--allow-empty", "-m", "Begin"]):
+        subprocess.run([*git, *words], check=True)
+    subprocess.run(["git", "clone", "-q", "--bare", str(place.folder), str(place.folder.parent / "origin")], check=True)
+    (place.folder / "tildone.toml").write_text("max_nudges = 3\n")
+    (place.folder / "a.md").write_text("- [ ] Keep it: `touch kept`\n")
+    (place.folder / "file").write_text("one\n")
+    temporary = {"TMPDIR": str(place.home / "tmp")}
+    (place.home / "tmp").mkdir(0o700)
+    person = Person(place.folder, place.home, place.environment() | temporary)
+    called = {"jsonrpc": "2.0", "method": "tools/call", "id": 2}
+    mcp = [initialize(), INITIALIZED, {**called, "params": {"name": "todo", "arguments": {"add": ["Three"]}}}]
+    event = {**json.loads(START), "cwd": str(place.folder)}
+    list_ = {"tool_name": "TodoWrite", "tool_input": {"todos": [{"content": "a", "status": "pending"}]}}
+    later = {**event, "hook_event_name": "PostToolUse", **list_}
+    repository = f"file://{place.folder.parent / 'origin'}"
+    for given, *words in (
+        ("", "todo", "add", "One", "Two"),
+        ("", "todo", "check", "1", "--", "grep", "-r", "two", "file"),
+        ("", "todo", "done", "1"),
+        ("", "todo", "done", "2"),
+        ("", "trust", "--yes"),
+        ("", "share", "on"),
+        ("", "install", "claude", "--no-check"),
+        ("", "todo", "add", "Say hello: `echo hello`", "--session", "run"),
+        ("", "run", "--allow", "*", "--mode", "print", "--session", "run"),
+        ("\n".join(map(json.dumps, mcp)) + "\n", "mcp"),
+        (json.dumps(event), "hook", "claude", "SessionStart"),
+        (json.dumps(later), "hook", "claude", "PostToolUse"),
+        (json.dumps({**event, "hook_event_name": "Stop"}), "hook", "claude", "Stop"),
+        ("", "backup"),
+        ("", "fleet", "up"),
+        ("", "fleet", "add", "a.md"),
+        ("", "fleet", "add", "a.md", "--repo", repository),
+        ("", "fleet", "work", "--allow", "*", "--until-idle"),
+    ):
+        answer = person.run(*words, given=given)
+        assert answer.code in (0, 3), (words, answer)
+    with board(place) as running:
+        running.browser().get("/api/sessions")
+        return {path: path.lstat().st_mode & 0o777 for path in _below(place.home) if not path.is_symlink()}
+
+
+def _below(folder: Path) -> Iterator[Path]:
+    """Everything below a folder, without what git has put into its own."""
+    for path in folder.iterdir():
+        yield path
+        if path.is_dir() and not (path / ".git").exists():
+            yield from _below(path)
 
 
 def test_the_files_that_sqlite_adds_are_private_while_the_store_is_open(person: Person) -> None:

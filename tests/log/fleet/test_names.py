@@ -92,6 +92,6 @@ def test_a_commit_is_a_whole_id() -> None:
 def test_a_worker_and_the_last_run_of_a_schedule_are_checked() -> None:
     for changes in ({"id": "a\nb"}, {"pid": -1}, {"slots": 2**40}, {"seen": 2**62}, {"labels": (7,)}):
         with pytest.raises(UsageError):
-            WorkerInfo(**{"id": "here/1/a"} | changes)  # type: ignore[arg-type]  # as given
+            WorkerInfo(**{"id": "here/1/a"} | changes)
     with pytest.raises(UsageError):
         RunSchedule("nightly", "0 3 * * *", "{}", 0, last="../../x")

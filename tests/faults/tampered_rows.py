@@ -86,21 +86,21 @@ class Ground:
         now = self._outside()
         return sorted(str(path) for path in self._before.keys() | now.keys() if self._before.get(path) != now.get(path))
 
-    def started(self, *words: str) -> "subprocess.Popen[str]":
-        """Start `tildone fleet`, as somebody whose folders are here."""
+    def started(self, *words: str) -> "subprocess.Popen[bytes]":
+        """Start `tildone fleet`, as somebody whose folders are here. `told` has what it says."""
         own = {"HOME": str(self.root / "home"), "XDG_DATA_HOME": str(self.data), "TILDONE_STORE": self.address}
         own |= {"XDG_CONFIG_HOME": str(self.root / "home"), "TILDONE_NAME": "Ada"}
         environ = {name: text for name, text in os.environ.items() if not name.startswith("TILDONE_")} | own
-        return subprocess.Popen(
-            [str(PROGRAM), "fleet", *words],
-            env=environ,
-            cwd=self.root / "here",
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.PIPE,
-            encoding="utf-8",
-            errors="replace",
-        )
+        # A file, because nobody reads what a worker says until it has ended.
+        with open(self.root / "here" / "told", "wb") as told:
+            command = [str(PROGRAM), "fleet", *words]
+            here, nothing = self.root / "here", subprocess.DEVNULL
+            return subprocess.Popen(command, env=environ, cwd=here, stdin=nothing, stdout=nothing, stderr=told)
+
+    @property
+    def told(self) -> str:
+        """What the last command said."""
+        return (self.root / "here" / "told").read_text(encoding="utf-8", errors="replace")
 
     def texts(self, *, has_nul: bool) -> list[str]:
         """Hostile texts. With `ext::`, git would run a program."""
@@ -206,7 +206,7 @@ def check(tally: Tally, ground: Ground, leases: RunLeases) -> None:
         *(["ls", "--all"], ["ls", "--json"], *(["show", "--", name] for name in named), ["doctor"]),
         *(["gc", "--older-than", "1d"], ["up", "--rebuild"], ["doctor"], ["ls", "--all"]),
     ):
-        _ended(tally, ground.started(*words))
+        _ended(tally, ground, ground.started(*words))
     touched = ground.touched()
     for what, found in (("touched", touched), ("not done", undone)):
         if found:
@@ -236,7 +236,7 @@ def _worked(tally: Tally, ground: Ground, leases: RunLeases) -> list[str]:
         tally.add(crashes=1)
     for _ in range(2):
         worker.send_signal(signal.SIGINT)
-    _ended(tally, worker)
+    _ended(tally, ground, worker)
     return undone()
 
 
@@ -245,17 +245,17 @@ def _has_run(leases: RunLeases, schedules: Iterable[str]) -> bool:
     return all(any(run.startswith(f"{name}-") for run in runs) for name in schedules)
 
 
-def _ended(tally: Tally, process: "subprocess.Popen[str]") -> None:
+def _ended(tally: Tally, ground: Ground, process: "subprocess.Popen[bytes]") -> None:
     """Wait for a command, and count what it must not do."""
     try:
-        _, told = process.communicate(timeout=SECONDS)
+        process.wait(SECONDS)
     except subprocess.TimeoutExpired:
         tally.add(hangs=1)
         process.kill()
-        _, told = process.communicate()
-    if "Traceback" in told or process.returncode < 0:
+        process.wait()
+    if "Traceback" in ground.told or process.returncode < 0:
         tally.add(crashes=1)
-        _show(told)
+        _show(ground.told)
 
 
 def _queue_all(ground: Ground, tables: Tables, leases: RunLeases) -> None:

@@ -8,11 +8,14 @@ import pytest
 from tests.fleet.repositories import bare, change, files, git, project, write
 from tildone.fleet.git import Git, GitError
 from tildone.fleet.publishing import publish
-from tildone.fleet.workspaces import Workspace
-from tildone.fleet.worktrees import ADD_ATTEMPTS, Repository, names_with_checkpoints
+from tildone.fleet.workspaces import Workspace, newest_checkpoint
+from tildone.fleet.worktrees import ADD_ATTEMPTS, Checkpoint, Repository, names_with_checkpoints
+from tildone.log.events import Actor, Event
+from tildone.log.fleet.facts import Kept
 from tildone.log.fleet.lease import Lease, Work
 from tildone.log.fleet.names import FileName
 from tildone.log.fleet.repositories import is_address
+from tildone.value import replace
 
 RUN = FileName("nightly.1")
 SOURCES = ("old.py", "parser.py")
@@ -268,3 +271,21 @@ def test_a_missing_folder_is_said(tmp_path: Path) -> None:
 def test_a_command_that_takes_too_long_is_ended(tmp_path: Path) -> None:
     with pytest.raises(GitError, match="took longer than 0 s"):
         Git(str(tmp_path), seconds=0.0).run("version")
+
+
+def test_what_is_no_checkpoint_of_the_run_is_not_used(project: Path, tmp_path: Path) -> None:
+    """Somebody else has written it into the log: git would take it for an option, or for another ref."""
+    lease = Lease(RUN, 0, "plan", Work(repo=str(project)), epoch=7, owner="here/1/a/1")
+    commit = git(project, "rev-parse", "HEAD")
+    real = Kept(RUN, 0, 3, f"refs/tildone/{RUN}/3", commit)
+    false = [
+        replace(real, ref="refs/heads/main"),
+        replace(real, ref="refs/tildone/other/3"),
+        replace(real, commit="--upload-pack=x"),
+        replace(real, commit="HEAD"),
+    ]
+    events = [Event(f"e{at}", None, at, Actor.TIMER, fact) for at, fact in enumerate([real, *false])]
+
+    assert newest_checkpoint(events, lease) == Checkpoint(real.ref, commit)
+    assert newest_checkpoint(events[1:], lease) is None
+    Workspace(lease, str(tmp_path / "home")).prepare(events[1:])

@@ -5,15 +5,18 @@ import subprocess
 import sys
 from pathlib import Path
 
+import apsw
 import pytest
 
 from tests.cli.fleet.conftest import Operator
 from tests.cli.fleet.test_fleet_running import asks
 from tests.fleet.repositories import bare, git, project
 from tests.plans import plan_of
+from tests.stores.postgres import execute
 from tests.suite.waiting import until
 from tildone.cli.fleet.findings import MAX_LISTED
 from tildone.cli.output.amounts import MILLISECONDS_PER_DAY
+from tildone.errors import shortened
 from tildone.fleet.workspaces import Workspace
 from tildone.ids import now
 from tildone.log.events import PlanChanged
@@ -222,3 +225,56 @@ def test_runs_of_a_provider_are_limited_and_labels_may_appear_later(operator: Op
     assert [lease.run for lease in claim(operator, 3)] == ["r1"]
     [late] = operator.with_leases(lambda _, leases: leases.claim(Claimer("gpu/1/a", ("gpu", "x")), ["gpu/1/a/1"]))
     assert late.run == "r3"
+
+
+def test_a_row_that_somebody_else_has_changed_is_told_of_and_touches_no_files(
+    operator: Operator, tmp_path: Path
+) -> None:
+    """It is neither worked on nor removed with the files that its name leads to, and the other run is done."""
+    victim = tmp_path / "victim"
+    (victim / "deep").mkdir(parents=True)
+    ended, good = operator.add("a.md"), operator.add("b.md")
+    lease = operator.take()
+    assert lease.run == ended
+    close(operator, lease)
+    tamper(operator, ended, f"run = '{victim}', since = 1")
+
+    shown = [operator.run("fleet", *words) for words in (("ls",), ("doctor",), ("show", str(victim)))]
+    _, done, told = operator.run("fleet", "gc")
+
+    wrong = f"a row of the fleet's table leases, '{shortened(str(victim))}', is wrong: the name of a run has 1 to 64"
+    assert wrong in shown[0][2]
+    assert good in shown[0][1]
+    assert (shown[1][0], wrong in shown[1][1]) == (5, True)
+    assert "tildone fleet gc removes the row" in shown[1][1]
+    assert shown[2][0] != 0
+    assert "No run ended" in done
+    assert wrong in told
+    assert "it is removed" in told
+    assert (victim / "deep").exists()
+    assert not victim.with_name("victim.md").exists()
+    assert (doctor(operator)[0], operator.run("fleet", "ls")[2]) == (0, "")
+
+
+def test_a_worker_tells_of_a_row_that_it_ignores(operator: Operator) -> None:
+    """On a server, DBOS brings it the others."""
+    bad, good = operator.add("a.md"), operator.add("b.md")
+    tamper(operator, bad, "run = '../../x'")
+
+    operator.fleet("up")
+    command = [sys.executable, "-m", "tildone", "fleet", "work", "--until-idle", "--allow", "*", "--grace", "1"]
+    worked = subprocess.run(command, cwd=operator.folder, capture_output=True, text=True, timeout=120, check=False)
+
+    told = worked.stderr
+    assert worked.returncode == 0, told
+    assert told.count("a row of the fleet's table leases, '../../x', is wrong") == 1
+    assert f"run {good} is done" in told
+
+
+def tamper(operator: Operator, run: str, change: str) -> None:
+    """Change a row of the table, as somebody does who can write to the database."""
+    if "://" in operator.store_address:
+        execute(operator.store_address, f"UPDATE tildone.leases SET {change} WHERE run = '{run}'")  # noqa: S608  our own words
+    else:
+        statement = f"UPDATE leases SET {change} WHERE run = '{run}'"  # noqa: S608  the same
+        apsw.Connection(operator.store_address).execute(statement)

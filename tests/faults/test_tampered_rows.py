@@ -1,0 +1,42 @@
+"""Hostile values in the tables of a fleet. `test_campaign.py` runs the short form of the part, too."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from tests.faults.tally import Tally
+from tests.faults.tampered_rows import Ground, tamper
+from tests.stores.postgres import Server, needs_server
+from tildone.fleet.engines import DBOS
+
+pytestmark = pytest.mark.skipif(os.name == "nt", reason="workers are Unix's")
+
+
+def test_what_was_touched_is_noticed(tmp_path: Path) -> None:
+    ground = Ground(tmp_path, "plans.db", is_long=False)
+    own = tmp_path / "data" / "tildone"
+    for allowed in (own / "fleet" / "folders", tmp_path / "here"):
+        allowed.mkdir(parents=True)
+    assert ground.touched() == []
+
+    (ground.victim / "deep" / "kept.txt").write_text("changed")
+    (own / "x2" / "deep" / "kept.txt").unlink()
+    (own / "x2" / "deep").rmdir()
+    (tmp_path / "victim.md").write_text("a report")
+    (own / "x.epoch").write_text("1")
+
+    outside = ("data/tildone/x.epoch", "data/tildone/x2/deep", "data/tildone/x2/deep/kept.txt", "victim.md")
+    assert ground.touched() == sorted(str(tmp_path / name) for name in (*outside, "victim/deep/kept.txt"))
+
+
+@pytest.mark.slow
+@needs_server
+@pytest.mark.parametrize("engine", ["table", DBOS])
+def test_no_row_of_a_server_leads_out_of_the_folders(server: Server, tmp_path: Path, engine: str) -> None:
+    tally = Tally("tampered rows")
+    with server.database() as url:
+        tamper(tally, tmp_path, url, is_long=False, engine=engine)
+
+    assert tally.counts.pop("inputs") > 50
+    assert not any(tally.counts.values()), tally.line()

@@ -80,6 +80,20 @@ def test_a_bad_row_is_set_aside_and_the_others_go_on(
             leases.wish(name, Ask.CANCEL)
 
 
+def test_a_run_that_nobody_holds_is_in_nobodys_way(fleet: Fleet, tamper: Tamper) -> None:
+    """An owner without a name would use up a limit for ever."""
+    fleet.leases.set_limit(ProviderLimit("p", runs=1))
+    fleet.add("r1", provider="p")
+    fleet.add("r2", provider="p")
+    tamper("leases", "owner = ''", "run = 'r1'")
+    fleet.passes(10**7)
+
+    assert fleet.leases.reap(10**9) == []
+    assert [lease.run for lease in fleet.claim(slots=2)] == ["r2"]
+    assert [(row.name, row.why) for row in fleet.bad_rows] == [("r1", "its owner has no name")]
+    assert fleet.lease("r1").state is LeaseState.FAILED
+
+
 def test_a_bad_schedule_is_set_aside_and_the_others_are_queued(fleet: Fleet, tamper: Tamper) -> None:
     rows, leases = fleet.bad_rows, fleet.leases
     plan = dump(plan_to_json(plan_of("one")))

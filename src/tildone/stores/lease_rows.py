@@ -59,6 +59,9 @@ def lease_in(values: Sequence[Any], from_sql: Callable[[Any], str]) -> Lease | B
     """Return the lease of the columns of a row. `from_sql` returns the session that a column stands for."""
     row: Row = dict(zip(COLUMNS, values, strict=True))
     work = {name: row[name] for name in WORK_COLUMNS if name not in ("labels", "allow", "repo")}
+    if row["owner"] == "":
+        # It would be held, but by nobody from whom it could be taken.
+        return BadRow("leases", row["run"], "its owner has no name")
     try:
         return Lease(
             row["run"],

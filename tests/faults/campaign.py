@@ -4,6 +4,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Sequence
 
+from tests.faults.agent_shell import agent_shell
 from tests.faults.doors import doors
 from tests.faults.fuzz.runner import fuzz
 from tests.faults.gate.part import gate
@@ -25,6 +26,7 @@ PARTS: dict[str, Callable[[Plan, Tally], None]] = {
     "odd inputs": fuzz,
     "gate": gate,
     "real agents": real_agents,
+    "agent shell": agent_shell,
 }
 
 
@@ -69,5 +71,6 @@ def _summary(totals: Counter[str]) -> str:
         + (f", {breaches:,} breaches of claims or of order" if breaches else "")
         + (f", {touched:,} files outside of a fleet touched" if touched else "")
         + (f", {totals['left_undone']:,} runs left undone" if totals["left_undone"] else "")
+        + (f", {totals['got_through']:,} acts of a person by agents" if totals["got_through"] else "")
         + (f", {gate_failed:,} agents not ended in time or ended early" if gate_failed else "")
     )

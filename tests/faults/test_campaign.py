@@ -6,11 +6,14 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
 
 import pytest
 
-from tests.faults import campaign, shared_plan, stores
+from tests.app.test_who import TYPED
+from tests.faults import agent_shell, campaign, shared_plan, stores
+from tests.faults.agent_shell import Trial
 from tests.faults.doors import added_texts
 from tests.faults.fuzz import worker
 from tests.faults.fuzz.target import Target
@@ -18,6 +21,7 @@ from tests.faults.tally import Plan, Tally, short
 from tests.plans import plan_of
 from tests.stores.contract import chain
 from tests.stores.many_hands.audit import BREACHES
+from tildone.app.who import PersonAct
 from tildone.errors import UsageError
 from tildone.stores.memory import MemoryStore
 from tildone.stores.sqlite.store import SqliteStore
@@ -68,7 +72,31 @@ def test_an_interrupted_campaign_says_what_it_counted_so_far() -> None:
     assert "inputs, 0 crashes" in out.splitlines()[-1]
 
 
-@pytest.mark.parametrize("found", ["", "crashes", "hangs", "lost", "breaches", "unbounded"])
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="only Linux says what a process runs")
+def test_no_act_of_a_person_gets_through_in_the_shell_of_an_agent(tmp_path: Path) -> None:
+    """Only a process that has left the tree and has none of the variables is like one of the person."""
+    tally = Tally("")
+    agent_shell.agent_shell(short(1, tmp_path), tally)
+
+    count = tally.counts
+    assert count["inputs"] == count["refused"] > len(TYPED)
+    assert (count["got_through"], count["not_preventable"]) == (0, len(agent_shell.WITH_HOOKS))
+
+
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="only Linux says what a process runs")
+def test_an_act_that_gets_through_is_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    shells, tally = agent_shell.all_shells, Tally("")
+    monkeypatch.setattr(agent_shell, "all_shells", lambda place: islice(shells(place), 1))
+    monkeypatch.setattr(agent_shell, "trials_in", lambda shell, **_: [Trial(PersonAct.RESUME, next(shell.ways()))])
+    monkeypatch.setitem(agent_shell.TYPED, PersonAct.RESUME, ("status",))
+
+    agent_shell.agent_shell(short(1, tmp_path), tally)
+
+    assert (tally.counts["got_through"], tally.counts["refused"]) == (1, 0)
+    assert "claude, its variables, RESUME: 0" in (tmp_path / "agent-shell.txt").read_text()
+
+
+@pytest.mark.parametrize("found", ["", "crashes", "hangs", "lost", "breaches", "unbounded", "got_through"])
 def test_a_campaign_that_found_something_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, found: str) -> None:
     def part(_plan: Plan, tally: Tally) -> None:
         tally.add(inputs=1, **({found: 1} if found else {}))

@@ -49,6 +49,8 @@ ARGUMENTS: dict[tuple[Surface, str], tuple[str, ...]] = {
     (Surface.COMMAND_LINE, "answer"): (NEED, "yes"),
     (Surface.COMMAND_LINE, "trust"): ("--yes",),
     (Surface.COMMAND_LINE, "uninstall"): ("claude",),
+    (Surface.COMMAND_LINE, "prune"): ("--older-than", "1d", "--open", "--yes"),
+    (Surface.COMMAND_LINE, "restore"): ("backup.db",),
     (Surface.COMMAND_LINE, "board"): ("--no-open",),
     (Surface.COMMAND_LINE, "board --new-key"): ("--no-open",),
     (Surface.COMMAND_LINE, "board token add"): ("eve",),
@@ -129,6 +131,16 @@ def ways(*surfaces: Surface) -> list[tuple[PersonAct, Surface, str]]:
     return [(act, where, way) for act, row in WAYS.items() for where in surfaces for way in row.get(where, ())]
 
 
+def line(where: Surface, way: str) -> tuple[str, ...]:
+    """What is typed after `tildone`."""
+    verb = way.split() if where is Surface.COMMAND_LINE else ["fleet", way]
+    return (*verb, *ARGUMENTS.get((where, way), ("nightly",) * (where is Surface.FLEET)))
+
+
+TYPED = {act: line(where, way) for act, where, way in reversed(ways(Surface.COMMAND_LINE, Surface.FLEET))}
+"""A command for each act."""
+
+
 def verbs(verb: Verb) -> Iterator[str]:
     """The verbs that do something, each with the words before it."""
     for own in verb.verbs:
@@ -196,10 +208,7 @@ def test_what_an_agent_types_is_refused(place: Place, person: Person, shells: di
             for reason, shell in shells.items():
                 if shell is AGENT and act in IN_SHELLS_OF_AGENTS:
                     continue
-                verb = way.split() if where is Surface.COMMAND_LINE else ["fleet", way]
-                answer = person.run(
-                    *verb, *ARGUMENTS.get((where, way), ("nightly",) * (where is Surface.FLEET)), **shell
-                )
+                answer = person.run(*line(where, way), **shell)
 
                 assert answer.code == 3, (act, way, shell, answer)
                 assert f"only a person can {act.value}: {reason}" in answer.err, (way, answer)

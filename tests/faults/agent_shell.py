@@ -15,11 +15,12 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tests.app.test_who import OF_RUNS_ONLY, TYPED
+from tests.app.test_who import TYPED
 from tests.faults.tally import Plan, Tally
 from tests.hooks.agent import WITH_HOOKS, HookedAgent, Workspace
 from tests.suite.forking import PROGRAM
 from tests.web.boards import Place, board, place_in
+from tildone.app.surfaces import IN_SHELLS_OF_AGENTS
 from tildone.app.who import PersonAct
 from tildone.core.check import Check
 from tildone.core.ops import Append, Numbered, SetCheck
@@ -51,14 +52,14 @@ LEFT = "rm -f code out; setsid -f sh -c {line}; while ! test -s code; do :; done
 class Way:
     """A way to type a command: what stands before it, or around it, and the environment of the shell.
 
-    With `elsewhere`, the command uses another data folder, where no board of the person runs.
+    Acts whose names begin with one of `without` have nothing to act on there: no board runs, or there is no such file.
     """
 
     name: str
     environ: dict[str, str]
     before: str = ""
     around: str = "{line}"
-    elsewhere: bool = False
+    without: tuple[str, ...] = ()
     is_known: bool = True
 
     def line(self, words: tuple[str, ...]) -> str:
@@ -103,9 +104,11 @@ class Shell:
         yield Way("a PATH of its own", marked | own_path)
         yield Way("a PATH of its own, env -i", marked, _scrubbed(base | own_path))
         folders = dict.fromkeys(("HOME", "XDG_DATA_HOME", "XDG_CONFIG_HOME", "XDG_STATE_HOME"), other)
-        yield Way("other folders", marked | folders | named, elsewhere=True)
-        yield Way("other folders, env -i", marked, _scrubbed(base | folders | named), elsewhere=True)
-        yield Way("another project, env -i", marked, _scrubbed(base | named), "cd / && {line}", elsewhere=True)
+        yield Way("other folders", marked | folders | named, without=("BOARD",))
+        yield Way("other folders, env -i", marked, _scrubbed(base | folders | named), without=("BOARD",))
+        yield Way(
+            "another project, env -i", marked, _scrubbed(base | named), "cd / && {line}", without=("BOARD", "TRUST")
+        )
         yield Way("umask 0", marked, around="umask 0; {line}")
         yield Way("out of the tree", marked, around=LEFT)
         yield Way("out of the tree, env -i", marked, scrubbed, LEFT, is_known=False)
@@ -181,11 +184,11 @@ def all_shells(place: Place) -> Iterator[Shell]:
 
 def trials_in(shell: Shell, *, is_long: bool) -> Iterator[Trial]:
     """Each act in each way; in the short form, each way with another act, and each act once, in the first agent."""
-    acts = [act for act in TYPED if act not in OF_RUNS_ONLY]
+    acts = [act for act in TYPED if act not in IN_SHELLS_OF_AGENTS]
     ways = [way for way in shell.ways() if way.is_known]
     last = [Trial(PersonAct.RESUME, way) for way in shell.ways() if not way.is_known]
     if is_long:
-        yield from (Trial(act, way) for way in ways for act in acts if _applies(act, way))
+        yield from (Trial(act, way) for way in ways for act in acts if not act.name.startswith(way.without))
     elif shell.name == next(iter(WITH_HOOKS)):
         scrubbed = next(way for way in ways if way.name == "env -i")
         yield from (Trial(act, scrubbed) for act in acts)
@@ -195,19 +198,15 @@ def trials_in(shell: Shell, *, is_long: bool) -> Iterator[Trial]:
     yield from last
 
 
-def _applies(act: PersonAct, way: Way) -> bool:
-    return not (way.elsewhere and act.name.startswith("BOARD"))
-
-
 def _scrubbed(environ: dict[str, str]) -> str:
     return " ".join(["env -i", *(f"{name}={shlex.quote(text)}" for name, text in environ.items())])
 
 
 def _traces(place: Place) -> Iterator[str]:
     """What acts of a person leave behind, apart from that which is not preventable."""
-    data = place.home / "tildone"
-    for folder in ("approved", "trusted", "elsewhere"):
-        yield from (f"there is {path}" for path in (data / folder).rglob("*") if path.is_file())
+    for data in (place.home / "tildone", place.home / "elsewhere" / "tildone"):
+        for folder in (data / "approved", data / "trusted"):
+            yield from (f"there is {path}" for path in folder.rglob("*") if path.is_file())
     if (place.private_folder / "people.json").exists():
         yield "there are tokens of the board"
     settings = place.settings()

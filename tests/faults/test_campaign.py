@@ -18,6 +18,7 @@ from tests.faults.doors import added_texts
 from tests.faults.fuzz import worker
 from tests.faults.fuzz.target import Target
 from tests.faults.tally import Plan, Tally, short
+from tests.hooks.agent import WITH_HOOKS
 from tests.plans import plan_of
 from tests.stores.contract import chain
 from tests.stores.many_hands.audit import BREACHES
@@ -80,7 +81,7 @@ def test_no_act_of_a_person_gets_through_in_the_shell_of_an_agent(tmp_path: Path
 
     count = tally.counts
     assert count["inputs"] == count["refused"] > len(TYPED)
-    assert (count["got_through"], count["not_preventable"]) == (0, len(agent_shell.WITH_HOOKS))
+    assert (count["got_through"], count["not_preventable"]) == (0, len(WITH_HOOKS))
 
 
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="only Linux says what a process runs")
@@ -88,7 +89,7 @@ def test_an_act_that_gets_through_is_noticed(tmp_path: Path, monkeypatch: pytest
     shells, tally = agent_shell.all_shells, Tally("")
     monkeypatch.setattr(agent_shell, "all_shells", lambda place: islice(shells(place), 1))
     monkeypatch.setattr(agent_shell, "trials_in", lambda shell, **_: [Trial(PersonAct.RESUME, next(shell.ways()))])
-    monkeypatch.setitem(agent_shell.TYPED, PersonAct.RESUME, ("status",))
+    monkeypatch.setitem(TYPED, PersonAct.RESUME, ("status",))
 
     agent_shell.agent_shell(short(1, tmp_path), tally)
 

@@ -70,6 +70,8 @@ WAYS: dict[PersonAct, dict[Surface, Ways]] = {
     },
     PersonAct.TRUST: {Surface.COMMAND_LINE: ("trust",)},
     PersonAct.UNINSTALL: {Surface.COMMAND_LINE: ("uninstall",)},
+    PersonAct.DELETE: {Surface.COMMAND_LINE: ("prune",)},
+    PersonAct.RESTORE: {Surface.COMMAND_LINE: ("restore",)},
     PersonAct.BOARD_LINK: {Surface.COMMAND_LINE: ("board",)},
     PersonAct.BOARD_TOKEN: {Surface.COMMAND_LINE: ("board token add", "board token remove")},
     PersonAct.BOARD_KEY: {Surface.COMMAND_LINE: ("board --new-key",)},
@@ -98,7 +100,7 @@ OTHERS: dict[Surface, Ways] = {
         *("todo touches", "todo edit", "todo undo", "todo copy", "todo export", "todo import", "verify", "call"),
         *("log", "stats", "diff", "blame", "undo", "redo", "checkout", "branch", "label", "run", "extensions"),
         *("install", "mcp", "hook", "share", "status", "watch", "import", "export", "sessions", "doctor", "backup"),
-        *("restore", "prune", "migrate", "help", "completion", "complete-words", "overview"),
+        *("migrate", "help", "completion", "complete-words", "overview"),
     ),
     Surface.WATCH: (
         *_PLAN_KEYS,

@@ -29,6 +29,8 @@ class PersonAct(Enum):
     PAUSE = "pause an agent"
     STOP = "stop an agent"
     RESUME = "resume an agent"
+    DELETE = "delete sessions"
+    RESTORE = "restore a backup"
     BOARD_LINK = "get a link to a board"
     BOARD_TOKEN = "give out tokens of a board"  # noqa: S105  no secret
     BOARD_KEY = "renew the keys of boards"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 
+from tildone.app.who import PersonAct, check_person
 from tildone.cli.opening import open_existing_store, settings_for
 from tildone.cli.output.amounts import AGE_UNITS, MILLISECONDS_PER_DAY, age, counted, size
 from tildone.cli.output.data import put_data
@@ -53,6 +54,8 @@ def run(args: ParsedArgs) -> int:
     if asking and (args.has("json") or not on_terminal() or not sys.stdin.isatty()):
         raise UsageError("confirmation requires a terminal; use --yes to skip it, or --dry-run to list the sessions")
     settings = settings_for(args)
+    if not args.has("dry-run"):
+        check_person(settings, PersonAct.DELETE)
     store = open_existing_store(settings, read_only=args.has("dry-run"))
     try:
         found = _older_than(store, min_age)

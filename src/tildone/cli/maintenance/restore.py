@@ -8,6 +8,7 @@ import tempfile
 import time
 from shutil import copyfileobj
 
+from tildone.app.who import PersonAct, check_person
 from tildone.cli import INTERRUPTED
 from tildone.cli.maintenance.backup import STREAM
 from tildone.cli.maintenance.migrate import copied_data, report_lines
@@ -51,6 +52,8 @@ class Report:
 def run(args: ParsedArgs) -> int:
     """Restore the sessions of a backup, or one of them, or show what would change."""
     settings = settings_for(args)
+    if not args.has("dry-run"):
+        check_person(settings, PersonAct.RESTORE)
     from_stream = args.positional[0] == STREAM
     path = os.path.abspath(os.path.expanduser(args.positional[0]))
     if not from_stream and is_same_store(parse_address(path), settings.store):

@@ -4,11 +4,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests import plans
+from tildone.core.check import Proof, Result
 from tildone.core.ops import Op
-from tildone.core.origins import Origin, keep_origins, with_source
+from tildone.core.origins import Origin, keep_origins, with_imported_proofs, with_source
 from tildone.core.plan import Phase, Plan, Task, flat
 from tildone.core.reduce import reduce
 from tildone.core.rules import Rules
+from tildone.value import replace
 
 
 def origins(plan: Plan) -> dict[str, bool]:
@@ -80,3 +82,15 @@ def test_only_the_origins_change(plan: Plan, program: list[Op], by_user: bool) -
     assert keep_origins(kept, kept, Origin(by_user)) == kept
     if not by_user:
         assert not any(task.from_user for task in kept.tasks)
+
+
+def test_the_proofs_of_a_file_are_marked_as_imported() -> None:
+    proof = Proof(Result.PASSED, ("make",))
+    plan = replace(flat(Task("a", proof=proof), Task("b")), proof=proof)
+
+    marked = with_imported_proofs(plan)
+
+    assert [task.proof for task in marked.tasks] == [replace(proof, imported=True), None]
+    assert marked.proof == replace(proof, imported=True)
+    assert marked.proof != proof
+    assert with_imported_proofs(flat(Task("b"))) == flat(Task("b"))

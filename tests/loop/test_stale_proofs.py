@@ -6,6 +6,7 @@ from tests.plans import COMPLETED
 from tildone.core.check import Check, Proof, Result
 from tildone.core.plan import Plan, Task, flat
 from tildone.loop.proving import stale_numbers
+from tildone.value import replace
 
 CHECK = Check(("make",))
 PASSED = Proof(Result.PASSED, ("make",), exit_code=0)
@@ -35,3 +36,12 @@ def test_open_tasks_count_only_if_they_are_asked_for() -> None:
     assert stale_numbers(plan, EverythingChanged) == {1}
     assert stale_numbers(plan, EverythingChanged, also_open=True) == {1, 2}
     assert stale_numbers(plan, None) == stale_numbers(Plan(), EverythingChanged) == frozenset()
+
+
+def test_an_imported_proof_is_stale_whatever_the_files_are() -> None:
+    check = Check(("make",))
+    proof = Proof(Result.PASSED, check.command, imported=True)
+    plan = flat(Task("a", COMPLETED, number=1, check=check, proof=proof))
+
+    assert stale_numbers(plan, None) == {1}
+    assert stale_numbers(replace(plan, check=check, proof=proof), None) == {0, 1}

@@ -86,9 +86,11 @@ def test_everything_that_is_made_under_no_umask_is_private(tmp_path: Path) -> No
     finally:
         os.umask(before)
 
-    kinds = ["tildone.db", "outputs/*.log", "approved/*", "listings/*", "agents/*", "board/*", "sessions/*/*.jsonl"]
-    kinds += ["fleet/runs/*.output", "fleet/runs/*.epoch", "fleet/reports/*.md", "fleet/worktrees/*"]
-    kinds += ["fleet/repositories/*", "trusted/*"]
+    kinds = (
+        *("tildone.db", "outputs/*.log", "approved/*", "listings/*", "agents/*", "board/*", "sessions/*/*.jsonl"),
+        *("fleet/runs/*.output", "fleet/runs/*.epoch", "fleet/reports/*.md", "fleet/worktrees/*"),
+        *("fleet/repositories/*", "trusted/*"),
+    )
     assert [kind for kind in kinds if not list((place.home / "tildone").glob(kind))] == []
     assert {str(path): oct(mode) for path, mode in made.items() if mode & 0o077} == {}
 

@@ -63,7 +63,7 @@ class Row:
             return "was held, and may rest" if self.ended.was_held else ""
         if self.agent.honest and not self.ended.done:
             return "was let go before its plan was done"
-        if not self.agent.honest and not self.ended.bound:
+        if not self.ended.done and not self.ended.bound:
             return "was let go with open work, and no bound was reached"
         if str(self.ended.count) != self.expected:
             return f"{self.expected} on the page"

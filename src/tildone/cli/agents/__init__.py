@@ -114,7 +114,8 @@ VERBS: VerbTable = Registry(
             min_args=1,
             max_args=UNLIMITED,
             description=(
-                f"Settings files that nobody else has changed are restored exactly. Plans are kept.\n{CODING_AGENTS}"
+                "Settings files that nobody else has changed are restored exactly. Plans are kept. In the shell of an "
+                f"agent it is refused.\n{CODING_AGENTS}"
             ),
             options=(SCOPE, DRY_RUN, SHOW_LINES),
             examples=("tildone uninstall claude",),

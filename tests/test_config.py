@@ -271,8 +271,14 @@ def test_a_worker_names_the_allowed_checks_in_place_of_the_person(
     text: str, allowed: tuple[str, ...], project: Path, home: dict[str, str]
 ) -> None:
     own_file(home, 'check_allow = ["pytest *"]\n')
+    by_worker = {**home, "TILDONE_CHECK_ALLOW": text, "TILDONE_LEASE": "nightly/0/1"}
 
-    assert load({}, {**home, "TILDONE_CHECK_ALLOW": text}, str(project)).check_allow == allowed
+    assert load({}, by_worker, str(project)).check_allow == allowed
+
+
+def test_the_variable_of_workers_does_not_count_elsewhere(project: Path, home: dict[str, str]) -> None:
+    """An agent could set it in its shell."""
+    assert load({}, {**home, "TILDONE_CHECK_ALLOW": "*"}, str(project)).check_allow == ()
 
 
 @pytest.mark.parametrize("text", ['"pytest"', "[3]", '[""]', '["*"]', '["* *"]'])

@@ -39,6 +39,12 @@ class Person:
     environ: dict[str, str] = field(default_factory=dict)
     columns: int = 80
 
+    def sets(self, settings: str) -> None:
+        """Write the person's own settings file."""
+        file = self.home / ".config" / "tildone" / "config.toml"
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(settings, encoding="utf-8")
+
     def run(self, *argv: str, given: str | bytes = b"", **environ: str) -> Answer:
         """Run a command over pipes."""
         done = subprocess.run(

@@ -175,7 +175,9 @@ def test_what_a_pattern_covers_is_said_when_it_is_given(person: Person) -> None:
 def test_what_the_patterns_of_checks_allow_is_said_too(person: Person) -> None:
     name = write_plan(person, "- [ ] Look: `ls`\n")
 
-    answer = person.run("run", name, "--allow", "ls", "--mode", "print", TILDONE_CHECK_ALLOW="npm run *\nls")
+    person.sets('check_allow = ["npm run *", "ls"]\n')
+
+    answer = person.run("run", name, "--allow", "ls", "--mode", "print")
 
     told = "tildone: check_allow 'npm run *' allows more than it looks like: npm run may run other programs"
     assert [line for line in answer.err.splitlines() if "check_allow" in line] == [told]

@@ -245,10 +245,17 @@ def project_root(folder: str) -> str:
 def _allowed(environ: Mapping[str, str], person: Mapping[str, Any]) -> Sequence[str]:
     """Return the commands that may be run as checks: one pattern in a line of the variable, else the person's list.
 
-    A worker of a fleet sets the variable. If it is empty, no command is allowed.
+    A worker of a fleet sets the variable for its agents. If it is empty, no command is allowed. Elsewhere it does not
+    count: an agent could set it in its shell. What is written under a lease that a worker has not got is refused.
     """
     text = environ.get(variable(CHECK_ALLOW))
-    allowed: Sequence[str] = person.get(CHECK_ALLOW, ()) if text is None else text.splitlines()
+    if text is not None:
+        # Imported here because few processes have the variable.
+        from tildone.log.fleet.lease import LEASE_VARIABLE  # noqa: PLC0415  see above
+
+        if environ.get(LEASE_VARIABLE):
+            return text.splitlines()
+    allowed: Sequence[str] = person.get(CHECK_ALLOW, ())
     return allowed
 
 

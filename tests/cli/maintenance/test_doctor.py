@@ -281,7 +281,9 @@ def test_settings_that_disable_the_gate_are_warnings(
 
 
 def test_a_pattern_of_checks_that_allows_more_than_it_looks_like_is_a_warning(person: Person) -> None:
-    answer = person.run("doctor", "--json", TILDONE_CHECK_ALLOW="find *\nls *")
+    person.sets('check_allow = ["find *", "ls *"]\n')
+
+    answer = person.run("doctor", "--json")
 
     assert answer.code == 0
     assert [what for status, what in findings(answer, "settings") if status == "warning"] == [

@@ -124,9 +124,7 @@ def test_the_persons_own_list_approves_and_a_projects_does_not(person: Person) -
     person.says("trust", "--yes")
     person.run("todo", "check", "1", "--", *GREP, **AGENT)
     by_project = tasks(person)[1]["approved"]
-    own = person.home / ".config" / "tildone" / "config.toml"
-    own.parent.mkdir(parents=True)
-    own.write_text('check_allow = ["grep *"]\n', encoding="utf-8")
+    person.sets('check_allow = ["grep *"]\n')
 
     assert by_project is False
     assert tasks(person)[1]["approved"] is True

@@ -343,13 +343,14 @@ def test_an_agent_cannot_prove_a_check_with_a_program_of_its_own(checker: Person
 
 def test_a_pattern_allows_the_programs_in_the_path_of_the_person(checker: Person) -> None:
     """Those of the project among them, such as a virtual environment, and none that only the agent's path has."""
-    checker.says("todo", "check", "1", "--", *GREP, **AGENT, TILDONE_CHECK_ALLOW="grep *")
+    checker.sets('check_allow = ["grep *"]\n')
+    checker.says("todo", "check", "1", "--", *GREP, **AGENT)
     agents, venv = (f"{fake_grep(checker, each)}{os.pathsep}{os.environ['PATH']}" for each in ("bin", ".venv/bin"))
 
-    before = checker.run("todo", "done", "1", PATH=agents, **AGENT, TILDONE_CHECK_ALLOW="grep *")
-    by_person = checker.run("verify", "1", PATH=venv, TILDONE_CHECK_ALLOW="grep *")
+    before = checker.run("todo", "done", "1", PATH=agents, **AGENT)
+    by_person = checker.run("verify", "1", PATH=venv)
     (checker.folder / ".venv" / "bin" / "grep").write_text("#!/bin/sh\nexit 7\n", encoding="utf-8")
-    after = checker.run("verify", "1", PATH=agents, **AGENT, TILDONE_CHECK_ALLOW="grep *")
+    after = checker.run("verify", "1", PATH=agents, **AGENT)
 
     assert "failed with exit code 1" in before.err, before
     assert by_person.code == 0, by_person

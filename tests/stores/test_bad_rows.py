@@ -151,3 +151,12 @@ def test_a_number_that_tells_of_changes_goes_on_from_any(fleet: Fleet, tamper: T
 
     assert fleet.leases.revision() != before
     assert fleet.lease("r1").state is LeaseState.OPEN
+
+
+def test_a_repository_that_is_no_path_is_not_in_the_way_of_new_runs(fleet: Fleet, tamper: Tamper) -> None:
+    """New runs name their repository as the runs before, so all names are compared."""
+    fleet.add("r1", repo="/app")
+    nul = "char(0)" if isinstance(fleet.store, SqliteStore) else "chr(10)"
+    tamper("leases", f"repo = '/a' || {nul} || 'b'", "run = 'r1'")
+
+    assert [lease.work.repo for lease in fleet.add("r2", repo="/other")] == ["/other"]

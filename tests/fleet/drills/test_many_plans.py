@@ -51,7 +51,7 @@ def fleet(tmp_path: Path) -> Iterator[ManyFleet]:
 
 
 def test_limits_that_were_not_held_are_reported(fleet: ManyFleet) -> None:
-    work = Work(repo="here", provider="p", labels=("special",))
+    work = Work(repo="/here", provider="p", labels=("special",))
     leases = {f"r{number}": Lease(f"r{number}", 0, "s", work) for number in range(3)}
     taken = {run: [event(at, RunTaken(run, 0, 1, f"host/1/a/{at}"))] for at, run in enumerate(leases)}
     ended = {run: [*taken[run], event(at, RunEnded(run, 0, 2, LeaseState.DONE))] for at, run in enumerate(leases, 1)}
@@ -62,7 +62,7 @@ def test_limits_that_were_not_held_are_reported(fleet: ManyFleet) -> None:
 
     assert {
         "host/1/a/0 has taken r0 without the label",
-        "repository here: 2, which is more than 1",
+        "repository /here: 2, which is more than 1",
         "runs of p: 2, which is more than 1",
         "slots of host/1/a: 3, which is more than 2",
         "slots of host/1/a were held to the end",

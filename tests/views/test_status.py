@@ -34,3 +34,9 @@ def test_the_task_is_sanitized_and_clipped() -> None:
     assert shown.startswith("✓ 0/1 · #1 x⏎␛[2Jyyy")
     assert shown.endswith("y…")
     assert len(shown) == len("✓ 0/1 · #1 ") + MAX_TASK_CHARS
+
+
+def test_a_task_that_an_agent_set_aside_is_named() -> None:
+    assert status_line(State("e", plan_of("a")), set_aside="the agent set aside #1") == (
+        "✓ 0/1 · #1 a · needs you: the agent set aside #1"
+    )

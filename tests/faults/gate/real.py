@@ -67,7 +67,8 @@ class Row:
             return "was let go with open work, and no bound was reached"
         if str(self.ended.count) != self.expected:
             return f"{self.expected} on the page"
-        told = len(self.ended.notices)
+        # Each subagent is let go by itself.
+        told = 1 if self.agent.subagents else len(self.ended.notices)
         return f"the person was told {told} times" if self.ended.bound and told != 1 else ""
 
     @property

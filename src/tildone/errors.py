@@ -8,7 +8,6 @@
     │   └── UnknownNeed
     └── StoreError          5   a store failed
         ├── RunFenced       6   the run has passed to another worker: stop
-        ├── PlanLost            a store that had a plan is gone
         ├── HeadMoved           another writer was faster: decide again
         ├── StoreBusy           locked for longer than the timeout
         ├── StoreUnreachable    its server does not answer; a later attempt may succeed
@@ -73,13 +72,6 @@ class StoreError(TildoneError):
     """A store failed."""
 
     exit_code = 5
-
-
-class PlanLost(StoreError):
-    """A store with a plan that an agent was held to is gone."""
-
-    def __init__(self, store: str) -> None:
-        super().__init__(f"{store} no longer has the plan that an agent was held to here; was it deleted?")
 
 
 class RunFenced(StoreError):

@@ -37,6 +37,6 @@ def test_the_task_is_sanitized_and_clipped() -> None:
 
 
 def test_a_task_that_an_agent_set_aside_is_named() -> None:
-    assert status_line(State("e", plan_of("a")), set_aside="the agent set aside #1") == (
+    assert status_line(State("e", plan_of("a")), held_up="the agent set aside #1") == (
         "✓ 0/1 · #1 a · needs you: the agent set aside #1"
     )

@@ -56,8 +56,7 @@ def _tell_loss(settings: Settings) -> None:
         return
     _TOLD.add(mark)
     # Late, because few stores get lost.
-    from tildone.config.held import forget_lost, note_lost  # noqa: PLC0415  see above
-    from tildone.errors import PlanLost  # noqa: PLC0415  the same
+    from tildone.config.held import PlanLost, forget_lost, note_lost  # noqa: PLC0415  see above
     from tildone.views.sanitize import printable  # noqa: PLC0415  the same
 
     if gone:

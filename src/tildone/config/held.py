@@ -11,11 +11,19 @@ from __future__ import annotations
 
 import os
 
+from tildone.errors import StoreError
 from tildone.files.private import REPLACED, make_private_folder, open_private
 from tildone.typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from tildone.config import Settings
+
+
+class PlanLost(StoreError):
+    """A store with a plan that an agent was held to is gone."""
+
+    def __init__(self, store: str) -> None:
+        super().__init__(f"{store} no longer has the plan that an agent was held to here; was it deleted?")
 
 
 def note_held(settings: Settings) -> None:

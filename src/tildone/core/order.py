@@ -18,7 +18,7 @@ def waiting_tasks(plan: Plan) -> list[tuple[Task, tuple[int, ...]]]:
     return [(task, others) for task, others in waiting if others]
 
 
-def set_aside(plan: Plan) -> list[tuple[Task, frozenset[int]]]:
+def held_up(plan: Plan) -> list[tuple[Task, frozenset[int]]]:
     """Return the tasks with checks that nobody works on, because they or tasks that they wait for are blocked.
 
     Each has the numbers of the tasks that decide about it: its own, and those that it waits for. A task whose check has

@@ -176,7 +176,8 @@ def _watch(finished: LockType, seconds: float) -> None:
 def _report(error: BaseException, hook: HookRun) -> None:
     """Write one line about an error, with its type if it is a bug, and tell the person if the agent can."""
     try:
-        from tildone.errors import PlanLost, RunFenced, TildoneError  # noqa: PLC0415  only errors need it
+        from tildone.config.held import PlanLost  # noqa: PLC0415  only errors need it
+        from tildone.errors import RunFenced, TildoneError  # noqa: PLC0415  the same
         from tildone.views.sanitize import printable  # noqa: PLC0415  the same
 
         if isinstance(error, RunFenced) and hook.event is not None:

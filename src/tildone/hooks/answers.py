@@ -142,7 +142,7 @@ def _status_line(context: HookContext) -> str:
     from tildone.views.status import status_line  # noqa: PLC0415  see _reply
 
     note_model(context.event, context.agents, context.agent.id)
-    return f"{status_line(context.session.state, set_aside=context.session.set_aside)}\n"
+    return f"{status_line(context.session.state, held_up=context.session.held_up)}\n"
 
 
 def _call_tool(context: HookContext) -> str:

@@ -80,7 +80,7 @@ def _waiting_notice(event: HookEvent, session: Session, agent_id: AgentId, why: 
     from tildone.hooks.remembered import Remembered  # noqa: PLC0415  see above
     from tildone.views.waiting import waiting_notice  # noqa: PLC0415  see above
 
-    aside = session.set_aside
+    aside = session.held_up
     notice = waiting_notice(plan) or (f"tildone: {aside}. To look at it: tildone status" if aside else "")
     if not notice:
         return None

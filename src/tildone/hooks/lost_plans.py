@@ -11,7 +11,6 @@ from __future__ import annotations
 import os
 
 from tildone.agents.identity import digest
-from tildone.errors import PlanLost
 from tildone.hooks.remembered import Remembered
 from tildone.integrations.record import HookPoint, ReplyKind
 from tildone.typing import TYPE_CHECKING
@@ -42,7 +41,7 @@ def check_told(event: HookEvent, agent_id: AgentId, settings: Settings) -> None:
         PlanLost: it has not.
     """
     if not Remembered(event.environ, agent_id).knows(TOLD):
-        raise PlanLost(settings.store.redacted)
+        raise _lost(settings)
 
 
 def check_not_lost(event: HookEvent, agent: Agent, settings: Settings) -> None:
@@ -74,3 +73,10 @@ def loss_reply(event: HookEvent, pid: int, problem: str) -> str:
 
 def _fact(agent: Agent, settings: Settings) -> str:
     return f"plan-{digest(f'{settings.store} {agent.session}')}"
+
+
+def _lost(settings: Settings) -> Exception:
+    # Late, because few stores get lost.
+    from tildone.config.held import PlanLost  # noqa: PLC0415  see above
+
+    return PlanLost(settings.store.redacted)

@@ -50,6 +50,6 @@ def call_tool(event: HookEvent, settings: Settings, agent_session: Session, auth
     result = {
         "text": reply.text,
         "failed": reply.failed,
-        "line": status_line(session.state, set_aside=session.set_aside),
+        "line": status_line(session.state, held_up=session.held_up),
     }
     return f"{escape_json(codec.dump(result))}\n"

@@ -22,7 +22,7 @@ from threading import Lock
 from tildone.agents.everywhere import active_everywhere
 from tildone.agents.registry import Agent
 from tildone.errors import StoreDamaged, UnknownEvent
-from tildone.history.set_aside import describe_set_aside, set_aside_by_agents
+from tildone.history.held_up import describe_held_up, held_up_by_agents
 from tildone.log.events import Directive, DirectiveSet
 from tildone.log.kept import KeptSummary
 from tildone.log.needs import Need
@@ -213,9 +213,9 @@ class SessionIndex:
         known, events = self._outlines.get(info.name), self.store.history(info.name)
         read = CostsRead(events, known.costs, known.head) if known else CostsRead(events)
         state = latest_state(read)
-        aside = describe_set_aside(set_aside_by_agents(state.plan, lambda: self.store.history(info.name)))
+        aside = describe_held_up(held_up_by_agents(state.plan, lambda: self.store.history(info.name)))
         steered_by = self._steered_by(info.name, state)
-        facts = SessionFacts(state, steered_by=steered_by, nudge_limit=self._nudge_limit, set_aside=aside)
+        facts = SessionFacts(state, steered_by=steered_by, nudge_limit=self._nudge_limit, held_up=aside)
         found = outline(info, facts, read.costs())
         self._unkept[info.name] = found
         self._unreadable = {name: why for name, why in self._unreadable.items() if name != info.name}

@@ -90,14 +90,14 @@ class SessionLog:
         return stale_numbers(self.state.plan, self.prover)
 
     @property
-    def set_aside(self) -> str:
+    def held_up(self) -> str:
         """Which task with a check an agent has set aside, as a person is told of it; empty if none."""
         plan = self.state.plan
         if not has_checks(plan):
             return ""
-        from tildone.history.set_aside import describe_set_aside, set_aside_by_agents  # noqa: PLC0415  few have checks
+        from tildone.history.held_up import describe_held_up, held_up_by_agents  # noqa: PLC0415  few have checks
 
-        return describe_set_aside(set_aside_by_agents(plan, lambda: self.store.history(self.name)))
+        return describe_held_up(held_up_by_agents(plan, lambda: self.store.history(self.name)))
 
     def model_of(self, actor: Actor) -> ByModel | None:
         """Return what keeps a model from taking checks away that a person asked for; None if a person acts.

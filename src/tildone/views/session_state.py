@@ -57,7 +57,7 @@ class SessionFacts:
     """What the state of a session is derived from.
 
     `at_work` means that the process of an agent of this session runs. `steered_by` is the person who paused or stopped
-    it, if known. `nudge_limit` is how many nudges without a change are allowed. `set_aside` says which task with a
+    it, if known. `nudge_limit` is how many nudges without a change are allowed. `held_up` says which task with a
     check an agent has set aside, if any.
     """
 
@@ -65,7 +65,7 @@ class SessionFacts:
     at_work: bool = False
     steered_by: str = ""
     nudge_limit: int = 0
-    set_aside: str = ""
+    held_up: str = ""
 
 
 @value
@@ -79,7 +79,7 @@ class SessionState:
 def session_state(facts: SessionFacts) -> SessionState:
     """Return the state of a session. The order of the checks is part of the contract: the first that holds decides."""
     state = facts.state
-    if (waiting := facts.set_aside or _waiting_for(state)) is not None:
+    if (waiting := facts.held_up or _waiting_for(state)) is not None:
         return SessionState(SessionWord.NEEDS_YOU, ten_words(waiting))
     by = f"by {printable(facts.steered_by)}" if facts.steered_by else ""
     if state.directive is Directive.STOP:

@@ -16,10 +16,10 @@ ICON, SEPARATOR, NEEDS_YOU = "✓", " · ", "needs you"
 DIRECTIVE_TEXTS = {Directive.GO: "", Directive.PAUSE: "paused", Directive.STOP: "stopped"}
 
 
-def status_line(state: State, max_chars: int = MAX_TASK_CHARS, set_aside: str = "") -> str:
+def status_line(state: State, max_chars: int = MAX_TASK_CHARS, held_up: str = "") -> str:
     """Return the progress, the next task, and the directive unless it is GO; empty without a plan.
 
-    `set_aside` says which task with a check an agent has set aside, if any.
+    `held_up` says which task with a check an agent has set aside, if any.
     """
     done = progress(state.plan)
     upcoming = next_task(state.plan)
@@ -31,6 +31,6 @@ def status_line(state: State, max_chars: int = MAX_TASK_CHARS, set_aside: str = 
         parts.append(f"#{task.number} {text}" if task.number else text)
     if DIRECTIVE_TEXTS[state.directive]:
         parts.append(DIRECTIVE_TEXTS[state.directive])
-    if set_aside:
-        parts.append(f"{NEEDS_YOU}: {set_aside}")
+    if held_up:
+        parts.append(f"{NEEDS_YOU}: {held_up}")
     return SEPARATOR.join(parts)

@@ -35,9 +35,9 @@ def run(args: ParsedArgs) -> int:
     settings = with_session(args, settings, store)
     agents, sessions = agents_and_sessions(settings, store)
     states = {session.name: session.state for session in sessions}
-    asides = {session.name: session.set_aside for session in sessions}
+    asides = {session.name: session.held_up for session in sessions}
     state = states[settings.session]
-    lines = {name: status_line(each, set_aside=asides[name]) for name, each in states.items()}
+    lines = {name: status_line(each, held_up=asides[name]) for name, each in states.items()}
     line = lines[settings.session]
     if args.has("json"):
         data = _as_data(settings.session, state, asides[settings.session], agents, lines)
@@ -86,7 +86,7 @@ def _as_data(
         "directive": state.directive.value,
         "nudges": state.nudges,
         "tripped": state.tripped is not None,
-        "set_aside": aside,
+        "held_up": aside,
         "agents": [
             {"id": str(agent.id), "session": agent.session, "pid": agent.pid, "line": lines[agent.session]}
             for agent in agents

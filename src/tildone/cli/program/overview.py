@@ -61,7 +61,7 @@ def run(args: ParsedArgs) -> int:
     session = next(each for each in sessions if each.name == settings.session)
     checks = check_states(session, state.plan)
     _put_clipped(f"{_project(settings.session)}: {_progress(state.plan, checks)}")
-    aside = [f"Needs you: {session.set_aside}"] if session.set_aside else []
+    aside = [f"Needs you: {session.held_up}"] if session.held_up else []
     for line in (*aside, *_next_lines(state), *_check_lines(state.plan, checks)):
         _put_clipped(line)
     if agents:

@@ -74,7 +74,7 @@ WHERE run = held.value ->> 0 AND hand = held.value ->> 1 AND epoch = held.value 
     AND state = 'open' AND owner IS NOT NULL
 RETURNING run, hand, epoch, ask
 """
-SET_ASIDE = "UPDATE leases SET state = 'failed', owner = NULL WHERE run = ? AND hand = ?"
+FAIL_LEASE = "UPDATE leases SET state = 'failed', owner = NULL WHERE run = ? AND hand = ?"
 FORGET_LEASES = """
 DELETE FROM leases WHERE run = :run
     AND NOT EXISTS (SELECT 1 FROM leases WHERE run = :run AND state IN ('open', 'waiting', 'paused'))
@@ -133,5 +133,5 @@ DUE = "SELECT name, cron, plan, next, work, zone, last FROM schedules WHERE next
 SET_SCHEDULE = """
 INSERT OR REPLACE INTO schedules (name, cron, plan, next, work, zone, last) VALUES (?, ?, ?, ?, ?, ?, ?)
 """
-SET_SCHEDULE_ASIDE = "UPDATE schedules SET next = 9000000000000000000 WHERE name = ?"
+STOP_SCHEDULE = "UPDATE schedules SET next = 9000000000000000000 WHERE name = ?"
 UNSCHEDULE = "DELETE FROM schedules WHERE name = ?"

@@ -184,7 +184,7 @@ class SqliteLeaseTransaction:
             if not isinstance(schedule, BadRow):
                 return schedule
             self._scribe.on_bad_row(schedule)
-            self._connection.execute(fleet_queries.SET_SCHEDULE_ASIDE, (schedule.name,))
+            self._connection.execute(fleet_queries.STOP_SCHEDULE, (schedule.name,))
         return None
 
     def put_schedule(self, schedule: RunSchedule) -> None:
@@ -211,7 +211,7 @@ class SqliteLeaseTransaction:
     def _set_aside(self, columns: Any, bad: BadRow) -> None:
         self._scribe.on_bad_row(bad)
         run, hand = columns[COLUMNS.index("run")], columns[COLUMNS.index("hand")]
-        self._connection.execute(fleet_queries.SET_ASIDE, (run, hand))
+        self._connection.execute(fleet_queries.FAIL_LEASE, (run, hand))
 
 
 def rows_of_leases(connection: apsw.Connection, statement: str, row: Any) -> list[Lease | BadRow]:

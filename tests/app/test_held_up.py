@@ -54,7 +54,7 @@ def test_a_task_with_a_check_that_an_agent_set_aside_needs_the_person(place: Pla
 
     assert row(place) == ("needs you", TOLD)
     assert f"needs you: {TOLD}\n" in person.says("status", "--line")
-    assert person.run("status", "--json").json["set_aside"] == TOLD
+    assert person.run("status", "--json").json["held_up"] == TOLD
     assert f"Needs you: {TOLD}\n" in person.says()
 
 

@@ -6,8 +6,8 @@ import pytest
 
 from tildone.core.check import Check, Proof, Result
 from tildone.core.plan import Plan, Status, Task, flat
-from tildone.history import set_aside
-from tildone.history.set_aside import describe_set_aside, set_aside_by_agents
+from tildone.history import held_up
+from tildone.history.held_up import describe_held_up, held_up_by_agents
 from tildone.log.events import Actor, Author, Directive, DirectiveSet, Event, Fact, PlanChanged
 
 CHECK = Check(("make", "test"))
@@ -43,7 +43,7 @@ def events(steps: Sequence[Step]) -> list[Event]:
 def found(*steps: Step) -> list[int]:
     made = events(steps)
     plan = next(event.fact.plan for event in made if isinstance(event.fact, PlanChanged))
-    return [each.number for each in set_aside_by_agents(plan, lambda: made)]
+    return [each.number for each in held_up_by_agents(plan, lambda: made)]
 
 
 START = ("person", changed(task(1), task(2)))
@@ -112,21 +112,21 @@ def test_a_task_that_its_check_has_blocked_is_not_set_aside() -> None:
 
 def test_the_history_is_read_only_if_needed_and_not_without_end(monkeypatch: pytest.MonkeyPatch) -> None:
     """Who set a task aside before the events that are read was an agent, as far as is known."""
-    monkeypatch.setattr(set_aside, "MAX_EVENTS_READ", 2)
+    monkeypatch.setattr(held_up, "MAX_EVENTS_READ", 2)
     by_person = changed(task(1, BLOCKED), task(2))
     steps = [("person", by_person), ("agent", changed(task(1, BLOCKED), task(2, ACTIVE))), ("agent", by_person)]
 
     def unread() -> Iterator[Event]:
         raise AssertionError
 
-    assert set_aside_by_agents(flat(task(1)), unread) == []
+    assert held_up_by_agents(flat(task(1)), unread) == []
     assert found(*steps) == [1]
-    assert set_aside_by_agents(by_person.plan, list) == [by_person.plan.tasks[0]]
+    assert held_up_by_agents(by_person.plan, list) == [by_person.plan.tasks[0]]
 
 
 def test_a_person_is_told_the_number_and_the_check() -> None:
-    assert describe_set_aside([task(1), task(2)]) == "the agent set aside #1 (check: make test)"
-    assert describe_set_aside(()) == ""
+    assert describe_held_up([task(1), task(2)]) == "the agent set aside #1 (check: make test)"
+    assert describe_held_up(()) == ""
 
 
 def test_snapshots_without_numbers_are_numbered_as_everywhere() -> None:

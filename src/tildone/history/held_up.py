@@ -9,7 +9,7 @@ from __future__ import annotations
 from itertools import islice
 
 from tildone.core.numbers import numbered
-from tildone.core.order import set_aside
+from tildone.core.order import held_up
 from tildone.log.events import PlanChanged
 from tildone.typing import TYPE_CHECKING
 from tildone.views.proofs import check_text
@@ -27,13 +27,13 @@ MAX_EVENTS_READ = 500
 """Among how many events, the newest first, is looked for who set a task aside. Beyond them, it was an agent."""
 
 
-def set_aside_by_agents(plan: Plan, history: Callable[[], Iterable[Event]]) -> list[Task]:
+def held_up_by_agents(plan: Plan, history: Callable[[], Iterable[Event]]) -> list[Task]:
     """Return the tasks of a plan that an agent has set aside although they have checks.
 
     The newest change of a task, or of those that it waits for, decides. `history` returns the events of the plan, the
     newest first; it is called only if tasks are set aside.
     """
-    found = set_aside(plan)
+    found = held_up(plan)
     if not found:
         return []
     undecided = {task.number: numbers for task, numbers in found}
@@ -53,7 +53,7 @@ def set_aside_by_agents(plan: Plan, history: Callable[[], Iterable[Event]]) -> l
     return [task for task, _ in found if task.number not in by_persons]
 
 
-def describe_set_aside(tasks: Iterable[Task]) -> str:
+def describe_held_up(tasks: Iterable[Task]) -> str:
     """Return what a person is told of the first of these tasks; empty without any."""
     for task in tasks:
         check = "" if task.check is None else f" (check: {printable(check_text(task.check))})"

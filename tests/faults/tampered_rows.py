@@ -188,14 +188,19 @@ def tamper(tally: Tally, folder: Path, address: str, *, is_long: bool, engine: s
     (folder / "home").mkdir()
     ground = Ground(folder, address, is_long)
     with _tables(address) as tables, _leases(address, engine) as leases:
-        _queue_all(ground, tables, leases)
-        check(tally, ground, leases)
         for number, (column, value) in enumerate(_pairs(tables, ground, "fleet") if is_long else ()):
-            if (column, engine) not in (("id", engine), ("engine", DBOS)):
+            # Without an engine, the workers of a server do not begin: a person has to choose one again.
+            if column != "id" and (column != "engine" or tables.is_file):
                 leases.configure(_settings(engine))
                 _add(leases, f"{GOOD}-{number}")
                 ground.tampered += tables.set("fleet", column, value)
                 check(tally, ground, leases)
+        leases.configure(_settings(engine))
+        _queue_all(ground, tables, leases)
+        check(tally, ground, leases)
+        # At last, because it adds the runs again that were set aside.
+        _ended(tally, ground, ground.started("up", "--rebuild"))
+        check_files(tally, ground)
 
 
 def check(tally: Tally, ground: Ground, leases: RunLeases) -> None:
@@ -204,15 +209,22 @@ def check(tally: Tally, ground: Ground, leases: RunLeases) -> None:
     named = ("../../x", str(ground.victim), GOOD)
     for words in (
         *(["ls", "--all"], ["ls", "--json"], *(["show", "--", name] for name in named), ["doctor"]),
-        *(["gc", "--older-than", "1d"], ["up", "--rebuild"], ["doctor"], ["ls", "--all"]),
+        *(["gc", "--older-than", "1d"], ["doctor"], ["ls", "--all"]),
     ):
         _ended(tally, ground, ground.started(*words))
-    touched = ground.touched()
-    for what, found in (("touched", touched), ("not done", undone)):
-        if found:
-            _show(f"{what}: {found}")
-    tally.add(inputs=ground.tampered, touched=len(touched), left_undone=len(undone))
+    if undone:
+        _show(f"not done: {undone}")
+    tally.add(inputs=ground.tampered, left_undone=len(undone))
     ground.tampered = 0
+    check_files(tally, ground)
+
+
+def check_files(tally: Tally, ground: Ground) -> None:
+    """Count what was touched outside of the folders of the fleet."""
+    touched = ground.touched()
+    if touched:
+        _show(f"touched: {touched}")
+    tally.add(touched=len(touched))
 
 
 def _worked(tally: Tally, ground: Ground, leases: RunLeases) -> list[str]:
@@ -234,8 +246,7 @@ def _worked(tally: Tally, ground: Ground, leases: RunLeases) -> list[str]:
         tally.add(hangs=1)
     if worker.poll() is not None:
         tally.add(crashes=1)
-    for _ in range(2):
-        worker.send_signal(signal.SIGINT)
+    worker.send_signal(signal.SIGINT)
     _ended(tally, ground, worker)
     return undone()
 

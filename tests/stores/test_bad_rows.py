@@ -120,8 +120,10 @@ def test_settings_workers_and_limits_that_cannot_be_are_ignored(fleet: Fleet, ta
     tamper("workers", "ask = 'x'", "id = 'here/1/a'")
     tamper("workers", "id = 'a\nb'", "id = 'there/2/b'")
     tamper("providers", "requests = -5, earliest = 4000000000000000000", "name = 'p'")
-    tamper("fleet", "lease = -1, heartbeat = 0", "id = 1")
+    tamper("fleet", "lease = -1, heartbeat = 0, engine = 'dbos'", "id = 1")
 
+    assert leases.settings() == FleetSettings(engine="dbos")
+    tamper("fleet", "engine = '../../x'", "id = 1")
     assert leases.settings() == FleetSettings()
     assert leases.workers() == []
     assert [limit.provider for limit in leases.limits()] == ["q"]

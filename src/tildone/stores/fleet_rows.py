@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tildone.errors import UsageError
 from tildone.log.fleet.lease import Ask
-from tildone.log.fleet.settings import FleetSettings, ProviderLimit, checked_limit, checked_settings
+from tildone.log.fleet.settings import ENGINES, FleetSettings, ProviderLimit, checked_limit, checked_settings
 from tildone.log.fleet.workers import BadRow, WorkerInfo
 from tildone.stores.lease_rows import texts_in
 from tildone.typing import TYPE_CHECKING
@@ -12,6 +12,8 @@ from tildone.typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
+
+    from tildone.stores.scribe import Scribe
 
 
 def worker_in(row: Sequence[Any]) -> WorkerInfo | BadRow:
@@ -31,12 +33,16 @@ def ask_in(stored: str) -> Ask:
         return Ask.NOTHING
 
 
-def settings_in(row: Sequence[Any]) -> FleetSettings | BadRow:
-    """Return the settings of a fleet."""
-    try:
-        return checked_settings(FleetSettings(*row))
-    except UsageError as error:
-        return BadRow("fleet", "settings", str(error))
+def settings_in(rows: Sequence[Sequence[Any]], scribe: Scribe) -> FleetSettings:
+    """Return the settings of a fleet: those of its only row; the default times if others have put some there."""
+    for row in rows:
+        try:
+            return checked_settings(FleetSettings(*row))
+        except UsageError as error:
+            scribe.on_bad_row(BadRow("fleet", "settings", str(error)))
+            *_, engine = row
+            return FleetSettings(engine=engine if engine in ENGINES else "")
+    return FleetSettings()
 
 
 def limit_in(row: Sequence[Any]) -> ProviderLimit | BadRow:

@@ -73,7 +73,7 @@ class PostgresLeaseTransaction:
 
     def settings(self) -> FleetSettings:
         """Return the settings of the fleet."""
-        return next(iter(self._scribe.good(map(settings_in, self._rows("fleet_settings")))), FleetSettings())
+        return settings_in(self._rows("fleet_settings"), self._scribe)
 
     def leases(self, run: str) -> list[Lease]:
         """Return the leases of a run, by hand."""

@@ -110,7 +110,7 @@ class PostgresLeases(LeaseUpkeep):
 
     def settings(self) -> FleetSettings:
         """Return the settings of the fleet."""
-        return next(iter(self._scribe.good(map(settings_in, self._rows("fleet_settings")))), FleetSettings())
+        return settings_in(self._rows("fleet_settings"), self._scribe)
 
     def configure(self, settings: FleetSettings) -> None:
         """Set the settings of the fleet."""

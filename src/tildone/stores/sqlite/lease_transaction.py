@@ -221,9 +221,8 @@ def rows_of_leases(connection: apsw.Connection, statement: str, row: Any) -> lis
 
 
 def settings_of(connection: apsw.Connection, scribe: Scribe) -> FleetSettings:
-    """Return the settings of the fleet; the default ones if somebody has put others there that cannot be."""
-    rows = connection.execute(fleet_queries.FLEET_SETTINGS).fetchall()
-    return next(iter(scribe.good(map(settings_in, rows))), FleetSettings())
+    """Return the settings of the fleet."""
+    return settings_in(connection.execute(fleet_queries.FLEET_SETTINGS).fetchall(), scribe)
 
 
 def _columns(lease: Lease) -> dict[str, Any]:

@@ -4,8 +4,8 @@ import pytest
 
 from tildone.kit.text import display_width
 from tildone.log.fleet.lease import Ask, Lease, LeaseState, Work
-from tildone.log.fleet.workers import RunView, WorkerInfo
-from tildone.views.fleet import RunRow, listed_first, row_state, run_lines, state_counts, why_queued
+from tildone.log.fleet.workers import BadRow, RunView, WorkerInfo
+from tildone.views.fleet import RunRow, bad_row_text, listed_first, row_state, run_lines, state_counts, why_queued
 
 NOW = 10_000_000
 HELD = "build-7/1/a/3"
@@ -110,3 +110,11 @@ def test_why_a_run_is_queued(
 
     assert why_queued(queued, [RunView(queued), *others], workers, limit) == why
     assert why_queued(Lease("r", 0, "s", work, LeaseState.DONE), others, workers, limit) == ""
+
+
+def test_a_row_that_is_wrong_is_named_so_that_it_can_be_printed() -> None:
+    bad = BadRow("leases", "../../x\x1b[2J" + "x" * 900, "a\nb")
+
+    assert bad_row_text(bad).startswith("a row of the fleet's table leases, '../../x")
+    assert bad_row_text(bad).isprintable()
+    assert len(bad_row_text(bad)) < 200

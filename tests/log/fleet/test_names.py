@@ -4,7 +4,7 @@ import pytest
 
 from tildone.errors import UsageError
 from tildone.log.fleet.lease import Lease, NewRun, Work, check_work, checked_run
-from tildone.log.fleet.names import FileName, is_commit, is_ref
+from tildone.log.fleet.names import FileName, is_commit, is_ref, is_repository
 from tildone.log.fleet.workers import RunSchedule, WorkerInfo
 
 NO_NAMES = [
@@ -73,6 +73,10 @@ def test_what_git_and_agents_would_take_for_something_else_is_refused() -> None:
     for work in (Work(model="--yolo"), Work(priority=2**31), Work(protocol=-1), Work(model=7)):  # type: ignore[arg-type]  # whatever a row has
         with pytest.raises(UsageError):
             check_work(work)
+
+
+def test_a_path_has_no_control_characters() -> None:
+    assert not is_repository("/a\0b")
 
 
 def test_what_people_name_is_accepted() -> None:

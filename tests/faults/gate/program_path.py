@@ -30,9 +30,8 @@ class AgentServer(ModelServer):
         super().__init__()
         self._turns = turns
 
-    def next_turn(self, request: ReceivedRequest) -> Turn:
-        """Record a request, and return what the agent does next."""
-        self.requests.append(request)
+    def next_turn(self, _request: ReceivedRequest) -> Turn:
+        """Return what the agent does next. Requests are not kept: each has the whole conversation."""
         return _turn(self._turns.next_action(), self._turns.words)
 
 
@@ -47,7 +46,8 @@ def run_program(agent: Agent, dialect: str) -> Ended:
         person = Person(project, home, environ | data)
         session = open_session(load({}, person.environment({}), str(project)), dialect_named(dialect))
         options = ("--model", CHAT, *ALLOW_ALL, "--allow-write", "*", "--mode", "print", "--dialect", dialect)
-        with AgentServer(AgentTurns(agent, dialect, session)) as server:
+        turns = AgentTurns(agent, dialect, session)
+        with AgentServer(turns) as server:
             done = subprocess.run(
                 [str(PROGRAM), "run", "Go", *options],
                 cwd=project,
@@ -57,7 +57,7 @@ def run_program(agent: Agent, dialect: str) -> Ended:
                 timeout=TIMEOUT_SECONDS,
                 check=False,
             )
-        return end_of(session, len(server.requests), tuple(done.stderr.splitlines()[:1]))
+        return end_of(session, turns.requests, tuple(done.stderr.splitlines()[:1]))
 
 
 def _turn(action: Action | None, words: str) -> Turn:

@@ -218,5 +218,6 @@ def test_a_minder_imports_little() -> None:
     loaded = set(listed.stdout.split())
     assert not loaded & {"signal", "enum", "re", "json", "subprocess", "contextlib", "threading", "collections"}
     assert {name for name in loaded if name.startswith("tildone.") and not name.startswith("tildone.fleet")} == {
-        *("tildone.agents", "tildone.agents.processes", "tildone.typing", "tildone.value")
+        *("tildone.agents", "tildone.agents.processes", "tildone.files", "tildone.files.private"),
+        *("tildone.typing", "tildone.value"),
     }

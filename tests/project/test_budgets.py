@@ -1,4 +1,4 @@
-"""Budgets on the size and shape of the source: files, functions, import cycles, broad excepts, `Any`."""
+"""Budgets on the shape of the source: functions, import cycles, broad excepts, `Any`."""
 
 import ast
 import graphlib
@@ -8,8 +8,6 @@ from collections.abc import Iterable, Iterator
 
 from tests.project.source import imports, modules, nodes
 
-FILE_LINES = 300
-FUNCTION_LINES = 40
 MEDIAN_LINES = 8
 NINETIETH_PERCENTILE_LINES = 20
 BROAD = ("Exception", "BaseException")
@@ -17,29 +15,6 @@ BROAD_EXCEPTS = 30
 ANY_LINES_IN_HOST = 40
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
-
-
-def test_every_file_fits_its_budget() -> None:
-    """A longer file becomes a folder."""
-    lines = {name: len(each.path.read_text(encoding="utf-8").splitlines()) for name, each in modules().items()}
-
-    assert {name: count for name, count in lines.items() if count > FILE_LINES} == {}
-
-
-def test_every_function_fits_its_budget() -> None:
-    lines = {
-        f"{module.name}.{function.name}, line {function.lineno}": lines_of(function)
-        for module in modules().values()
-        for function in functions(nodes(module))
-    }
-
-    assert {name: count for name, count in lines.items() if count > FUNCTION_LINES} == {}
-
-
-def test_a_docstring_is_not_counted() -> None:
-    [function] = functions(ast.walk(ast.parse('def f():\n    """One.\n\n    Two.\n    """\n    return 1\n')))
-
-    assert lines_of(function) == 2
 
 
 def test_there_is_no_import_cycle() -> None:
@@ -50,15 +25,6 @@ def test_there_is_no_import_cycle() -> None:
 
 def functions(found: Iterable[ast.AST]) -> Iterator[Function]:
     return (node for node in found if isinstance(node, Function))
-
-
-def lines_of(function: Function) -> int:
-    """From `def` to the end, without the docstring."""
-    lines = (function.end_lineno or function.lineno) - function.lineno + 1
-    if ast.get_docstring(function) is None:
-        return lines
-    docstring = function.body[0]
-    return lines - ((docstring.end_lineno or docstring.lineno) - docstring.lineno + 1)
 
 
 def test_most_functions_are_short() -> None:

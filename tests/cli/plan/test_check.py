@@ -360,6 +360,17 @@ def test_a_pattern_allows_the_programs_in_the_path_of_the_person(checker: Person
     assert len(proof["program_sha256"]) == 64
 
 
+def test_an_agent_cannot_allow_its_own_check(checker: Person) -> None:
+    """The variable with which a worker allows checks counts in its processes only, which write under their lease."""
+    checker.run("todo", "check", "1", "--", "test", "-d", ".", **AGENT)
+
+    alone = checker.run("todo", "done", "1", **AGENT, TILDONE_CHECK_ALLOW="*")
+    forged = checker.run("todo", "done", "1", **AGENT, TILDONE_CHECK_ALLOW="*", TILDONE_LEASE="nightly/0/1")
+
+    assert (alone.code, "a person has to approve its check first" in alone.err, forged.code) == (3, True, 6)
+    assert tasks(checker)[1]["status"] == "blocked"
+
+
 def test_an_imported_proof_is_at_most_stale(checker: Person) -> None:
     """Also one without digests, which nothing contradicts; what is here already stays as it is."""
     checker.says("todo", "check", "1", "--", *GREP)

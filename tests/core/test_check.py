@@ -4,7 +4,7 @@ import pytest
 
 from tests.plans import COMPLETED, PENDING, plan_of
 from tildone.core.check import Check, Proof, Result, is_passed, proves_nothing
-from tildone.core.faults import Cycle, NoSuchNumber, TaskMissing, UselessCheck
+from tildone.core.faults import CheckOutside, Cycle, NoSuchNumber, TaskMissing, UselessCheck
 from tildone.core.ops import Append, Everything, Mark, Named, Numbered, Order, SetCheck, Touch, Write
 from tildone.core.order import cycle_from
 from tildone.core.plan import Phase, Task
@@ -128,6 +128,13 @@ def test_proofs_are_equal_if_they_say_the_same_of_the_same_files() -> None:
 
 def test_only_a_person_can_help_with_an_inconclusive_or_refused_check() -> None:
     assert [result for result in Result if result.blocks] == [Result.INCONCLUSIVE, Result.REFUSED]
+
+
+@pytest.mark.parametrize("folder", ["/elsewhere", "..", "a/../../b", "~/x", "C:\\x", "a\\..\\..\\b"])
+def test_a_check_stays_in_the_working_tree(folder: str) -> None:
+    outcome = reduce(plan_of("a"), [SetCheck(Numbered((1,)), Check(("make",), folder))], Rules())
+
+    assert (outcome.changed, outcome.faults) == (False, (CheckOutside(folder),))
 
 
 def test_a_written_plan_with_a_useless_check_is_refused() -> None:

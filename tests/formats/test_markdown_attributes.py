@@ -137,6 +137,8 @@ def test_a_comment_of_another_form_is_ignored(data: str) -> None:
         ("  $ make && tox", LineProblem(2, "&& needs a shell: sh -c '…'")),
         ("  $ true", LineProblem(2, "a check ($ command) that can't fail")),
         ("  $ make\n  $ tox", LineProblem(3, "a second check ($ command) of the same task")),
+        ("  $ make\n  (folder /elsewhere)", LineProblem(3, "a check (folder …) outside of the working tree")),
+        ("  $ make\n  (folder a/../../b)", LineProblem(3, "a check (folder …) outside of the working tree")),
         ("  (seconds 5)", LineProblem(2, "(seconds …) without a check ($ command) above it")),
         ("  $ make\n  (seconds soon)", LineProblem(3, "(seconds …) takes numbers")),
         ("  (after parser)", LineProblem(2, "(after …) takes numbers")),

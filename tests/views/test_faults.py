@@ -4,6 +4,7 @@ import pytest
 
 from tildone.core.faults import (
     BadPosition,
+    CheckOutside,
     Cycle,
     DuplicateTask,
     EmptyNote,
@@ -37,6 +38,7 @@ SENTENCES = {
     DuplicateTask("a"): "a task already says “a”",
     EmptyNote(): "a note needs text",
     UselessCheck(("echo", "a\x1b")): "a check needs a command that can fail, not “echo a␛”",
+    CheckOutside("/a\x1b"): "the folder of a check has to be in the working tree; “/a␛” is not",
     Cycle((2, 1)): "these tasks would wait for each other: 2, 1",
     HasCheck(3, "a\nb"): "“a⏎b” has a check: only a person can remove the task or change the check",
     HasCheck(0): "the plan has a check: only a person can empty the plan or change the check",

@@ -99,10 +99,10 @@ def test_what_is_typed_below_an_agent_is_recorded_as_its_doing(workspace: Worksp
 
 def test_a_process_that_has_left_the_tree_is_known_by_its_variables_only(workspace: Workspace) -> None:
     """Without them, it is another process of the same user, which nothing tells from the person's."""
-    left = "setsid -f sh -c '{} resume >out 2>&1; echo $? >code'; while ! test -s code; do :; done; cat code out"
+    left = "rm -f ended; mkfifo ended; setsid -f sh -c '{} resume >out 2>&1; echo $? >ended'; cat ended out"
     env = f"env -i PATH={os.environ['PATH']} HOME={workspace.home} XDG_DATA_HOME={workspace.home} {PROGRAM}"
 
-    with_variables, without = (typed(workspace, f"rm -f code; {left.format(each)}")[1] for each in (PROGRAM, env))
+    with_variables, without = (typed(workspace, left.format(each))[1] for each in (PROGRAM, env))
 
     assert with_variables == f"3\ntildone: {REFUSED}"
     assert without.startswith("0\n")

@@ -44,7 +44,7 @@ for line, environ in asked["lines"]:
     done = subprocess.run(["sh", "-c", line], env=environ, stdin=-3, stdout=-1, stderr=-1)
     print(json.dumps([done.returncode, done.stdout.decode(), done.stderr.decode()]), flush=True)
 '''
-LEFT = "rm -f code out; setsid -f sh -c {line}; while ! test -s code; do :; done; cat out >&2; exit $(cat code)"
+LEFT = "rm -f ended out; mkfifo ended; setsid -f sh -c {line}; read code <ended; cat out >&2; exit $code"
 """Runs a line in a process that is no longer below this one, and waits for it."""
 
 
@@ -66,7 +66,7 @@ class Way:
         typed = f"{self.before} timeout {LINE_SECONDS} {shlex.join([str(PROGRAM), *words])}".strip()
         if self.around is not LEFT:
             return self.around.format(line=typed)
-        return LEFT.format(line=shlex.quote(f"{typed} >out 2>&1; echo $? >code"))
+        return LEFT.format(line=shlex.quote(f"{typed} >out 2>&1; echo $? >ended"))
 
 
 @dataclass(frozen=True, slots=True)

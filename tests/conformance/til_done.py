@@ -27,7 +27,7 @@ from tildone.kit.components import Component, RenderOptions
 from tildone.kit.components.drawing import markup
 from tildone.kit.definition import TextContent, ToolDefinition, ToolResult, result_to_json
 from tildone.kit.schema import SchemaProblem
-from tildone.loop.decision import Decision, GiveUp, GoOn, Rest, RestReason, Turn, Verdict
+from tildone.loop.decision import Decision, GiveUp, GoOn, Rest, RestReason, Turn
 from tildone.session import Session
 from tildone.stores.memory import MemoryStore
 from tildone.views import plain_list
@@ -101,7 +101,7 @@ class TilDone:
 
     def agent_end(self, call: Json) -> Json:
         done(self.host.dispatcher.emit(AgentEnd([decode_message(message) for message in call["messages"]])))
-        return {"decision": decision_word(self.session.verdicts[-1].decision)}
+        return {"decision": decision_word(self.session.decisions[-1])}
 
     def bump_counter(self, call: Json) -> Json:
         for _ in range(call["times"]):
@@ -159,11 +159,11 @@ class RecordingSession(Session):
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
-        self.verdicts: list[Verdict] = []
+        self.decisions: list[Decision] = []
 
-    def turn_ended(self, turn: Turn = Turn()) -> Verdict:  # noqa: B008  frozen
-        self.verdicts.append(super().turn_ended(turn))
-        return self.verdicts[-1]
+    def decide(self, turn: Turn) -> Decision:
+        self.decisions.append(super().decide(turn))
+        return self.decisions[-1]
 
 
 class RecordingHost(Host):

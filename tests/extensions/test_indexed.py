@@ -7,8 +7,8 @@ import pytest
 from tests.extensions.stage import Stage
 from tests.host import records as messages
 from tests.plans import plan_of
-from tildone.core.ops import Append
-from tildone.core.plan import Task
+from tildone.core.ops import Append, Numbered, Op, Rename, Write
+from tildone.core.plan import Phase, Task
 from tildone.dialects.indexed import DIALECT as INDEXED
 from tildone.extensions.indexed import indexed
 from tildone.kit.components import RenderOptions
@@ -16,6 +16,10 @@ from tildone.kit.components.drawing import markup
 from tildone.kit.definition import TextContent, ToolResult
 from tildone.log.events import Bound
 from tildone.loop.decision import GiveUp, GoOn
+
+
+def refused(*_: object, **__: object) -> None:
+    raise RuntimeError
 
 
 def written(*texts: str) -> dict[str, object]:
@@ -69,6 +73,50 @@ async def test_the_nudge_is_built_when_the_countdown_ends() -> None:
     stage.clock.advance(10_000)
     await stage.host.settled()
     assert len(stage.messages("user")) == before
+
+
+@pytest.mark.parametrize(
+    ("change", "listed"),
+    [
+        ([Rename(Numbered((1,)), "another name")], "– [0] another name"),
+        ([Write((Phase("", (Task("other"),)),))], "– [0] other"),
+    ],
+    ids=["renamed", "replaced"],
+)
+async def test_a_nudge_is_sent_whenever_a_task_is_open(change: list[Op], listed: str) -> None:
+    """Whatever has become of the tasks during the countdown."""
+    stage = Stage(INDEXED, written("one"), {"text": "I stop."}, {"text": "Still here."})
+    await stage.start(indexed(stage.open_session))
+    await stage.says("go")
+
+    stage.open_session("conversation").change(change)
+    stage.clock.advance(3000)
+    await stage.host.settled()
+
+    assert listed in messages.text_of(stage.messages("user")[-1])
+
+
+async def test_the_log_has_the_nudges_that_were_sent() -> None:
+    """Not one whose countdown was interrupted, nor one that the host did not accept."""
+    stage = Stage(INDEXED, written("one"), {"text": "I stop."}, {"text": "I stop."}, {"text": "I stop."})
+    await stage.start(indexed(stage.open_session))
+    session = stage.open_session("conversation")
+
+    await stage.says("go")
+    await stage.host.interrupt()
+    stage.clock.advance(3000)
+    assert session.state.nudges == 0
+
+    await stage.says("go")
+    stage.clock.advance(3000)
+    await stage.host.settled()
+    assert session.state.nudges == 1
+
+    send, stage.host.send_user = stage.host.send_user, refused
+    stage.clock.advance(3000)
+    stage.host.send_user = send
+    assert session.state.nudges == 1
+    assert len(stage.messages("user")) == 3
 
 
 async def test_an_abort_cancels_the_countdown() -> None:

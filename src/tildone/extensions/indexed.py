@@ -7,13 +7,10 @@ and user interfaces.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from functools import partial
 from typing import Any
 
 from tildone.config import Settings
-from tildone.core.plan import Plan
-from tildone.core.query import open_tasks
 from tildone.dialects.base import Dialect, Reply, Tool
 from tildone.dialects.indexed import DIALECT as INDEXED
 from tildone.dialects.indexed.entries import STATUSES
@@ -35,7 +32,7 @@ from tildone.host.messages import CustomMessage, StopReason, last_answer, text_o
 from tildone.host.runtime import Delivery
 from tildone.kit.components import RenderOptions, Text
 from tildone.kit.definition import ToolDefinition, ToolResult
-from tildone.log.events import Bound, Directive, StopFingerprint
+from tildone.log.events import StopFingerprint
 from tildone.loop.countdown import Tick, countdown
 from tildone.loop.decision import GiveUp, GoOn, Rest, Turn
 from tildone.views import indexed_tools, widget
@@ -132,18 +129,24 @@ class IndexedExtension(DialectExtension):
         stop = last.stop_reason if last else None
         files = StopFingerprint(self.session.files())
         turn = Turn(aborted=stop == StopReason.ABORTED, errored=stop == StopReason.ERROR, fingerprint=files)
-        verdict = self.session.turn_ended(turn)
         was_counting = self._stop_countdown()
-        match verdict.decision:
-            case GoOn():
-                self._start_countdown(ctx)
-                return
-            case GiveUp(bound, limit):
-                self._announce_limit(bound, limit)
-            case Rest():
-                pass
+        if isinstance(self.session.decide(turn), GoOn):
+            self._start_countdown(turn, ctx)
+            return
+        self._conclude(turn)
         if was_counting and ctx.has_ui:
             ctx.ui.set_widget(COUNTDOWN_KEY, None)
+
+    def _conclude(self, turn: Turn) -> None:
+        """Record and carry out what the end of a turn leads to now: a prompt, an announcement, or nothing."""
+        verdict = self.session.turn_ended(turn)
+        match verdict.decision:
+            case GoOn():
+                self._send(verdict.prompt or "")
+            case GiveUp(bound, limit):
+                self.api.send_message(CustomMessage(COMPLETE_TYPE, limit_notice(bound, limit), display=True))
+            case Rest():  # exhaustive
+                pass
 
     def cancel(self, _event: Interruption | ConversationStart | BranchChange, ctx: ExtensionContext) -> None:
         """Cancel the countdown: the person has taken over, or the plan was replaced."""
@@ -155,12 +158,9 @@ class IndexedExtension(DialectExtension):
         """Cancel a running countdown."""
         self._stop_countdown()
 
-    def _announce_limit(self, bound: Bound, limit: float) -> None:
-        self.api.send_message(CustomMessage(COMPLETE_TYPE, limit_notice(bound, limit), display=True))
-
-    def _start_countdown(self, ctx: ExtensionContext) -> None:
+    def _start_countdown(self, turn: Turn, ctx: ExtensionContext) -> None:
         """Schedule the ticks of the countdown; without a user interface, a single timer."""
-        send_nudge = partial(self._send_nudge, _texts(self.session.plan))
+        send_nudge = partial(self._send_nudge, turn)
         if not ctx.has_ui:
             self._timers.append(ctx.after(self._ticks[-1].at, send_nudge, holds=True))
             return
@@ -184,23 +184,20 @@ class IndexedExtension(DialectExtension):
         if tick.fires:
             send_nudge()
 
-    def _send_nudge(self, texts: Sequence[str]) -> None:
-        """Send the prompt for the current plan, unless no task is open or the plan was replaced meanwhile."""
+    def _send_nudge(self, turn: Turn) -> None:
+        """Send the prompt for the plan as it is now. It counts from now on: an interrupted countdown sends nothing."""
         self._stop_countdown()
-        state = self.session.state
-        if not open_tasks(state.plan) or not set(_texts(state.plan)) & set(texts):
-            return
-        if state.directive is not Directive.GO:
-            return
-        prompt = self.dialect.carry_on(state.plan)
+        self._conclude(turn)
+
+    def _send(self, prompt: str) -> None:
+        """Send the prompt; if a turn has begun meanwhile, when that ends. One that cannot be sent does not count."""
         try:
             self.api.send_user_message(prompt)
-        except Exception:  # noqa: BLE001  a turn has begun meanwhile: deliver when it ends, if possible
-            self._send_follow_up(prompt)
-
-    def _send_follow_up(self, prompt: str) -> None:
-        with suppress(Exception):  # the host accepts no messages, and there is no other way to deliver it
-            self.api.send_user_message(prompt, deliver_as=Delivery.FOLLOW_UP)
+        except Exception:  # noqa: BLE001  the host may raise anything
+            try:
+                self.api.send_user_message(prompt, deliver_as=Delivery.FOLLOW_UP)
+            except Exception:  # noqa: BLE001  the host accepts no messages
+                self.session.retract_nudge()
 
     def _stop_countdown(self) -> bool:
         """Cancel the countdown and return whether one was running."""
@@ -227,10 +224,6 @@ def _message_renderer(kind: str) -> Callable[[CustomMessage], Text]:
 def _is_listing(details: object) -> bool:
     """Return whether these are the details of `list_todos`, which omit the list."""
     return isinstance(details, dict) and details.get("action") == "list" and not details.get("todos")
-
-
-def _texts(plan: Plan) -> list[str]:
-    return [task.text for task in plan.tasks]
 
 
 def from_settings(dialect: Dialect, open_session: OpenSession, settings: Settings) -> Callable[[ExtensionAPI], None]:

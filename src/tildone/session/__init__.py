@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from tildone.log.events import Event, Fact
     from tildone.log.state import State
     from tildone.log.store import Store
-    from tildone.loop.decision import GiveUp
+    from tildone.loop.decision import Decision, GiveUp
     from tildone.session.claiming import ClaimedChange, Settle
 
     Steps = Sequence[Step] | Callable[[Plan], Sequence[Step]]
@@ -127,6 +127,10 @@ class Session(SessionLog):
     def record_proofs(self, proofs: Mapping[int, Proof], actor: Actor = Actor.USER) -> Outcome:
         """Record the results of checks that were run, by task number; 0 stands for the plan itself."""
         return self._apply(lambda _: (), actor, None, proofs=proofs)
+
+    def decide(self, turn: Turn) -> Decision:
+        """Return what `turn_ended` would decide now; nothing is recorded."""
+        return self._verdict(self.state, replace(turn, at=self._now()))[0].decision
 
     def turn_ended(self, turn: Turn = Turn()) -> Verdict:  # noqa: B008  frozen
         """Decide whether the agent continues, and record the nudge, or the bound that was reached."""

@@ -291,7 +291,7 @@ def test_settings_are_read_by_their_public_names() -> None:
     settings = PhasedSettings.from_mapping(said)
 
     assert settings == PhasedSettings(enabled=False, reminders_max=2, clear_delay=0.5)
-    assert settings.clear_delay_ms == 500
+    assert settings.clear_delay_ms(shared=True) == 500
 
 
 @pytest.mark.parametrize(

@@ -23,6 +23,7 @@ RUN = ("run", "Go", "--model", CHAT, "--dialect", "brief")
 @pytest.fixture
 def person(person: Person) -> Person:
     """Somebody whose plan came from a file that nobody has trusted."""
+    person.environ["TILDONE_SESSION"] = "plan"
     person.says("todo", "import", write_plan(person, "- [ ] Make it\n  $ cp plan.md 'made here'\n"))
     return person
 

@@ -16,7 +16,7 @@ pytestmark = pytest.mark.skipif(os.name == "nt", reason="needs a pseudo-terminal
 
 CTRL_D = b"\x04"
 
-COMMANDS = ["todo", "undo", "redo", "pause", "resume", "export", "model", "compact", "clear", "help"]
+COMMANDS = ["todo", "undo", "redo", "pause", "resume", "export", "model", "compact", "use", "new", "clear", "help"]
 
 
 def conversation(person: Person, server: ModelServer, *argv: str, **environ: str) -> Terminal:
@@ -114,7 +114,7 @@ def test_a_new_conversation_keeps_the_plan(person: Person) -> None:
     with ModelServer(WRITE, {"text": "First.", "ends": "stop"}, done, {"text": "Second."}) as server:
         terminal = conversation(person, server)
         say(terminal, "Remember this", "First.")
-        say(terminal, "/clear", "A new conversation begins. The plan is kept: 📋 0/2")
+        say(terminal, "/clear", "A new conversation begins. This conversation works on the project's plan")
         say(terminal, "Go on", "Second.")
         terminal.type(CTRL_D)
         answer = terminal.end()

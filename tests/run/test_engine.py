@@ -74,6 +74,7 @@ def test_a_model_that_only_toggles_is_ended_by_the_drift_bound(person: Person) -
 def test_a_model_that_never_stops_is_ended_by_the_bound_on_requests(person: Person, mode: str) -> None:
     """It only lists its tasks. The person is told why and how to go on, and the log shows it."""
     lists: Turn = {"tool": "list_todos", "args": {}, "repeat": True}
+    person.environ["TILDONE_SESSION"] = "plan"
     answer, server = run(person, "--mode", mode, script=(WRITE, lists), TILDONE_MAX_IDLE_REQUESTS="5")
 
     assert len(server.requests) == 6
@@ -121,6 +122,7 @@ def test_phases_remind_a_few_times(person: Person) -> None:
         "tool": "todo_write",
         "args": {"ops": [{"op": "init", "list": [{"phase": "A", "items": ["One", "Two"]}]}]},
     }
+    person.environ["TILDONE_SESSION"] = "plan"
     answer, server = run(person, "--dialect", "phased", script=(init, STOPS))
 
     assert (answer.code, len(server.requests)) == (1, 5)

@@ -79,7 +79,7 @@ def store(tmp_path: Path) -> SqliteStore:
 
 def questions(store: Store) -> tuple[Keyboard, SharedQuestions]:
     keyboard = Keyboard()
-    return keyboard, SharedQuestions(keyboard, store, Asker("s", lambda: "tildone:a", lambda: "Ada"))
+    return keyboard, SharedQuestions(keyboard, store, Asker(lambda: "s", lambda: "tildone:a", lambda: "Ada"))
 
 
 async def started(keyboard: Keyboard, question: Any, store: Store) -> tuple[asyncio.Task[Any], Need]:

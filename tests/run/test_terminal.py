@@ -226,7 +226,7 @@ def test_a_streamed_answer_is_shown_once(person: Person) -> None:
     shown = [screen("".join(frames[: count + 1])) for count in range(len(frames))]
     assert max(lines.count("First line.") for lines in shown) == 1
     assert max(lines.count("Second line.") for lines in shown) == 1
-    assert ["❯ Go", "First line.", "Second line."] in [lines[:3] for lines in shown]
+    assert ["❯ Go", "First line.", "Second line."] in [lines[1:4] for lines in shown]
 
 
 def test_a_task_that_takes_several_rows_is_shown_completely(person: Person) -> None:

@@ -28,7 +28,7 @@ async def test_a_question_waits_for_an_answer_in_the_store(tmp_path: Path, capfd
     store = SqliteStore(tmp_path / "plans.db")
     ui = unattended_ui(LEASE)
     assert ui is not None
-    shared = SharedQuestions(ui, store, Asker("s", lambda: "tildone:a", lambda: ""))
+    shared = SharedQuestions(ui, store, Asker(lambda: "s", lambda: "tildone:a", lambda: ""))
     asking = asyncio.create_task(shared.ask_permission(PermissionRequest("Run this?", ("make deploy",))))
     while not store.needs():  # noqa: ASYNC110  there is no event to wait for
         await asyncio.sleep(0.01)
@@ -60,7 +60,7 @@ async def test_persons_are_asked_only_for_what_the_worker_lets_them_approve(
     """An answer that is already in the store, or that allows more than was asked, permits no more either."""
     store = SqliteStore(tmp_path / "plans.db")
     limits = ask_limits(LEASE | {"TILDONE_FLEET_ASK": pattern})
-    shared = SharedQuestions(UnattendedUI(), store, Asker("s", lambda: "tildone:a", lambda: ""), limits)
+    shared = SharedQuestions(UnattendedUI(), store, Asker(lambda: "s", lambda: "tildone:a", lambda: ""), limits)
     asking = asyncio.create_task(shared.ask_permission(request_))
     while not store.needs() and not asking.done():  # noqa: ASYNC110  there is no event to wait for
         await asyncio.sleep(0.01)

@@ -24,6 +24,7 @@ ABANDON: Turn = {"tool": "edit_todos", "args": {"action": "abandon", "indices": 
 
 
 def configure(person: Person, *lines: str) -> None:
+    person.environ["TILDONE_SESSION"] = "plan"
     text = "".join(f"{line}\n" for line in lines) + PRICES
     write_trusted(person.folder / "tildone.toml", text, person.environment({}))
 

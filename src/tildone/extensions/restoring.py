@@ -9,8 +9,9 @@ that point as well.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import islice
+from typing import Any
 
 from tildone.agents.identity import AgentId
 from tildone.core.numbers import same_content
@@ -28,6 +29,9 @@ NO_RULES = Rules()
 MAX_RECENT_EVENTS = 200
 """How many events are searched for a former plan."""
 
+RUN_ENTRY, SESSION, OWN_LIST = "tildone_run", "session", "own_list"
+"""The entry with the options of a run, and two of them: the session of its plan, or that it is the conversation's."""
+
 FORK = "fork"
 """The reason with which a forked conversation is opened."""
 
@@ -37,6 +41,18 @@ NOT_RESTORED = "The plan stays as it is: it was changed outside of this conversa
 def store_is_ahead(session: Session, last_plan: Plan | None) -> bool:
     """Return whether the store's history contains the last plan of the conversation, and may continue after it."""
     return last_plan is None or any(same_content(_plan(event), last_plan) for event in _recent_changes(session))
+
+
+def records_of_plan(conversation: ConversationView) -> Sequence[Mapping[str, Any]]:
+    """Return the entries since the conversation took up its plan: earlier results are about another one."""
+    records = conversation.branch_records()
+    since, plan = 0, None
+    for place, record in enumerate(records):
+        if record.get("customType") == RUN_ENTRY and isinstance(data := record.get("data"), dict):
+            taken_up = data.get(SESSION), data.get(OWN_LIST)
+            since = place if plan not in (None, taken_up) else since
+            plan = taken_up
+    return records[since:]
 
 
 def is_shared(session: Session, conversation: ConversationView) -> bool:

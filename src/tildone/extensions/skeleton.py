@@ -34,6 +34,7 @@ from tildone.extensions.restoring import (
     has_changed,
     is_shared,
     plan_to_restore,
+    records_of_plan,
     same_tasks,
     store_is_ahead,
 )
@@ -155,7 +156,7 @@ class DialectExtension:
     def conversation_opened(self, event: ConversationStart, ctx: ExtensionContext) -> None:
         """Restore the plan of the conversation, unless the store's plan is newer or is shared."""
         session = self.open(ctx)
-        last_plan = self.dialect.recover(ctx.conversation.branch_records())
+        last_plan = self.dialect.recover(records_of_plan(ctx.conversation))
         if is_shared(session, ctx.conversation):
             self.follow_point(last_plan, ctx, chosen=event.reason == FORK)
         elif last_plan is not None and not store_is_ahead(session, last_plan):
@@ -166,7 +167,7 @@ class DialectExtension:
     def branch_chosen(self, _event: BranchChange, ctx: ExtensionContext) -> None:
         """Restore the plan at this point of the conversation; later changes on other branches do not apply."""
         session = self.open(ctx)
-        plan = self.dialect.recover(ctx.conversation.branch_records())
+        plan = self.dialect.recover(records_of_plan(ctx.conversation))
         if is_shared(session, ctx.conversation):
             self.follow_point(plan, ctx, chosen=True)
         else:

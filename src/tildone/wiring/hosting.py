@@ -35,6 +35,7 @@ from tildone.wiring import dialect_of_session, open_agents, open_session, person
 from tildone.wiring.ask_limits import ask_limits
 from tildone.wiring.metering import HostUsage
 from tildone.wiring.questions import Asker, SharedQuestions
+from tildone.wiring.run_plan import RunPlan
 from tildone.wiring.subagents import SubagentOpener
 
 AGENT = "tildone"
@@ -73,36 +74,45 @@ def open_host(  # noqa: PLR0913  everything a host stands on comes in by name
     policy: PermissionPolicy | None = None,
     conversations: Conversations | None = None,
     opened: Callable[[Host], None] | None = None,
+    plan: RunPlan | None = None,
 ) -> Host:
-    """Return a host for one conversation, with the extension of its dialect.
+    """Return a host, with the extension of a dialect.
 
     With a policy it has the built-in tools; a language model also has subagents, whose conversations are among
-    `conversations`. `opened` is called with each host of a language model: this one, and those of its subagents. The
-    plan is in the store, in the session that the settings name; every
-    conversation of the project works on it.
+    `conversations`. `opened` is called with each host of a language model: this one, and those of its subagents.
+    `plan` says which plan each conversation works on; without it, all of them work on the one that the settings name.
 
     Raises:
         TildoneError: an extension cannot be loaded.
     """
-    name = _dialect_name(settings, store, transcript, model)
-    tools = builtin_tools(policy, lambda _conversation: open_session(settings, BY_HAND, store).plan) if policy else ()
+
+    def here() -> Settings:
+        return plan.settings_of(host.transcript) if plan else settings
+
+    def by_hand(_conversation: str) -> Session:
+        return open_session(here(), BY_HAND, store)
+
+    name = _dialect_name(plan.settings_of(transcript) if plan else settings, store, transcript, model)
+    tools = builtin_tools(policy, lambda _conversation: by_hand("").plan) if policy else ()
     if ui is not None and ui.has_ui and store.durable:
-        asker = _asker(settings, store, lambda: str(_agent_id(host)))
+        asker = Asker(lambda: here().session, lambda: str(_agent_id(host)), lambda: person_here(settings, store))
         ui = SharedQuestions(ui, store, asker, ask_limits(os.environ))
     host = Host(model=model, transcript=transcript, cwd=cwd, now=now, ui=ui, mode=mode, tools=tools)
-    usage = HostUsage(host, lambda: str(_agent_id(host)), lambda: store.history(settings.session))
-    plan, steered = _extension(name, store, settings, host, None, usage), _steering(settings, store)
-    bounded = request_bounds(lambda _conversation: _opened(settings, BY_HAND, store, host, usage))
-    told = presence(lambda _conversation: open_session(settings, BY_HAND, store))
-    parts = [(name, plan), ("steering", steered), ("request bounds", bounded)]
-    failures = host.load([*parts, ("presence", told)] if store.durable else parts)
+    usage = HostUsage(host, lambda: str(_agent_id(host)), lambda: store.history(here().session))
+    parts = [
+        (name, _extension(name, store, here, settings, host, None, usage)),
+        ("steering", steering(by_hand, open_agents(settings) if store.durable else None)),
+        ("request bounds", request_bounds(lambda _conversation: _opened(here(), BY_HAND, store, host, usage))),
+    ]
+    failures = host.load([*parts, ("presence", presence(by_hand))] if store.durable else parts)
     if failures:
         raise TildoneError(f"the {failures[0].extension} extension cannot be loaded: {failures[0].error}")
     if opened and not isinstance(model, ShellModel):
         opened(host)
     if policy and conversations and not isinstance(model, ShellModel):
-        plan_extension = partial(_extension, name, store)
-        opener = SubagentOpener(settings, store, conversations, host, lambda: _agent_id(host), plan_extension)
+        opener = SubagentOpener(
+            here, store, conversations, host, lambda: _agent_id(host), partial(_subagent_extension, name, store)
+        )
         opener.opened = opened
         host.runtime.add_tool(task_tool(Subagents(host, opener.open)))
     return host
@@ -124,19 +134,27 @@ def dialect_of_conversation(transcript: Transcript) -> str | None:
     return next((name for tool in reversed(transcript.called_tools()) if (name := dialect_of_tool(tool))), None)
 
 
-def _extension(
+def _subagent_extension(name: str, store: Store, settings: Settings, host: Host, agent: AgentId) -> Extension:
+    return _extension(name, store, lambda: settings, settings, host, agent)
+
+
+def _extension(  # noqa: PLR0913, PLR0917  of callers in this module only
     name: str,
     store: Store,
+    here: Callable[[], Settings],
     settings: Settings,
     host: Host,
     agent: AgentId | None,
     usage: HostUsage | None = None,
 ) -> Extension:
-    """Return the extension of a dialect. Without `agent`, the agent is that of the host's conversation."""
+    """Return the extension of a dialect; `here` returns the settings with the session of the plan.
+
+    Without `agent`, the agent is that of the host's conversation.
+    """
     dialect = dialect_named(name)
 
     def session(_conversation: str) -> Session:
-        opened = _opened(settings, dialect, store, host, usage, agent)
+        opened = _opened(here(), dialect, store, host, usage, agent)
         ignored = (settings.store.location, settings.agents_dir, settings.session_dir)
         opened.files = lambda: fingerprint(settings.project, ignored)
         return opened
@@ -163,15 +181,6 @@ def _opened(
     return session
 
 
-def _asker(settings: Settings, store: Store, agent: Callable[[], str]) -> Asker:
-    return Asker(settings.session, agent, lambda: person_here(settings, store))
-
-
 def _agent_id(host: Host) -> AgentId:
     """Return the agent of the host's conversation, which may change."""
     return AgentId(AGENT, host.transcript.id)
-
-
-def _steering(settings: Settings, store: Store) -> Extension:
-    agents = open_agents(settings) if store.durable else None
-    return steering(lambda _conversation: open_session(settings, BY_HAND, store), agents)

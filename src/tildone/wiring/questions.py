@@ -42,7 +42,7 @@ YES, NO = "yes", "no"
 class Asker:
     """Who asks: the session, the agent in it, and the person at the keyboard."""
 
-    session: str
+    session: Callable[[], str]
     agent: Callable[[], str]
     person: Callable[[], str]
 
@@ -105,7 +105,7 @@ class SharedQuestions:
 
     def _need(self, kind: str, text: str, options: tuple[str, ...] = (), detail: str = "") -> Need:
         asker = self._asker
-        return Need(os.urandom(ID_BYTES).hex(), asker.session, kind, text, options, now(), asker.agent(), detail)
+        return Need(os.urandom(ID_BYTES).hex(), asker.session(), kind, text, options, now(), asker.agent(), detail)
 
     async def _first(
         self,

@@ -30,11 +30,14 @@ PlanExtension = Callable[[Settings, Host, AgentId], Extension]
 
 
 class SubagentOpener:
-    """Opens the subagents of one host, whose agent is `parent_id()`. `opened` is called with the host of each."""
+    """Opens the subagents of one host, whose agent is `parent_id()` and whose plan `settings()` names.
+
+    `opened` is called with the host of each.
+    """
 
     def __init__(
         self,
-        settings: Settings,
+        settings: Callable[[], Settings],
         store: Store,
         conversations: Conversations,
         parent: Host,
@@ -57,10 +60,10 @@ class SubagentOpener:
         """
         transcript = self._conversations.new_of_subagent(self._parent.transcript)
         host = subagent_host(self._parent, transcript, task.description)
-        name = subagent_session(self._settings.session, transcript.id)
-        settings = replace(self._settings, session=name, countdown=0)
+        above = self._settings()
+        settings = replace(above, session=subagent_session(above.session, transcript.id), countdown=0)
         session = open_session(settings, BY_HAND, self._store)
-        agents = open_agents(self._settings) if self._store.durable else None
+        agents = open_agents(above) if self._store.durable else None
         record = _Record(agents, session, self._parent_id(), transcript.id, task.description)
         plan = self._plan_extension(settings, host, record.id)
         bounds = request_bounds(lambda _conversation: session)

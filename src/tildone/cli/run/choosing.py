@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 
 from tildone.cli.parsing.table import ParsedArgs
-from tildone.cli.run.remembered import stored_options
 from tildone.errors import NotFound, StoreError
+from tildone.extensions.restoring import OWN_LIST, SESSION
 from tildone.files.durable import make_folder
 from tildone.host.conversations import Conversations
 from tildone.host.transcript import Transcript
 from tildone.value import value
+from tildone.wiring.run_plan import stored_options
 
 STARTUP, RESUME, FORK = "startup", "resume", "fork"
 """Why a conversation is opened, in pi's words."""
@@ -66,5 +67,9 @@ def _existing(conversations: Conversations, given: ParsedArgs) -> Transcript | N
     session = given.options.get("session")
     if session is None:
         return conversations.latest()
-    newest_first = conversations.newest_first()
-    return next((found for found in newest_first if stored_options(found).get("session") == session), None)
+    return next((found for found in conversations.newest_first() if _works_on(found, session)), None)
+
+
+def _works_on(conversation: Transcript, session: str) -> bool:
+    stored = stored_options(conversation)
+    return session in (stored.get(SESSION), conversation.id if stored.get(OWN_LIST) else None)

@@ -7,6 +7,7 @@ could not start (see `tildone.errors`); 128 plus its number, a signal ended the 
 from __future__ import annotations
 
 import shlex
+from collections.abc import Callable
 
 from tildone.cli.output.screen import put_notice
 from tildone.cli.run.arguments import RunArguments
@@ -38,19 +39,19 @@ class RunOutcome:
 
 
 class OutcomeReport:
-    """Describes the outcomes of one run of a plan."""
+    """Describes the outcomes of one run. `session` returns that of the plan it works on."""
 
-    def __init__(self, arguments: RunArguments, session: Session, conversations: Conversations) -> None:
+    def __init__(self, arguments: RunArguments, session: Callable[[], Session], conversations: Conversations) -> None:
         self._arguments = arguments
         self._session = session
         self._conversations = conversations
-        self._first_head = session.state.head
+        self._first = session().name, session().state.head
 
     def outcome(self, host: Host) -> RunOutcome:
         """Return how the host's last run ended."""
         last = last_answer(host.transcript.messages())
         stop_reason = last.stop_reason if last else StopReason.STOP
-        state = self._session.state
+        state = self._session().state
         if stop_reason == StopReason.ABORTED and state.directive is Directive.STOP:
             return RunOutcome(FAILED, "stopped by tildone stop", reported=False, next_step=self.next_step(host))
         if stop_reason == StopReason.ABORTED and state.tripped:
@@ -89,22 +90,27 @@ class OutcomeReport:
             command += f" --session-dir {shlex.quote(folder)}"
         # Code is not stored in a conversation.
         command += "".join(f" --extension {shlex.quote(form)}" for form in arguments.given.values("extension"))
-        if self._session.state.directive is not Directive.GO:
+        if self._session().state.directive is not Directive.GO:
             command = f"{program()} resume{self.plan_options()} && {command}"
         return f"To go on: {command}"
 
     def log_hint(self) -> str | None:
         """Return the command that shows the history of the run; None if nothing was recorded."""
-        if not self._arguments.stored or self._session.state.head == self._first_head:
+        session = self._session()
+        if not self._arguments.stored or session.state.head in (None, self._first_head(session.name)):
             return None
         return f"How it went: {program()} log{self.plan_options()}"
+
+    def _first_head(self, name: str) -> str | None:
+        """Return the head of a session when the run began; None if the run has begun the session."""
+        return self._first[1] if self._first[0] == name else None
 
     def plan_options(self) -> str:
         """Return the options that name the plan, as far as it is not the one that is meant without them."""
         settings, defaults = self._arguments.settings, self._arguments.defaults
-        words = []
-        if settings.session != defaults.session:
-            words += ["--session", shlex.quote(settings.session)]
+        words, session = [], self._session().name
+        if session != defaults.session:
+            words += ["--session", shlex.quote(session)]
         if settings.store != defaults.store:
             words += ["--store", shlex.quote(settings.store.redacted)]
         return "".join(f" {word}" for word in words)

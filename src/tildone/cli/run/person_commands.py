@@ -21,14 +21,17 @@ from tildone.formats.markdown.writer import bounded_checklist
 from tildone.host.conversations import Conversations
 from tildone.host.extension_api import ExtensionAPI
 from tildone.host.extension_context import ExtensionContext
+from tildone.host.extension_events import ConversationStart
 from tildone.host.host import Host
 from tildone.host.messages import AssistantMessage
 from tildone.host.model import Model
 from tildone.host.prices import read_prices
+from tildone.host.transcript import Transcript
+from tildone.host.wire import JsonObject
 from tildone.kit.signal import Aborted
 from tildone.views.limits import MAX_START
-from tildone.views.sanitize import safe_text
-from tildone.views.widget import status_text
+from tildone.views.sanitize import printable, safe_text
+from tildone.wiring.run_plan import RunPlan
 
 ONE_TEXT = ("add", "append")
 """Verbs whose unquoted words are one text."""
@@ -41,33 +44,42 @@ PLAN_NOW = "The plan at this point:"
 NO_EDITOR = "Nothing was edited: the editor was closed without saving, or there is none; set $VISUAL or $EDITOR"
 EDIT_CONFLICT = "Nothing was saved: the plan has changed while you edited it"
 
+NEW, BEGINS = "new", "A new conversation begins. "
+PROJECT, OWN = "project", "own"
+"""What `/use` takes."""
+
 Run = Callable[[str, ExtensionContext], Awaitable[None]]
 
 
 class PersonCommands:
     """The commands of one host. `plan` returns its plan, which is `stored` unless the run keeps nothing.
 
-    `model_changed` is called with the name of a model that the person has switched to.
+    `choice` says which plan a conversation works on. `remember` stores the choice with the conversation, and other
+    options of the run that the person has changed.
     """
 
     def __init__(
         self,
         host: Host,
         conversations: Conversations,
-        settings: Settings,
+        choice: RunPlan,
         plan: Callable[[], Plan],
         *,
-        model_changed: Callable[[str], None],
+        remember: Callable[[JsonObject], None],
         stored: bool,
     ) -> None:
         self._host = host
         self._conversations = conversations
-        self._settings = settings
+        self._choice = choice
         self._plan = plan
-        self._spec = settings.model or host.model.id
-        self._model_changed = model_changed
+        self._spec = self._settings.model or host.model.id
+        self._remember = remember
         self._stored = stored
         self._closing: set[asyncio.Task[None]] = set()
+
+    @property
+    def _settings(self) -> Settings:
+        return self._choice.settings_of(self._host.transcript)
 
     def register(self, api: ExtensionAPI) -> None:
         """Register the commands; one that the dialect's extension has registered stays as it is."""
@@ -80,9 +92,15 @@ class PersonCommands:
             "export": ("write the plan to a file: /export PLAN.md", self.export),
             "model": ("show the model; /model PROVIDER:NAME switches to another", self.model),
             "compact": ("replace the conversation by a summary of it; the plan is kept", self.compact),
-            "clear": ("begin a new conversation; the plan is kept", self.clear),
+            "use": (
+                "work on the project's plan (/use project), or on the conversation's own list (/use own)",
+                self.use,
+            ),
+            "new": ("begin a new conversation, with a list of its own", self.new),
+            "clear": ("begin a new conversation on the same plan", self.clear),
             "help": ("list the commands", self.help),
         }
+        api.on(ConversationStart, self.say_which_plan)
         for name, (description, run) in commands.items():
             if name not in self._host.commands:
                 api.register_command(name, description, run)
@@ -128,19 +146,56 @@ class PersonCommands:
             return
         self._host.set_model(new)
         self._spec = spec
-        self._model_changed(spec)
+        self._remember({"model": spec})
         ctx.ui.notify(f"{spec} answers from now on")
         self._close_later(old)
 
-    async def clear(self, _typed: str, ctx: ExtensionContext) -> None:
+    async def use(self, typed: str, ctx: ExtensionContext) -> None:
+        """Take up the project's plan, or the conversation's own list."""
+        transcript, wanted = self._host.transcript, typed.strip()
+        if wanted in (PROJECT, OWN) and (wanted == OWN) != self._choice.has_own_list(transcript):
+            await self._stop("another plan is taken up")
+            if wanted == OWN:
+                self._choice.use_own_list(transcript)
+            else:
+                self._choice.use_plan(transcript)
+            self._remember({})
+            await self._host.start("resume")
+        else:
+            ctx.ui.notify(self._which_plan())
+
+    async def new(self, _typed: str, _ctx: ExtensionContext) -> None:
+        """Begin a new conversation, with a list of its own unless a plan is named for all of them."""
+        await self._begin(self._conversations.new())
+
+    async def clear(self, _typed: str, _ctx: ExtensionContext) -> None:
         """Begin a new conversation on the same plan."""
-        self._host.request_abort("a new conversation begins")
+        made = self._conversations.new()
+        self._choice.use_plan(made, self._settings.session)
+        await self._begin(made)
+
+    async def _begin(self, transcript: Transcript) -> None:
+        await self._stop("a new conversation begins")
+        self._host.use(transcript)
+        await self._host.start(NEW)
+
+    def say_which_plan(self, event: ConversationStart, ctx: ExtensionContext) -> None:
+        """Tell the person at a terminal which plan a model works on in the opened conversation."""
+        if ctx.mode == "terminal" and ctx.has_ui and self._host.model.api != SHELL_API:
+            ctx.ui.notify(f"{BEGINS if event.reason == NEW else ''}{self._which_plan()}")
+
+    def _which_plan(self) -> str:
+        """Return which plan the conversation works on, and how the other one is taken up."""
+        if self._choice.has_own_list(self._host.transcript):
+            return "This conversation has its own list; /use project takes up the project's plan."
+        session = self._settings.session
+        name = "the project's plan" if os.path.isabs(session) else f"the plan {printable(session)}"
+        return f"This conversation works on {name}; /use own begins its own list."
+
+    async def _stop(self, reason: str) -> None:
+        self._host.request_abort(reason)
         await self._host.settled()
         await self._host.interrupt()
-        self._host.use(self._conversations.new())
-        await self._host.start("new")
-        progress = status_text(self._plan())
-        ctx.ui.notify(f"A new conversation begins. The plan is kept{f': {progress}' if progress else ''}")
 
     async def compact(self, _typed: str, ctx: ExtensionContext) -> None:
         """Let the model summarise the conversation, and continue from the summary."""

@@ -9,27 +9,27 @@ not stored: a conversation file must not name code to execute.
 from __future__ import annotations
 
 import shlex
+from collections.abc import Callable
 
 from tildone.cli.parsing.table import ParsedArgs
 from tildone.config import Settings
+from tildone.extensions.restoring import RUN_ENTRY
 from tildone.host.entries import CustomEntry
-from tildone.host.extension_context import ExtensionContext
 from tildone.host.extension_events import BeforeAgentStart
 from tildone.host.host import Host
 from tildone.host.tools.command_patterns import EVERYTHING, describe_pattern, is_pattern
-from tildone.host.transcript import Transcript
 from tildone.host.wire import JsonObject
+from tildone.wiring.run_plan import RunPlan, stored_options
 
-RUN_ENTRY = "tildone_run"
-TEXTS = ("session", "store", "model", "dialect", "max-nudges")
+TEXTS = ("store", "model", "dialect", "max-nudges")
 SWITCHES = ("outside", "no-builtin-tools", "no-extensions")
 PATTERNS = ("allow", "allow-write", "pass-env")
 
 
 def options_of_run(given: ParsedArgs, settings: Settings) -> JsonObject:
-    """Return the options to store: the plan that is worked on, the model, and the permissions."""
+    """Return the options to store: the store, the model, and the permissions. `RunPlan` adds the plan."""
     store = str(settings.store)
-    effective = {"session": settings.session, "model": settings.model, "dialect": settings.dialect}
+    effective = {"model": settings.model, "dialect": settings.dialect}
     options: JsonObject = {name: text for name, text in effective.items() if text}
     if store == settings.store.redacted:
         # An address with a password is not written to a file; it comes from the settings again.
@@ -38,15 +38,6 @@ def options_of_run(given: ParsedArgs, settings: Settings) -> JsonObject:
         options["max-nudges"] = given.options["max-nudges"]
     options |= {name: True for name in SWITCHES if given.has(name)}
     return options | {name: list(dict.fromkeys(given.values(name))) for name in PATTERNS if given.has(name)}
-
-
-def stored_options(transcript: Transcript) -> JsonObject:
-    """Return the options of the newest run of a conversation; {} if it has none."""
-    for entry in reversed(transcript.branch()):
-        body = entry.body
-        if isinstance(body, CustomEntry) and body.custom_type == RUN_ENTRY and isinstance(body.data, dict):
-            return body.data
-    return {}
 
 
 def with_stored_options(given: ParsedArgs, stored: JsonObject) -> ParsedArgs:
@@ -88,11 +79,17 @@ def _described(name: str, pattern: str) -> str:
     return f"{option}: {describe_pattern(pattern)}" if name == "allow" else option
 
 
-def record_options(host: Host, options: JsonObject) -> None:
-    """Store the options in a conversation of the host before a prompt, unless they are there already."""
+def recorder(host: Host, options: JsonObject, plan: RunPlan) -> Callable[[JsonObject], None]:
+    """Return what stores the options in the conversation of the host, with the changed ones that it is given.
 
-    def record(_event: BeforeAgentStart, _ctx: ExtensionContext) -> None:
-        if stored_options(host.transcript) != options:
-            host.transcript.append(CustomEntry(RUN_ENTRY, dict(options)))
+    They are stored before each prompt as well, unless they are there already.
+    """
 
-    host.load([(RUN_ENTRY, lambda api: api.on(BeforeAgentStart, record))])
+    def record(changed: JsonObject) -> None:
+        options.update(changed)
+        current = options | plan.options_of(host.transcript)
+        if stored_options(host.transcript) != current:
+            host.transcript.append(CustomEntry(RUN_ENTRY, current))
+
+    host.load([(RUN_ENTRY, lambda api: api.on(BeforeAgentStart, lambda *_: record({})))])
+    return record

@@ -14,24 +14,24 @@ from tildone.cli.output.progress import ProgressLine
 from tildone.cli.output.screen import columns, on_terminal, put, put_notice
 from tildone.cli.parsing.table import ParsedArgs
 from tildone.cli.run.arguments import SHELL, parse_arguments, with_options
-from tildone.cli.run.choosing import RESUME, check_writable, choose_conversation
+from tildone.cli.run.choosing import RESUME, STARTUP, check_writable, choose_conversation
 from tildone.cli.run.outcome import OutcomeReport
 from tildone.cli.run.person_commands import PersonCommands
 from tildone.cli.run.project_plan import memory_store, plan_from_file, take_over
 from tildone.cli.run.remembered import (
     describe_permissions,
     options_of_run,
-    record_options,
-    stored_options,
+    recorder,
     with_stored_options,
 )
-from tildone.config import data_folder
+from tildone.config import Settings, data_folder
 from tildone.config.values import CHECK_ALLOW
 from tildone.core.plan import Plan
 from tildone.core.query import open_tasks, progress
 from tildone.dialects.by_hand import BY_HAND
 from tildone.dialects.run_prompts import CONTINUE, work_prompt
 from tildone.errors import UsageError
+from tildone.extensions.restoring import SESSION
 from tildone.host.events import ExtensionError
 from tildone.host.extension_context import ExtensionContext
 from tildone.host.extension_events import ConversationStart
@@ -47,12 +47,14 @@ from tildone.ids import now
 from tildone.kit.formatting import format_count
 from tildone.log.fleet.lease import LEASE_VARIABLE
 from tildone.loop.decision import Patience
+from tildone.session import Session
 from tildone.telemetry.opening import open_host_traces
 from tildone.typing import TYPE_CHECKING
 from tildone.views.sanitize import printable
 from tildone.wiring import open_session, open_store, tasks_of_others
 from tildone.wiring.extension_files import extension_sources, registration
 from tildone.wiring.hosting import AGENT, open_conversations, open_host
+from tildone.wiring.run_plan import RunPlan, stored_options
 from tildone.wiring.unattended import limited_model
 
 if TYPE_CHECKING:
@@ -86,17 +88,19 @@ class RunSetup:
         self.transcript, self.start_reason = chosen.transcript, chosen.reason
         stored = stored_options(self.transcript)
         arguments = self._arguments = with_options(arguments, with_stored_options(given, stored))
-        copied = arguments.task is None and arguments.file is None
         settings = arguments.settings
-        self.settings = settings
-        self.store = open_store(settings) if arguments.stored else memory_store(settings, copied=copied)
-        self._session = open_session(arguments.settings, BY_HAND, self.store)
         self._host: Host | None = None
+        self._plan = RunPlan(settings, is_given=given.has(SESSION))
+        if arguments.file or (arguments.task is None and self.start_reason == STARTUP):
+            self._plan.use_plan(self.transcript)
+        copied = arguments.task is None and arguments.file is None
+        self.store = open_store(settings) if arguments.stored else memory_store(settings, copied=copied)
+        self._opened = open_session(self.settings, BY_HAND, self.store)
         self.traces: HostTraces | None = None
         self._model: Model | None = None
         self._stored_options, self._given, self._forked_text = stored, given, chosen.forked_text
         self.mode = arguments.mode
-        self.report = OutcomeReport(arguments, self._session, self.conversations)
+        self.report = OutcomeReport(arguments, lambda: self._session, self.conversations)
 
     def prepare(self) -> None:
         """Open the model. A plan file is taken over last, once the run can start.
@@ -132,16 +136,15 @@ class RunSetup:
             policy=_policy(arguments.given),
             conversations=self.conversations,
             opened=self.traces.follow if self.traces else None,
+            plan=self._plan,
         )
         self._host = host
-        options = options_of_run(arguments.given, arguments.settings)
-        record_options(host, options)
         commands = PersonCommands(
             host,
             self.conversations,
-            arguments.settings,
+            self._plan,
             lambda: self.plan,
-            model_changed=lambda spec: options.update(model=spec),
+            remember=recorder(host, options_of_run(arguments.given, arguments.settings), self._plan),
             stored=self.store.durable,
         )
         host.load([("commands", commands.register)])
@@ -163,6 +166,18 @@ class RunSetup:
             self._say(printable(f"the extension {failure.extension} is not loaded: {failure.error}"))
         if failures and arguments.mode in ("json", "rpc"):
             publish_at_start(host, failures)
+
+    @property
+    def settings(self) -> Settings:
+        """The settings, with the session of the plan that the open conversation works on."""
+        return self._plan.settings_of(self._host.transcript if self._host else self.transcript)
+
+    @property
+    def _session(self) -> Session:
+        settings = self.settings
+        if self._opened.name != settings.session:
+            self._opened = open_session(settings, BY_HAND, self.store)
+        return self._opened
 
     @property
     def can_ask(self) -> bool:
@@ -225,10 +240,9 @@ class RunSetup:
         missing = tasks_without_command(self._planned())
         if missing and self._arguments.mode != "rpc":
             raise UsageError(describe_missing(missing))
-        settings = self._arguments.settings
 
         def taken() -> frozenset[int]:
-            return tasks_of_others(settings, self.store, str(AgentId(AGENT, self._conversation_id())))
+            return tasks_of_others(self.settings, self.store, str(AgentId(AGENT, self._conversation_id())))
 
         return ShellModel(lambda: self._session.plan, now, taken if self.store.durable else frozenset)
 

@@ -20,7 +20,7 @@ from tildone.extensions.phased.failures import failure_reminder, failure_warning
 from tildone.extensions.phased.settings import PhasedSettings
 from tildone.extensions.phased.todo import DESCRIPTION, NAME, Copy, TodoCommand
 from tildone.extensions.request_bounds import GO_ON
-from tildone.extensions.restoring import OpenSession
+from tildone.extensions.restoring import OpenSession, records_of_plan
 from tildone.extensions.skeleton import DialectExtension
 from tildone.extensions.tools import definition
 from tildone.host.content import TextBlock
@@ -51,7 +51,6 @@ from tildone.views.bounds import describe_bound
 PANEL = "todos"
 FAILURE_TYPE = "todo-write-error-reminder"
 EDIT_TYPE = "todo-changed-elsewhere"
-NEVER = -1
 
 
 def phases(
@@ -78,7 +77,7 @@ class PhasedExtension(DialectExtension):
         super().__init__(api, dialect, open_session)
         self.settings = settings
         self.conversation_plan = ConversationPlan(open_session)
-        self.clearing = AutoClear(self.conversation_plan, settings.clear_delay_ms, self.tasks_cleared)
+        self.clearing = AutoClear(self.conversation_plan, self.tasks_cleared)
         self.command = TodoCommand(api, self.conversation_plan, copy, self.changed)
         self._reminder_count = 0
         self._own_details: object = None
@@ -120,7 +119,7 @@ class PhasedExtension(DialectExtension):
 
     def open(self, ctx: ExtensionContext) -> Session:
         """Open the session of a shared plan."""
-        return self.conversation_plan.open_shared(ctx.conversation.id, ctx.conversation.branch_records())
+        return self.conversation_plan.open_shared(ctx.conversation.id, records_of_plan(ctx.conversation))
 
     def restore(self, plan: Plan) -> None:
         """Replace the plan with one that the conversation contains."""
@@ -129,10 +128,12 @@ class PhasedExtension(DialectExtension):
     def conversation_opened(self, event: ConversationStart, ctx: ExtensionContext) -> None:
         """Restore the plan of the conversation, without its finished tasks; a shared plan keeps them."""
         self.clearing.forget()
-        if self.conversation_plan.is_shared(ctx.conversation.id):
+        shared = self.conversation_plan.is_shared(ctx.conversation.id)
+        self.clearing.delay_ms = self.settings.clear_delay_ms(shared=shared)
+        if shared:
             super().conversation_opened(event, ctx)
         else:
-            self.conversation_plan.open(ctx.conversation.id, ctx.conversation.branch_records())
+            self.conversation_plan.open(ctx.conversation.id, records_of_plan(ctx.conversation))
         self._show_panel(self.conversation_plan.plan, ctx)
 
     def branch_chosen(self, event: BranchChange, ctx: ExtensionContext) -> None:
@@ -141,7 +142,7 @@ class PhasedExtension(DialectExtension):
         if self.conversation_plan.is_shared(ctx.conversation.id):
             super().branch_chosen(event, ctx)
         else:
-            self.conversation_plan.change_branch(ctx.conversation.branch_records())
+            self.conversation_plan.change_branch(records_of_plan(ctx.conversation))
         self._show_panel(self.conversation_plan.plan, ctx)
 
     def show_status(self, ctx: ExtensionContext) -> None:
@@ -277,9 +278,7 @@ def from_settings(
 ) -> Callable[[ExtensionAPI], None]:
     """Return the extension for `tildone run`."""
     limit = {} if settings.max_nudges is None else {"todo.reminders.max": settings.max_nudges}
-    # The plan is the project's: what is done stays in it, unless a setting says how long.
-    defaults = {"tasks.todoClearDelay": NEVER}
-    return phases(open_session, PhasedSettings.from_mapping(defaults | dict(settings.phases) | limit), dialect=dialect)
+    return phases(open_session, PhasedSettings.from_mapping(dict(settings.phases) | limit), dialect=dialect)
 
 
 EXTENSION = from_settings

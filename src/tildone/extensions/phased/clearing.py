@@ -16,18 +16,18 @@ ReportCleared = Callable[[Sequence[TaskInPhase], ExtensionContext], None]
 
 
 class AutoClear:
-    """Clears finished tasks from a conversation's plan and reports which ones."""
+    """Clears finished tasks from a conversation's plan after `delay_ms`, and reports which ones."""
 
-    def __init__(self, conversation_plan: ConversationPlan, delay_ms: int, report: ReportCleared) -> None:
+    def __init__(self, conversation_plan: ConversationPlan, report: ReportCleared) -> None:
         self._conversation_plan = conversation_plan
-        self._delay_ms = delay_ms
+        self.delay_ms = -1
         self._report = report
         self._schedule = Schedule()
         self._cancel_timer: Callable[[], None] | None = None
 
     def plan_changed(self, ctx: ExtensionContext) -> None:
         """Schedule the tasks that are now finished, and unschedule those that were reopened."""
-        self._schedule = schedule(self._conversation_plan.plan, self._schedule, ctx.now(), self._delay_ms)
+        self._schedule = schedule(self._conversation_plan.plan, self._schedule, ctx.now(), self.delay_ms)
         self._start_timer(ctx)
 
     def forget(self) -> None:

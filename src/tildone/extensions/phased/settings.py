@@ -8,6 +8,9 @@ from typing import Any
 from tildone.errors import UsageError
 from tildone.value import value
 
+CLEAR_DELAY = "tasks.todoClearDelay"
+NEVER, DEFAULT_SECONDS = -1, 60
+
 
 @value
 class PhasedSettings:
@@ -15,13 +18,13 @@ class PhasedSettings:
 
     Unless `enabled`, there is neither a tool nor a command. `reminders_max` limits the reminders per prompt to an agent
     that stops with open tasks. A finished task is cleared after `clear_delay` seconds: immediately if that is 0, never
-    if it is negative.
+    if it is negative. By default, a minute in a conversation's own list, and never in a plan that others share.
     """
 
     enabled: bool = True
     reminders: bool = True
     reminders_max: int = 3
-    clear_delay: float = 60
+    clear_delay: float | None = None
 
     @classmethod
     def from_mapping(cls, settings: Mapping[str, Any]) -> PhasedSettings:
@@ -35,13 +38,13 @@ class PhasedSettings:
             enabled=_flag(settings, "todo.enabled", default.enabled),
             reminders=_flag(settings, "todo.reminders", default.reminders),
             reminders_max=int(_number(settings, "todo.reminders.max", default.reminders_max)),
-            clear_delay=_number(settings, "tasks.todoClearDelay", default.clear_delay),
+            clear_delay=_number(settings, CLEAR_DELAY, 0) if CLEAR_DELAY in settings else None,
         )
 
-    @property
-    def clear_delay_ms(self) -> int:
-        """The delay in milliseconds."""
-        return int(self.clear_delay * 1000)
+    def clear_delay_ms(self, *, shared: bool) -> int:
+        """Return the delay in milliseconds."""
+        default = NEVER if shared else DEFAULT_SECONDS
+        return int((default if self.clear_delay is None else self.clear_delay) * 1000)
 
 
 def _flag(settings: Mapping[str, Any], name: str, default: object) -> bool:

@@ -25,6 +25,7 @@ from tildone.dialects.phased.entries import EDIT, phases_out
 from tildone.dialects.phased.words import edit_reminder
 from tildone.errors import Refused
 from tildone.extensions.phased.conversation_plan import ConversationPlan
+from tildone.extensions.restoring import records_of_plan
 from tildone.files.boundary import real_path_inside
 from tildone.files.private import REPLACED, open_shared
 from tildone.formats.markdown.reader import read
@@ -120,7 +121,7 @@ class TodoCommand:
         return answer.messages
 
     def _latest(self, ctx: ExtensionContext) -> Plan:
-        return self._conversation_plan.latest(ctx.conversation.branch_records())
+        return self._conversation_plan.latest(records_of_plan(ctx.conversation))
 
 
 def _write_file(request: WriteFile, directory: str) -> Answer:

@@ -80,11 +80,10 @@ class RunApp(KeyActions):
         self.composer.offered = self._take_offer
         folder = self.backend.conversations.cwd
         self._completer = EditorCompleter(folder, self.command_list, lambda: self.plan, self.argument_list)
-        session = self.backend.settings.session
         self._follower = PlanFollower(
             self.backend.store,
             DetailReader(self.backend.store, when=lambda _: "", patience=self._patience),
-            session,
+            lambda: self.backend.settings.session,
             lambda now: self.post_message(self.PlanRead(now)),
             lambda reason: self.post_message(self.PlanLost(reason)),
         )

@@ -16,13 +16,16 @@ from tildone.log.store import Store
 class RunBackend(Protocol):
     """One run. It is opened in two steps, so that the screen can be drawn before the slow one."""
 
-    settings: Settings
     store: Store
     conversations: Conversations
     transcript: Transcript
     start_reason: str
     prompt: str | None
     """What the run begins with; None, if the person says it. It is known once the run is prepared."""
+
+    @property
+    def settings(self) -> Settings:
+        """The settings, with the session of the plan that the open conversation works on."""
 
     @property
     def can_ask(self) -> bool:

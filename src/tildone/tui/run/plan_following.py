@@ -12,7 +12,7 @@ from tildone.tui.reading import DetailReader, SessionDetail
 
 
 class PlanFollower:
-    """A thread that reads the plan whenever it has changed, until it is stopped.
+    """A thread that reads the plan that `session` names whenever it has changed, until it is stopped.
 
     `publish` is called in that thread with what was read, `fail` with the reason if the store cannot be read.
     """
@@ -21,7 +21,7 @@ class PlanFollower:
         self,
         store: Store,
         reader: DetailReader,
-        session: str,
+        session: Callable[[], str],
         publish: Callable[[SessionDetail], object],
         fail: Callable[[str], object],
     ) -> None:
@@ -42,11 +42,12 @@ class PlanFollower:
         last: SessionDetail | None = None
         while not self._stopped.is_set():
             try:
-                found = self._reader.read(self._session)
+                session = self._session()
+                found = self._reader.read(session)
                 if found != last:
                     self._publish(found)
                 last = found
-                self._store.wait(self._session, found.state.head, WAIT_SECONDS)
+                self._store.wait(session, found.state.head, WAIT_SECONDS)
             except TildoneError as error:
                 last = None
                 self._fail(str(error))

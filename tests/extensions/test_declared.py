@@ -14,6 +14,7 @@ from tildone.dialects.declared import DIALECT as DECLARED
 from tildone.errors import StoreBusy
 from tildone.extensions.declared import declared
 from tildone.extensions.skeleton import STATUS
+from tildone.host.events import ToolExecutionEnd
 from tildone.host.extension_events import BranchChange
 from tildone.kit.components import RenderOptions, Text
 from tildone.kit.definition import text_result
@@ -62,7 +63,6 @@ async def test_a_request_ends_with_the_recap_while_a_task_is_open(tmp_path: Path
     stage = await on_stage(tmp_path, BEGUN, WORDS, FINISHED)
 
     await stage.says("go")
-    await stage.says("go on")
 
     ends = [stage.told(number)[-1] for number in range(4)]
     assert ends[0] == stage.told(1)[0] == "go"
@@ -172,11 +172,14 @@ async def test_a_busy_store_is_an_internal_error(tmp_path: Path) -> None:
             super().append(session, event, seen_by)
 
     store = HeldStore()
-    stage = await on_stage(tmp_path, BEGUN, WORDS, FINISHED, store=store)
-    await stage.says("go")
 
-    store.held = True
-    await stage.says("go on")
+    async def finish_meanwhile() -> Any:
+        store.held = True
+        return FINISHED
+
+    stage = await on_stage(tmp_path, BEGUN, finish_meanwhile, store=store)
+    stage.host.load([("free", lambda api: api.on(ToolExecutionEnd, lambda *_: setattr(store, "held", False)))])
+    await stage.says("go")
 
     assert envelopes(stage)[1]["error"]["code"] == "INTERNAL_ERROR"
     assert plan_on(stage) == LIST

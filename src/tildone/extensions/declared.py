@@ -18,7 +18,7 @@ from tildone.extensions.tools import definition
 from tildone.formats.markdown.writer import bounded_checklist
 from tildone.host.extension_api import ExtensionAPI
 from tildone.host.extension_context import ExtensionContext
-from tildone.host.extension_events import BeforeAgentStart, ContextReply, ContextRequest
+from tildone.host.extension_events import BeforeAgentStart, BeforeSettle, ContextReply, ContextRequest
 from tildone.host.messages import CustomMessage
 from tildone.kit.components import Component, RenderOptions, Text
 from tildone.kit.definition import ToolDefinition, ToolResult
@@ -46,9 +46,10 @@ class DeclaredExtension(DialectExtension):
         self._root = root
 
     def register_hooks(self) -> None:
-        """Register the recap. The original does not continue an agent that stops, so there is no nudge."""
+        """Register the recap, and the handler that continues an agent that stops."""
         self.api.on(BeforeAgentStart, self.prompted)
         self.api.on(ContextRequest, self.recap)
+        self.api.on(BeforeSettle, self.nudge)
 
     def definition(self, tool: Tool) -> ToolDefinition:
         """Return the tool's definition, with its renderer."""

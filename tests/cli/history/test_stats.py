@@ -164,6 +164,7 @@ def test_tokens_of_tildone_run_belong_to_the_task_that_was_in_progress(person: P
         {"text": "Done."},
     ]
     with ModelServer(*script) as server:
+        person.environ["TILDONE_SESSION"] = "plan"
         person.run("run", "Go", "--model", CHAT, *ALLOW_ALL, **provider_environment(server))
     told = person.run("stats", "--json").json
 

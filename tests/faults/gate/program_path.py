@@ -45,7 +45,19 @@ def run_program(agent: Agent, dialect: str) -> Ended:
         data = {"XDG_DATA_HOME": str(home), "SSL_CERT_DIR": str(home)}
         person = Person(project, home, environ | data)
         session = open_session(load({}, person.environment({}), str(project)), dialect_named(dialect))
-        options = ("--model", CHAT, *ALLOW_ALL, "--allow-write", "*", "--mode", "print", "--dialect", dialect)
+        options = (
+            "--model",
+            CHAT,
+            *ALLOW_ALL,
+            "--allow-write",
+            "*",
+            "--mode",
+            "print",
+            "--dialect",
+            dialect,
+            "--session",
+            session.name,
+        )
         turns = AgentTurns(agent, dialect, session)
         with AgentServer(turns) as server:
             done = subprocess.run(

@@ -31,8 +31,8 @@ from tildone.wiring.hosting import open_conversations, open_host
 
 ENVIRON = {"TILDONE_COUNTDOWN": "0", "PATH": f"{PROGRAM.parent}{os.pathsep}{os.environ.get('PATH', '')}"}
 
-NOT_CONTINUED = frozenset({"phased", "declared"})
-"""The dialects in which `tildone run` reminds an agent a few times or never, as the originals do.
+NOT_CONTINUED = frozenset({"phased"})
+"""The dialects in which `tildone run` reminds an agent only a few times, as the original does.
 
 Honest workers do not stop there before their plan is done.
 """

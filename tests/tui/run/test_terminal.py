@@ -107,7 +107,7 @@ def test_a_proposed_check_is_asked_about_when_its_task_is_called_done(
     person.says("todo", "import", write_plan(person, "- [ ] Make it\n  $ cp plan.md made\n"))
     server.script = ({"tool": "todo", "args": {"done": 1}}, DONE)
 
-    tmux.start("Go", "--model", CHAT, "--dialect", "brief")
+    tmux.start("Go", "--model", CHAT, "--dialect", "brief", "--session", str(person.folder))
     tmux.until("Run this command as the check of task 1?", "cp plan.md made", "exactly this check, in this project")
     assert not (person.folder / "made").exists()
     tmux.answer("Run this command as the check of task 1?", "a")

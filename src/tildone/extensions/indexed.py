@@ -7,6 +7,7 @@ and user interfaces.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from functools import partial
 from typing import Any
 
@@ -191,13 +192,11 @@ class IndexedExtension(DialectExtension):
 
     def _send(self, prompt: str) -> None:
         """Send the prompt; if a turn has begun meanwhile, when that ends. One that cannot be sent does not count."""
-        try:
-            self.api.send_user_message(prompt)
-        except Exception:  # noqa: BLE001  the host may raise anything
-            try:
-                self.api.send_user_message(prompt, deliver_as=Delivery.FOLLOW_UP)
-            except Exception:  # noqa: BLE001  the host accepts no messages
-                self.session.retract_nudge()
+        for behavior in (None, Delivery.FOLLOW_UP):
+            with suppress(Exception):  # the host may raise anything
+                self.api.send_user_message(prompt, deliver_as=behavior)
+                return
+        self.session.retract_nudge()
 
     def _stop_countdown(self) -> bool:
         """Cancel the countdown and return whether one was running."""

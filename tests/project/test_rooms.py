@@ -42,7 +42,7 @@ def test_stores_know_only_the_log_and_what_is_below_it() -> None:
 
 def test_dialects_do_not_know_each_other() -> None:
     prefix = "tildone.dialects."
-    shared = {"base", "schema", "snapshot"}
+    shared = {"base", "safe_texts", "schema", "snapshot"}
     known = {
         (home.split(".")[2], name.split(".")[2])
         for home, module in modules().items()

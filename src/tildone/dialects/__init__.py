@@ -1,8 +1,9 @@
 """The dialects: the todo tools, schemas and texts for each family of models.
 
-Every folder of this package is a dialect and defines its record as the global `DIALECT`. The plain modules are shared:
-the type `Dialect` (`base`), the parsing of arguments, and the records of plans that are changed without our tools. To
-add a dialect, add a folder and a line to `DIALECTS`; shells, hosts and documentation read the rest from the record.
+Every folder of this package is a dialect and defines its record as the global `DIALECT`, whose texts are harmless and
+of limited size (`safe_texts`). The other plain modules are shared, too: the type `Dialect` (`base`), the parsing of
+arguments, and the records of plans that are changed without our tools. To add a dialect, add a folder and a line to
+`DIALECTS`; shells, hosts and documentation read the rest from the record.
 """
 
 from __future__ import annotations
@@ -48,22 +49,15 @@ DEFAULT_DIALECT = "brief"
 """The dialect for MCP clients and hooks, unless another one is configured."""
 
 
-_NAMED: dict[str, Dialect] = {}
-
-
 def dialect_named(name: str) -> Dialect:
-    """Return the dialect of that name, whose texts are harmless (`tildone.dialects.safe_texts`), importing no other.
+    """Return the dialect of that name, importing no other.
 
     Raises:
         UsageError: there is no such dialect.
     """
     if name not in DIALECTS:
         raise UsageError(f"there is no dialect {name!r}; {nearest(name, tuple(DIALECTS))}")
-    if name not in _NAMED:
-        from tildone.dialects.safe_texts import safe_dialect  # noqa: PLC0415  it imports `base`, which imports this
-
-        _NAMED[name] = safe_dialect(DIALECTS[name])
-    return _NAMED[name]
+    return DIALECTS[name]
 
 
 def dialect_of_tool(tool: str) -> str | None:

@@ -1,8 +1,8 @@
 """A dialect whose texts are safe to hand to a model: harmless whatever the plan contains, and of limited size.
 
 The dialects that reproduce other tools keep the exact texts of those tools, and their lists hold one line for each
-task. All else that a text could do to its reader is the same for all dialects, and so it is prevented here, in one
-place that every call, context and nudge of every shell passes.
+task. All else that a text could do to its reader is the same for all dialects, and so it is prevented here. Every
+dialect defines its record with `safe_dialect`, so there is no other form of it to import.
 """
 
 from __future__ import annotations

@@ -10,6 +10,7 @@ from tildone.dialects.base import Dialect, Tool
 from tildone.dialects.brief.params import PARAMETERS
 from tildone.dialects.brief.phrasing import PHRASING
 from tildone.dialects.brief.words import carry_on, context, refuse, reply
+from tildone.dialects.safe_texts import safe_dialect
 from tildone.dialects.schema import TEXT, record
 from tildone.typing import TYPE_CHECKING
 
@@ -35,32 +36,34 @@ def _steps(params: Mapping[str, Any]) -> list[Step]:
     return steps(params)
 
 
-DIALECT = Dialect(
-    name="brief",
-    rules=RULES,
-    tools=(
-        Tool(
-            name="todo",
-            label="Todo",
-            description=(
-                "Your plan: add steps; done ID starts the next; {} lists. "
-                'block "ID why it waits", note "ID text", move "ID before ID", '
-                'check "ID command", after "ID IDs", touches "ID globs"'
+DIALECT = safe_dialect(
+    Dialect(
+        name="brief",
+        rules=RULES,
+        tools=(
+            Tool(
+                name="todo",
+                label="Todo",
+                description=(
+                    "Your plan: add steps; done ID starts the next; {} lists. "
+                    'block "ID why it waits", note "ID text", move "ID before ID", '
+                    'check "ID command", after "ID IDs", touches "ID globs"'
+                ),
+                parameters=PARAMETERS,
+                steps=_steps,
+                reply=reply,
+                snippet="Keep a plan of what there is to do",
+                interpret=_interpret,
+                output_schema=record("say", say=TEXT),
             ),
-            parameters=PARAMETERS,
-            steps=_steps,
-            reply=reply,
-            snippet="Keep a plan of what there is to do",
-            interpret=_interpret,
-            output_schema=record("say", say=TEXT),
         ),
-    ),
-    refuse=refuse,
-    context=context,
-    carry_on=carry_on,
-    phrasing=PHRASING,
-    numbered=True,
-    marks_origins=True,
-    tells_results=True,
-    names_tools=False,
+        refuse=refuse,
+        context=context,
+        carry_on=carry_on,
+        phrasing=PHRASING,
+        numbered=True,
+        marks_origins=True,
+        tells_results=True,
+        names_tools=False,
+    )
 )

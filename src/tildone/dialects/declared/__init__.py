@@ -15,6 +15,7 @@ from tildone.dialects.declared.params import (
 from tildone.dialects.declared.phrasing import PHRASING
 from tildone.dialects.declared.results import RESULT
 from tildone.dialects.declared.words import carry_on, completes, completion, context, shown_part
+from tildone.dialects.safe_texts import safe_dialect
 
 SNIPPET = "Keep the plan of a longer task: send the whole todo list, get it back with a recap"
 GUIDELINES = (
@@ -25,35 +26,37 @@ GUIDELINES = (
     "Set what is no longer needed to cancelled. Call TodoWrite again whenever the plan changes.",
 )
 
-DIALECT = Dialect(
-    name="declared",
-    rules=RULES,
-    tools=(
-        Tool(
-            name=NAME,
-            label="Write todos",
-            description=(
-                "Overwrite the todo list with the current complete list. "
-                "Framework persists and returns the updated list and recap."
+DIALECT = safe_dialect(
+    Dialect(
+        name="declared",
+        rules=RULES,
+        tools=(
+            Tool(
+                name=NAME,
+                label="Write todos",
+                description=(
+                    "Overwrite the todo list with the current complete list. "
+                    "Framework persists and returns the updated list and recap."
+                ),
+                parameters=PARAMETERS,
+                steps=steps,
+                whole_list=True,
+                reply=write_reply,
+                snippet=SNIPPET,
+                guidelines=GUIDELINES,
+                interpret=interpret,
+                output_schema=RESULT,
+                hints=Hints(idempotent=True),
             ),
-            parameters=PARAMETERS,
-            steps=steps,
-            whole_list=True,
-            reply=write_reply,
-            snippet=SNIPPET,
-            guidelines=GUIDELINES,
-            interpret=interpret,
-            output_schema=RESULT,
-            hints=Hints(idempotent=True),
         ),
-    ),
-    refuse=refuse,
-    context=context,
-    carry_on=carry_on,
-    phrasing=PHRASING,
-    recover=recover,
-    completes=completes,
-    completion=completion,
-    shown_part=shown_part,
-    tells_results=True,
+        refuse=refuse,
+        context=context,
+        carry_on=carry_on,
+        phrasing=PHRASING,
+        recover=recover,
+        completes=completes,
+        completion=completion,
+        shown_part=shown_part,
+        tells_results=True,
+    )
 )

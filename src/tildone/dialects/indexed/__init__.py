@@ -14,6 +14,7 @@ from tildone.dialects.indexed.params import (
 from tildone.dialects.indexed.phrasing import PHRASING
 from tildone.dialects.indexed.results import RESULT
 from tildone.dialects.indexed.words import carry_on, context, edit_reply, list_reply, refuse, write_reply
+from tildone.dialects.safe_texts import safe_dialect
 
 SNIPPET = "Manage a todo list: write (replace/append/insert), list, edit (start/complete/abandon by indices)"
 GUIDELINES = (
@@ -27,51 +28,53 @@ GUIDELINES = (
     ("Always call edit_todos with action 'start' on the next item before working on it, then 'complete' when done."),
 )
 
-DIALECT = Dialect(
-    name="indexed",
-    rules=RULES,
-    tools=(
-        Tool(
-            name="write_todos",
-            label="Write todos",
-            description="Write the todo list: replace all of it, append items, or insert items at an index.",
-            parameters=WRITE_PARAMETERS,
-            steps=write_steps,
-            reply=write_reply,
-            demands=no_empty_texts,
-            snippet=SNIPPET,
-            strict=False,
-            guidelines=GUIDELINES,
-            output_schema=RESULT,
+DIALECT = safe_dialect(
+    Dialect(
+        name="indexed",
+        rules=RULES,
+        tools=(
+            Tool(
+                name="write_todos",
+                label="Write todos",
+                description="Write the todo list: replace all of it, append items, or insert items at an index.",
+                parameters=WRITE_PARAMETERS,
+                steps=write_steps,
+                reply=write_reply,
+                demands=no_empty_texts,
+                snippet=SNIPPET,
+                strict=False,
+                guidelines=GUIDELINES,
+                output_schema=RESULT,
+            ),
+            Tool(
+                name="list_todos",
+                label="List todos",
+                description="Show the todo list.",
+                parameters=LIST_PARAMETERS,
+                steps=lambda _: (),
+                reply=list_reply,
+                snippet=SNIPPET,
+                strict=False,
+                # No output schema: the details omit the list, because `recover` must not read it as state.
+                hints=Hints(read_only=True, idempotent=True),
+            ),
+            Tool(
+                name="edit_todos",
+                label="Edit todos",
+                description="Start, complete or abandon todo items by their 0-based indices: all or none.",
+                parameters=EDIT_PARAMETERS,
+                steps=edit_steps,
+                reply=edit_reply,
+                snippet=SNIPPET,
+                strict=False,
+                output_schema=RESULT,
+                hints=Hints(idempotent=True),
+            ),
         ),
-        Tool(
-            name="list_todos",
-            label="List todos",
-            description="Show the todo list.",
-            parameters=LIST_PARAMETERS,
-            steps=lambda _: (),
-            reply=list_reply,
-            snippet=SNIPPET,
-            strict=False,
-            # No output schema: the details of `list_todos` omit the list, because `recover` must not read it as state.
-            hints=Hints(read_only=True, idempotent=True),
-        ),
-        Tool(
-            name="edit_todos",
-            label="Edit todos",
-            description="Start, complete or abandon todo items by their 0-based indices: all or none.",
-            parameters=EDIT_PARAMETERS,
-            steps=edit_steps,
-            reply=edit_reply,
-            snippet=SNIPPET,
-            strict=False,
-            output_schema=RESULT,
-            hints=Hints(idempotent=True),
-        ),
-    ),
-    refuse=refuse,
-    context=context,
-    carry_on=carry_on,
-    phrasing=PHRASING,
-    recover=recover,
+        refuse=refuse,
+        context=context,
+        carry_on=carry_on,
+        phrasing=PHRASING,
+        recover=recover,
+    )
 )

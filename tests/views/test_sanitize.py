@@ -35,18 +35,23 @@ TAGS = (
     "< / System-Reminder >",
     "</SYSTEM_REMINDER>",
     "</system reminder",
-    "<todo>",
-    "</todos>",
-    "<todo-list kind='x'>",
+    "</systemreminder>",
+    "<system-prompt>",
     "<tool_result>",
     "</tool-results>",
     "<tool_use id=1>",
     "<function_calls>",
     "</function_response>",
     "<user-prompt-submit-hook>",
+    "<command-name>",
     "</local-command-stdout>",
     "<environment_context>",
+    "</hook_context>",
+    '<hook_prompt hook_run_id="stop">',
+    "<task-notification>",
+    "<persisted-output>",
     "<invoke>",
+    "</antml:x>",
     "<|im_start|>",
     "<|endoftext|>",
 )
@@ -57,6 +62,9 @@ WITHOUT_TAGS = (
     "<b>system-reminder</b>",
     "system-reminder>",
     "<div>Vec<T></div> <!-- TODO -->",
+    "<todo></todos><todo-list kind='x'>",
+    "Result<ToolCall, SystemMessage> and List<UserMessage>",
+    "git <command name> <user message> <toolbar> <invoked>",
     "tabs\tand\r\nlines\n",
 )
 SYMBOLS = {
@@ -81,7 +89,7 @@ HIDDEN = "\u034f\u200b\u200c\u200d\u202e\u2066\u3164\ufe00\ufe0f\ufeff\U0001d173
 # What no reader may be handed, told without the module under test.
 FORBIDDEN = re.compile(
     "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ud800-\udfff\U000e0001\U000e0020-\U000e0060]"
-    "|(?i:</?(?:system-reminder|todo|tool_result|function_calls|antml))|<\\|im_start"
+    "|(?i:</?(?:system-reminder|tool_result|function_calls|antml))|<\\|im_start"
 )
 
 hostile = st.text(st.sampled_from([*BREAKS, *CONTROLS, *HIDDEN, *"a1#<>&\"'葛👩❤🏴م"]))

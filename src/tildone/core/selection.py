@@ -90,13 +90,16 @@ def _with_numbers(plan: Plan, numbers: tuple[int, ...]) -> list[Spot] | Fault:
 
 
 def _named(plan: Plan, target: Named, *, prefer_open: bool) -> list[Spot] | Fault:
-    """The task with that text. Of several, the first open one is preferred, so that each can be selected in turn."""
+    """The task with that text. Of several, the first open one is preferred, so that each can be selected in turn.
+
+    Of several texts that are displayed alike, none is meant.
+    """
     text, display = target.text, target.display
     matches = spots_where(plan, lambda task: task.text == text)
     if not matches:
         shown = display(text)
         matches = spots_where(plan, lambda task: display(task.text) == shown)
-    if not matches:
+    if len({task_at(plan, spot).text for spot in matches}) != 1:
         return TaskMissing(text, empty=not plan.tasks)
     open_matches = [spot for spot in matches if task_at(plan, spot).status.is_open] if prefer_open else []
     return (open_matches or matches)[:1]

@@ -13,7 +13,7 @@ from tildone.log import codec
 from tildone.mcp.listings import CURRENT, CURRENT_JSON, JSON, LOG, LOG_JSON, MARKDOWN, MAX_LOG_EVENTS, SCHEME, TEXT
 from tildone.typing import TYPE_CHECKING
 from tildone.value import value
-from tildone.views.limits import MAX_FRAME, MAX_RESOURCE, bounded_lines, bounded_plan, clipped, more_tasks
+from tildone.views.limits import MAX_FRAME, MAX_RESOURCE, bounded_lines, bounded_plan, clipped
 from tildone.views.sanitize import escape_json, safe_text
 
 if TYPE_CHECKING:
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from tildone.core.plan import Plan
     from tildone.mcp.snapshot import SessionSnapshot
+    from tildone.views.limits import Part
 
 JSON_VERSION = 1
 
@@ -61,10 +62,10 @@ def contents(parsed: PlanUri, snapshot: SessionSnapshot) -> dict[str, str]:
 
 def _plan(parsed: PlanUri, snapshot: SessionSnapshot) -> tuple[str, str]:
     # JSON and its comments in Markdown write some characters in up to six; a plan that large is told in part.
-    shown, left = bounded_plan(snapshot.state.plan, MAX_PLAN)
+    part = bounded_plan(snapshot.state.plan, MAX_PLAN)
     if parsed.as_json:
-        return JSON, escape_json(codec.pretty(_as_data(snapshot, shown, left)))
-    text = lossless_checklist(shown, escaped=True) + "".join(f"{line}\n" for line in more_tasks(left))
+        return JSON, escape_json(codec.pretty(_as_data(snapshot, part)))
+    text = lossless_checklist(part.plan, escaped=True) + "".join(f"{line}\n" for line in part.omissions)
     return MARKDOWN, text or EMPTY
 
 
@@ -89,7 +90,7 @@ def _fitting_events(events: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return events
 
 
-def _as_data(snapshot: SessionSnapshot, shown: Plan, left: int) -> dict[str, object]:
+def _as_data(snapshot: SessionSnapshot, part: Part) -> dict[str, object]:
     """Return the plan as data, with the number of tasks that were left out, if any."""
     done, changed = progress(snapshot.state.plan), snapshot.changed
     data: dict[str, object] = {
@@ -98,9 +99,9 @@ def _as_data(snapshot: SessionSnapshot, shown: Plan, left: int) -> dict[str, obj
         "changed": changed and event_data(changed, timestamp),
         "closed": done.closed,
         "total": done.total,
-        "phases": _phases(shown),
+        "phases": _phases(part.plan),
     }
-    return data | {"omitted": left} if left else data
+    return data | {"omitted": part.omitted} if part.omitted else data
 
 
 def _phases(plan: Plan) -> list[dict[str, object]]:

@@ -1,22 +1,28 @@
-"""How much of a plan a model is told at once. What does not fit is counted, and the plan itself is never cut.
+"""How much of a plan a model is told at once. The plan itself is never cut.
 
-A text of a model's own making is within these limits: they are reached by plans that were imported, or written by a
-program. The limits are in characters; four are about one token.
+If a list does not fit, the texts in it are cut, so that every task keeps its line. Tasks in progress keep their whole
+texts: a model reads the text of any task by starting it. Only if the lines do not fit even so, tasks are left out and
+counted: closed ones first, so that open ones come up as others are closed. The limits are in characters; four are about
+one token.
 """
 
 from __future__ import annotations
 
-from itertools import accumulate
-
 from tildone.core.plan import Phase, Plan, Status, Task
 from tildone.typing import TYPE_CHECKING
-from tildone.value import replace
+from tildone.value import replace, value
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
+
+    Entry = tuple[Task, Callable[[int], str]]
+    """A task, and a function that returns what a list has of it, with at most that many characters of its text."""
 
 MAX_TEXT = 2_000
 """Of the text of a task, the name of a phase, or a note."""
+
+MIN_TEXT = 60
+"""To how many characters texts are cut before tasks are left out."""
 
 MAX_NUDGE = 8_000
 """Of the prompt with which an agent is told to continue."""
@@ -52,52 +58,61 @@ def clipped(text: str, max_characters: int = MAX_TEXT) -> str:
     return text if len(text) <= max_characters else text[: max_characters - 1] + ELLIPSIS
 
 
-def bounded_list(entries: Sequence[tuple[Task, str]], max_characters: int) -> list[str]:
-    """Return the text of each task, or as many as fit and a line that counts the others.
-
-    Closed tasks are left out first, and tasks in progress last. The order stays.
-    """
-    kept = fitting(entries, max_characters)
-    lines = [entries[index][1] for index in kept]
-    return [*lines, *more_tasks(len(entries) - len(kept))]
+def bounded_list(entries: Sequence[Entry], max_characters: int) -> list[str]:
+    """Return what a list has of each task, cut or left out where it does not fit, and lines that say so."""
+    sizes = fitting(entries, max_characters)
+    lines = [line(size) for (_, line), size in zip(entries, sizes, strict=True) if size]
+    return [*lines, *omissions([task for task, _ in entries], sizes)]
 
 
-def fitting(entries: Sequence[tuple[Task, str]], max_characters: int) -> list[int]:
-    """Return the indices of the entries that fit, in order; of all if all fit."""
-    sizes = [_size(text) for _, text in entries]
-    if sum(sizes) <= max_characters:
-        return list(range(len(entries)))
-    by_importance = sorted(range(len(entries)), key=lambda index: _rank(entries[index][0]))
-    totals = accumulate(sizes[index] for index in by_importance)
-    return sorted(index for index, total in zip(by_importance, totals, strict=True) if total <= max_characters)
+def fitting(entries: Sequence[Entry], max_characters: int, min_text: int = MIN_TEXT) -> list[int]:
+    """Return how many characters of the text of each task fit; 0 for a task that is left out."""
+    return (
+        _all_fitting(entries, max_characters, min_text, spares_active=True)
+        or _all_fitting(entries, max_characters, min_text, spares_active=False)
+        or _most_important(entries, max_characters, min_text)
+    )
 
 
-def bounded_plan(plan: Plan, max_characters: int) -> tuple[Plan, int]:
-    """Return the part of a plan that fits, with long texts cut, and the number of tasks that were left out.
-
-    The plan is the same if all of it fits.
-    """
-    if sum(_size(text) for _, text in _written(plan.phases)) <= max_characters:
-        return plan, 0
-    cut = [Phase(clipped(phase.name), tuple(map(_cut, phase.tasks))) for phase in plan.phases if phase.tasks]
-    entries = _written(cut)
-    kept = iter([*fitting(entries, max_characters), len(entries)])
-    at, upcoming, phases = 0, next(kept), list[Phase]()
-    for phase in cut:
-        inside = list[Task]()
-        for task in phase.tasks:
-            if at == upcoming:
-                inside.append(task)
-                upcoming = next(kept)
-            at += 1
-        phases += [Phase(phase.name, tuple(inside))] if inside else []
-    shown = Plan(tuple(phases))
-    return shown, len(entries) - len(shown.tasks)
+def omissions(tasks: Sequence[Task], sizes: Sequence[int]) -> list[str]:
+    """Return lines that say which texts were cut and how many tasks were left out, if any, and how to see them."""
+    lines = list[str]()
+    told = [(task, size) for task, size in zip(tasks, sizes, strict=True) if size]
+    if any(size < min(len(task.text), MAX_TEXT) for task, size in told):
+        is_spared = all(size == MAX_TEXT for task, size in told if task.status is Status.IN_PROGRESS)
+        lines.append(f"{ELLIPSIS} long texts are cut{', except of tasks in progress' if is_spared else ''}")
+    if left := [task for task, size in zip(tasks, sizes, strict=True) if not size]:
+        when = ", listed as others are closed" if any(task.status.is_open for task in left) else ""
+        lines.append(f"{ELLIPSIS} and {len(left):,} more task{'s' if len(left) > 1 else ''}{when}")
+    return lines
 
 
-def more_tasks(count: int) -> list[str]:
-    """Return a line that counts the tasks that were left out, in a list; none if there are none."""
-    return [f"{ELLIPSIS} and {count:,} more task{'s' if count > 1 else ''}"] if count else []
+@value
+class Part:
+    """A part of a plan, with lines that say what is missing, and the number of the tasks that were left out."""
+
+    plan: Plan
+    omissions: tuple[str, ...] = ()
+    omitted: int = 0
+
+
+def bounded_plan(plan: Plan, max_characters: int, min_text: int = MIN_TEXT) -> Part:
+    """Return the plan, or the part of it that fits, with texts cut to no less than `min_text` characters."""
+    if sum(_size(_written(phase, task)) for phase in plan.phases for task in phase.tasks) <= max_characters:
+        return Part(plan)
+    phases = [Phase(clipped(phase.name), tuple(map(_with_newest_notes, phase.tasks))) for phase in plan.phases]
+    entries = [_entry(phase, task) for phase in phases for task in phase.tasks]
+    sizes = fitting(entries, max_characters, min_text)
+    size_of = iter(sizes)
+    kept = [
+        Phase(
+            phase.name,
+            tuple(replace(task, text=clipped(task.text, size)) for task in phase.tasks if (size := next(size_of))),
+        )
+        for phase in phases
+    ]
+    missing = omissions([task for task, _ in entries], sizes)
+    return Part(Plan(tuple(phase for phase in kept if phase.tasks)), tuple(missing), sizes.count(0))
 
 
 def bounded_lines(lines: Iterable[str], max_characters: int) -> list[str]:
@@ -111,13 +126,58 @@ def bounded_lines(lines: Iterable[str], max_characters: int) -> list[str]:
     return given
 
 
-def _written(phases: Iterable[Phase]) -> list[tuple[Task, str]]:
-    """Each task with about what a list has of it, with the name of its phase."""
-    return [(task, "".join((phase.name, task.text, *task.notes, _MARKS))) for phase in phases for task in phase.tasks]
+def _all_fitting(
+    entries: Sequence[Entry], max_characters: int, min_text: int, *, spares_active: bool
+) -> list[int] | None:
+    """Return the sizes with which all tasks fit; None if there are none."""
+
+    def fits(size: int) -> bool:
+        sizes = _sizes(entries, size, spares_active=spares_active)
+        return sum(_size(line(size)) for (_, line), size in zip(entries, sizes, strict=True)) <= max_characters
+
+    size = _largest_size(fits, min_text)
+    return _sizes(entries, size, spares_active=spares_active) if size else None
 
 
-def _cut(task: Task) -> Task:
-    """The task with its text cut, and with its newest notes as far as they fit."""
+def _most_important(entries: Sequence[Entry], max_characters: int, min_text: int) -> list[int]:
+    """Return the sizes with which as many tasks fit as possible, the most important ones."""
+    sizes = _sizes(entries, min_text, spares_active=True)
+    for index in sorted(range(len(entries)), key=lambda index: _rank(entries[index][0])):
+        max_characters -= _size(entries[index][1](sizes[index]))
+        if max_characters < 0:
+            sizes[index] = 0
+    return sizes
+
+
+def _largest_size(fits: Callable[[int], bool], min_text: int) -> int:
+    """Return the largest size of texts that fits; 0 if none does."""
+    if fits(MAX_TEXT):
+        return MAX_TEXT
+    if not fits(min_text):
+        return 0
+    low, high = min_text, MAX_TEXT
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if fits(middle) else (low, middle)
+    return low
+
+
+def _sizes(entries: Sequence[Entry], size: int, *, spares_active: bool) -> list[int]:
+    """Return the size for each text, and the largest one for those of tasks in progress if they are spared."""
+    return [MAX_TEXT if spares_active and task.status is Status.IN_PROGRESS else size for task, _ in entries]
+
+
+def _entry(phase: Phase, task: Task) -> Entry:
+    return task, lambda size: _written(phase, replace(task, text=clipped(task.text, size)))
+
+
+def _written(phase: Phase, task: Task) -> str:
+    """About what a list has of a task, with the name of its phase."""
+    return "".join((phase.name, task.text, *task.notes, _MARKS))
+
+
+def _with_newest_notes(task: Task) -> Task:
+    """The task with its newest notes, as far as they fit."""
     notes, room = list[str](), MAX_TEXT
     for note in reversed(task.notes):
         notes.insert(0, clipped(note))
@@ -125,7 +185,7 @@ def _cut(task: Task) -> Task:
         if room < 0:
             del notes[0]
             break
-    return replace(task, text=clipped(task.text), notes=tuple(notes))
+    return replace(task, notes=tuple(notes))
 
 
 def _size(line: str) -> int:

@@ -10,13 +10,14 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from tildone.core.plan import Plan, Task
+    from tildone.views.limits import Entry
 
 NO_TODOS = "No todos"
 UNNAMED_PHASE = "(unnamed)"
 
 
 def numbered_list(plan: Plan, max_characters: int = MAX_RESULT - MAX_FRAME) -> str:
-    """Return every task with its position, as many as fit, or `NO_TODOS`."""
+    """Return every task with its position, or `NO_TODOS`."""
     return numbered_lines(enumerate(plan.tasks), max_characters) or NO_TODOS
 
 
@@ -28,6 +29,10 @@ def numbered_at(plan: Plan, positions: Iterable[int], max_characters: int = MAX_
 
 
 def numbered_lines(tasks: Iterable[tuple[int, Task]], max_characters: int) -> str:
-    """Return these tasks with their positions, one per line, and how many more there are if not all fit."""
-    entries = [(task, f"{task.status.icon} [{position}] {clipped(single_line(task.text))}") for position, task in tasks]
-    return "\n".join(bounded_list(entries, max_characters))
+    """Return these tasks with their positions, one per line, and what is missing if not all fits."""
+    return "\n".join(bounded_list([_entry(position, task) for position, task in tasks], max_characters))
+
+
+def _entry(position: int, task: Task) -> Entry:
+    text = single_line(task.text)
+    return task, lambda size: f"{task.status.icon} [{position}] {clipped(text, size)}"

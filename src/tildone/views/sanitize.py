@@ -16,7 +16,7 @@ are ordinary text and stay as they are.
 from __future__ import annotations
 
 from tildone.typing import TYPE_CHECKING
-from tildone.views.limits import clipped
+from tildone.views.limits import ELLIPSIS, MIN_TEXT, clipped
 
 if TYPE_CHECKING:
     import re
@@ -27,26 +27,33 @@ LINE_BREAK_SYMBOL = "⏎"
 _BREAKS = str.maketrans(dict.fromkeys("\n\v\f\r\x85\u2028\u2029", LINE_BREAK_SYMBOL))
 
 # Patterns are strings, and `re` is imported where it is used: hooks rarely print text that needs it.
-_GAP = r"(?:[^\w<>‹]|_)*"
-_WRAPPERS = (
-    f"system{_GAP}(?:reminder|message|prompt|instruction|notification)",
-    "todo",
-    f"tool{_GAP}(?:result|response|output|use|call|code)",
-    f"function{_GAP}(?:call|result|response|output)",
-    f"user{_GAP}(?:prompt|instruction|message|query)",
-    f"command{_GAP}(?:name|message|args|contents)",
-    f"local{_GAP}command",
-    f"environment{_GAP}(?:context|details)",
-    f"hook{_GAP}(?:context|output|result|feedback)",
-    f"task{_GAP}notification",
-    f"persisted{_GAP}output",
+_FRAMES = (
+    "system-(?:message|prompt|instruction|notification)",
+    "hook-(?:context|prompt|output|result|feedback)",
+    "user-(?:prompt|instruction|message|query)",
+    "command-(?:name|message|args|contents)",
+    "local-command",
+    "environment-(?:context|details)",
+    "task-notification",
+    "persisted-output",
+    "tool-(?:result|response|output|use|call|code)",
+    "function-(?:call|result|response|output)",
     "antml",
     "invoke",
 )
-"""The names of the elements with which coding agents, and tildone, separate their own text from that of others."""
+"""The names of the elements that coding agents put around text which is not the person's, and models around calls.
 
-# The angle bracket of such a tag, in any spelling, and that of a special token of a chat format (`<|im_start|>`).
-_TAG = rf"(?i)<(?=\|[\w./-]{{1,40}}\|>|[^\w<>!‹]*(?:{'|'.join(_WRAPPERS)}))"
+They are spelled with `-` or `_`. Names without either are types and placeholders in ordinary text (`List<ToolCall>`).
+"""
+
+# The one that tildone uses, too, in any spelling that a model might take for it.
+_REMINDER = r"system(?:[^\w<>‹]|_)*reminder"
+
+# The angle bracket of such a tag, and that of a special token of a chat format (`<|im_start|>`).
+_TAG = (
+    r"(?i)<(?=\|[\w./-]{1,40}\|>"
+    rf"|[^\w<>!‹]*(?:{_REMINDER}|{'|'.join(_FRAMES).replace('-', '[-_]')})s?(?![^\W_]))"
+)
 
 # Emoji, and the letters of scripts whose spelling needs joiners (Arabic to Sinhala, Burmese, Khmer, Mongolian).
 _EMOJI = "\xa9\xae\u203c\u2049\u2100-\u2bff\u3030\u303d\u3297\u3299\U0001f000-\U0001faff"
@@ -111,6 +118,14 @@ def shown_text(text: str) -> str:
     return clipped(safe_text(single_line(text)))
 
 
+def shown_like(given: str) -> Callable[[str], str]:
+    """Return a function to compare texts with one that a model gave: `shown_text`, or what a list has cut it to."""
+    if len(given) < MIN_TEXT or not given.endswith(ELLIPSIS):
+        return shown_text
+    kept = given.removesuffix(ELLIPSIS)
+    return lambda text: given if shown_text(text).startswith(kept) else shown_text(text)
+
+
 def printable(text: str) -> str:
     """Return one line for a screen: symbols replace characters that would move, hide or reorder others."""
     line = single_line(text)
@@ -145,13 +160,13 @@ def _is_visible(line: str) -> bool:
 def _defused(text: str, bracket: str = "‹") -> str:
     if "<" not in text:
         return text
-    import re  # noqa: PLC0415  see `_GAP`
+    import re  # noqa: PLC0415  see `_FRAMES`
 
     return re.sub(_TAG, bracket, text)
 
 
 def _replaced(line: str, symbol: Callable[[re.Match[str]], str]) -> str:
-    import re  # noqa: PLC0415  see `_GAP`
+    import re  # noqa: PLC0415  see `_FRAMES`
 
     return re.sub(_UNPRINTABLE, symbol, line)
 

@@ -9,6 +9,7 @@ from tildone.agents.identity import AgentId
 from tildone.agents.registry import AgentRegistry
 from tildone.agents.subagents import end, register, subagent_id, subagent_of, subagent_session
 from tildone.config import Settings
+from tildone.core.plan import Task
 from tildone.dialects.by_hand import BY_HAND
 from tildone.errors import StoreError, TildoneError
 from tildone.extensions.request_bounds import request_bounds
@@ -21,7 +22,7 @@ from tildone.ids import now
 from tildone.log.store import Store
 from tildone.session import Session
 from tildone.value import replace
-from tildone.views.limits import MAX_FRAME, MAX_START, bounded_list
+from tildone.views.limits import MAX_FRAME, MAX_START, bounded_list, clipped
 from tildone.views.sanitize import shown_text
 from tildone.wiring import open_agents, open_session
 
@@ -103,8 +104,7 @@ class _Record:
             # It has ended: a nudge did not reach it.
             self._session.retract_nudge()
         tasks = self._session.plan.tasks
-        lines = [(task, f"- [{task.status.checkbox}] {shown_text(task.text)}") for task in tasks]
-        return "\n".join(bounded_list(lines, MAX_START - MAX_FRAME))
+        return "\n".join(bounded_list([(task, _line(task)) for task in tasks], MAX_START - MAX_FRAME))
 
     def _register(self) -> None:
         """Add the record once there is a list. Without its parent's record nobody could find it."""
@@ -116,3 +116,7 @@ class _Record:
         with suppress(StoreError):
             register(agents, subagent_of(agents, parent, self._own, now()), self._description)
             self._is_registered = True
+
+
+def _line(task: Task) -> Callable[[int], str]:
+    return lambda size: f"- [{task.status.checkbox}] {clipped(shown_text(task.text), size)}"

@@ -8,7 +8,7 @@ from tildone.core.query import has_checks, next_task, waits_for
 from tildone.dialects.base import Reply
 from tildone.typing import TYPE_CHECKING
 from tildone.value import replace
-from tildone.views.limits import MAX_CONTEXT, MAX_FRAME, MAX_RESULT, bounded_plan, clipped, more_tasks
+from tildone.views.limits import MAX_CONTEXT, MAX_FRAME, MAX_RESULT, bounded_plan, clipped
 from tildone.views.sanitize import safe_text, shown_text
 
 if TYPE_CHECKING:
@@ -178,8 +178,8 @@ def _numbers_of_named(ops: Iterable[Sequence[object]], plan: Plan) -> list[int]:
 
 
 def _open_lines(plan: Plan, user_mark: str, max_characters: int) -> list[str]:
-    shown, left = bounded_plan(Plan(tuple(map(_open_part, plan.phases))), max_characters)
-    return [*(line for phase in shown.phases for line in _phase_lines(phase, user_mark, plan)), *more_tasks(left)]
+    part = bounded_plan(Plan(tuple(map(_open_part, plan.phases))), max_characters)
+    return [*(line for phase in part.plan.phases for line in _phase_lines(phase, user_mark, plan)), *part.omissions]
 
 
 def _open_part(phase: Phase) -> Phase:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from tildone.core.query import has_checks
 from tildone.dialects.base import Reply
 from tildone.dialects.declared.params import STATUSES, WORDS
-from tildone.dialects.declared.words import lines, recap, sentence, shown_part
+from tildone.dialects.declared.words import lines, part, sentence, short_recap
 from tildone.log.codec import pretty
 from tildone.typing import TYPE_CHECKING
-from tildone.views.limits import clipped, more_tasks
+from tildone.views.limits import clipped
 from tildone.views.proofs import results
 from tildone.views.sanitize import escape_json
 
@@ -34,18 +34,17 @@ def write_reply(call: CompletedCall) -> Reply:
     if call.outcome.faults:
         return _refusal(sentence(call.outcome.faults[0]), call.params, call.elapsed_ms)
     plan = call.outcome.after
-    shown = shown_part(plan)
+    told = part(plan)
     todos = [
         {"id": f"t{number}", "content": task.text, "status": WORDS[task.status]}
-        for number, task in enumerate(shown.tasks, 1)
+        for number, task in enumerate(told.plan.tasks, 1)
     ]
     data: Details = {
         "todos": todos,
-        "recap": recap(plan),
+        "recap": short_recap(plan),
         "summary": clipped(call.params["summary"].strip(), MAX_ECHO_CHARACTERS),
     }
-    more = more_tasks(len(plan.tasks) - len(shown.tasks))
-    block = ["--- TODO UPDATE ---", *lines(shown), *more, "-------------------"]
+    block = ["--- TODO UPDATE ---", *lines(told.plan), *told.omissions, "-------------------"]
     if call.saved_to is not None:
         data["persisted_to"] = call.saved_to
         block.append(f"(Saved to {call.saved_to})")

@@ -8,7 +8,7 @@ from tildone.core.query import open_tasks, progress
 from tildone.dialects.declared.params import NAME, STATUSES
 from tildone.typing import TYPE_CHECKING
 from tildone.value import replace
-from tildone.views.limits import MAX_FRAME, MAX_NUDGE, bounded_plan, clipped, more_tasks
+from tildone.views.limits import MAX_FRAME, MAX_NUDGE, MAX_TEXT, bounded_plan, clipped
 from tildone.views.sanitize import single_line
 
 if TYPE_CHECKING:
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from tildone.core.faults import Fault
     from tildone.core.plan import Plan
     from tildone.dialects.base import CompletedCall
+    from tildone.views.limits import Part
 
 MARKS = {status: f"[{status.icon}]" for status in Status} | {
     Status.PENDING: "[ ]",
@@ -75,7 +76,12 @@ def shown_part(plan: Plan) -> Plan:
 
     The model sends back what it was told; the other tasks count as unknown to it, and are kept.
     """
-    return bounded_plan(plan, MAX_SHOWN)[0]
+    return part(plan).plan
+
+
+def part(plan: Plan) -> Part:
+    """Return that part with what is missing in it. Texts are not cut, because the model sends them back."""
+    return bounded_plan(plan, MAX_SHOWN, MAX_TEXT)
 
 
 def sentence(fault: Fault) -> str:
@@ -110,7 +116,8 @@ def carry_on(plan: Plan) -> str:
     """
     active = any(task.status is Status.IN_PROGRESS for task in plan.tasks)
     instruction = "Finish the [▶] item" if active else "Set the first [ ] item to in_progress and do it"
-    listed = "\n".join([*lines(shown := shown_part(plan)), *more_tasks(len(plan.tasks) - len(shown.tasks))])
+    told = part(plan)
+    listed = "\n".join([*lines(told.plan), *told.omissions])
     return (
         f"Todos ({len(open_tasks(plan))} of {len(plan.tasks)} open):\n{listed}\n\n"
         f"{instruction}; send the whole list with {NAME} whenever a status changes."

@@ -9,10 +9,10 @@ from tildone.core.rules import Focus, Rules
 from tildone.formats.whitespace import JS_WHITESPACE
 from tildone.kit.schema import SchemaProblem, schema_problems
 from tildone.typing import TYPE_CHECKING
-from tildone.views.sanitize import shown_text
+from tildone.views.sanitize import shown_like, shown_text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
     from typing import Any
 
     from tildone.core.ops import Selector
@@ -21,6 +21,11 @@ if TYPE_CHECKING:
 
 RULES = Rules(focus=Focus.EXACTLY_ONE, unique_texts=True, atomic=False)
 OPS = ("init", "start", "done", "rm", "drop", "append", "note")
+CHANGES: dict[str, Callable[[Selector], Mark | Remove]] = {
+    "done": lambda target: Mark(target, Status.COMPLETED),
+    "drop": lambda target: Mark(target, Status.ABANDONED),
+    "rm": Remove,
+}
 _TEXT = {"type": "string"}
 _ITEMS = {"type": "array", "items": _TEXT, "minItems": 1}
 _LIST = {
@@ -80,15 +85,12 @@ def _steps(entry: Params) -> Sequence[Step]:
         case "start" | "note" if not entry.get("task"):
             return (MissingField("task", entry["op"]),)
         case "start":
-            return (Mark(_target(entry), Status.IN_PROGRESS),)
+            return (Mark(_named(entry), Status.IN_PROGRESS),)
         case "note":
             return (Note(_named(entry), entry.get("text", "").rstrip(JS_WHITESPACE)),)
-        case "done":
-            return (Mark(_target(entry), Status.COMPLETED),)
-        case "drop":
-            return (Mark(_target(entry), Status.ABANDONED),)
-        case "rm":
-            return (Remove(_target(entry)),)
+        case "done" | "drop" | "rm":
+            target = _target(entry)
+            return (target if isinstance(target, MissingField) else CHANGES[entry["op"]](target),)
         case other:
             raise AssertionError(other)
 
@@ -108,17 +110,18 @@ def _append(entry: Params) -> Sequence[Step]:
     return (Append(_tasks(entry["items"]), entry["phase"]),)
 
 
-def _target(entry: Params) -> Selector:
-    """Select the named task, else the named phase, else everything. An empty name counts as missing."""
+def _target(entry: Params) -> Selector | MissingField:
+    """Select the named task, else the named phase, else everything; a fault if all names that are given are empty."""
     if entry.get("task"):
         return _named(entry)
     if entry.get("phase"):
         return InPhase(entry["phase"], shown_text)
-    return Everything()
+    empty = next((field for field in ("task", "phase") if entry.get(field) is not None), None)
+    return Everything() if empty is None else MissingField(empty, entry["op"])
 
 
 def _named(entry: Params) -> Named:
-    return Named(entry["task"], shown_text)
+    return Named(entry["task"], shown_like(entry["task"]))
 
 
 def _tasks(texts: Sequence[str]) -> tuple[Task, ...]:

@@ -11,25 +11,36 @@ from tildone.dialects.base import Reply
 from tildone.dialects.phased.entries import phases_out
 from tildone.formats.markdown.writer import bounded_checklist
 from tildone.typing import TYPE_CHECKING
-from tildone.views.limits import MAX_FRAME, MAX_NUDGE, MAX_RESULT, MAX_START, bounded_list, clipped, fitting, more_tasks
+from tildone.views.limits import (
+    MAX_FRAME,
+    MAX_NUDGE,
+    MAX_RESULT,
+    MAX_START,
+    MAX_TEXT,
+    bounded_list,
+    clipped,
+    fitting,
+    omissions,
+)
 from tildone.views.sanitize import reminder as as_reminder
 from tildone.views.sanitize import single_line
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
     from typing import Any
 
     from tildone.core.faults import Fault
     from tildone.core.plan import Phase, Plan, Task
     from tildone.dialects.base import CompletedCall, Tool
     from tildone.kit.schema import SchemaProblem
+    from tildone.views.limits import Entry
 
 CLEARED = "Todo list cleared."
 SIGNS = {status: status.icon for status in Status} | {Status.PENDING: "○", Status.IN_PROGRESS: "→"}
 MISSING = {
     "list": "Missing list for init operation",
     "task": "Missing task content",
-    "phase": "Missing phase name for append operation",
+    "phase": "Missing phase name",
     "items": "Missing items for append operation",
 }
 EMPTY_HINT = " (the list is empty: init it first)"
@@ -97,6 +108,8 @@ def errors(faults: Sequence[Fault]) -> str:
 def sentence(fault: Fault) -> str:
     """Describe a fault in the wording of this dialect."""
     match fault:
+        case MissingField("phase", "append"):
+            return f"{MISSING['phase']} for append operation"
         case MissingField(field):
             return MISSING[field]
         case EmptyNote():
@@ -125,12 +138,14 @@ def summary(plan: Plan) -> str:
     return "\n".join([opening, *bounded_list(remaining, MAX_LIST), _progress(plan), *_tree(plan)])
 
 
-def _open_items(plan: Plan) -> list[tuple[Task, str]]:
+def _open_items(plan: Plan) -> list[Entry]:
     return [
-        (item.task, f"  - {_shown(item.task.text)} [{item.task.status.value}] ({_shown(item.phase)})")
-        for item in tasks_with_phase(plan)
-        if item.task.status.is_open
+        (item.task, _open_line(item.task, item.phase)) for item in tasks_with_phase(plan) if item.task.status.is_open
     ]
+
+
+def _open_line(task: Task, phase: str) -> Callable[[int], str]:
+    return lambda size: f"  - {_shown(task.text, size)} [{task.status.value}] ({_shown(phase)})"
 
 
 def _progress(plan: Plan) -> str:
@@ -149,30 +164,29 @@ def _closed_count(phase: Phase) -> int:
 
 def _tree(plan: Plan) -> Iterator[str]:
     """Return the lines of all phases; of those without a task that fits, only if everything fits."""
-    entries = [
-        (task, "\n".join([f"  {_shown(phase.name)}:", *_task_lines(task)]))
-        for phase in plan.phases
-        for task in phase.tasks
-    ]
-    kept = frozenset(fitting(entries, MAX_LIST))
-    index = 0
+    entries = [(task, _branch(task, phase.name)) for phase in plan.phases for task in phase.tasks]
+    sizes = fitting(entries, MAX_LIST)
+    size_of = iter(sizes)
     for phase in plan.phases:
-        inside = [at for at in range(index, index + len(phase.tasks)) if at in kept]
-        index += len(phase.tasks)
-        if inside or len(kept) == len(entries):
+        inside = [(task, size) for task in phase.tasks if (size := next(size_of))]
+        if inside or all(sizes):
             yield f"  {_shown(phase.name)}:"
-        yield from (line for at in inside for line in _task_lines(entries[at][0]))
-    yield from more_tasks(len(entries) - len(kept))
+        yield from (line for task, size in inside for line in _task_lines(task, size))
+    yield from omissions(plan.tasks, sizes)
 
 
-def _task_lines(task: Task) -> Iterator[str]:
-    yield f"    {SIGNS[task.status]} {_shown(task.text)}{_note_count(task)}"
+def _branch(task: Task, phase: str) -> Callable[[int], str]:
+    return lambda size: "\n".join([f"  {_shown(phase)}:", *_task_lines(task, size)])
+
+
+def _task_lines(task: Task, size: int) -> Iterator[str]:
+    yield f"    {SIGNS[task.status]} {_shown(task.text, size)}{_note_count(task)}"
     if task.status is Status.IN_PROGRESS and task.notes:
         yield from map(_note_line, clipped("\n---\n".join(task.notes)).split("\n"))
 
 
-def _shown(text: str) -> str:
-    return clipped(single_line(text))
+def _shown(text: str, size: int = MAX_TEXT) -> str:
+    return clipped(single_line(text), size)
 
 
 def _note_count(task: Task) -> str:

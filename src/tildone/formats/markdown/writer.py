@@ -17,7 +17,7 @@ from tildone.formats.markdown.exact import (
 )
 from tildone.formats.whitespace import JS_WHITESPACE
 from tildone.typing import TYPE_CHECKING
-from tildone.views.limits import bounded_plan, more_tasks
+from tildone.views.limits import bounded_plan
 from tildone.views.sanitize import safe_text, single_line
 
 if TYPE_CHECKING:
@@ -35,9 +35,9 @@ def portable_checklist(plan: Plan) -> str:
 
 
 def bounded_checklist(plan: Plan, max_characters: int) -> str:
-    """Return `portable_checklist` of the part of a plan that fits, and the number of tasks that do not."""
-    shown, left = bounded_plan(plan, max_characters)
-    return portable_checklist(shown) + "".join(f"{line}\n" for line in more_tasks(left))
+    """Return `portable_checklist` of the part of a plan that fits, and what is missing."""
+    part = bounded_plan(plan, max_characters)
+    return portable_checklist(part.plan) + "".join(f"{line}\n" for line in part.omissions)
 
 
 def lossless_checklist(plan: Plan, *, escaped: bool = False) -> str:

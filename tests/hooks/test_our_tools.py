@@ -63,6 +63,15 @@ def test_the_tools_of_the_configured_dialect_are_offered(workspace: Workspace) -
     assert workspace.tasks == [("One", "in_progress")]
 
 
+def test_a_refusal_that_is_a_normal_result_is_no_failed_call(workspace: Workspace) -> None:
+    """As over MCP: pi would turn a failed call into an exception."""
+    (workspace.project / "tildone.toml").write_text('dialect = "indexed"\n', encoding="utf-8")
+
+    refused = called(HookedAgent(workspace, PI), "edit_todos", action="start", indices=[7])
+
+    assert (refused["text"], refused["failed"]) == ("Error: no todos exist", False)
+
+
 @pytest.mark.parametrize("tool", ["", "bash", 7])
 def test_an_unknown_tool_is_reported_on_standard_error(workspace: Workspace, tool: object) -> None:
     """Standard output stays empty, which tells the shim that the call failed."""

@@ -63,6 +63,20 @@ async def test_both_servers_answer_alike(project: Project, mode: str) -> None:
     assert seen[0] == seen[1]
 
 
+@every_mode
+async def test_a_refusal_of_indexed_is_a_normal_result_on_both_servers(project: Project, mode: str) -> None:
+    """As in a library and in a host: `details.error` says what was refused. Invalid arguments are an error."""
+    invalid = {"action": "start", "indices": "0"}
+    for connect in (project.client, lambda mode, dialect: connected(project, mode, dialect=dialect)):
+        async with connect(mode, dialect="indexed") as client:
+            refused = await client.call_tool("edit_todos", {"action": "start", "indices": [7]})
+            wrong = await client.call_tool("edit_todos", invalid)
+
+        assert (text_of(refused), refused.is_error) == ("Error: no todos exist", False)
+        assert refused.structured_content == {"action": "edit", "todos": [], "error": "no todos exist"}
+        assert wrong.is_error
+
+
 @pytest.mark.parametrize("dialect", DIALECTS)
 async def test_input_schemas_are_listed_as_written(project: Project, dialect: str) -> None:
     """The SDK would sort their fields, and models read schemas."""

@@ -49,7 +49,7 @@ def call_tool(event: HookEvent, settings: Settings, agent_session: Session, auth
     reply = session.call(tool, arguments(event.get("tool_input")))
     result = {
         "text": reply.text,
-        "failed": reply.failed,
+        "failed": reply.is_error,
         "line": status_line(session.state, held_up=session.held_up),
     }
     return f"{escape_json(codec.dump(result))}\n"

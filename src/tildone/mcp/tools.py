@@ -49,11 +49,12 @@ def tool_listing(tool: Tool, *, structured: bool) -> dict[str, Any]:
 def tool_result(tool: Tool, reply: Reply, *, structured: bool) -> dict[str, Any]:
     """Return a reply as the result of a call, with its details if the tool has a schema for them.
 
-    Its texts may contain lone surrogates, which every transport replaces when it encodes them.
+    A refusal that a dialect reports as a normal result is one here, too. Texts may contain lone surrogates, which every
+    transport replaces when it encodes them.
     """
     result: dict[str, Any] = {
         "content": [{"type": "text", "text": safe_text(reply.text)}],
-        "isError": reply.failed,
+        "isError": reply.is_error,
     }
     if structured and reply.details and tool.output_schema is not None:
         result["structuredContent"] = bounded_data(reply.details)

@@ -115,14 +115,25 @@ def session_in(
     dialect: Dialect,
     patience: Patience = Patience(),  # noqa: B008  frozen
     author: Author = Author(),  # noqa: B008  frozen
+    *,
+    project: str | os.PathLike[str] = "",
 ) -> Session:
     """Return the session of that name in a store, with the system clock and new ids.
 
     A session that does not exist yet is created by its first change. `patience` bounds how often an agent is told to
-    continue. `author` is recorded with each event.
+    continue. `author` is recorded with each event. `project` is the folder in which a dialect logs finished plans for
+    people, as `DECLARED` does; without it, no file is written but those of the store.
     """
-    new_id = id_maker(now, os.urandom)
-    return Session(store, name, dialect, now=now, new_id=new_id, patience=patience, author=lambda _: author)
+    return Session(
+        store,
+        name,
+        dialect,
+        now=now,
+        new_id=id_maker(now, os.urandom),
+        patience=patience,
+        completions=_completions_in(os.fspath(project)) if project and dialect.completion else None,
+        author=lambda _: author,
+    )
 
 
 def open_session(
@@ -360,3 +371,9 @@ def _completions(settings: Settings, store: Store) -> Completions:
     from tildone.wiring.completions import completions_of  # noqa: PLC0415  see above
 
     return completions_of(settings, store)
+
+
+def _completions_in(project: str) -> Completions:
+    from tildone.wiring.completions import completions_in  # noqa: PLC0415  as in `_completions`
+
+    return completions_in(project)

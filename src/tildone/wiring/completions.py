@@ -1,4 +1,4 @@
-"""The log of completed plans in a project, built from settings."""
+"""The log of completed plans in a project."""
 
 from __future__ import annotations
 
@@ -16,7 +16,12 @@ if TYPE_CHECKING:
 
 
 def completions_of(settings: Settings, store: Store) -> Completions:
-    """Return the log of completed plans in a project: one file for a session that is stored."""
+    """Return the log of the project that the settings name: one file for a session that is stored."""
     name = digest(f"{settings.store} {settings.session}")
     record = os.path.join(os.path.dirname(settings.agents_dir), "completions", name) if settings.agents_dir else ""
-    return CompletionLog(settings.project, lambda: time.strftime("%Y%m%d-%H%M%S"), record if store.durable else "")
+    return completions_in(settings.project, record if store.durable else "")
+
+
+def completions_in(project: str, record: str = "") -> Completions:
+    """Return the log in a project's folder. All that have the same `record` append to one file."""
+    return CompletionLog(project, lambda: time.strftime("%Y%m%d-%H%M%S"), record)

@@ -316,7 +316,7 @@ def test(*words: str) -> int:
         steps = [("tests", [*pytest(), *once])]
     more_vectors = os.environ.get("TILDONE_CONFORMANCE")
     if more_vectors:
-        replay = [str(PYTHON), str(Path(more_vectors, "run.py")), more_vectors, "tests.conformance.adapters"]
+        replay = [str(PYTHON), "-m", "tests.conformance", more_vectors]
         steps.append(("conformance", replay))
     return run_all(steps, beside=("checks", [sys.executable, str(ROOT / "do.py"), "check"]))
 

@@ -9,8 +9,8 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
+from tildone import DECLARED
 from tildone.agents.completion_log import CompletionLog
-from tildone.dialects.declared import DIALECT as DECLARED
 from tildone.session import Session
 from tildone.stores.memory import MemoryStore
 
@@ -26,7 +26,7 @@ class Declarative:
         for name, text in setup.get("files", {}).items():
             file = self.root / name
             file.parent.mkdir(parents=True, exist_ok=True)
-            file.write_bytes(text.encode())
+            file.write_bytes(text.encode("utf-8", "surrogatepass"))
         self.stamp = ""
         self.session = self.opened()
 
@@ -68,4 +68,6 @@ class Declarative:
 
     def log(self) -> dict[str, str]:
         files = sorted((self.root / "memory" / "todos").glob("*"))
-        return {file.relative_to(self.root).as_posix(): file.read_bytes().decode() for file in files}
+        return {
+            file.relative_to(self.root).as_posix(): file.read_bytes().decode("utf-8", "surrogatepass") for file in files
+        }

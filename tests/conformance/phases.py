@@ -10,12 +10,12 @@ from typing import Any
 
 from tests.extensions.stage import Stage
 from tests.host import records
+from tildone import PHASED
 from tildone.commands.verbs import FIRST_PHASE
 from tildone.core.ops import Write
 from tildone.core.plan import Plan
 from tildone.core.reduce import reduce
-from tildone.dialects.phased import DIALECT as PHASED
-from tildone.dialects.phased.entries import phases_in, phases_out, recover
+from tildone.dialects.phased.entries import phases_in, phases_out
 from tildone.extensions.phased import PANEL, plan_in
 from tildone.extensions.phased import PhasedExtension as Extension
 from tildone.extensions.phased.settings import PhasedSettings
@@ -72,7 +72,7 @@ class Phases:
         return {"ok": not schema_problems(TODO_WRITE.parameters, call["arguments"])}
 
     def latest_from_entries(self, call: Json) -> Json:
-        return {"phases": phases_out(recover(call["entries"]) or Plan())}
+        return {"phases": phases_out(PHASED.recover(call["entries"]) or Plan())}
 
     def resume(self, call: Json) -> Json:
         self._open(call["entries"])
@@ -183,7 +183,7 @@ class Phases:
         for name, text in call.get("files", {}).items():
             file = self.folder / name
             file.parent.mkdir(parents=True, exist_ok=True)
-            file.write_bytes(text.encode())
+            file.write_bytes(text.encode("utf-8", "surrogatepass"))
         self.clipboard.clear()
         self._prepare_editor(call.get("editor", {"command": "none"}))
         run(self.stage.says(f"/todo {call['args'].replace('{cwd}', str(self.folder))}"))
@@ -226,7 +226,7 @@ class Phases:
 
     def _file(self, name: str) -> str | None:
         file = self.folder / name
-        return file.read_bytes().decode() if file.exists() else None
+        return file.read_bytes().decode("utf-8", "surrogatepass") if file.exists() else None
 
     def _emit(self, event: ExtensionEvent) -> list[Any]:
         replies: list[Any] = run(self.stage.host.dispatcher.emit(event))

@@ -1,6 +1,10 @@
 """The judge is as strict as the recordings demand."""
 
+import json
+import subprocess
+import sys
 from collections import Counter
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -22,6 +26,7 @@ class Echo:
 
 
 WORLDS = {"echo": Echo}
+ROOT = Path(__file__).parents[2]
 
 
 def vector(*steps: tuple[dict[str, Any], dict[str, Any]], **more: Any) -> dict[str, Any]:
@@ -89,6 +94,13 @@ def test_the_first_difference_is_reported() -> None:
     )
 
 
+def test_what_relaxes_a_vector_is_told() -> None:
+    """The difference that its answers show."""
+    judged = judge(vector(({"text": "a⏎b"}, {"text": "a\nb"}), tags=["line-break"]), WORLDS)
+
+    assert (judged.verdict, judged.shown) == (Verdict.RELAXED, frozenset({"one-line-per-task"}))
+
+
 @pytest.mark.parametrize(
     ("tag", "answer", "verdict"),
     [
@@ -130,16 +142,18 @@ def test_a_crash_fails_regardless_of_the_tags() -> None:
 
     assert judge(vector((crash, {}), tags=["upstream-bug"]), WORLDS).verdict is Verdict.FAIL
     assert judge(vector((crash, {"throws": True})), WORLDS).verdict is Verdict.PASS
+    assert judge(vector(({}, {}), setup=["x"]), WORLDS).verdict is Verdict.FAIL
 
 
 def test_the_table_has_a_row_for_each_kind_and_verdict() -> None:
-    """Followed by the totals."""
+    """Followed by the differences that the relaxed ones show, and the totals."""
     counts = Counter({("b", Verdict.PASS): 2, ("b", Verdict.RELAXED): 1, ("a", Verdict.FAIL): 3})
 
-    assert table(counts) == [
+    assert table(counts, Counter({"one-countdown": 1})) == [
         "a                    FAIL     3",
         "b                    pass     2",
         "b                    relaxed  1",
+        "one-countdown                  1",
         "3 passed, 3 failed",
         "strict 2 alternative 0 relaxed 1 failed 3",
     ]
@@ -149,3 +163,17 @@ def test_judging_nothing_is_a_failure(capsys: pytest.CaptureFixture[str]) -> Non
     """A prefix that matches no kind is a typing error."""
     assert main(["--only", "no such kind"]) == 1
     assert capsys.readouterr().out.startswith("0 passed")
+
+
+def test_a_failure_is_printed_whatever_the_vector_contains(tmp_path: Path) -> None:
+    """Also if it holds half of a surrogate pair, which no terminal can show."""
+    failing = vector(({"op": "list_text", "todos": []}, {"text": "\ud800"}), kind="td.text", id="1", note="half \udfff")
+    (tmp_path / "td.text.jsonl").write_text(json.dumps({**failing, "system": "til-done"}), encoding="utf-8")
+
+    told = subprocess.run(
+        [sys.executable, "-m", "tests.conformance", str(tmp_path)], capture_output=True, check=False, cwd=ROOT
+    )
+
+    assert told.returncode == 1, told.stderr.decode()
+    assert b"FAIL 1 half \\udfff" in told.stdout
+    assert b'"want": "\\ud800"' in told.stdout

@@ -6,8 +6,8 @@ from collections.abc import AsyncGenerator, Awaitable, Sequence
 from typing import Any
 
 from tests.clock import FakeClock
+from tildone import INDEXED
 from tildone.core.plan import Plan, Task, flat
-from tildone.dialects.indexed import DIALECT as INDEXED
 from tildone.dialects.indexed.entries import STATUSES, is_item
 from tildone.dialects.indexed.words import WORDS
 from tildone.extensions.indexed import indexed

@@ -109,15 +109,27 @@ DIFFERENCES = (
     ),
     Difference(
         id="harmless-for-models",
-        original="Control, bidirectional and invisible characters, and tags, reach the model as they are.",
-        tildone="Every coding agent and every model is handed symbols, code points and ‹ instead.",
+        original="Control, bidirectional and invisible characters, and all tags, reach the model as they are.",
+        tildone=(
+            "The dialects hand a model symbols and code points instead, JSON its escapes, and ‹ for the bracket of a "
+            "tag of the frames that coding agents use, as `</system-reminder>`. Other tags are ordinary text."
+        ),
         why="Hidden text, or the tag with which a coding agent ends its own text, would be read as an instruction.",
     ),
     Difference(
         id="bounded-texts",
         original="Results and prompts list every task with its whole text, however long.",
-        tildone="Each has a limit. Long texts are cut, and the tasks that do not fit are counted.",
-        why="One imported plan must not fill the context of every model that works on the project.",
+        tildone=(
+            "Each has a limit. Long texts are cut, so that every task keeps its line; those of tasks in progress are "
+            "whole. Tasks that do not fit even so are counted, closed ones first. A recap has at most 299 characters."
+        ),
+        why="One long plan must not fill the context of every model that works on the project.",
+    ),
+    Difference(
+        id="log-where-asked",
+        original="`TodoWrite` logs finished lists below the working folder.",
+        tildone="`tildone` logs them in the project, a library only in the folder that it is given (`session_in`).",
+        why="A library must not write into whatever folder a program happens to run in.",
     ),
     Difference(
         id="state-in-session",
@@ -136,8 +148,9 @@ DIFFERENCES = (
         id="strict-types",
         original="Its framework converts 1.5, true and null to integers, null to text, and single items to lists.",
         tildone=(
-            "Text that is an integer is converted to one, and a number to text; null for an optional field means that "
-            "the field is absent. Any other wrong type is refused, also if a host passes it on unchecked."
+            "The tools of `indexed` convert text that is an integer to one, and a number to text; any other wrong type "
+            "is refused, also if a host passes it on unchecked. `todo_write` and `TodoWrite` refuse every wrong type. "
+            "In all of them, null for an optional field means that the field is absent."
         ),
         why="A wrong guess changes the plan; a refusal costs one short call.",
         tags=("coercion", "framework-text"),
@@ -195,6 +208,12 @@ DIFFERENCES = (
         original="`init` without a list empties the plan and reports an error.",
         tildone="The same error is reported, the plan is unchanged by this op, and the others are carried out.",
         why="A missing field must not delete the whole plan.",
+    ),
+    Difference(
+        id="empty-name-selects-nothing",
+        original="`done`, `drop` and `rm` with an empty name for a task or a phase apply to all tasks.",
+        tildone="Such an op is refused: it names a task or a phase, and not which. Without either name, it means all.",
+        why="A model that filled in no name would close or remove the whole plan.",
     ),
     Difference(
         id="empty-file-keeps-the-plan",

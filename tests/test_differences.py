@@ -31,7 +31,7 @@ from tildone.host.messages import AssistantMessage
 from tildone.kit.components import RenderOptions
 from tildone.kit.components.drawing import markup
 from tildone.kit.theme import plain
-from tildone.log.events import Bound
+from tildone.log.events import Bound, StopFingerprint
 from tildone.loop.decision import GiveUp, GoOn, Patience, Rest, RestReason, Turn
 from tildone.session import Session
 from tildone.stores.memory import MemoryStore
@@ -86,13 +86,16 @@ def test_finished_before_breaker() -> None:
 
 
 def test_only_change_resets() -> None:
-    """Writing the same list again is not progress."""
+    """Writing the same list again is not progress; files that change and a message of the person begin the count again."""
     session = session_on()
     for _ in range(20):
         session.call("write_todos", replace("a"))
-        session.turn_ended()
+        session.turn_ended(Turn(fingerprint=StopFingerprint("files")))
 
-    assert session.turn_ended().decision == GiveUp(Bound.NUDGES, 20)
+    assert session.decide(Turn()) == GiveUp(Bound.NUDGES, 20)
+    assert isinstance(session.decide(Turn(fingerprint=StopFingerprint("other files"))), GoOn)
+    session.reset_counts()
+    assert isinstance(session.decide(Turn()), GoOn)
 
 
 def test_drift_bound() -> None:

@@ -39,8 +39,8 @@ DIFFERENCES = (
     Difference(
         id="only-change-resets",
         original="Any write resets the nudge count, even one that changes nothing.",
-        tildone="Only a change to the plan resets it.",
-        why="An agent that keeps rewriting the same list would never be stopped.",
+        tildone="A change to the plan or to the files of the project resets it, and so does a message of the person.",
+        why="One that keeps rewriting the same list would never be stopped; one that works on a long task changes files.",
     ),
     Difference(
         id="drift-bound",
@@ -82,7 +82,7 @@ DIFFERENCES = (
     Difference(
         id="prompt-at-send",
         original="The continue prompt is built when the turn ends and sent three seconds later.",
-        tildone="It is built when it is sent. It is not sent if the plan was finished or replaced in the meantime.",
+        tildone="It is built and counted when it is sent, whenever a task is open then; a finished plan gets none.",
         why="An old prompt lists tasks that are closed and omits tasks that were added.",
         tags=("upstream-bug",),
     ),

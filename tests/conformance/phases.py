@@ -8,6 +8,7 @@ from collections.abc import Awaitable
 from pathlib import Path
 from typing import Any
 
+from tests.conformance.shipped import load_and_find, shipped
 from tests.extensions.stage import Stage
 from tests.host import records
 from tildone import PHASED
@@ -16,9 +17,7 @@ from tildone.core.ops import Write
 from tildone.core.plan import Plan
 from tildone.core.reduce import reduce
 from tildone.dialects.phased.entries import phases_in, phases_out
-from tildone.extensions.phased import PANEL, plan_in
-from tildone.extensions.phased import PhasedExtension as Extension
-from tildone.extensions.phased.settings import PhasedSettings
+from tildone.extensions.phased import PANEL, PhasedExtension, plan_in
 from tildone.formats.markdown.reader import read
 from tildone.formats.markdown.writer import lossless_checklist, portable_checklist
 from tildone.host.content import ToolCallBlock
@@ -204,8 +203,9 @@ class Phases:
         run(self.stage.start(self._plug_in))
 
     def _plug_in(self, api: Any) -> None:
-        self.extension = Extension(api, self.stage.open_session, self.settings, self._copy)
-        self.extension.register()
+        extension = shipped("phased", self.stage.host, self.stage.store, self.settings)
+        self.extension: PhasedExtension = load_and_find(extension, api)
+        self.extension.command.copy = self._copy
 
     def _copy(self, text: str) -> bool:
         self.clipboard.append(text)
@@ -256,11 +256,9 @@ class Phases:
         return self.stage.host.tools[TODO_WRITE.name]
 
 
-def settings(setup: Json, session_settings: Json) -> PhasedSettings:
+def settings(setup: Json, session_settings: Json) -> Json:
     delay = setup.get("clear_delay")
-    return PhasedSettings.from_mapping(
-        session_settings if delay is None else {**session_settings, "tasks.todoClearDelay": delay}
-    )
+    return session_settings if delay is None else {**session_settings, "tasks.todoClearDelay": delay}
 
 
 def result_of(given: Json) -> ToolResult:

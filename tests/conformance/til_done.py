@@ -6,13 +6,14 @@ from collections.abc import AsyncGenerator, Awaitable, Sequence
 from typing import Any
 
 from tests.clock import FakeClock
+from tests.conformance.shipped import load_and_find, shipped
 from tildone import INDEXED
 from tildone.core.plan import Plan, Task, flat
 from tildone.dialects.indexed.entries import STATUSES, is_item
 from tildone.dialects.indexed.words import WORDS
-from tildone.extensions.indexed import indexed
 from tildone.host.entries import Entry, UnknownEntry
 from tildone.host.events import AgentEnd
+from tildone.host.extension_api import ExtensionAPI
 from tildone.host.extension_events import BeforeAgentStart, BranchChange, ConversationStart
 from tildone.host.host import Host
 from tildone.host.message_codec import decode_message, encode_custom
@@ -49,8 +50,10 @@ class TilDone:
         self.clock = FakeClock()
         self.effects: list[Json] = []
         self.failing: dict[str, int] = {}
+        self.numbers = itertools.count()
         self.host = RecordingHost(self, has_ui=setup.get("hasUI", True))
-        self.host.load([("til-done", indexed(self._open))])
+        self.store = MemoryStore()
+        self.host.load([("til-done", self._plug_in)])
 
     def step(self, call: Json, _vector: Json) -> Json:
         """Execute a recorded call and return the answer, with the calls to the host."""
@@ -86,12 +89,12 @@ class TilDone:
         return {"todos": todos(INDEXED.recover(call["branch"]) or Plan())}
 
     def session_start(self, call: Json) -> Json:
-        self.host.use(Remembered(call["branch"]))
+        self.host.use(Remembered(call["branch"], f"conversation-{next(self.numbers)}"))
         done(self.host.dispatcher.emit(ConversationStart("startup")))
         return {"todos": self._todos()}
 
     def session_tree(self, call: Json) -> Json:
-        self.host.use(Remembered(call["branch"]))
+        self.host.use(Remembered(call["branch"], self.host.transcript.id))
         done(self.host.dispatcher.emit(BranchChange(None)))
         return {"todos": self._todos()}
 
@@ -100,8 +103,15 @@ class TilDone:
         return {"message": encode_custom(replies[0].message) if replies else None}
 
     def agent_end(self, call: Json) -> Json:
+        session, decisions = self.session, list[Decision]()
+
+        def decide(turn: Turn) -> Decision:
+            decisions.append(Session.decide(session, turn))
+            return decisions[-1]
+
+        session.decide = decide  # type: ignore[method-assign]
         done(self.host.dispatcher.emit(AgentEnd([decode_message(message) for message in call["messages"]])))
-        return {"decision": decision_word(self.session.decisions[-1])}
+        return {"decision": decision_word(decisions[-1])}
 
     def bump_counter(self, call: Json) -> Json:
         for _ in range(call["times"]):
@@ -140,30 +150,20 @@ class TilDone:
     def remaining_text(self, call: Json) -> Json:
         return {"text": plain_list.numbered_at(plan_of(call["todos"]), call["indices"])}
 
-    def _open(self, _name: str) -> Session:
-        ids = itertools.count()
-        clock = self.clock
-        self.session = RecordingSession(MemoryStore(), "s", INDEXED, now=clock.now, new_id=lambda: str(next(ids)))
-        return self.session
+    def _plug_in(self, api: ExtensionAPI) -> None:
+        self.extension = load_and_find(shipped("indexed", self.host, self.store), api)
+
+    @property
+    def session(self) -> Session:
+        session: Session = self.extension.session
+        return session
 
     def _todos(self) -> list[Json]:
-        return todos(self.session.plan) if hasattr(self, "session") else []
+        return todos(self.session.plan)
 
     def _drawn(self, render: Any, *args: Any) -> Json:
         drawn: Component = render(*args)
         return {"markup": markup(drawn)}
-
-
-class RecordingSession(Session):
-    """A session that records its verdicts."""
-
-    def __init__(self, *args: Any, **options: Any) -> None:
-        super().__init__(*args, **options)
-        self.decisions: list[Decision] = []
-
-    def decide(self, turn: Turn) -> Decision:
-        self.decisions.append(super().decide(turn))
-        return self.decisions[-1]
 
 
 class RecordingHost(Host):
@@ -173,7 +173,12 @@ class RecordingHost(Host):
         self.world = world
         screen = RecordingUI(world, has_ui=has_ui)
         super().__init__(
-            model=NoModel(), transcript=Remembered([]), cwd=".", now=world.clock.now, ui=screen, after=world.clock.after
+            model=NoModel(),
+            transcript=Remembered([], "conversation"),
+            cwd=".",
+            now=world.clock.now,
+            ui=screen,
+            after=world.clock.after,
         )
 
     def send_user(self, text: str, *, deliver_as: Delivery | None = None) -> None:
@@ -221,8 +226,8 @@ class RecordingUI(NoUI):
 class Remembered(Transcript):
     """A conversation with only a branch."""
 
-    def __init__(self, records: list[Json]) -> None:
-        super().__init__({"id": "vector"}, now=lambda: 0, new_id=str)
+    def __init__(self, records: list[Json], own_id: str) -> None:
+        super().__init__({"id": own_id}, now=lambda: 0, new_id=str)
         self._branch = [Entry("", None, None, UnknownEntry("", record), record) for record in records]
 
     def branch(self) -> list[Entry]:

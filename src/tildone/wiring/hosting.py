@@ -100,7 +100,7 @@ def open_host(  # noqa: PLR0913  everything a host stands on comes in by name
     host = Host(model=model, transcript=transcript, cwd=cwd, now=now, ui=ui, mode=mode, tools=tools)
     usage = HostUsage(host, lambda: str(_agent_id(host)), lambda: store.history(here().session))
     parts = [
-        (name, _extension(name, store, here, settings, host, None, usage)),
+        (name, plan_extension(name, store, here, host, usage=usage)),
         ("steering", steering(by_hand, open_agents(settings) if store.durable else None)),
         ("request bounds", request_bounds(lambda _conversation: _opened(here(), BY_HAND, store, host, usage))),
     ]
@@ -135,31 +135,31 @@ def dialect_of_conversation(transcript: Transcript) -> str | None:
 
 
 def _subagent_extension(name: str, store: Store, settings: Settings, host: Host, agent: AgentId) -> Extension:
-    return _extension(name, store, lambda: settings, settings, host, agent)
+    return plan_extension(name, store, lambda: settings, host, agent)
 
 
-def _extension(  # noqa: PLR0913, PLR0917  of callers in this module only
+def plan_extension(
     name: str,
     store: Store,
     here: Callable[[], Settings],
-    settings: Settings,
     host: Host,
-    agent: AgentId | None,
+    agent: AgentId | None = None,
     usage: HostUsage | None = None,
 ) -> Extension:
-    """Return the extension of a dialect; `here` returns the settings with the session of the plan.
+    """Return the extension of a dialect; `here` returns the settings with the session of the open conversation's plan.
 
     Without `agent`, the agent is that of the host's conversation.
     """
     dialect = dialect_named(name)
 
     def session(_conversation: str) -> Session:
-        opened = _opened(here(), dialect, store, host, usage, agent)
+        settings = here()
+        opened = _opened(settings, dialect, store, host, usage, agent)
         ignored = (settings.store.location, settings.agents_dir, settings.session_dir)
         opened.files = lambda: fingerprint(settings.project, ignored)
         return opened
 
-    return extension_of(dialect, session, settings)
+    return extension_of(dialect, session, here())
 
 
 def _opened(

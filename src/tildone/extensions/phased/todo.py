@@ -58,7 +58,7 @@ class TodoCommand:
     ) -> None:
         self._api = api
         self._conversation_plan = conversation_plan
-        self._copy = copy
+        self.copy = copy
         self._changed = changed
 
     async def run(self, typed: str, ctx: ExtensionContext) -> None:
@@ -69,7 +69,7 @@ class TodoCommand:
             case OpenEditor() as request:
                 base, answer = await self._edit(request, base, ctx)
             case CopyText(text) as request:
-                copied = await asyncio.to_thread(self._copy, text)
+                copied = await asyncio.to_thread(self.copy, text)
                 answer = (
                     after_request(request)
                     if copied

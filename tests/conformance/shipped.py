@@ -1,0 +1,42 @@
+"""The extension of a dialect as `tildone run` loads it, for conversations that have lists of their own."""
+
+import os
+import tempfile
+from collections.abc import Mapping
+from functools import cache
+from typing import Any
+
+from tildone.config import Settings, load
+from tildone.host.extension_api import ExtensionAPI
+from tildone.host.host import Extension, Host
+from tildone.log.store import Store
+from tildone.value import replace
+from tildone.wiring.hosting import plan_extension
+from tildone.wiring.run_plan import RunPlan
+
+
+def shipped(dialect: str, host: Host, store: Store, phases: Mapping[str, Any] | None = None) -> Extension:
+    """Return the extension; `phases` are the settings of the phased dialect."""
+    plan = RunPlan(replace(_settings(), phases=tuple((phases or {}).items())))
+    return plan_extension(dialect, store, lambda: plan.settings_of(host.transcript), host)
+
+
+def load_and_find(extension: Extension, api: ExtensionAPI) -> Any:
+    """Load an extension, and return the object whose methods handle its events."""
+    handlers: list[Any] = []
+    register = api.on
+
+    def on(event: Any, handler: Any) -> None:
+        handlers.append(handler)
+        register(event, handler)
+
+    api.on = on  # type: ignore[method-assign, assignment]
+    extension(api)
+    return next(handler.__self__ for handler in handlers if hasattr(handler, "__self__"))
+
+
+@cache
+def _settings() -> Settings:
+    """The settings of somebody who has none, in a project without files."""
+    nowhere = os.path.join(tempfile.gettempdir(), "tildone-no-such-folder")
+    return load({}, {"HOME": nowhere, "TILDONE_CLAIM_SECONDS": "0"}, nowhere)

@@ -86,7 +86,7 @@ def test_finished_before_breaker() -> None:
 
 
 def test_only_change_resets() -> None:
-    """Writing the same list again is not progress; files that change and a message of the person begin the count again."""
+    """Writing the same list again is not progress. Files that change and a message of the person are."""
     session = session_on()
     for _ in range(20):
         session.call("write_todos", replace("a"))

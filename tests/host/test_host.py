@@ -28,7 +28,7 @@ from tildone.host.host import Host, HostBusy
 from tildone.host.messages import CustomMessage, DeveloperMessage, StopReason, assistant_message
 from tildone.host.model import ChatRequest, ModelFailure
 from tildone.host.retry import RetryPolicy
-from tildone.host.runtime import Delivery
+from tildone.host.runtime import ABORT_GRACE_SECONDS, Delivery
 from tildone.host.stream_events import AnswerDone, BlockDelta, BlockKind, StreamEvent
 from tildone.host.transcript import Transcript
 from tildone.kit.components import Text
@@ -72,11 +72,24 @@ class Script:
         """Nothing is open."""
 
 
-def host_with(model: Script, *tools: ToolDefinition, retry: RetryPolicy | None = None) -> tuple[Host, list[Json]]:
+def host_with(
+    model: Script,
+    *tools: ToolDefinition,
+    retry: RetryPolicy | None = None,
+    abort_grace: float = ABORT_GRACE_SECONDS,
+) -> tuple[Host, list[Json]]:
     """Return a host and the list of its events."""
     ids = itertools.count()
     transcript = Transcript(header("s", "/p", 0), now=lambda: 0, new_id=lambda: f"e{next(ids)}")
-    made = Host(model=model, transcript=transcript, cwd="/p", now=lambda: 0, tools=tools, retry=retry)
+    made = Host(
+        model=model,
+        transcript=transcript,
+        cwd="/p",
+        now=lambda: 0,
+        tools=tools,
+        retry=retry,
+        abort_grace=abort_grace,
+    )
     told: list[Json] = []
     made.listen(lambda event: told.append(messages.event(event)))
     return made, told
@@ -317,8 +330,8 @@ async def test_steering_is_delivered_before_the_next_request_and_follow_ups_at_t
     """One message is delivered at a time."""
 
     async def busy(*_: Any) -> ToolResult:
-        host.steer("left")
-        host.follow_up("and then this")
+        await host.steer("left")
+        await host.follow_up("and then this")
         with pytest.raises(HostBusy, match="a turn is running"):
             await host.prompt("hello?")
         return text_result("ok")
@@ -339,9 +352,9 @@ async def test_a_queue_can_be_cleared() -> None:
     """The queued texts are returned."""
 
     async def busy(*_: Any) -> ToolResult:
-        host.steer("left")
-        host.follow_up("later")
-        cleared.append(host.clear_queues())
+        await host.steer("left")
+        await host.follow_up("later")
+        cleared.append(await host.clear_queues())
         return text_result("ok")
 
     cleared: list[Any] = []
@@ -433,11 +446,13 @@ async def test_an_abort_ends_the_pause_before_a_retry() -> None:
         await asyncio.Event().wait()
 
     model = Script(ModelFailure("overloaded", transient=True))
-    host, _ = host_with(model, retry=RetryPolicy(sleep=sleep))
+    host, told = host_with(model, retry=RetryPolicy(sleep=sleep))
 
     await talk(host)
 
     assert len(model.requests) == 1
+    [end] = [event for event in told if event["type"] == "auto_retry_end"]
+    assert (end["success"], end["finalError"]) == (False, "Aborted")
 
 
 async def test_a_failure_after_an_abort_is_not_retried() -> None:
@@ -541,3 +556,23 @@ async def test_closing_aborts_the_turn_and_notifies_extensions() -> None:
 
     assert heard == ["bye"]
     assert not host.is_running
+
+
+async def test_closing_does_not_wait_for_a_turn_that_does_not_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A handler hangs, and so does one of the end itself; the others are told of it."""
+    monkeypatch.setattr("tildone.host.host.CLOSE_TIMEOUT_SECONDS", 0.01)
+    heard: list[str] = []
+
+    async def hang(*_: Any) -> None:
+        await asyncio.Event().wait()
+
+    host, _ = host_with(Script())
+    extend(host, lambda api: api.on(AgentStart, hang))
+    extend(host, lambda api: api.on(ConversationEnd, lambda *_: heard.append("bye")))
+    extend(host, lambda api: api.on(ConversationEnd, hang))
+    await host.prompt("go")
+
+    await host.close()
+
+    assert heard == ["bye"]
+    assert host.is_running

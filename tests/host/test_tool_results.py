@@ -9,7 +9,7 @@ import pytest
 from tests.host import records as messages
 from tests.host.records import Json
 from tests.host.test_host import Script, extend, host_with, talk, tool
-from tildone.host.extension_events import ReplaceResult, ToolResultReady
+from tildone.host.extension_events import ReplaceResult, ToolCallRequest, ToolResultReady
 from tildone.kit.definition import ImageContent, TextContent, ToolResult, text_result
 from tildone.kit.signal import AbortSignal
 
@@ -131,6 +131,71 @@ async def test_work_that_the_abort_signal_cancels_is_an_aborted_call() -> None:
     host.request_abort("Escape")
     async with asyncio.timeout(30):
         await host.settled()
+
+    [event] = [event for event in told if event["type"] == "tool_execution_end"]
+    assert event["result"]["content"][0]["text"] == "Error: aborted"
+
+
+GRACE = 0.01
+
+
+async def forever(updates: list[Any], *, cleans_up: bool) -> None:
+    """Ignore cancellation until there is an update; with `cleans_up`, end at the first."""
+    while not updates:
+        try:
+            await asyncio.sleep(GRACE)
+        except asyncio.CancelledError:
+            if cleans_up:
+                raise
+
+
+@pytest.mark.parametrize("cleans_up", [True, False])
+async def test_a_call_that_ignores_the_abort_is_cancelled_and_then_left_behind(*, cleans_up: bool) -> None:
+    """It is answered as aborted, the next call is not made, and what it reports later is dropped."""
+    begun, over, updates = asyncio.Event(), asyncio.Event(), list[Any]()
+
+    async def deaf(_params: Any, _signal: Any, on_update: Any) -> ToolResult:
+        begun.set()
+        try:
+            await forever(updates, cleans_up=cleans_up)
+            on_update(text_result("still there"))
+            raise ValueError("too late")
+        finally:
+            over.set()
+
+    model = Script([("deaf", {}), ("look", {})], "never")
+    tools = tool("deaf", deaf, exclusive=True), tool("look", exclusive=True)
+    host, told = host_with(model, *tools, abort_grace=GRACE)
+    await host.prompt("go")
+    await begun.wait()
+
+    await host.abort()
+
+    assert over.is_set() == cleans_up
+    updates.append(1)
+    await over.wait()
+    await asyncio.sleep(0)
+    assert "tool_execution_update" not in {event["type"] for event in told}
+    results = [event["result"]["content"][0]["text"] for event in told if event["type"] == "tool_execution_end"]
+    assert results == ["Error: aborted"] * 2
+    assert messages.said_in(host.transcript)[-1]["stopReason"] == "aborted"
+    assert len(model.requests) == 1
+
+
+async def test_a_handler_that_ignores_the_abort_does_not_hold_up_the_call() -> None:
+    """Such as one that asks the person."""
+    begun = asyncio.Event()
+
+    async def ask(*_: Any) -> None:
+        begun.set()
+        await asyncio.Event().wait()
+
+    host, told = host_with(Script([("look", {})]), tool("look"), abort_grace=GRACE)
+    extend(host, lambda api: api.on(ToolCallRequest, ask))
+    await host.prompt("go")
+    await begun.wait()
+
+    await host.abort()
 
     [event] = [event for event in told if event["type"] == "tool_execution_end"]
     assert event["result"]["content"][0]["text"] == "Error: aborted"

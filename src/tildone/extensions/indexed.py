@@ -69,7 +69,7 @@ class IndexedExtension(DialectExtension):
         """Register the handlers of turn events, and the renderers of custom messages."""
         self.api.on(BeforeAgentStart, self.add_context)
         self.api.on(AgentEnd, self.turn_ended)
-        self.api.on(Interruption, self.cancel)
+        self.api.on(Interruption, self.interrupted)
         # The user interface ends, too: as in the original, its widget stays as it is.
         self.api.on(ConversationEnd, self.conversation_ended)
         for custom_type in (CONTEXT_TYPE, COMPLETE_TYPE, COUNTDOWN_KEY):
@@ -149,8 +149,13 @@ class IndexedExtension(DialectExtension):
             case Rest():  # exhaustive
                 pass
 
-    def cancel(self, _event: Interruption | ConversationStart | BranchChange, ctx: ExtensionContext) -> None:
-        """Cancel the countdown: the person has taken over, or the plan was replaced."""
+    def interrupted(self, _event: Interruption, ctx: ExtensionContext) -> None:
+        """Cancel a running countdown, and remove its widget: the person has taken over."""
+        if self._stop_countdown() and ctx.has_ui:
+            ctx.ui.set_widget(COUNTDOWN_KEY, None)
+
+    def cancel(self, _event: ConversationStart | BranchChange, ctx: ExtensionContext) -> None:
+        """Cancel the countdown: the plan was replaced."""
         self._stop_countdown()
         if ctx.has_ui:
             ctx.ui.set_widget(COUNTDOWN_KEY, None)

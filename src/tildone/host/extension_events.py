@@ -39,7 +39,7 @@ class ConversationEnd:
 
 @value
 class Interruption:
-    """The person takes over: extensions cancel what they are about to start."""
+    """The person has sent something, or aborted the turn that ends: extensions cancel what they are about to start."""
 
     type = "interrupted"
 

@@ -1,16 +1,31 @@
-"""The host: runs the turns of a model in one conversation, with its tools and extensions."""
+"""The host: runs the turns of a model in one conversation, with its tools and extensions.
+
+Whatever a person sends comes in through `prompt`, `steer`, `follow_up`, `abort`, `clear_queues`, `rename`, `open` or
+`turn_to`. Each of them interrupts what extensions are about to start, such as a countdown; a turn that was aborted ends
+with the same interruption. So no mode has to know what an extension has planned.
+"""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Sequence
+from contextlib import suppress
+from typing import Any
 
 from tildone.errors import TildoneError
 from tildone.host.compaction import compact
 from tildone.host.content import ImageBlock, TextBlock
 from tildone.host.dispatcher import Dispatcher, Listener
-from tildone.host.entries import CustomEntry, ModelChangeEntry
-from tildone.host.events import EntryAppended, ExtensionError, MessageEnd, MessageStart, PublicEvent, QueueUpdate
+from tildone.host.entries import ConversationInfoEntry, CustomEntry, ModelChangeEntry
+from tildone.host.events import (
+    ConversationRenamed,
+    EntryAppended,
+    ExtensionError,
+    MessageEnd,
+    MessageStart,
+    PublicEvent,
+    QueueUpdate,
+)
 from tildone.host.extension_api import Contributions, ExtensionAPI, Renderer, SlashCommand
 from tildone.host.extension_context import ExtensionContext
 from tildone.host.extension_events import BranchChange, ConversationEnd, ConversationStart, Interruption, PersonSpoke
@@ -19,7 +34,7 @@ from tildone.host.model import Model
 from tildone.host.pending_work import PendingWork, event_loop_timer
 from tildone.host.registrations import restorer
 from tildone.host.retry import RetryPolicy
-from tildone.host.runtime import After, Cancel, Delivery, QueuedMessage, Runtime
+from tildone.host.runtime import ABORT_GRACE_SECONDS, After, Cancel, Delivery, QueuedMessage, Runtime
 from tildone.host.tool_execution import ToolExecutor
 from tildone.host.tools.yield_result import yield_tool
 from tildone.host.transcript import Transcript
@@ -30,6 +45,10 @@ from tildone.kit.definition import ToolDefinition, ToolResult
 from tildone.kit.signal import AbortController, AbortSignal
 
 Extension = Callable[[ExtensionAPI], None]
+
+BY_PERSON = "the person asked for it"
+CLOSE_TIMEOUT_SECONDS = 5.0
+"""How long the turn, and then the extensions, may take to end when the host is closed. An aborted call takes less."""
 
 
 class HostBusy(TildoneError):
@@ -54,8 +73,12 @@ class Host:
         after: After | None = None,
         include_yield: bool = False,
         permission_scope: str | None = None,
+        abort_grace: float = ABORT_GRACE_SECONDS,
     ) -> None:
-        """Create the host: with `include_yield`, of a subagent; `permission_scope` is the conversation it is in."""
+        """Create the host: with `include_yield`, of a subagent; `permission_scope` is the conversation it is in.
+
+        An aborted call has `abort_grace` seconds to end by itself, and as long again once it is cancelled.
+        """
         self.runtime = Runtime(
             model=model,
             transcript=transcript,
@@ -68,12 +91,15 @@ class Host:
             preamble=preamble,
             include_yield=include_yield,
             permission_scope=permission_scope,
+            abort_grace=abort_grace,
         )
         self.ctx = ExtensionContext(self.runtime)
         self.dispatcher = Dispatcher(self.ctx)
         self._executor = ToolExecutor(self.runtime, self.dispatcher, self.ctx)
         self._contributions = Contributions()
         self._run: Run | None = None
+        self._compaction: asyncio.Future[None] | None = None
+        self._abort_requests = 0
         for tool in tools:
             self.runtime.add_tool(tool)
         if include_yield:
@@ -120,6 +146,11 @@ class Host:
         return self.runtime.is_running
 
     @property
+    def is_compacting(self) -> bool:
+        """Whether what is running is no turn, but the summary of the conversation."""
+        return self._compaction is not None and not self._compaction.done()
+
+    @property
     def signal(self) -> AbortSignal | None:
         """The abort signal of the running turn."""
         return self.runtime.signal
@@ -152,10 +183,12 @@ class Host:
         await self.dispatcher.emit(ConversationStart(reason))
 
     async def close(self) -> None:
-        """Abort the running turn, wait for its end, and tell the extensions."""
+        """Abort the running turn, wait for its end, and tell the extensions; do not wait for what takes too long."""
         self.request_abort("the host is closing")
-        await self.settled()
-        await self.dispatcher.emit(ConversationEnd())
+        try:
+            await _within_timeout(self.settled())
+        finally:
+            await _within_timeout(self.dispatcher.emit(ConversationEnd()))
 
     async def interrupt(self) -> None:
         """Tell extensions that the person takes over: countdowns are cancelled."""
@@ -169,18 +202,18 @@ class Host:
         """
         name, _, rest = text[1:].partition(" ") if text.startswith("/") else ("", "", "")
         if name in self.commands:
+            await self.interrupt()
             await self._run_command(self.commands[name], rest)
-            return
-        await self.dispatcher.emit(PersonSpoke())
-        self._deliver(UserMessage((TextBlock(text), *images), self.runtime.now()), behavior)
+        else:
+            await self._speak((TextBlock(text), *images), behavior)
 
-    def steer(self, text: str) -> None:
-        """Send a message that is delivered before the next request to the model."""
-        self.send_user(text, deliver_as=Delivery.STEER)
+    async def steer(self, text: str) -> None:
+        """Send a message of the person that is delivered before the next request to the model."""
+        await self._speak((TextBlock(text),), Delivery.STEER)
 
-    def follow_up(self, text: str) -> None:
-        """Send a message that is delivered when the model has stopped."""
-        self.send_user(text, deliver_as=Delivery.FOLLOW_UP)
+    async def follow_up(self, text: str) -> None:
+        """Send a message of the person that is delivered when the model has stopped."""
+        await self._speak((TextBlock(text),), Delivery.FOLLOW_UP)
 
     def send_user(self, text: str, *, deliver_as: Delivery | None = None) -> None:
         """Send a message on behalf of the person."""
@@ -209,9 +242,19 @@ class Host:
         """Add an entry that the model does not see."""
         self.publish(EntryAppended(self.transcript.append(CustomEntry(custom_type, data))))
 
-    def request_abort(self, reason: str) -> None:
-        """Stop the running turn; `settled` waits until it has."""
+    def request_abort(self, reason: str = BY_PERSON) -> None:
+        """Stop the running turn, and whatever its end would start; `settled` waits until it has."""
+        self._abort_requests += 1
         self.runtime.abort(reason)
+
+    async def abort(self, reason: str = BY_PERSON) -> None:
+        """Stop the running turn, and whatever is about to start one, and wait until it has."""
+        stopped = self.runtime.task
+        self.request_abort(reason)
+        await self.interrupt()
+        if stopped is not None:
+            # Only this one: the person may begin another meanwhile.
+            await asyncio.shield(stopped)
 
     async def settled(self) -> None:
         """Wait until no turn is running."""
@@ -224,15 +267,28 @@ class Host:
             await self.settled()
             await self.pending.released()
 
-    def clear_queues(self) -> tuple[list[str], list[str]]:
+    async def clear_queues(self) -> tuple[list[str], list[str]]:
         """Drop the queued messages; return the texts of steering messages and of follow-ups."""
+        await self.interrupt()
         waiting = self.runtime.queues.texts()
         self.runtime.queues.clear()
         self._publish_queues()
         return waiting
 
+    async def rename(self, name: str) -> None:
+        """Name the conversation; an empty name removes it."""
+        await self.interrupt()
+        self.transcript.append(ConversationInfoEntry(name))
+        self.publish(ConversationRenamed(name))
+
+    async def open(self, transcript: Transcript, reason: str) -> None:
+        """Stop the turn, and continue in another conversation."""
+        await self.abort("another conversation is opened")
+        self.use(transcript)
+        await self.start(reason)
+
     def use(self, transcript: Transcript) -> None:
-        """Continue in another conversation."""
+        """Continue in another conversation, without telling anyone."""
         self.runtime.transcript = transcript
 
     async def turn_to(self, entry_id: str | None) -> None:
@@ -241,8 +297,7 @@ class Host:
         Raises:
             UnknownEvent: there is no such entry.
         """
-        self.request_abort("the conversation goes on from another point")
-        await self.settled()
+        await self.abort("the conversation goes on from another point")
         self.transcript.move(entry_id)
         await self.dispatcher.emit(BranchChange(self.transcript.leaf))
 
@@ -257,7 +312,9 @@ class Host:
         if self.is_running:
             raise HostBusy("a turn is running: wait for its end, or stop it")
         controller = self.runtime.controller = AbortController()
-        work = asyncio.ensure_future(compact(self.runtime, self.dispatcher, controller.signal, plan_text))
+        work = self._compaction = asyncio.ensure_future(
+            compact(self.runtime, self.dispatcher, controller.signal, plan_text)
+        )
         # Others wait for the task of the host, and its failure is reported to the caller alone.
         self.runtime.task = asyncio.get_running_loop().create_task(_ended(work))
         await self.runtime.task
@@ -267,6 +324,20 @@ class Host:
         """Let another model answer, from the next request on."""
         self.runtime.model = model
         self.publish(EntryAppended(self.transcript.append(ModelChangeEntry(model.provider, model.id))))
+
+    async def _speak(self, content: tuple[TextBlock | ImageBlock, ...], behavior: Delivery | None) -> None:
+        """Deliver a message of the person. A turn that was aborted takes no more: its end is waited for.
+
+        An abort that is requested meanwhile is for this message, too.
+        """
+        await self.interrupt()
+        requests = self._abort_requests
+        while self.signal is not None and self.signal.aborted and self.runtime.task is not None:
+            await asyncio.shield(self.runtime.task)
+        await self.dispatcher.emit(PersonSpoke())
+        self._deliver(UserMessage(content, self.runtime.now()), behavior)
+        if self._abort_requests != requests:
+            self.request_abort()
 
     def _deliver(self, message: QueuedMessage, behavior: Delivery | None) -> None:
         if not self.is_running:
@@ -292,6 +363,11 @@ class Host:
 
     def _publish_queues(self) -> None:
         self.publish(QueueUpdate(*self.runtime.queues.texts()))
+
+
+async def _within_timeout(work: Coroutine[Any, Any, object]) -> None:
+    with suppress(TimeoutError):
+        await asyncio.wait_for(work, CLOSE_TIMEOUT_SECONDS)
 
 
 async def _ended(work: asyncio.Future[None]) -> None:

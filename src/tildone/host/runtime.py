@@ -22,6 +22,9 @@ QueuedMessage = UserMessage | CustomMessage | DeveloperMessage
 Cancel = Callable[[], None]
 After = Callable[[int, Callable[[], None]], Cancel]
 
+ABORT_GRACE_SECONDS = 2.0
+"""How long an aborted call may take to end by itself and then, cancelled, to clean up."""
+
 
 class Delivery(Enum):
     """When a message is delivered that arrives while a turn is running."""
@@ -89,6 +92,7 @@ class Runtime:
         preamble: str | None,
         include_yield: bool = False,
         permission_scope: str | None = None,
+        abort_grace: float = ABORT_GRACE_SECONDS,
     ) -> None:
         self.model = model
         self.transcript = transcript
@@ -101,6 +105,7 @@ class Runtime:
         self.preamble = preamble
         self.include_yield = include_yield
         self.yielded: ToolResult | None = None
+        self.abort_grace = abort_grace
         self._permission_scope = permission_scope
         self.tools: dict[str, ToolDefinition] = {}
         self.inactive: set[str] = set()

@@ -81,6 +81,8 @@ def subagent_host(parent: Host, transcript: Transcript, name: str) -> Host:
         after=runtime.after,
         include_yield=True,
         permission_scope=runtime.permission_scope,
+        # Its calls end before that of the parent is cancelled, so that the parent gets its result.
+        abort_grace=runtime.abort_grace / 4,
     )
     host.runtime.inactive = set(runtime.inactive)
     return host

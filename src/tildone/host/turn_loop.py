@@ -9,7 +9,8 @@ conversation stays complete in each case:
   the retry policy decides whether and when to try again.
 - *The run is aborted.* The signal ends the stream or the tool that is running; the answer is recorded with the stop
   reason `aborted`. After an aborted tool the loop makes one more request, which ends at once, so that every aborted
-  run ends with an aborted message.
+  run ends with an aborted message. An abort may come too late to stop anything. Messages that are queued stay so, and
+  extensions are told of the interruption once they know of the end, so that nothing follows an aborted run by itself.
 - *An extension raises.* The dispatcher reports it, and the run continues.
 
 Before the run settles, extensions may keep the agent going (`BeforeSettle`), which starts the loop again.
@@ -43,6 +44,7 @@ from tildone.host.extension_events import (
     BeforeSettle,
     ContextReply,
     ContextRequest,
+    Interruption,
     KeepGoing,
     Reply,
 )
@@ -64,7 +66,7 @@ from tildone.host.stream_events import AnswerDone
 from tildone.host.system_prompt import PREAMBLE, system_prompt
 from tildone.host.tool_execution import ToolExecutor
 from tildone.kit.definition import ToolDefinition
-from tildone.kit.signal import Aborted, AbortSignal
+from tildone.kit.signal import ABORTED, Aborted, AbortSignal
 
 
 class Run:
@@ -104,7 +106,10 @@ class Run:
                     continue
                 break
             if not await self._back_off(last, attempt):
+                self._dispatcher.publish(RetryEnd(attempt, ABORTED))
                 break
+        if self._signal.aborted:
+            await self._dispatcher.emit(Interruption())
         await self._dispatcher.emit(AgentSettled())
 
     async def _keeps_going(self, last: AssistantMessage) -> bool:
@@ -112,9 +117,11 @@ class Run:
         for reply in await self._dispatcher.emit(BeforeSettle(self._added, last.stop_reason)):
             if isinstance(reply, KeepGoing):
                 self._opening.extend(stamped(message, self._runtime.now()) for message in reply.messages)
+        if self._signal.aborted:
+            return False
         if not self._opening and not last.failed:
             self._opening = self._queued(stopped=True)
-        return bool(self._opening) and not self._signal.aborted
+        return bool(self._opening)
 
     async def _prepare(self) -> None:
         """Let extensions replace the system prompt, and add their messages and those of the queue to this prompt."""
@@ -166,7 +173,7 @@ class Run:
         try:
             answer = await self._streamed()
         except (Aborted, asyncio.CancelledError):
-            answer = assistant_message([], model, StopReason.ABORTED, now(), error="Aborted")
+            answer = assistant_message([], model, StopReason.ABORTED, now(), error=ABORTED)
         except ModelFailure as failure:
             answer = assistant_message([], model, StopReason.ERROR, now(), error=str(failure))
             self._failure = failure

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Awaitable, Callable
 from typing import Any
 
@@ -9,8 +10,7 @@ from tildone.errors import UsageError
 from tildone.host.content import ImageBlock, Usage, add_usage
 from tildone.host.content_codec import decode_blocks
 from tildone.host.conversations import Conversations
-from tildone.host.entries import ConversationInfoEntry, MessageEntry
-from tildone.host.events import ConversationRenamed
+from tildone.host.entries import MessageEntry
 from tildone.host.host import Host
 from tildone.host.message_codec import encode_message
 from tildone.host.messages import (
@@ -27,7 +27,11 @@ from tildone.host.subagents import usage_of_subagents
 from tildone.host.transcript import Transcript
 
 Record = dict[str, Any]
-Answer = Awaitable[Record | None]
+COMMANDS = (
+    *("prompt", "steer", "follow_up", "abort", "clear_queue"),
+    *("get_state", "get_messages", "get_last_assistant_text", "get_commands", "get_session_stats"),
+    *("new_session", "switch_session", "fork", "set_session_name"),
+)
 BEHAVIORS: dict[str, Delivery] = {"steer": Delivery.STEER, "followUp": Delivery.FOLLOW_UP}
 
 
@@ -37,22 +41,6 @@ class Commands:
     def __init__(self, host: Host, conversations: Conversations) -> None:
         self.host = host
         self.conversations = conversations
-        self.known: dict[str, Callable[[Record], Answer]] = {
-            "prompt": self.prompt,
-            "steer": self.steer,
-            "follow_up": self.follow_up,
-            "abort": self.abort,
-            "clear_queue": self.clear_queue,
-            "get_state": self.get_state,
-            "get_messages": self.get_messages,
-            "get_last_assistant_text": self.get_last_assistant_text,
-            "get_commands": self.get_commands,
-            "get_session_stats": self.get_session_stats,
-            "new_session": self.new_session,
-            "switch_session": self.switch_session,
-            "fork": self.fork,
-            "set_session_name": self.set_session_name,
-        }
 
     async def execute(self, record: Record) -> Record | None:
         """Execute a command, and return the data of its response, if it has any.
@@ -60,9 +48,10 @@ class Commands:
         Raises:
             UsageError: the command is unknown, or a field is missing.
         """
-        command = self.known.get(str(record.get("type")))
-        if command is None:
-            raise UsageError(f"unknown command {record.get('type')!r}; known are {', '.join(self.known)}")
+        name = record.get("type")
+        if name not in COMMANDS:
+            raise UsageError(f"unknown command {name!r}; known are {', '.join(COMMANDS)}")
+        command: Callable[[Record], Awaitable[Record | None]] = getattr(self, name)
         return await command(record)
 
     async def prompt(self, record: Record) -> None:
@@ -70,21 +59,19 @@ class Commands:
         if wanted is not None and wanted not in BEHAVIORS:
             raise UsageError(f"streamingBehavior: expected one of {', '.join(BEHAVIORS)}, got {wanted!r}")
         behavior = BEHAVIORS.get(str(wanted))
-        images = [block for block in decode_blocks(record.get("images")) if isinstance(block, ImageBlock)]
-        await self.host.prompt(_text(record, "message"), images, behavior)
+        await self.host.prompt(_text(record, "message"), _images(record), behavior)
 
     async def steer(self, record: Record) -> None:
-        self.host.steer(_text(record, "message"))
+        await self.host.steer(_text(record, "message"))
 
     async def follow_up(self, record: Record) -> None:
-        self.host.follow_up(_text(record, "message"))
+        await self.host.follow_up(_text(record, "message"))
 
     async def abort(self, _record: Record) -> None:
-        self.host.request_abort("the person asked for it")
-        await self.host.settled()
+        await self.host.abort()
 
     async def clear_queue(self, _record: Record) -> Record:
-        steering, following = self.host.clear_queues()
+        steering, following = await self.host.clear_queues()
         return {"steering": steering, "followUp": following}
 
     async def get_state(self, _record: Record) -> Record:
@@ -92,8 +79,8 @@ class Commands:
         state = {
             "model": {"id": host.model.id, "provider": host.model.provider, "api": host.model.api},
             "thinkingLevel": "off",
-            "isStreaming": host.is_running,
-            "isCompacting": False,
+            "isStreaming": host.is_running and not host.is_compacting,
+            "isCompacting": host.is_compacting,
             "steeringMode": "one-at-a-time",
             "followUpMode": "one-at-a-time",
             "sessionFile": transcript.file,
@@ -151,7 +138,8 @@ class Commands:
         }
 
     async def new_session(self, record: Record) -> Record:
-        return await self._open(self.conversations.new(record.get("parentSession")), "new")
+        parent = None if record.get("parentSession") is None else _text(record, "parentSession")
+        return await self._open(self.conversations.new(parent), "new")
 
     async def switch_session(self, record: Record) -> Record:
         return await self._open(self.conversations.load(_text(record, "sessionPath")), "resume")
@@ -161,16 +149,28 @@ class Commands:
         return {"text": text, **await self._open(transcript, "fork")}
 
     async def set_session_name(self, record: Record) -> None:
-        name = _text(record, "name").strip()
-        self.host.transcript.append(ConversationInfoEntry(name))
-        self.host.publish(ConversationRenamed(name))
+        await self.host.rename(_text(record, "name").strip())
 
     async def _open(self, transcript: Transcript, reason: str) -> Record:
-        self.host.request_abort("another conversation is opened")
-        await self.host.settled()
-        self.host.use(transcript)
-        await self.host.start(reason)
+        await self.host.open(transcript, reason)
         return {"cancelled": False}
+
+
+def _images(record: Record) -> list[ImageBlock]:
+    """Return the images of a prompt. One that cannot be decoded would make every later request fail."""
+    given = [] if record.get("images") is None else record["images"]
+    blocks = decode_blocks(given)
+    images = [block for block in blocks if isinstance(block, ImageBlock) and _is_base64(block.data)]
+    if not isinstance(given, list) or len(images) != len(given):
+        raise UsageError("images: expected a list of images, each with mimeType and data in base64")
+    return images
+
+
+def _is_base64(data: str) -> bool:
+    try:
+        return bool(base64.b64decode(data, validate=True))
+    except ValueError:
+        return False
 
 
 def _text(record: Record, field: str) -> str:

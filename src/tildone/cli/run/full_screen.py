@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 import sys
 from importlib.util import find_spec
@@ -10,7 +9,7 @@ from importlib.util import find_spec
 from tildone.cli.output.screen import columns, put_spans
 from tildone.cli.parsing.table import ParsedArgs
 from tildone.cli.run.event_renderer import PLAN_TOOLS, EventRenderer
-from tildone.cli.run.headless import CLOSE_TIMEOUT_SECONDS, on_signals
+from tildone.cli.run.headless import closing
 from tildone.cli.run.line_output import LineOutput
 from tildone.cli.run.outcome import RunOutcome
 from tildone.cli.run.setup import RunSetup
@@ -19,6 +18,7 @@ from tildone.cli.run.terminal.tty import is_interactive
 from tildone.host.host import Host
 from tildone.host.messages import last_answer, text_of
 from tildone.host.meter import RunMeter
+from tildone.host.process_signals import on_signals
 from tildone.kit.components import Markdown
 from tildone.kit.theme import Role
 from tildone.value import replace
@@ -62,8 +62,8 @@ async def run(setup: RunSetup) -> int:
         await app.run_async()
     host = app.host
     if host is not None:
-        outcome = _outcome(setup, host, app.code)
-        await _close(host)
+        async with closing(host):
+            outcome = _outcome(setup, host, app.code)
         if app.failure is None and app.return_code in (None, 0):
             return _report(setup, host, meter, outcome)
     if app.failure is not None:
@@ -80,16 +80,6 @@ def _outcome(setup: RunSetup, host: Host, code: int) -> RunOutcome:
         return RunOutcome(0, next_step=next_step)
     outcome = setup.report.outcome(host)
     return replace(outcome, next_step=outcome.next_step or next_step)
-
-
-async def _close(host: Host) -> None:
-    """Close the host and its model; a tool that does not stop is left behind."""
-    try:
-        await asyncio.wait_for(host.close(), CLOSE_TIMEOUT_SECONDS)
-    except TimeoutError:
-        pass
-    finally:
-        await host.model.close()
 
 
 def _report(setup: RunSetup, host: Host, meter: RunMeter, outcome: RunOutcome) -> int:

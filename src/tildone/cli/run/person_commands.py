@@ -26,7 +26,6 @@ from tildone.host.host import Host
 from tildone.host.messages import AssistantMessage
 from tildone.host.model import Model
 from tildone.host.prices import read_prices
-from tildone.host.transcript import Transcript
 from tildone.host.wire import JsonObject
 from tildone.kit.signal import Aborted
 from tildone.views.limits import MAX_START
@@ -154,7 +153,7 @@ class PersonCommands:
         """Take up the project's plan, or the conversation's own list."""
         transcript, wanted = self._host.transcript, typed.strip()
         if wanted in (PROJECT, OWN) and (wanted == OWN) != self._choice.has_own_list(transcript):
-            await self._stop("another plan is taken up")
+            await self._host.abort("another plan is taken up")
             if wanted == OWN:
                 self._choice.use_own_list(transcript)
             else:
@@ -166,18 +165,13 @@ class PersonCommands:
 
     async def new(self, _typed: str, _ctx: ExtensionContext) -> None:
         """Begin a new conversation, with a list of its own unless a plan is named for all of them."""
-        await self._begin(self._conversations.new())
+        await self._host.open(self._conversations.new(), NEW)
 
     async def clear(self, _typed: str, _ctx: ExtensionContext) -> None:
         """Begin a new conversation on the same plan."""
         made = self._conversations.new()
         self._choice.use_plan(made, self._settings.session)
-        await self._begin(made)
-
-    async def _begin(self, transcript: Transcript) -> None:
-        await self._stop("a new conversation begins")
-        self._host.use(transcript)
-        await self._host.start(NEW)
+        await self._host.open(made, NEW)
 
     def say_which_plan(self, event: ConversationStart, ctx: ExtensionContext) -> None:
         """Tell the person at a terminal which plan a model works on in the opened conversation."""
@@ -191,11 +185,6 @@ class PersonCommands:
         session = self._settings.session
         name = "the project's plan" if os.path.isabs(session) else f"the plan {printable(session)}"
         return f"This conversation works on {name}; /use own begins its own list."
-
-    async def _stop(self, reason: str) -> None:
-        self._host.request_abort(reason)
-        await self._host.settled()
-        await self._host.interrupt()
 
     async def compact(self, _typed: str, ctx: ExtensionContext) -> None:
         """Let the model summarise the conversation, and continue from the summary."""

@@ -108,11 +108,7 @@ class OtherConversations(ScreenCommands):
     async def _use(self, conversation: Conversation, reason: str) -> None:
         host = self.host
         if host is not None:
-            host.request_abort("another conversation is opened")
-            await host.settled()
-            await host.interrupt()
-            host.use(conversation)
-            await host.start(reason)
+            await host.open(conversation, reason)
             self._shown_again()
 
     def _shown_again(self) -> None:

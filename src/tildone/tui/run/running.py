@@ -47,7 +47,6 @@ ESCAPED = "//"
 INTERRUPTED = 130
 NOTIFICATION_COLUMNS = 120
 MAX_MESSAGES_SHOWN = 12
-BY_PERSON = "the person asked for it"
 LocalCommand = Callable[[str], Coroutine[Any, Any, None] | None]
 
 
@@ -169,16 +168,10 @@ class Running(Layout):
             self.spawn(self._send(host, message, later=later, is_command=bool(name)))
 
     async def _send(self, host: Host, text: str, *, later: bool, is_command: bool) -> None:
-        if self.is_counting_down:
-            await host.interrupt()
-        if host.signal is not None and host.signal.aborted:
-            # A turn that was stopped takes no more messages: this one would wait until the next is sent.
-            await host.settled()
-        behavior = Delivery.FOLLOW_UP if later else Delivery.STEER
         if text.startswith("/") and not is_command:
-            host.send_user(text, deliver_as=behavior)
+            await (host.follow_up(text) if later else host.steer(text))
         else:
-            await host.prompt(text, behavior=behavior)
+            await host.prompt(text, behavior=Delivery.FOLLOW_UP if later else Delivery.STEER)
         self._spoken.set()
         self.draw_soon()
 
@@ -190,7 +183,7 @@ class Running(Layout):
     def abort(self) -> None:
         """Stop the running turn."""
         if self.host is not None:
-            self.host.request_abort(BY_PERSON)
+            self.host.request_abort()
 
     @property
     def is_command_running(self) -> bool:

@@ -12,7 +12,7 @@ from contextlib import suppress
 from typing import Any
 
 from tildone.cli.run.event_renderer import EventRenderer
-from tildone.cli.run.headless import closing, on_signals
+from tildone.cli.run.headless import closing
 from tildone.cli.run.outcome import INTERRUPTED, RunOutcome
 from tildone.cli.run.person_commands import command_list
 from tildone.cli.run.setup import RunSetup
@@ -27,6 +27,7 @@ from tildone.core.plan import Plan
 from tildone.errors import StoreError, closest, did_you_mean
 from tildone.host.events import AgentEnd, AgentStart, PublicEvent, ToolExecutionEnd
 from tildone.host.meter import Activity, RunMeter
+from tildone.host.process_signals import on_signals
 from tildone.host.runtime import Delivery
 from tildone.kit.components import Component, Text
 from tildone.kit.keys import EXPAND
@@ -167,8 +168,9 @@ class InteractiveRun:
         if key.name == "ctrl+d" and not self._line.text:
             self._leave(0)
         elif key.name == "escape" and self.host.is_running:
-            self.host.request_abort("the person asked for it")
+            self.host.request_abort()
         elif key.name == "tab":
+            self._take_over()
             self._complete()
         else:
             self._take_over()
@@ -210,7 +212,7 @@ class InteractiveRun:
                 hint = did_you_mean(close) if close else "/help lists them"
                 self._show(Text(f"There is no command /{name}; {hint}", Role.WARNING))
             case "" if text.startswith(ESCAPED):
-                self.host.send_user(text[1:], deliver_as=Delivery.STEER)
+                await self.host.steer(text[1:])
             case _:
                 await self.host.prompt(text, behavior=Delivery.STEER)
                 self._read_plan()
@@ -240,7 +242,7 @@ class InteractiveRun:
         running = self.host.signal
         if running is not None and running.aborted:
             self._leave(INTERRUPTED)
-        self.host.request_abort("the person asked for it")
+        self.host.request_abort()
 
     def _leave(self, code: int) -> None:
         if not self._leaving.done():

@@ -1,12 +1,16 @@
 """An agent that stops early is continued, and the bounds end an agent without progress."""
 
 import json
+import signal
+import subprocess
 
 import pytest
 
 from tests.cli.person import Answer, Person
 from tests.host.models.model_server import ModelServer, Turn
 from tests.run.run_workspace import CHAT, WRITE, provider_environment
+from tests.suite.forking import PROGRAM
+from tests.suite.waiting import LIMIT_SECONDS
 
 STOPS: Turn = {"text": "I stop here.", "repeat": True}
 BOUND = "told to go on 20 times, and nothing changed"
@@ -100,6 +104,22 @@ def test_a_model_that_stops_early_is_continued_until_the_plan_is_done(person: Pe
 
     assert (answer.code, answer.out) == (0, "All done after all.\n")
     assert nudges(server) == 1
+
+
+def test_a_signal_during_the_countdown_ends_the_run(person: Person) -> None:
+    """No turn is running, and none begins."""
+    with ModelServer(WRITE, STOPS) as server:
+        environ = person.environment({**provider_environment(server), "TILDONE_COUNTDOWN": "600"})
+        command = [str(PROGRAM), "run", "Go", "--model", CHAT, "--mode", "json"]
+        pipe = subprocess.PIPE
+        with subprocess.Popen(command, stdout=pipe, stderr=pipe, cwd=person.folder, env=environ) as process:
+            assert process.stdout
+            assert any(json.loads(line)["type"] == "agent_settled" for line in process.stdout)
+            process.send_signal(signal.SIGINT)
+
+            assert process.wait(LIMIT_SECONDS) == 130
+
+    assert len(server.requests) == 2
 
 
 def test_a_finished_plan_is_not_continued(person: Person) -> None:

@@ -9,6 +9,7 @@ import pytest
 
 from tests.cli.person import CTRL_C, Person
 from tests.host.models.model_server import ModelServer, Turn
+from tests.rpc.client import EXTENSION
 from tests.run.run_workspace import ALLOW_ALL, CHAT, WRITE, provider_environment, statuses, write_plan
 from tests.run.screens import at_terminal, screen
 from tests.suite.forking import starting
@@ -109,6 +110,35 @@ def test_typing_interrupts_the_countdown_and_is_sent_instead(person: Person) -> 
     when_typed = screen(answer.out.partition("> Wait")[0] + "> Wait")
     assert when_typed[-1] == "> Wait"
     assert not any("Auto-continuing" in line for line in when_typed)
+
+
+@pytest.mark.parametrize("key", [ESCAPE, b"\t", b"\x1b[D"], ids=["escape", "tab", "left"])
+def test_a_key_that_types_nothing_interrupts_the_countdown(person: Person, key: bytes) -> None:
+    with ModelServer(WRITE, STOPS) as server:
+        terminal = at_terminal(
+            person, "Go", "--model", CHAT, **provider_environment(server) | {"TILDONE_COUNTDOWN": "600"}
+        )
+        terminal.until("Auto-continuing in 600s")
+        terminal.type(key)
+        terminal.until_after("Auto-continuing", "\n> ")
+        terminal.type(CTRL_D)
+        answer = terminal.end()
+
+    assert answer.code == 0
+    assert len(server.requests) == 2
+
+
+@pytest.mark.parametrize("options", [("--mode", "print"), ()], ids=["print", "full screen"])
+def test_a_tool_that_does_not_stop_does_not_keep_the_program(person: Person, options: tuple[str, ...]) -> None:
+    """One ignores the signal and its cancellation, the other is in a thread."""
+    with ModelServer({"tools": [["stubborn", {}], ["threaded", {}]]}) as server:
+        given = ("run", "Go", "--model", CHAT, "--extension", EXTENSION, *options)
+        terminal = person.at_terminal(*given, **provider_environment(server))
+        until((person.folder / "at_work").exists)
+        terminal.process.send_signal(signal.SIGTERM)
+        answer = terminal.end()
+
+    assert answer.code == 128 + signal.SIGTERM
 
 
 def test_the_countdown_continues_the_agent(person: Person) -> None:

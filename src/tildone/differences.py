@@ -40,7 +40,7 @@ DIFFERENCES = (
         id="only-change-resets",
         original="Any write resets the nudge count, even one that changes nothing.",
         tildone="A change to the plan or to the files of the project resets it, and so does a message of the person.",
-        why="One that keeps rewriting the same list would never be stopped; one that works on a long task changes files.",
+        why="An agent that keeps rewriting its list would never be stopped; one with a long task changes files.",
     ),
     Difference(
         id="drift-bound",

@@ -12,9 +12,11 @@ from pathlib import Path
 from typing import Any
 
 from tests.suite.forking import PROGRAM
+from tests.suite.waiting import LIMIT_SECONDS
 
 Record = dict[str, Any]
-TIMEOUT_SECONDS = 30.0
+EXTENSION = str(Path(__file__).with_name("extension.py"))
+COUNTDOWN = "til-done-countdown"
 
 
 class Client:
@@ -35,10 +37,10 @@ class Client:
         self.process.stdin.write(line + b"\n")
         self.process.stdin.flush()
 
-    def until(self, wanted: Callable[[Record], bool], timeout: float = TIMEOUT_SECONDS) -> Record:
+    def until(self, wanted: Callable[[Record], bool]) -> Record:
         """Return the next record for which `wanted` is true."""
         while True:
-            record = self._inbox.get(timeout=timeout)
+            record = self._inbox.get(timeout=LIMIT_SECONDS)
             assert record is not None, self.records[-5:]
             if wanted(record):
                 return record
@@ -46,10 +48,51 @@ class Client:
     def event(self, kind: str) -> Record:
         return self.until(lambda record: record["type"] == kind)
 
+    def progress(self, kind: str) -> Record:
+        """Return the next piece of the model's answer of this kind."""
+        return self.until(lambda record: record.get("assistantMessageEvent", {}).get("type") == kind)
+
+    def response(self, name: str) -> Record:
+        return self.until(lambda record: record["type"] == "response" and record.get("id") == name)
+
     def ask(self, command: str, **fields: Any) -> Record:
         """Send a command and wait for its response."""
         self.send(id=command, type=command, **fields)
-        return self.until(lambda record: record["type"] == "response" and record.get("id") == command)
+        return self.response(command)
+
+    def get(self, command: str, **fields: Any) -> Any:
+        """Return the data of a command that succeeds."""
+        response = self.ask(command, **fields)
+        assert response["success"], response
+        return response.get("data")
+
+    def settle(self, message: str) -> None:
+        """Send a prompt, and wait until the agent has settled."""
+        self.get("prompt", message=message)
+        self.event("agent_settled")
+
+    def answer(self, method: str, **fields: Any) -> Record:
+        """Answer the next question of this kind, and return it."""
+        question = self.until(lambda record: record.get("method") == method)
+        self.send(type="extension_ui_response", id=question["id"], **fields)
+        return question
+
+    def widgets(self) -> list[Any]:
+        """Return what the countdown has shown so far; None where it was removed."""
+        shown = [record for record in self.records if record.get("widgetKey") == COUNTDOWN]
+        return [record.get("widgetLines") for record in shown]
+
+    def kinds(self) -> set[str]:
+        """Return the types of the records so far."""
+        return {record["type"] for record in self.records}
+
+    def hang_up(self) -> int:
+        """Close standard input, and return the exit code of the process."""
+        assert self.process.stdin
+        self.process.stdin.close()
+        code = self.process.wait(LIMIT_SECONDS)
+        assert self.hung_up.wait(LIMIT_SECONDS)
+        return code
 
     def _read(self) -> None:
         assert self.process.stdout
@@ -62,28 +105,49 @@ class Client:
 
 
 @contextmanager
-def rpc(folder: Path, model_url: str, *options: str) -> Iterator[Client]:
-    """Run a host in a folder, with the model at that URL; on exit, check that it ends with exit code 0."""
+def started(folder: Path, model_url: str, *options: str, **environ: str) -> "Iterator[subprocess.Popen[bytes]]":
+    """Run a host in a folder, with the model at that URL; on exit, it is killed if it has not ended."""
     work = folder / "project"
     work.mkdir(exist_ok=True)
-    environ = {
+    environment = {
         **os.environ,
         "OPENAI_BASE_URL": f"{model_url}/v1",
         "OPENAI_API_KEY": "x",
         "HOME": str(folder),
         "XDG_DATA_HOME": str(folder),
         "XDG_CONFIG_HOME": str(folder),
+        **environ,
     }
     command = [str(PROGRAM), "run", "--mode", "rpc", "--dialect", "indexed", "--model", "openai-chat:scripted"]
     command += ["--no-builtin-tools", "--session-dir", str(folder / "sessions"), *options]
     pipe = subprocess.PIPE
-    with subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=sys.stderr, cwd=work, env=environ) as process:
+    with subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=sys.stderr, cwd=work, env=environment) as process:
         try:
-            client = Client(process)
-            yield client
-            assert process.stdin
-            process.stdin.close()
-            assert process.wait(TIMEOUT_SECONDS) == 0
-            client.hung_up.wait(TIMEOUT_SECONDS)
+            yield process
         finally:
             process.kill()
+
+
+@contextmanager
+def connected(folder: Path, model_url: str, *options: str, **environ: str) -> Iterator[Client]:
+    """Do the same, with a client."""
+    with started(folder, model_url, *options, **environ) as process:
+        yield Client(process)
+
+
+@contextmanager
+def rpc(folder: Path, model_url: str, *options: str, **environ: str) -> Iterator[Client]:
+    """Do the same; on exit, hang up, and check that the process ends with exit code 0."""
+    with connected(folder, model_url, *options, **environ) as client:
+        yield client
+        assert client.hang_up() == 0
+
+
+def entries(file: str) -> list[Record]:
+    """Return the records of a conversation file, its header first."""
+    return [json.loads(line) for line in Path(file).read_text(encoding="utf-8").splitlines()]
+
+
+def first_message(file: str) -> str:
+    """Return the id of the person's first message in a conversation file."""
+    return next(str(entry["id"]) for entry in entries(file) if entry.get("message", {}).get("role") == "user")

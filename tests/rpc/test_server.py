@@ -10,7 +10,7 @@ from tests.extensions.stage import Stage
 from tildone.dialects.indexed import DIALECT as INDEXED
 from tildone.host.conversations import Conversations
 from tildone.host.extension_api import ExtensionAPI
-from tildone.rpc.server import sender, serve
+from tildone.rpc.server import ClientStreams, serve
 from tildone.rpc.ui import RpcUI
 
 Record = dict[str, Any]
@@ -47,8 +47,8 @@ async def ask_client(question: Question, reply: Callable[[Connection, Record], N
     """Return the answer that an extension gets to its question if the client replies like that."""
     connection = Connection()
     stage = Stage(INDEXED)
-    send = sender(connection.out)
-    ui = RpcUI(send)
+    client = ClientStreams(connection.source, connection.out)
+    ui = RpcUI(client.send)
     stage.host.runtime.ui = ui
     answers: list[Any] = []
 
@@ -61,7 +61,7 @@ async def ask_client(question: Question, reply: Callable[[Connection, Record], N
 
     stage.host.load([("test", plug)])
     conversations = Conversations(None, ".", now=lambda: 0, new_conversation_id=lambda: "s")
-    serving = asyncio.create_task(serve(stage.host, conversations, ui, send, connection.source))
+    serving = asyncio.create_task(serve(stage.host, conversations, ui, client))
     connection.send(type="prompt", message="/ask")
     reply(connection, await connection.question())
     await asyncio.wait_for(serving, 20)

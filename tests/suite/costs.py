@@ -46,7 +46,7 @@ BUDGETS = {
     "tests/overview": 8,
     "tests/pictures": 3,
     "tests/project": 45,
-    "tests/rpc": 6,
+    "tests/rpc": 12,
     "tests/run": 60,
     "tests/session": 15,
     "tests/stores": 70,

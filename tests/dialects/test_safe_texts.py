@@ -1,6 +1,6 @@
 """What a model reads of any plan, in every dialect: nothing that hides or imitates, and never too much."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 import pytest
 from hypothesis import HealthCheck, example, given, settings
@@ -94,6 +94,22 @@ def test_nothing_that_a_model_reads_hides_or_imitates(name: str, plan: Plan) -> 
     told += [text for dialect in (NATIVE, by_command("tildone todo")) for text, _ in prompts(dialect, plan)]
 
     assert not [text for text in told if FORBIDDEN.search(text)]
+
+
+def test_what_is_logged_for_people_is_harmless() -> None:
+    entries: list[str] = []
+
+    class Log:
+        def add(self, entry: Callable[[int, str], str]) -> str:
+            entries.append(entry(1, "20250102-030405"))
+            return "log.md"
+
+    session = session_on(dialect=DECLARED)
+    session.completions = Log()
+    session.call("TodoWrite", {"summary": HOSTILE, "todos": [{"content": "a\x1b\u202e", "status": "completed"}]})
+
+    assert ["- a␛<U+202E>\n" in entry for entry in entries] == [True]
+    assert not FORBIDDEN.search(entries[0])
 
 
 @given(plan=plans)

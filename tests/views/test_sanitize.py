@@ -187,6 +187,17 @@ def test_unprintable_characters_are_replaced_by_symbols() -> None:
     assert {text: printable(text) for text in SYMBOLS} == SYMBOLS
 
 
+def test_every_invisible_character_is_shown_as_its_code_point() -> None:
+    """Also those that Python calls printable."""
+    ranges = ["034F", "061C", "115F-1160", "17B4-17B5", "180B-180F", "200B-200F", "202A-202E", "2060-206F", "3164"]
+    ranges += ["FE00-FE0F", "FEFF", "FFA0", "FFF0-FFFB", "1BCA0-1BCA3", "1D173-1D17A", "E0000-E0FFF"]
+    ends = [(int(first, 16), int(last or first, 16)) for first, _, last in (each.partition("-") for each in ranges)]
+    hidden = [code for first, last in ends for code in range(first, last + 1)]
+
+    assert [hex(code) for code in hidden if printable(f"a{chr(code)}b") != f"a<U+{code:04X}>b"] == []
+    assert [hex(code) for code in hidden if safe_text(f"a{chr(code)}b") != f"a<U+{code:04X}>b"] == []
+
+
 def test_line_feeds_of_multi_line_text_are_kept() -> None:
     """Each line is sanitized; other line breaks do not start a line."""
     assert printable_lines("a\r\n\x1bb\n\nc\rd") == ["a", "␛b", "", "c⏎d"]

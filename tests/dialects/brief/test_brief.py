@@ -241,6 +241,10 @@ def test_a_call_that_exceeds_a_limit_is_refused() -> None:
     assert session.plan.tasks[2:] == (Task("c", number=3),)
 
 
+def test_every_field_of_the_schema_is_understood() -> None:
+    assert BRIEF.tools[0].parameters["properties"].keys() <= OPS.keys()
+
+
 def test_the_schema_is_small() -> None:
     """It is sent with every request; its cost is measured in characters."""
     tool = BRIEF.tools[0]

@@ -9,11 +9,17 @@ import pytest
 from tests.checks.repositories import Runner, make_repository, python
 from tests.extensions.stage import Answer, Stage
 from tests.suite.waiting import until_async
+from tildone.config import Settings
 from tildone.core.check import Check
 from tildone.core.ops import Append, Numbered, SetCheck
 from tildone.core.plan import Status, Task
 from tildone.dialects import dialect_named
-from tildone.extensions.skeleton import skeleton
+from tildone.extensions import extension_of
+from tildone.host.call_row import CallRow
+from tildone.host.events import ToolExecutionEnd
+from tildone.kit.components import RenderOptions
+from tildone.kit.components.drawing import markup
+from tildone.log.address import parse_address
 from tildone.session import Session
 
 DONE: Answer = {"call": ("todo", {"done": 1})}
@@ -29,9 +35,11 @@ SECONDS = 30.0
 class Checked:
     """A stage whose plan has a task with a check, in a repository."""
 
-    def __init__(self, folder: Path, check: Check, *script: Answer, of_plan: bool = False) -> None:
+    def __init__(
+        self, folder: Path, check: Check, *script: Answer, of_plan: bool = False, dialect: str = "brief"
+    ) -> None:
         self.project = make_repository(folder / "project")
-        self.stage = Stage(dialect_named("brief"), *script)
+        self.stage = Stage(dialect_named(dialect), *script)
         self._runner = Runner(self.project, folder)
         self._runner.approvals.approve(check)
         self.open("conversation").change([Append((Task("one"),)), SetCheck(None if of_plan else Numbered((1,)), check)])
@@ -42,7 +50,8 @@ class Checked:
         return session
 
     async def start(self) -> None:
-        await self.stage.start(skeleton(self.stage.dialect, self.open))
+        settings = Settings(store=parse_address("unused.db"), session="s", project=str(self.project))
+        await self.stage.start(extension_of(self.stage.dialect, self.open, settings))
 
     @property
     def task(self) -> Task:
@@ -91,6 +100,40 @@ async def test_a_failed_check_holds_the_agent_and_a_passed_one_lets_it_finish(tm
     assert sum("is not done:\n" in text for text in told) == 1
     assert len(checked.stage.model.requests) == 4
     assert checked.task.status is Status.COMPLETED
+
+
+DONE_CALLS = {
+    "brief": ("todo", {"done": 1}),
+    "indexed": ("edit_todos", {"action": "complete", "indices": [0]}),
+    "phased": ("todo_write", {"ops": [{"op": "done", "task": "one"}]}),
+    "declared": ("TodoWrite", {"summary": "s", "todos": [{"content": "one", "status": "completed"}]}),
+}
+
+
+@pytest.mark.parametrize(("dialect", "call"), DONE_CALLS.items())
+async def test_a_task_that_its_check_kept_open_is_drawn_as_refused(
+    tmp_path: Path, dialect: str, call: tuple[str, dict[str, object]]
+) -> None:
+    """In every dialect, although the model gets no error: it has the sign of one, and the person sees why."""
+    name = "1" if dialect == "brief" else "“one”"
+    checked = Checked(tmp_path, python("import sys; sys.exit('not made')"), {"call": call}, dialect=dialect)
+    await checked.start()
+    ended: list[ToolExecutionEnd] = []
+    checked.stage.host.listen(lambda event: ended.append(event) if isinstance(event, ToolExecutionEnd) else None)
+
+    await checked.stage.says("go")
+
+    (event,) = ended
+    row = CallRow("", call[0], checked.stage.host.tools[call[0]], call[1], cwd=".", invalidate=lambda: None)
+    drawn = markup(row.result(event.result, RenderOptions()))
+    assert not event.is_error
+    assert event.result.failed
+    assert f"{name} is not done: " in drawn
+    assert "not made" in drawn
+    if dialect != "declared":
+        assert f"<error>{name} is not done: " in drawn
+    if dialect == "phased":
+        assert drawn.startswith("<error>✘</error>")
 
 
 async def test_an_abort_ends_the_check_and_changes_nothing(tmp_path: Path) -> None:

@@ -54,6 +54,22 @@ def test_the_text_of_a_result_excludes_images() -> None:
     assert ToolResult((), {}).text == ""
 
 
+@pytest.mark.parametrize(
+    ("details", "is_error", "failed"),
+    [
+        ({}, False, False),
+        (None, False, False),
+        ({}, True, True),
+        (None, True, True),
+        ({"error": "no todos exist"}, False, True),
+        ({"error": None, "refusals": []}, False, False),
+        ({"refusals": ["one is not done"]}, False, True),
+    ],
+)
+def test_a_call_has_failed_if_its_details_say_so(details: object, *, is_error: bool, failed: bool) -> None:
+    assert ToolResult((), details, is_error=is_error).failed is failed
+
+
 def test_details_are_never_shared_between_results() -> None:
     one, other = text_result("a"), error_result("b")
 

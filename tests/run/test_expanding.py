@@ -124,7 +124,7 @@ def test_the_key_shows_every_task_of_a_tree_that_was_cut(person: Person) -> None
     shown = screen(answer.out)
     tree = shown[shown.index(EXPANDED) + 1 :]
     assert "Task 10" not in answer.out.partition(EXPANDED)[0]
-    assert tree[0] == "✔ Todo Write 10 tasks"
+    assert tree[0] == "✔ Todo Write init · 10 tasks"
     assert [line.partition("☐ ")[2] for line in tree[1:11]] == items
 
 

@@ -43,7 +43,7 @@ def test_the_example_runs_and_its_log_shows_it(person: Person, dialect: str) -> 
 
 
 def test_a_run_in_a_pipe_is_plain_lines(person: Person) -> None:
-    """A plan that was shown before is shown again only where it changed."""
+    """Each call shows the plan after it."""
     name = write_plan(person, "- [ ] Say hello: `echo hello`\n- [x] Be there\n")
 
     with starting():
@@ -53,13 +53,16 @@ def test_a_run_in_a_pipe_is_plain_lines(person: Person) -> None:
     shown = [re.sub(r"^(  took: |Took ).*", r"\1", line) for line in out.splitlines()]
     assert shown == [
         "❯ Work through this plan, task by task. It is in your todo list: … (4 more lines)",
-        "● #1 Say hello: `echo hello`",
-        "✓ #2 Be there",
+        "Todo: start=1",
+        "  ● #1 Say hello: `echo hello`",
+        "  ✓ #2 Be there",
         "Bash: echo hello",
         "  Done: 1 line",
         "  hello",
         took,
-        "✓ #1 Say hello: `echo hello`",
+        "Todo: done=1",
+        "  ✓ #1 Say hello: `echo hello`",
+        "  ✓ #2 Be there",
         "All 2 tasks are done.",
         "Took ",
         "How it went: tildone log --session s",

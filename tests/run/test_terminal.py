@@ -239,7 +239,7 @@ def test_print_mode_shows_progress_on_standard_error(person: Person) -> None:
 
     assert answer.code == 0
     assert answer.out.startswith("tildone: allowed: --allow '*': every command\n")
-    assert answer.out.endswith("\n✓ #1 A: `echo a`\nThe task is done.\n")
+    assert answer.out.endswith("\nTodo: done=1\n  ✓ #1 A: `echo a`\nThe task is done.\n")
     assert "Bash: echo a" in answer.out
 
 
@@ -265,4 +265,4 @@ def test_a_task_that_takes_several_rows_is_shown_completely(person: Person) -> N
     answer = at_terminal(replace(person, columns=30), name, *ALLOW_ALL, "--session", "s").end()
 
     shown = "\n".join(screen(answer.out, columns=30))
-    assert "✓ #1 A task with a rather long\ntext that has to be wrapped:\n`true`\n● #2 B: `true`\n" in shown
+    assert "  ✓ #1 A task with a rather\n  long text that has to be\n  wrapped: `true`\n  ● #2 B: `true`\n" in shown

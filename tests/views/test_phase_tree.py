@@ -40,6 +40,19 @@ def test_a_result_is_a_tree_with_the_notes_of_tasks_in_progress() -> None:
     ]
 
 
+def test_a_result_names_the_ops_of_its_call() -> None:
+    args = {"ops": [{"op": "start", "task": "c"}, {"op": "rm", "phase": "B"}]}
+
+    assert plain(phase_tree.result(ONE, None, args)).split("\n")[0] == "✔ Todo Write start c · rm B · 2 tasks"
+    assert plain(phase_tree.result(ONE, None, {})).split("\n")[0] == "✔ Todo Write update · 2 tasks"
+    assert plain(phase_tree.failure(ONE, "why", args)).split("\n")[0] == "✘ Todo Write start c · rm B · 2 tasks"
+    assert plain(phase_tree.failure(Plan(), "why", args)) == "✘ Todo Write start c · rm B\nwhy"
+
+
+def test_a_result_that_was_refused_in_part_has_the_sign_of_a_failure() -> None:
+    assert markup(phase_tree.result(ONE, None, refused=True)).startswith("<error>✘</error> <accent>Todo Write</accent>")
+
+
 def test_several_phases_are_numbered_and_empty_ones_omitted() -> None:
     lines = plain(phase_tree.result(TWO, None)).split("\n")
 

@@ -33,11 +33,15 @@ if TYPE_CHECKING:
 
 @value
 class Reply:
-    """What a tool call returns: `text` for the model, `details` for programs."""
+    """What a tool call returns: `text` for the model, `details` for programs.
+
+    `refusals` are what a call that was executed did not do, in the words of `text`: tasks whose checks did not pass.
+    """
 
     text: str
     details: Details
     is_error: bool = False
+    refusals: tuple[str, ...] = ()
 
     @property
     def failed(self) -> bool:

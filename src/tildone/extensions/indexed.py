@@ -17,7 +17,7 @@ from tildone.dialects.indexed import DIALECT as INDEXED
 from tildone.dialects.indexed.entries import STATUSES
 from tildone.extensions.restoring import OpenSession
 from tildone.extensions.skeleton import DialectExtension, limit_notice
-from tildone.extensions.tools import definition
+from tildone.extensions.tools import definition, with_refusals
 from tildone.host.events import AgentEnd
 from tildone.host.extension_api import ExtensionAPI
 from tildone.host.extension_context import ExtensionContext
@@ -31,7 +31,7 @@ from tildone.host.extension_events import (
 )
 from tildone.host.messages import CustomMessage, StopReason, last_answer, text_of
 from tildone.host.runtime import Delivery
-from tildone.kit.components import RenderOptions, Text
+from tildone.kit.components import Component, RenderOptions, Text
 from tildone.kit.definition import ToolDefinition, ToolResult
 from tildone.log.events import StopFingerprint
 from tildone.loop.countdown import Tick, countdown
@@ -92,14 +92,14 @@ class IndexedExtension(DialectExtension):
             self.show_status(ctx)
         return reply
 
-    def render(self, result: ToolResult, _options: RenderOptions) -> Text:
+    def render(self, result: ToolResult, _options: RenderOptions) -> Component:
         """Render the list after a call, or the error.
 
         The details of `list_todos` omit the list, so its result is rendered from its text.
         """
         if _is_listing(result.details) and result.text != NO_TODOS:
             return Text(indexed_tools.listing(result.text))
-        return Text(indexed_tools.result(result.text, result.details, STATUSES))
+        return with_refusals(Text(indexed_tools.result(result.text, result.details, STATUSES)), result)
 
     def conversation_opened(self, event: ConversationStart, ctx: ExtensionContext) -> None:
         """Cancel a running countdown, restore the plan of the conversation, and reset the count of nudges."""

@@ -21,10 +21,10 @@ from typing import Any
 from tildone.config import Settings
 from tildone.core.numbers import numbered
 from tildone.core.ops import Write
-from tildone.core.plan import Plan, Task
+from tildone.core.plan import Plan
 from tildone.dialects.base import Dialect, Reply, Tool
 from tildone.dialects.run_prompts import change_reminder
-from tildone.dialects.snapshot import plan_in_details, with_plan
+from tildone.dialects.snapshot import changed_in_details, plan_in_details, with_plan
 from tildone.errors import StoreError
 from tildone.extensions.restoring import (
     FORK,
@@ -38,7 +38,7 @@ from tildone.extensions.restoring import (
     same_tasks,
     store_is_ahead,
 )
-from tildone.extensions.tools import definition
+from tildone.extensions.tools import definition, with_refusals
 from tildone.formats.markdown.writer import bounded_checklist
 from tildone.history.changes import changes
 from tildone.history.sentences import change_sentences
@@ -56,9 +56,11 @@ from tildone.host.extension_events import (
 )
 from tildone.host.messages import CustomMessage, DeveloperMessage, StopReason
 from tildone.host.runtime import Delivery
-from tildone.kit.components import Component, Container, RenderOptions, Text
+from tildone.kit.components import Component, Item, KeyHint, RenderOptions, Text, ToolFooter, stacked
+from tildone.kit.components.defaults import default_call
 from tildone.kit.definition import ToolDefinition, ToolResult
-from tildone.kit.theme import Role, Span
+from tildone.kit.keys import EXPAND
+from tildone.kit.theme import Role
 from tildone.log.events import Actor, Bound, StopFingerprint
 from tildone.loop.decision import GiveUp, GoOn, Rest, Turn
 from tildone.session import Session
@@ -66,13 +68,16 @@ from tildone.value import replace
 from tildone.views import widget
 from tildone.views.bounds import describe_bound
 from tildone.views.limits import MAX_FRAME, MAX_START
-from tildone.views.plan_lines import task_label, task_lead
-from tildone.views.sanitize import printable
+from tildone.views.plain_list import NO_TODOS
+from tildone.views.plan_lines import task_line
 
 STATUS = "todos"
 PLAN_CONTEXT = "tildone-context"
 CHANGES = "tildone-changes"
 LIMIT_NOTICE = "tildone-limit"
+
+MAX_TASKS_SHOWN = 8
+"""How many tasks are shown after every call. Of a longer plan, a collapsed result shows those that have changed."""
 
 
 def skeleton(dialect: Dialect, open_session: OpenSession) -> Callable[[ExtensionAPI], None]:
@@ -90,6 +95,7 @@ class DialectExtension:
         self._session: Session | None = None
         self._conversation: str | None = None
         self._shown: Plan | None = None
+        self._drawn = Plan()
         self._unreported: list[str] = []
 
     def register(self) -> None:
@@ -116,15 +122,13 @@ class DialectExtension:
 
     def definition(self, tool: Tool) -> ToolDefinition:
         """Return the host's definition of a tool."""
-        if not self.dialect.needs_snapshots:
-            return definition(tool, self.call, lambda: self.session, self.dialect.refuse, any_case_name=True)
         return definition(
             tool,
             self.call,
             lambda: self.session,
             self.dialect.refuse,
             any_case_name=True,
-            merged=True,
+            render_call=lambda args: default_call(self.definition(tool), args, name_all=True),
             render_result=render_plan,
         )
 
@@ -151,7 +155,9 @@ class DialectExtension:
         self.show_status(ctx)
         if not self.dialect.needs_snapshots:
             return reply
-        return replace(reply, details=with_plan(reply.details, self.session.plan))
+        before, plan = self._drawn, self.session.plan
+        self._drawn = before if reply.is_error else plan
+        return replace(reply, details=with_plan(reply.details, plan, before))
 
     def conversation_opened(self, event: ConversationStart, ctx: ExtensionContext) -> None:
         """Restore the plan of the conversation, unless the store's plan is newer or is shared."""
@@ -191,6 +197,7 @@ class DialectExtension:
 
     def open(self, ctx: ExtensionContext) -> Session:
         """Open the session of the conversation's plan."""
+        self._drawn = Plan()
         self._session = self._open_session(ctx.conversation.id)
         return self._session
 
@@ -255,16 +262,19 @@ class DialectExtension:
 
 
 def render_plan(result: ToolResult, options: RenderOptions) -> Component | None:
-    """Render the tasks of the plan after a call; None selects the default renderer."""
-    plan = None if options.is_error or result.is_error else plan_in_details(result.details)
+    """Render the tasks of the plan after a call; None selects the default renderer.
+
+    If there are many, a collapsed result shows those that have changed since the last one, and how many have not.
+    """
+    plan = None if options.is_error else plan_in_details(result.details)
     if plan is None:
         return None
-    return Container(tuple(map(_task_text, numbered(plan).tasks)))
-
-
-def _task_text(task: Task) -> Text:
-    icon = task_lead(0, task)[0]
-    return Text((icon, Span(f" #{task.number} ", Role.ACCENT), task_label(task)(printable(task.text))))
+    tasks = numbered(plan).tasks
+    changed = [task for task in tasks if task.number in changed_in_details(result.details)]
+    is_cut = not options.expanded and 0 < len(changed) < len(tasks) > MAX_TASKS_SHOWN
+    listed = [Text(task_line(task)) for task in (changed if is_cut else tasks)] or [Text(NO_TODOS, Role.DIM)]
+    rest = Item("", f"{len(tasks) - len(changed)} unchanged"), Item("", KeyHint(EXPAND, "to expand"))
+    return with_refusals(stacked(*listed, ToolFooter(rest) if is_cut else None), result)
 
 
 def limit_notice(bound: Bound, limit: float) -> str:

@@ -8,12 +8,17 @@ from typing import Any
 from tildone.dialects.base import Reply, Tool
 from tildone.extensions.awaited_checks import with_checks
 from tildone.host.extension_context import ExtensionContext
+from tildone.kit.components import Component, Text, stacked
 from tildone.kit.definition import TextContent, ToolDefinition, ToolResult
 from tildone.kit.schema import SchemaProblem
+from tildone.kit.theme import Role
 from tildone.session import Session
 
 Execute = Callable[[Tool, dict[str, Any], ExtensionContext], Reply]
 Refuse = Callable[[Tool, Sequence[SchemaProblem], object], Reply]
+
+REFUSALS = "refusals"
+"""The key in the details of a result for what the call did not do. It marks the call as failed, see `ToolResult`."""
 
 
 def definition(
@@ -46,5 +51,14 @@ def definition(
     )
 
 
+def with_refusals(plan: Component, result: ToolResult) -> Component:
+    """Return the plan after a call, and below it what the call did not do."""
+    refusals = result.details.get(REFUSALS) if isinstance(result.details, dict) else None
+    if not isinstance(refusals, list):
+        return plan
+    return stacked(plan, *(Text(str(refusal), Role.ERROR) for refusal in refusals))
+
+
 def _result(reply: Reply) -> ToolResult:
-    return ToolResult((TextContent(reply.text),), reply.details, is_error=reply.is_error)
+    details = {**reply.details, REFUSALS: [*reply.refusals]} if reply.refusals else reply.details
+    return ToolResult((TextContent(reply.text),), details, is_error=reply.is_error)

@@ -50,6 +50,13 @@ class ToolResult:
         """The text blocks of the content, joined by line breaks."""
         return "\n".join(block.text for block in self.content if isinstance(block, TextContent))
 
+    @property
+    def failed(self) -> bool:
+        """Whether the call did not do all that it was asked to: an error, or refusals that only the details report."""
+        if self.is_error or not isinstance(self.details, Mapping):
+            return self.is_error
+        return bool(self.details.get("error") or self.details.get("refusals"))
+
 
 OnUpdate = Callable[[ToolResult], None]
 

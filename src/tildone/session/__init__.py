@@ -286,11 +286,13 @@ class Session(SessionLog):
         """Return the reply with the results of the checks that did not pass, and news of the tasks of other agents."""
         if self.news_of_claims:
             reply = replace(reply, text=f"{reply.text}\n{self.news_of_claims}")
-        if not has_checks(outcome.after) or self.dialect.tells_results:
+        if not has_checks(outcome.after):
             return reply
-        from tildone.views.proofs import with_results  # noqa: PLC0415  see the module's docstring
+        from tildone.views.proofs import results  # noqa: PLC0415  see the module's docstring
 
-        return replace(reply, text=with_results(reply.text, outcome, numbered=self.dialect.numbered))
+        refusals = tuple(results(outcome, numbered=self.dialect.numbered))
+        told = () if self.dialect.tells_results else refusals
+        return replace(reply, text="\n".join([reply.text, *told]), refusals=refusals)
 
     def _logged(self, done: CompletedCall) -> CompletedCall:
         """Log the completion of the plan if the call completed it, and add the path of the log to the call."""

@@ -30,6 +30,7 @@ _ROLES = {
     Status.COMPLETED: Role.SUCCESS,
     Status.ABANDONED: Role.ERROR,
 }
+FAILURE = Span("✘", Role.ERROR)
 _SUPERSCRIPT = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
 _INDENT = Span("  ")
 _BAR = Span(BAR, Role.DIM)
@@ -37,22 +38,24 @@ _BAR = Span(BAR, Role.DIM)
 
 def write_call(args: object) -> Line:
     """Render a call, which may be incomplete while it streams in: each op with its target."""
-    ops = args.get("ops") if isinstance(args, dict) else None
-    descriptions = [words for op in ops if (words := _op(op)).strip()] if isinstance(ops, list) else ["update"]
-    return _header(Span("⏳", Role.MUTED), descriptions)
+    return _header(Span("⏳", Role.MUTED), _ops(args))
 
 
-def result(plan: Plan, text: str | None, *, expanded: bool = False) -> Line:
-    """Render a successful result: the whole plan, or the text of the result if there are no tasks."""
-    header = _header(Span("✔", Role.SUCCESS), [f"{len(plan.tasks)} tasks"])
+def result(plan: Plan, text: str | None, args: object = None, *, expanded: bool = False, refused: bool = False) -> Line:
+    """Render a result: the ops of the call and the whole plan, or the text of the result if there are no tasks.
+
+    A call that was `refused` in part has the sign of a failure.
+    """
+    sign = FAILURE if refused else Span("✔", Role.SUCCESS)
+    header = _header(sign, [*_known_ops(args), f"{len(plan.tasks)} tasks"])
     if not plan.tasks:
         return _joined([header, (Span(NO_TODOS_TEXT if text is None else text, Role.DIM, lines=True),)])
     return _joined([header, *_tree(plan, expanded=expanded), *_notes(plan)])
 
 
-def failure(plan: Plan, text: str | None, *, expanded: bool = False) -> Line:
-    """Render a failed result: the error, followed by the plan."""
-    header = _header(Span("✘", Role.ERROR), [f"{len(plan.tasks)} tasks"] if plan.tasks else [])
+def failure(plan: Plan, text: str | None, args: object = None, *, expanded: bool = False) -> Line:
+    """Render a failed result: the ops of the call and the error, followed by the plan."""
+    header = _header(FAILURE, [*_known_ops(args), *([f"{len(plan.tasks)} tasks"] if plan.tasks else [])])
     error = (text or "").partition("\n")[0] if plan.tasks else text or ""
     return _joined([header, (Span(error, Role.ERROR, lines=True),), *_tree(plan, expanded=expanded), *_notes(plan)])
 
@@ -64,6 +67,15 @@ def panel(plan: Plan) -> list[str] | None:
         return None
     lines = [(Span(f"Todos {done.closed}/{done.total}"),), *_tree(plan, expanded=False)]
     return [ansi(line, color=False, safe=printable) for line in lines]
+
+
+def _ops(args: object) -> list[str]:
+    ops = args.get("ops") if isinstance(args, dict) else None
+    return [words for op in ops if (words := _op(op)).strip()] if isinstance(ops, list) else ["update"]
+
+
+def _known_ops(args: object) -> list[str]:
+    return [] if args is None else _ops(args)
 
 
 def _op(op: object) -> str:

@@ -54,6 +54,12 @@ def test_a_call_shows_its_action_main_argument_and_options() -> None:
     assert lines(default_call(TOOL, args)) == ['Process: start "backend" mode=fast limit=10']
 
 
+def test_a_call_may_name_all_its_arguments() -> None:
+    args = {"action": "start", "name": "backend"}
+
+    assert lines(default_call(TOOL, args, name_all=True)) == ["Process: start name=backend"]
+
+
 def test_arguments_are_in_the_order_of_the_schema() -> None:
     """Whatever the order of the call; unknown arguments come last, by name."""
     args = {"name": "a", "odd": "x", "limit": 1, "zeta": 1, "alpha": 2}

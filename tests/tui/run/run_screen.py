@@ -9,7 +9,6 @@ from textual.pilot import Pilot
 from tests.host.models.model_server import ModelServer, Turn
 from tests.tui.watching import lines, text, type_text, until
 from tildone.cli.parsing.args import parse
-from tildone.cli.run.event_renderer import PLAN_TOOLS
 from tildone.cli.run.setup import RunSetup
 from tildone.cli.verbs import ROOT
 from tildone.host.meter import RunMeter
@@ -85,7 +84,6 @@ async def running(*argv: str, size: tuple[int, int] = (80, 24), theme: str = "da
         theme=theme,
         title=setup.title,
         patience=setup.patience,
-        plan_tools=PLAN_TOOLS,
         notices=notices,
     )
     async with app.run_test(size=size) as pilot:

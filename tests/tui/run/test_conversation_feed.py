@@ -1,59 +1,63 @@
 """What happens in a host as blocks of the transcript."""
 
+import re
 from contextlib import nullcontext
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from tests.host.models.model_server import ModelServer
+from tests.run.plan_calls import OUT_OF_RANGE, PLAN_CALLS
 from tests.run.run_workspace import CHAT
-from tests.tui.run.run_screen import Connect, running
-from tests.tui.transcript.screen import showing
-from tildone.host.content import TextBlock, ToolCallBlock
-from tildone.host.events import ToolExecutionEnd, ToolExecutionStart
-from tildone.host.messages import AssistantMessage, Message, ToolResultMessage
-from tildone.kit.components import Text
-from tildone.kit.definition import ToolDefinition, ToolResult, text_result
-from tildone.tui.run.conversation_feed import ConversationFeed, HostParts
+from tests.tui.run.run_screen import Connect, Screen, running
+from tildone.kit.theme import Role, plain
 from tildone.tui.transcript.widget import TranscriptPane
 
-PLANS = ("○ read\n○ write", "✓ read\n○ write", "✓ read\n● write")
-SHOWN = ["  plan", "    ○ read", "    ○ write", "  plan", "    ✓ read", "  plan", "    ● write"]
+
+@pytest.mark.usefixtures("folder")
+@pytest.mark.parametrize("dialect", PLAN_CALLS)
+async def test_every_call_of_a_plan_tool_shows_the_list_or_why_it_was_refused(connect: Connect, dialect: str) -> None:
+    """A refused call has the sign of a failure. Its conversation is shown in the same way when it is taken up again."""
+    turns = [turn for turn, _ in PLAN_CALLS[dialect]]
+    expected: list[str] = []
+    for header, sign, lines in (drawn for _, drawn in PLAN_CALLS[dialect]):
+        indent = "    " if sign else "  "
+        expected += [f"  {header} {sign}".rstrip(), *(indent + line for line in lines)]
+    argv = ("--dialect", dialect, "--model", CHAT, "--max-nudges", "0")
+
+    with connect(ModelServer(*turns, {"text": "The end.", "repeat": True})):
+        async with running("Go", *argv, size=(100, 70)) as screen:
+            await screen.shows("The end.")
+            assert await calls_on(screen) == expected
+        async with running("--continue", *argv, size=(100, 70)) as screen:
+            await screen.shows("The end.")
+            assert await calls_on(screen) == [line.removesuffix(" ✓") for line in expected]
 
 
-async def _execute(*_args: Any) -> ToolResult:
-    return text_result("")
+async def calls_on(screen: Screen) -> list[str]:
+    """The rows from the first call to the answer, without times and without what the person was warned of."""
+    await screen.until(lambda: screen.app.view.document.is_drawn and not screen.app.is_working)
+    rows = [row[:98].rstrip() for row in screen.lines]
+    rows = rows[rows.index("  ❯ Go") + 1 : rows.index("  The end.")]
+    return [re.sub(r"(?<=[✓✗]) \d+\.\d s$", "", row) for row in rows if row and "Todo update failed" not in row]
 
 
-PLAN = ToolDefinition(
-    *("plan", "Plan", "Change the plan", {"type": "object"}, _execute),
-    render_call=lambda _: Text("plan"),
-    render_result=lambda result: Text(result.text),
-)
+def roles(screen: Screen, words: str) -> list[Role | None]:
+    """The roles of the parts of the transcript that have these words."""
+    document = screen.app.view.document
+    drawn = [line for index in range(len(document.entries)) for line in document.lines(index)]
+    return [span.role for line in drawn for span in line.spans if plain([span]) == words]
 
 
-def feed(view: TranscriptPane) -> ConversationFeed:
-    parts = HostParts(lambda _: PLAN, lambda _: None, frozenset({"plan"}), "")
-    return ConversationFeed(view, parts, lambda: "told to go on")
+@pytest.mark.usefixtures("folder")
+async def test_the_sign_and_the_words_of_a_refusal_have_the_colour_of_an_error(connect: Connect) -> None:
+    turns = [turn for turn, _ in PLAN_CALLS["indexed"]]
+    with connect(ModelServer(*turns, {"text": "The end.", "repeat": True})):
+        async with running("Go", "--model", CHAT, "--dialect", "indexed", "--max-nudges", "0") as screen:
+            await screen.shows("The end.")
 
-
-def tick(text: str) -> str:
-    """A row without the time that a call took."""
-    return text.partition(" ✓ 0")[0]
-
-
-async def test_a_call_shows_what_it_changed_in_the_plan_however_fast_the_next_one_comes() -> None:
-    """All calls have ended before a frame is drawn: what one shows does not depend on whether another was drawn."""
-    async with showing(size=(40, 12)) as screen:
-        conversation = feed(screen.transcript)
-        for number, plan in enumerate(PLANS):
-            conversation.render(ToolExecutionStart(str(number), "plan", {}))
-            conversation.render(ToolExecutionEnd(str(number), "plan", text_result(plan), is_error=False))
-        await screen.until(lambda: not screen.transcript.document.is_dirty)
-        await screen.pilot.pause()
-
-        assert [tick(row) for row in screen.rows[:7]] == SHOWN
+            assert roles(screen, OUT_OF_RANGE) == roles(screen, "✗") == 2 * [Role.ERROR]
+            assert roles(screen, "✓").count(Role.SUCCESS) == 1 + len(turns) - 2
 
 
 async def test_a_click_on_the_name_of_a_file_opens_it_in_the_editor(
@@ -86,32 +90,3 @@ async def test_a_click_on_the_name_of_a_file_opens_it_in_the_editor(
             monkeypatch.delenv("EDITOR", raising=False)
             view.post_message(TranscriptPane.FileWanted("+quit"))
             await screen.shows("There is no editor")
-
-
-async def test_a_call_that_failed_has_not_changed_the_plan() -> None:
-    async with showing(size=(40, 12)) as screen:
-        conversation = feed(screen.transcript)
-        for number, (plan, failed) in enumerate([(PLANS[0], False), ("✓ read\nno such task", True), (PLANS[1], False)]):
-            conversation.render(ToolExecutionStart(str(number), "plan", {}))
-            conversation.render(ToolExecutionEnd(str(number), "plan", text_result(plan), is_error=failed))
-        await screen.until(lambda: not screen.transcript.document.is_dirty)
-        await screen.pilot.pause()
-
-        assert [row.strip() for row in screen.rows[4:6]] == ["✓ read", "no such task"]
-        assert screen.rows[7] == "    ✓ read"
-
-
-async def test_a_stored_conversation_shows_what_each_call_changed() -> None:
-    """Although its blocks are drawn from the end; and again if it is shown a second time."""
-    messages: list[Message] = []
-    for number, plan in enumerate(PLANS):
-        messages.append(AssistantMessage((ToolCallBlock(str(number), "plan", {}),)))
-        messages.append(ToolResultMessage(str(number), "plan", (TextBlock(plan),)))
-    async with showing(size=(40, 12)) as screen:
-        conversation = feed(screen.transcript)
-        for _ in range(2):
-            conversation.show_all(messages)
-            await screen.until(lambda: screen.transcript.document.is_drawn)
-            await screen.pilot.pause()
-
-            assert screen.rows[:7] == SHOWN

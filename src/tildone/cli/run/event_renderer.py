@@ -11,7 +11,6 @@ from collections.abc import Iterable, Sequence
 from typing import Protocol
 
 from tildone.cli.run.line_output import UNLIMITED_COLUMNS
-from tildone.dialects import DIALECTS, tools_of
 from tildone.host.call_row import CallRow, custom_component
 from tildone.host.events import (
     ExtensionError,
@@ -27,7 +26,7 @@ from tildone.host.events import (
 from tildone.host.host import Host
 from tildone.host.messages import AssistantMessage, CustomMessage, Message, StopReason, UserMessage, text_of
 from tildone.host.stream_events import BlockDelta, BlockEnd, BlockEvent, BlockKind
-from tildone.kit.components import Component, Container, RenderOptions, Text
+from tildone.kit.components import Component, RenderOptions, Text
 from tildone.kit.components.drawing import fitted
 from tildone.kit.components.fitting import Line
 from tildone.kit.components.layout import rows
@@ -40,8 +39,8 @@ from tildone.kit.theme import Role, Span, plain
 from tildone.value import replace
 from tildone.views.sanitize import printable
 
-PLAN_TOOLS = frozenset(tool for name in DIALECTS for tool in tools_of(name))
 INDENT = Span("  ")
+FAILED = Span("✗ ", Role.ERROR)
 INDENT_COLUMNS = 2
 MIN_COLUMNS = 8
 
@@ -79,7 +78,6 @@ class EventRenderer:
         self._sink = sink
         self._reader = MarkdownReader(Role.TEXT)
         self._line = ""
-        self._plan: Component = Container()
 
     def render(self, event: PublicEvent) -> None:
         """Render an event. Events without a visible form are ignored."""
@@ -191,9 +189,10 @@ class EventRenderer:
     def _end_call(self, event: ToolExecutionEnd) -> None:
         row = self._running.pop(event.call_id)
         options = RenderOptions(expanded=self.expanded, is_error=event.is_error)
-        self._sink.put(self._finished_call(row, event.result, options))
-        if self._sink.live and self._is_collapsed(row, event.result, options):
-            self._collapsed = row, event.result, replace(options, expanded=True)
+        result = replace(event.result, is_error=event.is_error)
+        self._sink.put(self._finished_call(row, result, options))
+        if self._sink.live and self._is_collapsed(row, result, options):
+            self._collapsed = row, result, replace(options, expanded=True)
         self._report_failure(row)
 
     def _is_collapsed(self, row: CallRow, result: ToolResult, options: RenderOptions) -> bool:
@@ -207,20 +206,15 @@ class EventRenderer:
         return header if row.is_merged else [*header, *self._below(row.result(row.partial, options))]
 
     def _finished_call(self, row: CallRow, result: ToolResult, options: RenderOptions) -> list[Line]:
-        """Return the lines of a call with its result; of a plan that is not expanded, only those that are new."""
+        """Return the lines of a call with its result. The result of a failed call begins with a sign."""
         component = row.result(result, options)
-        if row.name in PLAN_TOOLS and not options.is_error:
-            component = self._plan_lines(component, whole=options.expanded)
         if row.is_merged:
             return [line for line in self._lines(component) if plain(line).strip()]
         header = self._lines(row.header(options)) if self._sink.live else []
-        return [*header, *self._below(component)]
-
-    def _plan_lines(self, plan: Component, *, whole: bool) -> Component:
-        """Return the lines of a plan, or only those that are new: every change of it has all of them."""
-        before = set() if whole else set(map(plain, self._drawn(self._plan)))
-        self._plan = plan
-        return Container(Text(tuple(line)) for line in self._drawn(plan) if plain(line) not in before)
+        below = self._below(component)
+        if below and result.failed:
+            below[0][0] = FAILED
+        return [*header, *below]
 
     def _report_failure(self, row: CallRow) -> None:
         """Write why a tool's renderer failed, once for each tool."""

@@ -8,7 +8,7 @@ from importlib.util import find_spec
 
 from tildone.cli.output.screen import columns, put_spans
 from tildone.cli.parsing.table import ParsedArgs
-from tildone.cli.run.event_renderer import PLAN_TOOLS, EventRenderer
+from tildone.cli.run.event_renderer import EventRenderer
 from tildone.cli.run.headless import closing
 from tildone.cli.run.line_output import LineOutput
 from tildone.cli.run.outcome import RunOutcome
@@ -55,7 +55,6 @@ async def run(setup: RunSetup) -> int:
         theme=theme_for(os.environ, setup.settings.theme),
         title=setup.title,
         patience=setup.patience,
-        plan_tools=PLAN_TOOLS,
         notices=notices,
     )
     with on_signals(lambda number: app.leave(128 + number)):

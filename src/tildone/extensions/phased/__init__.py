@@ -22,7 +22,7 @@ from tildone.extensions.phased.todo import DESCRIPTION, NAME, Copy, TodoCommand
 from tildone.extensions.request_bounds import GO_ON
 from tildone.extensions.restoring import OpenSession, records_of_plan
 from tildone.extensions.skeleton import DialectExtension
-from tildone.extensions.tools import definition
+from tildone.extensions.tools import definition, with_refusals
 from tildone.host.content import TextBlock
 from tildone.host.events import ToolExecutionEnd
 from tildone.host.extension_api import ExtensionAPI
@@ -39,8 +39,9 @@ from tildone.host.extension_events import (
 )
 from tildone.host.messages import CustomMessage, DeveloperMessage, StopReason, last_answer, tool_calls
 from tildone.host.runtime import Delivery
-from tildone.kit.components import Component, RenderOptions, Text
+from tildone.kit.components import Component, RenderContext, RenderOptions, Text
 from tildone.kit.definition import ToolDefinition, ToolResult
+from tildone.kit.theme import THEME, Theme
 from tildone.log.events import Bound, Directive
 from tildone.session import Session
 from tildone.views import phase_tree
@@ -246,13 +247,17 @@ class PhasedExtension(DialectExtension):
             ctx.ui.set_widget(PANEL, phase_tree.panel(plan), "aboveEditor")
 
 
-def render_result(result: ToolResult, options: RenderOptions) -> Component | None:
-    """Render a result, which replaces its call on the screen."""
+def render_result(
+    result: ToolResult, options: RenderOptions, _theme: Theme = THEME, context: RenderContext | None = None
+) -> Component | None:
+    """Render a result with the ops of its call, which it replaces on the screen."""
     if options.is_partial:
         return None
-    plan = plan_in(result.details) or Plan()
-    draw = phase_tree.failure if options.is_error else phase_tree.result
-    return Text(draw(plan, first_text(result), expanded=options.expanded))
+    plan, args = plan_in(result.details) or Plan(), context and context.args
+    if options.is_error:
+        return Text(phase_tree.failure(plan, first_text(result), args, expanded=options.expanded))
+    tree = phase_tree.result(plan, first_text(result), args, expanded=options.expanded, refused=result.failed)
+    return with_refusals(Text(tree), result)
 
 
 def plan_in(details: object) -> Plan | None:

@@ -76,15 +76,16 @@ def error_message(result: ToolResult, otherwise: str = DEFAULT_ERROR) -> Text:
     return Text(result.text or otherwise, Role.ERROR)
 
 
-def default_call(definition: ToolDefinition, args: Any) -> ToolCallHeader:
+def default_call(definition: ToolDefinition, args: Any, *, name_all: bool = False) -> ToolCallHeader:
     """Return a call under the tool's label: the action, one main argument, short options, and the rest below.
 
-    Arguments are in the order of the schema, whatever order the model wrote them in.
+    Arguments are in the order of the schema, whatever order the model wrote them in. With `name_all`, there is no main
+    argument, which would be shown without its name.
     """
     schema = definition.schema.get("properties", {})
     given = _in_order(schema, args if isinstance(args, Mapping) else {})
     action = _words(given.pop("action", ""))
-    main = next((name for name, arg in given.items() if _is_main(schema.get(name), arg)), None)
+    main = next((name for name, arg in given.items() if not name_all and _is_main(schema.get(name), arg)), None)
     main_arg = "" if main is None else f'"{given.pop(main)}"'
     words = {name: _words(arg) for name, arg in given.items()}
     short = {name for name, arg in words.items() if _fits(arg, _MAX_OPTION_COLUMNS)}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from functools import cached_property
 from time import monotonic
 
 from tildone.host.call_row import CallRow, custom_component
@@ -31,12 +30,10 @@ from tildone.host.messages import (
     text_of,
 )
 from tildone.host.stream_events import BlockDelta, BlockEnd, BlockEvent, BlockKind
-from tildone.kit.components import Component, Container, RenderOptions, Text
-from tildone.kit.components.drawing import draw
-from tildone.kit.components.fitting import Line
+from tildone.kit.components import Text
 from tildone.kit.definition import TextContent, ToolDefinition, ToolResult
 from tildone.kit.formatting import format_count
-from tildone.kit.theme import Role, plain
+from tildone.kit.theme import Role
 from tildone.tui.run.failures import failure_notice
 from tildone.tui.transcript.blocks import (
     AnswerBlock,
@@ -51,57 +48,17 @@ from tildone.tui.transcript.blocks import (
 )
 from tildone.tui.transcript.widget import TranscriptPane
 from tildone.value import replace, value
-from tildone.views.sanitize import printable
 
 NOTE_ROLES = {"info": Role.MUTED, "warning": Role.WARNING, "error": Role.ERROR}
-UNLIMITED_COLUMNS = 1_000_000
 
 
 @value
 class HostParts:
-    """What of the host is needed to draw: its tools and renderers by name, and the names of the tools of the plan."""
+    """What of the host is needed to draw: its tools and renderers by name, and its working folder."""
 
     tools: Callable[[str], ToolDefinition | None]
     renderer: Callable[[str], Renderer | None]
-    plan_tools: frozenset[str]
     cwd: str
-
-
-class PlanCall:
-    """A call that changes the plan: only the lines are shown that were not there after the call `before` it."""
-
-    def __init__(self, row: CallRow) -> None:
-        self._row = row
-        self._result: ToolResult | None = None
-        self._before: PlanCall | None = None
-
-    @property
-    def is_merged(self) -> bool:
-        """Whether the result replaces the line of the call."""
-        return self._row.is_merged
-
-    @cached_property
-    def lines(self) -> frozenset[str]:
-        """The lines of the plan after the call. They do not depend on what has been drawn, or when."""
-        return frozenset() if self._result is None else frozenset(map(plain, self._drawn(self._result)))
-
-    def end(self, result: ToolResult, before: PlanCall | None) -> None:
-        """The call has succeeded; `before` is the last one that did so earlier."""
-        self._result, self._before = result, before
-
-    def header(self, options: RenderOptions) -> Component:
-        """Return the call."""
-        return self._row.header(options)
-
-    def result(self, result: ToolResult, options: RenderOptions) -> Component:
-        """Return the lines of the plan that are new; all of them, if it is expanded or an error."""
-        if options.expanded or options.is_error or options.is_partial:
-            return self._row.result(result, options)
-        known = self._before.lines if self._before else frozenset()
-        return Container(Text(tuple(line)) for line in self._drawn(result) if plain(line) not in known)
-
-    def _drawn(self, result: ToolResult) -> list[Line]:
-        return draw(self._row.result(result, RenderOptions()), UNLIMITED_COLUMNS, safe=printable)
 
 
 class ConversationFeed:
@@ -111,7 +68,6 @@ class ConversationFeed:
         self._view, self._parts, self._told = view, parts, told
         self._streamed: dict[BlockKind, int] = {}
         self._running: dict[str, tuple[int, CallBlock]] = {}
-        self._plan_call: PlanCall | None = None
         self._own: list[str] = []
 
     def expect(self, text: str) -> None:
@@ -126,7 +82,6 @@ class ConversationFeed:
         """Show a conversation from its beginning."""
         self._streamed.clear()
         self._running.clear()
-        self._plan_call = None
         self._view.load(list(self._blocks(list(messages))))
 
     def render(self, event: PublicEvent) -> None:
@@ -147,11 +102,8 @@ class ConversationFeed:
                 self._update(call_id, replace(self._running[call_id][1], result=result))
             case ToolExecutionEnd(call_id, _, result, is_error) if call_id in self._running:
                 call = self._running[call_id][1]
-                state = CallState.FAILED if is_error else CallState.DONE
                 passed = monotonic() - (call.since or 0.0)
-                ended = replace(call, result=result, state=state, since=None, seconds=passed)
-                self._ended(ended)
-                self._update(call_id, ended)
+                self._update(call_id, _ended(replace(call, seconds=passed), replace(result, is_error=is_error)))
                 del self._running[call_id]
             case RetryStart(attempt, most, delay_ms, error):
                 aside = f"try {attempt + 1} of {most + 1} in {delay_ms / 1000:g} s"
@@ -165,12 +117,6 @@ class ConversationFeed:
         number, _ = self._running[call_id]
         self._running[call_id] = number, call
         self._view.replace(number, call)
-
-    def _ended(self, call: CallBlock) -> None:
-        """Compare the plan after this call with that after the last one."""
-        if isinstance(call.view, PlanCall) and call.state is CallState.DONE:
-            call.view.end(call.result, self._plan_call)
-            self._plan_call = call.view
 
     def _redraw(self, call_id: str) -> None:
         """Draw a running call again, because its renderer asks for it."""
@@ -216,10 +162,9 @@ class ConversationFeed:
             return PersonMessage(text)
         return Separator(self._told())
 
-    def _call_view(self, call_id: str, name: str, args: object) -> CallRow | PlanCall:
-        cwd = self._parts.cwd
-        row = CallRow(call_id, name, self._parts.tools(name), args, cwd=cwd, invalidate=lambda: self._redraw(call_id))
-        return PlanCall(row) if name in self._parts.plan_tools else row
+    def _call_view(self, call_id: str, name: str, args: object) -> CallRow:
+        tool, cwd = self._parts.tools(name), self._parts.cwd
+        return CallRow(call_id, name, tool, args, cwd=cwd, invalidate=lambda: self._redraw(call_id))
 
     def _blocks(self, messages: list[Message]) -> Iterator[Block]:
         results = {message.tool_call_id: message for message in messages if isinstance(message, ToolResultMessage)}
@@ -241,12 +186,8 @@ class ConversationFeed:
                 case ThinkingBlock(thinking) if thinking.strip():
                     yield Thinking(thinking)
                 case ToolCallBlock(call_id, name, arguments):
-                    result = results.get(call_id)
-                    state = CallState.FAILED if result is None or result.is_error else CallState.DONE
-                    view = self._call_view(call_id, name, arguments)
-                    call = CallBlock(view, _result(result), state, path=_path(arguments))
-                    self._ended(call)
-                    yield call
+                    call = CallBlock(self._call_view(call_id, name, arguments), path=_path(arguments))
+                    yield _ended(call, _result(results.get(call_id)))
                 case _:
                     pass
 
@@ -263,11 +204,16 @@ def _path(args: Mapping[str, object]) -> str:
     return path if isinstance(path, str) else ""
 
 
+def _ended(call: CallBlock, result: ToolResult) -> CallBlock:
+    state = CallState.FAILED if result.failed else CallState.DONE
+    return replace(call, result=result, state=state, since=None)
+
+
 def _result(message: ToolResultMessage | None) -> ToolResult:
     if message is None:
-        return ToolResult((TextContent("There is no result: it was interrupted."),), {})
+        return ToolResult((TextContent("There is no result: it was interrupted."),), {}, is_error=True)
     texts = tuple(TextContent(block.text) for block in message.content if isinstance(block, TextBlock))
-    return ToolResult(texts, message.details)
+    return ToolResult(texts, message.details, is_error=bool(message.is_error))
 
 
 def _stop_blocks(message: AssistantMessage, *, live: bool) -> Iterator[Block]:

@@ -49,7 +49,7 @@ _HIDDEN_STATUSES = frozenset({"todos", "til-done", "til-done-active"})
 class Drawing(Running):
     """A run with its lines. `title` is the name of the plan's session."""
 
-    def __init__(  # noqa: PLR0913  everything that is shown comes in by name
+    def __init__(
         self,
         backend: RunBackend,
         meter: RunMeter,
@@ -57,10 +57,9 @@ class Drawing(Running):
         theme: str,
         title: str,
         patience: Patience,
-        plan_tools: frozenset[str],
         notices: list[str],
     ) -> None:
-        super().__init__(backend, meter, theme, plan_tools, notices)
+        super().__init__(backend, meter, theme, notices)
         self.run_title, self._patience = title, patience
         self._draws_later = False
         self._notices = 0

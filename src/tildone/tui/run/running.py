@@ -53,9 +53,7 @@ LocalCommand = Callable[[str], Coroutine[Any, Any, None] | None]
 class Running(Layout):
     """A run. `failure` is why it could not start; `code` is that of a signal or a key that ended it."""
 
-    def __init__(
-        self, backend: RunBackend, meter: RunMeter, theme: str, plan_tools: frozenset[str], notices: list[str]
-    ) -> None:
+    def __init__(self, backend: RunBackend, meter: RunMeter, theme: str, notices: list[str]) -> None:
         self.keys: KeyBindings = {**ALL_BINDINGS, **dict(backend.settings.keys)}
         super().__init__(Editor(backend.settings, backend.store), theme, self._make_transcript, RunPlanList)
         self.backend, self.meter = backend, meter
@@ -66,7 +64,7 @@ class Running(Layout):
         self.queued: list[str] = []
         self.running_calls: dict[str, str] = {}
         self._model_name = backend.settings.model or "shell"
-        parts = HostParts(self._tool, self._renderer, plan_tools, backend.conversations.cwd)
+        parts = HostParts(self._tool, self._renderer, backend.conversations.cwd)
         self.feed = ConversationFeed(self.view, parts, self.told_words)
         self.ui = RunUI(
             changed=self.draw_soon,

@@ -100,7 +100,7 @@ def header_lines(call: CallBlock, look: Look) -> list[DrawnLine]:
 def _options(call: CallBlock, look: Look) -> RenderOptions:
     is_partial = call.state is CallState.RUNNING
     expanded = look.expanded and (is_partial or not is_too_long(call))
-    return RenderOptions(expanded=expanded, is_partial=is_partial, is_error=call.state is CallState.FAILED)
+    return RenderOptions(expanded=expanded, is_partial=is_partial, is_error=call.result.is_error)
 
 
 def is_too_long(call: CallBlock) -> bool:

@@ -10,6 +10,7 @@ from tildone.core.ops import Append
 from tildone.core.plan import Plan, Status, Task
 from tildone.dialects import DIALECTS, dialect_named
 from tildone.dialects.brief import DIALECT as BRIEF
+from tildone.dialects.snapshot import changed_in_details
 from tildone.extensions import EXTENSIONS, extension_of
 from tildone.extensions.skeleton import LIMIT_NOTICE, PLAN_CONTEXT, STATUS, skeleton
 from tildone.log.address import parse_address
@@ -119,6 +120,22 @@ async def test_every_branch_has_its_own_plan() -> None:
     assert stage.screen.statuses[STATUS] == "📋 0/2"
     await stage.host.turn_to(None)
     assert plan_on(stage).tasks == ()
+
+
+async def test_at_another_point_of_the_conversation_every_task_is_shown_again() -> None:
+    """What was shown on another branch is not on the screen."""
+    stage = await on_stage(
+        ADDED, STOPS, {"call": ("todo", {"done": 1})}, STOPS, {"call": ("todo", {"start": 2})}, STOPS
+    )
+    stage.open_session("conversation").set_directive(Directive.PAUSE)
+    await stage.says("first")
+    leaf = stage.host.transcript.leaf
+    await stage.says("second")
+    await stage.host.turn_to(leaf)
+    await stage.says("third")
+
+    results = [entry["message"]["details"] for entry in stage.entries if "details" in entry.get("message", {})]
+    assert [changed_in_details(details) for details in results] == [[1, 2], [1, 2]]
 
 
 async def test_a_change_made_while_the_conversation_was_closed_remains() -> None:

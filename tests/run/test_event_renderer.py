@@ -3,11 +3,13 @@
 from collections.abc import Sequence
 from typing import Any
 
+import pytest
+
 from tests.host.test_host import Script, host_with, tool
 from tildone.cli.run.event_renderer import EventRenderer
 from tildone.cli.run.terminal.keys import SCREEN_KEYS
 from tildone.host.content import TextBlock, Usage
-from tildone.host.events import MessageUpdate
+from tildone.host.events import MessageUpdate, ToolExecutionEnd, ToolExecutionStart
 from tildone.host.stream_events import BlockDelta, BlockEnd, BlockKind
 from tildone.kit.components import Component, RenderContext, RenderOptions, Text
 from tildone.kit.components.fitting import Line
@@ -115,6 +117,17 @@ async def test_output_that_is_not_live_shows_only_the_call_and_its_result() -> N
 
     assert sheet.frames == []
     assert sheet.lines[1:3] == ["Slow", "  the end"]
+
+
+@pytest.mark.parametrize("live", [True, False])
+def test_a_result_that_an_extension_has_made_an_error_has_the_sign_of_one(*, live: bool) -> None:
+    host, _ = host_with(Script([]), tool("slow", stream))
+    sheet = Sheet(live=live)
+    renderer = EventRenderer(host, sheet)
+    renderer.render(ToolExecutionStart("1", "slow", {}))
+    renderer.render(ToolExecutionEnd("1", "slow", text_result("one\ntwo"), is_error=True))
+
+    assert sheet.lines == ["Slow", "✗ one", "  two"]
 
 
 async def test_the_renderers_of_one_call_share_a_state() -> None:

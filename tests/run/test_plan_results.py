@@ -59,11 +59,12 @@ def test_a_refusal_has_the_sign_and_the_colour_of_an_error(person: Person, diale
 
 
 def test_of_a_long_plan_what_has_changed_is_shown_and_how_much_has_not(person: Person) -> None:
-    """Whoever changed it; and all of it if tasks have been moved, or if it is asked for."""
+    """Whoever changed it, also before a call that was refused. All of it if tasks have moved, or if it is asked for."""
     turns = [
         call("todo", add=NUMBERS),
         call("todo", start=3),
         call("bash", command="tildone todo done 5 --session s && tildone todo add 'Task 11' --session s"),
+        call("todo", done=99),
         call("todo", done=3),
         call("todo", move="2 before 1"),
         call("todo"),

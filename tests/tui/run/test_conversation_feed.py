@@ -10,7 +10,11 @@ from tests.host.models.model_server import ModelServer
 from tests.run.plan_calls import OUT_OF_RANGE, PLAN_CALLS
 from tests.run.run_workspace import CHAT
 from tests.tui.run.run_screen import Connect, Screen, running
+from tests.tui.transcript.screen import showing
+from tildone.host.events import ToolExecutionEnd, ToolExecutionStart
+from tildone.kit.definition import text_result
 from tildone.kit.theme import Role, plain
+from tildone.tui.run.conversation_feed import ConversationFeed, HostParts
 from tildone.tui.transcript.widget import TranscriptPane
 
 
@@ -58,6 +62,14 @@ async def test_the_sign_and_the_words_of_a_refusal_have_the_colour_of_an_error(c
 
             assert roles(screen, OUT_OF_RANGE) == roles(screen, "✗") == 2 * [Role.ERROR]
             assert roles(screen, "✓").count(Role.SUCCESS) == 1 + len(turns) - 2
+
+
+async def test_a_result_that_an_extension_has_made_an_error_has_the_sign_of_one() -> None:
+    async with showing(size=(40, 12)) as screen:
+        feed = ConversationFeed(screen.transcript, HostParts(lambda _: None, lambda _: None, ""), lambda: "")
+        feed.render(ToolExecutionStart("1", "slow", {}))
+        feed.render(ToolExecutionEnd("1", "slow", text_result("one"), is_error=True))
+        await screen.until(lambda: screen.rows[0].startswith("  slow ✗"))
 
 
 async def test_a_click_on_the_name_of_a_file_opens_it_in_the_editor(

@@ -16,6 +16,9 @@ from tests.host import records as messages
 from tests.plans import COMPLETED, plan_of, session_on
 from tildone import DECLARED, INDEXED, PHASED, session_in
 from tildone.cli import main
+from tildone.commands.answer import ReadFile, WriteFile
+from tildone.commands.requests import after_request
+from tildone.commands.slash import command
 from tildone.core.ops import Append, Mark, Named, Write
 from tildone.core.plan import Phase, Plan, Task
 from tildone.dialects.base import Dialect
@@ -367,9 +370,13 @@ def test_equal_tasks_reachable() -> None:
 
 
 def test_lossless_markdown() -> None:
-    """Whatever the texts and notes contain."""
-    plan = Plan((Phase(" A\n", (Task("- [x] # a\r\n ", notes=("one\n\ntwo ", "")), Task(""))), Phase("")))
+    """Whatever the texts, notes and names of phases contain: as `/todo` writes and reads it, and as `tildone todo`."""
+    hostile = Phase(" A\n", (Task("- [x] # a\r\n ", notes=("one\n\ntwo ", "")), Task("")))
+    plan = Plan((Phase("", (Task("flat"),)), hostile, Phase("")))
+    exported = command("export", plan).request
 
+    assert isinstance(exported, WriteFile)
+    assert after_request(ReadFile(exported.path), exported.text).steps == (Write(plan.phases),)
     assert read(lossless_checklist(plan)).plan == plan
 
 

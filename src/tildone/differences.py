@@ -177,8 +177,11 @@ DIFFERENCES = (
     ),
     Difference(
         id="lossless-markdown",
-        original="Markdown export loses blank lines in notes, line breaks in texts and spaces at their ends.",
-        tildone="An exported plan is the same after import, whatever its texts contain.",
+        original=(
+            "Markdown export loses blank lines in notes, line breaks in texts, spaces at their ends, and phases "
+            "without a name."
+        ),
+        tildone="An exported plan is the same after import, whatever its texts and the names of its phases contain.",
         why="A person must be able to export, edit and import a plan without losing anything.",
         tags=("lossy-round-trip", "line-break"),
     ),

@@ -15,7 +15,7 @@ from tildone.commands.answer import (
     Request,
     WriteFile,
 )
-from tildone.commands.requests import after_request, copy, edit, export, import_, request_failed
+from tildone.commands.requests import after_request, copy, draft, edit, export, import_, request_failed
 from tildone.commands.slash import HELP, command
 from tildone.commands.verbs import append, mark, show, start
 from tildone.core.ops import Append, InPhase, Mark, Named, Write
@@ -148,16 +148,18 @@ def test_verbs_return_requests_for_the_shell() -> None:
     assert edit(PLAN).request == OpenEditor(lossless_checklist(PLAN))
 
 
+@pytest.mark.parametrize("unnamed", ["", "Todos"])
 @given(plans)
-def test_an_export_is_imported_without_loss(plan: Plan) -> None:
-    request = export(plan, "p.md").request
+def test_an_export_is_imported_without_loss(unnamed: str, plan: Plan) -> None:
+    request = export(plan, "p.md", unnamed=unnamed).request
     if not isinstance(request, WriteFile):
         assert not plan.phases
         return
 
-    answer = after_request(ReadFile("p.md"), request.text, unnamed="")
+    answer = after_request(ReadFile("p.md"), request.text, unnamed=unnamed)
 
     assert answer.steps == (Write(plan.phases),)
+    assert after_request(OpenEditor(""), draft(plan, unnamed=unnamed), unnamed=unnamed).steps == answer.steps
 
 
 def test_tasks_above_the_first_heading_get_the_phase_that_the_shell_names() -> None:

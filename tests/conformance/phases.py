@@ -12,6 +12,8 @@ from tests.conformance.shipped import load_and_find, shipped
 from tests.extensions.stage import Stage
 from tests.host import records
 from tildone import PHASED
+from tildone.commands.answer import WriteFile
+from tildone.commands.requests import export
 from tildone.commands.verbs import FIRST_PHASE
 from tildone.core.ops import Write
 from tildone.core.plan import Plan
@@ -19,7 +21,7 @@ from tildone.core.reduce import reduce
 from tildone.dialects.phased.entries import phases_in, phases_out
 from tildone.extensions.phased import PANEL, PhasedExtension, plan_in
 from tildone.formats.markdown.reader import read
-from tildone.formats.markdown.writer import lossless_checklist, portable_checklist
+from tildone.formats.markdown.writer import portable_checklist
 from tildone.host.content import ToolCallBlock
 from tildone.host.events import ToolExecutionEnd
 from tildone.host.extension_events import BeforeSettle, ExtensionEvent, KeepGoing, ToolResultReady
@@ -90,7 +92,8 @@ class Phases:
 
     def round_trip(self, call: Json) -> Json:
         """Through a file, as `/todo export` writes it and `/todo import` reads it."""
-        markdown = lossless_checklist(phases_in(call["phases"]))
+        request = export(phases_in(call["phases"]), "").request
+        markdown = request.text if isinstance(request, WriteFile) else ""
         back = self.from_markdown({"markdown": markdown})
         return {"markdown": markdown, "lossless": back["phases"] == call["phases"], **back}
 

@@ -11,6 +11,9 @@ from tests.host.models.model_server import ModelServer, Turn
 from tests.run.run_workspace import CHAT, WRITE, provider_environment
 from tests.run.screens import at_terminal, screen
 from tildone.cli.run.person_commands import split_words
+from tildone.core.plan import Phase, Plan, Status, Task
+from tildone.formats.markdown.reader import read
+from tildone.formats.markdown.writer import lossless_checklist
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="needs a pseudo-terminal")
 
@@ -69,6 +72,45 @@ def test_the_plan_can_be_changed_and_changed_back(person: Person) -> None:
     assert "Buy bread, don't forget" in str(server.requests[0].messages)
     assert "Call the bank" in str(server.requests[0].messages)
     assert "\x1b[2J" not in answer.out
+
+
+FIRST, SECOND, THIRD = Task("one", Status.COMPLETED, ("why",)), Task("two", Status.IN_PROGRESS), Task("three")
+
+
+@pytest.mark.parametrize(
+    "phases",
+    [
+        pytest.param((Phase("", (FIRST, SECOND)),), id="flat"),
+        pytest.param((Phase("", (FIRST, SECOND)), Phase("B", (THIRD,))), id="first"),
+        pytest.param((Phase("A", (FIRST,)), Phase("", (SECOND,)), Phase("B", (THIRD,))), id="middle"),
+        pytest.param((Phase("", (FIRST,)), Phase("", (SECOND,)), Phase(""), Phase("", (THIRD,))), id="several"),
+        pytest.param((Phase(""), Phase("Todos", (FIRST, SECOND)), Phase("B")), id="empty"),
+    ],
+)
+@pytest.mark.parametrize("verb", ["export", "edit"])
+def test_a_plan_of_phases_is_the_same_after_it_was_exported_and_imported_or_edited(
+    person: Person, phases: tuple[Phase, ...], verb: str
+) -> None:
+    """Also phases without a name, which are not those of tasks above the first heading."""
+
+    def stored() -> Plan:
+        return read(person.says("todo", "export", "-", "--session", "s")).plan
+
+    (person.folder / "plan.md").write_text(lossless_checklist(Plan(phases), all_headings=True), encoding="utf-8")
+    with ModelServer() as server:
+        terminal = conversation(person, server, "--dialect", "phased", "--session", "s", EDITOR="touch")
+        say(terminal, "/todo import plan.md", "Imported plan.md: ")
+        assert stored().phases == phases
+        if verb == "export":
+            say(terminal, "/todo export out.md", "Wrote the plan to out.md")
+            say(terminal, "/todo rm", "Removed")
+            say(terminal, "/todo import out.md", "Imported out.md: ")
+        else:
+            say(terminal, "/todo edit", "Saved: ")
+        terminal.type(CTRL_D)
+        terminal.end()
+
+    assert stored().phases == phases
 
 
 def test_an_editor_that_cannot_be_run_ends_nothing(person: Person) -> None:

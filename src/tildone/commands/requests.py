@@ -31,14 +31,14 @@ def copy(plan: Plan) -> Answer:
     return Answer(request=CopyText(portable_checklist(plan)))
 
 
-def export(plan: Plan, path: str, begin: str = BEGIN) -> Answer:
+def export(plan: Plan, path: str, begin: str = BEGIN, *, unnamed: str = FIRST_PHASE) -> Answer:
     """Request that the plan is written to a file, in a form that can be imported without loss.
 
-    `begin` is the hint for an empty plan.
+    `begin` is the hint for an empty plan, and `unnamed` the name that `after_request` will be given.
     """
     if not plan.phases:
         return warning(FailureReason.NO_PLAN, f"There is no plan to export; {begin}")
-    return Answer(request=WriteFile(path or FILE, lossless_checklist(plan)))
+    return Answer(request=WriteFile(path or FILE, lossless_checklist(plan, all_headings=bool(unnamed))))
 
 
 def import_(path: str) -> Answer:
@@ -51,9 +51,9 @@ def edit(plan: Plan) -> Answer:
     return Answer(request=OpenEditor(draft(plan)))
 
 
-def draft(plan: Plan) -> str:
-    """Return the text that the editor opens with."""
-    return lossless_checklist(plan) if plan.phases else TEMPLATE
+def draft(plan: Plan, *, unnamed: str = FIRST_PHASE) -> str:
+    """Return the text that the editor opens with; `unnamed` is the name that `after_request` will be given."""
+    return lossless_checklist(plan, all_headings=bool(unnamed)) if plan.phases else TEMPLATE
 
 
 def after_request(request: Request, text: str = "", *, unnamed: str = FIRST_PHASE) -> Answer:

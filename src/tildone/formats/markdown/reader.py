@@ -54,14 +54,11 @@ class ParsedChecklist:
 
 
 def read(text: str, unnamed: str = "") -> ParsedChecklist:
-    """Parse a checklist. A phase without a name is called `unnamed`.
-
-    Tasks above the first heading are in a phase without a name.
-    """
-    parser = _ChecklistParser()
+    """Parse a checklist. Tasks above the first heading are in a phase called `unnamed`."""
+    parser = _ChecklistParser(unnamed)
     for number, line in enumerate(re.split(_LINE_END, text), start=1):
         parser.parse_line(number, line)
-    return parser.result(unnamed)
+    return parser.result()
 
 
 class _ParsedTask:
@@ -122,7 +119,8 @@ class _ParsedAttributes:
 class _ChecklistParser:
     """The state of the line-by-line parser."""
 
-    def __init__(self) -> None:
+    def __init__(self, unnamed: str) -> None:
+        self._unnamed = unnamed
         self._phases: list[tuple[str, list[_ParsedTask]]] = []
         self._problems: list[LineProblem] = []
         self._task: _ParsedTask | None = None
@@ -145,12 +143,12 @@ class _ChecklistParser:
             reason = "a note (> text) without a task above it" if note else problem
             self._problems.append(LineProblem(number, reason))
 
-    def result(self, unnamed: str) -> ParsedChecklist:
+    def result(self) -> ParsedChecklist:
         """Return the plan and the problems."""
         parsed = [task for _, tasks in self._phases for task in tasks]
         for attributes in (self._attributes, *(task.attributes for task in parsed)):
             self._problems += attributes.problems(len(parsed))
-        phases = (Phase(name or unnamed, tuple(task.task() for task in tasks)) for name, tasks in self._phases)
+        phases = (Phase(name, tuple(task.task() for task in tasks)) for name, tasks in self._phases)
         plan = Plan(tuple(phases), check=self._attributes.found.check)
         return ParsedChecklist(plan, tuple(sorted(self._problems, key=lambda problem: problem.line)))
 
@@ -180,7 +178,7 @@ class _ChecklistParser:
     def _begin_task(self, mark: str, text: str | None) -> str | None:
         """Add a task to the last phase; return the problem with it, if any."""
         if not self._phases:
-            self._phases.append(("", []))
+            self._phases.append((self._unnamed, []))
         if mark not in STATUSES:
             return f"unknown mark [{printable(mark)}]; known are [ ], [/], [x], [-] and [!]"
         if text is None:

@@ -40,15 +40,19 @@ def bounded_checklist(plan: Plan, max_characters: int) -> str:
     return portable_checklist(part.plan) + "".join(f"{line}\n" for line in part.omissions)
 
 
-def lossless_checklist(plan: Plan, *, escaped: bool = False) -> str:
+def lossless_checklist(plan: Plan, *, escaped: bool = False, all_headings: bool = False) -> str:
     """Return the plan in a form from which `reader.read` restores the same plan, whatever its texts contain.
 
-    Equal to `portable_checklist` where that is lossless. A flat list has no heading. If `escaped`, texts that are not
-    harmless are in comments too, for a reader that may be a model or a terminal.
+    Equal to `portable_checklist` where that is lossless. A flat list has no heading, except with `all_headings`, for
+    readers that give a name to tasks without one. If `escaped`, texts that are not harmless are in comments too, for a
+    reader that may be a model or a terminal.
     """
     is_literal = _is_safe if escaped else _is_literal
     positions = {task.number: position for position, task in enumerate(plan.tasks, 1) if task.number}
-    blocks = [_lossless_lines(phase, is_literal, positions, first=not index) for index, phase in enumerate(plan.phases)]
+    blocks = [
+        _lossless_lines(phase, is_literal, positions, flat=not index and not phase.name and not all_headings)
+        for index, phase in enumerate(plan.phases)
+    ]
     if plan.check is None:
         return _joined(blocks)
     return _joined([attribute_lines(Attributes(plan.check), is_literal), *blocks])
@@ -67,10 +71,9 @@ def _portable_lines(phase: Phase) -> list[str]:
 
 
 def _lossless_lines(
-    phase: Phase, is_literal: Callable[[str], bool], positions: Mapping[int, int], *, first: bool
+    phase: Phase, is_literal: Callable[[str], bool], positions: Mapping[int, int], *, flat: bool
 ) -> list[str]:
-    flat = first and not phase.name and phase.tasks
-    lines = [] if flat else [f"# {_exact_text(phase.name, is_literal)}"]
+    lines = [] if flat and phase.tasks else [f"# {_exact_text(phase.name, is_literal)}"]
     for task in phase.tasks:
         lines.append(f"- [{task.status.checkbox}] {_exact_text(task.text, is_literal)}")
         if has_attributes(task):

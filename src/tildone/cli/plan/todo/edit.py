@@ -33,7 +33,7 @@ def run(args: ParsedArgs) -> int:
         raise UsageError("no editor is configured; set $VISUAL or $EDITOR, or use tildone todo export and import")
     session = open_for_editing(args)
     plan = session.plan
-    request = OpenEditor(draft(plan))
+    request = OpenEditor(draft(plan, unnamed=""))
     path = _write(request.text)
     try:
         code = _edited(args, session, plan, request, path)

@@ -22,7 +22,7 @@ from tildone.formats.markdown.writer import lossless_checklist
 def run(args: ParsedArgs) -> int:
     """Write the plan to a file, or to standard output."""
     session = open_for_reading(args)
-    answer = export(session.plan, args.positional[0] if args.positional else FILE, BEGIN)
+    answer = export(session.plan, args.positional[0] if args.positional else FILE, BEGIN, unnamed="")
     match answer.request:
         case WriteFile(path) if path == STREAM:
             put_raw(lossless_checklist(session.plan, escaped=not on_terminal()).removesuffix("\n"))

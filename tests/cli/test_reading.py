@@ -11,6 +11,7 @@ from tempfile import TemporaryDirectory
 
 import pytest
 
+import tildone
 from tests.cli.person import Person
 from tests.suite.forking import PROGRAM
 
@@ -134,9 +135,9 @@ def as_ordinary_user(person: Person, folder: Path, argv: list[str]) -> subproces
         if setpriv is None:
             pytest.skip("root may write anywhere, and setpriv is not installed")
         command = [setpriv, "--reuid=65534", "--regid=65534", "--clear-groups", "--"]
-        if subprocess.run(
-            [*command, sys.executable, "-c", "import tildone"], capture_output=True, check=False
-        ).returncode:
+        readable = "import sys; open(sys.argv[1]).close()"
+        words = [*command, sys.executable, "-c", readable, tildone.__file__]
+        if subprocess.run(words, capture_output=True, check=False).returncode:
             pytest.skip("an ordinary user may not read this installation")
     return subprocess.run(
         [*command, str(PROGRAM), *argv],

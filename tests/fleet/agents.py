@@ -11,7 +11,6 @@ from typing import Any
 from uuid import uuid4
 
 from tests.suite.waiting import LIMIT_SECONDS, until
-from tildone.fleet.cgroup import Cgroup
 from tildone.fleet.minding import AgentCommand, AgentEnding, MindedAgent
 from tildone.fleet.processes import Containment, boot_seconds
 
@@ -67,11 +66,6 @@ def variables_of(pid: int) -> list[bytes]:
             return content.split(b"\0")
         sleep(0.005)
     return []
-
-
-def can_use_cgroups() -> bool:
-    group = Cgroup.create()
-    return group is not None and group.remove()
 
 
 def new_lease() -> str:

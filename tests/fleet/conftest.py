@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.fleet.agents import MEANS, can_use_cgroups, start
+from tests.fleet.agents import MEANS, start
 from tests.fleet.workers import Bench
+from tests.needs import need_control_groups
 from tests.stores.conftest import server, url
 from tests.suite.waiting import LIMIT_SECONDS
 from tildone.fleet.minding import MindedAgent, stop_all
@@ -21,16 +22,16 @@ collect_ignore_glob = ["test_*"] if sys.platform != "linux" else []
 @pytest.fixture(params=MEANS)
 def means(request: pytest.FixtureRequest) -> str:
     """Each means of holding processes together, if this machine has it."""
-    if request.param == Containment.CGROUP and not can_use_cgroups():
-        pytest.skip("control groups (version 2) are not writable here")
+    if request.param == Containment.CGROUP:
+        need_control_groups()
     return str(request.param)
 
 
 @pytest.fixture(params=MEANS[:2])
 def strong_means(request: pytest.FixtureRequest) -> str:
     """The means that lose no process."""
-    if request.param == Containment.CGROUP and not can_use_cgroups():
-        pytest.skip("control groups (version 2) are not writable here")
+    if request.param == Containment.CGROUP:
+        need_control_groups()
     return str(request.param)
 
 

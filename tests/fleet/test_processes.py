@@ -1,5 +1,6 @@
 """Process trees and control groups, as the kernel shows them."""
 
+import errno
 import os
 import subprocess
 from pathlib import Path
@@ -7,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.fleet.agents import is_running, pid_in
+from tests.needs import need_control_groups
 from tests.suite.waiting import until
 from tildone.fleet import cgroup, processes
 from tildone.fleet.cgroup import Cgroup
@@ -39,9 +41,9 @@ def test_the_clock_is_that_of_the_machine() -> None:
 
 
 def test_a_control_group_kills_what_is_in_it_and_in_groups_inside_it() -> None:
+    need_control_groups()
     group = Cgroup.create()
-    if group is None:
-        pytest.skip("control groups (version 2) are not writable here")
+    assert group is not None
     inner = Path(group.folder, "inner")
     inner.mkdir()
     with subprocess.Popen(["sleep", "3600"]) as process:
@@ -54,6 +56,88 @@ def test_a_control_group_kills_what_is_in_it_and_in_groups_inside_it() -> None:
         until(lambda: not is_running(process.pid))
     assert until(group.remove)
     assert not inner.exists()
+
+
+class PretendedKernel:
+    """A hierarchy in an ordinary folder, for users who may make no control groups: it makes the files of a group."""
+
+    def __init__(self, above: Path, monkeypatch: pytest.MonkeyPatch, *, without: str = "") -> None:
+        self.group = above / "user.slice" / f"tildone-{os.getpid()}"
+        self._without, self._mkdir, self._rmdir = without, os.mkdir, os.rmdir
+        self.group.parent.mkdir()
+        (above / "mounts").write_text(f"tmpfs /tmp tmpfs rw 0 0\nx {above} cgroup2 rw 0 0\n", encoding="utf-8")
+        (above / "own").write_text("4:memory:/x\n0::/user.slice\n", encoding="utf-8")
+        monkeypatch.setattr(cgroup, "_MOUNTS", str(above / "mounts"))
+        monkeypatch.setattr(cgroup, "_OWN", str(above / "own"))
+        monkeypatch.setattr(os, "mkdir", self.mkdir)
+        monkeypatch.setattr(os, "rmdir", self.rmdir)
+
+    def mkdir(self, path: str) -> None:
+        self._mkdir(path)
+        for name in {"cgroup.procs", "cgroup.freeze", "cgroup.kill"} - {self._without}:
+            Path(path, name).touch()
+
+    def rmdir(self, path: str) -> None:
+        """The files of a group go with it. One with processes stays."""
+        if Path(path, "busy").exists():
+            raise OSError(errno.EBUSY, "a process is in it")
+        for file in Path(path).glob("cgroup.*"):
+            file.unlink()
+        self._rmdir(path)
+
+    def written(self, name: str) -> str:
+        return (self.group / name).read_text(encoding="utf-8")
+
+
+def test_what_is_written_to_the_files_of_a_control_group(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    kernel = PretendedKernel(tmp_path, monkeypatch)
+
+    group = Cgroup.create()
+
+    assert group is not None
+    assert group.folder == str(kernel.group)
+    group.enter()
+    group.kill()
+    group.freeze(frozen=True)
+    assert [kernel.written(f"cgroup.{name}") for name in ("procs", "kill", "freeze")] == ["0", "1", "1"]
+    group.freeze(frozen=False)
+    assert kernel.written("cgroup.freeze") == "0"
+
+
+def test_a_control_group_is_removed_with_those_inside_it_unless_one_has_processes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kernel = PretendedKernel(tmp_path, monkeypatch)
+    group = Cgroup.create()
+    assert group is not None
+    kernel.mkdir(str(kernel.group / "inner"))
+    busy = kernel.group / "inner" / "busy"
+    busy.touch()
+
+    assert not group.remove()
+    assert kernel.group.exists()
+    busy.unlink()
+    assert group.remove()
+    assert not kernel.group.exists()
+
+
+def test_a_control_group_that_was_left_is_replaced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    kernel = PretendedKernel(tmp_path, monkeypatch)
+    kernel.mkdir(str(kernel.group))
+    kernel.mkdir(str(kernel.group / "inner"))
+
+    assert Cgroup.create() is not None
+    assert not (kernel.group / "inner").exists()
+
+
+@pytest.mark.parametrize("without", ["cgroup.procs", "cgroup.freeze", "cgroup.kill"])
+def test_a_kernel_that_cannot_do_all_of_it_leaves_nothing_behind(
+    without: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kernel = PretendedKernel(tmp_path, monkeypatch, without=without)
+
+    assert Cgroup.create() is None
+    assert not kernel.group.exists()
 
 
 @pytest.mark.parametrize(

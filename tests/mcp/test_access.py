@@ -10,6 +10,7 @@ import pytest
 from starlette.responses import PlainTextResponse
 
 from tests.mcp.project import Project
+from tests.needs import need_address
 from tildone.errors import UsageError
 from tildone.mcp.access import AccessMiddleware
 from tildone.mcp.token import Token, find_token
@@ -271,11 +272,8 @@ def test_a_token_that_others_can_read_is_used_with_a_warning(
     assert capsys.readouterr().err == (f"tildone mcp: other users have access to {file}; restrict it with chmod 600\n")
 
 
-def test_the_server_listens_on_ipv4_and_ipv6() -> None:
-    for host in ("127.0.0.1", "::1"):
-        try:
-            taken = bound_socket(host, 0)
-        except UsageError:
-            pytest.skip(f"this machine has no {host}")
-        with taken:
-            assert url(host, taken.getsockname()[1]).startswith(f"http://{f'[{host}]' if ':' in host else host}:")
+@pytest.mark.parametrize("host", ["127.0.0.1", "::1"])
+def test_the_server_listens_on_ipv4_and_ipv6(host: str) -> None:
+    need_address(host)
+    with bound_socket(host, 0) as taken:
+        assert url(host, taken.getsockname()[1]).startswith(f"http://{f'[{host}]' if ':' in host else host}:")

@@ -15,9 +15,12 @@ def data_of(events: list[Event], labels: dict[str, str] | None = None) -> dict[s
     return stats_data(found, when)
 
 
-def test_an_empty_plan_has_the_same_keys() -> None:
+def test_an_empty_plan_has_the_same_keys_and_counts_nothing() -> None:
     assert list(NO_STATS) == list(data_of(history(plan_of("a"))))
     assert NO_STATS["estimate"] == {"remaining_ms": None, "reason": "the plan is empty"}
+    assert NO_STATS["closed"] == NO_STATS["total"] == 0
+    assert all(NO_STATS[key] is None for key in ("from", "to", "tokens", "cost"))
+    assert all(NO_STATS[key] == [] for key in ("open", "tasks", "nudges", "let_goes", "changes_by_people", "labels"))
 
 
 def test_each_task_has_its_times() -> None:

@@ -2,9 +2,12 @@
 
 import json
 import os
+import platform
 import re
 import shlex
+import sys
 import tempfile
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -320,18 +323,24 @@ def test_a_bound_that_was_reached_is_reported(person: Person) -> None:
     assert (status, what.split(")")[0]) == ("warning", "a bound was reached (told to go on once, and nothing changed")
 
 
-def test_the_extras_and_the_way_of_installation_are_reported(person: Person) -> None:
-    """With the command that installs a missing one."""
+def test_the_versions_the_extras_and_the_way_of_installation_are_reported(person: Person) -> None:
+    """An extra with what it is for."""
     answer = person.run("doctor", "--json")
 
-    assert {what.partition(":")[0] for _, what in findings(answer, "extras")} == {
-        "mcp",
-        "run",
-        "postgres",
-        "tui",
-        "web",
+    [versions, installation] = findings(answer, "program")
+    python = platform.python_version().rstrip("+")
+    assert versions == ("ok", f"tildone {metadata.version('tildone')}, Python {python}, {sys.platform}")
+    assert installation[0] == "ok"
+    assert installation[1].startswith("installed by ")
+    assert installation[1].endswith(f": {PROGRAM}")
+    told = [re.split(r": (?:installed,|not installed; it is needed)", what) for _, what in findings(answer, "extras")]
+    assert dict(told) == {
+        "mcp": " for tildone mcp --http",
+        "run": " for models in tildone run",
+        "postgres": " for plans in PostgreSQL",
+        "tui": " for tildone watch",
+        "web": " for tildone board",
     }
-    assert findings(answer, "program")[1][1].startswith("installed by ")
 
 
 def test_another_copy_on_path_is_a_warning(person: Person) -> None:

@@ -9,22 +9,19 @@ from tildone.cli.maintenance.checks import AGENTS, CHECKS
 from tildone.cli.maintenance.checks.context import CheckContext
 from tildone.cli.opening import working_folder
 from tildone.cli.output.amounts import counted
+from tildone.cli.output.data import put_data
 from tildone.cli.output.findings import finding_lines
 from tildone.cli.output.progress import ProgressLine
-from tildone.cli.output.screen import put, put_json, put_spans
+from tildone.cli.output.screen import put, put_spans
 from tildone.cli.parsing.table import ParsedArgs
 from tildone.config import load_valid
 from tildone.errors import StoreError, UsageError
 from tildone.kit.theme import Span
-from tildone.log import codec
 from tildone.log.findings import Finding, Severity
 from tildone.typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-
-VERSION = 1
-"""The version of the JSON: it is increased when a member is removed or changes its meaning."""
 
 
 def run(args: ParsedArgs) -> int:
@@ -40,7 +37,7 @@ def run(args: ParsedArgs) -> int:
                 put_spans(finding_lines(finding, before[1]))
             findings.append((title, finding))
     if args.has("json"):
-        put_json(codec.dump({"version": VERSION, "checks": [_as_data(*each) for each in findings]}))
+        put_data(checks=[_as_data(*each) for each in findings])
     else:
         put(_summary([finding.severity for _, finding in findings]))
     return StoreError.exit_code if any(finding.severity is Severity.ERROR for _, finding in findings) else 0

@@ -1,6 +1,7 @@
 """The indexed extension in a host, beyond the conformance vectors."""
 
 from typing import Any
+from unittest import mock
 
 import pytest
 
@@ -16,10 +17,6 @@ from tildone.kit.components.drawing import markup
 from tildone.kit.definition import TextContent, ToolResult
 from tildone.log.events import Bound
 from tildone.loop.decision import GiveUp, GoOn
-
-
-def refused(*_: object, **__: object) -> None:
-    raise RuntimeError
 
 
 def written(*texts: str) -> dict[str, object]:
@@ -112,9 +109,8 @@ async def test_the_log_has_the_nudges_that_were_sent() -> None:
     await stage.host.settled()
     assert session.state.nudges == 1
 
-    send, stage.host.send_user = stage.host.send_user, refused
-    stage.clock.advance(3000)
-    stage.host.send_user = send
+    with mock.patch.object(stage.host, "send_user", side_effect=RuntimeError):
+        stage.clock.advance(3000)
     assert session.state.nudges == 1
     assert len(stage.messages("user")) == 3
 

@@ -19,7 +19,9 @@ from tildone.loop.decision import GoOn
 
 PAGE = (ROOT / "docs" / "reference" / "dialects.md").read_text(encoding="utf-8")
 SECTION = PAGE.partition("## An agent that stops\n")[2].partition("\n## ")[0]
-ROWS = {row[0]: row[1:] for line in SECTION.splitlines() if len(row := re.findall(r"(?<=\| )[^|]*(?= \|)", line)) == 5}
+ROWS = {
+    cells[0]: cells[1:] for line in SECTION.splitlines() if len(cells := re.findall(r"(?<=\| )[^|]*(?= \|)", line)) == 5
+}
 MANY = 30
 NAMES = sorted(DIALECTS)
 

@@ -82,7 +82,6 @@ async def running(*argv: str, size: tuple[int, int] = (80, 24), theme: str = "da
         setup,
         RunMeter(),
         theme=theme,
-        title=setup.title,
         patience=setup.patience,
         notices=notices,
     )

@@ -53,7 +53,6 @@ async def run(setup: RunSetup) -> int:
         setup,
         meter,
         theme=theme_for(os.environ, setup.settings.theme),
-        title=setup.title,
         patience=setup.patience,
         notices=notices,
     )

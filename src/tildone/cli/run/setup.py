@@ -192,7 +192,10 @@ class RunSetup:
     @property
     def title(self) -> str:
         """What the plan is called."""
-        return os.path.basename(self.settings.session) or self.settings.session
+        name = self.settings.session
+        if name == (self._host.transcript if self._host else self.transcript).id:
+            return "own list"
+        return os.path.basename(name) or name
 
     @property
     def patience(self) -> Patience:

@@ -28,6 +28,10 @@ class RunBackend(Protocol):
         """The settings, with the session of the plan that the open conversation works on."""
 
     @property
+    def title(self) -> str:
+        """What that plan is called."""
+
+    @property
     def can_ask(self) -> bool:
         """Whether the person can say what is to be done."""
 

@@ -47,7 +47,7 @@ _HIDDEN_STATUSES = frozenset({"todos", "til-done", "til-done-active"})
 
 
 class Drawing(Running):
-    """A run with its lines. `title` is the name of the plan's session."""
+    """A run with its lines."""
 
     def __init__(
         self,
@@ -55,12 +55,11 @@ class Drawing(Running):
         meter: RunMeter,
         *,
         theme: str,
-        title: str,
         patience: Patience,
         notices: list[str],
     ) -> None:
         super().__init__(backend, meter, theme, notices)
-        self.run_title, self._patience = title, patience
+        self._patience = patience
         self._draws_later = False
         self._notices = 0
         self._frame = 0
@@ -106,7 +105,7 @@ class Drawing(Running):
     def draw_plan(self) -> None:
         """Draw the plan."""
         plan, times = self.plan, self._times()
-        options, title = self.with_checks(self._plan_options), self.run_title
+        options, title = self.with_checks(self._plan_options), self.backend.title
 
         def rows_for(columns: int) -> list[ListRow]:
             return plan_rows(plan, times, options, time_now(), columns) or [

@@ -24,7 +24,7 @@ class OtherConversations(ScreenCommands):
         """Show the conversation as a tree."""
         if self.host is not None and len(self.screen_stack) == 1:
             self.push_screen(
-                TreeScreen(self.host.transcript, self._palette, self.run_title, self.keys), self._tree_chosen
+                TreeScreen(self.host.transcript, self._palette, self.backend.title, self.keys), self._tree_chosen
             )
 
     def action_sessions(self) -> None:

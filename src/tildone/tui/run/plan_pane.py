@@ -17,7 +17,7 @@ class PlanPane(Drawing):
     def watched(self) -> SessionRow | None:
         """The session of the plan."""
         state = self.now.state
-        return SessionRow(self.backend.settings.session, self.run_title, state.head, SessionWord.WORKING)
+        return SessionRow(self.backend.settings.session, self.backend.title, state.head, SessionWord.WORKING)
 
     def notify_change(self, notice: Notice) -> None:
         """Show what a change came to."""

@@ -2,6 +2,8 @@
 
 from typing import Any
 
+import pytest
+
 from tests.extensions.stage import Answer, Stage
 from tildone.core.numbers import without_numbers
 from tildone.core.ops import Append, Mark, Named, Remove
@@ -68,6 +70,22 @@ async def test_a_finished_task_is_cleared_after_a_minute() -> None:
     assert [event["content"] for event in stage.events if event["type"] == "todo_auto_clear"] == ["wire"]
     assert stage.screen.widgets[PANEL] == ["Todos 0/2", "  ├─ ☐ test", "  └─ ☐ ship"]
     assert newest.actor is Actor.TIMER
+
+
+@pytest.mark.parametrize(
+    ("settings", "left"),
+    [({}, ITEMS), ({"clear_delay": 60}, ITEMS[1:])],
+    ids=["by default", "with a setting"],
+)
+async def test_a_plan_that_others_share_keeps_its_finished_tasks(settings: dict[str, float], left: list[str]) -> None:
+    stage = Stage(PHASED, PLAN, WIRED)
+    shared = stage.open_session("project")
+    await stage.start(phases(lambda _: shared, PhasedSettings(reminders=False, **settings)))
+    await stage.says("go")
+
+    stage.clock.advance(600_000)
+
+    assert [task.text for task in shared.plan.tasks] == left
 
 
 async def test_each_task_has_its_own_delay() -> None:

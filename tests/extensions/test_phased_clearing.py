@@ -77,7 +77,7 @@ async def test_a_finished_task_is_cleared_after_a_minute() -> None:
     [({}, ITEMS), ({"clear_delay": 60}, ITEMS[1:])],
     ids=["by default", "with a setting"],
 )
-async def test_a_plan_that_others_share_keeps_its_finished_tasks(settings: dict[str, float], left: list[str]) -> None:
+async def test_a_plan_that_others_share_keeps_its_finished_tasks(settings: Any, left: list[str]) -> None:
     stage = Stage(PHASED, PLAN, WIRED)
     shared = stage.open_session("project")
     await stage.start(phases(lambda _: shared, PhasedSettings(reminders=False, **settings)))

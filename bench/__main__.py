@@ -11,7 +11,10 @@ from pathlib import Path
 
 from bench.compare import HEADING, compare
 from bench.groups import GROUPS, Group
-from bench.measure import Amount, Memory, Row, Tokens
+from bench.measure import AnyRow
+
+NOT_NAMED = [group.module for group in GROUPS if not group.installs]
+ONLY = "a group of rows; `peers` installs other todo lists, and is measured only if it is named"
 
 
 def main() -> None:
@@ -20,12 +23,14 @@ def main() -> None:
     parser.add_argument(
         "--quick", action="store_true", help="measure each row briefly, to show that it can be measured"
     )
-    parser.add_argument("--only", action="append", choices=[group.module for group in GROUPS], help="a group of rows")
+    parser.add_argument("--only", action="append", choices=[group.module for group in GROUPS], help=ONLY)
     parser.add_argument("--against", type=Path, metavar="PATH", help="compare with another checkout of tildone")
     parser.add_argument("--repeats", type=int, default=3, help="how often each checkout is measured (default 3)")
     options = parser.parse_args()
-    groups = [group for group in GROUPS if not options.only or group.module in options.only]
+    groups = [group for group in GROUPS if group.module in (options.only or NOT_NAMED)]
     if options.against:
+        if any(group.installs for group in groups):
+            parser.error("--against compares checkouts of tildone, not other programs")
         print(HEADING)
         for comparison in compare(groups, options.against.resolve(), options.repeats, quick=options.quick):
             print(comparison, flush=True)
@@ -35,7 +40,7 @@ def main() -> None:
             print(row, flush=True)
 
 
-def measured(groups: Sequence[Group], folder: Path, *, quick: bool) -> Iterator[Row | Memory | Amount | Tokens]:
+def measured(groups: Sequence[Group], folder: Path, *, quick: bool) -> Iterator[AnyRow]:
     """Yield every row of these groups as soon as it is measured."""
     for group in groups:
         yield from group.rows(folder, quick=quick)

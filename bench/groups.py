@@ -8,17 +8,21 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from bench.measure import Amount, Memory, Row, Tokens
+from bench.measure import AnyRow
 
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """A module of this package whose `rows` takes a scratch folder, if it `needs_folder`, and these arguments."""
+    """A module of this package whose `rows` takes a scratch folder, if it `needs_folder`, and these arguments.
+
+    A group that installs other programs is measured only if it is named, and says nothing about a change of tildone.
+    """
 
     module: str
     full: tuple[int, ...]
     quick: tuple[int, ...]
     needs_folder: bool = True
+    installs: bool = False
     options: dict[str, float] = field(default_factory=dict)
     quick_options: dict[str, float] = field(default_factory=dict)
 
@@ -28,13 +32,11 @@ class Group:
         options = self.quick_options if quick else self.options
         return [*([folder] if self.needs_folder else []), *numbers], options
 
-    def rows(self, folder: Path, *, quick: bool) -> Iterator[Row | Memory | Amount | Tokens]:
+    def rows(self, folder: Path, *, quick: bool) -> Iterator[AnyRow]:
         """Measure the rows of this checkout."""
         numbers, options = self.call("", quick=quick)
         arguments = [folder, *numbers[1:]] if self.needs_folder else numbers
-        found: Iterator[Row | Memory | Amount | Tokens] = import_module(f"bench.{self.module}").rows(
-            *arguments, **options
-        )
+        found: Iterator[AnyRow] = import_module(f"bench.{self.module}").rows(*arguments, **options)
         return found
 
 
@@ -58,4 +60,5 @@ GROUPS = (
     Group("claims", (3, 100), (1, 2)),
     Group("transcript", (10_000, 100, 40, 5), (300, 4, 2, 1), needs_folder=False),
     Group("tokens", (), (), needs_folder=False),
+    Group("peers", (10, 200), (1, 16), installs=True),
 )

@@ -74,18 +74,22 @@ def started(command: list[str], environ: dict[str, str], number: int) -> Callabl
     return run
 
 
-def toggle(server: "Server") -> Callable[[], None]:
+def toggle(server: "Server") -> Callable[[], str]:
     """A call that changes the plan every time it is made."""
     actions = cycle(("start", "complete"))
     return lambda: server.call("edit_todos", {"action": next(actions), "indices": [3]})
 
 
+class Refused(Exception):
+    """A server refused a call."""
+
+
 class Server:
     """An MCP server in a subprocess; a context manager."""
 
-    def __init__(self, command: list[str], environ: dict[str, str], *, greet: bool = True) -> None:
+    def __init__(self, command: list[str], environ: dict[str, str], *, greet: bool = True, **options: Any) -> None:
         pipe = subprocess.PIPE
-        self._process = subprocess.Popen(command, env=environ, stdin=pipe, stdout=pipe, text=True, bufsize=1)
+        self._process = subprocess.Popen(command, env=environ, stdin=pipe, stdout=pipe, text=True, bufsize=1, **options)
         self._numbers = count()
         self._greets = greet
 
@@ -106,16 +110,28 @@ class Server:
         self._ask("initialize", {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": info})
         self._say({"jsonrpc": "2.0", "method": "notifications/initialized"})
 
-    def list_tools(self) -> None:
+    def list_tools(self) -> list[dict[str, Any]]:
         """Wait for the answer to the greeting, then list the tools."""
         self._answer()
         self._ask("tools/list", {})
-        assert self._answer()["result"]["tools"]
+        tools: list[dict[str, Any]] = self._answer()["result"]["tools"]
+        assert tools
+        return tools
 
-    def call(self, tool: str, arguments: dict[str, Any]) -> None:
-        """Call a tool, which must succeed."""
+    def call(self, tool: str, arguments: dict[str, Any]) -> str:
+        """Call a tool and return its answer.
+
+        Raises:
+            Refused: the server refuses the call.
+        """
         self._ask("tools/call", {"name": tool, "arguments": arguments})
-        assert not self._answer()["result"].get("isError")
+        answer = self._answer()
+        if "error" in answer:
+            raise Refused(answer["error"]["message"])
+        text = "\n".join(part.get("text", "") for part in answer["result"]["content"])
+        if answer["result"].get("isError"):
+            raise Refused(text)
+        return text
 
     def resident_megabytes(self) -> float | None:
         """How much memory the server takes; None if the system does not tell."""
@@ -133,9 +149,16 @@ class Server:
         self._say({"jsonrpc": "2.0", "id": next(self._numbers), "method": method, "params": params})
 
     def _answer(self) -> dict[str, Any]:
+        """Return the next answer. Between answers, servers may log, notify, and ask for what this client has not."""
         assert self._process.stdout
-        answer: dict[str, Any] = json.loads(self._process.stdout.readline())
-        return answer
+        while line := self._process.stdout.readline():
+            message: dict[str, Any] = json.loads(line) if line.startswith("{") else {}
+            if "id" in message and "method" not in message:
+                return message
+            if "id" in message:
+                error = {"code": -32601, "message": "Method not found"}
+                self._say({"jsonrpc": "2.0", "id": message["id"], "error": error})
+        raise Refused("the server has ended")
 
     def _say(self, message: dict[str, Any]) -> None:
         assert self._process.stdin

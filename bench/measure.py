@@ -78,6 +78,24 @@ class Tokens:
         return f"{f'tokens: {self.dialect}':<45} {self.parts:<44} {self.total:6} ≤ {self.most:<6} {verdict}"
 
 
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """What was measured of tildone or of a peer, without an aim."""
+
+    name: str
+    parts: str
+    figure: str = ""
+    skipped: str = ""
+
+    def __str__(self) -> str:
+        if self.skipped:
+            return f"{self.name:<45} {self.parts:<44} skipped: {self.skipped}"
+        return f"{self.name:<45} {self.parts:<44} {self.figure:>9}"
+
+
+AnyRow = Row | Memory | Amount | Tokens | Figure
+
+
 def medians(acts: Sequence[Callable[[], object]], rounds: int) -> list[float]:
     """The median time of each action in seconds. Actions alternate in each round, after one unmeasured round."""
     times: list[list[float]] = [[] for _ in acts]

@@ -487,10 +487,10 @@ def docs() -> int:
     return run_all([("docs", [str(PYTHON), "-m", "tests.project.rewrite_docs"])])
 
 
-def bench() -> int:
-    """Run the benchmarks."""
+def bench(*options: str) -> int:
+    """Run the benchmarks, or those that `--only` names."""
     setup()
-    return run_all([("bench", [str(PYTHON), "-m", "bench"])])
+    return run_all([("bench", [str(PYTHON), "-m", "bench", *options])])
 
 
 def lock() -> int:
@@ -730,7 +730,7 @@ VERBS: dict[str, Callable[..., int]] = {
 }
 
 TAKE_NAMES = ("test", "clients", "table", "newest", "drill", "prove", "faults", "drills", "breaks")
-TAKE_OPTIONS = ("drills", "breaks")
+TAKE_OPTIONS = ("bench", "drills", "breaks")
 """The verbs that get all words after them as they are."""
 
 if __name__ == "__main__":

@@ -41,7 +41,8 @@ class Peer:
     def calls(self, folder: str) -> Generator[Call, str, None]:
         """Yield the calls of the workload; the answer to each is sent in."""
         if self.script:
-            yield from self.script()
+            for call in self.script():
+                yield call
             return
         assert self.add
         assert self.start

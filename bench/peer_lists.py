@@ -41,8 +41,7 @@ class Peer:
     def calls(self, folder: str) -> Generator[Call, str, None]:
         """Yield the calls of the workload; the answer to each is sent in."""
         if self.script:
-            for call in self.script():
-                yield call
+            yield from self.script()
             return
         assert self.add
         assert self.start

@@ -23,7 +23,8 @@ for line in sys.stdin:
     message = json.loads(line)
     result = {}
     if message["method"] == "notifications/initialized":
-        print('a log', '{"method": "notifications/message"}', '{"id": 0, "method": "roots/list"}', sep="\\n", flush=True)
+        print("a log", '{"method": "notifications/message"}', sep="\\n")
+        print('{"id": 0, "method": "roots/list"}', flush=True)
         continue
     if message["method"] == "tools/list":
         assert json.loads(sys.stdin.readline())["error"]
@@ -37,10 +38,11 @@ for line in sys.stdin:
             pathlib.Path(text).write_text(text)
     print(json.dumps({"id": message["id"], "result": result}), flush=True)
 """
+DIALECTS = "docs/reference/dialects.md"
 PEER = Peer(
     "peer",
     serve=("python", "-c", SERVER),
-    script=lambda: iter([("add", {"text": "Task 1"})]),
+    script=lambda: (("add", {"text": text}) for text in ("Task 1", "Task 3")),
     add=lambda texts, _: ("add", {"text": texts[0]}),
     task_id=r"id (\d)",
 )
@@ -61,7 +63,7 @@ def table(page: str, heading: str) -> Iterator[list[str]]:
 
 
 def test_the_page_of_dialects_has_the_tokens_that_are_counted(workloads: dict[str, tokens.Workload]) -> None:
-    rows = {name: figures for name, *figures in table("docs/reference/dialects.md", "\n## Tokens")}
+    rows = {name: figures for name, *figures in table(DIALECTS, "\n## Tokens")}
 
     assert rows == {
         name.replace(",", ""): [str(len(each.calls)), str(each.total), str(each.input)]
@@ -91,6 +93,17 @@ def test_the_questions_and_answers_have_the_tokens_that_are_counted(workloads: d
     answer = page.partition("**Does it cost tokens?**")[2].partition("\n\n")[0]
     assert f"takes {brief.schema} tokens in each request" in answer
     assert f"takes {brief.total} tokens in all" in answer
+    in_agents = [int(schema) for _, schema, *_ in table(DIALECTS, "\n### In coding agents")]
+    assert f"{min(in_agents)} to {max(in_agents)} in the form in which agents\nsend it" in answer
+
+
+def test_the_figures_of_coding_agents_are_those_of_the_tool_as_it_is(workloads: dict[str, tokens.Workload]) -> None:
+    """Agents add words of their own to its definition, which do not change with it."""
+    rows = {name: list(map(int, figures)) for name, *figures in table(DIALECTS, "\n### In coding agents")}
+
+    own_words = {name: figures[0] - workloads["brief"].schema for name, figures in rows.items()}
+    assert own_words == {"Claude Code": 8, "Codex": 38, "Gemini CLI": 63, "opencode": 16, "pi": 7}
+    assert all(sum(figures[:6]) == figures[6] for figures in rows.values())
 
 
 def test_the_default_list_takes_the_same_tokens_over_its_server(

@@ -30,7 +30,7 @@ def load_and_find(extension: Extension, api: ExtensionAPI) -> Any:
         handlers.append(handler)
         register(event, handler)
 
-    api.on = on  # type: ignore[method-assign, assignment]
+    api.on = on  # type: ignore[method-assign, assignment]  # to see the handlers
     extension(api)
     return next(handler.__self__ for handler in handlers if hasattr(handler, "__self__"))
 

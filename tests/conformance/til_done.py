@@ -109,7 +109,7 @@ class TilDone:
             decisions.append(Session.decide(session, turn))
             return decisions[-1]
 
-        session.decide = decide  # type: ignore[method-assign]
+        session.decide = decide  # type: ignore[method-assign]  # to see the decisions
         done(self.host.dispatcher.emit(AgentEnd([decode_message(message) for message in call["messages"]])))
         return {"decision": decision_word(decisions[-1])}
 

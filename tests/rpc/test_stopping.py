@@ -283,6 +283,7 @@ def test_two_clients_of_one_conversation_lose_nothing(tmp_path: Path) -> None:
         first.settle("Go")
         file = first.get("get_state")["sessionFile"]
         with rpc(tmp_path, second_model.url, "--resume", file, **LONG) as second:
+            second.get("get_state")
             first.get("prompt", message="From the first")
             held(first, first_model)
             second.settle("From the second")

@@ -112,7 +112,8 @@ def test_a_model_works_on_the_plan_in_its_phases(person: Person) -> None:
         {"text": "Done."},
     ]
     with ModelServer(*script) as server:
-        person.says("run", "Do C as well", "--model", CHAT, "--mode", "print", **provider_environment(server))
+        options = ("--model", CHAT, "--mode", "print", "--session", str(person.folder))
+        person.says("run", "Do C as well", *options, **provider_environment(server))
 
     told = json.dumps(server.requests[0].messages, ensure_ascii=False)
     assert "Do C as well" in told

@@ -40,3 +40,9 @@ def test_a_name_with_a_hyphen_is_a_module_with_an_underscore() -> None:
     members: Registry[object, None] = Registry("wsgiref", "demo_app", {"simple-server": None})
 
     assert callable(members["simple-server"])
+
+
+def test_a_name_with_a_colon_is_a_module_and_what_it_has() -> None:
+    members: Registry[object, None] = Registry("wsgiref", "nothing", {"simple_server:demo_app": None})
+
+    assert callable(members["simple_server:demo_app"])

@@ -31,7 +31,8 @@ else:
 class Registry(Generic[T, F]):
     """The members of `package`. `entries` maps each name to the facts that are available without importing the member.
 
-    A name is the name of a submodule, with `-` in place of `_`. The member is the submodule's global `attribute`.
+    A name is the name of a submodule, with `-` in place of `_`. The member is the submodule's global `attribute`, or
+    the one that follows a colon in the name: `module:function`.
     """
 
     def __init__(self, package: str, attribute: str, entries: Mapping[str, F]) -> None:
@@ -53,8 +54,9 @@ class Registry(Generic[T, F]):
         """
         if name not in self.entries:
             raise KeyError(name)
-        module = f"{self.package}.{name.replace('-', '_')}"
+        submodule, _, attribute = name.partition(":")
+        module = f"{self.package}.{submodule.replace('-', '_')}"
         # Not importlib: importing it takes longer than importing all the members that a hook needs.
         __import__(module)
-        member: T = getattr(sys.modules[module], self.attribute)
+        member: T = getattr(sys.modules[module], attribute or self.attribute)
         return member

@@ -73,7 +73,7 @@ class Verb:
 
 @value
 class Group:
-    """Verbs that the help lists under one title. Each key of `table` is the module that implements the verb."""
+    """Verbs that the help lists under one title. Each key of `table` names what implements the verb: see `Registry`."""
 
     title: str
     table: VerbTable

@@ -14,10 +14,10 @@ from typing import Self
 from bench.board_pages import page_rows
 from bench.measure import Memory, Row, medians
 from bench.plans import PLAN
+from tildone.app.opening import session_in, store_at
 from tildone.core.ops import Append, At, Mark
 from tildone.core.plan import Status
 from tildone.dialects.by_hand import BY_HAND
-from tildone.wiring import session_in, store_at
 
 LOAD_AIM, LIVE_AIM, MEMORY_AIM = 1.5, 4.0, 0.1
 LOAD, LIVE, MEMORY = (

@@ -16,11 +16,11 @@ from bench.measure import Row
 from bench.postgres import successive_events
 from tests.stores.postgres import running_server
 from tests.stores.postgres_keeper import why_not
+from tildone.app.opening import open_store
 from tildone.config import Settings
 from tildone.log.address import parse_address
 from tildone.log.claims import Claimant
 from tildone.log.store import Store
-from tildone.wiring import open_store
 
 WRITERS = 8
 LEASE_MS = 600_000

@@ -20,6 +20,7 @@ from bench.measure import Amount, Row
 from tests.plans import plan_of
 from tests.stores.postgres import Server, database_of, execute, running_server
 from tests.stores.postgres_keeper import why_not
+from tildone.app.opening import run_leases, store_at
 from tildone.fleet.engines import DBOS, TABLE, forget_attempts, prepare_engine
 from tildone.log.address import parse_address
 from tildone.log.events import PlanChanged
@@ -29,7 +30,6 @@ from tildone.log.fleet.port import RunLeases
 from tildone.log.fleet.settings import FleetSettings
 from tildone.log.store import Store
 from tildone.stores.run_lists import lists_of
-from tildone.wiring import run_leases, store_at
 
 WORKERS, SLOTS = 2, 50
 BASE = "3 steps of DBOS itself"

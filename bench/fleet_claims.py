@@ -9,9 +9,9 @@ from time import perf_counter
 from bench.measure import Row
 from tests.plans import plan_of
 from tests.stores.postgres import Server
+from tildone.app.opening import run_leases, store_at
 from tildone.log.events import PlanChanged
 from tildone.log.fleet.lease import Claimer, NewRun, Work
-from tildone.wiring import run_leases, store_at
 
 WORKERS = 8
 BATCH = 50

@@ -14,6 +14,7 @@ import tempfile
 from threading import Thread
 from types import SimpleNamespace
 
+from tildone.app.opening import run_leases, store_at
 from tildone.fleet.engines import engine_for
 from tildone.fleet.slots import Slots
 from tildone.fleet.upkeep import Reaper
@@ -22,7 +23,6 @@ from tildone.ids import id_maker, now
 from tildone.log.address import parse_address
 from tildone.log.fleet.facts import Kept
 from tildone.log.fleet.lease import Claimer, Lease, WorkOutcome
-from tildone.wiring import run_leases, store_at
 
 TASKS, ENTRIES = 3, 2
 COMMIT = "0" * 40

@@ -11,12 +11,12 @@ from pathlib import Path
 from bench.cold import BASE, command
 from bench.measure import Row, medians
 from tildone.agents.servers import ProvidedTools
+from tildone.app.opening import open_session
 from tildone.config import Settings, load
 from tildone.core.ops import Append, Everything, Mark
 from tildone.core.plan import Status, Task
 from tildone.dialects.by_hand import BY_HAND
 from tildone.stores.sqlite.store import SqliteStore
-from tildone.wiring import open_session
 
 SILENT, SPEAKING = 2.5, 5.0
 

@@ -11,6 +11,7 @@ from bench.measure import Row, medians
 from bench.plans import PLAN, session_on
 from tests.stores.postgres import running_server
 from tests.stores.postgres_keeper import why_not
+from tildone.app.opening import open_store
 from tildone.config import Settings
 from tildone.errors import StoreError
 from tildone.log import codec
@@ -18,7 +19,6 @@ from tildone.log.address import parse_address
 from tildone.log.events import Actor, Call, Event, PlanChanged
 from tildone.log.store import Store
 from tildone.log.tree import SessionHead
-from tildone.wiring import open_store
 
 SHORT = 10
 SESSIONS, WAITERS = 1_000, 100

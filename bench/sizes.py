@@ -13,6 +13,7 @@ from bench.measure import Row, medians
 from tildone.agents.identity import AgentId
 from tildone.agents.registry import Agent, AgentRegistry
 from tildone.agents.servers import ProvidedTools
+from tildone.app.opening import open_session
 from tildone.config import load
 from tildone.core.numbers import assign_numbers
 from tildone.core.ops import Append, Mark, Numbered
@@ -22,7 +23,6 @@ from tildone.ids import now
 from tildone.log.events import Actor, Event, PlanChanged
 from tildone.log.tree import SessionHead
 from tildone.stores.sqlite.store import SqliteStore
-from tildone.wiring import open_session
 
 BASE = "same hook, ordinary plan"
 EVENTS = ("SessionStart", "UserPromptSubmit", "PreToolUse", "PostToolUse", "Stop")

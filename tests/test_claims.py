@@ -9,6 +9,8 @@ import pytest
 from tildone.agents.identity import AgentId
 from tildone.agents.processes import machine_name, start_time
 from tildone.agents.registry import CLAIM_NOTE, Agent
+from tildone.app.claims import AgentClaims, claims_of
+from tildone.app.opening import open_agents, open_session, open_store
 from tildone.config import Settings
 from tildone.core.ops import Append, Mark, Numbered, Order, Touch
 from tildone.core.plan import Status, Task
@@ -18,8 +20,6 @@ from tildone.log.address import parse_address
 from tildone.log.claims import Claimant
 from tildone.log.events import Actor, Author
 from tildone.session import Session
-from tildone.wiring import open_agents, open_session, open_store
-from tildone.wiring.claims import AgentClaims, claims_of
 
 ADA, BOB = "claude:ada", "codex:bob"
 DEAD = 2**22 + 1

@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 from tildone.agents.servers import ProvidedTools
+from tildone.app.opening import session_in, store_at
 from tildone.config import load
 from tildone.core.ops import Append
 from tildone.core.plan import Task
 from tildone.dialects.by_hand import BY_HAND
-from tildone.wiring import session_in, store_at
 
 HEAVY = {
     "argparse",
@@ -34,7 +34,7 @@ HEAVY = {
 SHOW = "import sys; print(*sorted(sys.modules), sep='\\n', file=sys.stderr)"
 
 
-@pytest.mark.parametrize("module", ["tildone", "tildone.session", "tildone.stores.sqlite.store", "tildone.wiring"])
+@pytest.mark.parametrize("module", ["tildone", "tildone.session", "tildone.stores.sqlite.store", "tildone.app.opening"])
 def test_modules_of_commands_and_hooks_import_no_heavy_packages(module: str) -> None:
     """In a new interpreter."""
     assert loaded(f"import {module}; {SHOW}") & HEAVY == set()

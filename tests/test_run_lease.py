@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.plans import plan_of
+from tildone.app.opening import run_leases, session_in, store_at
 from tildone.core.ops import Append
 from tildone.core.plan import Task
 from tildone.dialects.by_hand import BY_HAND
@@ -15,7 +16,6 @@ from tildone.errors import RunFenced, UsageError
 from tildone.log.events import PlanChanged
 from tildone.log.fleet.lease import LEASE_VARIABLE, Claimer, Lease, NewRun
 from tildone.stores.memory import MemoryStore
-from tildone.wiring import run_leases, session_in, store_at
 
 
 @pytest.fixture

@@ -6,15 +6,15 @@ from typing import Any
 
 from tests.host.subagent_bench import Scripts, task
 from tests.host.test_host import tool
+from tildone.app.opening import open_agents, open_store
+from tildone.app.plan_agents import plan_agents
 from tildone.config import Settings
 from tildone.host.host import Host
 from tildone.host.messages import text_of
 from tildone.host.tools.permissions import PermissionPolicy
 from tildone.kit.definition import ToolResult, text_result
 from tildone.log.address import parse_address
-from tildone.wiring import open_agents, open_store
 from tildone.wiring.hosting import open_conversations, open_host
-from tildone.wiring.plan_agents import plan_agents
 
 WRITE = [("write_todos", {"mode": "replace", "todos": [{"text": "Look"}]})]
 

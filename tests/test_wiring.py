@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.plans import plan_of
+from tildone.app.opening import MAX_EVENTS_SEARCHED, dialect_of_session, open_session, open_store, session_in, store_at
 from tildone.config import Settings
 from tildone.core.ops import Write
 from tildone.core.rules import Rules
@@ -17,7 +18,6 @@ from tildone.errors import UsageError
 from tildone.log.address import parse_address
 from tildone.log.events import Actor
 from tildone.stores.memory import MemoryStore
-from tildone.wiring import MAX_EVENTS_SEARCHED, dialect_of_session, open_session, open_store, session_in, store_at
 
 HERE = Settings(store=parse_address("unused.db"), session="s", project="/nowhere")
 

@@ -10,6 +10,7 @@ Names are imported when they are first used, so importing the package costs noth
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from tildone.app.opening import session_in, store_at
     from tildone.core.ops import (
         Append,
         At,
@@ -60,7 +61,6 @@ if TYPE_CHECKING:
     from tildone.stores.memory import MemoryStore
     from tildone.stores.sqlite.store import SqliteStore
     from tildone.version import __version__
-    from tildone.wiring import session_in, store_at
 
 _HOMES = {
     "tildone.core.ops": (
@@ -85,7 +85,7 @@ _HOMES = {
     "tildone.stores.memory": "MemoryStore",
     "tildone.stores.sqlite.store": "SqliteStore",
     "tildone.version": "__version__",
-    "tildone.wiring": "session_in store_at",
+    "tildone.app.opening": "session_in store_at",
 }
 """The imports above, for run time: `NAME`, or `NAME:ALIAS`. A test holds the two to each other."""
 

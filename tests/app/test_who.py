@@ -18,6 +18,7 @@ from tests.rpc.client import Client
 from tests.run.run_workspace import CHAT, provider_environment
 from tests.suite.forking import PROGRAM
 from tests.web.boards import Place, board, place_in
+from tildone.app.opening import check_approvals, run_leases, session_in
 from tildone.app.surfaces import FORM, IN_SHELLS_OF_AGENTS, OTHERS, QUESTION, WAYS, Surface
 from tildone.app.who import PersonAct
 from tildone.cli.parsing.table import Verb
@@ -38,7 +39,6 @@ from tildone.tui.run.keys import KEYS as RUN_KEYS
 from tildone.tui.run.plan_list import PLAN_KEYS
 from tildone.tui.run.screen_commands import ABOUT
 from tildone.web.app import WRITERS
-from tildone.wiring import check_approvals, run_leases, session_in
 
 AGENT = {"CLAUDE_CODE_SESSION_ID": "s1", "AI_AGENT": "claude-code"}
 CHECK = Check(("cp", "a", "made"))

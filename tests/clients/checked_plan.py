@@ -8,6 +8,7 @@ from tests.checks.repositories import git, make_repository
 from tests.clients.agents import Sandbox
 from tests.clients.driving import install_in
 from tests.clients.inside import InstalledClient
+from tildone.app.opening import check_approvals, open_session
 from tildone.config import load
 from tildone.core.check import Check, Proof
 from tildone.core.ops import Append, Numbered, SetCheck
@@ -15,7 +16,6 @@ from tildone.core.plan import Task
 from tildone.dialects.brief import DIALECT as BRIEF
 from tildone.log.events import Nudged
 from tildone.session import Session
-from tildone.wiring import check_approvals, open_session
 
 T = TypeVar("T")
 

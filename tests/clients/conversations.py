@@ -16,9 +16,9 @@ from tests.clients.model import Model
 from tests.host.models.model_server import Turn
 from tests.rpc.client import Client, Record
 from tests.suite.forking import PROGRAM
+from tildone.app.opening import open_store
 from tildone.config import Settings
 from tildone.log.address import parse_address
-from tildone.wiring import open_store
 from tildone.wiring.hosting import open_conversations, open_host
 
 Entry = dict[str, Any]

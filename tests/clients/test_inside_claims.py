@@ -13,10 +13,10 @@ from tests.host.models.model_server import ReceivedRequest, Turn
 from tests.suite.waiting import until
 from tildone.agents.identity import AgentId
 from tildone.agents.registry import CLAIM_NOTE, AgentRegistry
+from tildone.app.claims import AgentClaims
 from tildone.config import load
 from tildone.log.claims import Claim
 from tildone.stores.sqlite.store import SqliteStore
-from tildone.wiring.claims import AgentClaims
 
 pytestmark = pytest.mark.slow
 

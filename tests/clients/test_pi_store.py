@@ -10,6 +10,7 @@ import pytest
 from tests.clients.agents import Sandbox, pi_rpc, require
 from tests.clients.conversations import HOSTILE_TEXT, conversation, lines, nodes, prompt_and_wait, text
 from tests.clients.model import Model
+from tildone.app.opening import session_in
 from tildone.core.ops import At, Mark
 from tildone.core.plan import Plan, Status
 from tildone.dialects import plan_in_entry
@@ -20,7 +21,6 @@ from tildone.log.events import Event
 from tildone.log.tree import SessionHead
 from tildone.session import Session
 from tildone.stores.pi.store import JsonlStore
-from tildone.wiring import session_in
 
 pytestmark = pytest.mark.slow
 MakeSandbox = Callable[[Model], Sandbox]

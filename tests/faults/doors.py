@@ -19,11 +19,11 @@ from tests.faults.tally import Plan, Tally
 from tests.hooks.agent import Workspace
 from tests.stores.writers import say
 from tests.suite.forking import PROGRAM
+from tildone.app.opening import open_session
 from tildone.config import load
 from tildone.core.plan import Plan as TildonePlan
 from tildone.dialects import dialect_named
 from tildone.log.events import PlanChanged
-from tildone.wiring import open_session
 
 WRITERS = 16
 TIMEOUT_SECONDS = 600

@@ -26,6 +26,7 @@ from tests.stores.postgres import running_server
 from tests.stores.postgres_keeper import why_not
 from tests.suite.forking import PROGRAM
 from tests.suite.waiting import until
+from tildone.app.opening import run_leases, store_at
 from tildone.fleet.engines import DBOS, prepare_engine
 from tildone.log.address import parse_address
 from tildone.log.codec import dump, plan_to_json
@@ -34,7 +35,6 @@ from tildone.log.fleet.lease import LeaseState, NewRun, Work
 from tildone.log.fleet.port import RunLeases
 from tildone.log.fleet.settings import FleetSettings, ProviderLimit
 from tildone.log.fleet.workers import RunSchedule, WorkerInfo
-from tildone.wiring import run_leases, store_at
 
 SECONDS = 900
 PLAN = plan_of("Do nothing: `true`")

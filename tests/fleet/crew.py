@@ -9,6 +9,7 @@ from uuid import uuid4
 from tests.fleet.repositories import project
 from tests.fleet.workers import SETTINGS
 from tests.suite.forking import PROGRAM
+from tildone.app.opening import run_leases, store_at
 from tildone.core.check import Check
 from tildone.core.plan import Plan, Status, Task
 from tildone.fleet.losses import lost_tasks
@@ -16,7 +17,6 @@ from tildone.log.events import PlanChanged
 from tildone.log.fleet.lease import Lease, NewRun, Work
 from tildone.log.state import latest_state
 from tildone.value import replace
-from tildone.wiring import run_leases, store_at
 
 SESSION = "plan"
 

@@ -10,6 +10,7 @@ from threading import Event, Lock, Thread
 from time import sleep
 from types import SimpleNamespace
 
+from tildone.app.opening import run_leases, store_at
 from tildone.errors import StoreError
 from tildone.fleet.engine import Engine
 from tildone.fleet.engines import engine_for
@@ -18,7 +19,6 @@ from tildone.fleet.upkeep import Reaper
 from tildone.log.address import parse_address
 from tildone.log.fleet.lease import Claimer, Lease, WorkOutcome
 from tildone.log.fleet.port import RunLeases
-from tildone.wiring import run_leases, store_at
 
 RENEWAL_SECONDS = 0.5
 

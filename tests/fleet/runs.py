@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from tests.clients.supervisor import supervised
+from tildone.app.opening import run_leases, store_at
 from tildone.core.plan import Plan
 from tildone.fleet.drivers import AGENTS, AgentContext
 from tildone.log.events import Event, PlanChanged
@@ -15,7 +16,6 @@ from tildone.log.fleet.lease import LEASE_VARIABLE, Claimer, Lease, NewRun
 from tildone.log.fleet.port import RunLeases
 from tildone.log.state import latest_state
 from tildone.log.store import Store
-from tildone.wiring import run_leases, store_at
 
 SESSION = "plan"
 SECONDS = 600.0

@@ -8,11 +8,11 @@ from tests.fleet.engines import LONG, SHORT, EngineFleet, configure, engine_flee
 from tests.fleet.test_engines import needs_dbos
 from tests.stores.postgres import Server, execute, needs_server
 from tests.suite.waiting import until
+from tildone.app.opening import store_at
 from tildone.fleet.engines import DBOS
 from tildone.log.fleet.facts import RunLost
 from tildone.log.fleet.lease import Claimer, Lease, LeaseState
 from tildone.log.fleet.workers import WorkerInfo
-from tildone.wiring import store_at
 
 pytestmark = [needs_server, needs_dbos]
 

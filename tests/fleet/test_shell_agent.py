@@ -11,6 +11,7 @@ import pytest
 
 from tests.fleet.repositories import project
 from tests.fleet.runs import HeldRun, hold
+from tildone.app.opening import open_session, store_at
 from tildone.config import load
 from tildone.core.check import Check
 from tildone.core.ops import Append, Mark, Numbered, Order, Touch
@@ -25,7 +26,6 @@ from tildone.log.fleet.facts import Asked
 from tildone.log.fleet.lease import LEASE_VARIABLE
 from tildone.session import Session
 from tildone.value import replace
-from tildone.wiring import open_session, store_at
 from tildone.wiring.shell_agent import main
 
 Hold = Callable[[Plan], HeldRun]

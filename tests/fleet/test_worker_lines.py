@@ -12,10 +12,10 @@ from tests.fleet.agents import wait_for
 from tests.fleet.workers import Bench
 from tests.plans import plan_of
 from tests.suite.waiting import until
+from tildone.app.opening import run_leases, store_at
 from tildone.log.events import PlanChanged
 from tildone.log.fleet.facts import RunReleased
 from tildone.log.fleet.lease import LeaseState, NewRun, Work
-from tildone.wiring import run_leases, store_at
 
 
 def test_a_worker_says_what_it_takes_begins_and_finishes(

@@ -10,13 +10,13 @@ from uuid import uuid4
 from tests.fleet.drills.worker_program import driver
 from tests.plans import plan_of
 from tests.suite.waiting import LIMIT_SECONDS, until
+from tildone.app.opening import run_leases, store_at
 from tildone.fleet.drivers.launch import AgentContext, AgentLaunch
 from tildone.fleet.git import Git
 from tildone.fleet.worker import Worker, WorkerOptions
 from tildone.log.events import PlanChanged
 from tildone.log.fleet.lease import Lease, LeaseState, NewRun, Work
 from tildone.log.fleet.settings import FleetSettings
-from tildone.wiring import run_leases, store_at
 
 SETTINGS = FleetSettings(lease=30_000, heartbeat=500, margin=1000, reaper=200, renewal=5000)
 

@@ -16,6 +16,7 @@ from tests.cli.person import Answer
 from tests.suite.forking import PROGRAM
 from tildone.agents.identity import ANY_AGENT, AgentId
 from tildone.agents.registry import Agent, AgentRegistry
+from tildone.app.opening import open_session
 from tildone.config import Settings, load
 from tildone.core.ops import Write
 from tildone.core.plan import Plan, Status, Task, flat
@@ -27,7 +28,6 @@ from tildone.integrations.cursor import INTEGRATION as CURSOR
 from tildone.integrations.record import HookPoint, Hooks, Integration
 from tildone.session import Session
 from tildone.stores.sqlite.store import SqliteStore
-from tildone.wiring import open_session
 
 UNWATCHED = (
     sys.executable,

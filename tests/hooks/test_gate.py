@@ -11,6 +11,7 @@ import pytest
 from tests.hooks.agent import WITH_HOOKS, HookedAgent, Workspace, hooks_of, new_workspace, plan_of
 from tests.trusted import write_trusted
 from tildone.agents.identity import AgentId, digest
+from tildone.app.opening import open_session, open_store
 from tildone.core.ops import Append, Mark, Numbered, Write
 from tildone.core.plan import Status, Task
 from tildone.dialects import dialect_named
@@ -23,7 +24,6 @@ from tildone.integrations.opencode import INTEGRATION as OPENCODE
 from tildone.integrations.pi import INTEGRATION as PI
 from tildone.integrations.record import HookPoint, Integration
 from tildone.log.events import Actor, Bound, Directive, DirectiveSet, Event, Nudged, Tripped
-from tildone.wiring import open_session, open_store
 
 OPEN = (("Write the parser", "in_progress"), ("Wire it up", "pending"))
 

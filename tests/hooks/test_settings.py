@@ -5,12 +5,12 @@ from pathlib import Path
 import pytest
 
 from tests.trusted import write_trusted
+from tildone.app.opening import open_session
 from tildone.config import load
 from tildone.dialects.by_hand import BY_HAND
 from tildone.errors import UsageError
 from tildone.loop.decision import Patience
 from tildone.stores.memory import MemoryStore
-from tildone.wiring import open_session
 
 
 def patience(tmp_path: Path, **environ: str) -> Patience:

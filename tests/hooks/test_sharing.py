@@ -14,13 +14,13 @@ from tildone.agents.identity import AgentId
 from tildone.agents.processes import start_time
 from tildone.agents.registry import Agent
 from tildone.agents.sharing import set_shared
+from tildone.app.opening import open_session
 from tildone.dialects import dialect_named
 from tildone.ids import now
 from tildone.integrations.codex import INTEGRATION as CODEX
 from tildone.integrations.record import HookPoint
 from tildone.log.events import Author
 from tildone.value import replace
-from tildone.wiring import open_session
 
 OTHER = AgentId("codex", "other")
 

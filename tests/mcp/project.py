@@ -28,6 +28,7 @@ from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
 from tests.mcp.transport import pipe_transport
 from tests.suite.forking import PROGRAM
 from tildone.agents.registry import AgentRegistry
+from tildone.app.opening import open_agents, session_in
 from tildone.config import Settings, load
 from tildone.core.plan import Plan
 from tildone.dialects import dialect_named
@@ -39,7 +40,6 @@ from tildone.mcp.stdio_dispatcher import StdioDispatcher
 from tildone.mcp.stdio_output import Output
 from tildone.mcp.stdio_server import serve
 from tildone.stores.sqlite.store import SqliteStore
-from tildone.wiring import open_agents, session_in
 
 TIMEOUT_SECONDS = 60.0
 DIALECTS = ("brief", "indexed", "phased", "declared")

@@ -14,6 +14,7 @@ from tests.mcp.project import Project, client_info, text_of
 from tests.mcp.transport import pipe_transport
 from tests.mcp.wire import Wire, call, initialize, request, wired
 from tests.suite.waiting import until_async
+from tildone.app.opening import check_approvals, open_session
 from tildone.core.check import Check, Result
 from tildone.core.ops import Append, Numbered, SetCheck
 from tildone.core.plan import Status, Task
@@ -21,7 +22,6 @@ from tildone.dialects.brief import DIALECT as BRIEF
 from tildone.log.events import Actor
 from tildone.mcp.elicitation import approval_form, has_forms, is_approved
 from tildone.value import replace
-from tildone.wiring import check_approvals, open_session
 
 MARKS = python("open('ran', 'a').write('x')")
 WAITS = python(

@@ -6,8 +6,8 @@ import pytest
 
 from tests.mcp.project import MODES, Inbox, Project, read, subscribed, text_of
 from tests.stores.postgres import needs_server, running_server
+from tildone.app.opening import session_in
 from tildone.dialects import dialect_named
-from tildone.wiring import session_in
 
 pytestmark = [needs_server, pytest.mark.slow]
 

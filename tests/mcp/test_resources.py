@@ -13,6 +13,7 @@ from mcp_types import INTERNAL_ERROR, INVALID_PARAMS, PromptReference, ResourceT
 from tests.formats.hostile_plans import BREAKS, COMMENTS, CONTROLS, MARKDOWN, SURROGATES
 from tests.mcp.project import MODES, TIMEOUT_SECONDS, Inbox, Project, read, subscribed
 from tests.suite.forking import PROGRAM
+from tildone.app.opening import session_in
 from tildone.core.ops import Append
 from tildone.core.plan import Task
 from tildone.dialects import dialect_named
@@ -21,7 +22,6 @@ from tildone.log.events import Author
 from tildone.mcp import subscriptions
 from tildone.mcp.handlers import RESOURCE_NOT_FOUND
 from tildone.mcp.resources import parse_uri, session_uri
-from tildone.wiring import session_in
 
 every_mode = pytest.mark.parametrize("mode", MODES)
 CURRENT, AS_JSON = "plan://current", "plan://current.json"

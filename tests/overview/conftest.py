@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 
 from tests.overview.stores import World
-from tildone.wiring import store_at
+from tildone.app.opening import store_at
 
 
 @pytest.fixture

@@ -5,13 +5,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, cast
 
+from tildone.app.opening import session_in
 from tildone.core.ops import Write
 from tildone.core.plan import Phase, Status, Task
 from tildone.dialects.by_hand import BY_HAND
 from tildone.log.store import Store
 from tildone.overview.index import SessionIndex
 from tildone.session import Session
-from tildone.wiring import session_in
 
 NUDGE_LIMIT = 20
 

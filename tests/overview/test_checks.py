@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tildone.agents.subagents import subagent_session
+from tildone.app.opening import check_approvals, open_session, open_store
 from tildone.checks.running import Interrupted
 from tildone.config import Settings, load
 from tildone.core.check import Check, Proof, Result
@@ -23,7 +24,6 @@ from tildone.overview.words import words_of
 from tildone.session import Session
 from tildone.value import replace
 from tildone.views.proofs import check_text
-from tildone.wiring import check_approvals, open_session, open_store
 
 PASSES = (sys.executable, "-c", "import sys; sys.exit(0)")
 FAILS = (sys.executable, "-c", "raise SystemExit('it is broken')")

@@ -8,6 +8,7 @@ import pytest
 
 from tests.overview.stores import CountingStore
 from tests.web.fleets import FleetStore
+from tildone.app.opening import run_leases, store_at
 from tildone.core.plan import Phase, Plan, Task
 from tildone.ids import now
 from tildone.log.events import Actor, Author, Event, PlanChanged
@@ -18,7 +19,6 @@ from tildone.log.usage import AgentUsage
 from tildone.overview.fleet_index import FleetIndex, WorkerState
 from tildone.overview.index import SessionIndex
 from tildone.stores.run_lists import lists_of
-from tildone.wiring import run_leases, store_at
 
 MINUTE = 60_000
 

@@ -9,6 +9,7 @@ from tests.overview.stores import World
 from tildone.agents.identity import AgentId
 from tildone.agents.processes import start_time
 from tildone.agents.registry import Agent, AgentRegistry
+from tildone.app.opening import store_at
 from tildone.core.ops import Mark, Numbered
 from tildone.core.plan import Status
 from tildone.errors import StoreError
@@ -20,7 +21,6 @@ from tildone.loop.decision import RestReason
 from tildone.overview.index import AGENTS_EVERY_MS
 from tildone.stores.memory import MemoryStore
 from tildone.views.session_state import SessionWord
-from tildone.wiring import store_at
 
 READS = ("history", "session_info", "session_head", "sessions", "events")
 

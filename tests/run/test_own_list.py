@@ -17,9 +17,9 @@ from tests.run.run_workspace import (
     statuses,
 )
 from tests.run.screens import at_terminal
+from tildone.app.opening import session_in
 from tildone.dialects.by_hand import BY_HAND
 from tildone.stores.sqlite.store import SqliteStore
-from tildone.wiring import session_in
 
 needs_terminal = pytest.mark.skipif(os.name == "nt", reason="needs a pseudo-terminal")
 LISTS: dict[str, Turn] = {

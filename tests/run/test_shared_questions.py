@@ -13,6 +13,7 @@ from tests.cli.person import Person
 from tests.run.run_workspace import statuses, write_plan
 from tests.run.screens import ARMED, at_terminal, screen
 from tests.suite.waiting import until
+from tildone.app.opening import open_store
 from tildone.config import load
 from tildone.errors import StoreError
 from tildone.host.permission_request import PermissionAnswer, PermissionReply, PermissionRequest
@@ -22,7 +23,6 @@ from tildone.log.presence import Presence
 from tildone.log.store import Store
 from tildone.stores.memory import MemoryStore
 from tildone.stores.sqlite.store import SqliteStore
-from tildone.wiring import open_store
 from tildone.wiring.questions import Asker, SharedQuestions
 
 LONG_ENOUGH = 20.0

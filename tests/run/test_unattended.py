@@ -7,6 +7,7 @@ import pytest
 
 from tests.host.tools.test_in_a_host import Scripted
 from tests.plans import plan_of
+from tildone.app.opening import run_leases
 from tildone.cli.fleet.up import parsed_limit
 from tildone.host.limited_model import LimitedModel
 from tildone.host.model import ChatRequest
@@ -15,7 +16,6 @@ from tildone.host.shell_model import ShellModel
 from tildone.log.fleet.settings import ProviderLimit
 from tildone.stores.memory import MemoryStore
 from tildone.stores.sqlite.store import SqliteStore
-from tildone.wiring import run_leases
 from tildone.wiring.ask_limits import NOT_ASKED, AskLimits, ask_limits
 from tildone.wiring.questions import Asker, SharedQuestions
 from tildone.wiring.unattended import UnattendedUI, limited_model, unattended_ui

@@ -4,8 +4,8 @@ import sys
 import time
 from pathlib import Path
 
+from tildone.app.opening import run_leases, store_at
 from tildone.log.fleet.lease import Claimer, WorkOutcome
-from tildone.wiring import run_leases, store_at
 
 SLOTS = 3
 

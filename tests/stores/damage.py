@@ -16,6 +16,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from tildone.app.opening import session_in
 from tildone.cli import main
 from tildone.core.ops import Append, At, Mark
 from tildone.core.plan import Status, Task
@@ -24,7 +25,6 @@ from tildone.log.summary import SessionSummary
 from tildone.log.tree import SessionHead
 from tildone.stores.sqlite.store import SqliteStore
 from tildone.stores.sqlite_summary import read_summary
-from tildone.wiring import session_in
 
 CLEAR_ERROR, RIGHT_PLAN, WRONG_PLAN, TRACEBACK = "clear error", "right plan", "wrong plan", "traceback"
 

@@ -10,11 +10,11 @@ import pytest
 
 from tests.plans import plan_of
 from tests.stores.postgres import needs_server
+from tildone.app.opening import run_leases, store_at
 from tildone.log.events import PlanChanged
 from tildone.log.fleet.facts import RunTaken
 from tildone.log.fleet.lease import LeaseState, NewRun, Work
 from tildone.log.fleet.settings import ProviderLimit
-from tildone.wiring import run_leases, store_at
 
 ROOT = Path(__file__).resolve().parents[2]
 SIZES = [(3, 30), pytest.param(8, 200, marks=pytest.mark.slow)]

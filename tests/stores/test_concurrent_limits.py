@@ -11,11 +11,11 @@ import pytest
 
 from tests.plans import plan_of
 from tests.stores.postgres import needs_server
+from tildone.app.opening import run_leases, store_at
 from tildone.log.events import PlanChanged
 from tildone.log.fleet.lease import Claimer, Lease, NewRun, Work, WorkOutcome
 from tildone.log.fleet.port import RunLeases
 from tildone.log.fleet.settings import ProviderLimit
-from tildone.wiring import run_leases, store_at
 
 WORKERS, SLOTS = 8, 3
 REPOS, LIMIT = 3, 2

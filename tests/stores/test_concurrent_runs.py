@@ -5,8 +5,8 @@ import sys
 from pathlib import Path
 
 from tests.stores.postgres import needs_server
+from tildone.app.opening import run_leases, store_at
 from tildone.log.fleet.lease import LeaseState
-from tildone.wiring import run_leases, store_at
 
 ROOT = Path(__file__).resolve().parents[2]
 PLANS = 10
@@ -16,7 +16,7 @@ from tests.plans import plan_of
 from tildone.errors import Refused
 from tildone.log.events import PlanChanged
 from tildone.log.fleet.lease import NewRun
-from tildone.wiring import run_leases, store_at
+from tildone.app.opening import run_leases, store_at
 
 leases = run_leases(store_at(sys.argv[1]))
 print("ready", flush=True)

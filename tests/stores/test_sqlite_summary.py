@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests import plans
+from tildone.app.opening import session_in
 from tildone.core.ops import Write
 from tildone.core.plan import Phase, Status, Task
 from tildone.core.query import next_task, open_tasks
@@ -17,7 +18,6 @@ from tildone.loop.decision import Turn
 from tildone.session import Session
 from tildone.stores.sqlite.store import SqliteStore
 from tildone.stores.sqlite_summary import read_summary
-from tildone.wiring import session_in
 
 NASTY = st.sampled_from(
     [

@@ -7,6 +7,7 @@ import pytest
 
 from tests.stores.conftest import server, url
 from tests.stores.postgres import needs_server
+from tildone.app.opening import run_leases, session_in, store_at
 from tildone.core.ops import Append, Mark, Numbered
 from tildone.core.plan import Status, Task
 from tildone.dialects.by_hand import BY_HAND
@@ -18,7 +19,6 @@ from tildone.session import Session
 from tildone.stores.sqlite.store import SqliteStore
 from tildone.telemetry import counting
 from tildone.telemetry.counting import StoreCounts
-from tildone.wiring import run_leases, session_in, store_at
 
 __all__ = ["server", "url"]
 

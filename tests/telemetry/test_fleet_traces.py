@@ -17,6 +17,7 @@ from tests.run.run_workspace import CHAT, provider_environment
 from tests.suite.forking import PROGRAM
 from tests.suite.waiting import LIMIT_SECONDS, until
 from tests.telemetry.collector import Collector, ReceivedSpan
+from tildone.app.opening import run_leases, store_at
 from tildone.core.check import Check
 from tildone.core.plan import Phase, Plan, Task
 from tildone.log.events import PlanChanged
@@ -24,7 +25,6 @@ from tildone.log.fleet.lease import Lease, LeaseState, NewRun, Work
 from tildone.log.fleet.port import RunLeases
 from tildone.log.fleet.settings import FleetSettings
 from tildone.log.store import Store
-from tildone.wiring import run_leases, store_at
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="minders need Linux")
 

@@ -9,6 +9,7 @@ import pytest
 
 from tests.plans import plan_of
 from tests.suite.waiting import until
+from tildone.app.opening import run_leases, store_at
 from tildone.core.plan import Status
 from tildone.errors import StoreError
 from tildone.history.run_spans import attempt_place
@@ -22,7 +23,6 @@ from tildone.telemetry.exporting import SpanSink
 from tildone.telemetry.following import FollowedRun, RunTraces, spans_of_end
 from tildone.telemetry.host_traces import FollowedPlan
 from tildone.value import replace
-from tildone.wiring import run_leases, store_at
 
 WORKER = f"{os.uname().nodename}/{2**22 + 1}/a"
 """A worker of this machine whose process does not exist: no process id is that high."""

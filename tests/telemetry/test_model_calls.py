@@ -6,6 +6,7 @@ from typing import Any, cast
 from tests.host.subagent_bench import Scripts, task
 from tests.telemetry.test_following import Kept
 from tests.test_subagent_wiring import settings_in
+from tildone.app.opening import open_store
 from tildone.history.spans import SpanPlace, TraceSpan
 from tildone.host.content import Cost, Usage
 from tildone.host.events import MessageEnd, MessageStart
@@ -16,7 +17,6 @@ from tildone.ids import now
 from tildone.telemetry.exporting import SpanSink
 from tildone.telemetry.host_traces import HostTraces, TraceContext
 from tildone.telemetry.model_calls import ModelCalls
-from tildone.wiring import open_store
 from tildone.wiring.hosting import open_conversations, open_host
 
 PLACE = SpanPlace(7, 70)

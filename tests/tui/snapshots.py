@@ -19,6 +19,7 @@ from rich.style import Style
 from textual.pilot import Pilot
 
 from tests.tui.watching import SIZES, Unreliable, World, grammar, lines, shows, until, watching, world
+from tildone.app.opening import check_approvals
 from tildone.core.check import Check, Proof, Result
 from tildone.core.ops import Mark, Numbered, Order, SetCheck, Touch
 from tildone.core.plan import Phase, Status, Task
@@ -30,7 +31,6 @@ from tildone.loop.decision import Turn
 from tildone.tui.app import Start
 from tildone.tui.palette import theme_for
 from tildone.value import replace
-from tildone.wiring import check_approvals
 
 FOLDER = Path(__file__).parent / "snapshots"
 LATER_MS = 250_000

@@ -6,13 +6,13 @@ from pathlib import Path
 import pytest
 
 from tests.tui.watching import World, lines, shows, text, type_text, until, watching
+from tildone.app.opening import check_approvals
 from tildone.core.check import Check, Proof, Result
 from tildone.core.ops import Mark, Numbered, SetCheck
 from tildone.core.plan import Phase, Status, Task
 from tildone.log.events import Actor
 from tildone.tui.app import Start
 from tildone.tui.need_panel import ARMING_SECONDS
-from tildone.wiring import check_approvals
 
 PLAN = Start("p", opened=True)
 HOSTILE = "\x1b[2J[bold red]x[/] \u202eevil\n\x9b31m"

@@ -17,6 +17,7 @@ from tests.suite.waiting import until_async
 from tildone.agents.identity import AgentId
 from tildone.agents.processes import start_time
 from tildone.agents.registry import Agent
+from tildone.app.opening import open_agents, open_session, open_store
 from tildone.config import Settings, load
 from tildone.core.ops import Write
 from tildone.core.plan import Phase, Plan, Status, Task
@@ -30,7 +31,6 @@ from tildone.tui.app import Start, WatchApp
 from tildone.tui.editing import Editor
 from tildone.tui.reading import DetailReader
 from tildone.value import replace
-from tildone.wiring import open_agents, open_session, open_store
 
 SIZES = {"80x24": (80, 24), "200x50": (200, 50), "40x24": (40, 24)}
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from tests.web.sample_data import DONE, MINUTE, Story
+from tildone.app.opening import run_leases, store_at
 from tildone.core.plan import Plan, Status
 from tildone.ids import id_maker, now
 from tildone.log.fleet.facts import Answered, Asked
@@ -23,7 +24,6 @@ from tildone.stores.scribe import Scribe
 from tildone.stores.sqlite.boot import moment
 from tildone.stores.sqlite.lease_transaction import Machine
 from tildone.stores.sqlite.store import SqliteStore
-from tildone.wiring import run_leases, store_at
 
 T = TypeVar("T")
 COUNTER = itertools.count(1)

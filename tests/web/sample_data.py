@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import sys
 
+from tildone.app.opening import store_at
 from tildone.core.numbers import assign_numbers
 from tildone.core.plan import Phase, Plan, Status, Task
 from tildone.ids import id_maker, now
@@ -27,7 +28,6 @@ from tildone.log.needs import Need
 from tildone.log.presence import Presence
 from tildone.log.store import Store
 from tildone.value import replace
-from tildone.wiring import store_at
 
 MINUTE = 60_000
 AGENT, PERSON = Actor.AGENT, Actor.USER

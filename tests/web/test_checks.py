@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 
 from tests.web.boards import Answered, Browser, Json, Place, board, until
+from tildone.app.opening import check_approvals
 from tildone.core.check import Check, Proof, Result
 from tildone.core.ops import Append, Numbered, Order, SetCheck
 from tildone.core.plan import Status, Task
 from tildone.session import Session
 from tildone.views.proofs import check_text
-from tildone.wiring import check_approvals
 
 
 class Checked:

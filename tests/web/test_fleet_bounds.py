@@ -8,6 +8,7 @@ import pytest
 
 from tests.overview.stores import CountingStore
 from tests.web.fleets import FleetStore
+from tildone.app.opening import store_at
 from tildone.ids import now
 from tildone.log.fleet.lease import WorkOutcome
 from tildone.log.fleet.lists import RunGroup
@@ -15,7 +16,6 @@ from tildone.log.store import Store
 from tildone.overview.index import SessionIndex
 from tildone.web.board_fleet import BoardFleet
 from tildone.web.fleet_data import RunRows
-from tildone.wiring import store_at
 
 
 @pytest.fixture

@@ -2,11 +2,11 @@
 
 from tests.telemetry.prometheus import Figures, parse
 from tests.web.boards import Browser, Place, RunningBoard, board
+from tildone.app.opening import run_leases
 from tildone.core.ops import Append, Mark, Numbered
 from tildone.core.plan import Status, Task
 from tildone.log.fleet.lease import Claimer, NewRun, WorkOutcome
 from tildone.log.fleet.workers import WorkerInfo
-from tildone.wiring import run_leases
 
 
 def token_for_metrics(place: Place, name: str = "prometheus") -> str:

@@ -35,6 +35,41 @@ _PID = "pid:"
 
 
 @value
+class Known:
+    """What is known of a coding agent without importing its integration.
+
+    `executable` is its command, and `package` the npm package that it comes in. `conversation` is the variable with the
+    id of the conversation in the shells that its model uses, and `marks` are others that are set there and nowhere
+    else. `unmarked` says why there is none.
+    """
+
+    executable: str = ""
+    package: str = ""
+    conversation: str = ""
+    marks: tuple[str, ...] = ()
+    unmarked: str = ""
+    calls_hooks: bool = True
+
+
+_LIKE_THE_PERSONS = "its model's terminals are like those of the person"
+
+KNOWN = {
+    "claude": Known("claude", "@anthropic-ai/claude-code", "CLAUDE_CODE_SESSION_ID", ("CLAUDECODE",)),
+    "codex": Known("codex", "@openai/codex", "CODEX_SESSION_ID", ("CODEX_THREAD_ID", "CODEX_SANDBOX")),
+    "gemini": Known("gemini", "@google/gemini-cli", "", ("GEMINI_CLI",)),
+    "cursor": Known("cursor", "", "", ("CURSOR_AGENT",)),
+    "copilot": Known("copilot", "", "COPILOT_AGENT_SESSION_ID", ("COPILOT_CLI",)),
+    "qwen": Known("qwen", "", "QWEN_CODE_SESSION_ID", ("QWEN_CODE",)),
+    "opencode": Known("opencode", "opencode-ai", "OPENCODE_SESSION_ID", ("OPENCODE",)),
+    "pi": Known("pi", "@earendil-works/pi-coding-agent", "PI_SESSION_ID", ("PI_CODING_AGENT",)),
+    "zed": Known("zed", calls_hooks=False, unmarked=_LIKE_THE_PERSONS),
+    "vscode": Known("code", calls_hooks=False, unmarked=_LIKE_THE_PERSONS),
+    "claude-desktop": Known(calls_hooks=False, unmarked="its model has no shell"),
+}
+"""The coding agents with an integration, by the names of their modules."""
+
+
+@value
 class AgentId:
     """The identity of an agent: the integration that reported it, and its conversation or, if unknown, its process.
 

@@ -9,57 +9,46 @@ from __future__ import annotations
 
 import os
 
-from tildone.agents.identity import ANY_AGENT, agent_id
+from tildone.agents.identity import ANY_AGENT, KNOWN, Known, agent_id
 from tildone.agents.processes import agent_process, began_with, processes_above, runs_program
 from tildone.typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Mapping
-    from typing import Protocol
+    from collections.abc import Iterable, Mapping
 
     from tildone.agents.registry import Agent
-
-    class Known(Protocol):
-        """The variables in the shells of a coding agent's model."""
-
-        @property
-        def conversation(self) -> str:
-            """The one with the id of the conversation."""
-
-        @property
-        def marks(self) -> tuple[str, ...]:
-            """Others that are set there and nowhere else."""
 
 
 TYPED_SOCKET = "TILDONE_TYPED_SOCKET"
 """The variable with the number of the socket that says that a person typed the command."""
 
 
-def agent_of_shell(
-    environ: Mapping[str, str],
-    known: Mapping[str, Known],
-    agents: Iterable[Agent] = (),
-    programs: Callable[[Agent], Collection[str]] = lambda _: (),
-) -> str:
+def agent_of_shell(environ: Mapping[str, str], agents: Iterable[Agent] = (), known: Mapping[str, Known] = KNOWN) -> str:
     """Return the text of the id of the agent whose shell this is; empty if it is nobody's, or not known.
 
-    `known` are the variables of coding agents. `agents` are the agents at work, and `programs` returns the names that
-    the program of one may have. They are looked for among the processes above this one, whose environment may be
-    another one. A process of such an agent counts if it runs that program, or if one below it was started with the
-    variables of the agent: others may be above this one, too, if an agent was registered from a script.
+    `known` are the coding agents whose variables count. `agents` are the agents at work. They are looked for among the
+    processes above this one, whose environment may be another one. A process of such an agent counts if it runs its
+    program, or if one below it was started with the variables of the agent: others may be above this one, too, if an
+    agent was registered from a script.
     """
     for name, facts in known.items():
         if environ.get(facts.conversation):
             return str(agent_id(name, environ[facts.conversation], 0))
     above = processes_above()
     for agent in agents if above else ():
-        is_above = agent.pid in above and (runs_program(agent.pid, programs(agent)) or _is_marked(agent, above, known))
+        is_above = agent.pid in above and (runs_program(agent.pid, _programs(agent)) or _is_marked(agent, above, known))
         if is_above and not is_typed_in(agent.pid):
             return str(agent.id)
     marked = next((name for name, facts in known.items() if any(map(environ.get, facts.marks))), "")
     if marked or environ.get(ANY_AGENT):
         return str(agent_id(marked, "", agent_process()))
     return ""
+
+
+def _programs(agent: Agent) -> tuple[str, ...]:
+    """Return the names that the program of an agent may have."""
+    known = KNOWN.get(agent.id.integration)
+    return (known.executable, known.package) if known else (agent.id.integration,)
 
 
 def _is_marked(agent: Agent, above: list[int], known: Mapping[str, Known]) -> bool:

@@ -10,12 +10,12 @@ from __future__ import annotations
 import os
 from enum import Enum
 
+from tildone.app.opening import agent_here, agent_of_client
 from tildone.config import Settings
 from tildone.errors import Refused
 from tildone.log.events import Directive
 from tildone.log.fleet.lease import LEASE_VARIABLE
 from tildone.views.sanitize import printable
-from tildone.wiring import agent_here, agent_of_client
 
 
 class PersonAct(Enum):

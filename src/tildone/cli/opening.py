@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import sys
 
+from tildone.app.opening import agent_here, dialect_name, dialect_of_session, open_session, open_store
 from tildone.cli.output.screen import put_notice
 from tildone.config import Settings, load
 from tildone.dialects import DIALECTS, names_by_position
@@ -16,7 +17,6 @@ from tildone.errors import NotFound, UsageError, nearest
 from tildone.stores.base import TIMEOUT_SECONDS
 from tildone.typing import TYPE_CHECKING
 from tildone.value import replace
-from tildone.wiring import agent_here, dialect_name, dialect_of_session, open_session, open_store
 
 if TYPE_CHECKING:
     from tildone.cli.parsing.table import ParsedArgs

@@ -11,6 +11,7 @@ from __future__ import annotations
 from tildone.agents.assignment import assign_session
 from tildone.agents.processes import machine_name
 from tildone.agents.registry import CLAIM_NOTE, MODEL_NOTE, is_due
+from tildone.app.opening import check_runner, open_agents, open_session, open_store
 from tildone.dialects import DEFAULT_DIALECT, dialect_named, dialect_of_tool
 from tildone.dialects.native import NATIVE
 from tildone.errors import StoreError
@@ -22,7 +23,6 @@ from tildone.log.events import Author
 from tildone.log.presence import Presence
 from tildone.typing import TYPE_CHECKING
 from tildone.value import replace, value
-from tildone.wiring import check_runner, open_agents, open_session, open_store
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 
 from tildone.agents.identity import digest
+from tildone.app.opening import open_store, run_leases
 from tildone.dialects.native import FENCED, STILL_FENCED
 from tildone.errors import RunFenced
 from tildone.files.private import open_private
@@ -20,7 +21,6 @@ from tildone.integrations.record import HookPoint, ReplyKind
 from tildone.log import codec
 from tildone.log.fleet.lease import LEASE_VARIABLE, TRANSCRIPT_VARIABLE, LeaseState, fence_in
 from tildone.typing import TYPE_CHECKING
-from tildone.wiring import open_store, run_leases
 
 if TYPE_CHECKING:
     from tildone.config import Settings

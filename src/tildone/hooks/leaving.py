@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 
+from tildone.app.opening import open_store
 from tildone.errors import StoreError
 from tildone.typing import TYPE_CHECKING
-from tildone.wiring import open_store
 
 if TYPE_CHECKING:
     from tildone.agents.identity import AgentId

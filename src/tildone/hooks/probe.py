@@ -10,10 +10,10 @@ import os
 from contextlib import suppress
 from importlib.metadata import version
 
+from tildone.app.opening import open_store
 from tildone.errors import NotFound
 from tildone.log.json_scanner import quoted
 from tildone.typing import TYPE_CHECKING
-from tildone.wiring import open_store
 
 if TYPE_CHECKING:
     from tildone.config import Settings

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tildone.app.opening import open_session
 from tildone.dialects import dialect_named, dialect_of_tool
 from tildone.errors import UsageError
 from tildone.hooks.native_lists import arguments
@@ -9,7 +10,6 @@ from tildone.log import codec
 from tildone.typing import TYPE_CHECKING
 from tildone.views.sanitize import escape_json
 from tildone.views.status import status_line
-from tildone.wiring import open_session
 
 if TYPE_CHECKING:
     from tildone.config import Settings

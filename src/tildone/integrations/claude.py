@@ -111,8 +111,6 @@ def _plugin(installation: Installation, folder: str) -> str:
 INTEGRATION = Integration(
     name="claude",
     title="Claude Code",
-    executable="claude",
-    package="@anthropic-ai/claude-code",
     tried="2.1.197",
     # Hooks were told the name of their event from 1.0.41 on; the key that keeps a tool in every request is younger.
     min_versions={"gate": "1.0.41", "tools": "2.1.121"},

@@ -86,8 +86,6 @@ def _is_unreviewed(inspection: Inspection, file: str, event: str) -> bool:
 INTEGRATION = Integration(
     name="codex",
     title="Codex",
-    executable="codex",
-    package="@openai/codex",
     tried="0.166.0",
     min_versions={"gate": "0.125.0"},
     folder=lambda site: os.path.join(site.home, ".codex"),

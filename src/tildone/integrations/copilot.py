@@ -37,7 +37,6 @@ def _hook(site: Site, event: str) -> dict[str, Any]:
 INTEGRATION = Integration(
     name="copilot",
     title="Copilot CLI",
-    executable="copilot",
     folder=lambda site: os.path.join(site.home, ".copilot"),
     configure=_configure,
     hooks=Hooks(

@@ -45,7 +45,6 @@ def _configure(installation: Installation) -> None:
 INTEGRATION = Integration(
     name="cursor",
     title="Cursor",
-    executable="cursor",
     folder=lambda site: os.path.join(site.home, ".cursor"),
     configure=_configure,
     prompts={"project": ("whether to enable the MCP server of the project",)},

@@ -85,8 +85,6 @@ def _silencers(inspection: Inspection) -> None:
 INTEGRATION = Integration(
     name="gemini",
     title="Gemini CLI",
-    executable="gemini",
-    package="@google/gemini-cli",
     tried="0.61.0",
     min_versions={"gate": "0.26.0"},
     folder=lambda site: os.path.dirname(_user_file(site)),

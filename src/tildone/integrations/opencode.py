@@ -61,8 +61,6 @@ def _silencers(inspection: Inspection) -> None:
 INTEGRATION = Integration(
     name="opencode",
     title="opencode",
-    executable="opencode",
-    package="opencode-ai",
     tried="1.18.18",
     min_versions={"gate": "1.0.0"},
     folder=_user_folder,

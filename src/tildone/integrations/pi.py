@@ -48,8 +48,6 @@ def _silencers(inspection: Inspection) -> None:
 INTEGRATION = Integration(
     name="pi",
     title="pi",
-    executable="pi",
-    package="@earendil-works/pi-coding-agent",
     tried="0.87.1",
     min_versions={"gate": "0.87.0"},
     folder=lambda site: os.path.join(site.home, ".pi"),

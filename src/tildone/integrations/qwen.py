@@ -31,7 +31,6 @@ def _configure(installation: Installation) -> None:
 INTEGRATION = Integration(
     name="qwen",
     title="Qwen Code",
-    executable="qwen",
     folder=lambda site: os.path.join(site.home, ".qwen"),
     configure=_configure,
     prompts={"project": ("whether you trust this folder; the settings of a project count only then",)},

@@ -6,6 +6,7 @@ described by a function (`Integration.configure`), which receives the object tha
 
 from __future__ import annotations
 
+from tildone.agents.identity import KNOWN
 from tildone.typing import TYPE_CHECKING
 from tildone.value import value
 
@@ -179,9 +180,8 @@ class McpClient:
 class Integration:
     """One coding agent.
 
-    It counts as installed if `folder` exists or `executable` is on the PATH; `package` is its npm package, whose
-    manifest tells its version. `tried` is the version that the tests install and run; `min_versions` are the first
-    versions with a gate and with the tool in every request.
+    It counts as installed if `folder` exists or its executable is on the PATH. `tried` is the version that the
+    tests install and run; `min_versions` are the first versions with a gate and with the tool in every request.
 
     `configure` adds the edits of its settings files to an installation; `after_install` tells the person what is left
     to do, and `prompts` what the agent will ask, by scope of the installation. `silencers` reports settings
@@ -197,12 +197,10 @@ class Integration:
     title: str
     folder: Callable[[Site], str]
     configure: Callable[[Installation], None]
-    executable: str = ""
     hooks: Hooks | None = None
     mcp: McpClient | None = None
     list_tools: Mapping[str, tuple[str, str]] = {}
     task_tools: Mapping[TaskAction, str] = {}
-    package: str = ""
     tried: str = ""
     min_versions: Mapping[str, str] = {}
     after_install: str = ""
@@ -210,3 +208,13 @@ class Integration:
     silencers: Callable[[Inspection], None] | None = None
     plugin: Callable[[Installation, str], str] | None = None
     notes: Mapping[str, str] = {}
+
+    @property
+    def executable(self) -> str:
+        """Its command; empty if it has none."""
+        return KNOWN[self.name].executable
+
+    @property
+    def package(self) -> str:
+        """Its npm package, whose manifest tells its version; empty if it has none."""
+        return KNOWN[self.name].package

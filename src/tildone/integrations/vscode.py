@@ -21,7 +21,6 @@ def _configure(installation: Installation) -> None:
 INTEGRATION = Integration(
     name="vscode",
     title="VS Code",
-    executable="code",
     folder=lambda site: os.path.join(site.config_home, "Code"),
     configure=_configure,
     prompts={

@@ -23,7 +23,6 @@ def _configure(installation: Installation) -> None:
 INTEGRATION = Integration(
     name="zed",
     title="Zed",
-    executable="zed",
     folder=lambda site: os.path.join(site.home, ".config", "zed"),
     configure=_configure,
     mcp=McpClient(names=("zed",)),

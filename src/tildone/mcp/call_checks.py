@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import threading
 
+from tildone.app.opening import check_runner
 from tildone.app.who import not_the_person, not_the_persons_client
 from tildone.checks.approvals import Consent
 from tildone.mcp.elicitation import approval_form, is_approved, owner
 from tildone.typing import TYPE_CHECKING
 from tildone.views.proofs import command_quote
-from tildone.wiring import check_runner
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -18,11 +18,11 @@ from enum import Enum
 from functools import lru_cache
 
 from tildone.agents.identity import AgentId, agent_id
+from tildone.app.opening import open_agents
 from tildone.mcp.clients import integration_of, is_another, mcp_clients
 from tildone.mcp.subagent_calls import subagent_in_call
 from tildone.typing import TYPE_CHECKING
 from tildone.value import replace, value
-from tildone.wiring import open_agents
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

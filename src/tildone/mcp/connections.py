@@ -7,6 +7,7 @@ from collections import OrderedDict
 from time import monotonic
 
 from tildone.agents.registry import MODEL_NOTE
+from tildone.app.opening import open_agents, open_session, open_store
 from tildone.errors import RunFenced
 from tildone.history.timeline import newest_events
 from tildone.log.events import Author, PlanChanged
@@ -21,7 +22,6 @@ from tildone.mcp.tools import error_reply
 from tildone.typing import TYPE_CHECKING
 from tildone.value import replace
 from tildone.views.doing import doing
-from tildone.wiring import open_agents, open_session, open_store
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator

@@ -14,6 +14,7 @@ from time import monotonic
 from weakref import WeakSet
 
 from tildone.agents.subagents import parent_session
+from tildone.app.opening import check_approvals, check_runner
 from tildone.app.who import PersonAct, check_person, not_the_person
 from tildone.checks.empty_folder import warnings_about
 from tildone.checks.prover import CheckRunner
@@ -34,7 +35,6 @@ from tildone.session import Session
 from tildone.value import replace
 from tildone.views.faults import describe_fault
 from tildone.views.proofs import check_text
-from tildone.wiring import check_approvals, check_runner
 
 STALE_SECONDS = 3.0
 """For how long it is known which proofs of a plan are stale: finding out reads files."""

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
+from tildone.app.opening import open_session
 from tildone.config import Settings
 from tildone.dialects.by_hand import BY_HAND
 from tildone.ids import now
 from tildone.log.needs import Need
 from tildone.log.store import Store
 from tildone.overview.index import SessionIndex
-from tildone.wiring import open_session
 
 
 def open_index(settings: Settings, store: Store, more_needs: Callable[[], Iterable[Need]] = tuple) -> SessionIndex:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from tildone.app.opening import dialect_of_session, open_session, person_here
 from tildone.app.who import STEERS, PersonAct, check_person
 from tildone.commands import edits
 from tildone.commands.answer import Answer, FailureReason, refusal
@@ -30,7 +31,6 @@ from tildone.session import Session
 from tildone.value import replace, value
 from tildone.views.faults import describe_fault
 from tildone.views.proofs import check_text
-from tildone.wiring import dialect_of_session, open_session, person_here
 
 Edit = Callable[[Plan], Answer]
 

@@ -10,6 +10,7 @@ import asyncio
 from collections.abc import Callable, Iterable, Iterator
 from threading import Lock
 
+from tildone.app.opening import dialect_of_session, open_session
 from tildone.config import Settings
 from tildone.dialects.by_hand import BY_HAND
 from tildone.errors import NotFound, TildoneError
@@ -32,7 +33,6 @@ from tildone.web.http.answers import json_bytes
 from tildone.web.live.hub import Hub, News
 from tildone.web.live.topics import COUNTS, LIST, NEEDS, ONE
 from tildone.web.snapshot import history_page
-from tildone.wiring import dialect_of_session, open_session
 
 MAX_PLAN_BYTES = 64_000
 """A longer plan is not sent in a frame: the page reads it."""

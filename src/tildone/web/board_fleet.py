@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
+from tildone.app.opening import run_leases
 from tildone.ids import now
 from tildone.log.events import Author
 from tildone.log.fleet.lists import FIRST, RunGroup, RunPlace
@@ -22,7 +23,6 @@ from tildone.web.data import Data
 from tildone.web.fleet_data import RunRows, asked_data, worker_data
 from tildone.web.live.hub import News
 from tildone.web.live.topics import FLEET
-from tildone.wiring import run_leases
 
 MAX_COUNTED = 10_000
 """Runs of a group are counted up to this number."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 
+from tildone.app.opening import run_leases
 from tildone.errors import UsageError
 from tildone.history.figures import FleetNow, counter_families, fleet_families, session_families
 from tildone.ids import now
@@ -17,7 +18,6 @@ from tildone.telemetry.counting import StoreCounts
 from tildone.views.exposition import exposition
 from tildone.views.session_state import SessionWord
 from tildone.web.board import Board
-from tildone.wiring import run_leases
 
 SILENT_LEASES = 2
 """A worker is silent if its newest sign of life is older than so many leases."""

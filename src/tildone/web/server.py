@@ -18,6 +18,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from urllib.error import URLError
 
+from tildone.app.opening import open_store
 from tildone.app.who import PersonAct, check_person, not_the_person
 from tildone.config import Settings
 from tildone.errors import UsageError
@@ -33,7 +34,6 @@ from tildone.web.app import AppOptions, BoardApp
 from tildone.web.board import Board
 from tildone.web.http.guard import Guard
 from tildone.web.opening import has_browser, open_privately
-from tildone.wiring import open_store
 
 FOLDER = "board"
 RUNNING = "running.json"

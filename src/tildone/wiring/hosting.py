@@ -8,6 +8,7 @@ from functools import partial
 
 from tildone.agents.identity import AgentId
 from tildone.agents.worktree import fingerprint
+from tildone.app.opening import dialect_of_session, open_agents, open_session, person_here
 from tildone.config import Settings
 from tildone.dialects import dialect_named, dialect_of_tool
 from tildone.dialects.base import Dialect
@@ -31,7 +32,6 @@ from tildone.ids import new_conversation_id, now
 from tildone.log.events import Author
 from tildone.log.store import Store
 from tildone.session import Session
-from tildone.wiring import dialect_of_session, open_agents, open_session, person_here
 from tildone.wiring.ask_limits import ask_limits
 from tildone.wiring.metering import HostUsage
 from tildone.wiring.questions import Asker, SharedQuestions

@@ -9,6 +9,7 @@ import os
 import sys
 
 from tildone.agents.identity import AgentId
+from tildone.app.opening import check_approvals, open_session, open_store, run_leases
 from tildone.config import load
 from tildone.dialects.by_hand import BY_HAND
 from tildone.errors import TildoneError
@@ -21,7 +22,6 @@ from tildone.log.fleet.lease import LEASE_VARIABLE, fence_in
 from tildone.typing import TYPE_CHECKING
 from tildone.value import replace
 from tildone.views.sanitize import printable
-from tildone.wiring import check_approvals, open_session, open_store, run_leases
 
 if TYPE_CHECKING:
     from tildone.config import Settings

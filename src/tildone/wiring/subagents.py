@@ -8,6 +8,7 @@ from contextlib import suppress
 from tildone.agents.identity import AgentId
 from tildone.agents.registry import AgentRegistry
 from tildone.agents.subagents import end, register, subagent_id, subagent_of, subagent_session
+from tildone.app.opening import open_agents, open_session
 from tildone.config import Settings
 from tildone.core.plan import Task
 from tildone.dialects.by_hand import BY_HAND
@@ -24,7 +25,6 @@ from tildone.session import Session
 from tildone.value import replace
 from tildone.views.limits import MAX_FRAME, MAX_START, bounded_list, clipped
 from tildone.views.sanitize import shown_text
-from tildone.wiring import open_agents, open_session
 
 PlanExtension = Callable[[Settings, Host, AgentId], Extension]
 """Returns the extension of the parent's dialect, for the session that the settings name, a host and its agent."""

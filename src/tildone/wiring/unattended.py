@@ -10,6 +10,7 @@ import asyncio
 import sys
 from collections.abc import Mapping, Sequence
 
+from tildone.app.opening import run_leases
 from tildone.errors import StoreError, TildoneError
 from tildone.host.limited_model import LimitedModel
 from tildone.host.model import Model
@@ -20,7 +21,6 @@ from tildone.log.fleet.lease import LEASE_VARIABLE
 from tildone.log.fleet.providers import provider_family
 from tildone.log.store import Store
 from tildone.views.sanitize import printable
-from tildone.wiring import run_leases
 
 
 class UnattendedUI(NoUI):

@@ -7,13 +7,13 @@ from dataclasses import replace
 import pytest
 
 from tests.cli.person import Person
+from tildone.app.opening import open_store
 from tildone.config import load
 from tildone.ids import now
 from tildone.log.needs import Need
 from tildone.log.presence import AT_WORK_MS, Presence
 from tildone.log.store import Store
 from tildone.value import replace as replace_value
-from tildone.wiring import open_store
 
 NOBODY = "No agent waits for an answer.\n"
 QUESTION = Need(

@@ -10,12 +10,12 @@ from tildone.agents.identity import AgentId
 from tildone.agents.processes import start_time
 from tildone.agents.registry import Agent, AgentRegistry
 from tildone.agents.subagents import end, register, subagent_id, subagent_of
+from tildone.app.opening import open_session
 from tildone.config import load
 from tildone.dialects import dialect_named
 from tildone.ids import now
 from tildone.log.events import Author
 from tildone.value import replace as replace_value
-from tildone.wiring import open_session
 
 SHARED = "agents share one plan; each is held to its own tasks and to those that nobody has taken.\n"
 SEPARATE = "each agent has a plan of its own; the first one works on the project's.\n"

@@ -13,12 +13,12 @@ from tests.suite.forking import PROGRAM
 from tildone.agents.identity import AgentId
 from tildone.agents.processes import start_time
 from tildone.agents.registry import Agent, AgentRegistry
+from tildone.app.opening import open_session
 from tildone.config import load
 from tildone.dialects.by_hand import BY_HAND
 from tildone.ids import now
 from tildone.log.events import Bound
 from tildone.views.bounds import describe_bound
-from tildone.wiring import open_session
 
 PAUSED = "An agent that reaches the end of its turn is not told to continue; until then it keeps working.\n"
 STOPPED = "An agent ends its turn before its next tool call, or after the one that is running.\n"

@@ -16,9 +16,9 @@ from tests.fleet.agents import processes_of
 from tests.stores.postgres import needs_server
 from tests.suite.forking import PROGRAM
 from tests.suite.waiting import LIMIT_SECONDS, until
+from tildone.app.opening import run_leases, store_at
 from tildone.log.fleet.lease import Lease, LeaseState
 from tildone.value import replace
-from tildone.wiring import run_leases, store_at
 
 FAILING = """
 import os, sys

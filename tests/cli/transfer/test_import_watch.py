@@ -14,6 +14,7 @@ import pytest
 
 from tests.cli.person import HANG_SECONDS, Person
 from tests.suite.forking import PROGRAM
+from tildone.app.opening import session_in
 from tildone.cli.parsing.args import parse
 from tildone.cli.transfer.watch import MAX_UNSTABLE_POLLS, TIMESTAMP_NANOSECONDS, FilePoll, Follower
 from tildone.cli.verbs import ROOT
@@ -23,7 +24,6 @@ from tildone.dialects.by_hand import BY_HAND
 from tildone.dialects.declared import DIALECT as DECLARED
 from tildone.session import Session
 from tildone.stores.sqlite.store import SqliteStore
-from tildone.wiring import session_in
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="needs signals as POSIX has them")
 

@@ -31,6 +31,7 @@ from tests.faults.gate.view import PlanView
 from tests.hooks.agent import HookedAgent, Workspace, environment
 from tests.suite.forking import PROGRAM
 from tildone.agents.subagents import register, subagent_of
+from tildone.app.opening import open_session
 from tildone.cli import main as command_line
 from tildone.dialects import dialect_named
 from tildone.ids import now
@@ -39,7 +40,6 @@ from tildone.integrations.record import HookPoint
 from tildone.log.events import Author
 from tildone.session import Session
 from tildone.value import replace
-from tildone.wiring import open_session
 
 CLAUDE = INTEGRATIONS.entries["claude"]
 SHELL = dict.fromkeys((CLAUDE.conversation, *CLAUDE.marks), "s1")

@@ -16,9 +16,9 @@ from tests.faults.gate.run_path import AgentTurns, tool_of
 from tests.host.models.model_server import ModelServer, ReceivedRequest, Turn
 from tests.run.run_workspace import ALLOW_ALL, CHAT, provider_environment
 from tests.suite.forking import PROGRAM
+from tildone.app.opening import open_session
 from tildone.config import load
 from tildone.dialects import dialect_named
-from tildone.wiring import open_session
 
 TIMEOUT_SECONDS = 900
 

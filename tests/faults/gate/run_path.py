@@ -18,6 +18,7 @@ from tests.faults.gate.outcome import MAX_REQUESTS, Ended, end_of
 from tests.faults.gate.view import PlanView
 from tests.hooks.agent import Workspace, environment
 from tests.suite.forking import PROGRAM
+from tildone.app.opening import open_session, open_store
 from tildone.dialects import dialect_named
 from tildone.host.content import TextBlock, tool_call
 from tildone.host.messages import AssistantMessage, StopReason, assistant_message
@@ -26,7 +27,6 @@ from tildone.host.stream_events import AnswerDone
 from tildone.host.tools.permissions import PermissionPolicy
 from tildone.kit.signal import AbortSignal
 from tildone.session import Session
-from tildone.wiring import open_session, open_store
 from tildone.wiring.hosting import open_conversations, open_host
 
 ENVIRON = {"TILDONE_COUNTDOWN": "0", "PATH": f"{PROGRAM.parent}{os.pathsep}{os.environ.get('PATH', '')}"}

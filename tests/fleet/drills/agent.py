@@ -15,6 +15,7 @@ from typing import TypeVar
 
 from tests.fleet.drills.clock import shift_clock
 from tests.fleet.drills.marks import note
+from tildone.app.opening import run_leases, session_in, store_at
 from tildone.core.ops import Mark, Numbered
 from tildone.core.plan import Status
 from tildone.core.query import next_task
@@ -25,7 +26,6 @@ from tildone.log.fleet.facts import Answered, Asked
 from tildone.log.fleet.lease import LEASE_VARIABLE, RunFence, fence_in
 from tildone.log.store import Store
 from tildone.session import Session
-from tildone.wiring import run_leases, session_in, store_at
 
 FENCED = 6
 T = TypeVar("T")

@@ -17,6 +17,7 @@ from tests.fleet.drills.places import Ground
 from tests.fleet.drills.worker_program import ROOT, Setting
 from tests.plans import plan_of
 from tests.suite.waiting import until
+from tildone.app.opening import run_leases, store_at
 from tildone.fleet.processes import boot_seconds, descendants
 from tildone.log.events import PlanChanged
 from tildone.log.fleet.lease import Lease, NewRun, Work
@@ -24,7 +25,6 @@ from tildone.log.fleet.port import RunLeases
 from tildone.log.fleet.settings import FleetSettings
 from tildone.log.store import Store
 from tildone.value import replace as change
-from tildone.wiring import run_leases, store_at
 
 PROGRAM = str(Path(__file__).with_name("worker_program.py"))
 Process = subprocess.Popen[bytes]

@@ -5,10 +5,10 @@ import signal
 from tests.fleet.agents import processes_of
 from tests.fleet.drills.harness import Drill, Process
 from tests.suite.waiting import until
+from tildone.app.opening import run_leases, store_at
 from tildone.errors import StoreBusy
 from tildone.log.fleet.lease import Lease
 from tildone.value import replace
-from tildone.wiring import run_leases, store_at
 
 MANY_REAPERS, SOON_MS = 4, 50
 

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tests.fleet.drills.clock import shift_clock
+from tildone.app.opening import run_leases, store_at
 from tildone.fleet import launching, upkeep, worker, workspaces
 from tildone.fleet.drivers.launch import AgentContext, AgentLaunch
 from tildone.fleet.engines import engine_for
@@ -23,7 +24,6 @@ from tildone.log.address import parse_address
 from tildone.log.fleet import rules
 from tildone.log.fleet.lease import PROTOCOL, Claimer
 from tildone.stores.sqlite import boot
-from tildone.wiring import run_leases, store_at
 
 if TYPE_CHECKING:
     from tildone.fleet.drivers.launch import Driver

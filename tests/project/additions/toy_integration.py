@@ -20,7 +20,6 @@ def _configure(installation: Installation) -> None:
 INTEGRATION = Integration(
     name="toy",
     title="Toy",
-    executable="toy",
     folder=lambda site: os.path.join(site.home, ".toy"),
     configure=_configure,
     hooks=Hooks(

@@ -21,6 +21,7 @@ from pathlib import Path
 from tildone.agents.identity import AgentId
 from tildone.agents.processes import start_time
 from tildone.agents.registry import Agent
+from tildone.app.opening import open_agents, open_session, open_store, store_at
 from tildone.config import Settings
 from tildone.core.plan import Plan, Status, Task
 from tildone.core.query import is_ready
@@ -34,7 +35,6 @@ from tildone.log.events import Author, Event
 from tildone.log.store import Store
 from tildone.loop.claiming import next_free
 from tildone.session import Session
-from tildone.wiring import open_agents, open_session, open_store, store_at
 
 SESSION = "release"
 BOOK = "book"

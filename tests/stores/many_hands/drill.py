@@ -17,10 +17,10 @@ from pathlib import Path
 from tests.stores.many_hands.agent import BOOK, SESSION
 from tests.stores.many_hands.audit import Line, audit, read_book
 from tests.suite.waiting import until
+from tildone.app.opening import store_at
 from tildone.core.plan import Plan, Status, Task, flat
 from tildone.log.events import Actor, Event, PlanChanged
 from tildone.log.store import Store
-from tildone.wiring import store_at
 
 ROOT = Path(__file__).resolve().parents[3]
 AGENTS, STOPPED = 8, 2

@@ -8,11 +8,11 @@ import pytest
 from tests.host.models.model_server import ModelServer
 from tests.run.run_workspace import CHAT, WRITE
 from tests.tui.run.run_screen import STOPS, Connect, Screen, running
+from tildone.app.opening import check_approvals, open_session
 from tildone.core.check import Check
 from tildone.core.ops import Numbered, SetCheck
 from tildone.dialects.by_hand import BY_HAND
 from tildone.log.claims import Claimant
-from tildone.wiring import check_approvals, open_session
 
 SCRIPT = "import os, sys; print('not yet'); sys.exit(not os.path.exists('ready'))"
 

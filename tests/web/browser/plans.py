@@ -7,12 +7,12 @@ import os
 from pathlib import Path
 
 from tests.web.sample_data import Story, fill_store, grammar_parser
+from tildone.app.opening import store_at
 from tildone.core.plan import Status, Task
 from tildone.log.needs import Need
 from tildone.log.state import State, latest_state
 from tildone.log.store import Store
 from tildone.value import replace
-from tildone.wiring import store_at
 
 PARSER = "/home/mk/src/grammar-parser"
 

@@ -12,8 +12,8 @@ from typing import Any, TypeVar
 from playwright.sync_api import Browser, BrowserContext, Locator, Page, expect
 
 from tests.web.browser.plans import Placed
+from tildone.app.opening import store_at
 from tildone.log.store import Store
-from tildone.wiring import store_at
 
 ARGUMENTS = [
     "--no-sandbox",

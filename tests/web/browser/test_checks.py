@@ -8,12 +8,12 @@ from playwright.sync_api import expect
 
 from tests.web.browser.plans import small_store
 from tests.web.browser.running import Start, Visit, Visitor, quick
+from tildone.app.opening import session_in, store_at
 from tildone.core.check import Check
 from tildone.core.ops import Mark, Numbered, Order, SetCheck
 from tildone.core.plan import Status, Task
 from tildone.dialects.by_hand import BY_HAND
 from tildone.log.claims import Claimant
-from tildone.wiring import session_in, store_at
 
 NAME = "small"
 MARKUP = "<img src=x onerror='window.ran=1'><script>window.ran=1</script>"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tildone.agents.everywhere import active_everywhere
+from tildone.app.opening import person_here
 from tildone.app.who import PersonAct, check_person
 from tildone.cli.opening import open_existing_store, open_to_read, session_title, settings_for
 from tildone.cli.output.amounts import ago
@@ -16,7 +17,6 @@ from tildone.overview.agents import awaited_needs
 from tildone.overview.run_questions import checked_answer
 from tildone.typing import TYPE_CHECKING
 from tildone.views.sanitize import printable
-from tildone.wiring import person_here
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 
+from tildone.app.opening import dialect_name
 from tildone.cli.opening import open_to_read, settings_for, with_session, working_folder
 from tildone.cli.output.data import put_data
 from tildone.cli.output.screen import columns, put, put_spans
@@ -19,7 +20,6 @@ from tildone.kit.theme import Role, Span
 from tildone.stores.memory import MemoryStore
 from tildone.value import replace, value
 from tildone.views.sanitize import printable
-from tildone.wiring import dialect_name
 from tildone.wiring.extension_files import ExtensionSource, extension_sources, registration
 from tildone.wiring.hosting import DEFAULT_DIALECT, open_conversations, open_host
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tildone.agents.sharing import is_shared, set_shared
+from tildone.app.opening import open_agents
 from tildone.cli.opening import settings_for
 from tildone.cli.output.agents import agent_name
 from tildone.cli.output.data import put_data
@@ -11,7 +12,6 @@ from tildone.cli.parsing.table import ParsedArgs
 from tildone.errors import UsageError
 from tildone.ids import now
 from tildone.typing import TYPE_CHECKING
-from tildone.wiring import open_agents
 
 if TYPE_CHECKING:
     from tildone.config import Settings

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tildone.app.plan_agents import plan_agents
 from tildone.cli.agents.steering import agent_line, agents_and_sessions
 from tildone.cli.opening import open_to_read, session_title, settings_for, with_session
 from tildone.cli.output.agents import sharing_data, subagent_line
@@ -15,14 +16,13 @@ from tildone.typing import TYPE_CHECKING
 from tildone.views.bounds import describe_bound
 from tildone.views.plan_lines import plan_lines
 from tildone.views.status import status_line
-from tildone.wiring.plan_agents import plan_agents
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from tildone.agents.registry import Agent
+    from tildone.app.plan_agents import SubagentList
     from tildone.log.state import State
-    from tildone.wiring.plan_agents import SubagentList
 
 INDENT = "    "
 HOLD_MESSAGES = {Directive.PAUSE: "Paused", Directive.STOP: "Stopped"}

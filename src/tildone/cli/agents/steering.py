@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tildone.app.opening import open_agents, open_session, open_store
 from tildone.app.who import STEERS, check_person
 from tildone.cli.opening import session_title, settings_for, with_session
 from tildone.cli.output.screen import put
@@ -13,7 +14,6 @@ from tildone.log.events import Directive
 from tildone.typing import TYPE_CHECKING
 from tildone.value import replace, value
 from tildone.views.sanitize import printable
-from tildone.wiring import open_agents, open_session, open_store
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -6,6 +6,7 @@ import os
 import sys
 import time
 
+from tildone.app.opening import open_session, open_store
 from tildone.cli.opening import settings_for, with_session
 from tildone.cli.output.screen import on_terminal
 from tildone.cli.parsing.table import ParsedArgs
@@ -14,7 +15,6 @@ from tildone.errors import NotFound, UsageError
 from tildone.ids import now
 from tildone.typing import TYPE_CHECKING
 from tildone.value import replace
-from tildone.wiring import open_session, open_store
 
 if TYPE_CHECKING:
     from tildone.config import Settings

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 
+from tildone.app.opening import agent_here, open_store, person_here, run_leases
 from tildone.cli.opening import open_existing_store, settings_at, settings_for
 from tildone.cli.output.screen import put_notice
 from tildone.config import data_folder
@@ -16,7 +17,6 @@ from tildone.typing import TYPE_CHECKING
 from tildone.value import value
 from tildone.views.fleet import bad_row_text
 from tildone.views.sanitize import printable
-from tildone.wiring import agent_here, open_store, person_here, run_leases
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shlex
 
+from tildone.app.opening import open_store
 from tildone.cli import INTERRUPTED
 from tildone.cli.opening import is_same_store, open_existing_store, settings_at, settings_for
 from tildone.cli.output.amounts import counted
@@ -17,7 +18,6 @@ from tildone.errors import StoreBusy, UsageError
 from tildone.log.copying import copy
 from tildone.typing import TYPE_CHECKING
 from tildone.views.sanitize import printable
-from tildone.wiring import open_store
 
 if TYPE_CHECKING:
     from tildone.log.copying import CopyResult

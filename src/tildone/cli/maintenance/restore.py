@@ -8,6 +8,7 @@ import tempfile
 import time
 from shutil import copyfileobj
 
+from tildone.app.opening import open_store
 from tildone.app.who import PersonAct, check_person
 from tildone.cli import INTERRUPTED
 from tildone.cli.maintenance.backup import STREAM
@@ -30,7 +31,6 @@ from tildone.stores.sqlite.backup import open_backup
 from tildone.typing import TYPE_CHECKING
 from tildone.value import value
 from tildone.views.sanitize import printable
-from tildone.wiring import open_store
 
 if TYPE_CHECKING:
     from tildone.config import Settings

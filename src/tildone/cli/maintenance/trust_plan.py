@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 
+from tildone.app.opening import check_approvals
 from tildone.app.who import PersonAct
 from tildone.cli.opening import open_for_moving, settings_for, working_folder
 from tildone.cli.output.amounts import counted
@@ -27,7 +28,6 @@ from tildone.log.check_codec import check_to_json
 from tildone.typing import TYPE_CHECKING
 from tildone.views.proofs import check_text
 from tildone.views.sanitize import printable
-from tildone.wiring import check_approvals
 
 if TYPE_CHECKING:
     from tildone.checks.approvals import Approvals

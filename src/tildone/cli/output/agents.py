@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from tildone.agents.identity import AgentId
-    from tildone.wiring.plan_agents import PlanAgents, SharingAgent, SubagentList
+    from tildone.app.plan_agents import PlanAgents, SharingAgent, SubagentList
 
     Line = tuple[Span, ...]
 

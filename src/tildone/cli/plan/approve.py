@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tildone.app.opening import check_approvals
 from tildone.app.who import PersonAct
 from tildone.cli.opening import open_for_editing, open_for_reading, settings_for
 from tildone.cli.output.consent import person_agrees
@@ -21,7 +22,6 @@ from tildone.log import codec
 from tildone.typing import TYPE_CHECKING
 from tildone.views.proofs import check_caution
 from tildone.views.sanitize import printable
-from tildone.wiring import check_approvals
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

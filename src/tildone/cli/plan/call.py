@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 
+from tildone.app.opening import agent_here, open_session
 from tildone.cli.opening import settings_for
 from tildone.cli.output.screen import put_json, put_raw
 from tildone.cli.parsing.table import ParsedArgs
@@ -12,7 +13,6 @@ from tildone.errors import Refused, UsageError
 from tildone.log import codec
 from tildone.log.events import Author
 from tildone.typing import TYPE_CHECKING
-from tildone.wiring import agent_here, open_session
 
 if TYPE_CHECKING:
     from tildone.dialects.base import Dialect

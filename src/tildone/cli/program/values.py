@@ -241,8 +241,8 @@ def _plan(args: ParsedArgs) -> Plan:
 
 def _leases(args: ParsedArgs) -> RunLeases:
     # Late, because few command lines name runs.
+    from tildone.app.opening import run_leases  # noqa: PLC0415  see above
     from tildone.cli.fleet.opening import fleet_settings  # noqa: PLC0415  see above
-    from tildone.wiring import run_leases  # noqa: PLC0415  see above
 
     return run_leases(open_to_read(fleet_settings(args), STORE_TIMEOUT_SECONDS))
 

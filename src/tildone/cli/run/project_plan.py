@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 
+from tildone.app.opening import open_session, open_store
 from tildone.cli.transfer.reading import source_of
 from tildone.config import Settings
 from tildone.core.arrange import written
@@ -26,7 +27,6 @@ from tildone.session import Session
 from tildone.stores.memory import MemoryStore
 from tildone.value import replace
 from tildone.views.sanitize import printable
-from tildone.wiring import open_session, open_store
 
 NO_LIMITS = Rules()
 """A plan from a file has no limits."""

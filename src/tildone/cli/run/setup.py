@@ -9,6 +9,7 @@ import textwrap
 from collections.abc import Callable, Sequence
 
 from tildone.agents.identity import AgentId
+from tildone.app.opening import open_session, open_store, tasks_of_others
 from tildone.cli.output.patterns import tell_reach
 from tildone.cli.output.progress import ProgressLine
 from tildone.cli.output.screen import columns, on_terminal, put, put_notice
@@ -51,7 +52,6 @@ from tildone.session import Session
 from tildone.telemetry.opening import open_host_traces
 from tildone.typing import TYPE_CHECKING
 from tildone.views.sanitize import printable
-from tildone.wiring import open_session, open_store, tasks_of_others
 from tildone.wiring.extension_files import extension_sources, registration
 from tildone.wiring.hosting import AGENT, open_conversations, open_host
 from tildone.wiring.run_plan import RunPlan, stored_options

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tildone.app.opening import check_approvals, open_store
 from tildone.cli.opening import open_to_read, session_title, settings_for
 from tildone.cli.output.amounts import counted
 from tildone.cli.output.warnings import print_warnings
@@ -19,7 +20,6 @@ from tildone.log.tree import by_id
 from tildone.typing import TYPE_CHECKING
 from tildone.value import replace, value
 from tildone.views.faults import describe_fault
-from tildone.wiring import check_approvals, open_store
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

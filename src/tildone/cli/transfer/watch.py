@@ -13,6 +13,7 @@ import os
 import sys
 import time
 
+from tildone.app.opening import dialect_of_session, open_session, open_store
 from tildone.cli import INTERRUPTED
 from tildone.cli.opening import session_title, settings_for
 from tildone.cli.output.data import put_data
@@ -25,7 +26,6 @@ from tildone.history.changes import changes
 from tildone.history.sentences import change_sentences
 from tildone.typing import TYPE_CHECKING
 from tildone.views.sanitize import printable
-from tildone.wiring import dialect_of_session, open_session, open_store
 
 if TYPE_CHECKING:
     from typing import NoReturn

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 
+from tildone.app.opening import person_here
 from tildone.errors import Refused
 from tildone.ids import id_maker, now
 from tildone.log.fleet.lease import Ask, Lease
@@ -21,7 +22,6 @@ from tildone.overview.run_questions import (
 from tildone.overview.run_wishes import RESUMABLE, RETRIABLE, pause_all, queue_again, resume_all, wish
 from tildone.web.api.visit import Visit
 from tildone.web.http.answers import ApiAnswer, Problem
-from tildone.wiring import person_here
 
 MAX_RUNS, DEFAULT_RUNS = 200, 60
 QUEUED_AGAIN = {"resume": RESUMABLE, "retry": RETRIABLE}

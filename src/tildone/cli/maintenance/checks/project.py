@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 
+from tildone.app.opening import open_store
 from tildone.cli.maintenance.checks.store import STORE_TIMEOUT_SECONDS
 from tildone.cli.output.amounts import counted
 from tildone.core.query import progress
@@ -14,7 +15,6 @@ from tildone.log.findings import Finding, Severity
 from tildone.log.state import latest_state
 from tildone.typing import TYPE_CHECKING
 from tildone.views.bounds import describe_bound
-from tildone.wiring import open_store
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

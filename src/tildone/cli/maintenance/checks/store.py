@@ -8,6 +8,7 @@ from shlex import quote
 from shutil import disk_usage
 
 from tildone.agents.open_files import processes_with_open
+from tildone.app.opening import open_store
 from tildone.cli.maintenance.checks.modes import is_loose, loose_modes, loose_paths
 from tildone.cli.output.amounts import size
 from tildone.config import data_folder
@@ -17,7 +18,6 @@ from tildone.kit.text import clip_text
 from tildone.log.findings import Finding, Severity
 from tildone.stores import store_kind
 from tildone.typing import TYPE_CHECKING
-from tildone.wiring import open_store
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 
+from tildone.app.opening import check_approvals
 from tildone.app.who import PersonAct, check_person, not_the_person
 from tildone.cli.opening import open_for_editing, open_for_reading, settings_for, shows_positions, working_folder
 from tildone.cli.output.data import put_data
@@ -24,7 +25,6 @@ from tildone.typing import TYPE_CHECKING
 from tildone.value import replace
 from tildone.views.proofs import check_text, program_words
 from tildone.views.sanitize import printable
-from tildone.wiring import check_approvals
 
 if TYPE_CHECKING:
     from tildone.cli.plan.check_targets import NamedCheck

@@ -85,8 +85,8 @@ def _approve_checks(args: ParsedArgs, session: Session, before: Plan, after: Pla
     if not new or session.author_of(Actor.USER).agent:
         return
     # Late, because few plans have checks.
+    from tildone.app.opening import check_approvals  # noqa: PLC0415  see above
     from tildone.cli.plan.approve import record_approvals, warn_about  # noqa: PLC0415  see above
-    from tildone.wiring import check_approvals  # noqa: PLC0415  see above
 
     record_approvals(check_approvals(settings_for(args)), new)
     warn_about(new)

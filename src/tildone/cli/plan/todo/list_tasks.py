@@ -12,9 +12,9 @@ from tildone.value import replace
 from tildone.views.plan_lines import plan_lines
 
 if TYPE_CHECKING:
+    from tildone.app.plan_agents import PlanAgents
     from tildone.core.plan import Plan
     from tildone.session import Session
-    from tildone.wiring.plan_agents import PlanAgents
 
 
 def run(args: ParsedArgs) -> int:
@@ -48,7 +48,7 @@ def run(args: ParsedArgs) -> int:
 
 def _agents(args: ParsedArgs, session: Session) -> PlanAgents:
     # Late: `tildone todo` is often called by programs that only add a task.
-    from tildone.wiring.plan_agents import plan_agents  # noqa: PLC0415  see above
+    from tildone.app.plan_agents import plan_agents  # noqa: PLC0415  see above
 
     return plan_agents(replace(settings_for(args), session=session.name), session.store)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tildone.app.opening import agent_here, claims_of_others
 from tildone.cli.opening import open_for_reading, settings_for, shows_positions
 from tildone.cli.output.screen import columns, put, put_spans
 from tildone.cli.parsing.table import ParsedArgs
@@ -16,7 +17,6 @@ from tildone.typing import TYPE_CHECKING
 from tildone.value import replace
 from tildone.views.plan_lines import task_lines
 from tildone.views.sanitize import printable
-from tildone.wiring import agent_here, claims_of_others
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from tildone.agents.sharing import is_shared
 from tildone.agents.subagents import subagents_on
+from tildone.app.opening import open_agents
 from tildone.ids import now
 from tildone.log.state import latest_state
 from tildone.typing import TYPE_CHECKING
 from tildone.value import value
-from tildone.wiring import open_agents
 
 if TYPE_CHECKING:
     from tildone.agents.registry import Agent
@@ -56,7 +56,7 @@ def plan_agents(settings: Settings, store: Store) -> PlanAgents:
 
 def _with_tasks(agents: list[Agent], store: Store, session: str) -> tuple[SharingAgent, ...]:
     # Late, because most plans are not shared.
-    from tildone.wiring.claims import claims_of  # noqa: PLC0415  see above
+    from tildone.app.claims import claims_of  # noqa: PLC0415  see above
 
     claims = claims_of(agents, store, session)
     return tuple(SharingAgent(agent, tuple(claims[str(agent.id)])) for agent in agents)

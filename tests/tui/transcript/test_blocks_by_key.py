@@ -35,7 +35,7 @@ async def test_the_viewport_goes_with_the_cursor() -> None:
     async with showing(*(AnswerBlock(f"{block}\n.") for block in range(10))) as screen:
         rows = await screen.press("J", *["K"] * 5)
         assert marked(rows) == ["1", "."]
-        assert not screen.transcript.follows
+        assert not screen.transcript.viewport.follows
 
 
 async def test_a_call_is_expanded_where_it_is_and_folded_again() -> None:
@@ -117,9 +117,9 @@ async def test_lines_of_an_expanded_block_are_not_new() -> None:
     async with showing(AnswerBlock(numbered(30)), done("ls", numbered(20)), size=(50, 20)) as screen:
         await screen.press("space")
 
-        assert screen.transcript.new_lines == 0
+        assert screen.transcript.viewport.new_lines == 0
         screen.transcript.add(AnswerBlock("new"))
-        assert screen.transcript.new_lines == 2
+        assert screen.transcript.viewport.new_lines == 2
 
 
 async def test_a_result_that_is_too_long_is_offered_to_a_pager() -> None:

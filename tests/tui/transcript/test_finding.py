@@ -44,16 +44,16 @@ async def test_the_next_match_is_scrolled_to_and_the_search_starts_over() -> Non
             seen.append(next(row for row in screen.rows if row.endswith(" 10")).strip())
             await screen.press("n")
         assert seen == [*(f"b{block} 10" for block in range(10)), "b0 10"]
-        assert not screen.transcript.follows
+        assert not screen.transcript.viewport.follows
 
 
 async def test_the_previous_match_is_found_backwards() -> None:
     async with showing(AnswerBlock("x 1\nx 2"), AnswerBlock("x 3")) as screen:
         await screen.press("slash", "x", "enter")
-        seen = [screen.transcript.current_match]
+        seen = [screen.transcript.search.match]
         for _ in range(3):
             await screen.press("N")
-            seen.append(screen.transcript.current_match)
+            seen.append(screen.transcript.search.match)
 
         assert seen == [(1, 0), (2, 0), (1, 1), (1, 0)]
 
@@ -62,9 +62,9 @@ async def test_the_search_begins_at_the_viewport() -> None:
     async with showing(AnswerBlock(numbered(50)), size=(40, 8)) as screen:
         await screen.press("g", *["j"] * 14)
         await screen.press("slash", *"line", "enter")
-        assert screen.transcript.current_match == (1, 14)
+        assert screen.transcript.search.match == (1, 14)
         await screen.press("escape", "slash", *"line", "enter", "N")
-        assert screen.transcript.current_match == (1, 13)
+        assert screen.transcript.search.match == (1, 13)
 
 
 async def test_a_word_across_a_wrapped_line_is_found() -> None:
@@ -88,9 +88,9 @@ async def test_words_that_are_nowhere_are_reported() -> None:
 async def test_typing_can_be_given_up_and_the_last_words_are_searched_again() -> None:
     async with showing(AnswerBlock("one two")) as screen:
         await screen.press("slash", *"two", "escape")
-        assert screen.transcript.words == ""
+        assert screen.transcript.search.words == ""
         await screen.press("slash", *"one", "enter", "slash", "enter")
-        assert screen.transcript.words == "one"
+        assert screen.transcript.search.words == "one"
 
 
 async def test_pasted_text_is_searched_for() -> None:

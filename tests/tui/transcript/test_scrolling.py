@@ -8,8 +8,8 @@ from textual.widgets import Static
 from tests.tui.transcript.conversations import done, numbered, view
 from tests.tui.transcript.screen import showing
 from tildone.kit.definition import text_result
-from tildone.tui.transcript import viewport
 from tildone.tui.transcript.blocks import AnswerBlock, CallBlock, CallState, PersonMessage
+from tildone.tui.transcript.widget import TranscriptPane
 
 
 async def test_it_opens_at_the_end_and_follows_it() -> None:
@@ -19,7 +19,7 @@ async def test_it_opens_at_the_end_and_follows_it() -> None:
         await screen.stream(number, "more\n", "and")
 
         assert screen.rows[-2:] == ["  more", "  and▍"]
-        assert screen.transcript.follows
+        assert screen.transcript.viewport.follows
         screen.transcript.finish_text(number)
         await screen.pilot.pause()
         assert screen.rows[-1] == "  and"
@@ -32,10 +32,10 @@ async def test_scrolling_up_stops_following_and_new_lines_are_announced() -> Non
         number = screen.transcript.add(AnswerBlock("one\ntwo"))
         await screen.stream(number, "\nthree")
 
-        assert screen.transcript.new_lines == 4
+        assert screen.transcript.viewport.new_lines == 4
         assert screen.rows == [*before[:-1], "  ↓ 4 new lines · end"]
         assert (await screen.press("G"))[-1] == "  three▍"
-        assert screen.transcript.follows
+        assert screen.transcript.viewport.follows
 
 
 async def test_nothing_is_announced_until_something_is_new() -> None:
@@ -48,9 +48,9 @@ async def test_nothing_is_announced_until_something_is_new() -> None:
 async def test_scrolling_back_to_the_end_follows_it_again() -> None:
     async with showing(AnswerBlock(numbered(30))) as screen:
         await screen.press("k", "k", "j")
-        assert not screen.transcript.follows
+        assert not screen.transcript.viewport.follows
         await screen.press("j")
-        assert screen.transcript.follows
+        assert screen.transcript.viewport.follows
 
 
 async def test_keys_scroll() -> None:
@@ -106,7 +106,7 @@ async def test_another_width_keeps_the_text_at_the_top(width: int) -> None:
         await screen.pilot.pause()
 
         assert first in screen.rows[0].split()
-        assert screen.transcript.new_lines == 2
+        assert screen.transcript.viewport.new_lines == 2
         assert screen.rows[-1] == "  ↓ 2 new lines · end"
 
 
@@ -139,10 +139,10 @@ async def test_a_selection_ends_when_its_lines_are_fitted_to_another_width() -> 
     async with showing(AnswerBlock(numbered(2_000)), size=(60, 10)) as screen:
         transcript = screen.transcript
         transcript.document.resize(30)
-        transcript.begin_by_keys((0, 1_999, 0))
+        transcript.selection.begin_by_keys((0, 1_999, 0))
         transcript.document.draw_rows(0, 10)
 
-        assert not transcript.has_selection
+        assert not transcript.selection.exists
 
 
 async def test_another_width_keeps_the_end_in_view() -> None:
@@ -152,7 +152,7 @@ async def test_another_width_keeps_the_end_in_view() -> None:
         await screen.pilot.pause()
 
         assert screen.rows[-1] == "  end"
-        assert screen.transcript.follows
+        assert screen.transcript.viewport.follows
 
 
 @pytest.mark.parametrize("heights", [(5,), (5, 14), (14, 3, 10)])
@@ -167,7 +167,7 @@ async def test_the_last_lines_stay_visible_when_something_opens_below(heights: t
             await screen.until(lambda: not screen.transcript.document.is_dirty)
             await screen.pilot.pause()
 
-            assert screen.transcript.follows
+            assert screen.transcript.viewport.follows
             assert screen.rows[-3:] == [*numbers(heights, height)][-3:]
 
 
@@ -234,9 +234,9 @@ async def test_a_running_call_turns_its_sign_until_it_has_ended() -> None:
 async def test_a_piece_of_text_paints_only_the_rows_that_it_changes(monkeypatch: pytest.MonkeyPatch) -> None:
     """Counted, not timed: in a transcript of 2,000 lines no complete line is drawn again, and no other row painted."""
     painted: list[int] = []
-    render_line = viewport.Viewport.render_line
+    render_line = TranscriptPane.render_line
 
-    def counted(pane: viewport.Viewport, y: int) -> Strip:
+    def counted(pane: TranscriptPane, y: int) -> Strip:
         painted.append(y)
         return render_line(pane, y)
 
@@ -244,7 +244,7 @@ async def test_a_piece_of_text_paints_only_the_rows_that_it_changes(monkeypatch:
         number = screen.transcript.add(AnswerBlock())
         await screen.stream(number, "first")
         drawn = screen.transcript.document.drawn
-        monkeypatch.setattr(viewport.Viewport, "render_line", counted)
+        monkeypatch.setattr(TranscriptPane, "render_line", counted)
         await screen.stream(number, " and more")
         assert set(painted) == {8, 9}  # the line, and the empty row above its block
         assert screen.transcript.document.drawn == drawn + 1

@@ -42,10 +42,10 @@ async def test_a_drag_selects_and_a_key_copies() -> None:
     async with showing(PersonMessage("go on"), AnswerBlock(LONG), size=(24, 10)) as screen:
         assert screen.rows[:5] == ["  ❯ go on", "", "  one two three four", "  five six seven eight", "  nine ten"]
         await drag(screen, (7, 0), (6, 3), (11, 3))
-        assert screen.transcript.has_selection
+        assert screen.transcript.selection.exists
         assert screen.app.sent == []
         assert await screen.copied("y") == "on\n\none two three four five six"
-        assert not screen.transcript.has_selection
+        assert not screen.transcript.selection.exists
 
 
 async def test_selected_text_is_marked() -> None:
@@ -74,12 +74,12 @@ async def test_a_drag_beyond_the_edge_scrolls() -> None:
         transcript.post_message(above)
         await screen.until(lambda: transcript.scroll_offset.y < 40)
         transcript.post_message(below)
-        await screen.until(lambda: transcript.follows)
+        await screen.until(lambda: transcript.viewport.follows)
         transcript.post_message(MouseUp(transcript, 2, 12, 0, 0, 1, shift=False, meta=False, ctrl=False))
         await screen.pilot.pause()
         before = transcript.scroll_offset
 
-        assert transcript.selected.startswith("line 56\n")
+        assert transcript.selection.text.startswith("line 56\n")
         await screen.pilot.pause(0.2)
         assert transcript.scroll_offset == before
 
@@ -87,11 +87,11 @@ async def test_a_drag_beyond_the_edge_scrolls() -> None:
 async def test_two_clicks_select_a_word_and_three_a_line() -> None:
     async with showing(AnswerBlock("one two three")) as screen:
         await screen.pilot.click(screen.transcript, offset=(7, 0), times=2)
-        assert screen.transcript.selected == "two"
+        assert screen.transcript.selection.text == "two"
         await screen.pilot.click(screen.transcript, offset=(7, 0), times=3)
-        assert screen.transcript.selected == "one two three"
+        assert screen.transcript.selection.text == "one two three"
         await screen.pilot.click(screen.transcript, offset=(7, 0))
-        assert not screen.transcript.has_selection
+        assert not screen.transcript.selection.exists
 
 
 async def test_keys_select_from_the_first_visible_line() -> None:
@@ -104,11 +104,11 @@ async def test_keys_select_from_the_first_visible_line() -> None:
 async def test_keys_select_from_the_block_with_the_cursor_and_scroll() -> None:
     async with showing(*(AnswerBlock(f"block {n}") for n in range(20))) as screen:
         assert await screen.copied("K", "v", "k", "k", "y") == "block 17\n\nblock 18\n\nb"
-        assert screen.transcript.follows
+        assert screen.transcript.viewport.follows
         await screen.press("v", *["k"] * 30)
         assert screen.transcript.scroll_offset.y < 10
         await screen.press("g")
-        assert screen.transcript.selected.startswith("block 0\n")
+        assert screen.transcript.selection.text.startswith("block 0\n")
 
 
 @pytest.mark.parametrize(
@@ -152,7 +152,7 @@ async def test_words_beyond_the_edge_scroll() -> None:
 async def test_escape_ends_the_selection() -> None:
     async with showing(AnswerBlock("a b")) as screen:
         await screen.press("v", "escape")
-        assert not screen.transcript.has_selection
+        assert not screen.transcript.selection.exists
         await screen.press("y")
         assert screen.app.sent == []
 
@@ -162,12 +162,12 @@ async def test_a_selection_ends_when_its_lines_change() -> None:
         number = screen.transcript.document.entries[1].id
         await screen.press("v", "G")
         screen.transcript.replace(number, AnswerBlock("other"))
-        assert not screen.transcript.has_selection
+        assert not screen.transcript.selection.exists
         await screen.press("v")
         await screen.pilot.resize_terminal(30, 10)
-        await screen.until(lambda: not screen.transcript.has_selection)
+        await screen.until(lambda: not screen.transcript.selection.exists)
         await screen.press("v", "space")
-        assert not screen.transcript.has_selection
+        assert not screen.transcript.selection.exists
 
 
 async def test_a_block_is_copied_as_it_was_written() -> None:

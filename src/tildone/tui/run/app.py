@@ -226,7 +226,7 @@ class RunApp(KeyActions):
         """Copy a selection; else empty the editor; else as esc; twice, leave."""
         again = monotonic() - self._last_interrupt < TWICE_SECONDS
         self._last_interrupt = monotonic()
-        if self.view.has_selection:
+        if self.view.selection.exists:
             self.view.copy_selection()
         elif self.composer.selected_text:
             self.copy_to_clipboard(self.composer.selected_text)

@@ -43,8 +43,6 @@ class Layout(CheckActions):
     #composer { width: 1fr; }
     #prompt-field, #prompt-field:focus { background: $surface; color: $foreground; width: 1fr; padding: 0; }
     #plan-title { margin: 0 0 1 0; }
-    Transcript { scrollbar-background: $background; scrollbar-color: $panel; scrollbar-color-hover: $panel;
-        scrollbar-background-hover: $background; scrollbar-background-active: $background; }
     """
     ENABLE_COMMAND_PALETTE = False
     TITLE = "tildone run"

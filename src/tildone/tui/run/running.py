@@ -259,7 +259,7 @@ class Running(Layout):
         if question is not None and question is self.panel.question:
             self.panel.fit()
         else:
-            follows = self.view.follows
+            follows = self.view.viewport.follows
             self.panel.open(question)
             if follows:
                 self.call_after_refresh(self.view.go_to_end)

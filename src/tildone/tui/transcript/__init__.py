@@ -5,9 +5,10 @@
 - `add(block) -> int` appends a block and returns its id; `replace(id, block)` exchanges it; `load(blocks)` shows a
   finished conversation; `clear()` removes everything. A block without rows, `Remark(Container())`, takes no space.
 - `append_text(id, piece)` adds to an `AnswerBlock` or a `Thinking` that is streamed; `finish_text(id)` ends it.
-- `follows` says whether the view is at its end and stays there; `new_lines` how many lines were added since it was not.
+- `viewport.follows` says whether the view is at its end and stays there; `viewport.new_lines`, how many lines were
+  added since it was not.
 - `offer(key) -> bool` chooses an offer of the last block, if it is a `NoticeBlock` that has this key.
-- `has_selection`, `copy_selection()` and `clear_selection()` are for a `ctrl+c` and an `esc` that reach the owner.
+- `selection.exists` and `copy_selection()` are for a `ctrl+c` that reaches the owner.
 
 It sends `Copied` (show its `words`), `OfferChosen`, `BlockChosen` (`f` and `e` on a block: fork, edit) and
 `PagerWanted` and `FileWanted`. `transcript.keys.KEYS` lists its keys, for a footer and a help.

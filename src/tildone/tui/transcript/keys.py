@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from textual.binding import BindingType
-
 from tildone.kit.keys import EXPAND, PAGER, THINKING
-from tildone.tui.screen_keys import Pane, ScreenKey, key_bindings
+from tildone.tui.screen_keys import Pane, ScreenKey
 
 _ACTIONS = (
     ("transcript.lineDown", "a line down", "line(1)"),
@@ -42,8 +40,3 @@ _ACTIONS = (
     ("transcript.escape", "end the selection, or the search", "escape"),
 )
 KEYS = tuple(ScreenKey(*action, Pane.TRANSCRIPT) for action in _ACTIONS)
-
-
-def bindings() -> list[BindingType]:
-    """Return the bindings."""
-    return key_bindings(KEYS)

@@ -8,7 +8,7 @@ import pytest
 from tests.host.tools.test_in_a_host import Scripted
 from tests.plans import plan_of
 from tildone.app.opening import run_leases
-from tildone.cli.fleet.up import parsed_limit
+from tildone.cli.fleet.doctor import parsed_limit
 from tildone.host.limited_model import LimitedModel
 from tildone.host.model import ChatRequest
 from tildone.host.permission_request import PermissionAnswer, PermissionReply, PermissionRequest

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from tildone.app.run_requests import offered_requests
 from tildone.log.fleet.lease import Ask, Lease, LeaseState
 from tildone.log.fleet.lists import group_of
 from tildone.log.fleet.workers import RunView
 from tildone.overview.fleet_index import RunAsked, WorkerRow
 from tildone.overview.rows import SessionRow
-from tildone.overview.run_wishes import RESUMABLE, RETRIABLE
 from tildone.value import value
 from tildone.views.fleet import hand_name, state_of
 from tildone.web.data import Data
@@ -54,22 +54,8 @@ class RunRows:
             "model": work.model,
             "labels": list(work.labels),
             "repo": work.repo,
-            "can": actions_of(lease),
+            "can": [request.value for request in offered_requests(lease)],
         }
-
-
-def actions_of(lease: Lease) -> list[str]:
-    """Return what can be asked of a run in its state."""
-    can = []
-    if lease.state.is_living and lease.state is not LeaseState.PAUSED and lease.ask not in (Ask.PAUSE, Ask.CANCEL):
-        can.append("pause")
-    if lease.state in RESUMABLE or (lease.state is LeaseState.OPEN and lease.ask is Ask.PAUSE):
-        can.append("resume")
-    if lease.state in RETRIABLE:
-        can.append("retry")
-    if lease.state.is_living and lease.ask is not Ask.CANCEL:
-        can.append("cancel")
-    return can
 
 
 def worker_data(row: WorkerRow) -> Data:

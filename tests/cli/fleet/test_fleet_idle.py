@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from tests.fleet.workers import Bench
-from tildone.cli.fleet.idle import wait_and_drain
+from tildone.cli.fleet.work import wait_and_drain
 from tildone.errors import StoreBusy
 from tildone.fleet.worker import Worker, WorkerOptions
 from tildone.log.fleet.lease import Claimer, Lease, WorkOutcome

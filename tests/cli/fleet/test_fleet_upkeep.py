@@ -14,7 +14,7 @@ from tests.fleet.repositories import bare, git, project
 from tests.plans import plan_of
 from tests.stores.postgres import execute
 from tests.suite.waiting import until
-from tildone.cli.fleet.findings import MAX_LISTED
+from tildone.cli.fleet.doctor import MAX_FINDINGS
 from tildone.cli.output.amounts import MILLISECONDS_PER_DAY
 from tildone.errors import shortened
 from tildone.fleet.workspaces import Workspace
@@ -163,13 +163,13 @@ def test_the_doctor_finds_runs_that_wait_for_an_answer_or_for_a_newer_version(op
 
 
 def test_the_doctor_lists_the_first_runs_and_counts_the_others(operator: Operator) -> None:
-    for number in range(MAX_LISTED + 2):
+    for number in range(MAX_FINDINGS + 2):
         add(operator, f"r{number:02}", Work(labels=("gpu",)))
     beat(operator, WorkerInfo("here/1/a", "here", 1, "1"))
 
     _, out = doctor(operator)
 
-    assert out.count("is queued, and no worker has its labels: gpu") == MAX_LISTED
+    assert out.count("is queued, and no worker has its labels: gpu") == MAX_FINDINGS
     assert "2 more runs need attention" in out
 
 

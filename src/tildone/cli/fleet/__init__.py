@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from tildone.cli.fleet import schedule
 from tildone.cli.parsing.options import DRY_RUN, JSON
 from tildone.cli.parsing.table import UNLIMITED, Group, Option, Verb
 from tildone.registry import Registry
@@ -17,11 +16,65 @@ ALL = Option("all", "", "Also runs that ended more than a day ago.")
 RUNS_SHOWN = Option("limit", "N", "How many runs at most (default: 100; with --json, all).")
 RUN = "RUN is the name of a run, or the beginning of it."
 
+SCHEDULES: VerbTable = Registry(
+    __name__,
+    "run",
+    {
+        "schedules:list_schedules": Verb(
+            "list",
+            "",
+            "List the plans that are run again and again.",
+            options=(JSON,),
+            examples=("tildone fleet schedule list",),
+            aliases=("ls",),
+        ),
+        "schedules:add_schedule": Verb(
+            "add",
+            "CRON PLAN",
+            "Run a plan again and again, or change when.",
+            min_args=2,
+            max_args=2,
+            description=(
+                'CRON has five fields, as cron has them: minute, hour, day of the month, month, day of the week; "0 3 '
+                '* * *" is every night at three. PLAN is a file. Its content is stored: change the schedule after you '
+                "change the file. Workers queue the runs. However many times were missed, one run is queued; none "
+                "while the last one has not ended."
+            ),
+            options=(
+                Option("name", "NAME", "The name of the schedule; default: that of the file."),
+                Option("zone", "ZONE", "The time zone of the times, such as Europe/Berlin (default: UTC)."),
+                Option("repo", "PATH|URL", "The repository to work on; default: the one around the working folder."),
+                Option("ref", "REF", "The branch, tag or commit to begin with."),
+                Option("agent", "AGENT", "The agent that works on the plan; default: run with --model, else shell."),
+                Option("model", "SPEC", "The model of the agent, such as provider:name."),
+                Option("labels", "LABELS", "Labels that a worker must have, with commas between; repeatable."),
+                Option("allow", "PATTERN", "Of the commands that a worker permits, only matching ones; repeatable."),
+                Option("priority", "N", "Runs with a lower number are taken first (default: 0)."),
+                JSON,
+            ),
+            examples=(
+                'tildone fleet schedule add "0 3 * * *" nightly.md',
+                'tildone fleet schedule add "30 8 * * mon-fri" triage.md --zone Europe/Berlin --agent claude',
+            ),
+        ),
+        "schedules:remove_schedules": Verb(
+            "remove",
+            "NAME…",
+            "Do not run plans again. Runs that are queued stay.",
+            min_args=1,
+            max_args=UNLIMITED,
+            options=(JSON,),
+            examples=("tildone fleet schedule remove nightly",),
+            aliases=("rm",),
+        ),
+    },
+)
+
 VERBS: VerbTable = Registry(
     __name__,
     "run",
     {
-        "up": Verb(
+        "doctor:up": Verb(
             "up",
             "",
             "Prepare the store for a fleet, and check it.",
@@ -45,7 +98,7 @@ VERBS: VerbTable = Registry(
             ),
             examples=("tildone fleet up", "tildone fleet up --limit anthropic=4/50", "tildone fleet up --check"),
         ),
-        "add": Verb(
+        "adding:add": Verb(
             "add",
             "PLAN…",
             "Queue plans, for workers to run.",
@@ -76,7 +129,7 @@ VERBS: VerbTable = Registry(
                 "tildone fleet add train.md --labels gpu,linux --hands 2",
             ),
         ),
-        "work": Verb(
+        "work:work": Verb(
             "work",
             "",
             "Be a worker: take runs, and let agents work on them.",
@@ -106,7 +159,7 @@ VERBS: VerbTable = Registry(
                 "tildone fleet work --labels gpu --agents claude,run",
             ),
         ),
-        "ls": Verb(
+        "lists:list_runs": Verb(
             "ls",
             "",
             "List the runs: state, worker, task, progress, cost, since when.",
@@ -118,7 +171,7 @@ VERBS: VerbTable = Registry(
             examples=("tildone fleet ls", "tildone fleet ls --all --json"),
             aliases=("list",),
         ),
-        "watch": Verb(
+        "lists:watch": Verb(
             "watch",
             "",
             "List the runs, live, until Ctrl-C.",
@@ -126,7 +179,7 @@ VERBS: VerbTable = Registry(
             options=(ALL, JSON),
             examples=("tildone fleet watch", "tildone fleet watch --json"),
         ),
-        "show": Verb(
+        "lists:show": Verb(
             "show",
             "RUN",
             "Show a run: its plan, its questions, and what happened to it.",
@@ -136,7 +189,7 @@ VERBS: VerbTable = Registry(
             options=(JSON,),
             examples=("tildone fleet show docs-4f2a1c",),
         ),
-        "approve": Verb(
+        "questions:approve": Verb(
             "approve",
             "[RUN…]",
             "Permit the commands and checks that runs wait for.",
@@ -154,7 +207,7 @@ VERBS: VerbTable = Registry(
                 "tildone fleet approve docs-4f2a1c --deny --reason 'use the test database'",
             ),
         ),
-        "answer": Verb(
+        "questions:answer": Verb(
             "answer",
             "[RUN [TEXT…]]",
             "Answer the question that a run waits for.",
@@ -166,7 +219,7 @@ VERBS: VerbTable = Registry(
             options=(QUESTION, JSON),
             examples=("tildone fleet answer", "tildone fleet answer docs-4f2a1c Use the second one"),
         ),
-        "cancel": Verb(
+        "requests:cancel": Verb(
             "cancel",
             "RUN…",
             "End runs for good.",
@@ -176,7 +229,7 @@ VERBS: VerbTable = Registry(
             options=(NOW, JSON),
             examples=("tildone fleet cancel docs-4f2a1c", "tildone fleet cancel docs-4f2a1c --now"),
         ),
-        "pause": Verb(
+        "requests:pause": Verb(
             "pause",
             "RUN…",
             "Let runs rest, until they are resumed.",
@@ -186,7 +239,7 @@ VERBS: VerbTable = Registry(
             options=(NOW, JSON),
             examples=("tildone fleet pause docs-4f2a1c",),
         ),
-        "resume": Verb(
+        "requests:resume": Verb(
             "resume",
             "RUN…",
             "Queue paused runs again.",
@@ -196,7 +249,7 @@ VERBS: VerbTable = Registry(
             options=(JSON,),
             examples=("tildone fleet resume docs-4f2a1c",),
         ),
-        "retry": Verb(
+        "requests:retry": Verb(
             "retry",
             "RUN…",
             "Queue runs again that failed or were cancelled.",
@@ -213,11 +266,11 @@ VERBS: VerbTable = Registry(
             description="With times as cron has them and a plan, the same as add. Without anything, they are listed.",
             options=(JSON,),
             examples=('tildone fleet schedule "0 3 * * *" nightly.md', "tildone fleet schedule remove nightly"),
-            groups=(Group("", schedule.VERBS),),
+            groups=(Group("", SCHEDULES),),
             default="list",
             for_text="add",
         ),
-        "drain": Verb(
+        "requests:drain": Verb(
             "drain",
             "[WORKER…]",
             "Let workers finish what they have, and end.",
@@ -226,7 +279,7 @@ VERBS: VerbTable = Registry(
             options=(Option("all", "", "All workers."), JSON),
             examples=("tildone fleet drain", "tildone fleet drain build-7", "tildone fleet drain --all"),
         ),
-        "doctor": Verb(
+        "doctor:doctor": Verb(
             "doctor",
             "",
             "Find what is stuck, and why.",
@@ -237,7 +290,7 @@ VERBS: VerbTable = Registry(
             options=(JSON,),
             examples=("tildone fleet doctor", "tildone fleet doctor --json"),
         ),
-        "gc": Verb(
+        "gc:gc": Verb(
             "gc",
             "",
             "Turn old runs into reports, and remove them from the list.",

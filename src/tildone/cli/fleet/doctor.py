@@ -1,30 +1,312 @@
-"""`tildone fleet doctor`: what is stuck, and why."""
+"""`tildone fleet doctor` and `up`: what is wrong with a fleet, and how its store is prepared."""
 
 from __future__ import annotations
 
+import os
 from itertools import chain
 
-from tildone.cli.fleet.findings import (
-    checkpoint_findings,
-    process_findings,
-    put_findings,
-    row_findings,
-    run_findings,
-    store_findings,
-    worker_findings,
-)
-from tildone.cli.fleet.gc import home_of
-from tildone.cli.fleet.opening import open_existing_fleet
+from tildone.cli.fleet.opening import fleet_settings, open_existing_fleet, open_fleet
+from tildone.cli.output.amounts import ago, counted
+from tildone.cli.output.data import put_data
+from tildone.cli.output.findings import finding_lines
+from tildone.cli.output.screen import put, put_spans
 from tildone.cli.parsing.table import ParsedArgs
+from tildone.config.fleet import MAX_SECONDS
+from tildone.errors import MAX_DIGITS, NotFound, StoreError, UsageError, shortened
+from tildone.fleet import engines
+from tildone.fleet.leftovers import Unsupported, orphans
+from tildone.fleet.worktrees import names_with_checkpoints
 from tildone.ids import now
+from tildone.log.findings import Finding, Severity
+from tildone.log.fleet.lease import PROTOCOL, LeaseState
+from tildone.log.fleet.names import FileName
+from tildone.log.fleet.providers import provider_family
+from tildone.log.fleet.repositories import is_address
+from tildone.log.fleet.settings import FleetSettings, ProviderLimit
+from tildone.typing import TYPE_CHECKING
+from tildone.value import replace
+from tildone.views.fleet import LAPSED, bad_row_text, hand_name, state_of
+from tildone.views.sanitize import printable
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from tildone.cli.fleet.opening import Fleet
+    from tildone.log.fleet.lease import Lease
+    from tildone.log.fleet.workers import RunView, WorkerInfo
 
 
-def run(args: ParsedArgs) -> int:
+SILENT_LEASES = 2
+"""A worker that was not seen for this many leases is taken for dead."""
+
+MAX_FINDINGS = 10
+_WHO = "see who else can write to the store"
+_REMEDIES = {
+    "leases": f"{_WHO}; tildone fleet gc removes the row; tildone fleet up --rebuild adds the run again from its log",
+    "workers": f"{_WHO}; tildone fleet gc removes the row",
+    "schedules": f"{_WHO}; then remove it: tildone fleet schedule rm NAME",
+    "fleet": f"{_WHO}; the default settings are used until then: tildone fleet up sets them again",
+    "providers": f"{_WHO}; then set the limit again: tildone fleet up --limit",
+}
+
+
+def store_findings(fleet: Fleet) -> Iterator[Finding]:
+    """Check the store, its settings and its limits."""
+    yield from fleet.leases.findings()
+    settings = fleet.leases.settings()
+    yield Finding(
+        Severity.OK,
+        f"a lease lasts {settings.lease / 1000:g} s and is renewed every {settings.heartbeat / 1000:g} s",
+    )
+    for limit in fleet.leases.limits():
+        parts = [
+            counted(limit.runs, "run") if limit.runs else "",
+            f"{limit.requests} requests a minute" if limit.requests else "",
+        ]
+        yield Finding(Severity.OK, f"{printable(limit.provider)}: at most {' and '.join(filter(None, parts))}")
+
+
+def worker_findings(fleet: Fleet, now: int) -> Iterator[Finding]:
+    """Check the workers: whether they answer, and whether they understand the runs."""
+    workers, silence = fleet.leases.workers(), SILENT_LEASES * fleet.leases.settings().lease
+    if not workers:
+        queued = any(view.lease.is_queued for view in fleet.leases.look())
+        severity = Severity.WARNING if queued else Severity.OK
+        remedy = "start one: tildone fleet work --allow PATTERN" if queued else ""
+        yield Finding(severity, "there are no workers", remedy)
+    for worker in workers:
+        name = printable(worker.id)
+        if now - worker.seen > silence:
+            yield Finding(
+                Severity.WARNING,
+                f"worker {name} is silent; it was last seen {ago(now - worker.seen)}",
+                "if it has ended, its runs pass to other workers",
+            )
+        elif worker.protocol != PROTOCOL:
+            yield Finding(
+                Severity.WARNING,
+                f"worker {name} has protocol {worker.protocol}, and this version has {PROTOCOL}",
+                "let it finish, then update it: tildone fleet drain WORKER",
+            )
+        elif not worker.slots:
+            yield Finding(
+                Severity.WARNING,
+                f"worker {name} takes no run: its disk is nearly full",
+                "make space on its disk: tildone fleet gc removes the files of old runs",
+            )
+        else:
+            yield Finding(
+                Severity.OK, f"worker {name}: {counted(worker.slots, 'slot')}, version {printable(worker.version)}"
+            )
+
+
+def run_findings(fleet: Fleet, now: int) -> Iterator[Finding]:
+    """Check the runs: lapsed leases, runs that no worker can take, and runs that wait for a person."""
+    views, workers = fleet.leases.look(), fleet.leases.workers()
+    silence = SILENT_LEASES * fleet.leases.settings().lease
+    found = [finding for view in views for finding in _of_run(view, workers, now, silence)]
+    yield from found[:MAX_FINDINGS]
+    if len(found) > MAX_FINDINGS:
+        yield Finding(Severity.WARNING, f"{len(found) - MAX_FINDINGS:,} more runs need attention", "tildone fleet ls")
+    if not found:
+        living = {view.lease.run for view in views if view.lease.state.is_living}
+        yield Finding(Severity.OK, f"{counted(len(living), 'run')} in work, none of them stuck")
+
+
+def row_findings(fleet: Fleet) -> Iterator[Finding]:
+    """Check the rows of the tables: whether somebody has put something else there."""
+    # The other checks have read the other tables.
+    fleet.leases.schedules()
+    rows = list(fleet.bad_rows)
+    for row in rows[:MAX_FINDINGS]:
+        yield Finding(Severity.ERROR, f"{bad_row_text(row)}; it is ignored", _REMEDIES[row.table])
+    if len(rows) > MAX_FINDINGS:
+        yield Finding(Severity.ERROR, f"{len(rows) - MAX_FINDINGS:,} more rows are ignored", _REMEDIES["leases"])
+
+
+def process_findings(fleet: Fleet) -> Iterator[Finding]:
+    """Check the processes of agents on this machine whose lease is no longer held."""
+    leases = [view.lease for view in fleet.leases.look()]
+    held = {str(lease.fence) for lease in leases if lease.is_held}
+    known = {lease.run for lease in leases}
+    try:
+        # Processes of runs that are not in this store belong to another fleet.
+        every = [process for process in orphans(()) if process.lease.partition("/")[0] in known]
+    except Unsupported as error:
+        yield Finding(Severity.OK, str(error))
+        return
+    for process in [each for each in every if each.stopped and each.lease in held][:MAX_FINDINGS]:
+        what = f"process {process.pid} ({printable(process.name)}) of {printable(process.lease)} is frozen"
+        yield Finding(Severity.WARNING, what, "its worker could not renew the lease; it goes on, or ends, when it can")
+    left = [process for process in every if process.lease not in held]
+    for process in left[:MAX_FINDINGS]:
+        state = "frozen" if process.stopped else "running"
+        name, lost = printable(process.name), printable(process.lease)
+        what = f"process {process.pid} ({name}) works for a lost lease, {lost}, and is {state}"
+        yield Finding(Severity.ERROR, what, f"end it: kill -9 {process.pid}")
+    if not left:
+        yield Finding(Severity.OK, "no process on this machine works for a lost lease")
+
+
+def checkpoint_findings(fleet: Fleet, home: str) -> Iterator[Finding]:
+    """Check the repositories on this machine for checkpoints of runs that are no longer listed."""
+    leases = [view.lease for view in fleet.leases.look()]
+    known = {FileName.of(lease.run, lease.hand) for lease in leases}
+    folders = {lease.work.repo for lease in leases if lease.work.repo and not is_address(lease.work.repo)}
+    clones = os.path.join(home, "repositories")
+    folders |= {entry.path for entry in os.scandir(clones)} if os.path.isdir(clones) else set()
+    for folder in sorted(folder for folder in folders if os.path.exists(os.path.join(folder, ".git"))):
+        left = sorted(names_with_checkpoints(folder) - known)
+        if left:
+            listed = ", ".join(map(printable, left[:MAX_FINDINGS]))
+            yield Finding(
+                Severity.WARNING,
+                f"{printable(folder)} has checkpoints of runs that are not listed: {listed}",
+                f"remove them: git update-ref -d, for each ref below refs/tildone/{printable(left[0])}/",
+            )
+
+
+def put_findings(args: ParsedArgs, found: Iterable[Finding]) -> int:
+    """Print findings, and return the exit code."""
+    findings = list(found)
+    if args.has("json"):
+        put_data(checks=[_finding_data(finding) for finding in findings])
+    else:
+        for before, finding in zip([None, *findings], findings, strict=False):
+            put_spans(finding_lines(finding, before))
+        problems = sum(finding.severity is not Severity.OK for finding in findings)
+        put(f"{counted(problems, 'finding')} to act on." if problems else "No problems found.")
+    return StoreError.exit_code if any(finding.severity is Severity.ERROR for finding in findings) else 0
+
+
+def _of_run(view: RunView, workers: Sequence[WorkerInfo], now: int, silence: int) -> Iterator[Finding]:
+    lease, name = view.lease, hand_name(view.lease)
+    if state_of(view, now) == LAPSED:
+        is_long = now - max(lease.since, view.worker.seen if view.worker else 0) > silence
+        yield Finding(
+            Severity.ERROR if is_long else Severity.WARNING,
+            f"the lease of {name} has lapsed; worker {printable(lease.worker)} does not renew it",
+            "a running worker takes it over; if there is none: tildone fleet work",
+        )
+    elif lease.is_queued and lease.work.protocol > PROTOCOL:
+        yield Finding(Severity.ERROR, f"{name} needs protocol {lease.work.protocol}", "update the workers")
+    elif lease.is_queued and workers and not _takers(lease, workers):
+        labels = ", ".join(map(printable, lease.work.labels))
+        yield Finding(
+            Severity.ERROR,
+            f"{name} is queued, and no worker has its labels: {labels}",
+            f"start one: tildone fleet work --labels {','.join(map(printable, lease.work.labels))}",
+        )
+    elif lease.is_queued and workers and all(worker.id in lease.refused for worker in _takers(lease, workers)):
+        yield Finding(
+            Severity.ERROR,
+            f"{name} is queued, and every worker has refused it",
+            f"see why: tildone fleet show {lease.run}; then start a worker that permits it: tildone fleet work",
+        )
+    elif lease.state is LeaseState.WAITING:
+        yield Finding(Severity.WARNING, f"{name} waits for an answer", f"tildone fleet show {lease.run}")
+
+
+def _takers(lease: Lease, workers: Sequence[WorkerInfo]) -> list[WorkerInfo]:
+    return [worker for worker in workers if set(lease.work.labels) <= set(worker.labels)]
+
+
+def _finding_data(finding: Finding) -> dict[str, object]:
+    return {"status": finding.severity.value, "message": finding.what, "remedy": finding.remedy}
+
+
+def doctor(args: ParsedArgs) -> int:
     """Check the fleet. Nothing is changed.
 
     Raises:
         NotFound: there is no store.
     """
     fleet, at = open_existing_fleet(args, read_only=True), now()
-    of_runs = chain(run_findings(fleet, at), process_findings(fleet), checkpoint_findings(fleet, home_of(fleet)))
+    of_runs = chain(run_findings(fleet, at), process_findings(fleet), checkpoint_findings(fleet, fleet.home))
     return put_findings(args, chain(store_findings(fleet), worker_findings(fleet, at), of_runs, row_findings(fleet)))
+
+
+MIN_LEASE_SECONDS = 2
+HEARTBEATS, MARGINS, REAPERS = 3, 12, 30
+"""How many of each a lease lasts. A worker that misses one heartbeat keeps its leases."""
+
+
+def up(args: ParsedArgs) -> int:
+    """Prepare the store and store the settings of all workers; then check both.
+
+    Raises:
+        UsageError: an option has an invalid value, or the store has no leases.
+    """
+    lease = args.positive_int("lease", 0)
+    limits = [parsed_limit(given) for given in args.values("limit")]
+    if args.has("check"):
+        if lease or limits or args.has("rebuild"):
+            raise UsageError("--check changes nothing; use it without --lease, --limit and --rebuild")
+        return _check(args)
+    if lease and not MIN_LEASE_SECONDS <= lease <= MAX_SECONDS:
+        raise UsageError(f"--lease is {MIN_LEASE_SECONDS} to {MAX_SECONDS} seconds, not {lease}")
+    fleet = open_fleet(args)
+    _configure(fleet, lease or fleet.config.lease)
+    for limit in limits:
+        fleet.leases.set_limit(limit)
+    rebuilt = [_rebuilt(fleet)] if args.has("rebuild") else []
+    return _report(args, fleet, rebuilt)
+
+
+def _rebuilt(fleet: Fleet) -> Finding:
+    """Add the leases that are missing, and return what was done."""
+    return Finding(Severity.OK, f"{counted(fleet.leases.rebuild(), 'lease')} added from the logs of the plans")
+
+
+def _configure(fleet: Fleet, lease_seconds: int) -> None:
+    """Store the times and the engine of all workers, and create the tables of the engine."""
+    before, address = fleet.leases.settings(), fleet.settings.store
+    engine = fleet.config.engine or before.engine or engines.default_engine(address)
+    engines.check_engine(engine, address)
+    engines.prepare_engine(engine, address)
+    fleet.leases.configure(replace(times_for(lease_seconds) if lease_seconds else before, engine=engine))
+
+
+def times_for(lease_seconds: int) -> FleetSettings:
+    """Return the times of a fleet whose leases last that long, in the proportions of the default."""
+    lease = lease_seconds * 1000
+    return FleetSettings(lease, lease // HEARTBEATS, lease // MARGINS, min(2_000, lease // REAPERS), lease // MARGINS)
+
+
+def parsed_limit(given: str) -> ProviderLimit:
+    """Return the limit of a text `PROVIDER=RUNS[/REQUESTS]`.
+
+    Raises:
+        UsageError: the text has another form.
+    """
+    provider, equals, amounts = given.partition("=")
+    runs, slash, requests = amounts.partition("/")
+    if not equals or not provider or not _is_number(runs) or (slash and not _is_number(requests)):
+        raise UsageError(
+            f"--limit has the form PROVIDER=RUNS[/REQUESTS], such as anthropic=4/50, not {shortened(given)!r}"
+        )
+    return ProviderLimit(provider_family(provider), int(runs), int(requests or 0))
+
+
+def _is_number(text: str) -> bool:
+    return text.isascii() and text.isdecimal() and len(text) <= MAX_DIGITS
+
+
+def _check(args: ParsedArgs) -> int:
+    """Say what is missing. What cannot be opened is a finding, too."""
+    try:
+        fleet = open_existing_fleet(args, read_only=True)
+    except NotFound:
+        where = printable(fleet_settings(args).store.redacted)
+        return put_findings(args, [Finding(Severity.ERROR, f"there is no store at {where}", "tildone fleet up")])
+    except StoreError as error:
+        return put_findings(args, [Finding(Severity.ERROR, str(error))])
+    return _report(args, fleet)
+
+
+def _report(args: ParsedArgs, fleet: Fleet, more: Iterable[Finding] = ()) -> int:
+    engine = engines.engine_findings(fleet.leases.settings().engine, fleet.settings.store)
+    code = put_findings(args, chain(more, store_findings(fleet), engine, worker_findings(fleet, now())))
+    if not args.has("json") and not code and not fleet.leases.workers():
+        put("Next: tildone fleet add PLAN, then a worker: tildone fleet work --allow PATTERN")
+    return code

@@ -27,12 +27,12 @@ from tildone.views.sanitize import printable
 if TYPE_CHECKING:
     from tildone.log.fleet.workers import RunView
 
-MAX_LISTED = 20
+MAX_NAMED = 20
 DEFAULT_AGE = "30d"
 FOLDER = os.path.join("fleet", "reports")
 
 
-def run(args: ParsedArgs) -> int:
+def gc(args: ParsedArgs) -> int:
     """Write a report of each run that ended long ago, then remove the run.
 
     Raises:
@@ -51,7 +51,7 @@ def run(args: ParsedArgs) -> int:
         listed = [{"run": name, "removed": name in removed, "report": _path(folder, name)} for name in old]
         put_data(runs=listed)
     elif args.has("dry-run"):
-        names = f": {', '.join([*old][:MAX_LISTED])}{', …' if len(old) > MAX_LISTED else ''}" if old else "."
+        names = f": {', '.join([*old][:MAX_NAMED])}{', …' if len(old) > MAX_NAMED else ''}" if old else "."
         put(f"{counted(len(old), 'run')} ended more than {words} ago{names}")
     elif removed:
         put(f"Removed {counted(len(removed), 'run')}. The reports are in {printable(folder)}")
@@ -79,7 +79,7 @@ def _is_removed(fleet: Fleet, folder: str, views: list[RunView]) -> bool:
     write_text(_path(folder, lease.run), _report(fleet, views))
     try:
         for view in views:
-            remove_workspace(home_of(fleet), view.lease)
+            remove_workspace(fleet.home, view.lease)
     except (TildoneError, OSError) as error:
         put_notice(f"tildone: the checkpoints of {lease.run} could not be removed: {printable(str(error))}")
     if not fleet.leases.forget(lease.run):
@@ -115,11 +115,6 @@ def _report(fleet: Fleet, views: list[RunView]) -> str:
     session = views[0].lease.session
     state = latest_state(fleet.store.history(session))
     return run_report([view.lease for view in views], state.plan, list(fleet.store.events(session)), state.head)
-
-
-def home_of(fleet: Fleet) -> str:
-    """Return the folder of the files of workers on this machine."""
-    return fleet.config.worktrees or os.path.join(data_folder(os.environ), "fleet")
 
 
 def _path(folder: str, run: str) -> str:

@@ -1,22 +1,24 @@
-"""The questions of runs on a command line: which one is meant, in whose name it is answered, and how it is printed."""
+"""`tildone fleet answer` and `approve`: list what runs ask persons, and answer it."""
 
 from __future__ import annotations
 
 import os
 
+from tildone.app.who import PersonAct, check_person
+from tildone.cli.fleet.opening import Fleet, fleet_if_any, open_existing_fleet
+from tildone.cli.output.data import put_data
 from tildone.cli.output.screen import put, put_caution, put_raw
-from tildone.errors import NotFound, UsageError
+from tildone.cli.parsing.table import ParsedArgs
+from tildone.errors import NotFound, Refused, UsageError
 from tildone.ids import id_maker, now
-from tildone.overview.run_questions import RunAnswer, give_answer, open_questions
+from tildone.overview.run_questions import NO, YES, OpenQuestion, RunAnswer, give_answer, open_questions
 from tildone.typing import TYPE_CHECKING
 from tildone.views.sanitize import printable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from tildone.cli.fleet.opening import Fleet
     from tildone.log.fleet.workers import RunView
-    from tildone.overview.run_questions import OpenQuestion
 
 
 def questions_of(fleet: Fleet, views: Iterable[RunView]) -> list[OpenQuestion]:
@@ -67,6 +69,89 @@ def put_questions(found: Sequence[OpenQuestion], nothing: str) -> None:
         put(f"  To answer: tildone fleet {verb} {question.run} --question {printable(question.id)}{text}")
 
 
-def as_data(question: OpenQuestion) -> dict[str, object]:
+def question_data(question: OpenQuestion) -> dict[str, object]:
     """Return a question for JSON output."""
     return {"run": question.run, "id": question.id, "kind": question.kind, "text": question.text}
+
+
+def answer(args: ParsedArgs) -> int:
+    """List the open questions, or answer one.
+
+    Raises:
+        NotFound: there is no such run or question.
+        Refused: it is answered already, or this is the shell of an agent.
+    """
+    name, *words = args.positional or ("",)
+    if not name:
+        return _put_open(args, _all_questions(args), "No run waits for an answer.")
+    fleet = open_existing_fleet(args)
+    views = fleet.run_named(name)
+    found = questions_of(fleet, views)
+    if not words:
+        return _put_open(args, found, "No run waits for an answer.")
+    check_person(fleet.settings, PersonAct.ANSWER)
+    question = chosen(found, args.options.get("question"), views[0].lease.run)
+    text = " ".join(words)
+    answer_here(fleet, question, text)
+    if args.has("json"):
+        put_data(answered=[{**question_data(question), "answer": text}])
+    else:
+        put(f"Answered {question.run}: {printable(text)}")
+    return 0
+
+
+def _all_questions(args: ParsedArgs) -> list[OpenQuestion]:
+    fleet = fleet_if_any(args)
+    return questions_of(fleet, fleet.leases.look()) if fleet else []
+
+
+def _put_open(args: ParsedArgs, found: Sequence[OpenQuestion], nothing: str) -> int:
+    if args.has("json"):
+        put_data(questions=[question_data(question) for question in found])
+    else:
+        put_questions(found, nothing)
+    return 0
+
+
+def approve(args: ParsedArgs) -> int:
+    """List what waits for approval, or approve it.
+
+    Raises:
+        NotFound: there is no such run, or it waits for nothing.
+        Refused: it is answered already, or this is the shell of an agent.
+    """
+    if args.has("reason") and not args.has("deny"):
+        raise UsageError("--reason goes with --deny")
+    if not args.positional:
+        waiting = [question for question in _all_questions(args) if question.is_permission]
+        return _put_open(args, waiting, "No run waits for approval.")
+    fleet = open_existing_fleet(args)
+    check_person(fleet.settings, PersonAct.APPROVE_RUN)
+    selected = [
+        question for word in args.positional for question in _selected(fleet, word, args.options.get("question"))
+    ]
+    reason = args.options.get("reason", "")
+    text = YES if not args.has("deny") else f"{NO}: {reason}" if reason else NO
+    for question in selected:
+        answer_here(fleet, question, text)
+        if not args.has("json"):
+            put(f"{'Denied' if args.has('deny') else 'Approved'} for {question.run}: {printable(question.text)}")
+    if args.has("json"):
+        put_data(answered=[{**question_data(question), "answer": text} for question in selected])
+    return 0
+
+
+def _selected(fleet: Fleet, word: str, wanted: str | None) -> list[OpenQuestion]:
+    """Return what a run waits for approval of: all of it, or the one question that is named."""
+    views = fleet.run_named(word)
+    run, found = views[0].lease.run, questions_of(fleet, views)
+    if wanted:
+        question = chosen(found, wanted, run)
+        if not question.is_permission:
+            raise Refused(f"{question.id} is a question; to answer it: tildone fleet answer {run} TEXT")
+        return [question]
+    waiting = [question for question in found if question.is_permission]
+    if not waiting:
+        hint = f"; to answer its question: tildone fleet answer {run} TEXT" if found else ""
+        raise NotFound(f"run {run} waits for no approval{hint}")
+    return waiting

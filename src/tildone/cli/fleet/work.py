@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import os
 import signal
+import time
+from contextlib import suppress
 
-from tildone.cli.fleet.idle import drain_when_idle
+from tildone.cli.fleet.adding import checked_agent, listed
 from tildone.cli.fleet.opening import open_fleet
-from tildone.cli.fleet.requested import checked_agent, listed
 from tildone.cli.output.patterns import tell_reach
 from tildone.cli.output.screen import put_notice
 from tildone.cli.parsing.table import ParsedArgs
-from tildone.config import data_folder
 from tildone.config.fleet import MAX_SECONDS, MAX_SLOTS
-from tildone.errors import UsageError
+from tildone.errors import StoreError, UsageError
 from tildone.fleet.drivers import AGENTS
 from tildone.fleet.drivers.launch import ANYTHING
 from tildone.fleet.engines import engine_for
-from tildone.fleet.essential import on_essential_failure
+from tildone.fleet.essential import EssentialThread, on_essential_failure
 from tildone.fleet.worker import Worker, WorkerOptions
 from tildone.log.fleet.names import check_text
 from tildone.telemetry.opening import open_run_traces
@@ -25,15 +25,36 @@ from tildone.typing import TYPE_CHECKING
 from tildone.views.sanitize import printable
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from tildone.cli.fleet.opening import Fleet
+    from tildone.log.fleet.port import RunLeases
+
+
+LOOK_SECONDS = 0.5
+
+
+def drain_when_idle(worker: Worker, leases: RunLeases) -> None:
+    """Drain the worker, in a thread, as soon as it has no run and there is none that it could take, now or later."""
+    EssentialThread("idle", wait_and_drain, worker, leases).start()
+
+
+def wait_and_drain(worker: Worker, leases: RunLeases, sleep: Callable[[float], None] = time.sleep) -> None:
+    """Wait until the worker has no run and there is none that it could take, and drain it."""
+    left = True
+    while left:
+        sleep(LOOK_SECONDS)
+        with suppress(StoreError):
+            left = any(worker.could_take(lease) for lease in leases.living()) or worker.is_at_work
+    worker.drain()
+
 
 DEFAULT_SLOTS = 1
 DEFAULT_GRACE_SECONDS = 10
 DEFAULT_MIN_FREE_MB = 1000
-FOLDER = "fleet"
 
 
-def run(args: ParsedArgs) -> int:
+def work(args: ParsedArgs) -> int:
     """Take runs until a signal or a person ends the worker, and return its exit code.
 
     Raises:
@@ -69,7 +90,7 @@ def _options(args: ParsedArgs, fleet: Fleet) -> WorkerOptions:
         labels=frozenset(listed(args, "labels") or config.labels),
         allow=args.values("allow") or config.allow,
         agents=frozenset(map(checked_agent, agents)),
-        home=config.worktrees or os.path.join(data_folder(os.environ), FOLDER),
+        home=fleet.home,
         min_free_mb=config.min_free_mb or DEFAULT_MIN_FREE_MB,
         grace=float(_bounded(args, "grace", config.grace or DEFAULT_GRACE_SECONDS, MAX_SECONDS)),
         ask=_asked_for(args, fleet),

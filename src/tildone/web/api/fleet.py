@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 
 from tildone.app.opening import person_here
+from tildone.app.run_requests import RunRequest, pause_all, request_run, resume_all
 from tildone.errors import Refused
 from tildone.ids import id_maker, now
-from tildone.log.fleet.lease import Ask, Lease
+from tildone.log.fleet.lease import Lease
 from tildone.log.fleet.lists import RunGroup
 from tildone.log.fleet.port import RunLeases
 from tildone.overview.fleet_index import RunAsked
@@ -19,13 +20,11 @@ from tildone.overview.run_questions import (
     logged_questions,
     offered_answers,
 )
-from tildone.overview.run_wishes import RESUMABLE, RETRIABLE, pause_all, queue_again, resume_all, wish
 from tildone.web.api.visit import Visit
 from tildone.web.http.answers import ApiAnswer, Problem
 
 MAX_RUNS, DEFAULT_RUNS = 200, 60
-QUEUED_AGAIN = {"resume": RESUMABLE, "retry": RETRIABLE}
-ASKED = {"pause": Ask.PAUSE, "cancel": Ask.CANCEL}
+REQUESTS = {request.value: request for request in RunRequest}
 
 
 def fleet(visit: Visit) -> ApiAnswer:
@@ -74,13 +73,10 @@ def answer(visit: Visit) -> ApiAnswer:
 
 def ask(visit: Visit) -> ApiAnswer:
     """Pause, resume, cancel or retry a run."""
-    run, wanted = visit.text("run"), visit.text("ask")
-    if wanted in QUEUED_AGAIN:
-        changed = queue_again(_leases(visit), run, QUEUED_AGAIN[wanted], wanted)
-    elif wanted in ASKED:
-        changed = wish(_leases(visit), run, ASKED[wanted])
-    else:
+    run, wanted = visit.text("run"), REQUESTS.get(visit.text("ask"))
+    if wanted is None:
         raise Problem(400, "ask has to be pause, resume, cancel or retry.")
+    changed = request_run(_leases(visit), run, wanted)
     return ApiAnswer({"run": run, "hands": [_changed(lease) for lease in changed]})
 
 

@@ -1,25 +1,34 @@
-"""The plans that a command line names: files, or sessions of the store. Each becomes a run that can be queued."""
+"""`tildone fleet add`: the plans and the work that a command line names, queued in one transaction."""
 
 from __future__ import annotations
 
 import os
+import re
 
-from tildone.cli.fleet.opening import MAX_LISTED, Fleet
-from tildone.cli.output.screen import put_notice
+from tildone.cli.fleet.opening import ATTEMPT_SECONDS, MAX_LISTED, Fleet, fleet_settings, open_fleet, patiently
+from tildone.cli.output.amounts import counted
+from tildone.cli.output.data import put_data
+from tildone.cli.output.patterns import tell_reach
+from tildone.cli.output.screen import put, put_notice
 from tildone.cli.output.titles import session_meant
+from tildone.cli.parsing.table import ParsedArgs
 from tildone.cli.run.project_plan import NO_LIMITS, plan_from_file
 from tildone.cli.transfer.reading import read_file, source_of
+from tildone.config import project_root
 from tildone.core.arrange import written
 from tildone.core.guard import PLAN, is_unproved, reopened
 from tildone.core.numbers import numbered
 from tildone.core.origins import with_source
 from tildone.core.query import open_tasks
 from tildone.core.reduce import reduce
-from tildone.errors import NotFound, Refused, UsageError, shortened
-from tildone.fleet.drivers import SHELL
+from tildone.errors import MAX_DIGITS, NotFound, Refused, UsageError, nearest, shortened
+from tildone.fleet.drivers import AGENTS, RUN, SHELL
 from tildone.formats.detection import PlanFile
 from tildone.log.events import PlanChanged
-from tildone.log.fleet.lease import NewRun, Work
+from tildone.log.fleet.lease import NewRun, Work, check_work
+from tildone.log.fleet.names import MAX_HANDS
+from tildone.log.fleet.providers import provider_family
+from tildone.log.fleet.repositories import is_address
 from tildone.log.state import latest_state
 from tildone.typing import TYPE_CHECKING
 from tildone.value import replace, value
@@ -29,8 +38,11 @@ from tildone.views.sanitize import printable
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from tildone.config import Settings
     from tildone.core.plan import Plan
     from tildone.log.events import Fact
+    from tildone.log.fleet.lease import Lease
+
 
 MAX_STEM = 40
 SUFFIX_BYTES = 3
@@ -154,3 +166,109 @@ def run_stem(word: str) -> str:
     name, _ = os.path.splitext(os.path.basename(os.path.abspath(word)))
     kept = "".join(char if char.isascii() and char.isalnum() else "-" for char in name[:MAX_STEM])
     return "-".join(filter(None, kept.split("-"))) or "run"
+
+
+def work_of(args: ParsedArgs, settings: Settings) -> Work:
+    """Return what the options of a command line ask for.
+
+    Raises:
+        UsageError: an option has an invalid value, or contains a password.
+        NotFound: the repository is a folder that does not exist.
+    """
+    model = args.options.get("model", "")
+    agent = checked_agent(args.options.get("agent") or (RUN if model else SHELL))
+    work = Work(
+        repo=_repository(args.options.get("repo"), settings),
+        provider=_provider(agent, model),
+        labels=listed(args, "labels"),
+        priority=_priority(args.options.get("priority", "0")),
+        agent=agent,
+        model=model,
+        allow=args.values("allow"),
+        ref=args.options.get("ref", ""),
+    )
+    check_work(work)
+    tell_reach("--allow", work.allow)
+    return work
+
+
+def listed(args: ParsedArgs, option: str) -> tuple[str, ...]:
+    """Return the words of an option that takes several, with commas between, and may be repeated; each once."""
+    words = (word.strip() for given in args.values(option) for word in given.split(","))
+    return tuple(dict.fromkeys(word for word in words if word))
+
+
+def checked_agent(name: str) -> str:
+    """Return the name of an agent.
+
+    Raises:
+        UsageError: there is no such agent.
+    """
+    if name not in AGENTS:
+        raise UsageError(f"there is no agent {shortened(name)!r}; {nearest(name, tuple(AGENTS))}")
+    return name
+
+
+def _repository(given: str | None, settings: Settings) -> str:
+    """Return the repository: an address as it is, a folder as an absolute path; empty if there is none."""
+    if given is None:
+        root = os.path.realpath(project_root(os.getcwd()))
+        return root if os.path.exists(os.path.join(root, ".git")) else ""
+    if is_address(given):
+        return given.rstrip("/")
+    path = os.path.realpath(os.path.expanduser(given))
+    # Workers of a store on this machine run here; others may have folders that this machine lacks.
+    if settings.store.path is not None and not os.path.isdir(path):
+        raise NotFound(f"there is no folder {path}")
+    return path
+
+
+def _provider(agent: str, model: str) -> str:
+    if agent == SHELL:
+        return ""
+    # Some agents have models of one provider only, whatever the names of these look like.
+    name, *rest = re.split("[:/]", model, maxsplit=1)
+    return AGENTS.entries[agent] or (provider_family(name) if rest else "")
+
+
+def _priority(given: str) -> int:
+    digits = given.removeprefix("-")
+    if not (digits.isascii() and digits.isdecimal()) or len(digits) > MAX_DIGITS:
+        raise UsageError(f"--priority requires a whole number, not {shortened(given)!r}")
+    return int(given)
+
+
+def add(args: ParsedArgs) -> int:
+    """Queue the plans, or none of them.
+
+    Raises:
+        Refused: a run of a plan has not ended.
+        StoreError: the database could not be reached for too long.
+    """
+    hands = args.positive_int("hands", 1)
+    if hands > MAX_HANDS:
+        raise UsageError(f"--hands is 1 to {MAX_HANDS}, not {hands}")
+    work = work_of(args, fleet_settings(args))
+    plans = [named_plan(word) for word in args.positional]
+    # The names of the runs stay the same, so that a run whose answer was lost is not queued twice.
+    added = patiently(lambda: _added(args, plans, work, hands))
+    if args.has("json"):
+        put_data(runs=[_queued_data(leases) for leases in added])
+        return 0
+    for plan, leases in zip(plans, added, strict=True):
+        more = f", {counted(len(leases), 'hand')}" if len(leases) > 1 else ""
+        put(f"Queued {leases[0].run}: {printable(plan.word)}{more}")
+    return 0
+
+
+def _added(args: ParsedArgs, plans: Sequence[NamedPlan], work: Work, hands: int) -> list[list[Lease]]:
+    fleet = open_fleet(args, timeout=ATTEMPT_SECONDS)
+    try:
+        restart = args.has("restart")
+        return fleet.leases.add_all([new_run(fleet, plan, work, hands, restart=restart) for plan in plans])
+    finally:
+        fleet.store.close()
+
+
+def _queued_data(leases: Sequence[Lease]) -> dict[str, object]:
+    return {"run": leases[0].run, "session": leases[0].session, "hands": len(leases)}

@@ -1,17 +1,18 @@
-"""`tildone fleet schedule add`: run a plan again and again."""
+"""`tildone fleet schedule`: plans that are run again and again."""
 
 from __future__ import annotations
 
 import os
+from datetime import UTC
+from zoneinfo import ZoneInfo
 
-from tildone.cli.fleet.opening import open_fleet
-from tildone.cli.fleet.plans import check_commands, plan_file, run_stem
-from tildone.cli.fleet.requested import work_of
+from tildone.cli.fleet.adding import check_commands, plan_file, run_stem, work_of
+from tildone.cli.fleet.opening import fleet_if_any, open_existing_fleet, open_fleet
 from tildone.cli.output.data import put_data
 from tildone.cli.output.screen import put
 from tildone.cli.parsing.table import ParsedArgs
 from tildone.core.numbers import numbered
-from tildone.errors import NotFound, UsageError, shortened
+from tildone.errors import NotFound, UsageError, nearest, shortened
 from tildone.ids import now, timestamp
 from tildone.log.codec import dump, plan_to_json
 from tildone.log.fleet.cron import next_time, parse_cron
@@ -23,11 +24,40 @@ from tildone.views.sanitize import printable
 if TYPE_CHECKING:
     from datetime import tzinfo
 
+
 MAX_NAME = 40
 """Names of runs are longer: they end with the time."""
 
 
-def run(args: ParsedArgs) -> int:
+def list_schedules(args: ParsedArgs) -> int:
+    """List the schedules, by name."""
+    fleet = fleet_if_any(args)
+    found = fleet.leases.schedules() if fleet else []
+    if args.has("json"):
+        put_data(schedules=[_schedule_data(schedule) for schedule in found])
+        return 0
+    if not found:
+        put('There are no schedules. To add one: tildone fleet schedule "0 3 * * *" PLAN')
+    for schedule in found:
+        zone = f" {schedule.zone}" if schedule.zone else ""
+        last = f", last run {schedule.last}" if schedule.last else ""
+        put(printable(f"{schedule.name}  {schedule.cron}{zone}, next at {timestamp(schedule.next)}{last}"))
+    return 0
+
+
+def _schedule_data(schedule: RunSchedule) -> dict[str, object]:
+    return {
+        "name": schedule.name,
+        "cron": schedule.cron,
+        "zone": schedule.zone or "UTC",
+        "next": timestamp(schedule.next),
+        "last": schedule.last or None,
+        "agent": schedule.work.agent,
+        "repo": schedule.work.repo or None,
+    }
+
+
+def add_schedule(args: ParsedArgs) -> int:
     """Store a schedule; one of the same name is replaced.
 
     Raises:
@@ -64,14 +94,29 @@ def zone_named(name: str) -> tzinfo:
     Raises:
         UsageError: there is no such zone.
     """
-    from datetime import UTC  # noqa: PLC0415  as below
-
     if not name:
         return UTC
-    # Late, because few schedules have a zone.
-    from zoneinfo import ZoneInfo  # noqa: PLC0415  see above
-
     try:
         return ZoneInfo(name)
     except (KeyError, ValueError, OSError) as error:
         raise UsageError(f"there is no time zone {shortened(name)!r}, such as Europe/Berlin") from error
+
+
+def remove_schedules(args: ParsedArgs) -> int:
+    """Remove schedules.
+
+    Raises:
+        NotFound: there is no schedule of a name; none is removed then.
+    """
+    leases = open_existing_fleet(args).leases
+    known = tuple(schedule.name for schedule in leases.schedules())
+    for name in args.positional:
+        if name not in known:
+            hint = nearest(name, known, "to list them: tildone fleet schedule")
+            raise NotFound(f"there is no schedule {printable(shortened(name))!r}; {hint}")
+    removed = [name for name in dict.fromkeys(args.positional) if leases.unschedule(name)]
+    if args.has("json"):
+        put_data(removed=removed)
+    else:
+        put(f"Removed {', '.join(removed)}. Runs that are queued stay.")
+    return 0

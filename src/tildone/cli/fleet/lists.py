@@ -1,0 +1,391 @@
+"""`tildone fleet ls`, `watch` and `show`: the runs as a list, once or live, and one of them with all that is known."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+
+from tildone.cli import INTERRUPTED
+from tildone.cli.fleet.opening import Fleet, fleet_if_any, fleet_settings, open_existing_fleet
+from tildone.cli.fleet.questions import put_questions, question_data, questions_of
+from tildone.cli.output.amounts import MILLISECONDS_PER_DAY, counted
+from tildone.cli.output.data import put_data
+from tildone.cli.output.left_out import exit_code_for
+from tildone.cli.output.screen import colored, columns, moment, on_terminal, put, put_notice, put_spans
+from tildone.cli.parsing.table import ParsedArgs
+from tildone.core.query import next_task, progress
+from tildone.errors import StoreBusy, StoreDamaged, StoreUnreachable, UsageError
+from tildone.history.usage import plan_usage
+from tildone.ids import now, timestamp
+from tildone.kit.text import clip_text
+from tildone.kit.theme import Role, Span, ansi
+from tildone.log.fleet.facts import RunFact
+from tildone.log.fleet.repositories import is_address
+from tildone.log.state import State, apply_event, latest_state
+from tildone.typing import TYPE_CHECKING
+from tildone.value import replace, value
+from tildone.views.fleet import RunRow, bad_row_text, listed_first, row_state, run_lines, state_counts, why_queued
+from tildone.views.plan_lines import plan_lines
+from tildone.views.runs import describe_run_fact
+from tildone.views.sanitize import printable
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from tildone.log.fleet.lease import Lease
+    from tildone.log.fleet.workers import RunView
+
+    Doing = tuple[str, int, int, float | None]
+
+
+@value
+class Rows:
+    """The rows to list, and those that are left out because the list would be too long."""
+
+    shown: tuple[RunRow, ...]
+    more: tuple[RunRow, ...] = ()
+
+
+def recent(views: Iterable[RunView], now: int) -> list[RunView]:
+    """Return the hands of runs that have not ended, or ended within a day."""
+    return [view for view in views if view.lease.state.is_living or now - view.lease.since < MILLISECONDS_PER_DAY]
+
+
+def rows_of(fleet: Fleet, views: Iterable[RunView], now: int, left_out: list[str], most: int | None = None) -> Rows:
+    """Return the rows of runs, what waits for a person first; `left_out` is told about plans that cannot be read.
+
+    With `most`, only so many are read and returned; the plans of the others are not looked at.
+    """
+    known = list(views)
+    asked = _asked(fleet, known)
+    rows = [RunRow(view, asked.get((view.lease.run, view.lease.hand), "")) for view in known]
+    rows.sort(key=lambda row: listed_first(row, now))
+    cut = len(rows) if most is None else most
+    plans: dict[str, Doing] = {}
+    shown = []
+    for row in rows[:cut]:
+        session = row.lease.session
+        if session not in plans:
+            try:
+                plans[session] = _read(fleet, session, now)
+            except StoreDamaged as error:
+                left_out.append(f"session {session!r}: {error}")
+                plans[session] = ("", 0, 0, None)
+        shown.append(RunRow(row.view, row.asks, *plans[session]))
+    return Rows(tuple(shown), tuple(rows[cut:]))
+
+
+def row_data(row: RunRow, now: int) -> dict[str, object]:
+    """Return a row for JSON output."""
+    lease, work = row.lease, row.lease.work
+    return {
+        "run": lease.run,
+        "hand": lease.hand,
+        "state": row_state(row, now),
+        "session": lease.session,
+        "worker": lease.worker or None,
+        "task": row.task or None,
+        "closed": row.closed,
+        "total": row.total,
+        "cost": row.cost,
+        "made": timestamp(lease.made),
+        "since": timestamp(lease.since),
+        "attempt": lease.attempt,
+        "fails": lease.fails,
+        "asks": row.asks or None,
+        "questions": list(lease.questions),
+        "agent": work.agent,
+        "model": work.model or None,
+        "repo": work.repo or None,
+        "labels": list(work.labels),
+    }
+
+
+def _asked(fleet: Fleet, views: Sequence[RunView]) -> dict[tuple[str, int], str]:
+    """Return the first open question of each hand. One that does not name its hand is that of the first."""
+    hands = {question: view.lease.hand for view in views for question in view.lease.questions}
+    found: dict[tuple[str, int], str] = {}
+    for question in questions_of(fleet, views):
+        found.setdefault((question.run, hands.get(question.id, 0)), question.text or "a question")
+    return found
+
+
+def _read(fleet: Fleet, session: str, now: int) -> Doing:
+    """Return the task to work on, the closed and all tasks, and the cost of a plan."""
+    oldest_first = list(fleet.store.history(session))[::-1]
+    state = State()
+    for event in oldest_first:
+        state = apply_event(state, event)
+    counts, upcoming = progress(state.plan), next_task(state.plan)
+    task = upcoming[1].text if upcoming else ""
+    return task, counts.closed, counts.total, plan_usage(oldest_first, now).total.cost
+
+
+EMPTY = "has no runs yet. To queue one: tildone fleet add PLAN"
+NONE_RECENT = "has no runs that have not ended, or ended within a day. To list the others: tildone fleet ls --all"
+
+DEFAULT_LIMIT = 100
+
+
+def list_runs(args: ParsedArgs) -> int:
+    """List the runs that have not ended, and those that ended within a day."""
+    # A program gets all of them, unless it asks for fewer.
+    limit = args.positive_int("limit", 0) or (None if args.has("json") else DEFAULT_LIMIT)
+    fleet = fleet_if_any(args)
+    if fleet is None:
+        return _put_nothing(args)
+    left_out: list[str] = []
+    rows, known = listed_rows(fleet, args, left_out, limit)
+    if args.has("json"):
+        put_data(**listed_data(rows, left_out))
+    elif rows.shown:
+        put_spans(run_lines(rows.shown, now(), columns()))
+        if rows.more:
+            put(f"{more_text(rows)}. To list them: tildone fleet ls --limit {len(rows.shown) + len(rows.more)}")
+    else:
+        put(f"{printable(fleet.settings.store.redacted)} {NONE_RECENT if known else EMPTY}")
+    for worker in fleet.leases.workers():
+        if not worker.slots:
+            put_notice(f"tildone: worker {printable(worker.id)} takes no run: its disk is nearly full")
+    for row in fleet.bad_rows:
+        put_notice(f"tildone: {bad_row_text(row)}; it is ignored. For what to do: tildone fleet doctor")
+    return exit_code_for(left_out)
+
+
+def listed_rows(fleet: Fleet, args: ParsedArgs, left_out: list[str], most: int | None) -> tuple[Rows, bool]:
+    """Return the rows to list, and whether there are any runs."""
+    views, at = fleet.leases.look(), now()
+    return rows_of(fleet, views if args.has("all") else recent(views, at), at, left_out, most), bool(views)
+
+
+def listed_data(rows: Rows, left_out: list[str]) -> dict[str, object]:
+    """Return the rows for JSON output."""
+    at = now()
+    return {"runs": [row_data(row, at) for row in rows.shown], "more": len(rows.more), "left_out": left_out}
+
+
+def more_text(rows: Rows) -> str:
+    """Return how many runs are not listed, by state."""
+    return f"{len(rows.more):,} more: {state_counts(rows.more, now())}"
+
+
+def _put_nothing(args: ParsedArgs) -> int:
+    if args.has("json"):
+        put_data(**listed_data(Rows(()), []))
+    else:
+        put(f"{printable(fleet_settings(args).store.redacted)} {EMPTY}")
+    return 0
+
+
+REFRESH_SECONDS = 2.0
+"""How often the list is read even if no run has changed: the plans may have."""
+
+MAX_ROWS = 200
+DEFAULT_LINES = 24
+ENTER, LEAVE = "\x1b[?1049h\x1b[?25l", "\x1b[?25h\x1b[?1049l"
+"""Begin and end the use of the alternate screen, without a cursor. The terminal shows what it did before, then."""
+
+HOME, CLEAR_LINE, CLEAR_REST = "\x1b[H", "\x1b[K", "\x1b[J"
+
+
+def watch(args: ParsedArgs) -> int:
+    """List the runs until Ctrl-C.
+
+    Raises:
+        UsageError: there is neither a terminal nor --json.
+    """
+    if not args.has("json") and not on_terminal():
+        raise UsageError("watch needs a terminal; elsewhere use: tildone fleet watch --json, tildone fleet ls")
+    fleet = open_existing_fleet(args)
+    show = _Lines() if args.has("json") else _Screen(fleet)
+    try:
+        show.begin()
+        while True:
+            _follow(fleet, args, show)
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    finally:
+        show.end()
+        fleet.store.close()
+
+
+def _follow(fleet: Fleet, args: ParsedArgs, show: _Lines | _Screen) -> None:
+    """Show the list once, then wait until it may have changed. While the store does not answer, say so."""
+    try:
+        revision, left_out = fleet.leases.revision(), list[str]()
+        rows, _ = listed_rows(fleet, args, left_out, show.most)
+        show.put(rows, left_out)
+        fleet.leases.wait(revision, REFRESH_SECONDS)
+    except (StoreUnreachable, StoreBusy) as error:
+        show.put_trouble(str(error))
+        time.sleep(REFRESH_SECONDS)
+
+
+class _Lines:
+    """The list as JSON: one object on a line whenever it differs from the one before."""
+
+    most: int | None = None
+
+    def __init__(self) -> None:
+        self._before: dict[str, object] = {}
+        self._told = ""
+
+    def begin(self) -> None:
+        """Do nothing: lines need no preparation."""
+
+    def end(self) -> None:
+        """Do nothing, for the same reason."""
+
+    def put(self, rows: Rows, left_out: list[str]) -> None:
+        """Print the list if it has changed."""
+        shown = listed_data(rows, left_out)
+        if shown != self._before:
+            put_data(**shown)
+            sys.stdout.flush()
+        self._before, self._told = shown, ""
+
+    def put_trouble(self, text: str) -> None:
+        """Say once why there is nothing new."""
+        if text != self._told:
+            put_notice(f"tildone: {printable(text)}; trying again")
+        self._told = text
+
+
+class _Screen:
+    """The list on the alternate screen of a terminal: what fits, and how much does not."""
+
+    most: int | None = MAX_ROWS
+
+    def __init__(self, fleet: Fleet) -> None:
+        self._store = printable(fleet.settings.store.redacted)
+        self._lines = [f"{self._store} …"]
+
+    def begin(self) -> None:
+        """Begin with an empty screen."""
+        sys.stdout.write(f"{ENTER}{HOME}{CLEAR_REST}")
+
+    def end(self) -> None:
+        """Show what the terminal showed before."""
+        sys.stdout.write(LEAVE)
+        sys.stdout.flush()
+
+    def put(self, rows: Rows, left_out: list[str]) -> None:
+        """Draw the list."""
+        at, width = now(), columns() or 0
+        counts = state_counts((*rows.shown, *rows.more), at)
+        title = f"{counts}  (Ctrl-C to leave)" if counts else f"{self._store} {EMPTY}"
+        lines = [ansi(line, color=colored(), safe=printable) for line in run_lines(rows.shown, at, width)]
+        each = len(lines) // len(rows.shown) if rows.shown else 1
+        fitting = max(1, (_terminal_lines() - 3 - len(left_out)) // each)
+        hidden = replace(rows, shown=rows.shown[:fitting], more=(*rows.shown[fitting:], *rows.more))
+        below = [more_text(hidden)] if hidden.more else []
+        below += [f"left out: {printable(text)}" for text in left_out]
+        self._lines = [clip_text(title, width), "", *lines[: fitting * each], *(clip_text(b, width) for b in below)]
+        self._draw(self._lines)
+
+    def put_trouble(self, text: str) -> None:
+        """Say above the newest list why there is no newer one."""
+        self._draw([clip_text(printable(f"{text}; trying again"), columns() or 0), *self._lines[1:]])
+
+    def _draw(self, lines: list[str]) -> None:
+        drawn = f"{CLEAR_LINE}\n".join(lines)
+        sys.stdout.write(f"{HOME}{drawn}{CLEAR_LINE}{CLEAR_REST}")
+        sys.stdout.flush()
+
+
+def _terminal_lines() -> int:
+    try:
+        return os.get_terminal_size(sys.stdout.fileno()).lines or DEFAULT_LINES
+    except OSError:
+        return DEFAULT_LINES
+
+
+def places_of(fleet: Fleet, lease: Lease) -> list[tuple[str, str]]:
+    """Return the places of a run that has begun, by name: branch, folder, output, report. What is not here is left out.
+
+    The files of a run are on the machine whose worker ran it.
+    """
+    repo = lease.work.repo
+    has_branch = lease.epoch > 0 and (is_address(repo) or (repo and os.path.exists(os.path.join(repo, ".git"))))
+    found = [("branch", f"tildone/{lease.run}")] if has_branch else []
+    return [*found, *((name, path) for name, path in _files(fleet.home, lease) if os.path.exists(path))]
+
+
+def _files(home: str, lease: Lease) -> Iterator[tuple[str, str]]:
+    yield from (("folder", os.path.join(home, kind, lease.run)) for kind in ("worktrees", "folders"))
+    # The newest output is that of the highest epoch that ran here.
+    outputs = (os.path.join(home, "runs", f"{lease.run}.{epoch}.output") for epoch in range(lease.epoch, 0, -1))
+    yield from (("output", path) for path in [next(filter(os.path.exists, outputs), "")] if path)
+    yield "report", os.path.join(home, "reports", f"{lease.run}.md")
+
+
+UNLIMITED_COLUMNS = 1_000_000
+
+
+def show(args: ParsedArgs) -> int:
+    """Show a run.
+
+    Raises:
+        NotFound: there is no such run.
+    """
+    fleet = open_existing_fleet(args, read_only=True)
+    views = fleet.run_named(args.positional[0])
+    lease, left_out = views[0].lease, list[str]()
+    waits, places = _waits(fleet, lease), places_of(fleet, lease)
+    rows, questions = rows_of(fleet, views, now(), left_out).shown, questions_of(fleet, views)
+    happened = [] if left_out else _happened(fleet, lease)
+    if args.has("json"):
+        hands = [row_data(row, now()) for row in rows]
+        events = [{"at": timestamp(at), "what": what} for at, what in happened]
+        asked = [question_data(question) for question in questions]
+        found = {"run": lease.run, "hands": hands, "waits": waits or None, "places": dict(places)}
+        put_data(**found, questions=asked, events=events, left_out=left_out)
+        return exit_code_for(left_out)
+    width = columns()
+    put_spans(run_lines(rows, now(), width))
+    facts = [("waits", waits), *_facts(lease), *((name, printable(text)) for name, text in places)]
+    put_spans((Span(f"{name:<8}", Role.DIM), Span(text)) for name, text in facts if text)
+    if not left_out:
+        put("")
+        put_spans(plan_lines(latest_state(fleet.store.history(lease.session)).plan, width))
+    if questions:
+        put("")
+        put_questions(questions, "")
+    if happened:
+        put("")
+    room = max(1, (width or UNLIMITED_COLUMNS) - 18)
+    put_spans((Span(f"{moment(at)}  ", Role.DIM), Span(clip_text(what, room))) for at, what in happened)
+    return exit_code_for(left_out)
+
+
+def _waits(fleet: Fleet, lease: Lease) -> str:
+    """Return what a queued run waits for, as far as it is known."""
+    if lease.is_queued and lease.not_before > now():
+        failed = f", after {counted(lease.fails, 'failed attempt')}" if lease.fails else ""
+        return f"until {moment(lease.not_before)}{failed}"
+    limits = {limit.provider: limit.runs for limit in fleet.leases.limits()}
+    return why_queued(lease, fleet.leases.look(), fleet.leases.workers(), limits.get(lease.work.provider, 0))
+
+
+def _facts(lease: Lease) -> list[tuple[str, str]]:
+    """Return what the run consists of, by name."""
+    work = lease.work
+    agent = " ".join(part for part in (work.agent, work.model) if part)
+    rows = (
+        ("plan", lease.session),
+        ("agent", agent),
+        ("repo", " ".join(part for part in (work.repo, work.ref) if part)),
+        ("labels", ", ".join(work.labels)),
+        ("allow", ", ".join(work.allow)),
+    )
+    return [(name, printable(text)) for name, text in rows]
+
+
+def _happened(fleet: Fleet, lease: Lease) -> list[tuple[int, str]]:
+    """Return what the log of the plan tells of the run, the oldest first."""
+    return [
+        (event.at, describe_run_fact(event.fact))
+        for event in fleet.store.events(lease.session)
+        if isinstance(event.fact, RunFact) and event.fact.run == lease.run
+    ]

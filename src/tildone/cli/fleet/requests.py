@@ -1,0 +1,160 @@
+"""`tildone fleet cancel`, `pause`, `resume` and `retry` change the state of runs; `drain` lets workers end."""
+
+from __future__ import annotations
+
+import os
+
+from tildone.app.run_requests import QUEUES, STOPS, RunRequest, check_allowed, check_state, request_run
+from tildone.app.who import PersonAct, check_outside_runs
+from tildone.cli.fleet.opening import Fleet, fleet_if_any, fleet_settings, open_existing_fleet
+from tildone.cli.output.amounts import ago, counted
+from tildone.cli.output.data import put_data
+from tildone.cli.output.screen import put, put_notice
+from tildone.cli.parsing.table import ParsedArgs
+from tildone.errors import NotFound, UsageError
+from tildone.ids import now, timestamp
+from tildone.log.fleet.lease import Ask, LeaseState
+from tildone.telemetry.opening import open_run_traces
+from tildone.typing import TYPE_CHECKING
+from tildone.views.fleet import hand_name
+from tildone.views.sanitize import printable
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from tildone.log.fleet.lease import Lease
+    from tildone.log.fleet.workers import WorkerInfo
+
+
+_STATES = {RunRequest.CANCEL: LeaseState.CANCELLED, RunRequest.PAUSE: LeaseState.PAUSED}
+
+
+def cancel(args: ParsedArgs) -> int:
+    """End runs for good."""
+    return _request(args, RunRequest.CANCEL)
+
+
+def pause(args: ParsedArgs) -> int:
+    """Let runs rest."""
+    return _request(args, RunRequest.PAUSE)
+
+
+def resume(args: ParsedArgs) -> int:
+    """Queue paused runs again."""
+    return _request(args, RunRequest.RESUME)
+
+
+def retry(args: ParsedArgs) -> int:
+    """Queue runs again that have failed or were cancelled."""
+    return _request(args, RunRequest.RETRY)
+
+
+def _request(args: ParsedArgs, request: RunRequest) -> int:
+    """Request something of the runs that the command line names, or of none of them.
+
+    Raises:
+        NotFound: there is no such run.
+        Refused: a run is in another state, another run of its plan has not ended, or this process may not request it.
+    """
+    check_allowed(fleet_settings(args), request)
+    fleet = open_existing_fleet(args)
+    runs: dict[str, None] = {}
+    for views in map(fleet.run_named, args.positional):
+        runs[views[0].lease.run] = None
+        check_state([view.lease for view in views], request)
+    changed = [lease for run in runs for lease in request_run(fleet.leases, run, request, at_once=args.has("now"))]
+    if request in STOPS:
+        _trace(fleet, changed)
+    if args.has("json"):
+        put_data(runs=[_request_data(lease, request) for lease in changed])
+        return 0
+    for lease in changed:
+        put(_sentence(lease, request, now=args.has("now")))
+    return 0
+
+
+def _trace(fleet: Fleet, changed: Sequence[Lease]) -> None:
+    """Tell of the runs that have ended because no worker had them."""
+    ended = [lease for lease in changed if not lease.state.is_living]
+    traces = open_run_traces(fleet.settings, fleet.store, os.environ, put_notice) if ended else None
+    if traces:
+        for lease in ended:
+            traces.over(lease)
+        traces.close()
+
+
+def _sentence(lease: Lease, request: RunRequest, *, now: bool) -> str:
+    name = hand_name(lease)
+    if request in STOPS and lease.is_held:
+        end = "is cancelled" if request is RunRequest.CANCEL else "is paused"
+        when = "now" if now else "when its next task is done"
+        return f"{name} {end} {when}; worker {printable(lease.worker)} has been told."
+    return f"{name} is {'queued' if request in QUEUES and lease.is_queued else lease.state.value}."
+
+
+def _request_data(lease: Lease, request: RunRequest) -> dict[str, object]:
+    found: dict[str, object] = {"run": lease.run, "hand": lease.hand, "state": lease.state.value}
+    if request in STOPS:
+        found |= {"asked": lease.ask.value or None, "done": lease.state is _STATES[request]}
+    return found
+
+
+def drain(args: ParsedArgs) -> int:
+    """List the workers, or ask some of them to take nothing more.
+
+    Raises:
+        NotFound: there is no such worker.
+        NotThePerson: this process works for a run.
+        UsageError: workers are named although all are meant.
+    """
+    if args.positional and args.has("all"):
+        raise UsageError("name workers, or use --all")
+    if args.positional or args.has("all"):
+        check_outside_runs(PersonAct.DRAIN)
+    fleet = open_existing_fleet(args) if args.positional else fleet_if_any(args, read_only=not args.has("all"))
+    workers = fleet.leases.workers() if fleet else []
+    named = (
+        workers if args.has("all") else [worker for word in args.positional for worker in _workers_named(workers, word)]
+    )
+    drained = [worker for worker in dict.fromkeys(named) if fleet and fleet.leases.drain(worker.id)]
+    if args.has("json"):
+        put_data(workers=[_worker_data(worker, drained) for worker in workers])
+    elif not args.positional and not args.has("all"):
+        _put_workers(workers)
+    else:
+        for worker in drained:
+            put(f"Worker {printable(worker.id)} takes nothing more, and ends when its runs have ended.")
+        if not drained:
+            put("There are no workers.")
+    return 0
+
+
+def _workers_named(workers: Sequence[WorkerInfo], word: str) -> list[WorkerInfo]:
+    """Return the workers of a machine, or the worker whose id begins with the word."""
+    found = [worker for worker in workers if worker.host == word]
+    found = found or [worker for worker in workers if worker.id.startswith(word)]
+    if not found:
+        raise NotFound(f"there is no worker {printable(word)!r}; to list them: tildone fleet drain")
+    return found
+
+
+def _put_workers(workers: Sequence[WorkerInfo]) -> None:
+    if not workers:
+        put("There are no workers. To start one: tildone fleet work")
+    for worker in workers:
+        labels = f", labels {', '.join(map(printable, worker.labels))}" if worker.labels else ""
+        draining = ", takes nothing more" if worker.ask is Ask.DRAIN else ""
+        seen = ago(now() - worker.seen)
+        put(f"{printable(worker.id)}  {counted(worker.slots, 'slot')}{labels}, seen {seen}{draining}")
+
+
+def _worker_data(worker: WorkerInfo, drained: Sequence[WorkerInfo]) -> dict[str, object]:
+    return {
+        "id": worker.id,
+        "host": worker.host,
+        "version": worker.version,
+        "slots": worker.slots,
+        "labels": list(worker.labels),
+        "seen": timestamp(worker.seen),
+        "draining": worker in drained or worker.ask is Ask.DRAIN,
+    }

@@ -2,8 +2,9 @@
 
 import pytest
 
+from tildone.app.check_facts import CheckFacts
+from tildone.app.check_states import CheckWord, check_state
 from tildone.core.check import Check, Proof, Result
-from tildone.overview.check_states import CheckFacts, CheckWord, check_state
 
 CHECK = Check(("pytest", "-q"))
 ALL = frozenset({1})

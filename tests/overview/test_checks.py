@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tildone.agents.subagents import subagent_session
+from tildone.app.check_facts import CheckFacts
 from tildone.app.opening import check_approvals, open_session, open_store
 from tildone.checks.running import Interrupted
 from tildone.config import Settings, load
@@ -18,7 +19,6 @@ from tildone.core.plan import Status, Task
 from tildone.dialects.by_hand import BY_HAND
 from tildone.errors import NotFound, Refused, TildoneError, UsageError
 from tildone.log.store import Store
-from tildone.overview.check_states import CheckFacts
 from tildone.overview.checks import STALE_SECONDS, SessionChecks
 from tildone.overview.words import words_of
 from tildone.session import Session

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from urllib.parse import quote, unquote
 
+from tildone.app.look import phases_data, task_data
 from tildone.core.query import progress
 from tildone.formats.markdown.writer import EMPTY, lossless_checklist
 from tildone.history.event_data import event_data, row_data
@@ -19,7 +20,7 @@ from tildone.views.sanitize import escape_json, safe_text
 if TYPE_CHECKING:
     from typing import Any
 
-    from tildone.core.plan import Plan
+    from tildone.core.plan import Task
     from tildone.mcp.snapshot import SessionSnapshot
     from tildone.views.limits import Part
 
@@ -99,21 +100,11 @@ def _as_data(snapshot: SessionSnapshot, part: Part) -> dict[str, object]:
         "changed": changed and event_data(changed, timestamp),
         "closed": done.closed,
         "total": done.total,
-        "phases": _phases(part.plan),
+        "phases": phases_data(part.plan, _task_data),
     }
     return data | {"omitted": part.omitted} if part.omitted else data
 
 
-def _phases(plan: Plan) -> list[dict[str, object]]:
-    return [
-        {
-            "name": phase.name,
-            "tasks": [
-                {"text": task.text, "status": task.status.value, "notes": list(task.notes)}
-                | {"number": task.number, "from_user": task.from_user}
-                | ({"source": task.source} if task.source else {})
-                for task in phase.tasks
-            ],
-        }
-        for phase in plan.phases
-    ]
+def _task_data(task: Task) -> dict[str, object]:
+    source = ("source",) if task.source else ()
+    return task_data(task, ("text", "status", "notes", "number", "from_user", *source))

@@ -14,6 +14,8 @@ from time import monotonic
 from weakref import WeakSet
 
 from tildone.agents.subagents import parent_session
+from tildone.app.check_facts import CheckFacts
+from tildone.app.check_states import owner_name
 from tildone.app.opening import check_approvals, check_runner
 from tildone.app.who import PersonAct, check_person, not_the_person
 from tildone.checks.empty_folder import warnings_about
@@ -29,7 +31,6 @@ from tildone.core.reduce import Outcome, Step
 from tildone.errors import NotFound, Refused, TildoneError
 from tildone.log.events import Actor
 from tildone.loop.proving import stale_numbers
-from tildone.overview.check_states import CheckFacts, owner_name
 from tildone.overview.words import words_of
 from tildone.session import Session
 from tildone.value import replace

@@ -7,12 +7,13 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
+from tildone.app.check_facts import CheckFacts
+from tildone.app.check_states import owner_name
 from tildone.core.check import Check
 from tildone.core.guard import PLAN
 from tildone.core.plan import Status
 from tildone.core.query import has_checks
 from tildone.log.needs import Need
-from tildone.overview.check_states import CheckFacts, owner_name
 from tildone.overview.rows import SessionRow
 from tildone.tui.check_rows import PLAN_ROW
 from tildone.tui.editing import Editor, Notice

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from tildone.app.check_facts import CheckFacts
+from tildone.app.check_states import CheckState, CheckWord, check_state
 from tildone.core.check import Check
 from tildone.core.guard import PLAN
 from tildone.core.plan import Plan, Status, Task
@@ -12,7 +14,6 @@ from tildone.core.touches import in_the_way
 from tildone.kit.text import clip_text, display_width
 from tildone.kit.theme import Role, Span
 from tildone.log.claims import Claim
-from tildone.overview.check_states import CheckFacts, CheckState, CheckWord, check_state
 from tildone.tui.row_list import Line, ListRow
 from tildone.views.claims import holder_text
 from tildone.views.limits import clipped

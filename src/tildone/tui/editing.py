@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from tildone.app.check_states import owner_name
 from tildone.app.opening import dialect_of_session, open_session, person_here
 from tildone.app.who import STEERS, PersonAct, check_person
 from tildone.commands import edits
@@ -25,7 +26,6 @@ from tildone.ids import now
 from tildone.log.events import Directive
 from tildone.log.needs import NeedAnswered
 from tildone.log.store import Store
-from tildone.overview.check_states import owner_name
 from tildone.overview.checks import SessionChecks, owner
 from tildone.session import Session
 from tildone.value import replace, value

@@ -9,13 +9,13 @@ from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical
 from textual.geometry import Size
 
+from tildone.app.check_states import owner_name
 from tildone.core.plan import Plan
 from tildone.history.durations import SECOND
 from tildone.kit.keys import ALL_BINDINGS, KeyBindings
 from tildone.kit.text import clip_text
 from tildone.kit.theme import Role, Span
 from tildone.loop.decision import Patience
-from tildone.overview.check_states import owner_name
 from tildone.overview.index import SessionIndex
 from tildone.overview.rows import SessionRow
 from tildone.tui.check_actions import CheckActions

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from tildone.app.check_facts import CheckFacts
 from tildone.core.guard import PLAN
 from tildone.core.plan import Phase, Plan, Status, Task
 from tildone.core.query import progress
@@ -12,7 +13,6 @@ from tildone.kit.text import clip_text, display_width, wrap_text
 from tildone.kit.theme import Role, Span
 from tildone.log.state import State
 from tildone.loop.decision import Patience
-from tildone.overview.check_states import CheckFacts
 from tildone.overview.rows import SessionRow
 from tildone.tui.check_rows import GUTTER, check_rows, claim_rows, order_rows, plan_check_rows
 from tildone.tui.painting import spread, width_of

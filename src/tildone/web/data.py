@@ -8,9 +8,12 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
+from tildone.app.check_facts import CheckFacts
+from tildone.app.check_states import check_state
+from tildone.app.look import phases_data, task_data
 from tildone.core.check import Check, Proof
 from tildone.core.guard import PLAN
-from tildone.core.plan import Plan, Status
+from tildone.core.plan import Plan, Status, Task
 from tildone.core.query import waits_for
 from tildone.core.touches import in_the_way
 from tildone.history.timeline import HeadRelation, TimelineRow
@@ -18,7 +21,6 @@ from tildone.log.claims import Claim
 from tildone.log.events import Actor, DirectiveSet, Event, Labelled, Nudged, PlanChanged, Tripped
 from tildone.log.needs import Need
 from tildone.log.presence import Presence
-from tildone.overview.check_states import CheckFacts, check_state
 from tildone.overview.rows import SessionRow
 from tildone.views.proofs import check_caution, check_text, program_words
 from tildone.views.session_state import SessionWord
@@ -28,6 +30,7 @@ Key = Callable[[str], str]
 
 KINDS = {Nudged: "nudge", Tripped: "letgo", Labelled: "label", DirectiveSet: "directive"}
 RUN_KIND = "run"
+_TASK_FIELDS = ("number", "text", "status", "notes", "from_user", "source")
 
 
 def row_data(row: SessionRow, key: Key) -> Data:
@@ -134,32 +137,18 @@ def plan_data(plan: Plan, worked: Mapping[int, int | None] | None = None) -> Dat
     The states of checks are those that were recorded: what is known on this machine is told by `facts_data`.
     """
     times = worked or {}
-    return {
-        "phases": [
-            {
-                "name": phase.name,
-                "tasks": [
-                    {
-                        "number": task.number,
-                        "text": task.text,
-                        "status": task.status.value,
-                        "notes": list(task.notes),
-                        "from_user": task.from_user,
-                        "source": task.source,
-                        "worked": times.get(task.number),
-                        "check": check_data(task.number, task.check, task.proof),
-                        "after": list(task.after),
-                        "waits": list(waits_for(plan, task)),
-                        "touches": list(task.touches),
-                        "meets": list(in_the_way(plan, task)),
-                    }
-                    for task in phase.tasks
-                ],
-            }
-            for phase in plan.phases
-        ],
-        "check": check_data(PLAN, plan.check, plan.proof),
-    }
+
+    def data(task: Task) -> Data:
+        return task_data(task, _TASK_FIELDS) | {
+            "worked": times.get(task.number),
+            "check": check_data(task.number, task.check, task.proof),
+            "after": list(task.after),
+            "waits": list(waits_for(plan, task)),
+            "touches": list(task.touches),
+            "meets": list(in_the_way(plan, task)),
+        }
+
+    return {"phases": phases_data(plan, data), "check": check_data(PLAN, plan.check, plan.proof)}
 
 
 def claims_data(plan: Plan, claims: Iterable[Claim]) -> Data:

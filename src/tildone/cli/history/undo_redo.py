@@ -36,8 +36,8 @@ def report(args: ParsedArgs, session: Session, outcome: Outcome, done: str, *, b
     """Print the changes that were redone or, `backwards`, undone, and the state of the plan; or the plan as JSON."""
     if args.has("json"):
         # Only --json needs them.
+        from tildone.app.look import change_data  # noqa: PLC0415  see above
         from tildone.cli.output.data import put_data  # noqa: PLC0415  see above
-        from tildone.cli.plan.data import change_data  # noqa: PLC0415  see above
 
         put_data(**change_data(outcome, session.name, positions=shows_positions(args, session)))
         return 0

@@ -128,9 +128,9 @@ def _completes(step: Step) -> bool:
 
 def _print_json(args: ParsedArgs, session: Session, outcome: Outcome) -> None:
     # Only --json needs them.
+    from tildone.app.check_facts import check_facts  # noqa: PLC0415  see above
+    from tildone.app.look import change_data  # noqa: PLC0415  see above
     from tildone.cli.output.data import put_data  # noqa: PLC0415  see above
-    from tildone.cli.plan.check_states import check_states  # noqa: PLC0415  see above
-    from tildone.cli.plan.data import change_data  # noqa: PLC0415  see above
 
     positions = shows_positions(args, session)
-    put_data(**change_data(outcome, session.name, positions=positions, checks=check_states(session, outcome.after)))
+    put_data(**change_data(outcome, session.name, positions=positions, checks=check_facts(session, outcome.after)))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tildone.app.check_facts import check_facts
 from tildone.app.opening import check_approvals
 from tildone.app.who import PersonAct
 from tildone.cli.opening import open_for_editing, open_for_reading, settings_for
@@ -10,7 +11,6 @@ from tildone.cli.output.data import put_data
 from tildone.cli.output.screen import put, put_caution, put_notice
 from tildone.cli.parsing.table import ParsedArgs
 from tildone.cli.plan.check_progress import CheckProgress
-from tildone.cli.plan.check_states import check_states
 from tildone.cli.plan.check_targets import check_data, checks_of, state_words, targets_of
 from tildone.cli.plan.hints import command_hint
 from tildone.core.check import Result
@@ -43,7 +43,7 @@ def run(args: ParsedArgs) -> int:
     session = open_for_editing(args) if names_some else open_for_reading(args)
     settings = settings_for(args)
     named = targets_of(args, session)
-    states = check_states(session, session.plan)
+    states = check_facts(session, session.plan)
     proposed = [each for each in checks_of(session.plan, named or None) if each.number in states.proposed]
     if args.has("json") and not (proposed and names_some):
         put_data(session=session.name, checks=[check_data(each, states) for each in proposed])
@@ -69,7 +69,7 @@ def run(args: ParsedArgs) -> int:
 def _report(args: ParsedArgs, session: Session, numbers: set[int]) -> None:
     """Print what was approved. If no task is open, the check of the plan was run at once."""
     plan = session.plan
-    found, states = checks_of(plan, numbers), check_states(session, plan)
+    found, states = checks_of(plan, numbers), check_facts(session, plan)
     if args.has("json"):
         put_data(session=session.name, checks=[check_data(each, states) for each in found])
         return

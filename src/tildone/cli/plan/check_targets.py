@@ -18,8 +18,8 @@ from tildone.views.proofs import proof_words
 if TYPE_CHECKING:
     from collections.abc import Container
 
+    from tildone.app.check_facts import CheckFacts
     from tildone.cli.parsing.table import ParsedArgs
-    from tildone.cli.plan.check_states import CheckStates
     from tildone.core.check import Check, Proof
     from tildone.core.plan import Plan
     from tildone.session import Session
@@ -64,7 +64,7 @@ def targets_of(args: ParsedArgs, session: Session) -> frozenset[int]:
     return frozenset(numbers)
 
 
-def state_words(each: NamedCheck, states: CheckStates) -> str:
+def state_words(each: NamedCheck, states: CheckFacts) -> str:
     """Return the state of a check in a few words."""
     is_stale = each.number in states.stale
     if is_stale and each.number != PLAN:
@@ -73,7 +73,7 @@ def state_words(each: NamedCheck, states: CheckStates) -> str:
     return proof_words(each.check, each.proof, stale=is_stale, allowed=allowed) or "not run yet"
 
 
-def check_data(each: NamedCheck, states: CheckStates) -> dict[str, object]:
+def check_data(each: NamedCheck, states: CheckFacts) -> dict[str, object]:
     """Return a check with its proof and its state; `number` is None for that of the plan."""
     stale = {"stale": True} if each.number in states.stale else {}
     proof = {} if each.proof is None else {"proof": proof_to_json(each.proof)}

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from tildone.app.check_facts import NO_FACTS, check_facts
 from tildone.cli.opening import open_for_editing
 from tildone.cli.output.data import put_data
 from tildone.cli.output.screen import put
 from tildone.cli.parsing.table import ParsedArgs
 from tildone.cli.plan.check_progress import CheckProgress
 from tildone.cli.plan.check_report import NOT_PASSED, next_step, output_lines
-from tildone.cli.plan.check_states import NO_CHECKS, check_states
 from tildone.cli.plan.check_targets import NamedCheck, check_data, checks_of, targets_of
 from tildone.core.check import Result
 from tildone.core.guard import PLAN
@@ -20,7 +20,7 @@ from tildone.views.proofs import check_text, proof_words
 from tildone.views.sanitize import printable
 
 if TYPE_CHECKING:
-    from tildone.cli.plan.check_states import CheckStates
+    from tildone.app.check_facts import CheckFacts
     from tildone.core.check import Proof
     from tildone.core.plan import Plan
     from tildone.session import Session
@@ -33,7 +33,7 @@ def run(args: ParsedArgs) -> int:
     session = open_for_editing(args)
     plan = session.plan
     named = targets_of(args, session)
-    states = check_states(session, plan)
+    states = check_facts(session, plan)
     wanted = [each for each in checks_of(plan) if each.number in named or (not named and _is_due(plan, each, states))]
     run_ones = _prove(args, session, wanted)
     _record(session, plan, run_ones)
@@ -44,7 +44,7 @@ def run(args: ParsedArgs) -> int:
     return 0 if all(each.proof and each.proof.result is Result.PASSED for each in run_ones) else NOT_PASSED
 
 
-def _is_due(plan: Plan, each: NamedCheck, states: CheckStates) -> bool:
+def _is_due(plan: Plan, each: NamedCheck, states: CheckFacts) -> bool:
     """Whether a check is run without being named: it is stale, or it was run and has not passed.
 
     The check of the plan is also run if no task is open and it has not been run yet. A check that nobody has approved
@@ -103,7 +103,7 @@ def _record(session: Session, plan: Plan, found: list[NamedCheck]) -> None:
         session.change((Mark(Numbered(freed), Status.PENDING),))
 
 
-def _refused(found: list[NamedCheck]) -> CheckStates:
+def _refused(found: list[NamedCheck]) -> CheckFacts:
     """The states of checks that were just run: those that were refused are proposed, and none is stale."""
     refused = (each.number for each in found if each.proof is not None and each.proof.result is Result.REFUSED)
-    return replace(NO_CHECKS, proposed=frozenset(refused))
+    return replace(NO_FACTS, proposed=frozenset(refused))

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 
+from tildone.app.check_facts import check_facts
 from tildone.cli.agents.steering import agent_line, agents_and_sessions
 from tildone.cli.opening import open_to_read, settings_for, with_session
 from tildone.cli.output.amounts import counted
 from tildone.cli.output.screen import columns, put
 from tildone.cli.parsing.table import ParsedArgs
-from tildone.cli.plan.check_states import check_states
 from tildone.core.guard import is_unproved
 from tildone.core.plan import Status
 from tildone.core.query import next_task, open_tasks, progress
@@ -20,7 +20,7 @@ from tildone.typing import TYPE_CHECKING
 from tildone.views.sanitize import printable
 
 if TYPE_CHECKING:
-    from tildone.cli.plan.check_states import CheckStates
+    from tildone.app.check_facts import CheckFacts
     from tildone.core.plan import Plan
     from tildone.log.state import State
 
@@ -59,7 +59,7 @@ def run(args: ParsedArgs) -> int:
         raise type(error)(f"{error}\nto check the store: tildone doctor") from error
     state = states[settings.session]
     session = next(each for each in sessions if each.name == settings.session)
-    checks = check_states(session, state.plan)
+    checks = check_facts(session, state.plan)
     _put_clipped(f"{_project(settings.session)}: {_progress(state.plan, checks)}")
     aside = [f"Needs you: {session.held_up}"] if session.held_up else []
     for line in (*aside, *_next_lines(state), *_check_lines(state.plan, checks)):
@@ -84,7 +84,7 @@ def _project(session: str) -> str:
     return printable(f"~{session.removeprefix(home)}" if inside and home != os.sep else session)
 
 
-def _progress(plan: Plan, checks: CheckStates) -> str:
+def _progress(plan: Plan, checks: CheckFacts) -> str:
     counts = progress(plan)
     if not counts.total:
         return "no plan yet"
@@ -92,7 +92,7 @@ def _progress(plan: Plan, checks: CheckStates) -> str:
     return "all done" if counts.finished and is_proved else f"{counts.closed} of {counts.total} tasks closed"
 
 
-def _check_lines(plan: Plan, checks: CheckStates) -> list[str]:
+def _check_lines(plan: Plan, checks: CheckFacts) -> list[str]:
     """What has to be checked again, and what waits for approval."""
     stale = [f"#{number}" if number else "the plan" for number in sorted(checks.stale)]
     lines = [f"Stale: {', '.join(stale)}; to check again: tildone verify"] if stale else []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 
+from tildone.app.check_facts import check_facts
 from tildone.app.opening import check_approvals
 from tildone.app.who import PersonAct, check_person, not_the_person
 from tildone.cli.opening import open_for_editing, open_for_reading, settings_for, shows_positions, working_folder
@@ -12,7 +13,6 @@ from tildone.cli.output.screen import moment, put, put_notice
 from tildone.cli.parsing.table import ParsedArgs, command
 from tildone.cli.plan.applying import apply_answer, words
 from tildone.cli.plan.approve import record_approvals, warn_about
-from tildone.cli.plan.check_states import check_states
 from tildone.cli.plan.check_targets import check_data, checks_of, state_words
 from tildone.cli.plan.hints import command_hint, error_of
 from tildone.commands import attributes
@@ -145,7 +145,7 @@ def _show(args: ParsedArgs) -> int:
     if args.has("plan") or args.positional:
         target = _target(args, session)
         numbers = {PLAN if target is None else target.number}
-    found, states = checks_of(plan, numbers), check_states(session, plan)
+    found, states = checks_of(plan, numbers), check_facts(session, plan)
     if args.has("json"):
         put_data(session=session.name, checks=[check_data(each, states) for each in found])
         return 0

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from tildone.app.check_facts import check_facts
 from tildone.cli.opening import open_for_reading, settings_for, shows_positions
 from tildone.cli.output.screen import columns, put, put_spans
 from tildone.cli.parsing.table import ParsedArgs
-from tildone.cli.plan.check_states import check_states
 from tildone.cli.plan.hints import command_hint, error_of, no_tasks
 from tildone.typing import TYPE_CHECKING
 from tildone.value import replace
@@ -24,11 +24,11 @@ def run(args: ParsedArgs) -> int:
     only = _matching(args, plan)
     if args.has("json"):
         # Only --json needs them.
+        from tildone.app.look import plan_data  # noqa: PLC0415  see above
         from tildone.cli.output.agents import sharing_data  # noqa: PLC0415  see above
         from tildone.cli.output.data import put_data  # noqa: PLC0415  see above
-        from tildone.cli.plan.data import plan_data  # noqa: PLC0415  see above
 
-        checks = check_states(session, plan)
+        checks = check_facts(session, plan)
         data = plan_data(plan, session.name, only=only, positions=shows_positions(args, session), checks=checks)
         put_data(**data, **sharing_data(_agents(args, session)))
     elif not plan.tasks:
@@ -36,7 +36,7 @@ def run(args: ParsedArgs) -> int:
     elif only is not None and not only:
         put(f"No task matches. To list all {len(plan.tasks)}: {command_hint(args, 'todo')}")
     else:
-        checks, positions = check_states(session, plan), shows_positions(args, session)
+        checks, positions = check_facts(session, plan), shows_positions(args, session)
         lines = plan_lines(
             plan, columns(), only=only, positions=positions, stale=checks.stale, proposed=checks.proposed
         )

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from tildone.app.check_facts import check_facts
 from tildone.app.opening import agent_here, claims_of_others
 from tildone.cli.opening import open_for_reading, settings_for, shows_positions
 from tildone.cli.output.screen import columns, put, put_spans
 from tildone.cli.parsing.table import ParsedArgs
-from tildone.cli.plan.check_states import check_states
 from tildone.cli.plan.hints import no_tasks
 from tildone.core.guard import is_unproved
 from tildone.core.order import waiting_tasks
@@ -21,7 +21,7 @@ from tildone.views.sanitize import printable
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from tildone.cli.plan.check_states import CheckStates
+    from tildone.app.check_facts import CheckFacts
     from tildone.log.claims import Claim
     from tildone.session import Session
 
@@ -38,11 +38,11 @@ def run(args: ParsedArgs) -> int:
     plan = session.plan
     agent, claims = _agent_and_claims(args, session)
     upcoming = _next_of_agent(plan, claims) if agent else next_task(plan)
-    checks = check_states(session, plan)
+    checks = check_facts(session, plan)
     if args.has("json"):
         # Only --json needs them.
+        from tildone.app.look import next_data  # noqa: PLC0415  see above
         from tildone.cli.output.data import put_data  # noqa: PLC0415  see above
-        from tildone.cli.plan.data import next_data  # noqa: PLC0415  see above
 
         positions = shows_positions(args, session)
         put_data(**next_data(plan, session.name, upcoming, claims=claims, positions=positions, checks=checks))
@@ -111,7 +111,7 @@ def _numbers(numbers: Iterable[int]) -> str:
     return ", ".join(map(str, numbers))
 
 
-def _nothing_left(plan: Plan, checks: CheckStates) -> str:
+def _nothing_left(plan: Plan, checks: CheckFacts) -> str:
     # Late, because most plans are not at an end.
     from tildone.commands.targets import label  # noqa: PLC0415  see above
 

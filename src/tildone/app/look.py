@@ -1,8 +1,11 @@
-"""Plans and tasks as JSON. The shape is documented in `docs/reference/json.md`."""
+"""A plan as JSON: the one table of what is told of a task, from which each surface takes its shape.
+
+The command line prints a list of tasks (`docs/reference/json.md`); the board and the resource of MCP tell of phases.
+"""
 
 from __future__ import annotations
 
-from tildone.cli.plan.check_states import NO_CHECKS
+from tildone.app.check_facts import NO_FACTS
 from tildone.core.guard import PLAN
 from tildone.core.order import waiting_tasks
 from tildone.core.query import next_task, tasks_with_phase
@@ -10,15 +13,34 @@ from tildone.history.matching import longest_increasing
 from tildone.typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Iterable
+    from collections.abc import Callable, Container, Iterable
 
-    from tildone.cli.plan.check_states import CheckStates
+    from tildone.app.check_facts import CheckFacts
     from tildone.core.plan import Plan, Task
     from tildone.core.query import TaskInPhase
     from tildone.core.reduce import Outcome
     from tildone.log.claims import Claim
 
     Data = dict[str, object]
+
+_FIELDS: dict[str, Callable[[Task], object]] = {
+    "number": lambda task: task.number,
+    "text": lambda task: task.text,
+    "status": lambda task: task.status.value,
+    "notes": lambda task: list(task.notes),
+    "from_user": lambda task: task.from_user,
+    "source": lambda task: task.source,
+}
+
+
+def task_data(task: Task, names: Iterable[str]) -> Data:
+    """Return these facts about a task, in this order."""
+    return {name: _FIELDS[name](task) for name in names}
+
+
+def phases_data(plan: Plan, data: Callable[[Task], Data]) -> list[Data]:
+    """Return the phases of a plan with what `data` returns for each task."""
+    return [{"name": phase.name, "tasks": [data(task) for task in phase.tasks]} for phase in plan.phases]
 
 
 def plan_data(
@@ -27,7 +49,7 @@ def plan_data(
     *,
     only: Container[int] | None = None,
     positions: bool = False,
-    checks: CheckStates = NO_CHECKS,
+    checks: CheckFacts = NO_FACTS,
 ) -> Data:
     """Return a plan, or those of its tasks whose numbers are in `only`."""
     upcoming = next_task(plan)
@@ -36,7 +58,7 @@ def plan_data(
         "next": upcoming[1].number if upcoming else None,
         "phases": [phase.name for phase in plan.phases],
         "tasks": [
-            _task_data(item, place if positions else None, checks)
+            _listed_data(item, place if positions else None, checks)
             for place, item in enumerate(tasks_with_phase(plan))
             if only is None or item.task.number in only
         ],
@@ -44,7 +66,7 @@ def plan_data(
     }
 
 
-def change_data(outcome: Outcome, session: str, *, positions: bool = False, checks: CheckStates = NO_CHECKS) -> Data:
+def change_data(outcome: Outcome, session: str, *, positions: bool = False, checks: CheckFacts = NO_FACTS) -> Data:
     """Return the plan after a change, and the numbers of the tasks that were added, changed, moved or removed.
 
     Those that were to be completed, but whose checks have not passed, are `unproved`.
@@ -61,20 +83,20 @@ def next_data(
     *,
     claims: Iterable[Claim] = (),
     positions: bool = False,
-    checks: CheckStates = NO_CHECKS,
+    checks: CheckFacts = NO_FACTS,
 ) -> Data:
     """Return the task to work on now, or None, which tasks wait for which others, and which ones agents hold."""
     task = None
     if upcoming:
         place = upcoming[0]
-        task = _task_data(tasks_with_phase(plan)[place], place if positions else None, checks)
+        task = _listed_data(tasks_with_phase(plan)[place], place if positions else None, checks)
     waiting = [{"number": each.number, "after": list(others)} for each, others in waiting_tasks(plan)]
     claimed = [{"number": claim.task, "agent": claim.agent} for claim in claims]
     data: Data = {"session": session, "task": task}
     return data | ({"waiting": waiting} if waiting else {}) | ({"claimed": claimed} if claimed else {})
 
 
-def attribute_data(owner: Task | Plan, number: int, checks: CheckStates) -> Data:
+def attribute_data(owner: Task | Plan, number: int, checks: CheckFacts) -> Data:
     """Return the check of a task or of the plan, its proof and state, and the order and the files of a task."""
     if owner.check is None and not getattr(owner, "after", ()) and not getattr(owner, "touches", ()):
         return {}
@@ -100,14 +122,14 @@ def changed_numbers(outcome: Outcome) -> list[int]:
     return sorted(changed | {number for number in after if number in places and places[number] not in stayed})
 
 
-def _task_data(item: TaskInPhase, position: int | None, checks: CheckStates) -> Data:
+def _listed_data(item: TaskInPhase, position: int | None, checks: CheckFacts) -> Data:
     task = item.task
+    place: Data = {} if position is None else {"position": position}
     return {
-        "number": task.number,
-        **({} if position is None else {"position": position}),
-        "text": task.text,
-        "status": task.status.value,
+        **task_data(task, ("number",)),
+        **place,
+        **task_data(task, ("text", "status")),
         "phase": item.phase,
-        "notes": list(task.notes),
+        **task_data(task, ("notes",)),
         **attribute_data(task, task.number, checks),
     }

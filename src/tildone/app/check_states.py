@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from enum import Enum
 
+from tildone.app.check_facts import CheckFacts
 from tildone.core.check import Check, Proof, Result
 from tildone.core.guard import PLAN
 from tildone.value import value
@@ -11,21 +12,6 @@ from tildone.views.sanitize import printable, single_line
 
 _INCONCLUSIVE = " is inconclusive: "
 """What separates the command from the problem in the reason of a proof."""
-
-
-@value
-class CheckFacts:
-    """What is known here beside the plan, by the numbers of tasks; 0 stands for the plan itself.
-
-    The files of `stale` proofs have changed since. Checks that are `proposed` wait for the approval of a person. Those
-    in `checking` are being run. `is_here` means that the working tree is on this machine: without it, the other facts
-    are not known.
-    """
-
-    stale: frozenset[int] = frozenset()
-    proposed: frozenset[int] = frozenset()
-    checking: frozenset[int] = frozenset()
-    is_here: bool = False
 
 
 def owner_name(number: int) -> str:

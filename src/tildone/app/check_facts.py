@@ -1,4 +1,4 @@
-"""What is known of the checks of a plan besides their proofs: which are stale, and which nobody has approved."""
+"""What is known of the checks of a plan beside the plan itself."""
 
 from __future__ import annotations
 
@@ -14,24 +14,31 @@ if TYPE_CHECKING:
 
 
 @value
-class CheckStates:
-    """The numbers of the tasks whose proofs are stale, and of those whose checks are proposed; PLAN is the plan."""
+class CheckFacts:
+    """What is known here beside the plan, by the numbers of tasks; PLAN stands for the plan itself.
+
+    The files of `stale` proofs have changed since. Checks that are `proposed` wait for the approval of a person. Those
+    in `checking` are being run. `is_here` means that the working tree is on this machine: without it, the other facts
+    are not known.
+    """
 
     stale: frozenset[int] = frozenset()
     proposed: frozenset[int] = frozenset()
+    checking: frozenset[int] = frozenset()
+    is_here: bool = False
 
 
-NO_CHECKS = CheckStates()
+NO_FACTS = CheckFacts()
 
 
-def check_states(session: Session, plan: Plan) -> CheckStates:
-    """Return the states of the checks in a plan of the session."""
+def check_facts(session: Session, plan: Plan) -> CheckFacts:
+    """Return what is known of the checks in a plan of the session, which belongs to the working tree here."""
     if not has_checks(plan) or session.prover is None:
-        return NO_CHECKS
+        return NO_FACTS
     # Late, because most plans have no checks.
     from tildone.loop.proving import stale_numbers  # noqa: PLC0415  see above
 
     prover = session.prover()
     checks: dict[int, Check | None] = {task.number: task.check for task in plan.tasks} | {PLAN: plan.check}
     proposed = frozenset(number for number, check in checks.items() if check and not prover.is_allowed(check))
-    return CheckStates(stale_numbers(plan, lambda: prover), proposed)
+    return CheckFacts(stale_numbers(plan, lambda: prover), proposed, is_here=True)

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import tildone.integrations
 from tests.clients.situations import SITUATIONS
+from tildone.agents.identity import KNOWN
 from tildone.integrations import INTEGRATIONS, all_integrations, names_with_hooks
 from tildone.integrations.hook_protocol import FIELDS
 from tildone.integrations.record import HookPoint, TaskAction
@@ -28,7 +29,7 @@ def test_no_two_coding_agents_have_the_same_name_title_or_client_name() -> None:
     for names in (
         [each.name for each in all_integrations()],
         [each.title for each in all_integrations()],
-        [name for each in all_integrations() if each.mcp for name in each.mcp.names],
+        [name for known in KNOWN.values() if known.mcp for name in known.mcp.names],
     ):
         assert len(set(names)) == len(names)
 

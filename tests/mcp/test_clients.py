@@ -4,12 +4,12 @@ import itertools
 
 import pytest
 
-from tildone.mcp.clients import has_resource_tools, is_another, is_text_only, mcp_clients
+from tildone.mcp.clients import CLIENTS, has_resource_tools, is_another, is_text_only
 
 
 def test_no_client_name_can_be_taken_for_that_of_another_coding_agent() -> None:
     """Names are prefixes, so none may begin with another."""
-    names = [name for client in mcp_clients().values() for name in client.names]
+    names = [name for client in CLIENTS.values() for name in client.names]
 
     clashes = [pair for pair in itertools.permutations(names, 2) if pair[0].startswith(pair[1])]
 
@@ -20,7 +20,7 @@ def test_two_coding_agents_never_use_the_same_variable_or_key() -> None:
     """Otherwise a conversation could be attributed to either."""
     places = [
         place
-        for client in mcp_clients().values()
+        for client in CLIENTS.values()
         for place in (client.conversation_variable, client.process_variable, *client.conversation_meta)
         if place
     ]

@@ -122,7 +122,8 @@ def checkout(copied: Path, tmp_path: Path) -> Iterator[Checkout]:
 
 def test_a_coding_agent_is_a_module_and_a_line(checkout: Checkout) -> None:
     checkout.add("toy_integration.py", "integrations/toy.py")
-    checkout.insert('    "toy": Known("toy", marks=("TOY",)),', before='    "zed"', into="agents/identity.py")
+    entry = '    "toy": Known("toy", marks=("TOY",), mcp=McpClient(names=("toy",))),'
+    checkout.insert(entry, before='    "zed"', into="agents/identity.py")
     settings = checkout.home / ".toy" / "settings.json"
     settings.parent.mkdir()
     checkout.tildone("todo", "append", "Work", "Write the parser")

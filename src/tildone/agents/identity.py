@@ -35,12 +35,38 @@ _PID = "pid:"
 
 
 @value
+class McpClient:
+    """How a coding agent behaves as an MCP client.
+
+    `names` are prefixes, in lower case, of the name it gives in `initialize`. The id of its conversation is in the
+    server's environment (`conversation_variable`) or in the `_meta` of every call (`conversation_meta`, first key
+    present); if it is in neither, `process_variable` may contain the agent's PID. `text_only` clients hide the text of
+    a result from the model if the result has structured content, so they are sent none. Clients with `resource_tools`
+    give their model tools of their own if any server has resources. These cost two to four times as much as our tool in
+    every request, and a model needs none of them, so such a client is not told of our resources.
+
+    A subagent's call is recognised in `_meta`: by `call_meta`, the key of an id that the hook before the call has, too;
+    or by `subagent_meta`, the keys of the subagent's id and of a fact that only a subagent's call has. A space in a key
+    separates it from a key in its object.
+    """
+
+    names: tuple[str, ...] = ()
+    conversation_variable: str = ""
+    conversation_meta: tuple[str, ...] = ()
+    process_variable: str = ""
+    text_only: bool = False
+    resource_tools: bool = False
+    call_meta: str = ""
+    subagent_meta: tuple[str, str] | None = None
+
+
+@value
 class Known:
     """What is known of a coding agent without importing its integration.
 
     `executable` is its command, and `package` the npm package that it comes in. `conversation` is the variable with the
     id of the conversation in the shells that its model uses, and `marks` are others that are set there and nowhere
-    else. `unmarked` says why there is none.
+    else. `unmarked` says why there is none. `mcp` is how it behaves as an MCP client.
     """
 
     executable: str = ""
@@ -49,22 +75,63 @@ class Known:
     marks: tuple[str, ...] = ()
     unmarked: str = ""
     calls_hooks: bool = True
+    mcp: McpClient | None = None
 
 
 _LIKE_THE_PERSONS = "its model's terminals are like those of the person"
 
 KNOWN = {
-    "claude": Known("claude", "@anthropic-ai/claude-code", "CLAUDE_CODE_SESSION_ID", ("CLAUDECODE",)),
-    "codex": Known("codex", "@openai/codex", "CODEX_SESSION_ID", ("CODEX_THREAD_ID", "CODEX_SANDBOX")),
-    "gemini": Known("gemini", "@google/gemini-cli", "", ("GEMINI_CLI",)),
-    "cursor": Known("cursor", "", "", ("CURSOR_AGENT",)),
-    "copilot": Known("copilot", "", "COPILOT_AGENT_SESSION_ID", ("COPILOT_CLI",)),
-    "qwen": Known("qwen", "", "QWEN_CODE_SESSION_ID", ("QWEN_CODE",)),
-    "opencode": Known("opencode", "opencode-ai", "OPENCODE_SESSION_ID", ("OPENCODE",)),
+    "claude": Known(
+        "claude",
+        "@anthropic-ai/claude-code",
+        "CLAUDE_CODE_SESSION_ID",
+        ("CLAUDECODE",),
+        mcp=McpClient(
+            names=("claude-code",),
+            conversation_variable="CLAUDE_CODE_SESSION_ID",
+            text_only=True,
+            resource_tools=True,
+            call_meta="claudecode/toolUseId",
+        ),
+    ),
+    "codex": Known(
+        "codex",
+        "@openai/codex",
+        "CODEX_SESSION_ID",
+        ("CODEX_THREAD_ID", "CODEX_SANDBOX"),
+        mcp=McpClient(
+            names=("codex",),
+            conversation_meta=("sessionId", "threadId"),
+            text_only=True,
+            subagent_meta=("threadId", "x-codex-turn-metadata parent_thread_id"),
+        ),
+    ),
+    "gemini": Known(
+        "gemini",
+        "@google/gemini-cli",
+        "",
+        ("GEMINI_CLI",),
+        mcp=McpClient(names=("gemini",), text_only=True, resource_tools=True),
+    ),
+    "cursor": Known("cursor", "", "", ("CURSOR_AGENT",), mcp=McpClient(names=("cursor",))),
+    "copilot": Known("copilot", "", "COPILOT_AGENT_SESSION_ID", ("COPILOT_CLI",), mcp=McpClient()),
+    "qwen": Known("qwen", "", "QWEN_CODE_SESSION_ID", ("QWEN_CODE",), mcp=McpClient(names=("qwen",), text_only=True)),
+    "opencode": Known(
+        "opencode",
+        "opencode-ai",
+        "OPENCODE_SESSION_ID",
+        ("OPENCODE",),
+        mcp=McpClient(names=("opencode",), process_variable="OPENCODE_PID", resource_tools=True),
+    ),
     "pi": Known("pi", "@earendil-works/pi-coding-agent", "PI_SESSION_ID", ("PI_CODING_AGENT",)),
-    "zed": Known("zed", calls_hooks=False, unmarked=_LIKE_THE_PERSONS),
-    "vscode": Known("code", calls_hooks=False, unmarked=_LIKE_THE_PERSONS),
-    "claude-desktop": Known(calls_hooks=False, unmarked="its model has no shell"),
+    "zed": Known("zed", calls_hooks=False, unmarked=_LIKE_THE_PERSONS, mcp=McpClient(names=("zed",))),
+    "vscode": Known(
+        "code",
+        calls_hooks=False,
+        unmarked=_LIKE_THE_PERSONS,
+        mcp=McpClient(names=("visual studio code",), text_only=True),
+    ),
+    "claude-desktop": Known(calls_hooks=False, unmarked="its model has no shell", mcp=McpClient(names=("claude-ai",))),
 }
 """The coding agents with an integration, by the names of their modules."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from tildone.cli.output import screen
 from tildone.cli.parsing.args import parse
 from tildone.cli.parsing.table import implementation
-from tildone.cli.verbs import HELP, ROOT
+from tildone.cli.verbs import ROOT, TABLES
 from tildone.typing import TYPE_CHECKING
 from tildone.version import __version__
 
@@ -18,7 +18,7 @@ def run_verb(argv: Sequence[str]) -> int:
     screen.prepare()
     args = parse(ROOT, argv)
     if args.has("help"):
-        return implementation((ROOT, HELP))(args)
+        return TABLES["program"]["help"](args)
     if args.has("version"):
         screen.put(f"tildone {__version__}")
         return 0

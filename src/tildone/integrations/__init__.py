@@ -1,9 +1,10 @@
 """Integrations: everything tildone knows about the coding agents it works inside, one module for each.
 
 A module's global `INTEGRATION` is a record (`record.py`) of the agent's facts: its hook events and the replies it
-expects, its settings files, its environment variables, its own todo tools, its behaviour as an MCP client. Hooks, MCP,
-install, doctor, help texts and `docs/reference/integrations.md` read these records, so adding a coding agent takes one
-module here and one line in `agents.identity.KNOWN`. A hook imports the one integration that it serves.
+expects, its settings files, its environment variables, its own todo tools. Hooks, install, doctor, help texts and
+`docs/reference/integrations.md` read these records, so adding a coding agent takes one module here and one entry in
+`agents.identity.KNOWN`, which has what is asked of all agents at once. A hook imports the one integration that it
+serves; an MCP server imports none.
 """
 
 from __future__ import annotations

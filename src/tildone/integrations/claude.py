@@ -14,7 +14,7 @@ from tildone.integrations.hook_protocol import (
     SUBAGENT_POINTS,
     TIMEOUT_SECONDS,
 )
-from tildone.integrations.record import HookPoint, Hooks, Integration, McpClient, TaskAction
+from tildone.integrations.record import HookPoint, Hooks, Integration, TaskAction
 from tildone.typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -151,13 +151,6 @@ INTEGRATION = Integration(
         continues_subagents=True,
         # The end of a background task, such as a subagent, is a prompt.
         own_prompts=("<task-notification>",),
-    ),
-    mcp=McpClient(
-        names=("claude-code",),
-        conversation_variable=CONVERSATION_VARIABLE,
-        text_only=True,
-        resource_tools=True,
-        call_meta="claudecode/toolUseId",
     ),
     list_tools={"TodoWrite": ("todos", "content")},
     task_tools={TaskAction.CREATE: "TaskCreate", TaskAction.UPDATE: "TaskUpdate", TaskAction.LIST: "TaskList"},

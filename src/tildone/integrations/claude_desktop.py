@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from tildone.errors import UsageError
-from tildone.integrations.record import Integration, McpClient
+from tildone.integrations.record import Integration
 from tildone.typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -25,5 +25,4 @@ INTEGRATION = Integration(
     title="Claude Desktop",
     folder=lambda site: os.path.join(site.config_home, "Claude"),
     configure=_configure,
-    mcp=McpClient(names=("claude-ai",)),
 )

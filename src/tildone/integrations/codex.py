@@ -14,7 +14,7 @@ from tildone.integrations.hook_protocol import (
     SUBAGENT_POINTS,
     TIMEOUT_SECONDS,
 )
-from tildone.integrations.record import HookPoint, Hooks, Integration, McpClient
+from tildone.integrations.record import HookPoint, Hooks, Integration
 from tildone.typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -109,12 +109,6 @@ INTEGRATION = Integration(
         continues_subagents=True,
         starts_servers=True,
         time_limits={"SessionEnd": SESSION_END_SECONDS},
-    ),
-    mcp=McpClient(
-        names=("codex",),
-        conversation_meta=("sessionId", "threadId"),
-        text_only=True,
-        subagent_meta=("threadId", "x-codex-turn-metadata parent_thread_id"),
     ),
     list_tools={"update_plan": ("plan", "step")},
     notes={

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from tildone.integrations.hook_protocol import BLOCK, FIELDS, TIMEOUT_SECONDS
-from tildone.integrations.record import TEXT, HookPoint, Hooks, Integration, McpClient
+from tildone.integrations.record import TEXT, HookPoint, Hooks, Integration
 from tildone.typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -61,5 +61,4 @@ INTEGRATION = Integration(
         context_replies={},
         halt_replies={HookPoint.BEFORE_TOOL: {"permissionDecision": "deny", "permissionDecisionReason": TEXT}},
     ),
-    mcp=McpClient(),
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from tildone.integrations.hook_protocol import FIELDS
-from tildone.integrations.record import TEXT, HookPoint, Hooks, Integration, McpClient
+from tildone.integrations.record import TEXT, HookPoint, Hooks, Integration
 from tildone.typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -73,6 +73,5 @@ INTEGRATION = Integration(
         halt_replies={HookPoint.BEFORE_TOOL: {"permission": "deny", "user_message": TEXT, "agent_message": TEXT}},
         project_variable="CURSOR_PROJECT_DIR",
     ),
-    mcp=McpClient(names=("cursor",)),
     list_tools={"TodoWrite": ("todos", "content"), "todo_write": ("todos", "content")},
 )

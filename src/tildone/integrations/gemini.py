@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from tildone.integrations.hook_protocol import CONTEXT, END_TURN, FIELDS, MESSAGE, TIMEOUT_SECONDS
-from tildone.integrations.record import TEXT, HookPoint, Hooks, Integration, McpClient
+from tildone.integrations.record import TEXT, HookPoint, Hooks, Integration
 from tildone.typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -106,7 +106,6 @@ INTEGRATION = Integration(
         compaction_trigger=MANUAL,
         cumulative_messages=True,
     ),
-    mcp=McpClient(names=("gemini",), text_only=True, resource_tools=True),
     list_tools={"write_todos": ("todos", "description")},
     notes={
         "native list": "`write_todos`.",

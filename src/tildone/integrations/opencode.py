@@ -12,7 +12,7 @@ from tildone.integrations.hook_protocol import (
     SHIM_NOTICE,
     TIMEOUT_SECONDS,
 )
-from tildone.integrations.record import HookPoint, Hooks, Integration, McpClient
+from tildone.integrations.record import HookPoint, Hooks, Integration
 from tildone.typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -90,7 +90,6 @@ INTEGRATION = Integration(
         starts_servers=True,
         shares_process=True,
     ),
-    mcp=McpClient(names=("opencode",), process_variable="OPENCODE_PID", resource_tools=True),
     list_tools={"todowrite": ("todos", "content")},
     notes={
         "held": (

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 
 from tildone.integrations.hook_protocol import BLOCK, CONTEXT, DENY, END_TURN, FIELDS, MESSAGE, POINTS, TIMEOUT_SECONDS
-from tildone.integrations.record import HookPoint, Hooks, Integration, McpClient
+from tildone.integrations.record import HookPoint, Hooks, Integration
 from tildone.typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -43,6 +43,5 @@ INTEGRATION = Integration(
         notice_reply=MESSAGE,
         project_variable="QWEN_PROJECT_DIR",
     ),
-    mcp=McpClient(names=("qwen",), text_only=True),
     list_tools={"todo_write": ("todos", "content")},
 )

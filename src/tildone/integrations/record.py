@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from enum import Enum
     from typing import Any, Literal
 
+    from tildone.agents.identity import McpClient
     from tildone.integrations.checks.silencers import Inspection
     from tildone.integrations.settings.installation import Installation
     from tildone.integrations.settings.site import Site
@@ -151,32 +152,6 @@ class Hooks:
 
 
 @value
-class McpClient:
-    """How a coding agent behaves as an MCP client.
-
-    `names` are prefixes, in lower case, of the name it gives in `initialize`. The id of its conversation is in the
-    server's environment (`conversation_variable`) or in the `_meta` of every call (`conversation_meta`, first key
-    present); if it is in neither, `process_variable` may contain the agent's PID. `text_only` clients hide the text of
-    a result from the model if the result has structured content, so they are sent none. Clients with `resource_tools`
-    give their model tools of their own if any server has resources. These cost two to four times as much as our tool in
-    every request, and a model needs none of them, so such a client is not told of our resources.
-
-    A subagent's call is recognised in `_meta`: by `call_meta`, the key of an id that the hook before the call has, too;
-    or by `subagent_meta`, the keys of the subagent's id and of a fact that only a subagent's call has. A space in a key
-    separates it from a key in its object.
-    """
-
-    names: tuple[str, ...] = ()
-    conversation_variable: str = ""
-    conversation_meta: tuple[str, ...] = ()
-    process_variable: str = ""
-    text_only: bool = False
-    resource_tools: bool = False
-    call_meta: str = ""
-    subagent_meta: tuple[str, str] | None = None
-
-
-@value
 class Integration:
     """One coding agent.
 
@@ -198,7 +173,6 @@ class Integration:
     folder: Callable[[Site], str]
     configure: Callable[[Installation], None]
     hooks: Hooks | None = None
-    mcp: McpClient | None = None
     list_tools: Mapping[str, tuple[str, str]] = {}
     task_tools: Mapping[TaskAction, str] = {}
     tried: str = ""
@@ -218,3 +192,8 @@ class Integration:
     def package(self) -> str:
         """Its npm package, whose manifest tells its version; empty if it has none."""
         return KNOWN[self.name].package
+
+    @property
+    def mcp(self) -> McpClient | None:
+        """How it behaves as an MCP client, if it is one."""
+        return KNOWN[self.name].mcp

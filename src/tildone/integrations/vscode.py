@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from tildone.integrations.record import Integration, McpClient
+from tildone.integrations.record import Integration
 from tildone.typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -27,5 +27,4 @@ INTEGRATION = Integration(
         "user": ("whether you trust the MCP server, when it starts for the first time",),
         "project": ("whether you trust the MCP server, when it starts for the first time",),
     },
-    mcp=McpClient(names=("visual studio code",), text_only=True),
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from tildone.integrations.record import Integration, McpClient
+from tildone.integrations.record import Integration
 from tildone.typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -25,5 +25,4 @@ INTEGRATION = Integration(
     title="Zed",
     folder=lambda site: os.path.join(site.home, ".config", "zed"),
     configure=_configure,
-    mcp=McpClient(names=("zed",)),
 )

@@ -19,7 +19,7 @@ from functools import lru_cache
 
 from tildone.agents.identity import AgentId, agent_id
 from tildone.app.opening import open_agents
-from tildone.mcp.clients import integration_of, is_another, mcp_clients
+from tildone.mcp.clients import CLIENTS, integration_of, is_another
 from tildone.mcp.subagent_calls import subagent_in_call
 from tildone.typing import TYPE_CHECKING
 from tildone.value import replace, value
@@ -123,7 +123,7 @@ def _conversation_in_request(request: Request, pid: int) -> AgentId | None:
     meta = request.meta
     if not meta:
         return None
-    for integration, client in mcp_clients().items():
+    for integration, client in CLIENTS.items():
         conversation = next((meta[key] for key in client.conversation_meta if meta.get(key)), None)
         if isinstance(conversation, str):
             return agent_id(integration, conversation, pid)
@@ -132,7 +132,7 @@ def _conversation_in_request(request: Request, pid: int) -> AgentId | None:
 
 def _agent_in_environment(name: str, environ: Mapping[str, str], process: int) -> AgentId | None:
     """Return the agent whose conversation or process the environment names, unless the client is another agent."""
-    for integration, client in mcp_clients().items():
+    for integration, client in CLIENTS.items():
         conversation = environ.get(client.conversation_variable, "")
         pid = environ.get(client.process_variable, "")
         if not (conversation or pid.isdecimal()) or is_another(name, integration):

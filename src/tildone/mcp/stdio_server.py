@@ -18,7 +18,7 @@ from tildone.agents.servers import ProvidedTools
 from tildone.dialects import DEFAULT_DIALECT, dialect_named
 from tildone.errors import TildoneError
 from tildone.integrations.hook_protocol import PROBE_CLIENT
-from tildone.mcp.clients import host_programs
+from tildone.mcp.clients import HOST_PROGRAMS
 from tildone.mcp.json_rpc import INVALID_REQUEST, InvalidMessage
 from tildone.mcp.reporting import log_error
 from tildone.mcp.stdio_dispatcher import StdioDispatcher
@@ -51,7 +51,7 @@ def run(load_settings: Callable[[], Settings], dialect: str | None) -> int:
     if sys.stdin and sys.stdin.isatty():
         sys.stderr.write(f"tildone mcp: {AT_A_TERMINAL}\n")
     # Determined before the standard streams are claimed, because they help to find it.
-    agent = agent_process(host_programs())
+    agent = agent_process(HOST_PROGRAMS)
     try:
         settings = load_settings()
     except TildoneError as error:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tildone.agents.subagents import CallingSubagent, announced_caller, call_key
-from tildone.mcp.clients import mcp_clients
+from tildone.mcp.clients import CLIENTS
 from tildone.typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ def subagent_in_call(agents: AgentRegistry, agent: AgentId, params: Mapping[str,
 
     The call names the subagent, or a hook has announced it.
     """
-    client, meta, arguments = mcp_clients().get(agent.integration), params.get("_meta"), params.get("arguments")
+    client, meta, arguments = CLIENTS.get(agent.integration), params.get("_meta"), params.get("arguments")
     if client is None or "name" not in params:
         return None
     if client.subagent_meta is not None:

@@ -16,6 +16,13 @@ def leaves(path: tuple[Verb, ...]) -> list[tuple[Verb, ...]]:
     return [path, *(leaf for verb in path[-1].verbs for leaf in leaves((*path, verb)))]
 
 
+def test_every_word_of_a_package_of_verbs_names_one_of_its_verbs() -> None:
+    """The words are listed apart from the verbs, so that a command imports only the package of its verb."""
+    for group in ROOT.groups:
+        words = [word for verb in group.table.entries.values() for word in (verb.name, *verb.aliases)]
+        assert list(group.words) == words, group.title
+
+
 def refusal(*argv: str) -> str:
     """What is said of a command line that makes no sense."""
     with pytest.raises(UsageError) as caught:

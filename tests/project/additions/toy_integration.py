@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from tildone.integrations.hook_protocol import BLOCK, FIELDS
-from tildone.integrations.record import HookPoint, Hooks, Integration, McpClient
+from tildone.integrations.record import HookPoint, Hooks, Integration
 from tildone.typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -29,5 +29,4 @@ INTEGRATION = Integration(
         context_replies={},
         halt_replies={},
     ),
-    mcp=McpClient(names=("toy",)),
 )

@@ -70,7 +70,7 @@ SCHEDULES: VerbTable = Registry(
     },
 )
 
-VERBS: VerbTable = Registry(
+FLEET_VERBS: VerbTable = Registry(
     __name__,
     "run",
     {
@@ -266,7 +266,7 @@ VERBS: VerbTable = Registry(
             description="With times as cron has them and a plan, the same as add. Without anything, they are listed.",
             options=(JSON,),
             examples=('tildone fleet schedule "0 3 * * *" nightly.md', "tildone fleet schedule remove nightly"),
-            groups=(Group("", SCHEDULES),),
+            groups=(Group("", lambda: SCHEDULES),),
             default="list",
             for_text="add",
         ),
@@ -310,7 +310,7 @@ VERBS: VerbTable = Registry(
     },
 )
 
-FLEET: VerbTable = Registry(
+VERBS: VerbTable = Registry(
     __name__,
     "run",
     {
@@ -329,7 +329,7 @@ FLEET: VerbTable = Registry(
                 "tildone fleet work --slots 2 --allow '*'",
                 "tildone fleet",
             ),
-            groups=(Group("", VERBS),),
+            groups=(Group("", lambda: FLEET_VERBS),),
             default="ls",
         ),
     },

@@ -68,15 +68,26 @@ class Verb:
     def verb(self, name: str) -> Verb | None:
         """This verb's own verb of that name or alias, in any case."""
         wanted = name.lower()
-        return next((verb for verb in self.verbs if verb.name == wanted or wanted in verb.aliases), None)
+        verbs = (verb for group in groups_for(self, wanted) for verb in group.table.entries.values())
+        return next((verb for verb in verbs if verb.name == wanted or wanted in verb.aliases), None)
 
 
 @value
 class Group:
-    """Verbs that the help lists under one title. Each key of `table` names what implements the verb: see `Registry`."""
+    """Verbs that the help lists under one title. Each key of `table` names what implements the verb: see `Registry`.
+
+    The table may be in a package that is imported when it is first needed. `words` are those of its verbs, so that the
+    packages of other verbs are not.
+    """
 
     title: str
-    table: VerbTable
+    load: Callable[[], VerbTable]
+    words: tuple[str, ...] = ()
+
+    @property
+    def table(self) -> VerbTable:
+        """The verbs."""
+        return self.load()
 
 
 @value
@@ -125,10 +136,15 @@ def command(path: Sequence[Verb]) -> str:
     return " ".join(verb.name for verb in path)
 
 
+def groups_for(verb: Verb, word: str) -> list[Group]:
+    """The groups of a verb's own verbs, those first that list the word."""
+    return sorted(verb.groups, key=lambda group: word not in group.words)
+
+
 def implementation(path: tuple[Verb, ...]) -> Implementation:
     """Import the function that implements the verb at the end of `path`."""
     verb = path[-1]
     parent, name = (verb, verb.default) if verb.default else (path[-2], verb.name)
-    rows = ((group.table, module) for group in parent.groups for module in group.table)
+    rows = ((group.table, module) for group in groups_for(parent, name) for module in group.table)
     table, module = next((table, module) for table, module in rows if table.entries[module].name == name)
     return table[module]

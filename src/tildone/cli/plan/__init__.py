@@ -30,7 +30,7 @@ VERBS: VerbTable = Registry(
                 "tildone todo done 1",
                 "tildone todo --open",
             ),
-            groups=(Group("", todo.VERBS),),
+            groups=(Group("", lambda: todo.VERBS),),
             default="list",
             unknown="to search: tildone todo list {}",
         ),

@@ -273,7 +273,7 @@ def quietly(command: list[str]) -> None:
 
 
 def check() -> int:
-    """Check format, lint, types and import contracts."""
+    """Check format, lint and types of Python and JavaScript, and import contracts."""
     setup()
     return run_all(checks())
 
@@ -284,6 +284,9 @@ def checks() -> list[tuple[str, list[str]]]:
         ("lint", [tool("ruff"), "check"]),
         ("types", [tool("mypy")]),
         ("import contracts", [tool("lint-imports"), "--no-logo"]),
+        ("JavaScript format", [tool("deno"), "fmt", "--check"]),
+        ("JavaScript lint", [tool("deno"), "lint"]),
+        ("JavaScript types", [tool("deno"), "check", "--quiet", "src/tildone/web/static"]),
     ]
 
 
@@ -478,7 +481,8 @@ def breaks(*words: str) -> int:
 def fmt() -> int:
     """Format the code and apply the safe lint fixes."""
     setup()
-    return run_all([("lint fixes", [tool("ruff"), "check", "--fix"]), ("format", [tool("ruff"), "format"])])
+    steps = [("lint fixes", [tool("ruff"), "check", "--fix"]), ("format", [tool("ruff"), "format"])]
+    return run_all([*steps, ("JavaScript format", [tool("deno"), "fmt"])])
 
 
 def docs() -> int:
@@ -560,6 +564,8 @@ def run_all(steps: list[tuple[str, list[str]]], beside: tuple[str, list[str]] | 
     """
     # Without compiled modules, collecting the tests takes twice as long, in each worker.
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    # deno would keep its cache in the home folder, and look for a newer release.
+    environment |= {"DENO_DIR": str(VENV / "deno"), "DENO_NO_UPDATE_CHECK": "1"}
     failed, took = [], []
     for group in [[steps[0], *([beside] if beside else [])], *([step] for step in steps[1:])]:
         names = [name for name, _ in group]

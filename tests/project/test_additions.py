@@ -6,12 +6,17 @@ used through the command line, MCP and the generated documentation.
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import closing
+from html import unescape
+from http.client import HTTPConnection
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 
@@ -183,6 +188,37 @@ def test_a_verb_is_a_module_and_a_row(checkout: Checkout) -> None:
     reference = checkout.python("-c", listed, stdin=checkout.tildone("--help"), cwd=checkout.root)
     assert "toy" in reference.split()
     checkout.tildone("toy", status=2)
+
+
+def test_a_page_of_the_board_is_a_module_and_a_row(checkout: Checkout) -> None:
+    """The server answers at its address, and hands the browser the same row."""
+    pytest.importorskip("starlette")
+    checkout.add("toy_page.js", "web/static/toy.js")
+    row = '    BoardPage("/toys", "toy.js", "Toys", "cards", "y"),'
+    checkout.insert(row, before='    BoardPage("/stats"', into="web/pages.py")
+    board = [sys.executable, "-m", "tildone", "board", "--no-open", "--port", "0"]
+
+    with subprocess.Popen(
+        board, stdout=subprocess.PIPE, cwd=checkout.project, env=checkout.environ, text=True
+    ) as server:
+        assert server.stdout is not None
+        address = urlsplit(server.stdout.readline().split()[-1]).netloc
+        frame = content(address, "/toys")
+        [module] = re.findall(r'modulepreload" href="(/a/[^"]*/toy.js)"', frame)
+        assert "toys" in content(address, module)
+        server.terminate()
+
+    [table] = re.findall(r'data-pages="([^"]*)"', frame)
+    told = {"path": "/toys", "module": "toy.js", "name": "Toys", "icon": "cards", "key": "y", "only_with": ""}
+    assert told in json.loads(unescape(table))
+
+
+def content(address: str, path: str) -> str:
+    with closing(HTTPConnection(address, timeout=TIMEOUT_SECONDS)) as connection:
+        connection.request("GET", path)
+        answer = connection.getresponse()
+        assert answer.status == 200
+        return answer.read().decode()
 
 
 def test_a_status_is_a_member(checkout: Checkout) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -32,9 +33,9 @@ from tildone.web.http.assets import Assets
 from tildone.web.live.stream import LiveStream
 from tildone.web.live.topics import UnknownTopic, parse_topics
 from tildone.web.metrics import Metrics
+from tildone.web.pages import PAGES
 
 IMMUTABLE = "public, max-age=31536000, immutable"
-PAGES = ("/", "/s/{key}", "/s/{key}/log", "/s/{key}/stats", "/stats", "/fleet", "/in")
 MAX_STREAMS = 1000
 
 READERS: dict[str, Handler] = {
@@ -95,7 +96,12 @@ class BoardApp:
         self._assets, self._metrics = Assets(), Metrics(board)
         self._repeats = Repeats(time.monotonic)
         sign_in = "proxy" if admission.by_proxy else "link"
-        attributes = {"base": options.base, "readonly": str(bool(options.read_only)).lower(), "signin": sign_in}
+        attributes = {
+            "base": options.base,
+            "readonly": str(bool(options.read_only)).lower(),
+            "signin": sign_in,
+            "pages": json.dumps([page._asdict() for page in PAGES]),
+        }
         self._page = self._assets.page(options.base, attributes)
 
     def application(self) -> ASGIApp:
@@ -104,7 +110,8 @@ class BoardApp:
         get |= {path: self._reader(handler) for path, handler in READERS.items()}
         get |= {path: self._exporter(handler, kind) for path, (handler, kind) in EXPORTERS.items()}
         # Last, because the address of a session also begins those of its exports.
-        get |= dict.fromkeys(PAGES, self._frame) | {"/out": self._leave, "/metrics": self._figures}
+        get |= {page.path: self._frame for page in PAGES}
+        get |= {"/in": self._frame, "/out": self._leave, "/metrics": self._figures}
         post: dict[str, Endpoint] = {"/api/in": self._enter}
         post |= {path: self._writer(handler) for path, handler in WRITERS.items()}
         base = self._options.base

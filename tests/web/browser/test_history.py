@@ -4,6 +4,7 @@ import re
 
 from playwright.sync_api import expect
 
+from tests.suite import waiting
 from tests.web.browser.running import Visitor, quick
 from tests.web.browser.test_accessibility import findings
 from tildone.core.plan import Status
@@ -100,8 +101,8 @@ def test_a_moment_is_compared_and_restored_and_that_is_undone(parser: Visitor) -
     expect(page.get_by_role("dialog")).to_contain_text("back to open")
     page.get_by_role("dialog").get_by_role("button", name="Restore").click()
 
+    waiting.until(lambda: set(parser.plan.statuses()) == {Status.PENDING})
     expect(page.locator(".burn .big")).to_contain_text("12 of 12 open")
-    assert set(parser.plan.statuses()) == {Status.PENDING}
     page.keyboard.press("z")
     expect(page.locator(".burn .big")).to_contain_text("6 of 12 open")
 

@@ -30,6 +30,7 @@ export class Away extends Error {
 const kept = new Map();
 
 // GET, revalidated by its ETag: an unchanged answer is the same object as before.
+/** @param {string} path @param {{signal?: AbortSignal}} options */
 export async function read(path, { signal } = {}) {
   const known = kept.get(path);
   const response = await send(path, { headers: headers(known && { "If-None-Match": known.tag }), signal });
@@ -45,17 +46,24 @@ export async function read(path, { signal } = {}) {
 }
 
 // POST. `head` is what the person saw; a repeated request with the same `once` has the same answer.
+/** @param {string} path @param {object} body @param {{head?: string | null, once?: string}} options */
 export async function write(path, body, { head, once = unique() } = {}) {
   const more = { "Content-Type": "application/json", "Idempotency-Key": once };
   if (head) more["If-Match"] = `"${head}"`;
   return answer(await send(path, { method: "POST", headers: headers(more), body: JSON.stringify(body) }));
 }
 
-export const unique = () => Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, "0")).join("");
+export const unique = () =>
+  Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, "0")).join("");
 
 async function send(path, options) {
   try {
-    return await fetch(`${BASE}${path}`, { credentials: "same-origin", cache: "no-store", redirect: "error", ...options });
+    return await fetch(`${BASE}${path}`, {
+      credentials: "same-origin",
+      cache: "no-store",
+      redirect: "error",
+      ...options,
+    });
   } catch (error) {
     if (error.name === "AbortError") throw error;
     throw new Away();

@@ -1,7 +1,7 @@
 // A session as a card or a row: name and state, where, one line of what or why, strip, counts.
-import { el, brief, icon, fill } from "./el.js";
+import { brief, el, fill, focusIn, icon } from "./el.js";
 import { strip } from "./strip.js";
-import { since, span, money } from "./time.js";
+import { money, since, span } from "./time.js";
 
 const WORDS = { "needs you": ["Needs you", "needs"], "let go": ["Let go", "letgo"] };
 const ICONS = { paused: "pause", stopped: "stop", empty: "idle" };
@@ -12,7 +12,16 @@ export const stateIcon = (word) => ICONS[word] || stateClass(word);
 
 export const pill = (word) => el("span", { class: `pill ${stateClass(word)}` }, icon(stateIcon(word)), stateName(word));
 
-export const HOSTS = { claude: "Claude Code", codex: "Codex", opencode: "opencode", run: "tildone run", pi: "pi", goose: "goose", cursor: "Cursor", gemini: "Gemini CLI" };
+export const HOSTS = {
+  claude: "Claude Code",
+  codex: "Codex",
+  opencode: "opencode",
+  run: "tildone run",
+  pi: "pi",
+  goose: "goose",
+  cursor: "Cursor",
+  gemini: "Gemini CLI",
+};
 export const hostName = (host) => HOSTS[host] || host || "";
 
 // "Claude Code on mk-laptop"
@@ -41,7 +50,9 @@ function facts(row) {
   if (row.state === "stuck" || row.state === "paused" || row.state === "stopped") return row.why || "";
   if (row.state === "let go") return told ? `let go after ${told} nudges` : "let go";
   if (row.state === "done") return `${told} nudges${row.cost ? ` · ${money(row.cost)}` : ""}`;
-  if (agent) return `${hostName(agent.host) || agent.agent}${agent.since ? ` · ${span(Date.now() - agent.since)}` : ""}`;
+  if (agent) {
+    return `${hostName(agent.host) || agent.agent}${agent.since ? ` · ${span(Date.now() - agent.since)}` : ""}`;
+  }
   return row.state === "idle" ? "nobody at work" : limit && told ? `told ${told} of ${limit} times` : "";
 }
 
@@ -49,7 +60,7 @@ export function card(row, old, { href, index, size, rows }) {
   if (old && old.row === row && old.index === index && old.size === size) return old;
   const li = old || el("li", {});
   // Asked before the link moves into the new card: it loses the focus then.
-  const focused = li.contains(document.activeElement);
+  const held = focusIn(li);
   Object.assign(li, { row, index, size });
   const where = [row.where, row.agents && row.agents[0] && row.agents[0].on].filter(Boolean).join(" · ");
   const link = li.querySelector("a") || el("a", { class: "stretch" });
@@ -58,17 +69,26 @@ export function card(row, old, { href, index, size, rows }) {
   fill(link, brief(row.title || row.name, 120));
   const updated = since(el("time", { class: "dim" }), row.updated);
   const head = [el("h3", { class: "clip" }, link), pill(row.state)];
-  const line = el("p", { class: "line" }, icon(stateIcon(row.state), { class: `ic ${rows ? "sr" : ""}` }), el("span", { class: "clip" }, brief(what(row))));
+  const line = el(
+    "p",
+    { class: "line" },
+    icon(stateIcon(row.state), { class: `ic ${rows ? "sr" : ""}` }),
+    el("span", { class: "clip" }, brief(what(row))),
+  );
   const bar = strip(row.strip || "", { most: rows ? 40 : 60 });
   const count = el("span", {}, row.total ? `${row.closed} of ${row.total}` : "0 tasks");
   const more = el("span", { class: "dim clip" }, brief(facts(row), 60));
-  const body = rows
-    ? [el("div", { class: "cell name" }, head[0]), head[1], bar, count, line, more, updated]
-    : [el("div", { class: "card-head" }, head), el("p", { class: "where dim clip" }, brief(where || " ", 120)), line, bar, el("p", { class: "foot" }, count, more, updated)];
+  const body = rows ? [el("div", { class: "cell name" }, head[0]), head[1], bar, count, line, more, updated] : [
+    el("div", { class: "card-head" }, head),
+    el("p", { class: "where dim clip" }, brief(where || " ", 120)),
+    line,
+    bar,
+    el("p", { class: "foot" }, count, more, updated),
+  ];
   const article = el("article", { class: rows ? "card row" : "card" }, body);
   li.setAttribute("aria-setsize", size);
   li.setAttribute("aria-posinset", index + 1);
   fill(li, article);
-  if (focused) link.focus({ preventScroll: true });
+  if (held) link.focus({ preventScroll: true });
   return li;
 }

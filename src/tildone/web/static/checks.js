@@ -1,7 +1,7 @@
 // Checks of tasks and of the plan, whose number is 0: how they are shown, and setting, approving and running them.
-import { el, brief, harmless } from "./el.js";
+import { brief, el, harmless } from "./el.js";
 import { read, write } from "./api.js";
-import { dialog, actions, button } from "./dialog.js";
+import { actions, button, dialog } from "./dialog.js";
 import { toast } from "./toast.js";
 
 const LOOK_MS = 4000;
@@ -26,7 +26,11 @@ const soft = (label, act, props) => button(label, act, { class: "btn soft small"
 export function checkLines(view, task, row, found, { off, part }) {
   if (!found || task.status === "abandoned") return [];
   const printed = printedBy(view, task, found);
-  const act = !off && found.approve ? ["approve", "Approve…", () => view.act.approve(row.task)] : !off && found.state === "stale" ? ["verify", "Verify", () => view.act.verify(row.task)] : printed && ["printed", "What it printed", printed];
+  const act = !off && found.approve
+    ? ["approve", "Approve…", () => view.act.approve(row.task)]
+    : !off && found.state === "stale"
+    ? ["verify", "Verify", () => view.act.verify(row.task)]
+    : printed && ["printed", "What it printed", printed];
   return [checkLine(task.check, found, act && part(act[0], soft(act[1], act[2])))];
 }
 
@@ -41,13 +45,27 @@ export function planCheck(view) {
   const { check, checks, pending, past } = view.model;
   if (past) return null;
   const plan = { number: 0, text: "the plan", check };
-  const found = checkOf(0, { check }, checks, pending?.get(0));
+  const found = checkOf(0, { check, status: "" }, checks, pending?.get(0));
   const off = view.readonly;
   if (!found && off) return null;
-  const set = !off && soft(found ? "Change…" : "Set a check of the plan…", () => view.act.check(plan), found ? { "aria-label": "Change the check of the plan" } : {});
-  const more = found && !off && found.state !== "checking" && (found.approve ? soft("Approve…", () => view.act.approve(plan), { "aria-label": "Approve the check of the plan" }) : soft("Verify", () => view.act.verify(plan), { "aria-label": "Verify the plan" }));
+  const set = !off &&
+    soft(
+      found ? "Change…" : "Set a check of the plan…",
+      () => view.act.check(plan),
+      found ? { "aria-label": "Change the check of the plan" } : {},
+    );
+  const more = found && !off && found.state !== "checking" &&
+    (found.approve
+      ? soft("Approve…", () => view.act.approve(plan), { "aria-label": "Approve the check of the plan" })
+      : soft("Verify", () => view.act.verify(plan), { "aria-label": "Verify the plan" }));
   const printed = found && printedBy(view, plan, found);
-  return el("section", { class: "plan-check", "aria-label": "Check of the plan" }, found && el("p", { class: "dim" }, "The plan is done only if this passes:"), found && checkLine(check, found), el("div", { class: "row" }, more, printed && soft("What it printed", printed), set));
+  return el(
+    "section",
+    { class: "plan-check", "aria-label": "Check of the plan" },
+    found && el("p", { class: "dim" }, "The plan is done only if this passes:"),
+    found && checkLine(check, found),
+    el("div", { class: "row" }, more, printed && soft("What it printed", printed), set),
+  );
 }
 
 // The button of the check of the plan with these words, or else the first one, so that the focus stays where it was.
@@ -57,12 +75,36 @@ export function buttonOf(list, words) {
 }
 
 export const checkLine = (check, found, more) =>
-  el("p", { class: "note check" }, el("code", { dir: "ltr" }, "$ ", brief(check.line, 300)), check.folder && [" in ", brief(check.folder, 80)], found.words && [" ", el("span", { class: `state ${found.state}`, title: check.program && `by ${harmless(check.program)}` }, brief(found.words, 200))], more && [" ", more]);
+  el(
+    "p",
+    { class: "note check" },
+    el("code", { dir: "ltr" }, "$ ", brief(check.line, 300)),
+    check.folder && [" in ", brief(check.folder, 80)],
+    found.words &&
+      [
+        " ",
+        el(
+          "span",
+          { class: `state ${found.state}`, title: check.program && `by ${harmless(check.program)}` },
+          brief(found.words, 200),
+        ),
+      ],
+    more && [" ", more],
+  );
 
 // The end of what a check has printed.
 const showOutput = (title, { reason, output }) =>
   dialog(title, (close) => [
-    el("div", { class: "dialog-body" }, el("p", {}, brief(reason, 600)), el("pre", { class: "long output", dir: "ltr", tabindex: 0, "aria-label": "The end of its output" }, el("bdi", {}, harmless(output, { lines: true })))),
+    el(
+      "div",
+      { class: "dialog-body" },
+      el("p", {}, brief(reason, 600)),
+      el(
+        "pre",
+        { class: "long output", dir: "ltr", tabindex: 0, "aria-label": "The end of its output" },
+        el("bdi", {}, harmless(output, { lines: true })),
+      ),
+    ),
     actions(button("Close", () => close(), { class: "btn main", autofocus: true })),
   ], { kind: "wide" });
 
@@ -77,23 +119,65 @@ export function tellUnproved(outputs, task, unproved) {
 // The command is shown whole: what a person approves must not end beyond a fold.
 const agreed = (task) =>
   dialog("Let this command be run as a check?", (close) => [
-    el("div", { class: "dialog-body" }, el("pre", { class: "long", dir: "ltr", tabindex: 0, "aria-label": "The command" }, el("bdi", {}, harmless(task.check.line, { lines: true }))),
+    el(
+      "div",
+      { class: "dialog-body" },
+      el(
+        "pre",
+        { class: "long", dir: "ltr", tabindex: 0, "aria-label": "The command" },
+        el("bdi", {}, harmless(task.check.line, { lines: true })),
+      ),
       task.check.caution && el("p", { class: "bad" }, task.check.caution),
-      el("p", { class: "dim" }, "It runs on the machine of this board", task.check.folder && [", in ", brief(task.check.folder, 200)], task.number ? `, whenever “${short(task.text)}” is marked as done.` : ", when all tasks are done.")),
-    actions(button("Cancel", () => close(null), { class: "btn plain", autofocus: true }), button("Approve", () => close(true), { class: "btn main" })),
+      el(
+        "p",
+        { class: "dim" },
+        "It runs on the machine of this board",
+        task.check.folder && [", in ", brief(task.check.folder, 200)],
+        task.number ? `, whenever “${short(task.text)}” is marked as done.` : ", when all tasks are done.",
+      ),
+    ),
+    actions(
+      button("Cancel", () => close(null), { class: "btn plain", autofocus: true }),
+      button("Approve", () => close(true), { class: "btn main" }),
+    ),
   ], { kind: "wide" });
 
 const askLine = (task) =>
   dialog("When is it done?", (close) => {
-    const field = el("input", { type: "text", value: task.check?.line || "", "aria-label": "Command", placeholder: "pytest -q tests/parser", autocomplete: "off", spellcheck: "false", autofocus: true, maxlength: 20000 });
+    const field = el("input", {
+      type: "text",
+      value: task.check?.line || "",
+      "aria-label": "Command",
+      placeholder: "pytest -q tests/parser",
+      autocomplete: "off",
+      spellcheck: "false",
+      autofocus: true,
+      maxlength: 20000,
+    });
     field.addEventListener("keydown", (event) => {
       if (event.key !== "Enter" || event.isComposing) return;
       event.preventDefault();
       close({ line: field.value.trim() });
     });
     return [
-      el("div", { class: "dialog-body" }, el("p", { class: "dim" }, short(task.text)), el("p", {}, task.number ? "A command that succeeds if the task is done." : "A command that succeeds if the plan is done: it is run when all tasks are.", " No shell interprets it. Without a command, there is no check."), field),
-      actions(button("Cancel", () => close(null), { class: "btn plain" }), button("Set", () => close({ line: field.value.trim() }), { class: "btn main" })),
+      el(
+        "div",
+        { class: "dialog-body" },
+        el("p", { class: "dim" }, short(task.text)),
+        el(
+          "p",
+          {},
+          task.number
+            ? "A command that succeeds if the task is done."
+            : "A command that succeeds if the plan is done: it is run when all tasks are.",
+          " No shell interprets it. Without a command, there is no check.",
+        ),
+        field,
+      ),
+      actions(
+        button("Cancel", () => close(null), { class: "btn plain" }),
+        button("Set", () => close({ line: field.value.trim() }), { class: "btn main" }),
+      ),
     ];
   });
 
@@ -103,7 +187,10 @@ export function checkActs({ key, outputs, pending, redraw, taken, fault, send, f
   const running = (task) => pending.get(task.number)?.checking || (facts()?.checking || []).includes(task.number);
 
   async function post(path, task, body, shown) {
-    if (shown) { pending.set(task.number, shown); redraw(true); }
+    if (shown) {
+      pending.set(task.number, shown);
+      redraw(true);
+    }
     try {
       const answer = await write(`/api/s/${key}/${path}`, { number: task.number, ...body });
       pending.delete(task.number);
@@ -132,10 +219,22 @@ export function checkActs({ key, outputs, pending, redraw, taken, fault, send, f
       const asked = await askLine(task);
       if (!asked || asked.line === (task.check?.line || "")) return;
       const answer = await post("check", task, { line: asked.line, base: task.check?.line || "" });
-      if (answer) toast(asked.line ? `Check set${answer.approved ? "" : ", and proposed: a person has to approve it"}: ${short(asked.line)}${warned(answer)}` : "Check removed", answer.event ? { action: "Undo", act: () => undo(answer.event) } : {});
+      if (answer) {
+        toast(
+          asked.line
+            ? `Check set${answer.approved ? "" : ", and proposed: a person has to approve it"}: ${short(asked.line)}${
+              warned(answer)
+            }`
+            : "Check removed",
+          answer.event ? { action: "Undo", act: () => undo(answer.event) } : {},
+        );
+      }
     },
     async approve(task) {
-      if (!facts()?.may_approve) { fault("Only the person who started the board can approve a command on its machine.", "There: tildone approve"); return false; }
+      if (!facts()?.may_approve) {
+        fault("Only the person who started the board can approve a command on its machine.", "There: tildone approve");
+        return false;
+      }
       if (!(await agreed(task))) return false;
       const answer = await post("approve", task, { command: task.check.command, folder: task.check.folder });
       if (!answer) return false;
@@ -161,18 +260,30 @@ export function checkActs({ key, outputs, pending, redraw, taken, fault, send, f
 
 // What only the machine of the board knows is not in the store, so nothing tells about it: a visible page asks.
 export function followChecks({ key, model, changed }) {
-  const has = () => model.session && (Object.keys(model.session.claims || {}).length || model.session.plan.check || model.session.plan.phases.some((phase) => phase.tasks.some((task) => task.check)));
+  const has = () =>
+    model.session &&
+    (Object.keys(model.session.claims || {}).length || model.session.plan.check ||
+      model.session.plan.phases.some((phase) => phase.tasks.some((task) => task.check)));
   let asking = false;
   let again = false;
   async function look() {
     if (!has() || document.hidden) return;
-    if (asking) { again = true; return; }
+    if (asking) {
+      again = true;
+      return;
+    }
     asking = true;
     const found = await read(`/api/s/${key}/checks`).catch(() => null);
     asking = false;
-    const { seq, ...facts } = found || {};
-    if (found && JSON.stringify(facts) !== JSON.stringify(model.checks)) { model.checks = facts; changed(); }
-    if (again) { again = false; look(); }
+    const { seq: _seq, ...facts } = found || {};
+    if (found && JSON.stringify(facts) !== JSON.stringify(model.checks)) {
+      model.checks = facts;
+      changed();
+    }
+    if (again) {
+      again = false;
+      look();
+    }
   }
   const timer = setInterval(look, LOOK_MS);
   return { look, end: () => clearInterval(timer) };

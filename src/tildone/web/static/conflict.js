@@ -1,6 +1,6 @@
 // Two people, or a person and an agent, changed the same thing: both texts side by side, and a choice.
-import { el, icon, say, harmless, fill } from "./el.js";
-import { dialog, actions, button } from "./dialog.js";
+import { el, fill, harmless, icon, say } from "./el.js";
+import { actions, button, dialog } from "./dialog.js";
 import { spoken } from "./time.js";
 
 // The words of `text` that are not in `base`, in order, by the longest common subsequence of words.
@@ -8,13 +8,18 @@ export function changed(base, text) {
   const split = (each) => harmless(each).slice(0, 4000).match(/\s+|[^\s]+/g) || [];
   const [before, after] = [split(base), split(text)];
   const rows = Array.from({ length: before.length + 1 }, () => new Uint16Array(after.length + 1));
-  for (let i = before.length - 1; i >= 0; i -= 1)
-    for (let j = after.length - 1; j >= 0; j -= 1)
+  for (let i = before.length - 1; i >= 0; i -= 1) {
+    for (let j = after.length - 1; j >= 0; j -= 1) {
       rows[i][j] = before[i] === after[j] ? rows[i + 1][j + 1] + 1 : Math.max(rows[i + 1][j], rows[i][j + 1]);
+    }
+  }
   const parts = [];
-  for (let i = 0, j = 0; j < after.length; ) {
+  for (let i = 0, j = 0; j < after.length;) {
     const same = i < before.length && before[i] === after[j];
-    if (!same && i < before.length && rows[i + 1][j] >= rows[i][j + 1]) { i += 1; continue; }
+    if (!same && i < before.length && rows[i + 1][j] >= rows[i][j + 1]) {
+      i += 1;
+      continue;
+    }
     const last = parts[parts.length - 1];
     if (last && last.same === same) last.text += after[j];
     else parts.push({ same, text: after[j] });
@@ -24,9 +29,17 @@ export function changed(base, text) {
   return parts;
 }
 
-const marked = (base, text) => el("bdi", {}, changed(base, text).map(({ same, text: words }) => (same ? words : el("ins", {}, words))));
+const marked = (base, text) =>
+  el("bdi", {}, changed(base, text).map(({ same, text: words }) => (same ? words : el("ins", {}, words))));
 
-const NAMES = { pending: "open", in_progress: "in progress", completed: "done", abandoned: "dropped", blocked: "blocked", removed: "removed" };
+const NAMES = {
+  pending: "open",
+  in_progress: "in progress",
+  completed: "done",
+  abandoned: "dropped",
+  blocked: "blocked",
+  removed: "removed",
+};
 const word = (value) => NAMES[value] || harmless(value) || "none";
 
 // Resolves with {keep: "mine" | "theirs" | "both", text} or null (the draft stays).
@@ -39,11 +52,27 @@ export function resolve(clash) {
     let choice = "mine";
     const mine = clash.yours === "removed" ? "Remove it all the same" : "Keep mine";
     const side = (id, title, sign, body) =>
-      el("button", { type: "button", class: "side", role: "radio", "aria-checked": String(id === choice), tabindex: id === choice ? 0 : -1, "data-choice": id, autofocus: id === choice, on: { click: () => choose(id), dblclick: () => close({ keep: id }) } },
-        el("b", {}, icon(sign), title), el("span", {}, body));
+      el(
+        "button",
+        {
+          type: "button",
+          class: "side",
+          role: "radio",
+          "aria-checked": String(id === choice),
+          tabindex: id === choice ? 0 : -1,
+          "data-choice": id,
+          autofocus: id === choice,
+          on: { click: () => choose(id), dblclick: () => close({ keep: id }) },
+        },
+        el("b", {}, icon(sign), title),
+        el("span", {}, body),
+      );
     const sides = [
       side("mine", "Yours", "person", textual ? marked(clash.base, clash.yours) : word(clash.yours)),
-      side("theirs", clash.who === "agent" ? "The agent’s" : "Theirs", "working", [textual ? marked(clash.base, clash.theirs) : word(clash.theirs), clash.note ? el("small", { class: "dim" }, "also noted: “", say(clash.note), "”") : ""]),
+      side("theirs", clash.who === "agent" ? "The agent’s" : "Theirs", "working", [
+        textual ? marked(clash.base, clash.theirs) : word(clash.theirs),
+        clash.note ? el("small", { class: "dim" }, "also noted: “", say(clash.note), "”") : "",
+      ]),
     ];
     const keep = button(mine, () => close({ keep: choice }), { class: "btn main" });
     const body = el("div", { class: "dialog-body" });
@@ -57,24 +86,69 @@ export function resolve(clash) {
       }
       fill(keep, id === "theirs" ? "Keep theirs" : mine);
     }
-    const group = el("div", { class: "sides", role: "radiogroup", "aria-label": "Which one to keep", on: { keydown } }, sides);
+    const group = el(
+      "div",
+      { class: "sides", role: "radiogroup", "aria-label": "Which one to keep", on: { keydown } },
+      sides,
+    );
     function keydown(event) {
-      if (/^Arrow/.test(event.key)) { event.preventDefault(); choose(choice === "mine" ? "theirs" : "mine"); }
-      if (event.key === "Enter") { event.preventDefault(); close({ keep: choice }); }
+      if (/^Arrow/.test(event.key)) {
+        event.preventDefault();
+        choose(choice === "mine" ? "theirs" : "mine");
+      }
+      if (event.key === "Enter") {
+        event.preventDefault();
+        close({ keep: choice });
+      }
     }
     function both() {
-      const field = el("textarea", { rows: 5, "aria-label": "One text of both", value: `${clash.yours}\n${clash.theirs}` });
+      const field = el("textarea", {
+        rows: 5,
+        "aria-label": "One text of both",
+        value: `${clash.yours}\n${clash.theirs}`,
+      });
       const send = () => field.value.trim() && close({ keep: "both", text: field.value.trim() });
-      field.addEventListener("keydown", (event) => event.key === "Enter" && !event.shiftKey && !event.isComposing && (event.preventDefault(), send()));
+      field.addEventListener(
+        "keydown",
+        (event) => event.key === "Enter" && !event.shiftKey && !event.isComposing && (event.preventDefault(), send()),
+      );
       fill(body, el("p", { class: "dim" }, "Both texts, yours first. Make one of them."), field);
-      fill(foot, button("Cancel", () => close(null), { class: "btn plain" }), button("Save", send, { class: "btn main" }));
+      fill(
+        foot,
+        button("Cancel", () => close(null), { class: "btn plain" }),
+        button("Save", send, { class: "btn main" }),
+      );
       field.focus();
     }
-    fill(body,
-      el("p", { class: "dim" }, `While you were ${textual ? "typing" : "at it"}, `, el("bdi", {}, harmless(name)), ` ${clash.now === null ? "removed" : textual ? "reworded" : "changed"} it${when}. Nothing is lost: both are kept in the history.`),
-      el("div", { class: "began" }, el("b", {}, "You both began with"), say(textual ? clash.base : word(clash.base))), group);
-    fill(foot, el("span", { class: "hint dim" }, el("kbd", {}, "←"), el("kbd", {}, "→"), " choose ", el("kbd", {}, "↵"), " keep it"),
-      button("Cancel", () => close(null), { class: "btn plain" }), textual && button("Edit both", both), keep);
+    fill(
+      body,
+      el(
+        "p",
+        { class: "dim" },
+        `While you were ${textual ? "typing" : "at it"}, `,
+        el("bdi", {}, harmless(name)),
+        ` ${
+          clash.now === null ? "removed" : textual ? "reworded" : "changed"
+        } it${when}. Nothing is lost: both are kept in the history.`,
+      ),
+      el("div", { class: "began" }, el("b", {}, "You both began with"), say(textual ? clash.base : word(clash.base))),
+      group,
+    );
+    fill(
+      foot,
+      el(
+        "span",
+        { class: "hint dim" },
+        el("kbd", {}, "←"),
+        el("kbd", {}, "→"),
+        " choose ",
+        el("kbd", {}, "↵"),
+        " keep it",
+      ),
+      button("Cancel", () => close(null), { class: "btn plain" }),
+      textual && button("Edit both", both),
+      keep,
+    );
     return [body, foot];
   }, { kind: "wide" });
 }

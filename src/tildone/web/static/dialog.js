@@ -1,10 +1,10 @@
 // Dialogs on <dialog>: modal, closed by Esc, focus returns to where it was. On a phone they are sheets from below.
-import { el, fill } from "./el.js";
+import { el, fill, focused } from "./el.js";
 
 // Resolves with what a button gave, or null. `build(close)` returns the content; its first [autofocus] gets the focus.
 export function dialog(title, build, { kind = "" } = {}) {
   return new Promise((resolve) => {
-    const before = document.activeElement;
+    const before = focused();
     const box = el("dialog", { class: `dialog ${kind}`, "aria-labelledby": "dialog-title" });
     let result = null;
     const close = (value) => {
@@ -26,13 +26,17 @@ export function dialog(title, build, { kind = "" } = {}) {
 
 export const actions = (...buttons) => el("div", { class: "dialog-actions" }, buttons);
 
-export const button = (label, act, props) => el("button", { type: "button", class: "btn", ...props, on: { click: act } }, label);
+export const button = (label, act, props) =>
+  el("button", { type: "button", class: "btn", ...props, on: { click: act } }, label);
 
 // Asks with a sentence and what would happen; resolves with true or null.
 export const confirm = (title, words, verb) =>
   dialog(title, (close) => [
     el("div", { class: "dialog-body" }, [words].flat().map((each) => el("p", {}, each))),
-    actions(button("Cancel", () => close(null), { class: "btn plain" }), button(verb, () => close(true), { class: "btn main", autofocus: true })),
+    actions(
+      button("Cancel", () => close(null), { class: "btn plain" }),
+      button(verb, () => close(true), { class: "btn main", autofocus: true }),
+    ),
   ]);
 
 // Asks for a text; resolves with it, or null.

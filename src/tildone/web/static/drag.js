@@ -10,7 +10,8 @@ export function drag(view, event, row) {
   row.li.classList.add("dragged");
   view.dragging = { row, to: null };
   const over = (moving) => {
-    const target = view.order().filter((li) => li !== row.li).map((li) => ({ li, box: li.getBoundingClientRect() })).find(({ box }) => moving.clientY >= box.top - 4 && moving.clientY <= box.bottom + 4);
+    const target = view.order().filter((li) => li !== row.li).map((li) => ({ li, box: li.getBoundingClientRect() }))
+      .find(({ box }) => moving.clientY >= box.top - 4 && moving.clientY <= box.bottom + 4);
     if (!target) return;
     const after = moving.clientY > target.box.top + target.box.height / 2;
     view.dragging.to = { number: Number(target.li.dataset.number), after };
@@ -27,7 +28,12 @@ export function drag(view, event, row) {
     view.moved = 0;
     view.settle();
   };
-  const cancel = (key) => { if (key.key === "Escape") { key.stopPropagation(); end(key); } };
+  const cancel = (key) => {
+    if (key.key === "Escape") {
+      key.stopPropagation();
+      end(key);
+    }
+  };
   grip.addEventListener("pointermove", over);
   grip.addEventListener("pointerup", (last) => view.dragging && end(last), { once: true });
   grip.addEventListener("pointercancel", (last) => view.dragging && end(last), { once: true });

@@ -11,8 +11,8 @@ export function el(tag, props, ...children) {
 }
 
 export function put(node, name, value) {
-  if (name === "on") for (const [type, listener] of Object.entries(value)) node.addEventListener(type, listener);
-  else if (name === "style") for (const [key, each] of Object.entries(value)) node.style.setProperty(key, each);
+  if (name === "on") { for (const [type, listener] of Object.entries(value)) node.addEventListener(type, listener); }
+  else if (name === "style") { for (const [key, each] of Object.entries(value)) node.style.setProperty(key, each); }
   else if (name === "value") node.value = value;
   else if (/^on/i.test(name)) throw new Error(`not an attribute: ${name}`);
   else if (value === false || value === null || value === undefined) node.removeAttribute(name);
@@ -20,7 +20,9 @@ export function put(node, name, value) {
 }
 
 export function add(node, children) {
-  for (const child of children.flat(Infinity)) if (child !== null && child !== undefined && child !== false) node.append(child);
+  for (const child of children.flat(Infinity)) {
+    if (child !== null && child !== undefined && child !== false) node.append(child);
+  }
   return node;
 }
 
@@ -30,8 +32,10 @@ export function fill(node, ...children) {
 }
 
 // Characters that would hide, move or reorder others, as `views/sanitize` replaces them on the other screens.
-const JOINABLE = /[\u00a9\u00ae\u203c\u2049\u2100-\u2bff\u3030\u303d\u3297\u3299\u{1f000}-\u{1faff}\u0600-\u061b\u061d-\u0dff\u1000-\u109f\u1780-\u17b3\u17b6-\u17ff\u1820-\u18af\u3400-\u9fff0-9#*\ufe0f]/u;
-const HIDDEN = /[\x00-\x1f\x7f-\x9f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb\ud800-\udfff\u{1bca0}-\u{1bca3}\u{1d173}-\u{1d17a}\u{e0000}-\u{e0fff}]/gu;
+const JOINABLE =
+  /[\u00a9\u00ae\u203c\u2049\u2100-\u2bff\u3030\u303d\u3297\u3299\u{1f000}-\u{1faff}\u0600-\u061b\u061d-\u0dff\u1000-\u109f\u1780-\u17b3\u17b6-\u17ff\u1820-\u18af\u3400-\u9fff0-9#*\ufe0f]/u;
+const HIDDEN =
+  /[\x00-\x1f\x7f-\x9f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb\ud800-\udfff\u{1bca0}-\u{1bca3}\u{1d173}-\u{1d17a}\u{e0000}-\u{e0fff}]/gu;
 const JOINERS = /[\u200c\u200d\ufe00-\ufe0f]/;
 
 export function harmless(text, { lines = false } = {}) {
@@ -41,7 +45,7 @@ export function harmless(text, { lines = false } = {}) {
     if (found === "\t" && lines) return found;
     const before = [...whole.slice(Math.max(0, at - 2), at)].pop() || "";
     if (JOINERS.test(found) && JOINABLE.test(before)) return found;
-    const code = found.codePointAt(0);
+    const code = found.codePointAt(0) ?? 0;
     if (code < 0x20) return String.fromCharCode(0x2400 + code);
     return code === 0x7f ? "␡" : `<U+${code.toString(16).toUpperCase().padStart(4, "0")}>`;
   });
@@ -54,7 +58,11 @@ export function say(text, props) {
   const shown = harmless(text);
   if (shown.length <= FOLD) return el("bdi", props, shown);
   const words = el("bdi", {}, `${shown.slice(0, FOLD)}…`);
-  const more = el("button", { class: "fold", type: "button", on: { click: open } }, `show all ${shown.length.toLocaleString("en")}`);
+  const more = el(
+    "button",
+    { class: "fold", type: "button", on: { click: open } },
+    `show all ${shown.length.toLocaleString("en")}`,
+  );
   function open(event) {
     event.stopPropagation();
     words.textContent = shown;
@@ -62,6 +70,16 @@ export function say(text, props) {
   }
   return el("span", props, words, " ", more);
 }
+
+// What has the focus, at all or within a node.
+export const focused = () => /** @type {HTMLElement | null} */ (document.activeElement);
+export const focusIn = (node) => (node.contains(document.activeElement) ? focused() : null);
+
+/**
+ * The part of `node` with the focus that `selector` describes.
+ * @returns {HTMLElement | null}
+ */
+export const focusedPart = (node, selector) => focusIn(node)?.closest(selector) ?? null;
 
 // The same for a place that has room for one line.
 export const brief = (text, length = 300) => {
@@ -104,11 +122,19 @@ const PATHS = {
 };
 
 export const icon = (name, props) =>
-  el("svg", { class: "ic", viewBox: "0 0 16 16", "aria-hidden": "true", ...props }, el("path", { d: PATHS[name] || PATHS.idle }));
+  el(
+    "svg",
+    { class: "ic", viewBox: "0 0 16 16", "aria-hidden": "true", ...props },
+    el("path", { d: PATHS[name] || PATHS.idle }),
+  );
 
 // The sign of a task, drawn: filled when done, a dot when in progress, hatched when blocked.
 export function sign(status, pending = false) {
-  const svg = el("svg", { class: `sign ${status}${pending ? " waits" : ""}`, viewBox: "0 0 16 16", "aria-hidden": "true" });
+  const svg = el("svg", {
+    class: `sign ${status}${pending ? " waits" : ""}`,
+    viewBox: "0 0 16 16",
+    "aria-hidden": "true",
+  });
   svg.append(el("circle", { cx: 8, cy: 8, r: 6, class: "ring" }));
   if (status === "completed") svg.append(el("path", { d: "m5 8.2 2.1 2.1 4-4.3", class: "tick" }));
   if (status === "in_progress") svg.append(el("circle", { cx: 8, cy: 8, r: 3, class: "dot" }));

@@ -1,13 +1,16 @@
 // Coming in: by a one-time link, whose token is in the fragment, which no server, log or Referer ever gets; by a token of
 // one's own; or because a proxy has signed the person in already.
 import { el, fill, icon } from "./el.js";
-import { BASE, keep, forget, write } from "./api.js";
+import { BASE, forget, keep, write } from "./api.js";
 import { copyable } from "./overview.js";
 
 const page = (title, ...words) =>
-  fill(document.getElementById("app") || document.body, el("main", { id: "main" }, el("div", { class: "empty" }, el("h1", {}, title), words)));
+  fill(
+    document.getElementById("app") || document.body,
+    el("main", { id: "main" }, el("div", { class: "empty" }, el("h1", {}, title), words)),
+  );
 
-export async function enter() {
+export function enter() {
   const token = new URLSearchParams(location.hash.slice(1)).get("t") || "";
   history.replaceState(null, "", `${BASE}/in`);
   if (!token && !BY_PROXY) return askToken();
@@ -23,15 +26,40 @@ async function present(token) {
     keep(answer.key);
     location.replace(`${BASE}/`);
   } catch (error) {
-    page(error.message, error.hint && el("p", {}, error.hint), el("p", {}, "For a new link:"), copyable("tildone board"), el("a", { class: "btn", href: `${BASE}/in` }, "Try again"));
+    page(
+      error.message,
+      error.hint && el("p", {}, error.hint),
+      el("p", {}, "For a new link:"),
+      copyable("tildone board"),
+      el("a", { class: "btn", href: `${BASE}/in` }, "Try again"),
+    );
   }
 }
 
 function askToken() {
-  const field = el("input", { type: "password", "aria-label": "Token", placeholder: "Token", autocomplete: "off", required: true });
-  const send = (event) => { event.preventDefault(); present(field.value.trim()); };
-  page("Sign in", el("p", {}, "Open the board from a terminal, on the machine it runs on:"), copyable("tildone board"), el("p", {}, "Or use the token you were given:"),
-    el("form", { class: "head", on: { submit: send } }, field, el("button", { class: "btn main" }, icon("go"), "Sign in")));
+  const field = el("input", {
+    type: "password",
+    "aria-label": "Token",
+    placeholder: "Token",
+    autocomplete: "off",
+    required: true,
+  });
+  const send = (event) => {
+    event.preventDefault();
+    present(field.value.trim());
+  };
+  page(
+    "Sign in",
+    el("p", {}, "Open the board from a terminal, on the machine it runs on:"),
+    copyable("tildone board"),
+    el("p", {}, "Or use the token you were given:"),
+    el(
+      "form",
+      { class: "head", on: { submit: send } },
+      field,
+      el("button", { class: "btn main" }, icon("go"), "Sign in"),
+    ),
+  );
 }
 
 export function left() {
@@ -47,5 +75,13 @@ export function signedOut() {
   }
   if (document.querySelector(".signed-out")) return;
   document.querySelector("main")?.prepend(
-    el("div", { class: "banner signed-out", role: "alert" }, el("b", {}, "Sign in again:"), el("span", {}, "run ", el("code", {}, "tildone board"), " in a terminal and open its link, or "), el("a", { class: "btn", href: `${BASE}/in` }, "Sign in"), "What you typed is kept."));
+    el(
+      "div",
+      { class: "banner signed-out", role: "alert" },
+      el("b", {}, "Sign in again:"),
+      el("span", {}, "run ", el("code", {}, "tildone board"), " in a terminal and open its link, or "),
+      el("a", { class: "btn", href: `${BASE}/in` }, "Sign in"),
+      "What you typed is kept.",
+    ),
+  );
 }

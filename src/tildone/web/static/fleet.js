@@ -1,19 +1,30 @@
 // The fleet: five numbers, what waits for a person, workers, and runs. Rows change in place; their order is made anew
 // only while nobody holds it.
-import { el, fill, icon, brief, harmless } from "./el.js";
+import { brief, el, fill, focused, focusedPart, focusIn, harmless, icon } from "./el.js";
 import { BASE, read, write } from "./api.js";
 import { on } from "./state.js";
-import { needRow } from "./needs.js";
+import { fillNeeds } from "./needs.js";
 import { strip } from "./strip.js";
 import { menu } from "./menu.js";
 import { confirm } from "./dialog.js";
-import { hostName, capital } from "./card.js";
-import { toast, tell } from "./toast.js";
+import { capital, hostName } from "./card.js";
+import { tell, toast } from "./toast.js";
 import { copyable } from "./overview.js";
-import { since, span, money, plural } from "./time.js";
+import { money, plural, since, span } from "./time.js";
 
 const GROUPS = ["waiting", "running", "queued", "paused", "failed", "done", "cancelled"];
-const LOOKS = { "needs you": ["needs", "needs"], running: ["working", "working"], done: ["done", "done"], failed: ["letgo", "letgo"], lapsed: ["stuck", "stuck"], paused: ["", "pause"], pausing: ["", "pause"], cancelled: ["", "stop"], cancelling: ["", "stop"], waiting: ["needs", "needs"] };
+const LOOKS = {
+  "needs you": ["needs", "needs"],
+  running: ["working", "working"],
+  done: ["done", "done"],
+  failed: ["letgo", "letgo"],
+  lapsed: ["stuck", "stuck"],
+  paused: ["", "pause"],
+  pausing: ["", "pause"],
+  cancelled: ["", "stop"],
+  cancelling: ["", "stop"],
+  waiting: ["needs", "needs"],
+};
 const NAMES = { running: "Working", lapsed: "Worker lost" };
 const TOLD = { pause: "Asked to rest", resume: "Resumed", retry: "Queued again", cancel: "Asked to end" };
 const PAGE = 60;
@@ -24,7 +35,7 @@ const MAX_SLOTS = 24;
 const many = (count) => (count >= MAX_COUNTED ? `${MAX_COUNTED.toLocaleString("en")}+` : count.toLocaleString("en"));
 const stateWord = (row) => NAMES[row.state] || capital(row.state);
 
-export function fleetPage({ main, go, query, watch, readonly }) {
+export function page({ main, query, watch, readonly }) {
   const group = GROUPS.includes(query.get("state")) ? query.get("state") : "";
   const sub = el("span", { class: "dim" });
   const everything = el("span", { class: "push" });
@@ -36,11 +47,32 @@ export function fleetPage({ main, go, query, watch, readonly }) {
   const note = el("span", { class: "dim" });
   const foot = el("p", { class: "fleet-foot" });
   const none = el("div", {});
-  const sections = el("div", { class: "fleet" },
+  const sections = el(
+    "div",
+    { class: "fleet" },
     panel("waits", "Waiting for a person", el("span", { class: "dim" }, "longest first"), asks),
     panel("", "Workers", note, heads("workers", ["Worker", "Labels", "Slots", "Heartbeat", "Version", ""]), workersBox),
-    panel("", "Runs", el("span", { class: "dim" }, "newest first"), chips, heads("runs", ["Plan", "State", "Progress", "Doing", "Worker", "Cost", "For", ""]), runsBox, foot));
-  fill(main, el("div", { class: "page" }, el("div", { class: "head" }, el("h1", { tabindex: -1 }, "Fleet"), sub, everything), tiles, sections, none));
+    panel(
+      "",
+      "Runs",
+      el("span", { class: "dim" }, "newest first"),
+      chips,
+      heads("runs", ["Plan", "State", "Progress", "Doing", "Worker", "Cost", "For", ""]),
+      runsBox,
+      foot,
+    ),
+  );
+  fill(
+    main,
+    el(
+      "div",
+      { class: "page" },
+      el("div", { class: "head" }, el("h1", { tabindex: -1 }, "Fleet"), sub, everything),
+      tiles,
+      sections,
+      none,
+    ),
+  );
   sections.hidden = tiles.hidden = true;
 
   const workers = new Map();
@@ -53,12 +85,15 @@ export function fleetPage({ main, go, query, watch, readonly }) {
 
   const keyOf = (row) => `${row.run}/${row.hand}`;
   const address = (state) => `${BASE}/fleet${state ? `?state=${state}` : ""}`;
-  const request = (after) => `/api/fleet/runs?${new URLSearchParams({ limit: PAGE, ...(group && { state: group }), ...(after && { after }) })}`;
+  const request = (after) =>
+    `/api/fleet/runs?${new URLSearchParams({ limit: PAGE, ...(group && { state: group }), ...(after && { after }) })}`;
 
   async function load() {
     const [found, first] = await Promise.all([read("/api/fleet"), read(request(null))]);
     const bodies = [first];
-    while (bodies.length * PAGE < runs.size && bodies.at(-1).after) bodies.push(await read(request(bodies.at(-1).after)));
+    while (bodies.length * PAGE < runs.size && bodies.at(-1).after) {
+      bodies.push(await read(request(bodies.at(-1).after)));
+    }
     workers.clear();
     runs.clear();
     stale = 0;
@@ -88,7 +123,14 @@ export function fleetPage({ main, go, query, watch, readonly }) {
     sections.hidden = tiles.hidden = !exists;
     fill(none, exists ? [] : empty());
     fill(sub, exists ? plural(workers.size, "worker") : "");
-    fill(tiles, tile(many(running), "running"), tile(String(needs.length), "waiting for a person", needs.length ? "warn" : ""), tile(many(queued), "queued"), tile(String(taken), "taken over in 24 h"), tile(money(cost), "in 24 h"));
+    fill(
+      tiles,
+      tile(many(running), "running"),
+      tile(String(needs.length), "waiting for a person", needs.length ? "warn" : ""),
+      tile(many(queued), "queued"),
+      tile(String(taken), "taken over in 24 h"),
+      tile(money(cost), "in 24 h"),
+    );
     if (info.lost) fill(note, `silent for ${span(info.late)} is late, ${span(info.lost)} is lost`);
     drawAll();
     drawChips();
@@ -101,54 +143,128 @@ export function fleetPage({ main, go, query, watch, readonly }) {
     const what = awake ? "pause" : "resume";
     if (readonly || info.exists === false || !(awake || paused)) return fill(everything);
     if (everything.firstChild?.dataset.act === what) return undefined;
-    return fill(everything, el("button", { type: "button", class: "btn", "data-act": what, on: { click: () => (what === "pause" ? pauseAll() : resumeAll()) } }, icon(what === "pause" ? "pause" : "play"), what === "pause" ? "Pause all" : "Resume all"));
+    return fill(
+      everything,
+      el(
+        "button",
+        {
+          type: "button",
+          class: "btn",
+          "data-act": what,
+          on: { click: () => (what === "pause" ? pauseAll() : resumeAll()) },
+        },
+        icon(what === "pause" ? "pause" : "play"),
+        what === "pause" ? "Pause all" : "Resume all",
+      ),
+    );
   }
 
   function drawChips() {
     const all = Object.values(info.counts).reduce((sum, count) => sum + count, 0);
-    const chip = (label, state, count) => el("a", { href: address(state), "aria-current": group === state ? "true" : false }, label, el("span", {}, many(count)));
-    fill(chips, chip("All", "", all), GROUPS.filter((each) => info.counts[each] || each === group).map((each) => chip(capital(each), each, info.counts[each] || 0)),
-      el("span", { class: "push" }, stale > 0 && el("button", { type: "button", class: "fold", on: { click: refresh } }, `${plural(stale, "change")} · show`)));
+    const chip = (label, state, count) =>
+      el(
+        "a",
+        { href: address(state), "aria-current": group === state ? "true" : false },
+        label,
+        el("span", {}, many(count)),
+      );
+    fill(
+      chips,
+      chip("All", "", all),
+      GROUPS.filter((each) => info.counts[each] || each === group).map((each) =>
+        chip(capital(each), each, info.counts[each] || 0)
+      ),
+      el(
+        "span",
+        { class: "push" },
+        stale > 0 &&
+          el("button", { type: "button", class: "fold", on: { click: refresh } }, `${plural(stale, "change")} · show`),
+      ),
+    );
   }
 
   function drawWorkers() {
-    if (!workers.size) return fill(workersBox, el("li", { class: "nothing" }, el("p", {}, el("b", {}, "No workers yet"), " Queued runs wait until one is started:"), copyable("tildone fleet work --slots 2 --allow '*'")));
-    const rows = [...workers.values()].sort((one, other) => (one.state === "lost") - (other.state === "lost") || (one.id < other.id ? -1 : 1));
+    if (!workers.size) {
+      return fill(
+        workersBox,
+        el(
+          "li",
+          { class: "nothing" },
+          el("p", {}, el("b", {}, "No workers yet"), " Queued runs wait until one is started:"),
+          copyable("tildone fleet work --slots 2 --allow '*'"),
+        ),
+      );
+    }
+    const rows = [...workers.values()].sort((one, other) =>
+      Number(one.state === "lost") - Number(other.state === "lost") || (one.id < other.id ? -1 : 1)
+    );
     fill(sub, plural(workers.size, "worker"));
     return keepFocus(workersBox, () => fill(workersBox, rows.map((row) => workerRow(row, { readonly, drain }))));
   }
 
   function drawRuns() {
     drawChips();
-    fill(foot, cursor && el("button", { type: "button", class: "btn", on: { click: () => more().catch(failed) } }, "Show more"));
+    fill(
+      foot,
+      cursor && el("button", { type: "button", class: "btn", on: { click: () => more().catch(failed) } }, "Show more"),
+    );
     foot.hidden = !cursor;
-    if (!runs.size) return fill(runsBox, el("li", { class: "nothing" }, group ? [el("p", {}, `No run is ${group}. `), el("a", { class: "btn", href: address("") }, "Show all")] : [el("p", {}, el("b", {}, "No runs yet"), " To queue a plan:"), copyable("tildone fleet add plan.md")]));
+    if (!runs.size) {
+      return fill(
+        runsBox,
+        el(
+          "li",
+          { class: "nothing" },
+          group
+            ? [el("p", {}, `No run is ${group}. `), el("a", { class: "btn", href: address("") }, "Show all")]
+            : [el("p", {}, el("b", {}, "No runs yet"), " To queue a plan:"), copyable("tildone fleet add plan.md")],
+        ),
+      );
+    }
     return keepFocus(runsBox, () => fill(runsBox, [...runs.values()].map((row) => runRow(row, { readonly, act }))));
   }
 
   function drawNeeds(open) {
     needs = open.filter((need) => need.run);
-    const held = asks.contains(document.activeElement) ? document.activeElement.closest("[data-need]")?.dataset.need : null;
-    fill(asks, needs.length ? needs.slice(0, 50).map((need, index) => needRow(need, { readonly, focus: index === 0 })) : el("li", { class: "nothing dim" }, "Nothing waits for you."));
-    if (held) [...asks.children].find((each) => each.dataset.need === held)?.focus();
+    fillNeeds(asks, needs, readonly);
+    if (!needs.length) fill(asks, el("li", { class: "nothing dim" }, "Nothing waits for you."));
     numbers({});
   }
 
   async function act(row, what) {
-    if (what === "cancel" && !(await confirm(`Cancel ${harmless(row.name)}?`, [row.worker ? "Its agent ends at its next boundary. What it has begun by then is not finished." : "It is not run any more.", "Its plan and its branch are kept. It can be retried."], "Cancel the run"))) return;
+    if (
+      what === "cancel" && !(await confirm(`Cancel ${harmless(row.name)}?`, [
+        row.worker
+          ? "Its agent ends at its next boundary. What it has begun by then is not finished."
+          : "It is not run any more.",
+        "Its plan and its branch are kept. It can be retried.",
+      ], "Cancel the run"))
+    ) return;
     await send("/api/fleet/ask", { run: row.run, ask: what }, `${TOLD[what]}: ${row.name}`);
   }
 
   async function pauseAll() {
     const { running = 0, queued = 0, waiting = 0 } = info.counts;
-    if (!(await confirm("Pause all runs?", [`${plural(running + queued + waiting, "run")} will rest: those in work when the task that is worked on is done, the others at once.`, "What they have done is kept. They can be resumed."], "Pause all runs"))) return;
+    if (
+      !(await confirm("Pause all runs?", [
+        `${
+          plural(running + queued + waiting, "run")
+        } will rest: those in work when the task that is worked on is done, the others at once.`,
+        "What they have done is kept. They can be resumed.",
+      ], "Pause all runs"))
+    ) return;
     await send("/api/fleet/ask-all", { ask: "pause" }, "Asked to rest: all runs");
   }
 
   const resumeAll = () => send("/api/fleet/ask-all", { ask: "resume" }, "Resumed: all runs");
 
   async function drain(row) {
-    if (!(await confirm(`Drain ${harmless(row.host)}?`, ["It takes no more runs, and ends when those that it has have ended.", "This cannot be undone; a new worker can be started there."], "Drain the worker"))) return;
+    if (
+      !(await confirm(`Drain ${harmless(row.host)}?`, [
+        "It takes no more runs, and ends when those that it has have ended.",
+        "This cannot be undone; a new worker can be started there.",
+      ], "Drain the worker"))
+    ) return;
     await send("/api/fleet/drain", { worker: row.id }, `Takes nothing more: ${row.host}`);
   }
 
@@ -162,7 +278,7 @@ export function fleetPage({ main, go, query, watch, readonly }) {
   }
 
   const failed = (error) => toast(error.message, { bad: true });
-  const hovered = () => runsBox.matches(":hover") || runsBox.contains(document.activeElement);
+  const hovered = () => runsBox.matches(":hover") || runsBox.contains(focused());
 
   function refresh() {
     clearTimeout(calm);
@@ -194,12 +310,18 @@ export function fleetPage({ main, go, query, watch, readonly }) {
   }
 
   const end = on("needs", (value) => value && drawNeeds(value.open));
-  load().catch((error) => { sections.hidden = tiles.hidden = true; fill(none, el("div", { class: "empty" }, el("h2", {}, "The fleet cannot be shown"), el("p", {}, error.message))); });
+  load().catch((error) => {
+    sections.hidden = tiles.hidden = true;
+    fill(none, el("div", { class: "empty" }, el("h2", {}, "The fleet cannot be shown"), el("p", {}, error.message)));
+  });
   watch(["needs", "fleet"]);
   document.title = "Fleet · tildone";
 
   return {
-    end() { end(); clearTimeout(calm); },
+    end() {
+      end();
+      clearTimeout(calm);
+    },
     frame(frame) {
       if (frame.event === "open" || frame.event === "reset") refresh();
       if (frame.event === "run") runChanged(frame.data);
@@ -211,69 +333,172 @@ export function fleetPage({ main, go, query, watch, readonly }) {
 
   function step(by) {
     const all = [...runsBox.querySelectorAll("a.plan")];
-    const at = all.findIndex((each) => each.closest("li").contains(document.activeElement));
+    const at = all.findIndex((each) => each.closest("li").contains(focused()));
     all[at < 0 ? 0 : Math.max(0, Math.min(all.length - 1, at + by))]?.focus();
   }
 
   function nextNeed() {
     const all = [...asks.querySelectorAll(".need")];
-    const at = all.findIndex((each) => each.contains(document.activeElement));
+    const at = all.findIndex((each) => each.contains(focused()));
     all[(at + 1) % all.length]?.focus();
   }
 }
 
-const panel = (kind, title, about, ...children) => el("section", { class: `panel ${kind}` }, el("h2", {}, title, " ", about), children);
-const heads = (kind, names) => el("div", { class: `fleet-head ${kind}`, "aria-hidden": "true" }, names.map((name) => el("span", {}, name)));
+const panel = (kind, title, about, ...children) =>
+  el("section", { class: `panel ${kind}` }, el("h2", {}, title, " ", about), children);
+const heads = (kind, names) =>
+  el("div", { class: `fleet-head ${kind}`, "aria-hidden": "true" }, names.map((name) => el("span", {}, name)));
 const tile = (number, label, kind = "") => el("div", {}, el("b", { class: kind }, number), el("span", {}, label));
 // The name of a value, for who sees no heads of columns.
-const cell = (kind, name, ...children) => el("span", { class: `cell ${kind}` }, el("span", { class: "name" }, `${name} `), children);
+const cell = (kind, name, ...children) =>
+  el("span", { class: `cell ${kind}` }, el("span", { class: "name" }, `${name} `), children);
 
-const empty = () => el("div", { class: "empty" }, el("h2", {}, "No workers yet"), el("p", {}, "A fleet runs plans on one machine or on many. Queue a plan, then start a worker:"), copyable("tildone fleet add plan.md"), copyable("tildone fleet work --slots 2 --allow '*'"));
+const empty = () =>
+  el(
+    "div",
+    { class: "empty" },
+    el("h2", {}, "No workers yet"),
+    el("p", {}, "A fleet runs plans on one machine or on many. Queue a plan, then start a worker:"),
+    copyable("tildone fleet add plan.md"),
+    copyable("tildone fleet work --slots 2 --allow '*'"),
+  );
 
 function keepFocus(box, redraw) {
-  const focused = box.contains(document.activeElement) ? document.activeElement : null;
-  const row = focused?.closest("[data-row]")?.dataset.row;
-  const place = focused?.dataset.act || "";
+  const row = focusedPart(box, "[data-row]")?.dataset.row;
+  const place = focusIn(box)?.dataset.act || "";
   redraw();
   if (row === undefined) return;
   const li = [...box.children].find((each) => each.dataset.row === row);
-  (li?.querySelector(place ? `[data-act="${place}"]` : "a, button") || li?.querySelector("a, button"))?.focus({ preventScroll: true });
+  (li?.querySelector(place ? `[data-act="${place}"]` : "a, button") || li?.querySelector("a, button"))?.focus({
+    preventScroll: true,
+  });
 }
 
 function workerRow(row, { readonly, drain }) {
   const lost = row.state === "lost";
-  const state = lost ? el("b", { class: "bad" }, "lost ") : row.state === "late" ? el("b", { class: "warn" }, "late ") : "";
+  const state = lost
+    ? el("b", { class: "bad" }, "lost ")
+    : row.state === "late"
+    ? el("b", { class: "warn" }, "late ")
+    : "";
   const about = [row.draining && "draining", lost && row.held && `${row.held} to take over`].filter(Boolean).join(", ");
-  return el("li", { class: "fleet-row", "data-row": row.id },
-    cell("main", "Worker", el("b", {}, brief(row.host, 80)), el("small", { class: "dim" }, brief(`pid ${row.pid}`), about && [" · ", el("span", { class: "warn" }, about)])),
-    cell("labels", "Labels", row.labels.length ? row.labels.map((label) => el("span", { class: "tag" }, brief(label, 40))) : "–"),
+  return el(
+    "li",
+    { class: "fleet-row", "data-row": row.id },
+    cell(
+      "main",
+      "Worker",
+      el("b", {}, brief(row.host, 80)),
+      el("small", { class: "dim" }, brief(`pid ${row.pid}`), about && [" · ", el("span", { class: "warn" }, about)]),
+    ),
+    cell(
+      "labels",
+      "Labels",
+      row.labels.length ? row.labels.map((label) => el("span", { class: "tag" }, brief(label, 40))) : "–",
+    ),
     cell("slot", "Slots", slots(row)),
-    cell("beat", "Heartbeat", state, since(el("time", {}), row.seen, (at) => `${span(Date.now() - at)}${lost ? " ago" : ""}`)),
+    cell(
+      "beat",
+      "Heartbeat",
+      state,
+      since(el("time", {}), row.seen, (at) => `${span(Date.now() - at)}${lost ? " ago" : ""}`),
+    ),
     cell("version dim", "Version", brief(row.version || "–", 40)),
-    cell("acts", "", !readonly && !row.draining && !lost && el("button", { type: "button", class: "btn", "data-act": "drain", "aria-label": `Drain ${harmless(row.host)}`, on: { click: () => drain(row) } }, "Drain")));
+    cell(
+      "acts",
+      "",
+      !readonly && !row.draining && !lost &&
+        el("button", {
+          type: "button",
+          class: "btn",
+          "data-act": "drain",
+          "aria-label": `Drain ${harmless(row.host)}`,
+          on: { click: () => drain(row) },
+        }, "Drain"),
+    ),
+  );
 }
 
 // One square for each slot: in use, waiting for a person, free; those of a lost worker are dashed.
 function slots(row) {
   const label = `${row.held} of ${row.slots} in use${row.waiting ? `, ${row.waiting} waiting for a person` : ""}`;
-  const kind = (index) => (index >= row.held ? "" : row.state === "lost" ? "lost" : index >= row.held - row.waiting ? "waits" : "used");
+  const kind = (
+    index,
+  ) => (index >= row.held ? "" : row.state === "lost" ? "lost" : index >= row.held - row.waiting ? "waits" : "used");
   const count = Math.min(MAX_SLOTS, Math.max(row.slots, row.held));
-  return el("span", { class: "slots", role: "img", "aria-label": label, title: label }, Array.from({ length: count }, (_, index) => el("i", { class: kind(index) })), el("small", { class: "dim", "aria-hidden": "true" }, `${row.held}/${row.slots}`));
+  return el(
+    "span",
+    { class: "slots", role: "img", "aria-label": label, title: label },
+    Array.from({ length: count }, (_, index) => el("i", { class: kind(index) })),
+    el("small", { class: "dim", "aria-hidden": "true" }, `${row.held}/${row.slots}`),
+  );
 }
 
 function runRow(row, { readonly, act }) {
   const [look, sign] = LOOKS[row.state] || ["", "idle"];
-  const title = el(row.key ? "a" : "span", { class: "plan", tabindex: row.key ? false : 0, href: row.key && `${BASE}/s/${row.key}` }, el("b", {}, brief(row.title, 120)));
+  const title = el(row.key ? "a" : "span", {
+    class: "plan",
+    tabindex: row.key ? false : 0,
+    href: row.key && `${BASE}/s/${row.key}`,
+  }, el("b", {}, brief(row.title, 120)));
   const agent = [hostName(row.agent), row.model].filter(Boolean).join(" ");
-  const trouble = [row.losses && `taken over${row.losses > 1 ? ` ${row.losses} times` : ""}`, row.fails && plural(row.fails, "failed attempt")].filter(Boolean).join(", ");
-  const button = !readonly && row.can.length > 0 && el("button", { type: "button", class: "icon", "data-act": "menu", "aria-haspopup": "menu", "aria-label": `Change ${harmless(row.name)}`, on: { click: () => menu(button, row.can.map((what) => ({ label: what === "cancel" ? "Cancel…" : capital(what), act: () => act(row, what) }))) } }, icon("more"));
-  return el("li", { class: "fleet-row", "data-row": `${row.run}/${row.hand}` },
-    cell("main", "Plan", title, el("small", { class: "dim" }, brief([row.name !== row.title && row.name, agent].filter(Boolean).join(" · "), 120))),
-    cell("state", "State", el("span", { class: `pill ${look}` }, icon(sign), stateWord(row)), trouble && el("small", { class: "dim" }, trouble)),
-    cell("bar", "Progress", row.total ? [strip(row.strip || "", { most: 30 }), el("small", { class: "dim" }, `${row.closed} of ${row.total}`)] : "–"),
+  const trouble = [
+    row.losses && `taken over${row.losses > 1 ? ` ${row.losses} times` : ""}`,
+    row.fails && plural(row.fails, "failed attempt"),
+  ].filter(Boolean).join(", ");
+  const button = !readonly && row.can.length > 0 &&
+    el("button", {
+      type: "button",
+      class: "icon",
+      "data-act": "menu",
+      "aria-haspopup": "menu",
+      "aria-label": `Change ${harmless(row.name)}`,
+      on: {
+        click: () =>
+          menu(
+            button,
+            row.can.map((what) => ({
+              label: what === "cancel" ? "Cancel…" : capital(what),
+              act: () => act(row, what),
+            })),
+          ),
+      },
+    }, icon("more"));
+  return el(
+    "li",
+    { class: "fleet-row", "data-row": `${row.run}/${row.hand}` },
+    cell(
+      "main",
+      "Plan",
+      title,
+      el(
+        "small",
+        { class: "dim" },
+        brief([row.name !== row.title && row.name, agent].filter(Boolean).join(" · "), 120),
+      ),
+    ),
+    cell(
+      "state",
+      "State",
+      el("span", { class: `pill ${look}` }, icon(sign), stateWord(row)),
+      trouble && el("small", { class: "dim" }, trouble),
+    ),
+    cell(
+      "bar",
+      "Progress",
+      row.total
+        ? [strip(row.strip || "", { most: 30 }), el("small", { class: "dim" }, `${row.closed} of ${row.total}`)]
+        : "–",
+    ),
     cell(row.doing ? "doing" : "doing nil", "Doing", row.doing ? brief(row.doing, 200) : "–"),
-    cell("where", "Worker", row.host ? brief(row.host, 80) : "–", el("small", { class: "dim" }, `epoch ${row.epoch}, attempt ${row.attempt}`)),
+    cell(
+      "where",
+      "Worker",
+      row.host ? brief(row.host, 80) : "–",
+      el("small", { class: "dim" }, `epoch ${row.epoch}, attempt ${row.attempt}`),
+    ),
     cell("num cost", "Cost", row.cost ? money(row.cost) : "–"),
     cell("num for", "For", since(el("time", {}), row.since, (at) => span(Math.max(0, Date.now() - at)))),
-    cell("acts", "", button));
+    cell("acts", "", button),
+  );
 }

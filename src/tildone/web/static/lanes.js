@@ -1,6 +1,6 @@
 // One time axis for lanes, burn-down, marks and playhead: linear, but a long gap without an event has a fixed width.
 import { el } from "./el.js";
-import { clock, span, day } from "./time.js";
+import { clock, day, span } from "./time.js";
 
 const GAP_MS = 10 * 60e3;
 const BREAK_PX = 24;
@@ -10,12 +10,21 @@ const STEPS = [1, 2, 5, 10, 15, 30, 60, 120, 180, 360, 720, 1440, 2880, 10080].m
 
 // `times` are those of all events, ascending; `end` is now, or the last event of a finished history.
 // A gap is not shortened while a task was being worked on (`busy`).
+/** @param {number[]} times @param {number} end @param {number} width @param {{view?: [number, number], busy?: any[]}} options */
 export function scaleOf(times, end, width, { view: [left, right] = [0, 1], busy = [] } = {}) {
   const points = [...times.filter((at) => at <= end), end];
   const parts = [];
   for (let i = 1; i < points.length; i += 1) {
     const ms = points[i] - points[i - 1];
-    if (ms > 0) parts.push({ from: points[i - 1], to: points[i], gap: ms > GAP_MS && !busy.some(([from, to]) => from < points[i] && (to ?? end) > points[i - 1]) });
+    if (ms > 0) {
+      parts.push({
+        from: points[i - 1],
+        to: points[i],
+        x: 0,
+        width: 0,
+        gap: ms > GAP_MS && !busy.some(([from, to]) => from < points[i] && (to ?? end) > points[i - 1]),
+      });
+    }
   }
   const room = Math.max(40, (width - LEFT) * SHARE);
   const gaps = parts.filter((part) => part.gap).length;
@@ -37,7 +46,11 @@ export function scaleOf(times, end, width, { view: [left, right] = [0, 1], busy 
     return part.x + ((at - part.from) / (part.to - part.from)) * part.width;
   };
   const place = (at) => (raw(at) - left * width) * zoom;
-  const shown = parts.filter((part) => part.gap).map((part) => ({ x: place(part.from), width: part.width * zoom, ms: part.to - part.from }));
+  const shown = parts.filter((part) => part.gap).map((part) => ({
+    x: place(part.from),
+    width: part.width * zoom,
+    ms: part.to - part.from,
+  }));
   return { x: place, end, begin, width, zoom, breaks: shown, ticks: ticks(parts, place, perMs * zoom, width) };
 }
 
@@ -49,7 +62,9 @@ function ticks(parts, place, perMs, width) {
     for (let at = Math.ceil((part.from - shift) / step) * step + shift; at <= part.to; at += step) {
       const x = place(at);
       const last = out[out.length - 1];
-      if (x >= 0 && x <= width && (!last || x - last.x >= 70)) out.push({ x, at, label: step >= 1440 * 60e3 ? day(at) : clock(at) });
+      if (x >= 0 && x <= width && (!last || x - last.x >= 70)) {
+        out.push({ x, at, label: step >= 1440 * 60e3 ? day(at) : clock(at) });
+      }
     }
   }
   return out.slice(0, 12);
@@ -65,18 +80,44 @@ export function lane(stretches, scale, until) {
     const now = kind === "now" || (kind === "worked" && to === null);
     const end = scale.x(Math.min(to ?? scale.end, scale.end));
     const style = kind === "blocked" ? "blocked" : now ? "now" : "worked";
-    const bar = (a, b, veiled) => svg.append(el("rect", { x: a.toFixed(1), y: 9, width: Math.max(MIN_BAR, b - a).toFixed(1), height: 13, rx: 3.5, class: veiled ? `${style} veil` : style }));
+    const bar = (a, b, veiled) =>
+      svg.append(
+        el("rect", {
+          x: a.toFixed(1),
+          y: 9,
+          width: Math.max(MIN_BAR, b - a).toFixed(1),
+          height: 13,
+          rx: 3.5,
+          class: veiled ? `${style} veil` : style,
+        }),
+      );
     if (until === null || end <= until) bar(begin, end, false);
     else if (begin >= until) bar(begin, end, true);
-    else { bar(begin, end, true); bar(begin, until, false); }
+    else {
+      bar(begin, end, true);
+      bar(begin, until, false);
+    }
   }
   return svg;
 }
 
 // The pattern of blocked bars, once for the whole page.
 export const hatch = () =>
-  el("svg", { class: "sr", "aria-hidden": "true", width: 0, height: 0 },
-    el("defs", {}, el("pattern", { id: "hatch", width: 6, height: 6, patternUnits: "userSpaceOnUse", patternTransform: "rotate(-45)" }, el("rect", { width: 3, height: 6, class: "hatch" }))));
+  el(
+    "svg",
+    { class: "sr", "aria-hidden": "true", width: 0, height: 0 },
+    el(
+      "defs",
+      {},
+      el("pattern", {
+        id: "hatch",
+        width: 6,
+        height: 6,
+        patternUnits: "userSpaceOnUse",
+        patternTransform: "rotate(-45)",
+      }, el("rect", { width: 3, height: 6, class: "hatch" })),
+    ),
+  );
 
 export function gridLines(svg, scale) {
   svg.replaceChildren(

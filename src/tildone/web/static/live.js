@@ -5,7 +5,7 @@
 // newest frame that it has heard. Each tab announces its topics; the reader asks for all of them. A tab whose topics are
 // in the stream for the first time reads its snapshots again (an unchanged one costs a 304), so that no frame is missed.
 import { BASE, headers } from "./api.js";
-import { set, get } from "./state.js";
+import { get, set } from "./state.js";
 
 const SILENCE_MS = 40000;
 const HIDDEN_MS = 30000;
@@ -104,7 +104,7 @@ function deliver(frame) {
   if (frame.event === "open") {
     const before = covered.split(",");
     covered = frame.topics;
-    if (!frame.fresh && wanted.get(tab).every((topic) => before.includes(topic))) return;
+    if (!frame.fresh && wanted.get(tab)?.every((topic) => before.includes(topic))) return;
   }
   for (const callback of listeners) callback(frame);
 }
@@ -150,16 +150,21 @@ async function read() {
     const more = lastId ? { "Last-Event-ID": lastId } : {};
     const url = `${BASE}/api/live?topics=${encodeURIComponent(opened)}`;
     arm(mine);
-    const response = await fetch(url, { headers: headers({ Accept: "text/event-stream", ...more }), signal: mine.signal, cache: "no-store", redirect: "error" });
+    const response = await fetch(url, {
+      headers: headers({ Accept: "text/event-stream", ...more }),
+      signal: mine.signal,
+      cache: "no-store",
+      redirect: "error",
+    });
     if (response.status === 401) set("signed-out", true);
     if (!response.ok) throw new Error(String(response.status));
     attempt = 0;
     announce(true);
     // Without a number to go on after, whatever happened meanwhile is unknown.
     pass({ event: "open", topics: opened, fresh: !more["Last-Event-ID"] });
-    await lines(response.body.getReader(), mine);
+    await lines(response.body?.getReader(), mine);
     throw new Error("the stream ended");
-  } catch (error) {
+  } catch {
     // Replaced by a newer stream: that one counts.
     if (controller !== mine) return;
     controller = null;
@@ -191,7 +196,7 @@ async function lines(reader, mine) {
     arm(mine);
     rest += decoder.decode(value, { stream: true });
     const parts = rest.split("\n");
-    rest = parts.pop();
+    rest = parts.pop() ?? "";
     for (const line of parts) frame = parsed(line.replace(/\r$/, ""), frame);
   }
 }

@@ -1,37 +1,66 @@
 // What happened, in sentences: beside a plan, and as a page of its own with filters.
-import { el, fill, icon, sign, brief, harmless } from "./el.js";
+import { brief, el, fill, harmless, icon, sign } from "./el.js";
 import { BASE, read } from "./api.js";
-import { clock, day, span, absolute, plural } from "./time.js";
+import { absolute, clock, day, plural, span } from "./time.js";
 
 const ICONS = { nudge: "go", person: "person", letgo: "letgo", label: "label", undo: "undo", directive: "pause" };
 const SIGNS = { completed: "completed", started: "in_progress", blocked: "blocked", dropped: "abandoned" };
 
 // completed #4 “Write the parser” → the words, and the quoted text in bold; its number says nothing here.
 export function sentence(text) {
-  const parts = harmless(text).slice(0, 600).replace(/#\d+ (?=“)/g, "").replace(/^told to go on \((\d+)\/(\d+)\)/, "told it to go on ($1 of $2)").split(/(“[^”]*”)/);
-  return parts.map((part) => (part.startsWith("“") ? el("b", {}, el("bdi", {}, part.slice(1, -1))) : el("bdi", {}, part)));
+  const parts = harmless(text).slice(0, 600).replace(/#\d+ (?=“)/g, "").replace(
+    /^told to go on \((\d+)\/(\d+)\)/,
+    "told it to go on ($1 of $2)",
+  ).split(/(“[^”]*”)/);
+  return parts.map((
+    part,
+  ) => (part.startsWith("“") ? el("b", {}, el("bdi", {}, part.slice(1, -1))) : el("bdi", {}, part)));
 }
 
-export const actor = (row) => (row.who === "agent" ? "Agent" : row.who === "timer" ? "Gate" : row.who === "import" ? "Import" : row.by || "A person");
+export const actor = (
+  row,
+) => (row.who === "agent"
+  ? "Agent"
+  : row.who === "timer"
+  ? "Gate"
+  : row.who === "import"
+  ? "Import"
+  : row.by || "A person");
 
 function rowIcon(row) {
   const verb = Object.keys(SIGNS).find((each) => (row.what[0] || "").startsWith(each));
-  if (row.kind === "nudge" || row.kind === "letgo" || row.kind === "label") return icon(ICONS[row.kind], { class: `ic ${row.kind === "label" ? "" : row.kind === "nudge" ? "warn" : "bad"}` });
+  if (row.kind === "nudge" || row.kind === "letgo" || row.kind === "label") {
+    return icon(ICONS[row.kind], { class: `ic ${row.kind === "label" ? "" : row.kind === "nudge" ? "warn" : "bad"}` });
+  }
   if (row.who === "user") return icon("person");
   return verb ? sign(SIGNS[verb]) : icon("note");
 }
 
+/** @param {any} row @param {{go?: (row: any) => void}} options */
 export function eventRow(row, { go } = {}) {
   const took = (row.took || []).filter(Boolean);
   const words = row.what.slice(0, 3).map((text, index) => [index ? "; " : " ", sentence(text)]);
-  const line = el("p", {}, el("b", { title: row.agent && harmless(row.agent) }, brief(actor(row), 80)), words, row.what.length > 3 && ` and ${row.what.length - 3} more`, took.length === 1 && el("span", { class: "dim" }, ` (${span(took[0])})`));
-  const when = el(go ? "button" : "time", { class: "when dim", type: go && "button", title: absolute(row.at), "aria-label": go && `Show the plan at ${clock(row.at)}`, on: go ? { click: () => go(row) } : {} }, clock(row.at));
+  const line = el(
+    "p",
+    {},
+    el("b", { title: row.agent && harmless(row.agent) }, brief(actor(row), 80)),
+    words,
+    row.what.length > 3 && ` and ${row.what.length - 3} more`,
+    took.length === 1 && el("span", { class: "dim" }, ` (${span(took[0])})`),
+  );
+  const when = el(go ? "button" : "time", {
+    class: "when dim",
+    type: go && "button",
+    title: absolute(row.at),
+    "aria-label": go && `Show the plan at ${clock(row.at)}`,
+    on: go ? { click: () => go(row) } : {},
+  }, clock(row.at));
   return el("li", { "data-id": row.id }, rowIcon(row), line, when);
 }
 
 const FIRST = 100;
 
-export function logPage({ main, key, query, go, watch }) {
+export function page({ main, key, query, go, watch }) {
   const filter = { who: query.get("who") || "", what: query.get("what") || "", task: query.get("task") || "" };
   const list = el("div", { class: "log panel" });
   const title = el("h1", { tabindex: -1 }, "History");
@@ -40,25 +69,46 @@ export function logPage({ main, key, query, go, watch }) {
   const rows = [];
   let before = null;
   const change = (name) => (event) => {
-    const next = new URLSearchParams(Object.entries({ ...filter, [name]: event.target.value }).filter(([, value]) => value));
+    const next = new URLSearchParams(
+      Object.entries({ ...filter, [name]: event.target.value }).filter(([, value]) => value),
+    );
     go(`${BASE}/s/${key}/log${next.size ? `?${next}` : ""}`, { replace: true, keep: true });
   };
   const choice = (name, label, options) => {
-    const select = el("select", { on: { change: change(name) } }, options.map(([value, text]) => el("option", { value }, text)));
+    const select = el(
+      "select",
+      { on: { change: change(name) } },
+      options.map(([value, text]) => el("option", { value }, text)),
+    );
     select.value = filter[name];
     return el("label", {}, label, select);
   };
   const field = el("input", { type: "search", value: filter.task, placeholder: "any", on: { change: change("task") } });
-  fill(main, el("div", { class: "page" }, crumbs, el("div", { class: "head" }, title, count),
-    el("div", { class: "filters" },
-      choice("who", "Who", [["", "anybody"], ["agent", "the agent"], ["user", "a person"], ["timer", "the gate"]]),
-      choice("what", "What", [["", "anything"], ["nudge", "told to go on"], ["change", "changes"], ["letgo", "let go"], ["label", "labels"]]),
-      el("label", {}, "Task", field)),
-    list));
+  fill(
+    main,
+    el(
+      "div",
+      { class: "page" },
+      crumbs,
+      el("div", { class: "head" }, title, count),
+      el(
+        "div",
+        { class: "filters" },
+        choice("who", "Who", [["", "anybody"], ["agent", "the agent"], ["user", "a person"], ["timer", "the gate"]]),
+        choice("what", "What", [["", "anything"], ["nudge", "told to go on"], ["change", "changes"], [
+          "letgo",
+          "let go",
+        ], ["label", "labels"]]),
+        el("label", {}, "Task", field),
+      ),
+      list,
+    ),
+  );
 
   const fits = (row) =>
     (!filter.who || row.who === filter.who) &&
-    (!filter.what || (filter.what === "change" ? !["nudge", "letgo", "label"].includes(row.kind) : row.kind === filter.what)) &&
+    (!filter.what ||
+      (filter.what === "change" ? !["nudge", "letgo", "label"].includes(row.kind) : row.kind === filter.what)) &&
     (!filter.task || row.what.some((text) => text.toLowerCase().includes(filter.task.toLowerCase())));
 
   async function load(more) {
@@ -66,22 +116,43 @@ export function logPage({ main, key, query, go, watch }) {
     if (!more) rows.length = 0;
     rows.push(...body.rows);
     before = body.before || null;
-    fill(crumbs, el("a", { href: `${BASE}/` }, "Sessions"), " / ", el("a", { href: `${BASE}/s/${key}` }, brief(body.name || key, 120)));
+    fill(
+      crumbs,
+      el("a", { href: `${BASE}/` }, "Sessions"),
+      " / ",
+      el("a", { href: `${BASE}/s/${key}` }, brief(body.name || key, 120)),
+    );
     fill(count, plural(body.total ?? rows.length, "event"));
     draw();
   }
 
   function draw() {
     const shown = rows.filter(fits);
+    /** @type {{name: string, rows: any[]}[]} */
     const days = [];
     for (const row of shown) {
       const name = day(row.at);
       if (!days.length || days[days.length - 1].name !== name) days.push({ name, rows: [] });
       days[days.length - 1].rows.push(row);
     }
-    fill(list, days.map((each) => [el("h2", { class: "day" }, each.name), el("ol", { class: "events" }, each.rows.map((row) => eventRow(row, { go: (one) => go(`${BASE}/s/${key}?at=${one.id}`) })))]),
+    fill(
+      list,
+      days.map((each) => [
+        el("h2", { class: "day" }, each.name),
+        el(
+          "ol",
+          { class: "events" },
+          each.rows.map((row) => eventRow(row, { go: (one) => go(`${BASE}/s/${key}?at=${one.id}`) })),
+        ),
+      ]),
       !shown.length && el("div", { class: "empty" }, rows.length ? "Nothing here fits." : "Nothing happened yet."),
-      before && el("p", { class: "head" }, el("button", { type: "button", class: "btn", on: { click: () => load(true).catch(() => {}) } }, "Older")));
+      before &&
+        el(
+          "p",
+          { class: "head" },
+          el("button", { type: "button", class: "btn", on: { click: () => load(true).catch(() => {}) } }, "Older"),
+        ),
+    );
   }
 
   watch([`session:${key}`, "needs"]);
@@ -90,7 +161,9 @@ export function logPage({ main, key, query, go, watch }) {
     end() {},
     frame(frame) {
       const about = frame.data && frame.data.key === key;
-      if (frame.event === "open" || frame.event === "reset" || (about && frame.event === "plan")) if (scrollY < 200) load(false).catch(() => {});
+      if (frame.event === "open" || frame.event === "reset" || (about && frame.event === "plan")) {
+        if (scrollY < 200) load(false).catch(() => {});
+      }
     },
     keys: {},
   };
@@ -98,5 +171,14 @@ export function logPage({ main, key, query, go, watch }) {
 
 export function gone(node, error) {
   const lost = error.status === 404;
-  fill(node, el("div", { class: "empty" }, el("h2", {}, lost ? "This session is no longer in the store." : "The session cannot be shown"), !lost && el("p", {}, error.message), el("a", { class: "btn", href: `${BASE}/` }, "All sessions")));
+  fill(
+    node,
+    el(
+      "div",
+      { class: "empty" },
+      el("h2", {}, lost ? "This session is no longer in the store." : "The session cannot be shown"),
+      !lost && el("p", {}, error.message),
+      el("a", { class: "btn", href: `${BASE}/` }, "All sessions"),
+    ),
+  );
 }

@@ -1,30 +1,75 @@
 // What needs a person: each with its question and its answers in place. The first answer wins.
-import { el, say, harmless, icon, fill, brief } from "./el.js";
-import { since, ago, spoken } from "./time.js";
+import { brief, el, fill, focusedPart, harmless, icon, say } from "./el.js";
+import { ago, since, spoken } from "./time.js";
 import { BASE, write } from "./api.js";
-import { dialog, ask, actions, button } from "./dialog.js";
+import { actions, ask, button, dialog } from "./dialog.js";
 import { toast } from "./toast.js";
 import { agentName } from "./card.js";
 
-const LABELS = { once: "Allow once", session: "Always here", always: "Always here", yes: "Yes", no: "Deny", deny: "Deny", allow: "Allow" };
+const LABELS = {
+  once: "Allow once",
+  session: "Always here",
+  always: "Always here",
+  yes: "Yes",
+  no: "Deny",
+  deny: "Deny",
+  allow: "Allow",
+};
 const HARSH = new Set(["no", "deny"]);
 const LEADS = { command: "May I run ", change: "May I change ", check: "May I run the check " };
 
-export const answerLabel = (need, option) => (need.kind === "confirm" && option === "no" ? "No" : LEADS[need.kind] && option === "yes" ? "Allow" : LABELS[option] || option);
+export const answerLabel = (
+  need,
+  option,
+) => (need.kind === "confirm" && option === "no"
+  ? "No"
+  : LEADS[need.kind] && option === "yes"
+  ? "Allow"
+  : LABELS[option] || option);
 
 // A session that needs a person without an open question offers what the page can do: unblock its task, or open it.
-export function needRow(need, { readonly, focus } = {}) {
+const MOST_SHOWN = 50;
+
+// Draws the first needs in a list. One that is being answered keeps its focus.
+export function fillNeeds(list, open, readonly) {
+  const held = focusedPart(list, "[data-need]")?.dataset.need;
+  fill(list, open.slice(0, MOST_SHOWN).map((need, index) => needRow(need, { readonly, focus: index === 0 })));
+  if (held) [...list.children].find((each) => each.dataset.need === held)?.focus();
+}
+
+/** @param {any} need @param {{readonly?: boolean, focus?: boolean}} options */
+function needRow(need, { readonly, focus } = {}) {
   const li = el("li", { class: "need", tabindex: focus ? 0 : -1, "data-need": need.id || need.key });
   const fault = el("p", { class: "fault", role: "alert", hidden: true });
-  const say_no = (text) => { fault.hidden = !text; fill(fault, text ? brief(text) : ""); };
-  const by = el("p", { class: "by dim" }, el("a", { href: `${BASE}/s/${need.key}` }, el("b", {}, brief(need.name, 120))), details(need));
-  fill(li, icon("needs"), el("div", { class: "words" }, by, question(need), need.caution && el("p", { class: "bad" }, need.caution)), el("div", { class: "answers" }, readonly ? [] : buttons(need, li, say_no)), fault);
+  const say_no = (text) => {
+    fault.hidden = !text;
+    fill(fault, text ? brief(text) : "");
+  };
+  const by = el(
+    "p",
+    { class: "by dim" },
+    el("a", { href: `${BASE}/s/${need.key}` }, el("b", {}, brief(need.name, 120))),
+    details(need),
+  );
+  fill(
+    li,
+    icon("needs"),
+    el("div", { class: "words" }, by, question(need), need.caution && el("p", { class: "bad" }, need.caution)),
+    el("div", { class: "answers" }, readonly ? [] : buttons(need, li, say_no)),
+    fault,
+  );
   return li;
 }
 
 function details(need) {
   const when = since(el("time"), need.since, (at) => (need.id ? `asked ${ago(at)}` : ago(at)));
-  return [" · ", need.run && need.run !== need.name ? [brief(need.run), " · "] : [], [agentName(need.agent)].filter(Boolean).map((name) => [brief(name), " · "]), need.detail ? [brief(need.detail, 200), " · "] : [], when];
+  return [
+    " · ",
+    need.run && need.run !== need.name ? [brief(need.run), " · "] : [],
+    [agentName(need.agent)].filter(Boolean).map((name) => [brief(name), " · "]),
+    need.detail ? [brief(need.detail, 200), " · "] : [],
+    when,
+  ];
 }
 
 function question(need) {
@@ -32,10 +77,24 @@ function question(need) {
   if (LEADS[need.kind]) {
     const long = text.length > 90 || text.includes("\n");
     const lead = LEADS[need.kind];
-    return el("div", { class: "text" }, lead, el("pre", { class: long ? "long" : "", dir: "ltr", tabindex: long ? 0 : false, "aria-label": long ? "What it asks for" : false }, el("bdi", {}, text)));
+    return el(
+      "div",
+      { class: "text" },
+      lead,
+      el("pre", {
+        class: long ? "long" : "",
+        dir: "ltr",
+        tabindex: long ? 0 : false,
+        "aria-label": long ? "What it asks for" : false,
+      }, el("bdi", {}, text)),
+    );
   }
   if (need.id) return el("p", { class: "text" }, "“", say(need.text), "”");
-  return el("p", { class: "text" }, blocked(need) ? ["Waits for: “", say(need.text.replace(/^waits: /, "")), "”"] : say(need.text));
+  return el(
+    "p",
+    { class: "text" },
+    blocked(need) ? ["Waits for: “", say(need.text.replace(/^waits: /, "")), "”"] : say(need.text),
+  );
 }
 
 const blocked = (need) => !need.id && need.at !== null;
@@ -54,32 +113,65 @@ function buttons(need, li, fault) {
     }
   };
   // A question in the log of a plan is answered there: exactly the one that the person saw.
-  const post = (answer) => (need.question ? write("/api/fleet/answer", { run: need.run, question: need.question, seen: need.text, answer }) : write(`/api/needs/${encodeURIComponent(need.id)}`, { answer }));
+  const post = (
+    answer,
+  ) => (need.question
+    ? write("/api/fleet/answer", { run: need.run, question: need.question, seen: need.text, answer })
+    : write(`/api/needs/${encodeURIComponent(need.id)}`, { answer }));
   const reply = async (answer, label) => {
     if (need.caution && !HARSH.has(answer) && !(await isSure(need, label))) return;
     send(() => post(answer), () => toast(`${label}: ${need.name}`));
   };
-  if (blocked(need)) return [button("Unblock", () => send(() => unblock(need), (answer) => toast(`Unblocked: ${need.name}`, { action: "Undo", act: () => undo(need, answer) })), { class: "btn soft" })];
+  if (blocked(need)) {
+    return [button("Unblock", () =>
+      send(() => unblock(need), (answer) =>
+        toast(`Unblocked: ${need.name}`, {
+          action: "Undo",
+          act: () => undo(need, answer),
+        })), { class: "btn soft" })];
+  }
   if (!need.id) return [el("a", { class: "btn soft", href: `${BASE}/s/${need.key}` }, "Open")];
-  if (need.kind === "input" || !(need.options || []).length)
+  if (need.kind === "input" || !(need.options || []).length) {
     return [button("Answer", async () => {
-      const text = await ask(`Answer ${harmless(need.name)}`, "Your answer", { verb: "Send", hint: harmless(need.text).slice(0, 2000) });
+      const text = await ask(`Answer ${harmless(need.name)}`, "Your answer", {
+        verb: "Send",
+        hint: harmless(need.text).slice(0, 2000),
+      });
       if (text) reply(text, "Answered");
     }, { class: "btn soft" })];
+  }
   return need.options.map((option, index) =>
-    button(harmless(answerLabel(need, option)).slice(0, 80), () => reply(option, answerLabel(need, option)), { class: index === 0 && !HARSH.has(option) ? "btn soft" : "btn", "data-answer": option }));
+    button(harmless(answerLabel(need, option)).slice(0, 80), () => reply(option, answerLabel(need, option)), {
+      class: index === 0 && !HARSH.has(option) ? "btn soft" : "btn",
+      "data-answer": option,
+    })
+  );
 }
 
 // A dangerous command is allowed with two clicks, as with a capital letter in a terminal.
 const isSure = (need, label) =>
   dialog("Let this command run?", (close) => [
-    el("div", { class: "dialog-body" }, el("pre", { class: "long", dir: "ltr", tabindex: 0, "aria-label": "The command" }, el("bdi", {}, harmless(need.text, { lines: true }))), el("p", { class: "bad" }, need.caution)),
-    actions(button("Cancel", () => close(null), { class: "btn plain", autofocus: true }), button(label, () => close(true), { class: "btn main" })),
+    el(
+      "div",
+      { class: "dialog-body" },
+      el(
+        "pre",
+        { class: "long", dir: "ltr", tabindex: 0, "aria-label": "The command" },
+        el("bdi", {}, harmless(need.text, { lines: true })),
+      ),
+      el("p", { class: "bad" }, need.caution),
+    ),
+    actions(
+      button("Cancel", () => close(null), { class: "btn plain", autofocus: true }),
+      button(label, () => close(true), { class: "btn main" }),
+    ),
   ], { kind: "wide" });
 
-const unblock = (need) => write(`/api/s/${need.key}/ops`, { ops: [{ op: "mark", at: [need.at], status: "pending" }] }, { head: need.head });
+const unblock = (need) =>
+  write(`/api/s/${need.key}/ops`, { ops: [{ op: "mark", at: [need.at], status: "pending" }] }, { head: need.head });
 
-const undo = (need, { event, head }) => write(`/api/s/${need.key}/undo`, { event }, { head }).catch((error) => toast(error.message, { bad: true }));
+const undo = (need, { event, head }) =>
+  write(`/api/s/${need.key}/undo`, { event }, { head }).catch((error) => toast(error.message, { bad: true }));
 
 function taken(body) {
   if (body.clash) return "The task has changed meanwhile.";
@@ -93,12 +185,22 @@ let agreed = false;
 // `y` and `d` on a focused need; the first use asks, because single keys are hit by accident.
 export async function answerByKey(li, key) {
   const choice = [...li.querySelectorAll("[data-answer]")];
-  const target = key === "y" ? choice.find((each) => each.dataset.answer === "once") || choice.find((each) => !HARSH.has(each.dataset.answer)) : choice.find((each) => HARSH.has(each.dataset.answer));
+  const target = key === "y"
+    ? choice.find((each) => each.dataset.answer === "once") || choice.find((each) => !HARSH.has(each.dataset.answer))
+    : choice.find((each) => HARSH.has(each.dataset.answer));
   if (!target) return;
   if (!agreed) {
     agreed = await dialog("Answer with one key?", (close) => [
-      el("div", { class: "dialog-body" }, el("p", {}, `${key} means “${target.textContent}”. You are asked this once.`), el("p", { class: "q" }, li.querySelector(".text").textContent)),
-      actions(button("Cancel", () => close(null), { class: "btn plain" }), button(target.textContent, () => close(true), { class: "btn main", autofocus: true })),
+      el(
+        "div",
+        { class: "dialog-body" },
+        el("p", {}, `${key} means “${target.textContent}”. You are asked this once.`),
+        el("p", { class: "q" }, li.querySelector(".text").textContent),
+      ),
+      actions(
+        button("Cancel", () => close(null), { class: "btn plain" }),
+        button(target.textContent, () => close(true), { class: "btn main", autofocus: true }),
+      ),
     ]);
     if (!agreed) return;
   }

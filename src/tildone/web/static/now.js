@@ -1,5 +1,5 @@
 // What is going on now: the task, what the agent is doing, and what is left of the bounds.
-import { el, fill, brief } from "./el.js";
+import { brief, el, fill } from "./el.js";
 import { agentName, hostName, reason } from "./card.js";
 import { clock, money, since, tokens } from "./time.js";
 
@@ -9,14 +9,36 @@ export function drawNow(now, session, checks) {
   // The others say something only when they are being used up.
   const bounds = (session.bounds || []).filter((bound) => bound.main || bound.used * 2 >= bound.limit);
   const bounded = bounds.some((bound) => bound.name === "Cost");
-  const spent = [session.tokens && tokens(session.tokens), session.cost && !bounded && money(session.cost)].filter(Boolean).join(" · ");
-  const proposed = [...(checks?.proposed || [])].sort((one, other) => (one || Infinity) - (other || Infinity)).map((number) => (number ? `#${number}` : "the plan")).join(", ");
-  fill(now, el("h2", {}, "Now"),
+  const spent = [session.tokens && tokens(session.tokens), session.cost && !bounded && money(session.cost)].filter(
+    Boolean,
+  ).join(" · ");
+  const proposed = [...(checks?.proposed || [])].sort((one, other) => (one || Infinity) - (other || Infinity)).map((
+    number,
+  ) => (number ? `#${number}` : "the plan")).join(", ");
+  fill(
+    now,
+    el("h2", {}, "Now"),
     el("p", { class: "doing" }, doing(session)),
-    agent && agent.doing && el("p", { class: "two" }, "running", el("code", {}, brief(agent.doing, 160)), agent.since ? ["·", since(el("time"), agent.since, (at) => elapsed(Date.now() - at))] : ""),
-    el("dl", {}, fact("Agent", agent ? brief(agentName(agent, " · ")) : "nobody at work"), fact("Model", agent && agent.model && brief(agent.model)),
-      session.agents && session.agents.length > 1 && fact("Also", brief(session.agents.slice(1).map((each) => hostName(each.host)).join(", "))),
-      fact("To approve", proposed && brief(proposed)), bounds.map((bound) => fact(bound.name, brief(bound.text))), fact(bounded ? "Tokens" : "Tokens, cost", spent)));
+    agent && agent.doing &&
+      el(
+        "p",
+        { class: "two" },
+        "running",
+        el("code", {}, brief(agent.doing, 160)),
+        agent.since ? ["·", since(el("time"), agent.since, (at) => elapsed(Date.now() - at))] : "",
+      ),
+    el(
+      "dl",
+      {},
+      fact("Agent", agent ? brief(agentName(agent, " · ")) : "nobody at work"),
+      fact("Model", agent && agent.model && brief(agent.model)),
+      session.agents && session.agents.length > 1 &&
+        fact("Also", brief(session.agents.slice(1).map((each) => hostName(each.host)).join(", "))),
+      fact("To approve", proposed && brief(proposed)),
+      bounds.map((bound) => fact(bound.name, brief(bound.text))),
+      fact(bounded ? "Tokens" : "Tokens, cost", spent),
+    ),
+  );
 }
 
 // The task in progress, or else why there is none. What an agent asks is told in its own letters: it may be a command.
@@ -34,5 +56,9 @@ const elapsed = (ms) => `${Math.floor(ms / 60000)}:${String(Math.floor(ms / 1000
 export function estimateLine(session) {
   const { estimate } = session;
   if (!estimate) return "";
-  return estimate.at ? `At this pace done about ${clock(estimate.at)}` : estimate.reason ? `no estimate: ${estimate.reason}` : "";
+  return estimate.at
+    ? `At this pace done about ${clock(estimate.at)}`
+    : estimate.reason
+    ? `no estimate: ${estimate.reason}`
+    : "";
 }

@@ -1,10 +1,13 @@
 // The order of tasks, the files that they change, and which agent works on them.
-import { el, brief, harmless, fill } from "./el.js";
-import { dialog, actions, button } from "./dialog.js";
+import { brief, el, fill, harmless } from "./el.js";
+import { actions, button, dialog } from "./dialog.js";
 import { span } from "./time.js";
 
 const listed = (numbers) => numbers.map((number) => `#${number}`).join(", ");
-const agent = (name) => { const shown = harmless(name); return shown.length > 16 ? `${shown.slice(0, 15)}…` : shown; };
+const agent = (name) => {
+  const shown = harmless(name);
+  return shown.length > 16 ? `${shown.slice(0, 15)}…` : shown;
+};
 const quoted = (glob) => (/[\s"]/.test(glob) ? `"${glob}"` : glob);
 
 // What is below the text of a task, before its check. `texts` are the texts of the tasks by number, and `told` is how
@@ -14,30 +17,53 @@ export function orderLines(task, { claim, texts, told }) {
   const open = !["completed", "abandoned"].includes(task.status);
   const one = task.waits?.length === 1 && texts.get(task.waits[0]);
   return [
-    claim && task.status === "in_progress" && line(claim.until > Date.now() ? "dim" : "warn", brief(claimText(claim), 300)),
+    claim && task.status === "in_progress" &&
+    line(claim.until > Date.now() ? "dim" : "warn", brief(claimText(claim), 300)),
     open && task.waits?.length > 0 && line("", "waits for ", listed(task.waits), one && [" ", brief(one, 120)]),
-    open && task.touches?.length > 0 && line("dim", "changes ", el("code", { dir: "ltr" }, brief(task.touches.join(", "), 300))),
+    open && task.touches?.length > 0 &&
+    line("dim", "changes ", el("code", { dir: "ltr" }, brief(task.touches.join(", "), 300))),
     task.meets?.length > 0 && line("", "waits for ", listed(task.meets), ", which may change the same files"),
     told && line("dim", `told to go on ${told === 1 ? "once" : `${told} times`}`),
   ];
 }
 
 // What a screen reader is told about it with the name of the task.
-export const orderWords = (task, claim) => [
-  claim && task.status === "in_progress" && claimText(claim),
-  task.waits?.length && `waits for ${listed(task.waits)}`,
-  task.meets?.length && `waits for ${listed(task.meets)}, which may change the same files`,
-].filter(Boolean).map((words) => `, ${words}`).join("");
+export const orderWords = (task, claim) =>
+  [
+    claim && task.status === "in_progress" && claimText(claim),
+    task.waits?.length && `waits for ${listed(task.waits)}`,
+    task.meets?.length && `waits for ${listed(task.meets)}, which may change the same files`,
+  ].filter(Boolean).map((words) => `, ${words}`).join("");
 
-export const claimText = (claim) => `${claim.until > Date.now() ? `held by ${agent(claim.agent)} for ${span(Math.max(60e3, claim.until - Date.now()))}` : `left by ${agent(claim.agent)}: others can take it over`}${claim.before ? `, taken over from ${agent(claim.before)}` : ""}`;
+export const claimText = (claim) =>
+  `${
+    claim.until > Date.now()
+      ? `held by ${agent(claim.agent)} for ${span(Math.max(60e3, claim.until - Date.now()))}`
+      : `left by ${agent(claim.agent)}: others can take it over`
+  }${claim.before ? `, taken over from ${agent(claim.before)}` : ""}`;
 
 // Asks for one line; `parse` returns what it means, or throws an error with a sentence. Resolves with that, or null.
+/** @param {string} title @param {{label: string, hint: string, value: string, placeholder: string, parse: (line: string) => any[], more?: Node | null}} options */
 const askLine = (title, { label, hint, value, placeholder, parse, more }) =>
   dialog(title, (close) => {
-    const field = el("input", { type: "text", value, "aria-label": label, placeholder, autocomplete: "off", spellcheck: "false", autofocus: true, maxlength: 20000 });
+    const field = el("input", {
+      type: "text",
+      value,
+      "aria-label": label,
+      placeholder,
+      autocomplete: "off",
+      spellcheck: "false",
+      autofocus: true,
+      maxlength: 20000,
+    });
     const wrong = el("p", { class: "bad", role: "alert" });
     const send = () => {
-      try { close(parse(field.value)); } catch (error) { fill(wrong, error.message); field.focus(); }
+      try {
+        close(parse(field.value));
+      } catch (error) {
+        fill(wrong, error.message);
+        field.focus();
+      }
     };
     field.addEventListener("keydown", (event) => {
       if (event.key !== "Enter" || event.isComposing) return;
@@ -53,21 +79,37 @@ const askLine = (title, { label, hint, value, placeholder, parse, more }) =>
 // The numbers of the tasks that a task comes after. The others are listed, because rows may have no numbers.
 export function askAfter(task, tasks) {
   const known = new Set(tasks.map((each) => each.number));
-  const parse = (line) => line.split(/[\s,]+/).filter(Boolean).map((word) => {
-    if (!/^#?\d{1,9}$/.test(word)) throw new Error(`“${harmless(word).slice(0, 40)}” is no number of a task.`);
-    const number = Number(word.replace("#", ""));
-    if (!known.has(number)) throw new Error(`There is no task #${number}.`);
-    return number;
+  const parse = (line) =>
+    line.split(/[\s,]+/).filter(Boolean).map((word) => {
+      if (!/^#?\d{1,9}$/.test(word)) throw new Error(`“${harmless(word).slice(0, 40)}” is no number of a task.`);
+      const number = Number(word.replace("#", ""));
+      if (!known.has(number)) throw new Error(`There is no task #${number}.`);
+      return number;
+    });
+  const others = tasks.filter((each) =>
+    each.number !== task.number && !["completed", "abandoned"].includes(each.status)
+  );
+  const more = el(
+    "ul",
+    { class: "others", tabindex: 0, "aria-label": "Open tasks" },
+    others.map((each) => el("li", {}, el("span", { class: "dim" }, `#${each.number} `), brief(each.text, 200))),
+  );
+  return askLine("After which tasks does it come?", {
+    label: "Numbers of tasks",
+    placeholder: "1 3",
+    hint: "Numbers of tasks. Without any, it waits for none.",
+    value: task.after.map((each) => `#${each}`).join(" "),
+    parse,
+    more: others.length ? more : null,
   });
-  const others = tasks.filter((each) => each.number !== task.number && !["completed", "abandoned"].includes(each.status));
-  const more = el("ul", { class: "others", tabindex: 0, "aria-label": "Open tasks" }, others.map((each) => el("li", {}, el("span", { class: "dim" }, `#${each.number} `), brief(each.text, 200))));
-  return askLine("After which tasks does it come?", { label: "Numbers of tasks", placeholder: "1 3", hint: "Numbers of tasks. Without any, it waits for none.", value: task.after.map((each) => `#${each}`).join(" "), parse, more: others.length ? more : null });
 }
 
 // The globs of the files that a task changes, separated by spaces; quotation marks keep a space.
 export const askTouches = (task) =>
   askLine("Which files does it change?", {
-    label: "Globs", placeholder: "src/parser/** tests/parser/**", value: task.touches.map(quoted).join(" "),
+    label: "Globs",
+    placeholder: "src/parser/** tests/parser/**",
+    value: task.touches.map(quoted).join(" "),
     hint: "Globs, separated by spaces. Agents do not work on tasks that change the same files at the same time.",
     parse: (line) => [...line.matchAll(/"([^"]*)"|[^\s"]+/g)].map(([whole, inner]) => inner ?? whole).filter(Boolean),
   });

@@ -1,11 +1,17 @@
 // The plan of a moment beside the plan of now: what has changed since, in words.
-import { el, say, brief } from "./el.js";
+import { brief, el, say } from "./el.js";
 import { BASE, read } from "./api.js";
-import { dialog, actions, button } from "./dialog.js";
+import { actions, button, dialog } from "./dialog.js";
 import { clock, plural } from "./time.js";
 import { STATUS } from "./task.js";
 
-const SINCE = { completed: "since done", in_progress: "since started", abandoned: "since dropped", blocked: "since blocked", pending: "since reopened" };
+const SINCE = {
+  completed: "since done",
+  in_progress: "since started",
+  abandoned: "since dropped",
+  blocked: "since blocked",
+  pending: "since reopened",
+};
 
 // The rows of the past: as they were, each with what became of it; tasks that came later are at their places, dashed.
 export function sinceWords(then, now, point) {
@@ -14,7 +20,7 @@ export function sinceWords(then, now, point) {
   const words = new Map();
   const known = new Set();
   const phases = then.phases.map((phase) => ({ ...phase, tasks: [...phase.tasks] }));
-  for (const phase of phases)
+  for (const phase of phases) {
     for (const task of phase.tasks) {
       known.add(task.number);
       const today = current.get(task.number);
@@ -22,11 +28,12 @@ export function sinceWords(then, now, point) {
       else if (today.status !== task.status) words.set(task.number, SINCE[today.status]);
       else if (today.text !== task.text) words.set(task.number, "since reworded");
     }
+  }
   for (const phase of now.phases) {
     const later = phase.tasks.filter((task) => !known.has(task.number));
     if (!later.length) continue;
     let place = phases.find((each) => each.name === phase.name);
-    if (!place) phases.push((place = { name: phase.name, tasks: [] }));
+    if (!place) phases.push(place = { name: phase.name, tasks: [] });
     for (const task of later) {
       words.set(task.number, "added since");
       place.tasks.push({ ...task, status: "pending", notes: [], worked: 0 });
@@ -37,13 +44,18 @@ export function sinceWords(then, now, point) {
 
 export function differences({ words }) {
   const count = (...which) => [...words.values()].filter((word) => which.includes(word)).length;
-  const parts = [
+  /** @type {[number, (n: number) => string][]} */
+  const counted = [
     [count("since done", "since dropped"), (n) => `${plural(n, "task goes", "tasks go")} back to open`],
-    [count("since started", "since blocked", "since reopened"), (n) => `${plural(n, "task gets its", "tasks get their")} earlier status back`],
+    [
+      count("since started", "since blocked", "since reopened"),
+      (n) => `${plural(n, "task gets its", "tasks get their")} earlier status back`,
+    ],
     [count("since reworded"), (n) => `${plural(n, "task gets its", "tasks get their")} earlier words back`],
     [count("added since"), (n) => `${plural(n, "task is", "tasks are")} taken out`],
     [count("since removed"), (n) => `${plural(n, "task comes", "tasks come")} back`],
-  ].filter(([n]) => n).map(([n, say_it]) => say_it(n));
+  ];
+  const parts = counted.filter(([n]) => n).map(([n, words]) => words(n));
   return { summary: parts.length ? `${parts.join(", ")}.` : "Nothing changes: the plan is as it was." };
 }
 
@@ -65,10 +77,42 @@ function compare(past, at) {
   const rows = past.phases.flatMap((phase) => phase.tasks).filter((task) => past.words.has(task.number)).map((task) => {
     const today = current.get(task.number);
     const added = past.words.get(task.number) === "added since";
-    return el("tr", {}, el("td", {}, say(task.text)), el("td", {}, added ? "–" : STATUS[task.status]), el("td", {}, today ? STATUS[today.status] : "removed"), el("td", {}, today && today.text !== task.text ? say(today.text) : brief(past.words.get(task.number))));
+    return el(
+      "tr",
+      {},
+      el("td", {}, say(task.text)),
+      el("td", {}, added ? "–" : STATUS[task.status]),
+      el("td", {}, today ? STATUS[today.status] : "removed"),
+      el("td", {}, today && today.text !== task.text ? say(today.text) : brief(past.words.get(task.number))),
+    );
   });
   return dialog(`${first} and ${second}`, (close) => [
-    el("div", { class: "dialog-body" }, rows.length ? el("div", { class: "scroll" }, el("table", {}, el("thead", {}, el("tr", {}, ["Task", first, at ? second : "Now", ""].map((name) => el("th", { scope: "col" }, name || el("span", { class: "sr" }, "What changed"))))), el("tbody", {}, rows))) : el("p", {}, "No task has changed since.")),
+    el(
+      "div",
+      { class: "dialog-body" },
+      rows.length
+        ? el(
+          "div",
+          { class: "scroll" },
+          el(
+            "table",
+            {},
+            el(
+              "thead",
+              {},
+              el(
+                "tr",
+                {},
+                ["Task", first, at ? second : "Now", ""].map((name) =>
+                  el("th", { scope: "col" }, name || el("span", { class: "sr" }, "What changed"))
+                ),
+              ),
+            ),
+            el("tbody", {}, rows),
+          ),
+        )
+        : el("p", {}, "No task has changed since."),
+    ),
     actions(button("Close", () => close(), { class: "btn main", autofocus: true })),
   ], { kind: "wide" });
 }

@@ -2,11 +2,11 @@
 //
 // A live change never moves what a person holds: while a row is edited, dragged or under a moving pointer, other rows
 // only change in place, and tasks that came, went or moved are drawn when it is let go.
-import { el, fill, brief, icon, harmless } from "./el.js";
+import { brief, el, fill, focused, focusIn, harmless, icon } from "./el.js";
 import { lane } from "./lanes.js";
 import { tell } from "./toast.js";
 import { cells } from "./task.js";
-import { checkOf, planCheck, buttonOf } from "./checks.js";
+import { buttonOf, checkOf, planCheck } from "./checks.js";
 import { claimText } from "./order.js";
 
 const RESTING_MS = 1500;
@@ -15,9 +15,38 @@ const MOST_ROWS = 150;
 export class PlanView {
   // act: {mark, reword, note, block, remove, move, add, check, approve, verify, after, touches}; drafts: {get, put, drop} by task number.
   constructor({ act, drafts, readonly }) {
-    Object.assign(this, { act, drafts, readonly, rows: new Map(), folded: new Set(), model: null, editing: null, dragging: null, moved: 0, current: 0, shown: new Map() });
+    this.act = act;
+    this.drafts = drafts;
+    this.readonly = readonly;
+    /** @type {Map<number, any>} */
+    this.rows = new Map();
+    this.folded = new Set();
+    /** @type {any} */
+    this.model = null;
+    /** @type {number | null} */
+    this.editing = null;
+    /** @type {any} */
+    this.dragging = null;
+    this.moved = 0;
+    this.current = 0;
+    this.shown = new Map();
+    this.texts = new Map();
+    this.stale = false;
     this.list = el("div", { class: "phases" });
-    this.node = el("div", { class: "plan", on: { keydown: (event) => this.key(event), focusin: (event) => this.rove(event), pointermove: () => { this.moved = Date.now(); }, pointerleave: () => { this.moved = 0; this.settle(); } } }, this.list);
+    this.node = el("div", {
+      class: "plan",
+      on: {
+        keydown: (event) => this.key(event),
+        focusin: (event) => this.rove(event),
+        pointermove: () => {
+          this.moved = Date.now();
+        },
+        pointerleave: () => {
+          this.moved = 0;
+          this.settle();
+        },
+      },
+    }, this.list);
     this.adding = this.addForm();
   }
 
@@ -46,7 +75,7 @@ export class PlanView {
 
   arrange() {
     this.stale = false;
-    const focus = document.activeElement && this.list.contains(document.activeElement) ? document.activeElement : null;
+    const focus = focusIn(this.list);
     const [row, part] = focus?.dataset.part ? [focus.closest("li.task"), focus.dataset.part] : [];
     const own = focus?.closest(".plan-check") && focus.textContent;
     const sections = this.model.phases.map((phase, index) => this.section(phase, index));
@@ -55,11 +84,25 @@ export class PlanView {
     for (const number of gone) this.rows.delete(number);
     const last = sections[this.addTo ?? sections.length - 1] || sections[sections.length - 1];
     if (last && this.canAdd() && this.tasks().length) last.append(this.adding);
-    same(this.list, this.tasks().length ? [...sections, planCheck(this)].filter(Boolean) : [el("section", { class: "phase" }, el("p", { class: "none dim" }, "No tasks yet. Add one, or wait for the agent to."), this.canAdd() && this.adding)]);
+    same(
+      this.list,
+      this.tasks().length ? [...sections, planCheck(this)].filter(Boolean) : [
+        el(
+          "section",
+          { class: "phase" },
+          el("p", { class: "none dim" }, "No tasks yet. Add one, or wait for the agent to."),
+          this.canAdd() && this.adding,
+        ),
+      ],
+    );
     this.tabStop();
     // A row that was moved in the document has lost the focus.
-    const again = row?.isConnected ? row.querySelector(`[data-part="${part}"]`) : own ? buttonOf(this.list, own) : focus;
-    if (again?.isConnected && document.activeElement !== again) again.focus({ preventScroll: true });
+    const again = row?.isConnected
+      ? row.querySelector(`[data-part="${part}"]`)
+      : own
+      ? buttonOf(this.list, own)
+      : focus;
+    if (again?.isConnected && focused() !== again) again.focus({ preventScroll: true });
   }
 
   canAdd() {
@@ -71,17 +114,65 @@ export class PlanView {
     const closed = phase.tasks.filter((task) => task.status === "completed" || task.status === "abandoned").length;
     const key = phase.name || "";
     const folded = this.folded.has(key);
-    const section = el("section", { class: "phase", "aria-labelledby": phase.name ? id : false, "aria-label": phase.name ? false : "Tasks", "data-phase": index });
+    const section = el("section", {
+      class: "phase",
+      "aria-labelledby": phase.name ? id : false,
+      "aria-label": phase.name ? false : "Tasks",
+      "data-phase": index,
+    });
     if (phase.name) {
-      const toggle = el("button", { type: "button", class: "phase-name", "aria-expanded": String(!folded), on: { click: () => { folded ? this.folded.delete(key) : this.folded.add(key); this.arrange(); } } }, icon("chevron"), brief(phase.name, 200));
-      section.append(el("div", { class: "phase-head" }, el("h3", { id }, toggle), el("span", { class: "dim" }, `${closed} of ${phase.tasks.length}`),
-        this.canAdd() && el("button", { type: "button", class: "icon add-to ctl", "aria-label": `Add a task to ${harmless(phase.name).slice(0, 80)}`, on: { click: () => this.add(index) } }, icon("plus"))));
+      const toggle = el(
+        "button",
+        {
+          type: "button",
+          class: "phase-name",
+          "aria-expanded": String(!folded),
+          on: {
+            click: () => {
+              folded ? this.folded.delete(key) : this.folded.add(key);
+              this.arrange();
+            },
+          },
+        },
+        icon("chevron"),
+        brief(phase.name, 200),
+      );
+      section.append(
+        el(
+          "div",
+          { class: "phase-head" },
+          el("h3", { id }, toggle),
+          el("span", { class: "dim" }, `${closed} of ${phase.tasks.length}`),
+          this.canAdd() &&
+            el("button", {
+              type: "button",
+              class: "icon add-to ctl",
+              "aria-label": `Add a task to ${harmless(phase.name).slice(0, 80)}`,
+              on: { click: () => this.add(index) },
+            }, icon("plus")),
+        ),
+      );
     }
     if (folded) return section;
     const most = this.shown.get(key) || MOST_ROWS;
     const rows = phase.tasks.slice(0, most).map((task) => this.draw(task, phase).li);
     const list = el("ol", {}, rows);
-    if (phase.tasks.length > most) list.append(el("li", {}, el("button", { type: "button", class: "btn plain", on: { click: () => { this.shown.set(key, most * 4); this.arrange(); } } }, `Show ${phase.tasks.length - most} more`)));
+    if (phase.tasks.length > most) {
+      list.append(el(
+        "li",
+        {},
+        el("button", {
+          type: "button",
+          class: "btn plain",
+          on: {
+            click: () => {
+              this.shown.set(key, most * 4);
+              this.arrange();
+            },
+          },
+        }, `Show ${phase.tasks.length - most} more`),
+      ));
+    }
     section.append(list);
     return section;
   }
@@ -89,7 +180,12 @@ export class PlanView {
   draw(task, phase) {
     let row = this.rows.get(task.number);
     if (!row) {
-      row = { li: el("li", { class: "task", id: `t${task.number}`, "data-number": task.number }), lane: el("div", { class: "lane-cell" }), print: "", bars: "" };
+      row = {
+        li: el("li", { class: "task", id: `t${task.number}`, "data-number": task.number }),
+        lane: el("div", { class: "lane-cell" }),
+        print: "",
+        bars: "",
+      };
       this.rows.set(task.number, row);
     }
     row.task = task;
@@ -100,19 +196,38 @@ export class PlanView {
     const draft = this.drafts.get(task.number);
     if (this.editing === task.number || this.dragging?.row === row) return row;
     const li = row.li;
-    const bars = JSON.stringify([stretches, until, scale && [scale.begin, scale.end, scale.width, scale.zoom, scale.ticks[0]]]);
+    const bars = JSON.stringify([
+      stretches,
+      until,
+      scale && [scale.begin, scale.end, scale.width, scale.zoom, scale.ticks[0]],
+    ]);
     if (row.bars !== bars) {
       row.bars = bars;
       fill(row.lane, scale && lane(stretches, scale, until ?? null));
     }
     // What a person has selected in a row stays, unless the row itself changes.
     const check = checkOf(task.number, task, past ? null : this.model.checks, waits);
-    const print = JSON.stringify([task, check, this.model.outputs?.get(task.number), used && used[task.number], this.model.told?.[task.number], claims?.[task.number] && claimText(claims[task.number]), this.numbered, task.waits?.map((number) => this.texts.get(number)), waits, past && past.get(task.number), Boolean(past), draft && draft.text]);
+    const print = JSON.stringify([
+      task,
+      check,
+      this.model.outputs?.get(task.number),
+      used && used[task.number],
+      this.model.told?.[task.number],
+      claims?.[task.number] && claimText(claims[task.number]),
+      this.numbered,
+      task.waits?.map((number) => this.texts.get(number)),
+      waits,
+      past && past.get(task.number),
+      Boolean(past),
+      draft && draft.text,
+    ]);
     if (row.print === print) return row;
     row.print = print;
     const shown = { ...task, ...waits };
-    const within = li.contains(document.activeElement) ? document.activeElement.dataset.part : null;
-    li.className = `task ${shown.status}${waits ? " pending-op" : ""}${past && past.get(task.number) === "added since" ? " later" : ""}`;
+    const within = focusIn(li)?.dataset.part;
+    li.className = `task ${shown.status}${waits ? " pending-op" : ""}${
+      past && past.get(task.number) === "added since" ? " later" : ""
+    }`;
     fill(li, cells(this, shown, row, { waits, draft, since: past && past.get(task.number), check }), row.lane);
     if (within) li.querySelector(`[data-part="${within}"]`)?.focus({ preventScroll: true });
     else if (this.current === task.number) this.tabStop();
@@ -127,8 +242,17 @@ export class PlanView {
     const draft = this.drafts.get(number);
     const base = draft ? draft.base : row.task.text;
     const head = draft ? draft.head : this.act.head();
-    const field = el("textarea", { class: "edit", rows: 1, value: draft ? draft.text : row.task.text, "aria-label": "Text of the task", maxlength: 100000 });
-    const grow = () => { field.style.setProperty("height", "auto"); field.style.setProperty("height", `${Math.min(field.scrollHeight + 2, 320)}px`); };
+    const field = el("textarea", {
+      class: "edit",
+      rows: 1,
+      value: draft ? draft.text : row.task.text,
+      "aria-label": "Text of the task",
+      maxlength: 100000,
+    });
+    const grow = () => {
+      field.style.setProperty("height", "auto");
+      field.style.setProperty("height", `${Math.min(field.scrollHeight + 2, 320)}px`);
+    };
     const stop = (keep) => {
       if (this.editing !== number) return;
       this.editing = null;
@@ -139,7 +263,10 @@ export class PlanView {
       row.li.querySelector('[data-part="sign"]')?.focus({ preventScroll: true });
     };
     row.finish = () => stop(field.value !== base);
-    field.addEventListener("input", () => { grow(); this.drafts.put(number, { text: field.value, base, head }); });
+    field.addEventListener("input", () => {
+      grow();
+      this.drafts.put(number, { text: field.value, base, head });
+    });
     field.addEventListener("keydown", (event) => {
       event.stopPropagation();
       if (event.key === "Enter" && !event.shiftKey && !event.isComposing) {
@@ -167,8 +294,18 @@ export class PlanView {
   }
 
   addForm() {
-    const field = el("textarea", { rows: 1, class: "edit", placeholder: "Add a task", "aria-label": "Add a task", value: this.drafts.get("add")?.text || "", maxlength: 100000 });
-    field.addEventListener("input", () => (field.value ? this.drafts.put("add", { text: field.value }) : this.drafts.drop("add")));
+    const field = el("textarea", {
+      rows: 1,
+      class: "edit",
+      placeholder: "Add a task",
+      "aria-label": "Add a task",
+      value: this.drafts.get("add")?.text || "",
+      maxlength: 100000,
+    });
+    field.addEventListener(
+      "input",
+      () => (field.value ? this.drafts.put("add", { text: field.value }) : this.drafts.drop("add")),
+    );
     field.addEventListener("keydown", async (event) => {
       event.stopPropagation();
       if (event.key === "Escape") field.blur();
@@ -202,14 +339,16 @@ export class PlanView {
     const letters = plain && this.act.letters();
     const moves = { ArrowDown: 1, ArrowUp: -1, ...(letters ? { j: 1, k: -1 } : {}) };
     const off = this.readonly || this.model.past;
-    if (event.altKey && (event.key === "ArrowUp" || event.key === "ArrowDown")) off || this.shift(row, event.key === "ArrowUp" ? -1 : 1);
-    else if (plain && event.key in moves) this.step(li, moves[event.key]);
+    if (event.altKey && (event.key === "ArrowUp" || event.key === "ArrowDown")) {
+      off || this.shift(row, event.key === "ArrowUp" ? -1 : 1);
+    } else if (plain && event.key in moves) this.step(li, moves[event.key]);
     else if (plain && (event.key === "ArrowRight" || event.key === "ArrowLeft")) this.within(event);
     else if (plain && event.key === "Home") this.focusRow(this.order()[0]);
     else if (plain && event.key === "End") this.focusRow(this.order().at(-1));
     else if (off || !plain) return;
-    else if (event.key === " " && event.target.dataset.part === "sign") this.act.mark(row.task, row.task.status === "completed" ? "pending" : "completed");
-    else if (event.key === "F2") this.edit(row.task.number);
+    else if (event.key === " " && event.target.dataset.part === "sign") {
+      this.act.mark(row.task, row.task.status === "completed" ? "pending" : "completed");
+    } else if (event.key === "F2") this.edit(row.task.number);
     else if (event.key === "Delete") this.act.remove(row.task);
     else if (!letters) return;
     else if (event.key === "s") this.act.mark(row.task, "in_progress");
@@ -255,14 +394,20 @@ export class PlanView {
   tabStop() {
     for (const each of this.list.querySelectorAll('[data-part][tabindex="0"]')) each.tabIndex = -1;
     const li = this.rows.get(this.current)?.li;
-    const target = li && li.isConnected ? li : this.list.querySelector("li.task.in_progress") || this.list.querySelector("li.task");
-    for (const each of target?.querySelectorAll("[data-part]") || []) each.tabIndex = each.dataset.part === "sign" ? 0 : -1;
+    const target = li && li.isConnected
+      ? li
+      : this.list.querySelector("li.task.in_progress") || this.list.querySelector("li.task");
+    for (const each of target?.querySelectorAll("[data-part]") || []) {
+      each.tabIndex = each.dataset.part === "sign" ? 0 : -1;
+    }
   }
 
   // Up or down by one, across phases.
   shift(row, by) {
     const { phases } = this.model;
-    const at = phases.indexOf(row.phase) >= 0 ? phases.indexOf(row.phase) : phases.findIndex((phase) => phase.tasks.some((task) => task.number === row.task.number));
+    const at = phases.indexOf(row.phase) >= 0
+      ? phases.indexOf(row.phase)
+      : phases.findIndex((phase) => phase.tasks.some((task) => task.number === row.task.number));
     const phase = phases[at];
     const index = phase.tasks.findIndex((task) => task.number === row.task.number);
     this.current = row.task.number;
@@ -291,6 +436,8 @@ export class PlanView {
 
 // Makes the children of a node these, and leaves those in place that are already right.
 function same(node, children) {
-  if (children.length === node.children.length && children.every((child, index) => child === node.children[index])) return;
+  if (children.length === node.children.length && children.every((child, index) => child === node.children[index])) {
+    return;
+  }
   node.replaceChildren(...children);
 }

@@ -1,5 +1,5 @@
 // The burn-down with marks is the scrubber: it shows the plan at any moment. The playhead snaps to events.
-import { el, fill, brief } from "./el.js";
+import { brief, el, fill } from "./el.js";
 import { clock, plural } from "./time.js";
 import { breakMark } from "./lanes.js";
 
@@ -19,15 +19,67 @@ const SHAPES = {
 const RANK = ["letgo", "blocked", "person", "nudge", "label", "change"];
 
 export class Scrub {
-  // move(index, resting): the playhead is at that point, or at null: now.
+  /**
+   * The playhead is at the point that `move` names, or at null: now.
+   * @param {{move: (index: number | null, resting?: boolean) => void, zoom: (change: {by?: number, around?: number, from?: number, to?: number}) => void}} actions
+   */
   constructor({ move, zoom }) {
-    Object.assign(this, { move, zoom, points: [], index: null, held: false });
+    this.move = move;
+    this.zoom = zoom;
+    /** @type {import("./points.js").Point[]} */
+    this.points = [];
+    /** @type {number[][]} */
+    this.steps = [];
+    /** @type {any} */
+    this.scale = null;
+    /** @type {number | null} */
+    this.index = null;
+    /** @type {number | null} */
+    this.estimate = null;
+    this.live = true;
+    /** @type {"range" | "head" | false} */
+    this.held = false;
+    this.from = 0;
     this.svg = el("svg", { class: "burn-svg", width: "100%", height: 122, "aria-hidden": "true" });
-    this.knob = el("div", { class: "knob", role: "slider", tabindex: 0, "aria-label": "Moment of the plan", "aria-valuemin": 0, "aria-keyshortcuts": "ArrowLeft ArrowRight Home End Escape", on: { keydown: (event) => this.key(event) } });
+    this.knob = el("div", {
+      class: "knob",
+      role: "slider",
+      tabindex: 0,
+      "aria-label": "Moment of the plan",
+      "aria-valuemin": 0,
+      "aria-keyshortcuts": "ArrowLeft ArrowRight Home End Escape",
+      on: { keydown: (event) => this.key(event) },
+    });
     this.info = el("div", { class: "burn-info" });
-    this.chart = el("div", { class: "burn-chart", on: { pointerdown: (event) => this.down(event), pointermove: (event) => this.drag(event), pointerup: (event) => this.up(event), pointercancel: (event) => this.up(event), wheel: (event) => this.wheel(event) } }, this.svg, this.knob);
-    this.handle = el("button", { type: "button", class: "drawer", "aria-label": "Show or hide the history", "aria-expanded": "true", on: { click: () => this.fold() } });
-    this.node = el("section", { class: "burn", "aria-label": "Open tasks over time" }, this.handle, this.info, this.chart);
+    this.chart = el(
+      "div",
+      {
+        class: "burn-chart",
+        on: {
+          pointerdown: (event) => this.down(event),
+          pointermove: (event) => this.drag(event),
+          pointerup: (event) => this.up(event),
+          pointercancel: (event) => this.up(event),
+          wheel: (event) => this.wheel(event),
+        },
+      },
+      this.svg,
+      this.knob,
+    );
+    this.handle = el("button", {
+      type: "button",
+      class: "drawer",
+      "aria-label": "Show or hide the history",
+      "aria-expanded": "true",
+      on: { click: () => this.fold() },
+    });
+    this.node = el(
+      "section",
+      { class: "burn", "aria-label": "Open tasks over time" },
+      this.handle,
+      this.info,
+      this.chart,
+    );
   }
 
   fold() {
@@ -55,9 +107,16 @@ export class Scrub {
       let path = `M${scale.x(steps[0][0]).toFixed(1)} ${y(steps[0][1])}`;
       for (const [at, count] of steps.slice(1)) path += `H${scale.x(at).toFixed(1)}V${y(count)}`;
       path += `H${end.toFixed(1)}`;
-      parts.push(el("path", { d: `${path}V${HEIGHT}H${scale.x(steps[0][0]).toFixed(1)}Z`, class: "area" }), el("path", { d: path, class: "stepline" }));
+      parts.push(
+        el("path", { d: `${path}V${HEIGHT}H${scale.x(steps[0][0]).toFixed(1)}Z`, class: "area" }),
+        el("path", { d: path, class: "stepline" }),
+      );
       const left = steps[steps.length - 1][1];
-      if (this.estimate && left) parts.push(el("path", { d: `M${end.toFixed(1)} ${y(left)}L${scale.width - 6} ${y(left * 0.6)}`, class: "hope" }));
+      if (this.estimate && left) {
+        parts.push(
+          el("path", { d: `M${end.toFixed(1)} ${y(left)}L${scale.width - 6} ${y(left * 0.6)}`, class: "hope" }),
+        );
+      }
     }
     parts.push(...this.marks(), ...this.axis());
     fill(this.svg, parts);
@@ -66,7 +125,10 @@ export class Scrub {
     const point = index === null ? null : points[index];
     this.knob.setAttribute("aria-valuemax", points.length);
     this.knob.setAttribute("aria-valuenow", index ?? points.length);
-    this.knob.setAttribute("aria-valuetext", point ? `${clock(point.at)}, ${point.text}, ${point.open} of ${point.total} open` : "Now");
+    this.knob.setAttribute(
+      "aria-valuetext",
+      point ? `${clock(point.at)}, ${point.text}, ${point.open} of ${point.total} open` : "Now",
+    );
   }
 
   marks() {
@@ -81,16 +143,28 @@ export class Scrub {
     return groups.flatMap(({ x, kinds }) => {
       const kind = RANK.find((each) => kinds.includes(each)) || "change";
       const shape = SHAPES[kind](x.toFixed(1) * 1);
-      return kinds.length > 3 ? [shape, el("text", { x: x.toFixed(1), y: MARK_Y - 8, class: "cluster" }, String(kinds.length))] : [shape];
+      return kinds.length > 3
+        ? [shape, el("text", { x: x.toFixed(1), y: MARK_Y - 8, class: "cluster" }, String(kinds.length))]
+        : [shape];
     });
   }
 
   axis() {
     const now = this.scale.x(this.scale.end);
-    const out = this.scale.ticks.filter(({ x }) => Math.abs(x - now) > 44).map(({ x, label }) => el("text", { x: Math.max(16, x), y: 114, class: "axis" }, label));
-    out.push(el("text", { x: Math.min(now, this.scale.width - 14), y: 114, class: "axis" }, this.live === false ? "last" : "now"));
+    const out = this.scale.ticks.filter(({ x }) => Math.abs(x - now) > 44).map(({ x, label }) =>
+      el("text", { x: Math.max(16, x), y: 114, class: "axis" }, label)
+    );
+    out.push(
+      el(
+        "text",
+        { x: Math.min(now, this.scale.width - 14), y: 114, class: "axis" },
+        this.live === false ? "last" : "now",
+      ),
+    );
     for (const each of this.scale.breaks) if (each.width >= 20) out.push(...breakMark(each, 50));
-    if (this.estimate && now < this.scale.width - 60) out.push(el("text", { x: this.scale.width - 22, y: 114, class: "axis" }, `~${clock(this.estimate)}`));
+    if (this.estimate && now < this.scale.width - 60) {
+      out.push(el("text", { x: this.scale.width - 22, y: 114, class: "axis" }, `~${clock(this.estimate)}`));
+    }
     return out;
   }
 
@@ -154,8 +228,9 @@ export class Scrub {
   key(event) {
     const at = this.index ?? this.points.length - 1;
     const steps = { ArrowLeft: -1, ArrowDown: -1, ArrowRight: 1, ArrowUp: 1, PageUp: 10, PageDown: -10 };
-    if (event.key in steps) this.to(event.shiftKey ? this.jump(at, Math.sign(steps[event.key])) : Math.max(0, at + steps[event.key]));
-    else if (event.key === "Home") this.to(0);
+    if (event.key in steps) {
+      this.to(event.shiftKey ? this.jump(at, Math.sign(steps[event.key])) : Math.max(0, at + steps[event.key]));
+    } else if (event.key === "Home") this.to(0);
     else if (event.key === "End") this.to(null);
     else if (event.key === "+" || event.key === "=") this.zoom({ by: 0.7, around: this.x(this.index) });
     else if (event.key === "-") this.zoom({ by: 1.4, around: this.x(this.index) });
@@ -167,17 +242,27 @@ export class Scrub {
 
   // The next change of a task, in one direction.
   jump(at, step) {
-    for (let next = at + step; next >= 0 && next < this.points.length; next += step) if (this.points[next].kind !== "nudge" && this.points[next].kind !== "label") return next;
+    for (let next = at + step; next >= 0 && next < this.points.length; next += step) {
+      if (this.points[next].kind !== "nudge" && this.points[next].kind !== "label") return next;
+    }
     return step < 0 ? 0 : null;
   }
 
   // The words beside the chart.
   say({ open, total, at, line }) {
-    fill(this.info,
+    fill(
+      this.info,
       el("h2", {}, "Open tasks over time"),
       el("p", { class: "big" }, el("b", {}, String(open)), ` of ${total} open${at ? ` at ${clock(at)}` : ""}`),
       el("p", { class: "dim" }, brief(line || (total ? "" : plural(0, "task")))),
-      el("p", { class: "legend dim" }, legend("nudge", "told to go on"), legend("person", "a person"), legend("blocked", "blocked")));
+      el(
+        "p",
+        { class: "legend dim" },
+        legend("nudge", "told to go on"),
+        legend("person", "a person"),
+        legend("blocked", "blocked"),
+      ),
+    );
   }
 }
 

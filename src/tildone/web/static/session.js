@@ -1,15 +1,15 @@
 // One session: plan, lanes, scrubber, now, what happened. ?at=EVENT is a moment, &vs=EVENT compares it with another one, or with now.
-import { el, fill, icon, brief, harmless } from "./el.js";
+import { brief, el, fill, focusIn, harmless, icon } from "./el.js";
 import { BASE, read } from "./api.js";
-import { on, get } from "./state.js";
+import { get, on } from "./state.js";
 import { PlanView } from "./plan.js";
 import { Scrub } from "./scrub.js";
-import { scaleOf, gridLines, hatch } from "./lanes.js";
+import { gridLines, hatch, scaleOf } from "./lanes.js";
 import { strip } from "./strip.js";
 import { pill } from "./card.js";
-import { needRow } from "./needs.js";
+import { fillNeeds } from "./needs.js";
 import { eventRow, gone } from "./log.js";
-import { clock, spoken, plural } from "./time.js";
+import { clock, plural, spoken } from "./time.js";
 import { edits } from "./edits.js";
 import { tell } from "./toast.js";
 import { compareWith, sinceWords } from "./past.js";
@@ -18,7 +18,25 @@ import { points } from "./points.js";
 import { followChecks } from "./checks.js";
 import { isAfter, told } from "./live.js";
 
-export function sessionPage({ main, key, query, go, watch, readonly, letters }) {
+/**
+ * What is shown: the session as the server tells it, its events, and the moment of the past that is looked at.
+ * @typedef {object} Model
+ * @property {any} session
+ * @property {Map<string, any>} known
+ * @property {any[]} rows
+ * @property {import("./points.js").Point[]} points
+ * @property {any} scale
+ * @property {[number, number]} view
+ * @property {number | null} index
+ * @property {any} past
+ * @property {{times: number[], end: number} | null} frozen
+ * @property {Map<number, any>} outputs
+ * @property {any} [checks]
+ * @property {string | null} [wanted]
+ * @property {string | null} [asked]
+ */
+
+export function page({ main, key, query, go, watch, readonly, letters }) {
   const node = (tag, cls, props) => el(tag, { class: cls, ...props });
   const header = node("div", "s-head");
   const area = node("div", "plan-area");
@@ -31,24 +49,55 @@ export function sessionPage({ main, key, query, go, watch, readonly, letters }) 
   const eventCount = el("span", { class: "dim" });
   const bodyBox = node("div", "s-body");
   const title = el("h1", { tabindex: -1 });
-  const model = { session: null, known: new Map(), rows: [], points: [], scale: null, view: [0, 1], index: null, past: null, frozen: null, outputs: new Map() };
+  /** @type {Model} */
+  const model = {
+    session: null,
+    known: new Map(),
+    rows: [],
+    points: [],
+    scale: null,
+    view: [0, 1],
+    index: null,
+    past: null,
+    frozen: null,
+    outputs: new Map(),
+  };
   let failed = false;
   let seq = "";
 
   const checks = followChecks({ key, model, changed: () => draw() });
-  const work = edits({ key, model, redraw: (own) => draw(own), readonly, letters, accept, look: checks.look });
+  const work = edits({ key, model, redraw: (own) => draw(own), letters, accept, look: checks.look });
   const plan = new PlanView({ act: work.act, drafts: work.drafts, readonly });
   work.plan = plan;
   const scrub = new Scrub({ move, zoom });
   area.append(lines, plan.node, head_line);
   const body = node("div", "s-main");
   body.append(banner, needs, area, scrub.node);
-  const side = el("aside", { class: "s-side", "aria-label": "Now and what happened" }, now,
-    el("section", { "aria-labelledby": "happened" }, el("div", { class: "side-head" }, el("h2", { id: "happened" }, "What happened"), el("a", { href: `${BASE}/s/${key}/log` }, eventCount)), events));
+  const side = el(
+    "aside",
+    { class: "s-side", "aria-label": "Now and what happened" },
+    now,
+    el(
+      "section",
+      { "aria-labelledby": "happened" },
+      el(
+        "div",
+        { class: "side-head" },
+        el("h2", { id: "happened" }, "What happened"),
+        el("a", { href: `${BASE}/s/${key}/log` }, eventCount),
+      ),
+      events,
+    ),
+  );
   bodyBox.append(body, side);
 
   // Nothing is drawn for what takes less than 300 ms.
-  const slow = setTimeout(() => model.session || fill(main, el("div", { class: "page bars", role: "status", "aria-label": "Loading" }, el("i"), el("i"))), 300);
+  const slow = setTimeout(
+    () =>
+      model.session ||
+      fill(main, el("div", { class: "page bars", role: "status", "aria-label": "Loading" }, el("i"), el("i"))),
+    300,
+  );
 
   async function load() {
     try {
@@ -62,8 +111,12 @@ export function sessionPage({ main, key, query, go, watch, readonly, letters }) 
       // So may a frame have come in, which is about who is at work and not read again.
       accept({ ...got, ...told("presence", key, got.seq) });
       if (first && query.get("at")) await moveTo(query.get("at"));
-      if (first && model.past && query.get("vs")) compareWith(query.get("vs"), key, model).catch((error) => work.fault(error.message));
-      if (first && location.hash) document.querySelector(location.hash.replace(/[^#\w]/g, ""))?.scrollIntoView({ block: "center" });
+      if (first && model.past && query.get("vs")) {
+        compareWith(query.get("vs"), key, model).catch((error) => work.fault(error.message));
+      }
+      if (first && location.hash) {
+        document.querySelector(location.hash.replace(/[^#\w]/g, ""))?.scrollIntoView({ block: "center" });
+      }
     } catch (error) {
       if (error.status !== 404 && model.session) return;
       failed = true;
@@ -76,7 +129,9 @@ export function sessionPage({ main, key, query, go, watch, readonly, letters }) 
     const before = model.session;
     model.session = { ...before, ...got };
     if (got.history) learn(got.history.rows, got.history.rows.at(-1));
-    if (before && before.closed !== undefined && got.closed > before.closed) tell(`${plural(got.closed - before.closed, "task")} done, ${got.total - got.closed} left`);
+    if (before && before.closed !== undefined && got.closed > before.closed) {
+      tell(`${plural(got.closed - before.closed, "task")} done, ${got.total - got.closed} left`);
+    }
     draw(own);
     if (!before || before.head !== model.session.head) checks.look();
   }
@@ -113,7 +168,8 @@ export function sessionPage({ main, key, query, go, watch, readonly, letters }) 
     drawNeeds();
   }
 
-  const working = () => Boolean((model.session.agents || []).length) || ["working", "stuck"].includes(model.session.state);
+  const working = () =>
+    Boolean((model.session.agents || []).length) || ["working", "stuck"].includes(model.session.state);
 
   function layout(own = false) {
     const width = Math.max(60, scrub.chart.clientWidth || lines.clientWidth || 600);
@@ -128,34 +184,113 @@ export function sessionPage({ main, key, query, go, watch, readonly, letters }) 
     head_line.hidden = model.points.length < 1;
     body.classList.toggle("past", Boolean(past));
     const shown = past ? past.phases : session.plan.phases;
-    plan.set({ phases: shown, lanes: session.lanes, used: session.used, told: session.told, claims: past ? null : model.checks?.claims || session.claims, scale, past: past && past.words, until: past ? x : null, pending: past ? null : work.pending, check: past ? null : session.plan.check, checks: past ? null : model.checks, outputs: past ? null : model.outputs }, own);
-    scrub.set({ points: model.points, steps: session.open || [], scale, index, estimate: session.estimate && session.estimate.at, live: working() });
+    plan.set({
+      phases: shown,
+      lanes: session.lanes,
+      used: session.used,
+      told: session.told,
+      claims: past ? null : model.checks?.claims || session.claims,
+      scale,
+      past: past && past.words,
+      until: past ? x : null,
+      pending: past ? null : work.pending,
+      check: past ? null : session.plan.check,
+      checks: past ? null : model.checks,
+      outputs: past ? null : model.outputs,
+    }, own);
+    scrub.set({
+      points: model.points,
+      steps: session.open || [],
+      scale,
+      index,
+      estimate: session.estimate && session.estimate.at,
+      live: working(),
+    });
     const point = index === null ? null : model.points[index];
     const all = session.plan.phases.flatMap((phase) => phase.tasks);
     const open = all.filter((task) => !["completed", "abandoned"].includes(task.status)).length;
-    scrub.say(point ? { open: point.open, total: point.total, at: point.at, line: `${point.total - point.open} were closed, ${spoken(Date.now() - point.at)} ago` } : { open, total: all.length, line: estimateLine(session) });
+    scrub.say(
+      point
+        ? {
+          open: point.open,
+          total: point.total,
+          at: point.at,
+          line: `${point.total - point.open} were closed, ${spoken(Date.now() - point.at)} ago`,
+        }
+        : { open, total: all.length, at: null, line: estimateLine(session) },
+    );
     drawBanner();
   }
 
   function drawHead() {
     const { session } = model;
     document.title = `${harmless(session.title || session.name).slice(0, 80)} · tildone`;
-    if (title.textContent !== harmless(session.title || session.name)) fill(title, brief(session.title || session.name, 200));
-    const act = (label, symbol, run, props) => el("button", { type: "button", class: "btn", "aria-label": label, ...props, on: { click: run } }, icon(symbol), el("span", {}, label));
+    if (title.textContent !== harmless(session.title || session.name)) {
+      fill(title, brief(session.title || session.name, 200));
+    }
+    const act = (label, symbol, run, props) =>
+      el(
+        "button",
+        { type: "button", class: "btn", "aria-label": label, ...props, on: { click: run } },
+        icon(symbol),
+        el("span", {}, label),
+      );
     const directive = session.state === "paused" || session.state === "stopped" ? "go" : "pause";
-    const print = JSON.stringify([session.where, session.state, session.why, session.strip, session.can_undo, session.can_redo, session.directive, (session.needs || []).length]);
+    const print = JSON.stringify([
+      session.where,
+      session.state,
+      session.why,
+      session.strip,
+      session.can_undo,
+      session.can_redo,
+      session.directive,
+      (session.needs || []).length,
+    ]);
     if (header.print === print) return;
     header.print = print;
-    const held = header.contains(document.activeElement) ? document.activeElement.getAttribute("aria-label") : null;
-    fill(header,
+    const held = focusIn(header)?.getAttribute("aria-label");
+    fill(
+      header,
       el("p", { class: "crumbs" }, el("a", { href: `${BASE}/` }, "Sessions"), " / ", brief(session.name, 200)),
-      el("div", { class: "s-title" }, title, pill(session.state), ["paused", "stopped", "let go", "stuck", "needs you"].includes(session.state) && session.why && !(session.needs || []).length && el("span", { class: "why" }, brief(session.why, 160)),
-        el("div", { class: "push" },
+      el(
+        "div",
+        { class: "s-title" },
+        title,
+        pill(session.state),
+        ["paused", "stopped", "let go", "stuck", "needs you"].includes(session.state) && session.why &&
+          !(session.needs || []).length && el("span", { class: "why" }, brief(session.why, 160)),
+        el(
+          "div",
+          { class: "push" },
           !readonly && act("Undo", "undo", () => work.undo(), { disabled: session.can_undo === false }),
-          el("a", { class: "btn", href: `${BASE}/s/${key}.md`, download: true, "aria-label": "Markdown", on: { click: (event) => { event.preventDefault(); work.download(); } } }, icon("down"), el("span", {}, "Markdown")),
-          !readonly && act(directive === "go" ? "Resume" : "Pause", directive === "go" ? "play" : "pause", () => work.steer(directive)),
-          !readonly && session.state !== "stopped" && act("Stop", "stop", () => work.steer("stop")))),
-      strip(session.strip || "", { tall: true }));
+          el(
+            "a",
+            {
+              class: "btn",
+              href: `${BASE}/s/${key}.md`,
+              download: true,
+              "aria-label": "Markdown",
+              on: {
+                click: (event) => {
+                  event.preventDefault();
+                  work.download();
+                },
+              },
+            },
+            icon("down"),
+            el("span", {}, "Markdown"),
+          ),
+          !readonly &&
+            act(
+              directive === "go" ? "Resume" : "Pause",
+              directive === "go" ? "play" : "pause",
+              () => work.steer(directive),
+            ),
+          !readonly && session.state !== "stopped" && act("Stop", "stop", () => work.steer("stop")),
+        ),
+      ),
+      strip(session.strip || "", { tall: true }),
+    );
     if (held) [...header.querySelectorAll("button")].find((each) => each.getAttribute("aria-label") === held)?.focus();
   }
 
@@ -183,13 +318,18 @@ export function sessionPage({ main, key, query, go, watch, readonly, letters }) 
     if (needs.print === print) return;
     needs.print = print;
     needs.hidden = !mine.length;
-    fill(needs, mine.map((need, index) => needRow(need, { readonly, focus: index === 0 })));
+    fillNeeds(needs, mine, readonly);
   }
 
   // The playhead moved; what is shown follows at once, the address when it rests.
   async function move(index, resting) {
     if (index === null) return toNow(resting);
-    if (!model.frozen) model.frozen = { times: model.points.map((point) => point.at), end: working() ? Date.now() : model.points[model.points.length - 1].at };
+    if (!model.frozen) {
+      model.frozen = {
+        times: model.points.map((point) => point.at),
+        end: working() ? Date.now() : model.points[model.points.length - 1].at,
+      };
+    }
     model.index = index;
     const point = model.points[index];
     model.wanted = point.id;
@@ -223,16 +363,49 @@ export function sessionPage({ main, key, query, go, watch, readonly, letters }) 
   function drawBanner() {
     const { past, index } = model;
     banner.hidden = !past;
-    if (!past) { banner.print = ""; return; }
+    if (!past || index === null) {
+      banner.print = "";
+      return;
+    }
     const point = model.points[index];
     const print = `${point.id} ${past.changed}`;
     if (banner.print === print) return;
     banner.print = print;
-    const held = banner.contains(document.activeElement) && document.activeElement.textContent;
-    fill(banner, icon("undo"), el("p", {}, el("b", {}, `${clock(point.at)}, ${spoken(Date.now() - point.at)} ago.`), ` ${past.changed ? `${plural(past.changed, "task has", "tasks have")} changed since.` : "No task has changed since."}`),
-      el("div", { class: "push" }, el("button", { type: "button", class: "btn plain", on: { click: () => toNow(true) } }, "Back to now ", el("kbd", { "aria-hidden": "true" }, "Esc")),
-        el("button", { type: "button", class: "btn", on: { click: () => compareWith(model.session.head, key, model) } }, "Compare"),
-        !readonly && el("button", { type: "button", class: "btn", on: { click: restore } }, "Restore this")));
+    const held = focusIn(banner)?.textContent;
+    fill(
+      banner,
+      icon("undo"),
+      el(
+        "p",
+        {},
+        el("b", {}, `${clock(point.at)}, ${spoken(Date.now() - point.at)} ago.`),
+        ` ${
+          past.changed
+            ? `${plural(past.changed, "task has", "tasks have")} changed since.`
+            : "No task has changed since."
+        }`,
+      ),
+      el(
+        "div",
+        { class: "push" },
+        el(
+          "button",
+          {
+            type: "button",
+            class: "btn plain",
+            on: { click: () => toNow(true) },
+          },
+          "Back to now ",
+          el("kbd", { "aria-hidden": "true" }, "Esc"),
+        ),
+        el(
+          "button",
+          { type: "button", class: "btn", on: { click: () => compareWith(model.session.head, key, model) } },
+          "Compare",
+        ),
+        !readonly && el("button", { type: "button", class: "btn", on: { click: restore } }, "Restore this"),
+      ),
+    );
     if (held) [...banner.querySelectorAll("button")].find((each) => each.textContent === held)?.focus();
   }
 
@@ -243,7 +416,8 @@ export function sessionPage({ main, key, query, go, watch, readonly, letters }) 
     work.restore(past.point);
   }
 
-  function zoom({ by, around, from, to }) {
+  /** @param {{by?: number, around?: number, from?: number, to?: number}} change */
+  function zoom({ by, around = 0, from, to = 0 }) {
     const [left, right] = model.view;
     const width = model.scale.width;
     const share = (px) => left + (px / width) * (right - left);
@@ -260,25 +434,50 @@ export function sessionPage({ main, key, query, go, watch, readonly, letters }) 
 
   const sizes = new ResizeObserver(() => model.session && !failed && layout());
   sizes.observe(scrub.chart);
-  const minute = setInterval(() => !document.hidden && model.session && working() && !model.past && !scrub.held && layout(), 30000);
+  const minute = setInterval(
+    () => !document.hidden && model.session && working() && !model.past && !scrub.held && layout(),
+    30000,
+  );
   const ends = [on("needs", () => model.session && !failed && drawNeeds())];
   watch([`session:${key}`, "needs"]);
   load();
 
   return {
-    end() { clearTimeout(slow); checks.end(); sizes.disconnect(); clearInterval(minute); for (const each of ends) each(); },
+    end() {
+      clearTimeout(slow);
+      checks.end();
+      sizes.disconnect();
+      clearInterval(minute);
+      for (const each of ends) each();
+    },
     frame(frame) {
       if (frame.event === "open" || frame.event === "reset") load();
       if (!frame.data || frame.data.key !== key || failed) return;
       if (frame.event === "plan" || frame.event === "session" || frame.event === "gone") load();
-      if (frame.event === "presence" && model.session) accept({ ...frame.data, agents: frame.data.agents || (model.session.agents || []).map((each, index) => (index ? each : { ...each, doing: frame.data.doing, since: frame.data.since })) });
+      if (frame.event === "presence" && model.session) {
+        accept({
+          ...frame.data,
+          agents: frame.data.agents ||
+            (model.session.agents || []).map((
+              each,
+              index,
+            ) => (index ? each : { ...each, doing: frame.data.doing, since: frame.data.since })),
+        });
+      }
     },
     commands: () => (readonly || !model.session ? [] : [
       { label: "Undo", hint: "z", act: () => work.undo() },
       { label: "Redo", hint: "shift+z", act: () => work.redo() },
       { label: "Add a task", hint: "a", act: () => plan.field.focus() },
-      { label: "Pause or resume", hint: "p", act: () => work.steer(["paused", "stopped"].includes(model.session.state) ? "go" : "pause") },
-      { label: "Check of the plan…", act: () => work.act.check({ number: 0, text: "the plan", check: model.session.plan.check }) },
+      {
+        label: "Pause or resume",
+        hint: "p",
+        act: () => work.steer(["paused", "stopped"].includes(model.session.state) ? "go" : "pause"),
+      },
+      {
+        label: "Check of the plan…",
+        act: () => work.act.check({ number: 0, text: "the plan", check: model.session.plan.check }),
+      },
       { label: "Markdown", act: () => work.download() },
       { label: "History", act: () => go(`${BASE}/s/${key}/log`) },
       { label: "Statistics of this session", act: () => go(`${BASE}/s/${key}/stats`) },

@@ -48,7 +48,11 @@ function merged(all, most) {
 
 export function strip(text, { most = MAX_CELLS, tall = false } = {}) {
   const finished = text.length > 0 && !/[ab.]/.test(text);
-  const node = el("div", { class: `strip${tall ? " tall" : ""}${finished ? " finished" : ""}`, role: "img", "aria-label": stripLabel(text) });
+  const node = el("div", {
+    class: `strip${tall ? " tall" : ""}${finished ? " finished" : ""}`,
+    role: "img",
+    "aria-label": stripLabel(text),
+  });
   for (const { sign, size } of cells(text, most)) {
     const name = { d: "d", x: "x", a: "a", b: "b", " ": "gap" }[sign] || "p";
     node.append(el("i", { class: name, style: sign === " " ? {} : { "flex-grow": size } }));

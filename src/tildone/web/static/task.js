@@ -1,13 +1,25 @@
 // One row of a plan.
-import { el, say, icon, sign, harmless } from "./el.js";
-import { span, plural, spoken } from "./time.js";
+import { el, harmless, icon, say, sign } from "./el.js";
+import { plural, span, spoken } from "./time.js";
 import { menu } from "./menu.js";
 import { drag } from "./drag.js";
 import { checkLines } from "./checks.js";
 import { orderLines, orderWords } from "./order.js";
 
-export const STATUS = { pending: "open", in_progress: "in progress", completed: "done", abandoned: "dropped", blocked: "blocked" };
-const NEXT = { pending: "in_progress", in_progress: "completed", completed: "pending", abandoned: "pending", blocked: "pending" };
+export const STATUS = {
+  pending: "open",
+  in_progress: "in progress",
+  completed: "done",
+  abandoned: "dropped",
+  blocked: "blocked",
+};
+const NEXT = {
+  pending: "in_progress",
+  in_progress: "completed",
+  completed: "pending",
+  abandoned: "pending",
+  blocked: "pending",
+};
 
 // What a row shows: sign, text and notes, time or what became of it, menu. `view` is the list that it is in.
 export function cells(view, task, row, { waits, draft, since, check }) {
@@ -15,16 +27,91 @@ export function cells(view, task, row, { waits, draft, since, check }) {
   const words = harmless(task.text).slice(0, 300);
   const used = view.model.used?.[task.number];
   const claim = view.model.claims?.[task.number];
-  const name = `${words}: ${STATUS[task.status]}${task.worked ? `, ${spoken(task.worked)}` : ""}${task.notes.length ? `, ${plural(task.notes.length, "note")}` : ""}${check?.words ? `, check ${harmless(check.words).slice(0, 80)}` : ""}${orderWords(task, claim)}`;
-  const part = (id, node) => { node.dataset.part = id; node.tabIndex = -1; return node; };
-  const mark = part("sign", el("button", { type: "button", class: "signal", "aria-label": name, "aria-pressed": task.status === "completed" ? "true" : task.status === "in_progress" ? "mixed" : "false", "aria-disabled": off || false, "aria-keyshortcuts": "Space S B X E M C V O F Alt+ArrowUp Alt+ArrowDown", title: off ? STATUS[task.status] : `${STATUS[task.status]}: press for ${STATUS[NEXT[task.status]]}`, on: { click: () => off || view.act.mark(row.task, NEXT[row.task.status]) } }, sign(task.status, Boolean(waits))));
+  const name = `${words}: ${STATUS[task.status]}${task.worked ? `, ${spoken(task.worked)}` : ""}${
+    task.notes.length ? `, ${plural(task.notes.length, "note")}` : ""
+  }${check?.words ? `, check ${harmless(check.words).slice(0, 80)}` : ""}${orderWords(task, claim)}`;
+  const part = (id, node) => {
+    node.dataset.part = id;
+    node.tabIndex = -1;
+    return node;
+  };
+  const mark = part(
+    "sign",
+    el("button", {
+      type: "button",
+      class: "signal",
+      "aria-label": name,
+      "aria-pressed": task.status === "completed" ? "true" : task.status === "in_progress" ? "mixed" : "false",
+      "aria-disabled": off || false,
+      "aria-keyshortcuts": "Space S B X E M C V O F Alt+ArrowUp Alt+ArrowDown",
+      title: off ? STATUS[task.status] : `${STATUS[task.status]}: press for ${STATUS[NEXT[task.status]]}`,
+      on: { click: () => off || view.act.mark(row.task, NEXT[row.task.status]) },
+    }, sign(task.status, Boolean(waits))),
+  );
   // A text with a button in it is no link.
   const long = task.text.length > 2000;
-  const text = part("text", el(long ? "span" : "a", { class: "words", href: !long && `#t${task.number}`, on: { click: (event) => point(event, task.number), dblclick: () => view.edit(row.task.number) } }, view.numbered && el("span", { class: "number dim" }, `#${task.number} `), long ? say(task.text) : el("bdi", {}, harmless(task.text))));
-  const right = since ? el("span", { class: "since" }, since) : draft ? el("button", { type: "button", class: "since btn-draft", tabindex: -1, on: { click: () => view.edit(row.task.number) } }, "draft kept") : waits?.checking ? "" : waits ? el("span", { class: "dim" }, "saving") : task.worked ? el("span", { class: "dim took" }, used ? `${used} · ${span(task.worked)}` : span(task.worked)) : used ? el("span", { class: "dim took" }, used) : "";
-  const more = !off && part("menu", el("button", { type: "button", class: "icon more ctl", "aria-label": `Change ${words.slice(0, 80)}`, "aria-haspopup": "menu", on: { click: (event) => choices(view, row, event.currentTarget) } }, icon("more")));
-  const grip = !off && el("span", { class: "grip ctl", "aria-hidden": "true", on: { pointerdown: (event) => drag(view, event, row) } }, icon("grip"));
-  return el("div", { class: "cell" }, grip, mark, el("div", { class: "body" }, text, orderLines(task, { claim, texts: view.texts, told: view.model.told?.[task.number] }), checkLines(view, task, row, check, { off, part }), notes(task)), right, more);
+  const text = part(
+    "text",
+    el(
+      long ? "span" : "a",
+      {
+        class: "words",
+        href: !long && `#t${task.number}`,
+        on: { click: (event) => point(event, task.number), dblclick: () => view.edit(row.task.number) },
+      },
+      view.numbered && el("span", { class: "number dim" }, `#${task.number} `),
+      long ? say(task.text) : el("bdi", {}, harmless(task.text)),
+    ),
+  );
+  const right = since ? el("span", { class: "since" }, since) : draft
+    ? el("button", {
+      type: "button",
+      class: "since btn-draft",
+      tabindex: -1,
+      on: { click: () => view.edit(row.task.number) },
+    }, "draft kept")
+    : waits?.checking
+    ? ""
+    : waits
+    ? el("span", { class: "dim" }, "saving")
+    : task.worked
+    ? el("span", { class: "dim took" }, used ? `${used} · ${span(task.worked)}` : span(task.worked))
+    : used
+    ? el("span", { class: "dim took" }, used)
+    : "";
+  const more = !off &&
+    part(
+      "menu",
+      el("button", {
+        type: "button",
+        class: "icon more ctl",
+        "aria-label": `Change ${words.slice(0, 80)}`,
+        "aria-haspopup": "menu",
+        on: { click: (event) => choices(view, row, event.currentTarget) },
+      }, icon("more")),
+    );
+  const grip = !off &&
+    el(
+      "span",
+      { class: "grip ctl", "aria-hidden": "true", on: { pointerdown: (event) => drag(view, event, row) } },
+      icon("grip"),
+    );
+  return el(
+    "div",
+    { class: "cell" },
+    grip,
+    mark,
+    el(
+      "div",
+      { class: "body" },
+      text,
+      orderLines(task, { claim, texts: view.texts, told: view.model.told?.[task.number] }),
+      checkLines(view, task, row, check, { off, part }),
+      notes(task),
+    ),
+    right,
+    more,
+  );
 }
 
 function choices(view, row, anchor) {
@@ -60,8 +147,19 @@ function point(event, number) {
 function notes(task) {
   if (!task.notes.length) return [];
   const newest = task.notes[task.notes.length - 1];
-  const line = (text) => el("p", { class: task.status === "blocked" ? "note warn" : "note" }, task.status === "blocked" && text === newest ? "Waits for: " : "", say(text));
+  const line = (text) =>
+    el(
+      "p",
+      { class: task.status === "blocked" ? "note warn" : "note" },
+      task.status === "blocked" && text === newest ? "Waits for: " : "",
+      say(text),
+    );
   if (task.notes.length === 1) return [line(newest)];
-  const older = el("details", { class: "older" }, el("summary", {}, plural(task.notes.length - 1, "older note")), task.notes.slice(0, -1).map((text) => el("p", { class: "note" }, say(text))));
+  const older = el(
+    "details",
+    { class: "older" },
+    el("summary", {}, plural(task.notes.length - 1, "older note")),
+    task.notes.slice(0, -1).map((text) => el("p", { class: "note" }, say(text))),
+  );
   return [line(newest), older];
 }

@@ -1,5 +1,5 @@
 // Short messages at the lower edge, and the two live regions that screen readers hear.
-import { el, brief, fill } from "./el.js";
+import { brief, el, fill } from "./el.js";
 
 const box = el("div", { class: "toasts" });
 const status = el("div", { class: "sr", role: "status" });
@@ -9,11 +9,15 @@ document.body.append(box, status, alarm);
 const SHOWN_MS = 8000;
 const STATUS_EVERY_MS = 5000;
 
+/** @param {string} text @param {{action?: string, act?: () => void, bad?: boolean}} options */
 export function toast(text, { action, act, bad = false } = {}) {
   const node = el("div", { class: `toast${bad ? " bad" : ""}` }, el("span", { class: "t" }, brief(text)));
   const end = () => node.remove();
   if (action) {
-    const run = () => { end(); act(); };
+    const run = () => {
+      end();
+      act?.();
+    };
     node.append(el("button", { type: "button", class: "btn soft", on: { click: run } }, action));
   }
   node.append(el("button", { type: "button", class: "icon", "aria-label": "Dismiss", on: { click: end } }, "×"));
@@ -23,7 +27,9 @@ export function toast(text, { action, act, bad = false } = {}) {
   let timer = setTimeout(end, SHOWN_MS);
   // Nobody is hurried: what is being read or focused stays.
   node.addEventListener("pointerenter", () => clearTimeout(timer));
-  node.addEventListener("pointerleave", () => { timer = setTimeout(end, SHOWN_MS); });
+  node.addEventListener("pointerleave", () => {
+    timer = setTimeout(end, SHOWN_MS);
+  });
   node.addEventListener("focusin", () => clearTimeout(timer));
   return node;
 }
@@ -35,5 +41,8 @@ let waiting = null;
 export function tell(text, urgent = false) {
   if (urgent) return fill(alarm, brief(text));
   clearTimeout(waiting);
-  waiting = setTimeout(() => { last = Date.now(); fill(status, brief(text)); }, Math.max(0, last + STATUS_EVERY_MS - Date.now()));
+  waiting = setTimeout(() => {
+    last = Date.now();
+    fill(status, brief(text));
+  }, Math.max(0, last + STATUS_EVERY_MS - Date.now()));
 }

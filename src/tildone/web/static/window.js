@@ -1,16 +1,42 @@
+import { focused } from "./el.js";
 // A window over many items: only what is near the viewport is in the document. All items have the same height.
 
 const OVERSCAN = 1;
 
 // draw(index, node) returns the node of an item, given the one it had before; reach() is called near the end.
 export class Window {
+  /**
+   * @param {HTMLElement} list
+   * @param {{height: number, gap: number, columns: (width: number) => number, draw: (index: number, old?: HTMLElement) => HTMLElement, reach: () => void}} options
+   */
   constructor(list, { height, gap, columns, draw, reach }) {
-    Object.assign(this, { list, height, gap, columns, draw, reach, count: 0, nodes: new Map(), keyOf: (index) => index });
+    this.list = list;
+    this.height = height;
+    this.gap = gap;
+    this.columns = columns;
+    this.draw = draw;
+    this.reach = reach;
+    this.count = 0;
+    this.frame = 0;
+    this.pressed = false;
+    /** @type {Map<string | number, HTMLElement>} */
+    this.nodes = new Map();
+    /** @type {(index: number) => string | number} */
+    this.keyOf = (index) => index;
     this.paint = this.paint.bind(this);
-    this.later = () => { this.frame ||= requestAnimationFrame(this.paint); };
+    this.later = () => {
+      this.frame ||= requestAnimationFrame(this.paint);
+    };
     // A node that is drawn anew between the press and the release of a button gets no click.
-    this.press = () => { this.pressed = true; };
-    this.release = () => { if (this.pressed) { this.pressed = false; this.later(); } };
+    this.press = () => {
+      this.pressed = true;
+    };
+    this.release = () => {
+      if (this.pressed) {
+        this.pressed = false;
+        this.later();
+      }
+    };
     list.addEventListener("pointerdown", this.press);
     for (const end of ["pointerup", "pointercancel"]) addEventListener(end, this.release);
     addEventListener("scroll", this.later, { passive: true });
@@ -71,7 +97,9 @@ export class Window {
       kept.set(key, node);
       const place = previous ? previous.nextSibling : list.firstChild;
       // A focused node is not taken out and put back: it would lose the focus.
-      if (node !== place && !(node.isConnected && node.contains(document.activeElement))) list.insertBefore(node, place);
+      if (node !== place && !(node.isConnected && node.contains(focused()))) {
+        list.insertBefore(node, place);
+      }
       previous = node;
     }
     for (const [key, node] of this.nodes) if (kept.get(key) !== node) node.remove();

@@ -13,7 +13,6 @@ from enum import Enum
 from tildone.app.opening import agent_here, agent_of_client
 from tildone.config import Settings
 from tildone.errors import Refused
-from tildone.log.events import Directive
 from tildone.log.fleet.lease import LEASE_VARIABLE
 from tildone.views.sanitize import printable
 
@@ -40,9 +39,6 @@ class PersonAct(Enum):
     PAUSE_RUN = "pause a run"
     CANCEL_RUN = "cancel a run"
     DRAIN = "drain a worker"
-
-
-STEERS = {Directive.PAUSE: PersonAct.PAUSE, Directive.STOP: PersonAct.STOP, Directive.GO: PersonAct.RESUME}
 
 
 class NotThePerson(Refused):

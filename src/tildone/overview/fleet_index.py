@@ -12,6 +12,7 @@ from collections.abc import Callable, Collection, Iterable
 from enum import Enum
 from threading import Lock
 
+from tildone.app.answering import OpenQuestion, logged_questions, offered_answers
 from tildone.log.fleet.lease import Lease
 from tildone.log.fleet.lists import RunLists
 from tildone.log.fleet.port import RunLeases
@@ -19,7 +20,6 @@ from tildone.log.fleet.settings import FleetSettings
 from tildone.log.fleet.workers import RunView, WorkerInfo
 from tildone.log.needs import Need
 from tildone.log.store import Store
-from tildone.overview.run_questions import OpenQuestion, logged_questions, offered_answers
 from tildone.value import replace, value
 
 MAX_SESSIONS_READ = 500

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from tildone.app.answering import answer_need
 from tildone.app.check_states import owner_name
-from tildone.app.opening import dialect_of_session, open_session, person_here
-from tildone.app.who import STEERS, PersonAct, check_person
+from tildone.app.opening import dialect_of_session, open_session
+from tildone.app.steering import STEERED, steer_sessions
 from tildone.commands import edits
 from tildone.commands.answer import Answer, FailureReason, refusal
 from tildone.commands.edits import Place
@@ -22,7 +23,6 @@ from tildone.core.reduce import Outcome, Step
 from tildone.errors import TildoneError
 from tildone.history.changes import changes
 from tildone.history.sentences import change_sentences
-from tildone.ids import now
 from tildone.log.events import Directive
 from tildone.log.needs import NeedAnswered
 from tildone.log.store import Store
@@ -34,7 +34,6 @@ from tildone.views.proofs import check_text
 
 Edit = Callable[[Plan], Answer]
 
-STEERED = {Directive.GO: "Resumed", Directive.PAUSE: "Paused", Directive.STOP: "Stopped"}
 EFFECTS = {
     Directive.GO: "it is kept on its plan again",
     Directive.PAUSE: "it is not told to continue when it ends its turn",
@@ -164,10 +163,9 @@ class Editor:
         """Pause, stop or resume the agent of a session."""
 
         def steer() -> Notice:
-            check_person(self._settings, STEERS[directive])
-            if self._session(session).set_directive(directive):
-                return Notice(f"{STEERED[directive]}: {EFFECTS[directive]}.")
-            return Notice(f"Nothing changed: it was {STEERED[directive].lower()} already.")
+            if steer_sessions(self._settings, [self._session(session)], directive):
+                return Notice(f"{_capital(STEERED[directive])}: {EFFECTS[directive]}.")
+            return Notice(f"Nothing changed: it was {STEERED[directive]} already.")
 
         return _caught(steer)
 
@@ -175,12 +173,11 @@ class Editor:
         """Answer an open question of an agent. If somebody else was faster, their answer counts."""
 
         def give() -> Notice:
-            check_person(self._settings, PersonAct.ANSWER)
             try:
-                self._store.answer(need, answer, person_here(self._settings, self._store), now())
+                given = answer_need(self._settings, self._store, need, answer)
             except NeedAnswered as error:
                 return Notice(f"{error.need.answered_by or 'Somebody'} was faster: {error.need.answer}", failed=True)
-            return Notice(f"Answered: {answer}")
+            return Notice(f"Answered: {given.answer}")
 
         return _caught(give)
 

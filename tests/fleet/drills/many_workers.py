@@ -18,12 +18,12 @@ from tests.fleet.drills.places import Ground
 from tests.fleet.workers import repository
 from tests.suite.forking import PROGRAM
 from tests.suite.waiting import LIMIT_SECONDS
+from tildone.app.answering import open_questions
 from tildone.app.opening import run_leases, store_at
 from tildone.log.fleet.lease import Lease
 from tildone.log.fleet.port import RunLeases
 from tildone.log.fleet.settings import ProviderLimit
 from tildone.log.store import Store
-from tildone.overview.run_questions import open_questions
 
 WORKERS, SLOTS, WITH_LABEL = 4, 2, 2
 PAUSE_SECONDS = 0.2

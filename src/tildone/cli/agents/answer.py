@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from tildone.agents.everywhere import active_everywhere
-from tildone.app.opening import person_here
-from tildone.app.who import PersonAct, check_person
+from tildone.app.answering import answer_need
 from tildone.cli.opening import open_existing_store, open_to_read, session_title, settings_for
 from tildone.cli.output.amounts import ago
 from tildone.cli.output.data import put_data
 from tildone.cli.output.screen import put, put_caution, put_raw
 from tildone.cli.parsing.table import ParsedArgs
-from tildone.errors import NotFound, Refused, UnknownNeed, UsageError
+from tildone.errors import NotFound, Refused, UsageError
 from tildone.ids import now, timestamp
 from tildone.log.needs import Need, NeedAnswered
 from tildone.overview.agents import awaited_needs
-from tildone.overview.run_questions import checked_answer
 from tildone.typing import TYPE_CHECKING
 from tildone.views.sanitize import printable
 
@@ -44,15 +42,11 @@ def run(args: ParsedArgs) -> int:
         else:
             _print(found)
         return 0
-    check_person(settings, PersonAct.ANSWER)
     need = _named(reading, wanted)
-    store = open_existing_store(settings)
     try:
-        answered = store.answer(need.id, checked_answer(need, " ".join(words)), person_here(settings, store), now())
+        answered = answer_need(settings, open_existing_store(settings), need.id, " ".join(words))
     except NeedAnswered as error:
         raise Refused(_already(error.need)) from error
-    except UnknownNeed as error:
-        raise NotFound(f"the question {need.id} was withdrawn: nobody waits for the answer") from error
     if args.has("json"):
         put_data(questions=[_as_data(answered)])
     else:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tildone.app.plan_agents import plan_agents
+from tildone.app.steering import STEERED
 from tildone.cli.agents.steering import agent_line, agents_and_sessions
 from tildone.cli.opening import open_to_read, session_title, settings_for, with_session
 from tildone.cli.output.agents import sharing_data, subagent_line
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
     from tildone.log.state import State
 
 INDENT = "    "
-HOLD_MESSAGES = {Directive.PAUSE: "Paused", Directive.STOP: "Stopped"}
 
 
 def run(args: ParsedArgs) -> int:
@@ -47,8 +47,8 @@ def run(args: ParsedArgs) -> int:
         put(line)
         return 0
     put(line or f"No tasks in {session_title(settings.session)}. Add one with: tildone todo add TEXT")
-    if state.directive in HOLD_MESSAGES:
-        put(f"{HOLD_MESSAGES[state.directive]}. To resume: tildone resume")
+    if state.directive is not Directive.GO:
+        put(f"{STEERED[state.directive].capitalize()}. To resume: tildone resume")
     if any(asides.values()):
         put("To let the agent work on it again: tildone todo unblock N. To agree: tildone todo note N TEXT")
     for name, reached in [(name, each.tripped) for name, each in states.items() if each.tripped]:

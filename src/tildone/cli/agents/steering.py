@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tildone.app.opening import open_agents, open_session, open_store
-from tildone.app.who import STEERS, check_person
+from tildone.app.steering import STEERED, steer_sessions
 from tildone.cli.opening import session_title, settings_for, with_session
 from tildone.cli.output.screen import put
 from tildone.cli.parsing.table import ParsedArgs
@@ -27,9 +27,8 @@ if TYPE_CHECKING:
 
 @value
 class Messages:
-    """What is printed for a directive: that it is now in force, or was already; its effect; how to revert it."""
+    """What is printed for a directive: that it was in force already; its effect; how to revert it."""
 
-    done: str
     already: str
     effect: str
     revert: str = ""
@@ -37,19 +36,16 @@ class Messages:
 
 MESSAGES = {
     Directive.PAUSE: Messages(
-        "Paused",
         "Already paused",
         "An agent that reaches the end of its turn is not told to continue; until then it keeps working.",
         "To keep agents on their plan again: tildone resume",
     ),
     Directive.STOP: Messages(
-        "Stopped",
         "Already stopped",
         "An agent ends its turn before its next tool call, or after the one that is running.",
         "To let agents work again: tildone resume",
     ),
     Directive.GO: Messages(
-        "Resumed",
         "Nothing was paused or stopped",
         "Agents are kept on their plan, and all counters start again at 0. An agent that has ended its turn waits for\n"
         "your next prompt: it cannot be woken from here.",
@@ -64,13 +60,12 @@ def steer(args: ParsedArgs, directive: Directive) -> int:
         NotThePerson: an agent wants to change how it is held to its plan, in its shell.
     """
     settings = settings_for(args)
-    check_person(settings, STEERS[directive])
     store = open_store(settings)
     settings = with_session(args, settings, store)
     agents, sessions = agents_and_sessions(settings, store)
-    changed = [session for session in sessions if session.set_directive(directive)]
+    changed = steer_sessions(settings, sessions, directive)
     messages = MESSAGES[directive]
-    put(f"{messages.done if changed else messages.already}: {session_title(settings.session)}.")
+    put(f"{STEERED[directive].capitalize() if changed else messages.already}: {session_title(settings.session)}.")
     put(messages.effect)
     _print_agents(agents, sessions)
     if messages.revert:

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import os
-
-from tildone.app.who import PersonAct, check_person
+from tildone.app.answering import NO, YES, OpenQuestion, RunAnswer, answer_question, open_questions
+from tildone.app.who import PersonAct
 from tildone.cli.fleet.opening import Fleet, fleet_if_any, open_existing_fleet
 from tildone.cli.output.data import put_data
 from tildone.cli.output.screen import put, put_caution, put_raw
 from tildone.cli.parsing.table import ParsedArgs
 from tildone.errors import NotFound, Refused, UsageError
-from tildone.ids import id_maker, now
-from tildone.overview.run_questions import NO, YES, OpenQuestion, RunAnswer, give_answer, open_questions
 from tildone.typing import TYPE_CHECKING
 from tildone.views.sanitize import printable
 
@@ -42,18 +39,6 @@ def chosen(found: Sequence[OpenQuestion], wanted: str | None, run: str) -> OpenQ
         ids = ", ".join(printable(question.id) for question in matching)
         raise UsageError(f"run {run} has {len(matching)} open questions; choose one with --question: {ids}")
     return matching[0]
-
-
-def answer_here(fleet: Fleet, question: OpenQuestion, text: str) -> None:
-    """Answer a question, in the name of the person here.
-
-    Raises:
-        UsageError: the question does not offer this answer.
-        Refused: it is answered already.
-        NotFound: it was withdrawn.
-    """
-    event = id_maker(now, os.urandom)()
-    give_answer(fleet.store, fleet.leases, question, RunAnswer(text, fleet.person, now(), event))
 
 
 def put_questions(found: Sequence[OpenQuestion], nothing: str) -> None:
@@ -89,10 +74,9 @@ def answer(args: ParsedArgs) -> int:
     found = questions_of(fleet, views)
     if not words:
         return _put_open(args, found, "No run waits for an answer.")
-    check_person(fleet.settings, PersonAct.ANSWER)
     question = chosen(found, args.options.get("question"), views[0].lease.run)
     text = " ".join(words)
-    answer_here(fleet, question, text)
+    answer_question(fleet.settings, fleet.store, fleet.leases, question, RunAnswer(text, fleet.person))
     if args.has("json"):
         put_data(answered=[{**question_data(question), "answer": text}])
     else:
@@ -126,14 +110,14 @@ def approve(args: ParsedArgs) -> int:
         waiting = [question for question in _all_questions(args) if question.is_permission]
         return _put_open(args, waiting, "No run waits for approval.")
     fleet = open_existing_fleet(args)
-    check_person(fleet.settings, PersonAct.APPROVE_RUN)
     selected = [
         question for word in args.positional for question in _selected(fleet, word, args.options.get("question"))
     ]
     reason = args.options.get("reason", "")
     text = YES if not args.has("deny") else f"{NO}: {reason}" if reason else NO
+    given = RunAnswer(text, fleet.person, PersonAct.APPROVE_RUN)
     for question in selected:
-        answer_here(fleet, question, text)
+        answer_question(fleet.settings, fleet.store, fleet.leases, question, given)
         if not args.has("json"):
             put(f"{'Denied' if args.has('deny') else 'Approved'} for {question.run}: {printable(question.text)}")
     if args.has("json"):

@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-import os
-
-from tildone.app.opening import person_here
-from tildone.app.run_requests import RunRequest, pause_all, request_run, resume_all
-from tildone.errors import Refused
-from tildone.ids import id_maker, now
-from tildone.log.fleet.lease import Lease
-from tildone.log.fleet.lists import RunGroup
-from tildone.log.fleet.port import RunLeases
-from tildone.overview.fleet_index import RunAsked
-from tildone.overview.run_questions import (
+from tildone.app.answering import (
     RunAnswer,
-    give_answer,
-    is_denial,
+    answer_question,
     logged_answer,
     logged_questions,
     offered_answers,
 )
+from tildone.app.opening import person_here
+from tildone.app.run_requests import RunRequest, pause_all, request_run, resume_all
+from tildone.errors import Refused, UsageError
+from tildone.ids import now
+from tildone.log.fleet.lease import Lease
+from tildone.log.fleet.lists import RunGroup
+from tildone.log.fleet.port import RunLeases
+from tildone.overview.fleet_index import RunAsked
 from tildone.web.api.visit import Visit
 from tildone.web.http.answers import ApiAnswer, Problem
 
@@ -60,12 +57,12 @@ def answer(visit: Visit) -> ApiAnswer:
     [question] = logged_questions(board.store, asked.lease.session, run, [name])
     if question.text != visit.text("seen"):
         raise Problem(409, "The question has changed meanwhile.", "Read it again.")
-    offered = offered_answers(question)
-    if not given.strip() or (offered and given not in offered and not is_denial(given)):
-        raise Problem(422, f"The answers are: {', '.join(offered) or 'any text'}.", faults=["That is no answer."])
     who = _person(visit)
     try:
-        give_answer(board.store, _leases(visit), question, RunAnswer(given, who, now(), id_maker(now, os.urandom)()))
+        answer_question(board.settings, board.store, _leases(visit), question, RunAnswer(given, who))
+    except UsageError as error:
+        offered = ", ".join(offered_answers(question)) or "any text"
+        raise Problem(422, f"The answers are: {offered}.", faults=["That is no answer."]) from error
     except Refused as error:
         raise _taken(visit, asked) from error
     return ApiAnswer({"run": run, "question": name, "answer": given, "by": who, "at": now()})

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from itertools import islice
 
+from tildone.app.answering import answer_need
+from tildone.app.steering import STEERED, steer_sessions
 from tildone.core.ops import Write
 from tildone.core.plan import Plan
 from tildone.core.reduce import Outcome, Step, reduce
-from tildone.errors import Refused, UnknownEvent, UnknownNeed
+from tildone.errors import NotFound, Refused, UnknownEvent, UsageError
 from tildone.history.changes import changes
 from tildone.history.sentences import change_sentences
 from tildone.ids import now
-from tildone.log.events import Actor, Directive, Event, PlanChanged
+from tildone.log.events import Directive, Event, PlanChanged
 from tildone.log.needs import Need, NeedAnswered
 from tildone.log.state import latest_state
 from tildone.log.tree import SessionHead
@@ -26,8 +28,6 @@ from tildone.web.http.answers import ApiAnswer, Problem
 
 MAX_EVENTS_BACK = 2000
 """How many events back a change can be taken back."""
-
-STEERED = {Directive.GO: "resumed", Directive.PAUSE: "paused", Directive.STOP: "stopped"}
 
 
 class HeadDiffers(Exception):
@@ -104,25 +104,23 @@ def steer(visit: Visit) -> ApiAnswer:
     if directive is None:
         raise Problem(400, "course has to be pause, stop or go.")
     session = session_of(visit)
-    session.set_directive(directive)
+    steer_sessions(visit.board.settings, [session], directive)
     return _moved_answer(session, STEERED[directive])
 
 
 def answer(visit: Visit) -> ApiAnswer:
-    """ApiAnswer a question of an agent. Of several answers, the first one wins."""
-    board, given = visit.board, visit.text("answer")
-    need = board.store.need(visit.item)
-    if need is None:
-        raise Problem(404, "That question is gone.", "The agent no longer waits for an answer.")
-    if need.is_open and need.options and given not in need.options:
-        raise Problem(422, f"The answers are: {', '.join(need.options)}.", faults=["That is none of the answers."])
-    by = board.session(need.session, visit.visitor.name).author_of(Actor.USER).name
+    """Answer a question of an agent. Of several answers, the first one wins."""
+    board = visit.board
     try:
-        found = board.store.answer(need.id, given, by, now())
+        found = answer_need(board.settings, board.store, visit.item, visit.text("answer"), visit.visitor.name)
     except NeedAnswered as error:
         raise _answered(error.need) from error
-    except UnknownNeed as error:
+    except NotFound as error:
         raise Problem(404, "That question is gone.", "The agent no longer waits for an answer.") from error
+    except UsageError as error:
+        need = board.store.need(visit.item)
+        offered = ", ".join(need.options if need else ())
+        raise Problem(422, f"The answers are: {offered}.", faults=["That is none of the answers."]) from error
     return ApiAnswer({"id": found.id, "answer": found.answer, "by": found.answered_by, "at": found.answered_at})
 
 

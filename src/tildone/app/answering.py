@@ -1,11 +1,19 @@
-"""What runs wait for: questions in the logs of their plans, and questions that their agents have put into the store."""
+"""Answering what agents and runs ask: who may, what a question offers, and which answer counts.
+
+Agents put their questions into the store. Runs also have questions in the logs of their plans.
+"""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Sequence
 from itertools import islice
 
+from tildone.app.opening import person_here
+from tildone.app.who import PersonAct, check_person
+from tildone.config import Settings
 from tildone.errors import NotFound, Refused, UnknownNeed, UsageError
+from tildone.ids import id_maker, now
 from tildone.log.fleet.facts import Answered, Asked
 from tildone.log.fleet.lease import Lease
 from tildone.log.fleet.port import RunLeases
@@ -54,12 +62,11 @@ class OpenQuestion:
 
 @value
 class RunAnswer:
-    """Who answers a question with which text, and when. `event` is the id of the event that records it."""
+    """Who answers a question of a run with which text. Only a person may do what `act` says."""
 
     text: str
-    who: str
-    at: int
-    event: str
+    by: str
+    act: PersonAct = PersonAct.ANSWER
 
 
 def open_questions(store: Store, leases: Iterable[Lease]) -> list[OpenQuestion]:
@@ -104,23 +111,50 @@ def logged_answer(store: Store, session: str, run: str, question: str) -> tuple[
     return None
 
 
-def give_answer(store: Store, leases: RunLeases, question: OpenQuestion, answer: RunAnswer) -> None:
-    """Answer a question.
+def answer_need(settings: Settings, store: Store, name: str, text: str, by: str = "") -> Need:
+    """Answer an open question of an agent, by default in the name of the person here. The first answer counts.
 
     Raises:
+        NotThePerson: an agent answers.
+        NotFound: nobody waits for the answer.
+        UsageError: the question does not offer it.
+        NeedAnswered: somebody was faster; the error has their answer.
+    """
+    check_person(settings, PersonAct.ANSWER)
+    need = store.need(name)
+    if need is not None and need.is_open:
+        text = checked_answer(need, text)
+    try:
+        return store.answer(name, text, by or person_here(settings, store), now())
+    except UnknownNeed as error:
+        raise NotFound(f"the question {printable(name)} was withdrawn: nobody waits for the answer") from error
+
+
+def answer_question(
+    settings: Settings, store: Store, leases: RunLeases, question: OpenQuestion, answer: RunAnswer
+) -> None:
+    """Answer a question of a run.
+
+    Raises:
+        NotThePerson: an agent answers.
         UsageError: the question does not offer this answer.
         Refused: it is answered already.
         NotFound: it was withdrawn.
     """
+    check_person(settings, answer.act)
     if question.need is None:
-        leases.answer(question.run, question.id, answer.text, answer.who, answer.event)
+        if not answer.text.strip():
+            raise UsageError("an answer needs words")
+        offered = Need(question.id, "", question.kind, question.text, tuple(offered_answers(question)))
+        text = checked_answer(offered, answer.text)
+        leases.answer(question.run, question.id, text, answer.by, id_maker(now, os.urandom)())
         return
+    # A yes to an agent that waits permits it once.
+    text = ONCE if answer.text == YES and ONCE in question.need.options else answer.text
     try:
-        store.answer(question.id, _offered(question.need, answer.text), answer.who, answer.at)
+        answer_need(settings, store, question.id, text, answer.by)
     except NeedAnswered as error:
         raise Refused(f"the question {question.id} is answered already: {printable(error.need.answer)}") from error
-    except UnknownNeed as error:
-        raise NotFound(f"the question {question.id} was withdrawn: nobody waits for the answer") from error
 
 
 def checked_answer(need: Need, answer: str) -> str:
@@ -137,11 +171,6 @@ def checked_answer(need: Need, answer: str) -> str:
         return answer
     offered = " or ".join(printable(option) for option in need.options)
     raise UsageError(f"the answer to {need.id} is {offered}, not {printable(answer)!r}")
-
-
-def _offered(need: Need, answer: str) -> str:
-    """Return the answer as the question offers it. A yes to an agent that waits permits it once."""
-    return checked_answer(need, ONCE if answer == YES and ONCE in need.options else answer)
 
 
 def is_denial(answer: str) -> bool:

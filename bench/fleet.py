@@ -21,7 +21,7 @@ from tests.plans import plan_of
 from tests.stores.postgres import Server, database_of, execute, running_server
 from tests.stores.postgres_keeper import why_not
 from tildone.app.opening import run_leases, store_at
-from tildone.fleet.engines import DBOS, TABLE, forget_attempts, prepare_engine
+from tildone.fleet.engine import DBOS, TABLE, forget_attempts, prepare_engine
 from tildone.log.address import parse_address
 from tildone.log.events import PlanChanged
 from tildone.log.fleet.lease import NewRun
@@ -140,7 +140,7 @@ def _living(lists: RunLists) -> bool:
 def _own(address: str, runs: int) -> float:
     """Enqueue jobs of DBOS itself, let two workers do them, and return the seconds that each took."""
     # Late: where the package is missing, these rows are skipped.
-    from tildone.fleet.dbos_database import EngineTables  # noqa: PLC0415  see above
+    from tildone.fleet.dbos_engine import EngineTables  # noqa: PLC0415  see above
 
     tables = EngineTables(address)
     tables.migrate()

@@ -15,9 +15,8 @@ from threading import Thread
 from types import SimpleNamespace
 
 from tildone.app.opening import run_leases, store_at
-from tildone.fleet.engines import engine_for
-from tildone.fleet.slots import Slots
-from tildone.fleet.upkeep import Reaper
+from tildone.fleet.engine import engine_for
+from tildone.fleet.upkeep import Reaper, Slots
 from tildone.fleet.worker import Worker, WorkerOptions
 from tildone.ids import id_maker, now
 from tildone.log.address import parse_address
@@ -67,8 +66,7 @@ def own(address: str, name: str, slots: int) -> None:
     # Late, so that the other kinds measure their own memory.
     from dbos import DBOS  # noqa: PLC0415  see above
 
-    from tildone.fleet.dbos_database import EngineTables  # noqa: PLC0415  the same
-    from tildone.fleet.dbos_engine import POLL_SECONDS  # noqa: PLC0415  the same
+    from tildone.fleet.dbos_engine import POLL_SECONDS, EngineTables  # noqa: PLC0415  the same
 
     tables = EngineTables(address)
     DBOS(config=tables.config(name))

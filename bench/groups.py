@@ -46,7 +46,7 @@ GROUPS = (
     Group("hooks", (30,), (1,)),
     Group("sizes", (15, 2_000, 10_000, 5_000), (1, 20, 20, 20)),
     Group("checks", (30, 50, 50_000), (1, 2, 20)),
-    Group("minder", (30,), (1,)),
+    Group("supervisor", (30,), (1,)),
     Group("fleet", (1_000, 800), (4, 8), options={"idle_seconds": 20}, quick_options={"idle_seconds": 1}),
     Group("calls", (2000,), (3,)),
     Group("appending", (2000,), (3,)),

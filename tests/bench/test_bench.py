@@ -38,9 +38,9 @@ ROWS: dict[tuple[str, ...], tuple[str, ...]] = {
         "done, with a trivial check",
         "hook Stop, 2 proofs, 20 files, told to go on",
     ),
-    ("minder",): (
-        "minder: an agent started and ended",
-        "minder: while its agent runs",
+    ("supervisor",): (
+        "supervisor: an agent started and ended",
+        "supervisor: while its agent runs",
     ),
     ("fleet",): (
         "fleet: a run, DBOS on PostgreSQL",

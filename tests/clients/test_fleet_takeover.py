@@ -34,7 +34,7 @@ def begun(name: str) -> list[Turn]:
     return [*first, {**command(name, "echo made > wiring"), "waits": True}]
 
 
-def heir(name: str) -> list[Turn]:
+def successor(name: str) -> list[Turn]:
     return [*work(name, 2, 3), {"text": "Finished."}]
 
 
@@ -60,7 +60,7 @@ def agent_of(lease: Lease) -> list[int]:
 )
 def test_another_worker_goes_on_where_a_killed_one_left_off(name: str, home: str, tmp_path: Path) -> None:
     """On the same machine, it gets the working tree; on another one, the newest checkpoint. It is told which."""
-    with FleetModel(name, *begun(name), *heir(name)) as model:
+    with FleetModel(name, *begun(name), *successor(name)) as model:
         fleet = fleet_of(name, tmp_path, model)
         run = fleet.add("--repo", fleet.repository.as_uri())
         with fleet.worker() as worker:
@@ -96,7 +96,7 @@ def test_another_worker_goes_on_where_a_killed_one_left_off(name: str, home: str
 )
 def test_an_agent_that_was_stopped_in_a_request_goes_on(name: str, seconds: float, tmp_path: Path) -> None:
     """Its worker holds the lease all the time."""
-    with FleetModel(name, *begun(name), *heir(name)) as model:
+    with FleetModel(name, *begun(name), *successor(name)) as model:
         fleet = fleet_of(name, tmp_path, model)
         fleet.leases.configure(SHORT)
         run = fleet.add()
@@ -120,7 +120,7 @@ def test_an_agent_that_was_stopped_in_a_request_goes_on(name: str, seconds: floa
 @pytest.mark.parametrize("name", ["claude", "codex"])
 def test_an_agent_that_wakes_after_its_run_was_taken_is_told_once_to_stop(name: str, tmp_path: Path) -> None:
     """Nothing is changed and nothing is nudged; the new holder's agent finishes the plan."""
-    with FleetModel(name, *begun(name), command(name, "echo again > wiring"), done(2), *heir(name)) as model:
+    with FleetModel(name, *begun(name), command(name, "echo again > wiring"), done(2), *successor(name)) as model:
         fleet = fleet_of(name, tmp_path, model)
         fleet.leases.configure(SHORT)
         run = fleet.add()
@@ -133,15 +133,15 @@ def test_an_agent_that_wakes_after_its_run_was_taken_is_told_once_to_stop(name: 
             [taken] = fleet.leases.claim(Claimer("there/2/b"), ["there/2/b/1"])
             before = len(fleet.events(run))
             model.go.set()
-            # Its minder and its worker are still stopped: only the hooks keep it from going on.
+            # Its supervisor and its worker are still stopped: only the hooks keep it from going on.
             send(signal.SIGCONT, agents)
             eventually(lambda: not agent_of(first))
             told = [request for request in model.requests if FENCED in last_message(request)]
             late = [event for event in fleet.events(run)[before:] if event.actor is Actor.AGENT]
             send(signal.SIGCONT, everything)
             fleet.leases.release(taken.fence, "stopped")
-            # The turns that are left begin with those of the heir.
-            model.script = (*model.script[: len(model.requests)], *heir(name))
+            # The turns that are left begin with those of the successor.
+            model.script = (*model.script[: len(model.requests)], *successor(name))
             lease = fleet.ended(run)
 
         assert late == []

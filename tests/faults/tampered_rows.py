@@ -27,7 +27,7 @@ from tests.stores.postgres_keeper import why_not
 from tests.suite.forking import PROGRAM
 from tests.suite.waiting import until
 from tildone.app.opening import run_leases, store_at
-from tildone.fleet.engines import DBOS, prepare_engine
+from tildone.fleet.engine import DBOS, prepare_engine
 from tildone.log.address import parse_address
 from tildone.log.codec import dump, plan_to_json
 from tildone.log.events import PlanChanged

@@ -9,7 +9,7 @@ from tests.faults.tally import Tally
 from tests.faults.tampered_rows import Ground, tamper
 from tests.stores.conftest import server
 from tests.stores.postgres import Server, needs_server
-from tildone.fleet.engines import DBOS
+from tildone.fleet.engine import DBOS
 
 __all__ = ["server"]
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="workers are Unix's")

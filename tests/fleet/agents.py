@@ -1,4 +1,4 @@
-"""Agents for the tests of minders: real processes, and what is known of them from `/proc`."""
+"""Agents for the tests of supervisors: real processes, and what is known of them from `/proc`."""
 
 import os
 import shlex
@@ -11,8 +11,8 @@ from typing import Any
 from uuid import uuid4
 
 from tests.suite.waiting import LIMIT_SECONDS, until
-from tildone.fleet.minding import AgentCommand, AgentEnding, MindedAgent
-from tildone.fleet.processes import Containment, boot_seconds
+from tildone.fleet.process_tree import Containment, boot_seconds
+from tildone.fleet.supervision import AgentCommand, AgentEnding, SupervisedAgent
 
 FOREVER = 3600.0
 """The agents of tests would run for so many seconds."""
@@ -87,23 +87,23 @@ def command(folder: Path, arguments: tuple[str, ...], **other: Any) -> AgentComm
     return AgentCommand(arguments, str(folder), output=str(folder / "output"), **settings)
 
 
-def start(folder: Path, arguments: tuple[str, ...], **other: Any) -> MindedAgent:
+def start(folder: Path, arguments: tuple[str, ...], **other: Any) -> SupervisedAgent:
     """Start an agent that may run for as long as it likes."""
-    return MindedAgent(command(folder, arguments, **other), boot_seconds() + FOREVER)
+    return SupervisedAgent(command(folder, arguments, **other), boot_seconds() + FOREVER)
 
 
-def ending(agent: MindedAgent) -> AgentEnding:
+def ending(agent: SupervisedAgent) -> AgentEnding:
     found = agent.wait(LIMIT_SECONDS)
     assert found is not None, "it did not end"
     return found
 
 
-def started(agent: MindedAgent) -> int:
+def started(agent: SupervisedAgent) -> int:
     """Wait until an agent has started, and return its process id."""
     return int(until(lambda: agent.pid))
 
 
-def is_frozen(agent: MindedAgent, pids: list[int]) -> bool:
+def is_frozen(agent: SupervisedAgent, pids: list[int]) -> bool:
     """Return whether the kernel has stopped these processes of an agent."""
     if agent.cgroup:
         return "frozen 1" in Path(agent.cgroup, "cgroup.events").read_text(encoding="utf-8")

@@ -11,8 +11,8 @@ from tests.fleet.workers import Bench
 from tests.needs import need_control_groups
 from tests.stores.conftest import server, url
 from tests.suite.waiting import LIMIT_SECONDS
-from tildone.fleet.minding import MindedAgent, stop_all
-from tildone.fleet.processes import Containment
+from tildone.fleet.process_tree import Containment
+from tildone.fleet.supervision import SupervisedAgent, stop_all
 
 __all__ = ["server", "url"]
 
@@ -45,11 +45,11 @@ def bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Bench]:
 
 
 @pytest.fixture
-def run(tmp_path: Path) -> Iterator[Callable[..., MindedAgent]]:
+def run(tmp_path: Path) -> Iterator[Callable[..., SupervisedAgent]]:
     """Start agents; those that are left at the end of the test are ended."""
-    agents: list[MindedAgent] = []
+    agents: list[SupervisedAgent] = []
 
-    def start_one(*arguments: object, **other: object) -> MindedAgent:
+    def start_one(*arguments: object, **other: object) -> SupervisedAgent:
         agents.append(start(tmp_path, *arguments, **other))  # type: ignore[arg-type]  # passed on
         return agents[-1]
 

@@ -12,7 +12,7 @@ from tests.suite.forking import PROGRAM
 from tildone.app.opening import run_leases, store_at
 from tildone.core.check import Check
 from tildone.core.plan import Plan, Status, Task
-from tildone.fleet.losses import lost_tasks
+from tildone.fleet.workspaces import lost_tasks
 from tildone.log.events import PlanChanged
 from tildone.log.fleet.lease import Lease, NewRun, Work
 from tildone.log.state import latest_state

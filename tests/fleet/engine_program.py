@@ -12,10 +12,8 @@ from types import SimpleNamespace
 
 from tildone.app.opening import run_leases, store_at
 from tildone.errors import StoreError
-from tildone.fleet.engine import Engine
-from tildone.fleet.engines import engine_for
-from tildone.fleet.slots import Slots
-from tildone.fleet.upkeep import Reaper
+from tildone.fleet.engine import Engine, engine_for
+from tildone.fleet.upkeep import Reaper, Slots
 from tildone.log.address import parse_address
 from tildone.log.fleet.lease import Claimer, Lease, WorkOutcome
 from tildone.log.fleet.port import RunLeases
@@ -71,7 +69,7 @@ class Program:
             engine.close()
             print("closed", flush=True)
         elif word == "tidy":
-            engine.tidy()
+            engine.upkeep((), tidies=True)
             print("tidied", flush=True)
         else:
             self.busy = word == "busy"

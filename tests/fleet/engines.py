@@ -15,7 +15,7 @@ from tests.plans import plan_of
 from tests.stores.postgres import truncate
 from tests.suite.waiting import LIMIT_SECONDS, until
 from tildone.app.opening import run_leases, store_at
-from tildone.fleet.engines import DBOS, prepare_engine
+from tildone.fleet.engine import DBOS, prepare_engine
 from tildone.log.address import parse_address
 from tildone.log.events import PlanChanged
 from tildone.log.fleet.lease import Lease, NewRun, Work
@@ -172,7 +172,7 @@ class EngineFleet:
     def tables(self) -> Iterator[Any]:
         """The tables of DBOS."""
         # Late: where the package is missing, the tests that need it are skipped.
-        from tildone.fleet.dbos_database import EngineTables  # noqa: PLC0415  see above
+        from tildone.fleet.dbos_engine import EngineTables  # noqa: PLC0415  see above
 
         tables = EngineTables(self.address)
         try:

@@ -10,7 +10,8 @@ from pathlib import Path
 from tests.clients.supervisor import supervised
 from tildone.app.opening import run_leases, store_at
 from tildone.core.plan import Plan
-from tildone.fleet.drivers import AGENTS, AgentContext
+from tildone.fleet.drivers import AGENTS
+from tildone.fleet.drivers.launch import AgentContext
 from tildone.log.events import Event, PlanChanged
 from tildone.log.fleet.lease import LEASE_VARIABLE, Claimer, Lease, NewRun
 from tildone.log.fleet.port import RunLeases

@@ -9,7 +9,7 @@ from tests.fleet.test_engines import needs_dbos
 from tests.stores.postgres import Server, execute, needs_server
 from tests.suite.waiting import until
 from tildone.app.opening import store_at
-from tildone.fleet.engines import DBOS
+from tildone.fleet.engine import DBOS
 from tildone.log.fleet.facts import RunLost
 from tildone.log.fleet.lease import Claimer, Lease, LeaseState
 from tildone.log.fleet.workers import WorkerInfo
@@ -44,7 +44,9 @@ def test_what_a_dead_worker_has_left_is_begun_once_although_several_look_for_it(
         until(lambda: fleet.begun(held) and fleet.begun(sent))
         configure(fleet, LONG)
         fleet.end(held, sent)
+        withdrawn = fleet.attempts()
 
+    assert [withdrawn[f"{run}.0.1"] for run in (held, sent)] == ["CANCELLED"] * 2
     assert [len(fleet.begun(run)) for run in (held, sent)] == [1, 1]
     assert all(int(attempt) > 1 for run in (held, sent) for _, attempt, _ in fleet.begun(run))
     assert (losses(fleet, held), losses(fleet, sent)) == (1, 0)
@@ -72,7 +74,7 @@ def test_attempts_that_do_not_count_and_queues_of_workers_that_have_left_are_rem
 
 def test_old_attempts_are_removed_in_parts(fleet: EngineFleet, monkeypatch: pytest.MonkeyPatch) -> None:
     """Those that count stay, wherever they are in the list."""
-    monkeypatch.setattr("tildone.fleet.dbos_database.MAX_DELETED", 2)
+    monkeypatch.setattr("tildone.fleet.dbos_engine.MAX_DELETED", 2)
     with fleet.tables() as tables:
         tables.tidy((), ())
         for attempt in range(1, 8):
@@ -85,7 +87,7 @@ def test_old_attempts_are_removed_in_parts(fleet: EngineFleet, monkeypatch: pyte
 
 
 def test_all_attempts_of_all_hands_of_a_run_are_forgotten(fleet: EngineFleet, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tildone.fleet.dbos_database.MAX_DELETED", 2)
+    monkeypatch.setattr("tildone.fleet.dbos_engine.MAX_DELETED", 2)
     hands = [Lease("r", 0, "plan", attempt=2), Lease("r", 1, "plan", attempt=1)]
     with fleet.tables() as tables:
         tables.tidy((), ())

@@ -14,7 +14,7 @@ from tests.plans import plan_of
 from tildone.agents.secrets import is_secret
 from tildone.errors import Refused
 from tildone.fleet.drivers import AGENTS
-from tildone.fleet.drivers.environment import providers_of
+from tildone.fleet.drivers.launch import providers_of
 from tildone.value import replace
 
 SECRETS = {

@@ -1,4 +1,4 @@
-"""The first prompt of an agent, and what an heir is told."""
+"""The first prompt of an agent, and what a successor is told."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -67,13 +67,13 @@ def test_an_heir_without_a_repository_is_told_if_the_files_are_elsewhere(run: He
     Path(first.output).write_text("the parser works\n", encoding="utf-8")
 
     lease = run.pass_on()
-    heirs = [Workspace(lease, home) for home in homes]
-    for heir in heirs:
-        heir.prepare(list(run.store.events(SESSION)))
+    successors = [Workspace(lease, home) for home in homes]
+    for successor in successors:
+        successor.prepare(list(run.store.events(SESSION)))
 
-    assert [Path(heir.worktree.folder, "notes").exists() for heir in heirs] == [True, False]
-    assert [heir.messages_before for heir in heirs] == [["the parser works"], []]
-    texts = [prompt(run, heir.worktree) for heir in heirs]
+    assert [Path(successor.worktree.folder, "notes").exists() for successor in successors] == [True, False]
+    assert [successor.messages_before for successor in successors] == [["the parser works"], []]
+    texts = [prompt(run, successor.worktree) for successor in successors]
     assert ["are on another machine, and not here" in text for text in texts] == [False, True]
 
 

@@ -1,11 +1,11 @@
-"""What is kept of an agent's conversation for its heir."""
+"""What is kept of an agent's conversation for its successor."""
 
 import json
 from pathlib import Path
 
 import pytest
 
-from tildone.fleet.transcripts import MAX_CHARACTERS, MAX_SAID, last_messages, messages_in, with_messages
+from tildone.fleet.handover import MAX_CHARACTERS, MAX_SAID, last_messages, messages_in, with_messages
 
 CLAUDE = [
     {"type": "queue-operation", "content": "Work through this plan."},

@@ -3,15 +3,8 @@
 import pytest
 
 from tests.fleet.workers import Bench
-from tildone.fleet.endings import (
-    MAX_DELAY_MS,
-    MAX_TRIES,
-    RunEnding,
-    ending_of,
-    not_published,
-    out_of_order,
-)
-from tildone.fleet.minding import AgentEnding, How
+from tildone.fleet.endings import MAX_DELAY_MS, MAX_TRIES, RunEnding, ending_of, not_published, out_of_order
+from tildone.fleet.supervision import AgentEnding, How
 from tildone.log.events import Actor, Event, Fact
 from tildone.log.fleet import rules
 from tildone.log.fleet.facts import RunEnded, RunQueued, RunReleased

@@ -15,8 +15,7 @@ from tests.fleet.engines import LONG, SHORT, EngineFleet, EngineWorker, configur
 from tests.stores.leases import fleet_on_sqlite
 from tests.stores.postgres import Server, needs_server
 from tests.suite.waiting import LIMIT_SECONDS, until
-from tildone.fleet.engine import TableEngine
-from tildone.fleet.engines import DBOS, TABLE
+from tildone.fleet.engine import DBOS, TABLE, TableEngine
 from tildone.log.fleet.lease import Ask, Claimer, LeaseState
 from tildone.log.fleet.settings import ProviderLimit
 

@@ -6,9 +6,9 @@ from tests.fleet.workers import SETTINGS, Bench
 from tests.plans import plan_of
 from tests.suite.waiting import until
 from tildone.core.plan import Plan, Status, Task, flat
-from tildone.fleet import hands
+from tildone.fleet import replicas as hands
 from tildone.fleet.endings import RunEnding
-from tildone.fleet.hands import MAX_LOOKS, OtherHands, hand_ending, looks_of, other_hands, waits
+from tildone.fleet.replicas import MAX_LOOKS, OtherHands, hand_ending, looks_of, other_hands, waits
 from tildone.log.claims import Claim, Claimant
 from tildone.log.events import Actor, Event, Fact, PlanChanged
 from tildone.log.fleet.facts import RunEnded, RunQueued, RunReleased

@@ -86,7 +86,7 @@ def test_a_hand_that_waits_begins_as_soon_as_another_has_done_what_it_waits_for(
 
 
 def test_a_task_waits_for_files_that_are_lost_until_they_are_made_again(crew: Crew, tmp_path: Path) -> None:
-    """A hand has completed a task, and is lost before its files are kept. Its heir does the task again."""
+    """A hand has completed a task, and is lost before its files are kept. Its successor does the task again."""
     remote = bare(tmp_path, tmp_path / "project")
     pushing, refuse, go = (tmp_path / name for name in ("pushing", "refuse", "go"))
     hook = remote / "hooks" / "update"

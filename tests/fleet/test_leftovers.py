@@ -10,8 +10,8 @@ import pytest
 
 from tests.fleet.agents import FOREVER, is_running, new_lease, state, stop
 from tests.suite.waiting import LIMIT_SECONDS, until
-from tildone.fleet import leftovers
-from tildone.fleet.leftovers import Unsupported, end_processes, orphans
+from tildone.fleet import supervision as leftovers
+from tildone.fleet.supervision import Unsupported, end_processes, orphans
 
 Leave = Callable[..., subprocess.Popen[bytes]]
 SCANS = 20

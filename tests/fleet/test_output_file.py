@@ -10,9 +10,10 @@ import pytest
 
 from tests.fleet.agents import command, ending, python, started, state, stop, wait_for
 from tests.suite.waiting import until
-from tildone.fleet.minding import AgentEnding, How, MindedAgent
-from tildone.fleet.output_file import MAX_TAIL_BYTES, OutputFile, last_lines
-from tildone.fleet.processes import boot_seconds
+from tildone.fleet.handover import MAX_TAIL_BYTES, last_lines
+from tildone.fleet.process_tree import boot_seconds
+from tildone.fleet.supervision import AgentEnding, How, SupervisedAgent
+from tildone.fleet.supervisor import OutputFile
 from tildone.value import replace
 
 
@@ -51,12 +52,12 @@ def test_a_full_disk_does_not_hold_up_an_agent(tmp_path: Path) -> None:
         pytest.skip("/dev/full is not there")
     orders = replace(command(tmp_path, ("sh", "-c", "seq 100000; exit 6")), output=str(full))
 
-    agent = MindedAgent(orders, boot_seconds() + 3600)
+    agent = SupervisedAgent(orders, boot_seconds() + 3600)
 
     assert ending(agent) == AgentEnding(How.EXIT, 6)
 
 
-def test_the_end_of_a_long_output_is_kept(run: Callable[..., MindedAgent], tmp_path: Path) -> None:
+def test_the_end_of_a_long_output_is_kept(run: Callable[..., SupervisedAgent], tmp_path: Path) -> None:
     agent = run(("sh", "-c", "seq 300000; echo the end"), max_output=500_000)
 
     assert ending(agent) == AgentEnding(How.EXIT, 0)
@@ -65,16 +66,18 @@ def test_the_end_of_a_long_output_is_kept(run: Callable[..., MindedAgent], tmp_p
     assert last_lines(str(tmp_path / "output"), 3) == ["299999", "300000", "the end"]
 
 
-def test_what_is_in_the_pipe_when_an_agent_exits_is_not_lost(run: Callable[..., MindedAgent], tmp_path: Path) -> None:
-    """Even if there is more of it than a minder reads at once."""
+def test_what_is_in_the_pipe_when_an_agent_exits_is_not_lost(
+    run: Callable[..., SupervisedAgent], tmp_path: Path
+) -> None:
+    """Even if there is more of it than a supervisor reads at once."""
     enlarge = f"import fcntl, os; fcntl.fcntl(1, {fcntl.F_SETPIPE_SZ}, 1 << 20)"
     agent = run(python(f"{enlarge}; os.system({wait_for(tmp_path / 'go')!r}); os.write(1, bytes(900_000))"))
     pid = started(agent)
-    stop(agent.minder_pid)
+    stop(agent.supervisor_pid)
     (tmp_path / "go").touch()
     until(lambda: state(pid) == "Z")
 
-    os.kill(agent.minder_pid, signal.SIGCONT)
+    os.kill(agent.supervisor_pid, signal.SIGCONT)
 
     assert ending(agent) == AgentEnding(How.EXIT, 0)
     assert (tmp_path / "output").stat().st_size == 900_000

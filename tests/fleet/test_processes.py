@@ -10,9 +10,9 @@ import pytest
 from tests.fleet.agents import is_running, pid_in
 from tests.needs import need_control_groups
 from tests.suite.waiting import until
-from tildone.fleet import cgroup, processes
-from tildone.fleet.cgroup import Cgroup
-from tildone.fleet.processes import boot_seconds, descendants
+from tildone.fleet import process_tree as cgroup
+from tildone.fleet import process_tree as processes
+from tildone.fleet.process_tree import Cgroup, boot_seconds, descendants
 
 
 def test_descendants_are_found_with_and_without_the_list_of_children(tmp_path: Path) -> None:

@@ -8,8 +8,7 @@ import pytest
 from tests.fleet.repositories import bare, change, files, git, project, write
 from tildone.errors import RunFenced
 from tildone.fleet.git import Git, GitError
-from tildone.fleet.publishing import bring_in, chained, publish, settled, share
-from tildone.fleet.worktrees import Repository, Worktree
+from tildone.fleet.worktrees import Repository, Worktree, bring_in, chained, publish, settled, share
 from tildone.log.fleet.names import FileName
 
 RUN = FileName("nightly.1")
@@ -55,15 +54,15 @@ def test_what_is_left_is_committed_and_pushed(project: Path, bare: Path, tmp_pat
 
 
 def test_two_workers_with_homes_of_their_own_share_a_repository(project: Path, tmp_path: Path) -> None:
-    """The heir need not wait until the working tree of the other is removed."""
+    """The successor need not wait until the working tree of the other is removed."""
     old, new = (Repository(str(project), str(tmp_path / home)) for home in ("one", "two"))
     worktree = old.prepare(RUN)
     write(worktree, "parser.py", "two\n")
     kept = old.checkpoint(worktree, RUN, 1, "Task 1")
-    heir = new.prepare(RUN, kept)
-    write(heir, "lexer.py", "new\n")
+    successor = new.prepare(RUN, kept)
+    write(successor, "lexer.py", "new\n")
 
-    publish(new, heir, "Done", held)
+    publish(new, successor, "Done", held)
 
     assert git(project, "show", f"{BRANCH}:parser.py") == "two"
     assert git(project, "show", f"{BRANCH}:lexer.py") == "new"
@@ -73,37 +72,37 @@ def test_two_workers_with_homes_of_their_own_share_a_repository(project: Path, t
 def test_a_worker_taken_for_dead_moves_nothing_that_its_heir_has_moved(
     project: Path, tmp_path: Path, request: pytest.FixtureRequest, *, remote: bool
 ) -> None:
-    """It found its lease to be held, was stopped, and pushes when its heir has published."""
+    """It found its lease to be held, was stopped, and pushes when its successor has published."""
     where = request.getfixturevalue("bare") if remote else project
     old, new = (Repository(str(project), str(tmp_path / home)) for home in ("one", "two"))
-    late, heir = old.prepare(RUN), new.prepare(RUN)
+    late, successor = old.prepare(RUN), new.prepare(RUN)
     write(late, "parser.py", "the late one's\n")
-    write(heir, "parser.py", "the heir's\n")
+    write(successor, "parser.py", "the successor's\n")
     calls = []
 
     def stopped() -> None:
         calls.append("held")
         if len(calls) > 1:
             raise RunFenced(RUN)
-        publish(new, heir, "Done", held)
+        publish(new, successor, "Done", held)
 
     with pytest.raises(RunFenced):
         publish(old, late, "Done, too", stopped)
 
-    assert git(where, "show", f"{BRANCH}:parser.py") == "the heir's"
+    assert git(where, "show", f"{BRANCH}:parser.py") == "the successor's"
 
 
 def test_an_heir_publishes_although_the_other_has_pushed_the_branch(project: Path, bare: Path, tmp_path: Path) -> None:
-    """The other was lost after it had pushed, and the heir has never seen that branch."""
+    """The other was lost after it had pushed, and the successor has never seen that branch."""
     old = Repository(str(project), str(tmp_path / "one"))
     late = old.prepare(RUN)
     other = Repository(bare.as_uri(), str(tmp_path / "two"))
     write(late, "parser.py", "the first one's\n")
     publish(old, late, "Done", held)
-    heir = other.prepare(RUN)
-    write(heir, "parser.py", "the heir's\n")
+    successor = other.prepare(RUN)
+    write(successor, "parser.py", "the successor's\n")
 
-    commit = publish(other, heir, "Done", held)
+    commit = publish(other, successor, "Done", held)
 
     assert git(bare, "rev-parse", BRANCH) == commit
 

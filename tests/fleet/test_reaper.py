@@ -1,6 +1,6 @@
 """What the reaper of a worker does at each look, beside taking lapsed leases."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -13,22 +13,16 @@ from tildone.log.fleet.rules import MAX_LOSSES
 
 
 class RecordingEngine(TableEngine):
-    """Records what it is told; what is in `lost`, it has lost."""
+    """Records what it is told."""
 
     def __init__(self, fleet: Fleet) -> None:
         super().__init__(fleet.leases, Claimer("here/2/b"))
-        self.lost: list[Lease] = []
-        self.withdrawn: list[tuple[str, int]] = []
+        self.lost: list[tuple[str, int]] = []
         self.tidied = 0
 
-    def missing(self) -> list[Lease]:
-        return self.lost
-
-    def withdraw(self, lease: Lease) -> None:
-        self.withdrawn.append((lease.run, lease.attempt))
-
-    def tidy(self) -> None:
-        self.tidied += 1
+    def upkeep(self, lost: Sequence[Lease], *, tidies: bool) -> None:
+        self.lost += [(lease.run, lease.attempt) for lease in lost]
+        self.tidied += tidies
 
 
 @pytest.fixture
@@ -50,20 +44,6 @@ def test_the_engine_tidies_up_once_an_hour(fleet: Fleet) -> None:
     assert tidied == [0, 0, 1, 1, 1, 2]
 
 
-def test_an_attempt_that_the_engine_has_lost_is_sent_anew_and_withdrawn(fleet: Fleet) -> None:
-    """One that another reaper has sent anew before is left alone."""
-    fleet.add()
-    engine = RecordingEngine(fleet)
-    engine.lost = fleet.leases.dispatch(Claimer("here/1/a"), 1)
-    reaper = Reaper(fleet.leases, engine)
-
-    reaper.look()
-    reaper.look()
-
-    assert engine.withdrawn == [("r1", 2)]
-    assert (fleet.lease().attempt, fleet.lease().sent) == (2, False)
-
-
 def test_a_run_that_was_lost_too_often_has_ended_and_that_is_passed_on(fleet: Fleet) -> None:
     ended: list[Lease] = []
     engine, seconds = RecordingEngine(fleet), 0.0
@@ -78,4 +58,4 @@ def test_a_run_that_was_lost_too_often_has_ended_and_that_is_passed_on(fleet: Fl
             reaper.look()
 
     assert [lease.state for lease in ended] == [LeaseState.FAILED]
-    assert engine.withdrawn == [("r1", attempt) for attempt in range(2, MAX_LOSSES + 2)]
+    assert engine.lost == [("r1", attempt) for attempt in range(2, MAX_LOSSES + 2)]

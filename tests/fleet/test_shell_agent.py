@@ -17,9 +17,9 @@ from tildone.core.check import Check
 from tildone.core.ops import Append, Mark, Numbered, Order, Touch
 from tildone.core.plan import Plan, Status, Task, flat
 from tildone.dialects.by_hand import BY_HAND
-from tildone.fleet import hand_tree
+from tildone.fleet import replicas as hand_tree
 from tildone.fleet.drivers import AGENTS
-from tildone.fleet.hand_tree import HandTree
+from tildone.fleet.replicas import HandTree
 from tildone.fleet.shell_agent import DONE, Approver, ShellAgent
 from tildone.log.events import Actor, Author, PlanChanged
 from tildone.log.fleet.facts import Asked
@@ -180,10 +180,10 @@ def test_an_heir_goes_on_with_the_task_that_the_other_claimed(make_run: Hold, wo
     assert [claim.agent for claim in run.store.claims("plan")] == [f"shell:{run.lease.run}/0"]
 
     (run.folder / "work" / "ready").touch()
-    heir = replace_lease(run)
+    successor = replace_lease(run)
 
-    assert work(heir, "*").returncode == 0
-    assert heir.tasks == [("one", "completed")]
+    assert work(successor, "*").returncode == 0
+    assert successor.tasks == [("one", "completed")]
 
 
 def test_it_ends_with_6_once_the_run_is_another_workers(make_run: Hold, work: Work) -> None:

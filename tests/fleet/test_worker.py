@@ -11,7 +11,7 @@ from tests.suite.waiting import until
 from tildone.core.check import Check
 from tildone.core.plan import Status, Task, flat
 from tildone.errors import UsageError
-from tildone.fleet import slots
+from tildone.fleet import upkeep as slots
 from tildone.fleet.git import Git
 from tildone.fleet.worker import Worker, WorkerOptions
 from tildone.log.events import PlanChanged
@@ -237,7 +237,7 @@ time.sleep(3600)
 def test_an_agent_that_is_frozen_while_it_writes_to_the_store_does_not_block_it_for_ever(
     bench: Bench, tmp_path: Path
 ) -> None:
-    """No lease can be renewed, so the agent is frozen. Nobody could end that but its minder."""
+    """No lease can be renewed, so the agent is frozen. Nobody could end that but its supervisor."""
     bench.leases.configure(FleetSettings(lease=3000, heartbeat=500, margin=1300, reaper=300, renewal=600))
     locked = tmp_path / "locked"
     program = tmp_path / "locks.py"

@@ -5,11 +5,11 @@ from pathlib import Path
 from tests.stores.leases import LONG, fleet_on_sqlite
 from tildone.core.check import Check
 from tildone.core.plan import Task, flat
-from tildone.fleet.approving import approved_patterns
 from tildone.fleet.engine import TableEngine
-from tildone.fleet.left_runs import LeftRuns
 from tildone.fleet.permissions import (
     SEEN_MS,
+    LeftRuns,
+    approved_patterns,
     could_take,
     others_may_permit,
     permitted,

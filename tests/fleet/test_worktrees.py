@@ -7,9 +7,8 @@ import pytest
 
 from tests.fleet.repositories import bare, change, files, git, project, write
 from tildone.fleet.git import Git, GitError
-from tildone.fleet.publishing import publish
 from tildone.fleet.workspaces import Workspace, newest_checkpoint
-from tildone.fleet.worktrees import ADD_ATTEMPTS, Checkpoint, Repository, names_with_checkpoints
+from tildone.fleet.worktrees import ADD_ATTEMPTS, Checkpoint, Repository, names_with_checkpoints, publish
 from tildone.log.events import Actor, Event
 from tildone.log.fleet.facts import Kept
 from tildone.log.fleet.lease import Lease, Work
@@ -141,13 +140,13 @@ def test_an_heir_on_another_machine_goes_on_from_the_checkpoint(project: Path, b
     kept = repository.checkpoint(worktree, RUN, 1, "Task 1")
     (Path(worktree.folder) / "parser.py").write_text("three\n", encoding="utf-8")
 
-    heir = Repository(bare.as_uri(), str(tmp_path / "elsewhere")).prepare(RUN, kept)
+    successor = Repository(bare.as_uri(), str(tmp_path / "elsewhere")).prepare(RUN, kept)
 
     expected = {"parser.py": "two\n", "new ü.py": "new\n", "lexer.py": "lexer\n"}
-    assert files(heir.folder) == expected
-    assert git(heir.folder, "log", "--format=%s", "-1") == "The agent's own commit"
-    assert "lost" in heir.lost
-    assert heir.branch == worktree.branch
+    assert files(successor.folder) == expected
+    assert git(successor.folder, "log", "--format=%s", "-1") == "The agent's own commit"
+    assert "lost" in successor.lost
+    assert successor.branch == worktree.branch
 
 
 def test_a_worker_taken_for_dead_cannot_overwrite_what_its_heir_keeps(
@@ -157,15 +156,15 @@ def test_a_worker_taken_for_dead_cannot_overwrite_what_its_heir_keeps(
     worktree = old.prepare(RUN)
     kept = old.checkpoint(worktree, RUN, 1, "Task 1")
     new = Repository(bare.as_uri(), str(tmp_path / "elsewhere"))
-    heir = new.prepare(RUN, kept)
-    (Path(heir.folder) / "parser.py").write_text("the heir's\n", encoding="utf-8")
-    newest = new.checkpoint(heir, RUN, 3, "Task 2")
+    successor = new.prepare(RUN, kept)
+    (Path(successor.folder) / "parser.py").write_text("the successor's\n", encoding="utf-8")
+    newest = new.checkpoint(successor, RUN, 3, "Task 2")
     assert newest is not None
 
     (Path(worktree.folder) / "parser.py").write_text("the late one's\n", encoding="utf-8")
     old.checkpoint(worktree, RUN, 1, "Task 2")
 
-    assert git(bare, "show", f"{newest.ref}:parser.py") == "the heir's"
+    assert git(bare, "show", f"{newest.ref}:parser.py") == "the successor's"
 
 
 @pytest.mark.parametrize("hands", [1, 2])

@@ -1,7 +1,7 @@
 """A small worker, run as a program: it starts one agent and renews its deadline until its input ends.
 
 The first argument is the lease time in seconds, the second the command of the agent as JSON. It prints the process ids
-of the minder and the agent, and at the end how the agent ended. `stop` on its input ends the agent.
+of the supervisor and the agent, and at the end how the agent ended. `stop` on its input ends the agent.
 """
 
 import json
@@ -11,8 +11,8 @@ from threading import Thread
 from time import sleep
 
 from tests.fleet.agents import started
-from tildone.fleet.minding import AgentCommand, MindedAgent
-from tildone.fleet.processes import boot_seconds
+from tildone.fleet.process_tree import boot_seconds
+from tildone.fleet.supervision import AgentCommand, SupervisedAgent
 
 
 def main() -> None:
@@ -20,20 +20,20 @@ def main() -> None:
     # A worker that is interrupted lets its agents finish.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     lease, fields = float(sys.argv[1]), json.loads(sys.argv[2])
-    agent = MindedAgent(AgentCommand(**fields), boot_seconds() + lease)
+    agent = SupervisedAgent(AgentCommand(**fields), boot_seconds() + lease)
     Thread(target=renew, args=(agent, lease), daemon=True).start()
-    print(agent.minder_pid, started(agent), flush=True)
+    print(agent.supervisor_pid, started(agent), flush=True)
     Thread(target=obey, args=(agent,), daemon=True).start()
     print(agent.wait(), flush=True)
 
 
-def renew(agent: MindedAgent, lease: float) -> None:
+def renew(agent: SupervisedAgent, lease: float) -> None:
     while agent.wait(0) is None:
         agent.renew(boot_seconds() + lease)
         sleep(lease / 20)
 
 
-def obey(agent: MindedAgent) -> None:
+def obey(agent: SupervisedAgent) -> None:
     if sys.stdin.readline() == "stop\n":
         agent.stop()
 

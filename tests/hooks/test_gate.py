@@ -427,9 +427,9 @@ def test_a_cleared_conversation_keeps_its_plan_and_gets_it_again(workspace: Work
     HookedAgent(workspace, id="1").report(HookPoint.SESSION_END, reason="clear")
     answer = HookedAgent(workspace, id="2").report(HookPoint.SESSION_START, source="clear")
 
-    heir = HookedAgent(workspace, id="2").record
-    assert heir is not None
-    assert heir.session == own
+    successor = HookedAgent(workspace, id="2").record
+    assert successor is not None
+    assert successor.session == own
     assert "Mine" in answer.out
     assert HookedAgent(workspace, id="1").record is None
 

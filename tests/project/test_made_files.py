@@ -12,7 +12,7 @@ MAKING = {"write_text", "write_bytes", "touch", "mkdir", "makedirs", "mkfifo", "
 
 EXCEPTIONS = {
     "cli/__init__.py open": "the null device in place of a closed standard stream",
-    "fleet/cgroup.py mkdir": "a control group is a folder of the kernel",
+    "fleet/process_tree.py mkdir": "a control group is a folder of the kernel",
     "fleet/worktrees.py copy2": "to a folder of `tempfile`, which is private; the copy has to keep its time",
 }
 

@@ -26,11 +26,11 @@ def test_renewal_tells_what_is_still_held_and_what_is_asked(fleet: Fleet) -> Non
 def test_a_worker_does_not_renew_the_lease_of_its_heir(fleet: Fleet) -> None:
     lease = fleet.held()
     fleet.leases.release(lease.fence, "drained")
-    [heir] = fleet.claim("here/2/b")
+    [successor] = fleet.claim("here/2/b")
     fleet.passes(1000)
 
     assert fleet.leases.renew([lease.fence]) == []
-    assert fleet.lease().until == heir.until
+    assert fleet.lease().until == successor.until
 
 
 def test_a_lapsed_lease_that_nobody_took_is_renewed(fleet: Fleet) -> None:

@@ -14,8 +14,8 @@ from tildone.app.opening import run_leases, session_in, store_at
 from tildone.core.ops import Mark, Numbered
 from tildone.core.plan import Status
 from tildone.dialects.by_hand import BY_HAND
-from tildone.fleet.launching import RELEASE
 from tildone.fleet.releasing import STORE_VARIABLE
+from tildone.fleet.running import RELEASE
 from tildone.log.events import Actor, PlanChanged
 from tildone.log.fleet.lease import Ask, Claimer, LeaseState, NewRun, WorkOutcome
 from tildone.log.fleet.rules import KILLS_ITS_WORKER, MAX_LOSSES
@@ -108,7 +108,7 @@ def postgres(request: pytest.FixtureRequest) -> str:
 
 
 @pytest.mark.parametrize("kind", [sqlite, pytest.param(postgres, marks=needs_server)], ids=["sqlite", "postgres"])
-def test_what_a_minder_gives_back_is_lost(
+def test_what_a_supervisor_gives_back_is_lost(
     request: pytest.FixtureRequest, kind: Callable[[pytest.FixtureRequest], str]
 ) -> None:
     """Also if the process of the worker seems to live: another one may have its number."""

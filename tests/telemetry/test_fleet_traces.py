@@ -26,7 +26,7 @@ from tildone.log.fleet.port import RunLeases
 from tildone.log.fleet.settings import FleetSettings
 from tildone.log.store import Store
 
-pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="minders need Linux")
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="supervisors need Linux")
 
 SETTINGS = FleetSettings(lease=20_000, heartbeat=500, margin=1000, reaper=200, renewal=5000)
 

@@ -104,10 +104,10 @@ def test_a_worker_that_has_lost_its_run_leaves_it_to_the_next(bench: Bench) -> N
     run = FollowedRun(bench.store, lease, None)
     run.look(is_last=False)
     bench.leases.reap(0)
-    [heir] = bench.take()
+    [successor] = bench.take()
 
     assert run.look(is_last=True) == []
-    assert names(FollowedRun(bench.store, heir, None).look(is_last=False)) == ["queue", "task", "attempt", "queue"]
+    assert names(FollowedRun(bench.store, successor, None).look(is_last=False)) == ["queue", "task", "attempt", "queue"]
 
 
 def test_a_run_that_ends_without_a_worker_is_told_by_whoever_ended_it(bench: Bench) -> None:

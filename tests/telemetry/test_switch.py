@@ -11,8 +11,7 @@ from tildone.agents.secrets import command_environment
 from tildone.config import load
 from tildone.config.telemetry import TelemetryConfig, telemetry_fault
 from tildone.errors import UsageError
-from tildone.fleet.drivers.environment import agent_environment
-from tildone.fleet.drivers.launch import AgentContext
+from tildone.fleet.drivers.launch import AgentContext, agent_environment
 from tildone.fleet.drivers.run import launch
 from tildone.telemetry.switch import TraceSettings, trace_settings
 

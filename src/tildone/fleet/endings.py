@@ -1,13 +1,15 @@
-"""How a run ends: what the end of its agent, the plan, and open questions mean for the lease."""
+"""How a run ends: what orders, the end of its agent, the plan, and open questions mean for the lease."""
 
 from __future__ import annotations
 
+from enum import IntEnum
+
 from tildone.core.check import is_passed
 from tildone.core.query import open_tasks
-from tildone.fleet.minding import How
+from tildone.fleet.supervision import How
 from tildone.log.events import Actor
 from tildone.log.fleet.facts import Answered, RunQueued, RunReleased
-from tildone.log.fleet.lease import WorkOutcome
+from tildone.log.fleet.lease import Ask, WorkOutcome
 from tildone.typing import TYPE_CHECKING
 from tildone.value import value
 
@@ -15,10 +17,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from tildone.core.plan import Plan
-    from tildone.fleet.minding import AgentEnding
+    from tildone.fleet.supervision import AgentEnding
     from tildone.log.events import Event
     from tildone.log.fleet.lease import Lease
     from tildone.log.state import State
+
 
 MAX_LINES, MAX_CHARACTERS = 40, 4000
 """How much of the end of an agent's output is recorded with a failure."""
@@ -88,7 +91,7 @@ def how_it_failed(agent: AgentEnding) -> str:
         case How.FAILED:
             return f"the agent could not be started: {agent.reason}"
         case _:
-            return "the process that minds the agent was killed"
+            return "the process that supervises the agent was killed"
 
 
 def why_it_stopped(state: State) -> str:
@@ -114,3 +117,37 @@ def has_new_answer(newest_first: Iterable[Event], lease: Lease) -> bool:
 def with_output(why: str, lines: Sequence[str]) -> str:
     """Return why a run failed, with the end of its agent's output."""
     return "\n".join([why, *lines])[:MAX_CHARACTERS] if lines else why
+
+
+class RunOrder(IntEnum):
+    """What an execution is told. The ones before STOP are obeyed when the next task is done, the others at once."""
+
+    GO = 0
+    DRAIN = 1
+    PAUSE = 2
+    CANCEL = 3
+    STOP = 4
+    PAUSE_NOW = 5
+    CANCEL_NOW = 6
+    LOST = 7
+
+
+ORDERS = {
+    Ask.NOTHING: RunOrder.GO,
+    Ask.DRAIN: RunOrder.DRAIN,
+    Ask.PAUSE: RunOrder.PAUSE,
+    Ask.PAUSE_NOW: RunOrder.PAUSE_NOW,
+    Ask.CANCEL: RunOrder.CANCEL,
+    Ask.CANCEL_NOW: RunOrder.CANCEL_NOW,
+}
+"""The orders that follow from what a person asks of the holder of a lease."""
+
+CANCELLED = (RunOrder.CANCEL, RunOrder.CANCEL_NOW)
+ENDINGS = {
+    RunOrder.DRAIN: RunEnding(None, "drained"),
+    RunOrder.STOP: RunEnding(None, "its worker was stopped"),
+    RunOrder.PAUSE: RunEnding(WorkOutcome.PAUSED, "paused"),
+    RunOrder.PAUSE_NOW: RunEnding(WorkOutcome.PAUSED, "paused"),
+    **dict.fromkeys(CANCELLED, RunEnding(WorkOutcome.CANCELLED, "cancelled")),
+}
+"""How a run ends whose agent was ended by an order."""

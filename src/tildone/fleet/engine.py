@@ -1,29 +1,60 @@
-"""What brings queued runs to a worker: a port of a few calls, and the table of leases as its first implementation.
+"""What brings queued runs to a worker: a port of a few calls, the table of leases as its first implementation, DBOS.
 
 Theory of operation. The leases are the truth; an engine only says which of them is to begin here and now. So an engine
 may lose, double, delay or repeat an attempt: one that does not count is not taken, and one that is lost is found by
-`missing` and sent again. All that an engine stores can be removed at any time.
+`upkeep` and sent again. All that an engine stores can be removed at any time.
+
+Its thread is essential, as those of `upkeep` are: without its heartbeat, a worker would take runs and never renew their
+leases, and each would be lost, also to the workers that take it over. So a worker that loses such a thread stops, and
+gives its runs back.
 """
 
 from __future__ import annotations
 
-from threading import Event
+import threading
+from contextlib import closing
+from functools import partial
+from importlib.util import find_spec
+from threading import Event, Thread
 from typing import Protocol
 
-from tildone.errors import StoreError
-from tildone.fleet.essential import EssentialThread
+from tildone.errors import StoreError, UsageError
+from tildone.log.findings import Finding, Severity
 from tildone.typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-    from threading import Thread
+    from typing import Any
 
+    from tildone.log.address import StoreAddress
     from tildone.log.fleet.lease import Claimer, Lease
     from tildone.log.fleet.port import RunLeases
 
     FreeOwners = Callable[[float], Sequence[str]]
     Begin = Callable[[Lease], Thread]
     EngineFor = Callable[[RunLeases, Claimer], "Engine"]
+
+
+class EssentialThread(Thread):
+    """A daemon thread that is to run as long as its worker."""
+
+    def __init__(self, name: str, target: Callable[..., object], *args: object) -> None:
+        super().__init__(target=target, name=name, args=args, daemon=True)
+
+
+def on_essential_failure(report: Callable[[str], object]) -> None:
+    """Call `report` with the name of an essential thread that an unexpected error has ended.
+
+    This is a setting of the whole process. The traceback is printed as usual.
+    """
+
+    def look(args: threading.ExceptHookArgs) -> None:
+        threading.__excepthook__(args)
+        if isinstance(args.thread, EssentialThread):
+            report(args.thread.name)
+
+    threading.excepthook = look
+
 
 LOOK_SECONDS = 2.0
 """How often a worker looks for runs of which nobody has told it, such as those whose delay has passed."""
@@ -35,14 +66,11 @@ RETRY_SECONDS = 0.5
 class Engine(Protocol):
     """Brings queued runs to workers. Safe to use from several threads."""
 
-    def withdraw(self, lease: Lease) -> None:
-        """Drop the attempt before that of a lease."""
+    def upkeep(self, lost: Sequence[Lease], *, tidies: bool) -> None:
+        """Drop the attempts before those of `lost` leases, and send again what the engine itself has lost.
 
-    def missing(self) -> list[Lease]:
-        """Return the queued leases that the engine has, but whose attempts it has lost. They are to be sent anew."""
-
-    def tidy(self) -> None:
-        """Remove what the engine has stored of attempts that no longer count, such as those of runs that have ended."""
+        If it `tidies`, it also removes what it has stored of attempts that no longer count.
+        """
 
     def on_begin(self, free: FreeOwners, begin: Begin) -> None:
         """Begin runs from now on, in threads of the engine.
@@ -66,15 +94,8 @@ class TableEngine:
         self._leases, self._who = leases, who
         self._closed = Event()
 
-    def withdraw(self, lease: Lease) -> None:
+    def upkeep(self, lost: Sequence[Lease], *, tidies: bool) -> None:
         """Do nothing: the table has one attempt of a lease."""
-
-    def missing(self) -> list[Lease]:
-        """Return nothing, for the same reason."""
-        return []
-
-    def tidy(self) -> None:
-        """Do nothing: the table has no attempts."""
 
     def on_begin(self, free: FreeOwners, begin: Begin) -> None:
         """Claim leases from now on."""
@@ -106,3 +127,95 @@ class TableEngine:
             begin(lease)
         if owners and len(claimed) < len(owners):
             self._leases.wait(revision, LOOK_SECONDS)
+
+
+DBOS, TABLE = "dbos", "table"
+UP = "tildone fleet up"
+
+
+def default_engine(store: StoreAddress) -> str:
+    """Return the engine of a fleet for which nobody has chosen one."""
+    return DBOS if is_server(store) else TABLE
+
+
+def check_engine(engine: str, store: StoreAddress) -> None:
+    """Check that an engine can be used with a store.
+
+    Raises:
+        UsageError: it cannot.
+    """
+    if engine != DBOS:
+        return
+    if not is_server(store):
+        raise UsageError("the engine dbos needs a PostgreSQL database; a SQLite file needs no engine but its own table")
+    if find_spec("dbos") is None:
+        raise UsageError(
+            "the engine dbos is not installed: pip install 'tildone[fleet]'; or, for all workers, set "
+            'engine = "table" in [fleet] and run: tildone fleet up'
+        )
+
+
+def engine_for(engine: str, store: StoreAddress) -> EngineFor:
+    """Return what makes the engine of a worker. `engine` is that of the settings of the fleet.
+
+    Raises:
+        UsageError: it cannot be used here.
+        StoreError: nobody has chosen one, for workers of several machines.
+    """
+    if not engine and is_server(store):
+        raise StoreError(f"{store.redacted} is not prepared for workers: tildone fleet up")
+    check_engine(engine, store)
+    if engine != DBOS:
+        return TableEngine
+    from tildone.fleet.dbos_engine import DbosEngine  # noqa: PLC0415  DBOS takes half a second to import
+
+    return partial(DbosEngine, str(store))
+
+
+def prepare_engine(engine: str, store: StoreAddress) -> None:
+    """Create what the engine needs in the database, or bring it up to date.
+
+    Raises:
+        StoreError: the database cannot be changed.
+    """
+    if engine == DBOS:
+        with _dbos_tables(store) as tables:
+            tables.migrate()
+
+
+def engine_findings(engine: str, store: StoreAddress) -> list[Finding]:
+    """Check the engine of a fleet, and change nothing."""
+    if not engine:
+        return [Finding(Severity.ERROR, "no engine is chosen for the workers", UP)] if is_server(store) else []
+    try:
+        check_engine(engine, store)
+        if engine == DBOS:
+            with _dbos_tables(store) as tables:
+                if not tables.are_current():
+                    return [Finding(Severity.ERROR, "the tables of the engine dbos are missing, or too old", UP)]
+    except (UsageError, StoreError) as error:
+        return [Finding(Severity.ERROR, str(error))]
+    return [Finding(Severity.OK, f"the engine of the workers is {engine}")]
+
+
+def forget_attempts(engine: str, store: StoreAddress, leases: Sequence[Lease]) -> None:
+    """Remove what the engine has stored of leases that have ended.
+
+    Raises:
+        StoreError: the database cannot be changed.
+    """
+    if engine == DBOS and leases and find_spec("dbos") is not None:
+        with _dbos_tables(store) as tables:
+            tables.forget(leases)
+
+
+def is_server(store: StoreAddress) -> bool:
+    """Return whether a store is a database of a server, for workers of several machines."""
+    return store.path is None
+
+
+def _dbos_tables(store: StoreAddress) -> Any:
+    """Return a context with the tables of DBOS, which are closed at its end."""
+    from tildone.fleet.dbos_engine import EngineTables  # noqa: PLC0415  see `engine_for`
+
+    return closing(EngineTables(str(store)))

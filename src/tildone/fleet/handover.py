@@ -1,10 +1,18 @@
-"""The first prompt of an agent of a fleet: the plan to work through, and for an heir, where the other left off.
+"""What an agent of a fleet is told first: the plan to work through, and for a successor, where the other left off.
 
 Task texts, questions, answers and reasons were written by people, models and programs. They appear on lines of lists
 only, where they cannot look like a part of the prompt.
+
+What the agent before said and did last is the end of its transcript, or else of what it printed. Hooks of several
+agents name the file with the transcript of the conversation, one JSON object on each line, in the file that
+`TRANSCRIPT_VARIABLE` names. The formats are those of Claude Code, Codex, Gemini CLI and pi; lines that have another
+form are passed over.
 """
 
 from __future__ import annotations
+
+import json
+import os
 
 from tildone.core.plan import Status
 from tildone.dialects.fleet_prompts import ALONE, ANSWERS, BEGUN, LAST_MESSAGES, TAKEN_OVER, WHY, place
@@ -13,11 +21,12 @@ from tildone.log.fleet.facts import Answered, Asked, RunLost, RunReleased, RunTa
 from tildone.log.state import latest_state
 from tildone.log.tree import branch, by_id
 from tildone.typing import TYPE_CHECKING
-from tildone.views.limits import MAX_CONTEXT, bounded_lines
+from tildone.views.limits import MAX_CONTEXT, bounded_lines, clipped
 from tildone.views.sanitize import shown_text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
+    from typing import Any
 
     from tildone.core.plan import Plan
     from tildone.fleet.worktrees import Worktree
@@ -41,7 +50,7 @@ def prompt_for(view: RunView, events: Iterable[Event], worktree: Worktree) -> st
 
 
 def with_last_messages(prompt: str, said: Sequence[str]) -> str:
-    """Return the first prompt of an heir with what the agent before said and did last."""
+    """Return the first prompt of a successor with what the agent before said and did last."""
     return "\n\n".join(filter(None, [prompt, _listed(LAST_MESSAGES, said)]))
 
 
@@ -82,3 +91,123 @@ def _listed(title: str, texts: Sequence[str]) -> str:
     """Return a list with its title; empty without items."""
     lines = bounded_lines((f"- {shown_text(text)}" for text in texts), MAX_CONTEXT)
     return "\n".join([title, *lines]) if texts else ""
+
+
+MAX_ENTRIES = 2000
+"""How many lines of a transcript are read; few of them are messages."""
+
+MAX_TAIL_BYTES = 256 * 1024
+"""How much is read to find the last lines."""
+
+MAX_SAID, MAX_CHARACTERS = 30, 400
+"""How many messages and calls a successor is told of, and how much of each."""
+
+MARK = "The end of the conversation:"
+"""The line of a checkpoint's message after which these lines follow."""
+
+ROLES = ("user", "assistant", "gemini")
+CALLS, RESULTS = ("tool_use", "function_call", "toolCall"), ("tool_result", "function_call_output", "functionResponse")
+
+
+def last_messages(note: str, output: str) -> list[str]:
+    """Return the last messages and calls of an agent, a line for each.
+
+    `note` is the file that names its transcript, `output` the one with what it printed.
+    """
+    transcript = _named(note)
+    said = list(_messages(last_lines(transcript, MAX_ENTRIES))) if transcript else []
+    return (said or list(_messages(last_lines(output, MAX_SAID))))[-MAX_SAID:]
+
+
+def with_messages(message: str, said: Iterable[str]) -> str:
+    """Return the message of a checkpoint with such lines."""
+    lines = list(said)
+    return "\n".join([message, "", MARK, *lines]) if lines else message
+
+
+def messages_in(message: str) -> list[str]:
+    """Return the lines that the message of a checkpoint has."""
+    _, mark, rest = message.partition(f"\n{MARK}\n")
+    return rest.strip().splitlines() if mark else []
+
+
+def last_lines(path: str, count: int) -> list[str]:
+    """Return the last lines of such a file, unchanged: they may contain control characters."""
+    text = _tail(path)
+    if len(text) < MAX_TAIL_BYTES:
+        text = _tail(f"{path}.1") + text
+    lines = text.decode("utf-8", "replace").removesuffix("\n").split("\n")
+    return lines[-count:] if text else []
+
+
+def _tail(path: str) -> bytes:
+    try:
+        with open(path, "rb") as file:
+            file.seek(max(0, os.fstat(file.fileno()).st_size - MAX_TAIL_BYTES))
+            return file.read()
+    except OSError:
+        return b""
+
+
+def _named(note: str) -> str:
+    """Return the transcript that a hook has noted; empty if there is none."""
+    try:
+        with open(note, encoding="utf-8", errors="surrogateescape") as file:
+            path = file.read()
+    except OSError:
+        return ""
+    # The agent has written it: nothing but a transcript is passed on.
+    return path if path.endswith((".jsonl", ".json")) and os.path.isfile(path) else ""
+
+
+def _messages(lines: Iterable[str]) -> Iterator[str]:
+    for line in lines:
+        try:
+            entry = json.loads(line)
+        except ValueError:
+            entry = line
+        for text in _parts(entry) if isinstance(entry, dict) else [str(entry)]:
+            words = " ".join(text.split())
+            if words:
+                yield clipped(words, MAX_CHARACTERS)
+
+
+def _parts(entry: dict[str, Any]) -> Iterator[str]:
+    """Yield what an entry of a transcript says: messages, calls of tools, and their results."""
+    if isinstance(entry.get("payload"), dict):
+        # Codex repeats the items of responses as events.
+        message = entry["payload"] if entry.get("type") == "response_item" else {}
+    else:
+        message = entry["message"] if isinstance(entry.get("message"), dict) else entry
+    role = message.get("role") or message.get("type")
+    if role in (*CALLS, *RESULTS):
+        yield from _block(message, "")
+    elif role in ROLES:
+        content = message.get("content")
+        blocks = content if isinstance(content, list) else [{"text": content}]
+        for block in (*blocks, *_listed_of_transcripts(message.get("toolCalls"))):
+            if isinstance(block, dict):
+                yield from _block(block, "assistant" if role == "gemini" else str(role))
+
+
+def _block(block: dict[str, Any], role: str) -> Iterator[str]:
+    kind = block.get("type") or next((name for name in RESULTS if name in block), "")
+    given = next((block[key] for key in ("input", "arguments", "args") if key in block), None)
+    if kind in RESULTS:
+        result = next((block[key] for key in ("content", "output", "functionResponse") if key in block), "")
+        yield f"result: {_text(result)}"
+    elif kind in CALLS or given is not None:
+        yield f"call: {block.get('name', '')} {given if isinstance(given, str) else json.dumps(given)}"
+    elif isinstance(block.get("text"), str) and block["text"]:
+        yield f"{role}: {block['text']}"
+
+
+def _text(result: object) -> str:
+    """Return the text of a result, which may be in several blocks."""
+    if isinstance(result, list):
+        return " ".join(str(block.get("text", "")) for block in result if isinstance(block, dict))
+    return result if isinstance(result, str) else json.dumps(result)
+
+
+def _listed_of_transcripts(found: object) -> list[object]:
+    return found if isinstance(found, list) else []

@@ -1,28 +1,150 @@
-"""What a worker permits: its agents, and the commands of its own list, which a run can only narrow."""
+"""What a worker permits: its agents, and the commands of its own list, which a run can only narrow.
+
+What the list lacks is asked for in the log. A person approves one command of one run, by `tildone fleet approve`; it is
+then permitted as if the list had it, for this run only. Approvals are rows of the store, and whoever can write to it
+can forge them. So they count only for commands that the settings of the worker itself name: those of its list, and
+those for which persons may be asked (`--ask`). Nothing else in a run or its lease adds to what a worker permits.
+"""
 
 from __future__ import annotations
 
+from threading import Lock
+
+from tildone.agents.identity import digest
 from tildone.checks.approvals import Approvals
+from tildone.checks.prover import MAX_SECONDS
+from tildone.core.check import Check
+from tildone.core.command_line import split_command
+from tildone.core.plan import Status
 from tildone.core.query import open_tasks
-from tildone.fleet.approving import is_denied
 from tildone.fleet.drivers import SHELL
-from tildone.fleet.shell_agent import checks_of
+from tildone.host.shell_model.script import commands_of
+from tildone.ids import now
+from tildone.log.fleet.facts import Answered, Asked
 from tildone.log.fleet.lease import LeaseState
 from tildone.typing import TYPE_CHECKING
 from tildone.views.proofs import check_text
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
-    from tildone.core.plan import Plan
-    from tildone.log.fleet.lease import Claimer, Lease, Work
+    from tildone.core.plan import Plan, Task
+    from tildone.log.events import Event
+    from tildone.log.fleet.lease import Claimer, Lease, RunFence, Work
+    from tildone.log.fleet.port import RunLeases
     from tildone.log.fleet.workers import WorkerInfo
+
+
+COMMAND, CHECK = "command", "check"
+YES = "yes"
+ID_CHARACTERS = 10
+
+
+def answers_to(events: Iterable[Event], run: str) -> dict[str, str]:
+    """Return the commands that a run has asked for, each with the newest answer."""
+    asked: dict[str, str] = {}
+    answers: dict[str, str] = {}
+    for event in events:
+        fact = event.fact
+        if isinstance(fact, Asked) and fact.run == run and fact.kind in (COMMAND, CHECK):
+            asked[fact.question] = fact.text
+        elif isinstance(fact, Answered) and fact.run == run and fact.question in asked:
+            answers[asked[fact.question]] = fact.text
+    return answers
+
+
+def approved_patterns(answers: Mapping[str, str], own: Sequence[str]) -> tuple[str, ...]:
+    """Return patterns that match the commands that were approved, and nothing else.
+
+    Only commands that a pattern of the worker's `own` matches count.
+    """
+    # Late, because few runs ask.
+    from glob import escape  # noqa: PLC0415  see above
+
+    approved = (command for command, answer in answers.items() if answer == YES)
+    return tuple(escape(command) for command in approved if matches_any(command, own))
+
+
+def waiting_checks(plan: Plan, allow: Sequence[str], answers: Mapping[str, str]) -> list[Check]:
+    """Return the checks for which tasks are blocked, which are not permitted, and which no person has denied."""
+    approvals = Approvals("", "", allow)
+    checks = [task.check for task in plan.tasks if task.status is Status.BLOCKED]
+    return [
+        check
+        for check in checks
+        if check is not None and not approvals.is_allowed(check) and not is_denied(check, answers)
+    ]
+
+
+def is_denied(check: Check, answers: Mapping[str, str]) -> bool:
+    """Return whether a person has denied a command."""
+    return answers.get(check_text(check), YES) != YES
+
+
+def matches_any(command: str, patterns: Iterable[str]) -> bool:
+    """Return whether a pattern matches a command."""
+    from fnmatch import fnmatchcase  # noqa: PLC0415  few runs ask
+
+    return any(fnmatchcase(command, pattern) for pattern in patterns)
+
+
+def permitted_blocked(plan: Plan, allow: Sequence[str]) -> tuple[int, ...]:
+    """Return the numbers of the tasks that are blocked although their checks are permitted by now."""
+    approvals = Approvals("", "", allow)
+    blocked = (task for task in plan.tasks if task.status is Status.BLOCKED and task.check is not None)
+    return tuple(task.number for task in blocked if task.check and approvals.is_allowed(task.check))
+
+
+class RunAsker:
+    """Asks persons for what the agent of a lease may not run by itself."""
+
+    def __init__(
+        self, leases: RunLeases, held: RunFence, new_id: Callable[[], str], asked: Collection[str] = ()
+    ) -> None:
+        """`asked` are the ids of the questions that are open already."""
+        self._leases, self._held, self._new_id = leases, held, new_id
+        self._asked = set(asked)
+
+    def ask(self, kind: str, text: str) -> None:
+        """Ask for a command or a check, once.
+
+        Raises:
+            RunFenced: the lease has passed to another worker.
+        """
+        held = self._held
+        question = digest(f"{held.run}/{held.hand} {kind} {text}")[:ID_CHARACTERS]
+        if question not in self._asked:
+            self._asked.add(question)
+            self._leases.append(held, Asked(held.run, held.hand, question, kind, text), self._new_id())
+
 
 NOT_PERMITTED = "not permitted here"
 
 
 SEEN_MS = 120_000
 """A worker that was not seen for longer takes nothing."""
+
+
+_BUILTINS = frozenset(
+    {
+        ":",
+        ".",
+        "alias",
+        "cd",
+        "command",
+        "eval",
+        "exec",
+        "exit",
+        "export",
+        "hash",
+        "read",
+        "set",
+        "type",
+        "umask",
+        "unset",
+    }
+)
+"""Commands of a POSIX shell that are not programs of their own."""
 
 
 def why_not_permitted(work: Work, agents: Collection[str], allow: Sequence[str]) -> str:
@@ -96,3 +218,57 @@ def _covers(wide: str, narrow: str) -> bool:
 
     # With no other wildcard than `*`, only a `*` can have matched the wildcards of the other pattern.
     return fnmatchcase(narrow, wide)
+
+
+def checks_of(task: Task) -> tuple[Check, ...]:
+    """Return what is run for a task: its check, else the commands in its text."""
+    return (task.check,) if task.check is not None else tuple(map(as_check, commands_of(task)))
+
+
+def as_check(command: str) -> Check:
+    """Return a command as a check. One that needs a shell is given to one."""
+    try:
+        words = split_command(command)
+    except ValueError:
+        words = ()
+    if not words or words[0] in _BUILTINS:
+        words = ("sh", "-c", command)
+    return Check(words, seconds=int(MAX_SECONDS))
+
+
+class LeftRuns:
+    """The runs that a worker has left to others. It takes them itself when no other worker does."""
+
+    def __init__(self, leases: RunLeases, worker: str, clock: Callable[[], int] = now) -> None:
+        self._leases, self._worker, self._clock = leases, worker, clock
+        self._lock = Lock()
+        self._left: set[tuple[str, int]] = set()
+
+    def add(self, lease: Lease) -> None:
+        """Leave a run to other workers."""
+        with self._lock:
+            self._left.add((lease.run, lease.hand))
+
+    def __contains__(self, lease: Lease) -> bool:
+        with self._lock:
+            return (lease.run, lease.hand) in self._left
+
+    def look(self) -> None:
+        """Let this worker take what all others have refused, or what nobody else is left for.
+
+        Raises:
+            StoreError: the store cannot be read or written to.
+        """
+        with self._lock:
+            left = set(self._left)
+        if not left:
+            return
+        workers, now_ms = self._leases.workers(), self._clock()
+        refused = {(lease.run, lease.hand): lease for lease in self._leases.living() if self._worker in lease.refused}
+        for key in left:
+            lease = refused.get(key)
+            if lease is None or (lease.is_queued and not others_may_permit(lease, workers, now_ms)):
+                if lease is not None:
+                    self._leases.reconsider(lease.run, lease.hand, self._worker)
+                with self._lock:
+                    self._left.discard(key)

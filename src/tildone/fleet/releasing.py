@@ -1,4 +1,4 @@
-"""The program with which a minder gives the lease of its agent back when the worker is gone.
+"""The program with which a supervisor gives the lease of its agent back when the worker is gone.
 
 The lease is its argument; the address of the store is in the environment, where other people of the machine cannot see
 it. The end of a worker counts as a loss of the run: one that ends its workers again and again fails.

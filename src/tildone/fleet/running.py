@@ -1,59 +1,149 @@
 """One run on a worker: its agent is started in a working tree, kept running, and followed to its end.
 
 Theory of operation. An `Execution` has a thread of its own, in which it prepares the working tree, starts the agent
-under a minder, and keeps checkpoints after each task that is done. The heartbeat of the worker calls `renewed` or
+under a supervisor, and keeps checkpoints after each task that is done. The heartbeat of the worker calls `renewed` or
 `lost` from another thread. What is asked of a run becomes a `RunOrder`; of several, the strongest counts. At the end,
 the lease is closed or given back. If it is no longer held, that has no effect, and nothing else is done either.
 """
 
 from __future__ import annotations
 
+import sys
 from contextlib import suppress
+from math import inf
 from threading import Lock
 from time import monotonic, sleep
 
 from tildone.errors import Refused, RunFenced, StoreError, TildoneError
-from tildone.fleet.approving import (
+from tildone.fleet.drivers.launch import AgentContext
+from tildone.fleet.endings import CANCELLED, ENDINGS, ORDERS, RunEnding, RunOrder, ending_of, is_done, out_of_order
+from tildone.fleet.git import GitError
+from tildone.fleet.handover import with_last_messages
+from tildone.fleet.permissions import (
+    NOT_PERMITTED,
     answers_to,
     approved_patterns,
     matches_any,
-    permitted_blocked,
-    waiting_checks,
-)
-from tildone.fleet.endings import RunEnding, ending_of, is_done, out_of_order
-from tildone.fleet.git import GitError
-from tildone.fleet.hands import Waker, closed_tasks, hand_ending, looks_of, other_hands, waits
-from tildone.fleet.launching import PreparedAgent, agent_start, starts_again
-from tildone.fleet.losses import lost_tasks
-from tildone.fleet.minding import AgentEnding, How, MindedAgent
-from tildone.fleet.permissions import (
-    NOT_PERMITTED,
     others_may_permit,
     permitted,
+    permitted_blocked,
     refused_commands,
+    waiting_checks,
     why_not_permitted,
     why_refused,
 )
-from tildone.fleet.processes import boot_seconds
+from tildone.fleet.process_tree import boot_seconds
+from tildone.fleet.replicas import Waker, closed_tasks, hand_ending, looks_of, other_hands, waits
 from tildone.fleet.results import Results
-from tildone.fleet.run_orders import CANCELLED, ENDINGS, ORDERS, RunOrder
-from tildone.fleet.workspaces import Workspace, end_earlier_agents
+from tildone.fleet.supervision import AgentCommand, AgentEnding, How, SupervisedAgent
+from tildone.fleet.workspaces import Workspace, end_earlier_agents, lost_tasks
 from tildone.ids import now
-from tildone.log.fleet.lease import Ask, WorkOutcome
+from tildone.log.address import parse_address
+from tildone.log.fleet.lease import TRANSCRIPT_VARIABLE, Ask, WorkOutcome
 from tildone.log.state import latest_state
 from tildone.typing import TYPE_CHECKING
+from tildone.value import value
 from tildone.views.proofs import check_text
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
     from typing import TypeVar
 
-    from tildone.fleet.hands import OtherHands
-    from tildone.fleet.site import WorkSite
+    from tildone.agents.secrets import Redactor
+    from tildone.fleet.drivers.launch import Driver
+    from tildone.fleet.permissions import LeftRuns
+    from tildone.fleet.replicas import OtherHands
+    from tildone.fleet.worktrees import Worktree
+    from tildone.log.events import Event
     from tildone.log.fleet.lease import Lease, RunFence
+    from tildone.log.fleet.port import RunLeases
+    from tildone.log.fleet.workers import RunView
     from tildone.log.state import State
+    from tildone.log.store import Store
 
     T = TypeVar("T")
+    PromptFor = Callable[[RunView, Iterable[Event], Worktree], str]
+
+
+RELEASE = "from tildone.fleet.releasing import main; main()"
+"""The program with which a supervisor gives the lease back when the worker is gone."""
+
+MAX_STARTS = 25
+"""How often an agent that ends at its first stop is started under one lease."""
+
+
+@value
+class WorkSite:
+    """What the runs of a worker have in common. `store` is open at the address `address`; `new_id` makes event ids.
+
+    `agents` are the drivers that the worker permits, `allow` the commands, and `ask` those that it permits once a
+    person has approved them. `left` are the runs that it has left to other workers. `tell` is given lines for the
+    person.
+    """
+
+    leases: RunLeases
+    store: Store
+    address: str
+    home: str
+    grace: float
+    agents: Mapping[str, Driver]
+    allow: tuple[str, ...]
+    ask: tuple[str, ...]
+    environ: Mapping[str, str]
+    prompt_for: PromptFor
+    redactor: Redactor
+    new_id: Callable[[], str]
+    left: LeftRuns
+    tell: Callable[[str], None]
+
+
+@value
+class PreparedAgent:
+    """An agent to be started. One that `stops_early` cannot be held to its plan: it ends at its first stop."""
+
+    command: AgentCommand
+    stops_early: bool
+
+
+def agent_start(
+    site: WorkSite, lease: Lease, files: Workspace, events: Sequence[Event], allow: tuple[str, ...]
+) -> PreparedAgent:
+    """Return how the agent of a lease is started in its working tree. `allow` are the commands that it may run.
+
+    Raises:
+        Refused: the agent cannot keep to what the worker permits.
+        OSError: its settings cannot be written.
+    """
+    [view] = [view for view in site.leases.look(lease.run) if view.lease.hand == lease.hand]
+    folder, work = files.worktree.folder, lease.work
+    prompt = with_last_messages(site.prompt_for(view, events, files.worktree), files.messages_before)
+    launch = site.agents[work.agent](
+        AgentContext(folder, site.address, lease.session, prompt, work.model, allow, site.environ, site.ask)
+    )
+    command = AgentCommand(
+        launch.arguments,
+        folder,
+        {**launch.environ, TRANSCRIPT_VARIABLE: files.transcript},
+        str(lease.fence),
+        files.output,
+        release=(sys.executable, "-c", RELEASE, str(lease.fence)),
+        grace=site.grace,
+        max_frozen=_max_frozen(site),
+    )
+    return PreparedAgent(command, launch.stops_early)
+
+
+def _max_frozen(site: WorkSite) -> float:
+    """Return how long an agent may be frozen: it could hold the lock of a file, but not that of a server."""
+    is_file = parse_address(site.address).path is not None
+    return site.leases.settings().lease / 1000 if is_file else inf
+
+
+def starts_again(start: PreparedAgent, ending: AgentEnding, newly_done: Collection[int], starts: int) -> bool:
+    """Return whether an agent that ended with open tasks is started again: it stops early, but has done a task."""
+    is_early = start.stops_early and ending.how is How.EXIT and not ending.number
+    return is_early and bool(newly_done) and starts < MAX_STARTS
+
 
 LOOK_SECONDS = 0.25
 """How often the plan is looked at for tasks that are done."""
@@ -71,7 +161,7 @@ class Execution:
         self._results = Results(site, lease, self._files)
         self._waker = Waker(site.store, site.leases, lease)
         self._lock = Lock()
-        self._agent: MindedAgent | None = None
+        self._agent: SupervisedAgent | None = None
         self._order, self._deadline = RunOrder.GO, 0.0
         self._done: frozenset[int] = frozenset()
         self._head: str | None = None
@@ -181,14 +271,14 @@ class Execution:
             if not (has_more and starts_again(start, ending, self._done - before, starts)):
                 return ending
 
-    def _start(self, start: PreparedAgent) -> MindedAgent:
+    def _start(self, start: PreparedAgent) -> SupervisedAgent:
         with self._lock:
-            self._agent = MindedAgent(start.command, self._deadline)
+            self._agent = SupervisedAgent(start.command, self._deadline)
             if self._order >= RunOrder.STOP:
                 self._agent.stop()
             return self._agent
 
-    def _follow(self, agent: MindedAgent) -> AgentEnding:
+    def _follow(self, agent: SupervisedAgent) -> AgentEnding:
         """Keep checkpoints until the agent has ended, and return how."""
         while (ending := agent.wait(LOOK_SECONDS)) is None:
             try:
@@ -204,7 +294,7 @@ class Execution:
                 sleep(RETRY_SECONDS)
         return ending
 
-    def _progress(self, agent: MindedAgent) -> None:
+    def _progress(self, agent: SupervisedAgent) -> None:
         before = self._done
         state = self._look()
         finished = self._done - before

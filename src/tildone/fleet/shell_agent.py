@@ -7,16 +7,14 @@ command that is not permitted, it asks a person, and goes on with other tasks.
 
 from __future__ import annotations
 
-from tildone.checks.prover import MAX_SECONDS
-from tildone.core.check import Check, Result
-from tildone.core.command_line import split_command
+from tildone.core.check import Result
 from tildone.core.guard import is_unproved
 from tildone.core.ops import Mark, Note, Numbered
 from tildone.core.plan import Status
 from tildone.core.query import is_ready
 from tildone.core.touches import conflicting
-from tildone.fleet.approving import CHECK, COMMAND
-from tildone.fleet.hand_tree import FilesMissing
+from tildone.fleet.permissions import CHECK, COMMAND, as_check, checks_of
+from tildone.fleet.replicas import FilesMissing
 from tildone.host.shell_model.script import commands_of, title_of
 from tildone.log.events import Actor
 from tildone.typing import TYPE_CHECKING
@@ -29,37 +27,16 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
 
     from tildone.checks.approvals import Approvals
-    from tildone.core.check import Proof
+    from tildone.core.check import Check, Proof
     from tildone.core.plan import Plan, Task
     from tildone.core.reduce import Outcome
-    from tildone.fleet.approving import RunAsker
-    from tildone.fleet.hand_tree import HandTree
+    from tildone.fleet.permissions import RunAsker
+    from tildone.fleet.replicas import HandTree
     from tildone.loop.proving import Prover
     from tildone.session import Session
 
 DONE, FAILED = 0, 1
 """The exit codes: nothing more can be done here now, or something has failed."""
-
-_BUILTINS = frozenset(
-    {
-        ":",
-        ".",
-        "alias",
-        "cd",
-        "command",
-        "eval",
-        "exec",
-        "exit",
-        "export",
-        "hash",
-        "read",
-        "set",
-        "type",
-        "umask",
-        "unset",
-    }
-)
-"""Commands of a POSIX shell that are not programs of their own."""
 
 
 @value
@@ -182,7 +159,7 @@ class ShellAgent:
         return bool(commands) and all(self._succeeds(task, command) for command in commands)
 
     def _succeeds(self, task: Task, command: str) -> bool:
-        [proof] = self._prove(task.number, _as_check(command)).values()
+        [proof] = self._prove(task.number, as_check(command)).values()
         return proof.result is Result.PASSED
 
     def _prove(self, number: int, check: Check) -> Mapping[int, Proof]:
@@ -240,19 +217,3 @@ def left_in(plan: Plan, taken: Collection[int]) -> list[Task]:
 def _current(plan: Plan, task: Task) -> Task | None:
     """Return a task as it is in a plan now; None if it was removed."""
     return next((each for each in plan.tasks if each.number == task.number), None)
-
-
-def checks_of(task: Task) -> tuple[Check, ...]:
-    """Return what is run for a task: its check, else the commands in its text."""
-    return (task.check,) if task.check is not None else tuple(map(_as_check, commands_of(task)))
-
-
-def _as_check(command: str) -> Check:
-    """Return a command as a check. One that needs a shell is given to one."""
-    try:
-        words = split_command(command)
-    except ValueError:
-        words = ()
-    if not words or words[0] in _BUILTINS:
-        words = ("sh", "-c", command)
-    return Check(words, seconds=int(MAX_SECONDS))

@@ -1,9 +1,9 @@
 """What a worker does all the time: it renews its leases, and takes lapsed ones from the workers that had them.
 
-Theory of operation. The heartbeat renews all leases of the worker in one call, and tells the minders of its agents the
-new deadline: the time before that call, plus the lease, less the margin. A lease that was not renewed has passed to
-another worker, so its agent is ended. While the store cannot be reached, nothing is told, and the minders freeze the
-agents at their deadlines.
+Theory of operation. The heartbeat renews all leases of the worker in one call, and tells the supervisors of its agents
+the new deadline: the time before that call, plus the lease, less the margin. A lease that was not renewed has passed to
+another worker, so its agent is ended. While the store cannot be reached, nothing is told, and the supervisors freeze
+the agents at their deadlines.
 
 The reaper takes a lease because its time has passed only if it has seen the store for a while without a gap. After an
 outage, or if this worker itself was stopped, the owners of lapsed leases get time to renew them first.
@@ -12,11 +12,13 @@ outage, or if this worker itself was stopped, the owners of lapsed leases get ti
 from __future__ import annotations
 
 import os
-from threading import Event
+import shutil
+from itertools import count
+from threading import Condition, Event
 
 from tildone.errors import StoreError, UsageError
-from tildone.fleet.essential import EssentialThread
-from tildone.fleet.processes import boot_seconds
+from tildone.fleet.engine import EssentialThread
+from tildone.fleet.process_tree import boot_seconds
 from tildone.log.fleet.cron import next_time, parse_cron
 from tildone.log.fleet.lease import Ask
 from tildone.typing import TYPE_CHECKING
@@ -27,11 +29,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from tildone.fleet.engine import Engine
-    from tildone.fleet.slots import Slots
+    from tildone.fleet.running import Execution
     from tildone.log.fleet.lease import Lease
     from tildone.log.fleet.port import RunLeases
     from tildone.log.fleet.settings import FleetSettings
     from tildone.log.fleet.workers import RunSchedule, WorkerInfo
+
 
 WISH_SECONDS = 0.5
 """How long a person's wish may wait for the next renewal, unless that comes sooner."""
@@ -142,22 +145,19 @@ class Reaper:
     def look(self) -> FleetSettings:
         """Look once, and return the settings of the fleet."""
         settings = self._leases.settings()
-        for lease in self._leases.reap(self._seen_for(self._clock(), settings)):
-            self._engine.withdraw(lease)
+        lost = self._leases.reap(self._seen_for(self._clock(), settings))
+        for lease in lost:
             if self._on_end and not lease.state.is_living:
                 self._on_end(lease)
-        for lease in self._engine.missing():
-            anew = self._leases.again(lease.run, lease.hand, lease.attempt)
-            if anew is not None:
-                self._engine.withdraw(anew)
+        tidies = self._clock() - self._tidied >= TIDY_SECONDS
+        self._engine.upkeep(lost, tidies=tidies)
+        if tidies:
+            self._tidied = self._clock()
         if self._on_look:
             self._on_look()
         for name, run in self._leases.tick(due_after).items():
             queued = f"queued {run}" if run else "skipped: its last run has not ended, or its plan cannot be read"
             self._tell(f"schedule {name}: {queued}")
-        if self._clock() - self._tidied >= TIDY_SECONDS:
-            self._engine.tidy()
-            self._tidied = self._clock()
         return settings
 
     def _seen_for(self, now: float, settings: FleetSettings) -> int:
@@ -194,3 +194,93 @@ def due_after(schedule: RunSchedule, after: int) -> int:
 def worker_id() -> str:
     """Return a new id of a worker in this process: `host/pid/nonce`. It is never used again."""
     return f"{os.uname().nodename}/{os.getpid()}/{os.urandom(4).hex()}"
+
+
+MIN_FREE_MB = 1000
+"""A worker with less space on its disk takes nothing, unless it was told another amount."""
+
+_MB = 1_000_000
+
+
+class Slots:
+    """Slots, each with an owner: the name under which its next lease is taken.
+
+    A slot keeps its owner until it has a lease, so that a claim whose answer was lost is recognised. `tell` is given a
+    line when the disk of the folder `home` has too little space, and when that is over.
+    """
+
+    def __init__(
+        self, worker: str, slots: int, home: str, min_free_mb: int = MIN_FREE_MB, tell: Callable[[str], object] = str
+    ) -> None:
+        self._worker, self._home, self._min_free_mb, self._tell = worker, home, min_free_mb, tell
+        self._slots, self._is_full = slots, False
+        self._numbers = count(1)
+        self._free = [self._owner() for _ in range(slots)]
+        self._running: dict[str, Execution] = {}
+        self._changed = Condition()
+        self._closed = False
+
+    @property
+    def offered(self) -> int:
+        """How many slots the worker offers: none while the disk is nearly full."""
+        with self._changed:
+            return self._slots if self._has_space() else 0
+
+    def free(self, seconds: float) -> list[str]:
+        """Wait until a slot is free, for a limited time, and return the owners of the free ones.
+
+        While the disk is nearly full, and once the slots are closed, there are none.
+        """
+        with self._changed:
+            if self._changed.wait_for(self._takes, seconds):
+                return list(self._free)
+            return []
+
+    def fill(self, execution: Execution) -> bool:
+        """Put a run into the slot of its owner; return False if that is not free, or if the slots are closed."""
+        owner = execution.lease.owner
+        with self._changed:
+            if self._closed or owner not in self._free:
+                return False
+            self._free.remove(owner)
+            self._running[owner] = execution
+            return True
+
+    def empty(self, execution: Execution) -> None:
+        """Free the slot of a run that has ended, under the name of another owner."""
+        with self._changed:
+            del self._running[execution.lease.owner]
+            self._free.append(self._owner())
+            self._changed.notify_all()
+
+    def close(self) -> None:
+        """Let nothing more be taken."""
+        with self._changed:
+            self._closed = True
+
+    def running(self) -> list[Execution]:
+        """Return the runs that are worked on."""
+        with self._changed:
+            return list(self._running.values())
+
+    def _takes(self) -> bool:
+        return bool(self._free) and not self._closed and self._has_space()
+
+    def _has_space(self) -> bool:
+        free = free_mb(self._home)
+        is_full = free < self._min_free_mb
+        if is_full is not self._is_full:
+            self._is_full = is_full
+            state = "takes no run" if is_full else "takes runs again"
+            self._tell(f"the disk of {self._home} has {free:,} MB of space left: the worker {state}")
+        return not is_full
+
+    def _owner(self) -> str:
+        return f"{self._worker}/{next(self._numbers)}"
+
+
+def free_mb(folder: str) -> int:
+    """Return how much space is left on the disk of a folder, which need not exist yet, in megabytes."""
+    while not os.path.isdir(folder) and os.path.dirname(folder) != folder:
+        folder = os.path.dirname(folder)
+    return shutil.disk_usage(folder or os.curdir).free // _MB

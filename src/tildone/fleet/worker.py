@@ -19,16 +19,13 @@ from tildone.dialects import plan_in_entry
 from tildone.errors import StoreError, UsageError
 from tildone.files.private import make_private_folder
 from tildone.fleet.drivers import AGENTS
+from tildone.fleet.endings import RunOrder
 from tildone.fleet.engine import TableEngine
 from tildone.fleet.handover import prompt_for
-from tildone.fleet.left_runs import LeftRuns
-from tildone.fleet.permissions import could_take
+from tildone.fleet.permissions import LeftRuns, could_take
 from tildone.fleet.releasing import STORE_VARIABLE
-from tildone.fleet.run_orders import RunOrder
-from tildone.fleet.running import Execution
-from tildone.fleet.site import WorkSite
-from tildone.fleet.slots import MIN_FREE_MB, Slots
-from tildone.fleet.upkeep import Heartbeat, Reaper, worker_id
+from tildone.fleet.running import Execution, WorkSite
+from tildone.fleet.upkeep import MIN_FREE_MB, Heartbeat, Reaper, Slots, worker_id
 from tildone.ids import id_maker, now
 from tildone.log.address import parse_address
 from tildone.log.fleet import workers
@@ -44,7 +41,7 @@ if TYPE_CHECKING:
 
     from tildone.fleet.drivers.launch import Driver
     from tildone.fleet.engine import EngineFor
-    from tildone.fleet.site import PromptFor
+    from tildone.fleet.running import PromptFor
     from tildone.log.fleet.lease import Lease
     from tildone.log.fleet.port import RunLeases
     from tildone.registry import Registry
@@ -153,7 +150,7 @@ class Worker:
             StoreError: the store cannot be opened or written to at the beginning.
         """
         make_private_folder(self._options.home)
-        # The minders inherit it: their release command opens the store, and an argument would be visible to others.
+        # The supervisors inherit it: their release command opens the store, and an argument would be visible to others.
         os.environ[STORE_VARIABLE] = self._address
         site = self._site()
         self._heartbeat.beat()

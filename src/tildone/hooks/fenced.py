@@ -31,7 +31,7 @@ UNCHECKED = (HookPoint.SESSION_END, HookPoint.STATUS_LINE, HookPoint.OFFER_TOOLS
 
 
 def note_transcript(event: HookEvent) -> None:
-    """Note where the transcript of the conversation is, for the worker, which keeps its end for the agent's heir."""
+    """Note where the transcript of the conversation is, for the worker, which keeps its end for the successor."""
     note, transcript = os.environ.get(TRANSCRIPT_VARIABLE), event.payload.get("transcript_path")
     if not note or not isinstance(transcript, str) or not transcript:
         return
@@ -43,7 +43,7 @@ def note_transcript(event: HookEvent) -> None:
                 file.truncate()
                 file.write(transcript)
     except (OSError, UnicodeError):
-        # The heir gets less to read, and nothing depends on it.
+        # The successor gets less to read, and nothing depends on it.
         return
 
 

@@ -6,9 +6,9 @@ only grow, and none is used twice. A claim that was passed on stays beside the n
 
 An agent appends its events with a `ClaimFence`. In the transaction that appends the event, the store refuses it with
 `Fenced` if a claim of the agent has passed to a later epoch, or if the event changes a task that another agent holds.
-So an agent that was stopped for longer than its lease, and goes on where it was, cannot overwrite what its heir did.
-Otherwise, the claims follow the event: tasks that it starts are claimed, and those that the agent no longer works on
-are released. People append without a fence.
+So an agent that was stopped for longer than its lease, and goes on where it was, cannot overwrite what its successor
+did. Otherwise, the claims follow the event: tasks that it starts are claimed, and those that the agent no longer works
+on are released. People append without a fence.
 
 A lease is measured by the clock of the store, so that the machines of several agents need not agree on the time. A
 clock that jumps lets a lease lapse early or late. That decides only who works on a task, never what is overwritten.

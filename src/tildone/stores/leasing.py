@@ -262,7 +262,7 @@ class LeaseOperations:
         if step.lease != before:
             tables.update(step.lease)
         if before.is_held and not step.lease.is_held:
-            # The heir, or another hand of the run, need not wait until they have lapsed by themselves.
+            # The successor, or another hand of the run, need not wait until they have lapsed by themselves.
             tables.lapse_claims(before.session, f"{before.run}/{before.hand}")
         for fact in step.facts:
             self._append(tables, step.lease.session, fact, actor, event)

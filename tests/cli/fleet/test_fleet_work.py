@@ -153,7 +153,7 @@ def test_a_run_is_cancelled_at_once_by_another_process_and_retried(machine: Mach
     [
         ("heartbeat", "tildone.fleet.upkeep:Heartbeat:beat"),
         ("reaper", "tildone.fleet.upkeep:Reaper:look"),
-        ("claims", "tildone.fleet.slots:Slots:free"),
+        ("claims", "tildone.fleet.upkeep:Slots:free"),
         ("idle", "tildone.fleet.worker:Worker:could_take"),
     ],
 )

@@ -11,7 +11,7 @@ from tests.fleet.drills.outcome import losses
 from tests.fleet.drills.standby import standby_of
 from tests.fleet.drills.worker_faults import assert_gone
 from tests.suite.waiting import until
-from tildone.fleet.processes import boot_seconds
+from tildone.fleet.process_tree import boot_seconds
 
 WAITING = "waiting up to"
 

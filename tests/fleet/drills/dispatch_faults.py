@@ -34,7 +34,7 @@ def emptied(drill: Drill) -> None:
 def dispatches(drill: Drill) -> None:
     """Send attempts to all workers, begin again what has ended, and remove what was sent, again and again."""
     # Late, because DBOS takes half a second to import.
-    from tildone.fleet.dbos_database import EngineTables  # noqa: PLC0415  see above
+    from tildone.fleet.dbos_engine import EngineTables  # noqa: PLC0415  see above
 
     form = drill.form
     drill.add(form.tasks)
@@ -57,7 +57,7 @@ def dispatches(drill: Drill) -> None:
 
 def double(drill: Drill, client: object, lease: Lease, number: int) -> None:
     """Send an attempt, the one before and the one after to all workers, and revive those that have ended."""
-    from tildone.fleet.dbos_database import VERSION, attempt_name  # noqa: PLC0415  as above
+    from tildone.fleet.dbos_engine import VERSION, attempt_name  # noqa: PLC0415  as above
 
     numbers = [each for each in (lease.attempt - 1, lease.attempt, lease.attempt + 1) if each > 0]
     for worker in drill.leases.workers():

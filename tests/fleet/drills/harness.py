@@ -18,7 +18,7 @@ from tests.fleet.drills.worker_program import ROOT, Setting
 from tests.plans import plan_of
 from tests.suite.waiting import until
 from tildone.app.opening import run_leases, store_at
-from tildone.fleet.processes import boot_seconds, descendants
+from tildone.fleet.process_tree import boot_seconds, descendants
 from tildone.log.events import PlanChanged
 from tildone.log.fleet.lease import Lease, NewRun, Work
 from tildone.log.fleet.port import RunLeases
@@ -157,7 +157,7 @@ class Drill:
 
 
 def tree_of(worker: Process) -> list[int]:
-    """Return a worker, its minders, their agents and what these have started."""
+    """Return a worker, its supervisors, their agents and what these have started."""
     return [worker.pid, *descendants(worker.pid)]
 
 

@@ -22,14 +22,14 @@ class Kind:
     places: tuple[Place, ...] = ALL
     own_server: bool = False
     is_suspended: bool = False
-    """Whether a command may run on until its minder or its agent is awake again."""
+    """Whether a command may run on until its supervisor or its agent is awake again."""
 
     form: Callable[[Form], Form] = lambda form: form
 
 
 KINDS = (
     Kind("kill", "`kill -9` of a worker", worker_faults.kill),
-    Kind("kill-released", "the same, its minders give the leases back", worker_faults.kill_released),
+    Kind("kill-released", "the same, its supervisors give the leases back", worker_faults.kill_released),
     Kind(
         "crash",
         "`kill -9` of the postmaster, back before the leases end",
@@ -40,7 +40,10 @@ KINDS = (
     Kind("outage", "the same, back after the leases have ended *", database_faults.outage, SERVER, own_server=True),
     Kind("stop", "SIGSTOP of a worker past the leases, SIGCONT *", worker_faults.stop),
     Kind(
-        "suspend", "SIGSTOP of a worker, its minders, agents and commands *", machine_faults.suspend, is_suspended=True
+        "suspend",
+        "SIGSTOP of a worker, its supervisors, agents and commands *",
+        machine_faults.suspend,
+        is_suspended=True,
     ),
     Kind("kill-all", "both workers killed, a third starts", worker_faults.kill_all),
     Kind("stall-short", "the network of a worker stalls for less than a lease *", database_faults.stall_short, SERVER),
@@ -62,7 +65,10 @@ KINDS = (
     ),
     Kind("reboot", "the machine restarts; leases of an hour", machine_faults.reboot, (Place.SQLITE,)),
     Kind(
-        "dead-pid", "a worker and its minders are killed; leases of an hour", machine_faults.dead_pid, (Place.SQLITE,)
+        "dead-pid",
+        "a worker and its supervisors are killed; leases of an hour",
+        machine_faults.dead_pid,
+        (Place.SQLITE,),
     ),
     Kind("emptied", "the engine's tables are emptied in mid-work", dispatch_faults.emptied, (Place.DBOS,)),
     Kind("dispatches", "dispatches doubled, late, lost and revived", dispatch_faults.dispatches, (Place.DBOS,)),

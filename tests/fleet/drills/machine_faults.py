@@ -93,7 +93,7 @@ def reboot(drill: Drill) -> None:
 
 
 def dead_pid(drill: Drill) -> None:
-    """End a worker, its minders and agents: leases of an hour lapse at once, since the worker is known to be gone."""
+    """End a worker, its supervisors and agents: leases of an hour lapse at once, as the worker is known to be gone."""
     _power_off(drill)
     drill.start(drill.form.runs, drill.form.quick)
     drill.wait_until_ended()
@@ -107,6 +107,6 @@ def _power_off(drill: Drill) -> None:
     drill.wait_until_begun()
     drill.fault()
     tree = tree_of(worker)
-    # The minders first: they would give the leases back.
+    # The supervisors first: they would give the leases back.
     signal_all(tree[1:], signal.SIGKILL)
     drill.kill(worker)

@@ -17,7 +17,7 @@ class Outcome:
     """Tasks that were lost or completed twice in the plan, runs that are stuck, and commands that were repeated.
 
     `overlap` are the marks of an epoch after one of a later epoch of the same run; `late` are those that a command made
-    where its machine was suspended: such a command runs on until its minder or its agent is awake. `times` are the
+    where its machine was suspended: such a command runs on until its supervisor or its agent is awake. `times` are the
     seconds from the fault to the first command of the next agent, unless a drill measures something else.
     """
 

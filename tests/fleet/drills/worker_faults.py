@@ -14,12 +14,12 @@ MANY_REAPERS, SOON_MS = 4, 50
 
 
 def kill(drill: Drill) -> None:
-    """Kill a worker whose minders cannot give its leases back: they lapse, or its process is known to be gone."""
+    """Kill a worker whose supervisors cannot give its leases back: they lapse, or its process is known to be gone."""
     _kill_one(drill, releases=False)
 
 
 def kill_released(drill: Drill) -> None:
-    """Kill a worker. Its minders end the agents, and give the leases back."""
+    """Kill a worker. Its supervisors end the agents, and give the leases back."""
     _kill_one(drill, releases=True)
 
 

@@ -16,10 +16,11 @@ from typing import TYPE_CHECKING
 
 from tests.fleet.drills.clock import shift_clock
 from tildone.app.opening import run_leases, store_at
-from tildone.fleet import launching, upkeep, worker, workspaces
+from tildone.fleet import running as launching
+from tildone.fleet import upkeep, worker, workspaces
 from tildone.fleet.drivers.launch import AgentContext, AgentLaunch
-from tildone.fleet.engines import engine_for
-from tildone.fleet.slots import MIN_FREE_MB
+from tildone.fleet.engine import engine_for
+from tildone.fleet.upkeep import MIN_FREE_MB
 from tildone.log.address import parse_address
 from tildone.log.fleet import rules
 from tildone.log.fleet.lease import PROTOCOL, Claimer
@@ -39,8 +40,8 @@ class Setting:
     """How a worker is, and in what its machine differs from this one.
 
     With a `host`, it seems to be on a machine of its own. `boot` is the id of the machine's start, `min_free_mb` the
-    space that its disk needs, `retry_ms` the first delay after a failed attempt. Without `releases`, its minders cannot
-    give leases back. It has so many reapers, and knows leases up to a protocol.
+    space that its disk needs, `retry_ms` the first delay after a failed attempt. Without `releases`, its supervisors
+    cannot give leases back. It has so many reapers, and knows leases up to a protocol.
     """
 
     store: str

@@ -13,8 +13,8 @@ from tildone.cli.output.screen import put, put_spans
 from tildone.cli.parsing.table import ParsedArgs
 from tildone.config.fleet import MAX_SECONDS
 from tildone.errors import MAX_DIGITS, NotFound, StoreError, UsageError, shortened
-from tildone.fleet import engines
-from tildone.fleet.leftovers import Unsupported, orphans
+from tildone.fleet import engine as engines
+from tildone.fleet.supervision import Unsupported, orphans
 from tildone.fleet.worktrees import names_with_checkpoints
 from tildone.ids import now
 from tildone.log.findings import Finding, Severity

@@ -14,8 +14,8 @@ from tildone.config import data_folder
 from tildone.errors import TildoneError
 from tildone.files.atomic import write_text
 from tildone.files.private import make_private_folder
-from tildone.fleet.engines import forget_attempts
-from tildone.fleet.reports import report_path, run_report
+from tildone.fleet.engine import forget_attempts
+from tildone.fleet.results import report_path, run_report
 from tildone.fleet.workspaces import remove_workspace
 from tildone.ids import now
 from tildone.log.fleet.names import FileName

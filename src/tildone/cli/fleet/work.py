@@ -16,8 +16,7 @@ from tildone.config.fleet import MAX_SECONDS, MAX_SLOTS
 from tildone.errors import StoreError, UsageError
 from tildone.fleet.drivers import AGENTS
 from tildone.fleet.drivers.launch import ANYTHING
-from tildone.fleet.engines import engine_for
-from tildone.fleet.essential import EssentialThread, on_essential_failure
+from tildone.fleet.engine import EssentialThread, engine_for, on_essential_failure
 from tildone.fleet.worker import Worker, WorkerOptions
 from tildone.log.fleet.names import check_text
 from tildone.telemetry.opening import open_run_traces

@@ -9,13 +9,11 @@ agents, so this package imports no driver until it is used.
 
 from __future__ import annotations
 
-from tildone.fleet.drivers.launch import AgentContext as AgentContext
-from tildone.fleet.drivers.launch import AgentLaunch as AgentLaunch
 from tildone.registry import Registry
 from tildone.typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from tildone.fleet.drivers.launch import Driver as Driver
+    from tildone.fleet.drivers.launch import Driver
 
 SHELL, RUN = "shell", "run"
 """The agents that are part of tildone. The shell agent needs no model."""

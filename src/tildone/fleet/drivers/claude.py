@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import json
 
-from tildone.fleet.drivers.environment import agent_environment
-from tildone.fleet.drivers.launch import AgentContext, AgentLaunch
-from tildone.fleet.drivers.settings import settings_of
+from tildone.fleet.drivers.launch import AgentContext, AgentLaunch, agent_environment, settings_of
 
 EDITS = ("Edit", "Write", "NotebookEdit")
 ENVIRON = {

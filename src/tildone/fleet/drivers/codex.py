@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from tildone.fleet.drivers.environment import agent_environment
-from tildone.fleet.drivers.launch import AgentContext, AgentLaunch
-from tildone.fleet.drivers.settings import settings_of
+from tildone.fleet.drivers.launch import AgentContext, AgentLaunch, agent_environment, settings_of
 from tildone.integrations.settings.toml_writer import value_text
 from tildone.log.fleet.lease import LEASE_VARIABLE
 from tildone.typing import TYPE_CHECKING

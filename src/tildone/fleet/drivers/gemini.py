@@ -11,9 +11,7 @@ import os
 from tildone.errors import Refused
 from tildone.files.atomic import read_text, write_text
 from tildone.files.private import make_private_folder
-from tildone.fleet.drivers.environment import agent_environment
-from tildone.fleet.drivers.launch import AgentContext, AgentLaunch
-from tildone.fleet.drivers.settings import added_to, agents_folder
+from tildone.fleet.drivers.launch import AgentContext, AgentLaunch, added_to, agent_environment, agents_folder
 from tildone.integrations.settings import jsonc
 
 HOME_VARIABLE = "GEMINI_CLI_HOME"

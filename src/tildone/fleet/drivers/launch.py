@@ -1,12 +1,38 @@
-"""What a driver is given to start an agent for a run, and what it returns."""
+"""What a driver is given to start an agent for a run, what it returns, and what all drivers do alike.
+
+The environment of an agent is that of its worker, without the secrets that it does not need, and with its plan:
+variables whose names begin with a prefix of the agent's provider are kept, and those with which the store is opened.
+Our tools and hooks are taken from the agent's integration, without installing them.
+"""
 
 from __future__ import annotations
 
+import os
+import re
+import sys
+
+from tildone import distribution
+from tildone.agents.secrets import is_secret
+from tildone.config import data_folder
+from tildone.config.values import CHECK_ALLOW, variable
+from tildone.errors import UsageError
+from tildone.files.atomic import read_text, write_text
+from tildone.files.private import make_private_folder
+from tildone.integrations import INTEGRATIONS
+from tildone.integrations.settings.edits import ArrayItem, ObjectMember, WholeFile, put_in
+from tildone.integrations.settings.installation import edits_for
+from tildone.integrations.settings.site import USER, Site
+from tildone.log.fleet.lease import ASK_VARIABLE
+from tildone.log.fleet.providers import provider_family
 from tildone.typing import TYPE_CHECKING
 from tildone.value import value
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
+    from typing import Any
+
+    from tildone.integrations.settings.edits import Edit
+
 
 ANYTHING = "*"
 """The pattern that allows every command."""
@@ -50,3 +76,128 @@ class AgentLaunch:
 
 if TYPE_CHECKING:
     Driver = Callable[[AgentContext], AgentLaunch]
+
+PROVIDERS = {
+    "anthropic": ("ANTHROPIC_", "CLAUDE_CODE_OAUTH_TOKEN"),
+    "openai": ("OPENAI_", "CODEX_"),
+    "google": ("GEMINI_", "GOOGLE_"),
+    "azure": ("AZURE_OPENAI_", "AZURE_API_"),
+    "bedrock": ("AWS_",),
+}
+"""Prefixes of variables, by provider. Those of other providers begin with their names, such as `MISTRAL_API_KEY`."""
+
+OTHER_PROVIDERS = ("cerebras", "cohere", "deepseek", "groq", "mistral", "ollama", "openrouter", "together", "xai")
+
+CONVERSATIONS = ("CLAUDECODE", "CLAUDE_CODE_ENTRYPOINT", "CLAUDE_CODE_SESSION_ID", "OPENCODE_PID")
+"""What a coding agent tells its commands: of no use to another agent, if the worker was started by one."""
+
+OF_THE_PERSON = ("SSH_AUTH_SOCK",)
+"""What stands for the keys of the person who started the worker."""
+
+_OF_POSTGRES = "PG"
+
+
+def agent_environment(context: AgentContext, providers: Iterable[str] = ()) -> dict[str, str]:
+    """Return the environment of an agent of these providers; of none, it gets no secrets at all."""
+    kept = [prefix for name in providers for prefix in prefixes_of(name)]
+    if context.store.startswith("postgres"):
+        kept.append(_OF_POSTGRES)
+    environ = {
+        name: text
+        for name, text in context.environ.items()
+        if name not in (*CONVERSATIONS, *OF_THE_PERSON) and (name.startswith(tuple(kept)) or not is_secret(name, text))
+    }
+    own = {"store": context.store, "session": context.session, CHECK_ALLOW: "\n".join(context.allow)}
+    # opencode works in the folder that PWD names, which is that of the worker.
+    asks = {ASK_VARIABLE: "\n".join(context.ask)}
+    return environ | {variable(key): text for key, text in own.items()} | asks | {"PWD": context.folder}
+
+
+def providers_of(model: str) -> tuple[str, ...]:
+    """Return the provider that the name of a model begins with; all of them if it names none."""
+    name = re.split("[:/]", model)[0].lower() if re.search("[:/]", model) else ""
+    if not name:
+        return (*PROVIDERS, *OTHER_PROVIDERS)
+    return (provider_family(name).partition("-")[0],)
+
+
+def prefixes_of(provider: str) -> tuple[str, ...]:
+    """Return how the variables of a provider begin."""
+    return PROVIDERS.get(provider) or (f"{provider.upper().replace('-', '_')}_",)
+
+
+def program() -> str:
+    """Return the path of the `tildone` command that agents run.
+
+    Raises:
+        UsageError: this copy has none.
+    """
+    own = distribution.script()
+    if own is None:
+        raise UsageError(f"agents need the tildone command, which is missing beside {sys.executable}; install tildone")
+    return own
+
+
+def settings_of(context: AgentContext, agent: str) -> dict[str, Any]:
+    """Return the settings with which an agent has our tools and hooks."""
+    settings: dict[str, Any] = {}
+    for edit in _edits(context, agent):
+        match edit:
+            case ObjectMember():
+                _table(settings, edit.path[:-1])[edit.path[-1]] = edit.entry
+            case ArrayItem():
+                _table(settings, edit.path[:-1]).setdefault(edit.path[-1], []).append(edit.entry)
+            case WholeFile():  # exhaustive
+                continue
+    return settings
+
+
+def added_to(text: str | None, context: AgentContext, agent: str) -> str:
+    """Return the text of a person's settings file with our tools and hooks; of None, a file with nothing else.
+
+    Raises:
+        Refused: the file cannot be parsed, or has an entry in the place of ours.
+    """
+    for edit in _edits(context, agent):
+        text = put_in(text, edit)
+    return text or ""
+
+
+def shim_of(context: AgentContext, agent: str) -> str:
+    """Write the shim of an agent to the private folder of the fleet, and return its path.
+
+    Raises:
+        OSError: it cannot be written.
+    """
+    [shim] = [edit for edit in _edits(context, agent) if isinstance(edit, WholeFile)]
+    return private_file(context, f"{agent}{os.path.splitext(shim.file)[1]}", shim.text)
+
+
+def private_file(context: AgentContext, name: str, text: str) -> str:
+    """Write a file to the private folder of the fleet unless it is there already, and return its path.
+
+    Raises:
+        OSError: it cannot be written.
+    """
+    path = os.path.join(agents_folder(context), name)
+    make_private_folder(os.path.dirname(path))
+    if read_text(path) != text:
+        write_text(path, text)
+    return path
+
+
+def agents_folder(context: AgentContext) -> str:
+    """Return the private folder of the fleet's agents."""
+    return os.path.join(data_folder(context.environ), "fleet", "agents")
+
+
+def _edits(context: AgentContext, agent: str) -> list[Edit]:
+    # An empty environment: the paths of the files are of no interest, and must not be those of the person.
+    site = Site("", context.folder, USER, {}, program())
+    return edits_for(INTEGRATIONS[agent].configure, site)
+
+
+def _table(settings: dict[str, Any], path: tuple[str, ...]) -> dict[str, Any]:
+    for key in path:
+        settings = settings.setdefault(key, {})
+    return settings

@@ -5,9 +5,14 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from tildone.fleet.drivers.environment import agent_environment, providers_of
-from tildone.fleet.drivers.launch import AgentContext, AgentLaunch
-from tildone.fleet.drivers.settings import settings_of, shim_of
+from tildone.fleet.drivers.launch import (
+    AgentContext,
+    AgentLaunch,
+    agent_environment,
+    providers_of,
+    settings_of,
+    shim_of,
+)
 
 SETTINGS_VARIABLE = "OPENCODE_CONFIG_CONTENT"
 

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from tildone.errors import Refused
-from tildone.fleet.drivers.environment import agent_environment, providers_of
-from tildone.fleet.drivers.launch import AgentContext, AgentLaunch
-from tildone.fleet.drivers.settings import shim_of
+from tildone.fleet.drivers.launch import AgentContext, AgentLaunch, agent_environment, providers_of, shim_of
 
 
 def launch(context: AgentContext) -> AgentLaunch:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from tildone.fleet.drivers.environment import agent_environment, providers_of
-from tildone.fleet.drivers.launch import AgentContext, AgentLaunch
+from tildone.fleet.drivers.launch import AgentContext, AgentLaunch, agent_environment, providers_of
 
 TRACES = "otel"
 """As a provider: whose variables configure the traces of `tildone run`."""

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from tildone.fleet.drivers.environment import agent_environment
-from tildone.fleet.drivers.launch import AgentContext, AgentLaunch
+from tildone.fleet.drivers.launch import AgentContext, AgentLaunch, agent_environment
 
 MODULE = "tildone.wiring.shell_agent"
 """The module of its process."""

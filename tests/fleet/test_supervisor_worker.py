@@ -1,4 +1,4 @@
-"""A minder and a worker that dies, is stopped, is interrupted, or whose minder is stopped."""
+"""A supervisor and a worker that dies, is stopped, is interrupted, or whose supervisor is stopped."""
 
 import json
 import os
@@ -30,11 +30,10 @@ from tests.fleet.agents import (
 )
 from tests.project.source import ROOT
 from tests.suite.waiting import until
-from tildone.fleet.leftovers import orphans
-from tildone.fleet.minding import AgentEnding, How, MindedAgent
-from tildone.fleet.processes import boot_seconds
+from tildone.fleet.process_tree import boot_seconds
+from tildone.fleet.supervision import AgentEnding, How, SupervisedAgent, orphans
 
-Run = Callable[..., MindedAgent]
+Run = Callable[..., SupervisedAgent]
 LEASE = 2.0
 """The time of a lease in seconds. A worker renews it twenty times as often, and an agent that freezes continues."""
 
@@ -54,7 +53,7 @@ class Worker:
             text=True,
             process_group=0,
         )
-        self.minder, self.agent = map(int, self._line().split())
+        self.supervisor, self.agent = map(int, self._line().split())
 
     def _line(self) -> str:
         assert self.process.stdout is not None
@@ -71,8 +70,8 @@ class Worker:
     def close(self) -> None:
         self.process.kill()
         self.process.communicate()
-        os.kill(self.minder, signal.SIGCONT)
-        until(lambda: not is_running(self.minder))
+        os.kill(self.supervisor, signal.SIGCONT)
+        until(lambda: not is_running(self.supervisor))
 
 
 @pytest.fixture
@@ -85,7 +84,7 @@ def work(tmp_path: Path) -> Iterator[Callable[..., Worker]]:
 
     yield start
     for worker in workers:
-        if is_running(worker.minder):
+        if is_running(worker.supervisor):
             worker.close()
         else:
             worker.process.kill()
@@ -111,7 +110,7 @@ def test_the_agent_of_a_killed_worker_is_ended_and_then_the_lease_is_given_back(
 
     assert (tmp_path / "released").read_text(encoding="utf-8") == "gone\nknown\n"
     assert (tmp_path / "seen").read_text(encoding="utf-8") == "\n"
-    until(lambda: not is_running(worker.minder))
+    until(lambda: not is_running(worker.supervisor))
 
 
 def test_the_agent_of_a_stopped_worker_is_frozen_and_goes_on_when_the_worker_does(
@@ -137,7 +136,7 @@ def test_a_frozen_agent_is_ended_when_its_worker_is_killed(work: Callable[..., W
     worker.process.kill()
 
     until(lambda: not is_running(worker.agent))
-    until(lambda: not is_running(worker.minder))
+    until(lambda: not is_running(worker.supervisor))
 
 
 def _is_frozen(worker: Worker) -> bool:
@@ -151,7 +150,7 @@ def _is_frozen(worker: Worker) -> bool:
     return "frozen 1" in Path(root, group.lstrip("/"), "cgroup.events").read_text(encoding="utf-8")
 
 
-def test_an_interrupt_of_the_foreground_group_reaches_neither_the_minder_nor_the_agent(
+def test_an_interrupt_of_the_foreground_group_reaches_neither_the_supervisor_nor_the_agent(
     work: Callable[..., Worker], tmp_path: Path
 ) -> None:
     """Ctrl-C is for the worker, which decides about its agents."""
@@ -163,14 +162,14 @@ def test_an_interrupt_of_the_foreground_group_reaches_neither_the_minder_nor_the
     assert worker.ending() == repr(AgentEnding(How.EXIT, 4))
 
 
-def test_a_minder_is_in_no_group_or_session_of_its_worker(run: Run) -> None:
+def test_a_supervisor_is_in_no_group_or_session_of_its_worker(run: Run) -> None:
     """A signal to the whole group of the worker, even SIGKILL, does not reach it."""
-    minder = run(sleeper()).minder_pid
+    supervisor = run(sleeper()).supervisor_pid
 
-    assert os.getsid(minder) == os.getpgid(minder) == minder
+    assert os.getsid(supervisor) == os.getpgid(supervisor) == supervisor
 
 
-def test_an_agent_dies_with_its_minder_and_what_it_leaves_is_an_orphan(
+def test_an_agent_dies_with_its_supervisor_and_what_it_leaves_is_an_orphan(
     work: Callable[..., Worker], tmp_path: Path, strong_means: str
 ) -> None:
     """Even if the worker cannot do anything about it."""
@@ -180,59 +179,61 @@ def test_an_agent_dies_with_its_minder_and_what_it_leaves_is_an_orphan(
     left = pid_in(tmp_path / "left")
     stop(worker.process.pid)
 
-    os.kill(worker.minder, signal.SIGKILL)
+    os.kill(worker.supervisor, signal.SIGKILL)
 
     until(lambda: not is_running(worker.agent))
     assert left in [process.pid for process in orphans(()) if process.lease == lease]
     worker.process.send_signal(signal.SIGCONT)
-    assert worker.ending() == repr(AgentEnding(How.MINDER_GONE))
+    assert worker.ending() == repr(AgentEnding(How.SUPERVISOR_GONE))
     assert processes_of(lease) == []
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGTSTP])
-def test_a_minder_does_not_die_before_its_agent(number: signal.Signals, run: Run, tmp_path: Path) -> None:
+def test_a_supervisor_does_not_die_before_its_agent(number: signal.Signals, run: Run, tmp_path: Path) -> None:
     agent = run(("sh", "-c", f"{wait_for(tmp_path / 'go')}; exit 4"))
     started(agent)
 
-    os.kill(agent.minder_pid, number)
+    os.kill(agent.supervisor_pid, number)
     (tmp_path / "go").touch()
 
     assert ending(agent) == AgentEnding(How.EXIT, 4)
 
 
-def test_the_deadline_of_a_stopped_minder_is_noticed_when_it_continues(run: Run, means: str) -> None:
+def test_the_deadline_of_a_stopped_supervisor_is_noticed_when_it_continues(run: Run, means: str) -> None:
     agent = run(sleeper(), containment=means)
     pid = started(agent)
     deadline = boot_seconds() + 1
     agent.renew(deadline)
-    stop(agent.minder_pid)
+    stop(agent.supervisor_pid)
     until(lambda: boot_seconds() > deadline)
 
-    os.kill(agent.minder_pid, signal.SIGCONT)
+    os.kill(agent.supervisor_pid, signal.SIGCONT)
 
     until(lambda: agent.frozen and is_frozen(agent, [pid]))
 
 
-def test_a_stopped_minder_is_continued_by_the_next_message(run: Run) -> None:
+def test_a_stopped_supervisor_is_continued_by_the_next_message(run: Run) -> None:
     agent = run(sleeper())
     started(agent)
-    stop(agent.minder_pid)
+    stop(agent.supervisor_pid)
 
     agent.stop()
 
     assert ending(agent) == AgentEnding(How.TOLD)
 
 
-def test_a_stopped_minder_notices_later_that_its_worker_is_gone(work: Callable[..., Worker], tmp_path: Path) -> None:
+def test_a_stopped_supervisor_notices_later_that_its_worker_is_gone(
+    work: Callable[..., Worker], tmp_path: Path
+) -> None:
     release = ("sh", "-c", touch(tmp_path / "released"))
     worker = work(sleeper(), seconds=FOREVER, release=release)
-    # Its messages would continue the minder.
+    # Its messages would continue the supervisor.
     stop(worker.process.pid)
-    stop(worker.minder)
+    stop(worker.supervisor)
 
     worker.process.kill()
     worker.process.wait()
-    os.kill(worker.minder, signal.SIGCONT)
+    os.kill(worker.supervisor, signal.SIGCONT)
 
     until((tmp_path / "released").exists)
     until(lambda: not is_running(worker.agent))

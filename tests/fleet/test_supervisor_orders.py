@@ -1,4 +1,4 @@
-"""What a minder does with its orders, and with a pipe that is closed early."""
+"""What a supervisor does with its orders, and with a pipe that is closed early."""
 
 import os
 import subprocess
@@ -8,15 +8,15 @@ from pathlib import Path
 import pytest
 
 from tests.fleet.agents import new_lease, processes_of, touch
-from tildone.fleet.orders import Orders, decode_orders, encode_orders
-from tildone.fleet.starting import Program
+from tildone.fleet.process_tree import Program
+from tildone.fleet.supervisor import Orders, decode_orders, encode_orders
 
 PACKAGES = str(Path(sys.modules["tildone"].__file__ or "").parent.parent)
-BOOT = "import sys; sys.path.append(sys.argv[1]); from tildone.fleet.minder import main; main()"
+BOOT = "import sys; sys.path.append(sys.argv[1]); from tildone.fleet.supervisor import main; main()"
 
 
-def minder(tmp_path: Path) -> subprocess.Popen[bytes]:
-    """A minder with nothing in its pipe yet."""
+def supervisor(tmp_path: Path) -> subprocess.Popen[bytes]:
+    """A supervisor with nothing in its pipe yet."""
     return subprocess.Popen(
         [sys.executable, "-I", "-S", "-c", BOOT, PACKAGES],
         cwd=tmp_path,
@@ -33,12 +33,12 @@ def orders_for(tmp_path: Path, *arguments: str, release: str = "") -> bytes:
 
 
 @pytest.mark.parametrize("share", [0.0, 0.001, 0.5, 0.99])
-def test_a_minder_whose_pipe_is_closed_before_its_orders_are_complete_does_nothing(
+def test_a_supervisor_whose_pipe_is_closed_before_its_orders_are_complete_does_nothing(
     share: float, tmp_path: Path
 ) -> None:
     message = orders_for(tmp_path, "touch", "begun", release=touch(tmp_path / "released"))
 
-    process = minder(tmp_path)
+    process = supervisor(tmp_path)
     reports, errors = process.communicate(message[: int(len(message) * share)])
 
     assert (process.returncode, reports, errors) == (0, b"", b"")
@@ -46,7 +46,7 @@ def test_a_minder_whose_pipe_is_closed_before_its_orders_are_complete_does_nothi
 
 
 def test_a_pipe_that_is_closed_before_the_agent_is_started_gives_the_lease_back(tmp_path: Path) -> None:
-    process = minder(tmp_path)
+    process = supervisor(tmp_path)
     message = orders_for(tmp_path, "touch", "begun", release=touch(tmp_path / "released"))
 
     reports, _ = process.communicate(message)
@@ -58,7 +58,7 @@ def test_a_pipe_that_is_closed_before_the_agent_is_started_gives_the_lease_back(
 
 def test_a_worker_that_is_gone_when_the_agent_exits_gives_the_lease_back(tmp_path: Path) -> None:
     """Its pipe for messages is still open, in another process; nobody reads the reports."""
-    process = minder(tmp_path)
+    process = supervisor(tmp_path)
     assert process.stdin
     assert process.stdout
     process.stdout.close()
@@ -75,7 +75,7 @@ def test_a_release_command_that_hangs_is_killed_with_what_it_started(tmp_path: P
     lease = new_lease()
     program = Program([b"true"], os.fsencode(tmp_path), {})
     hanging = [b"env", f"TILDONE_LEASE={lease}".encode(), b"sh", b"-c", b"sleep 3600 & sleep 3600"]
-    process = minder(tmp_path)
+    process = supervisor(tmp_path)
 
     reports, _ = process.communicate(
         encode_orders(Orders(program, str(tmp_path / "output"), 1000, 1.0, hanging, 0.2, "tree"))
@@ -88,7 +88,7 @@ def test_a_release_command_that_hangs_is_killed_with_what_it_started(tmp_path: P
 def test_a_release_command_that_cannot_be_started_is_said_in_the_output(tmp_path: Path) -> None:
     program = Program([b"true"], os.fsencode(tmp_path), {})
 
-    reports, _ = minder(tmp_path).communicate(
+    reports, _ = supervisor(tmp_path).communicate(
         encode_orders(Orders(program, str(tmp_path / "output"), 1000, 1.0, [b"no-such-program"], 5.0, "tree"))
     )
 

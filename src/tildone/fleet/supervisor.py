@@ -1,8 +1,8 @@
-"""A minder: the process between a worker and an agent, which stops the agent when the worker cannot.
+"""A supervisor: the process between a worker and an agent, which stops the agent when the worker cannot.
 
 Theory of operation. A worker holds a lease and renews it. The agent that it started must not work on when the lease may
-be someone else's: if the worker is dead, stopped, or cut off from the database. So every agent is the child of a minder
-of its own, which needs nothing but its pipe to the worker and the clock.
+be someone else's: if the worker is dead, stopped, or cut off from the database. So every agent is the child of a
+supervisor of its own, which needs nothing but its pipe to the worker and the clock.
 
 - The worker's pipe is standard input. It begins with the command of the agent (`orders`). After that, each line is a
   new deadline in `boot_seconds`, or `stop`. The end of the pipe means that the worker is gone.
@@ -11,16 +11,19 @@ of its own, which needs nothing but its pipe to the worker and the clock.
   when the agent itself has ended: they are asked to end, and killed after the grace period, until none is left.
 - An agent may be frozen for a limited time: then it is killed, without a moment in which it could go on. It might have
   been frozen while it held the lock of a SQLite file. Nobody could then renew or take any lease, ever.
-- If the worker is gone, the minder then runs the release command, which gives the lease back. If that fails, the lease
-  lapses.
+- If the worker is gone, the supervisor then runs the release command, which gives the lease back. If that fails, the
+  lease lapses.
 - Standard output tells the worker `started PID [CGROUP]`, `frozen` and `continued`, and last of all how the agent
   ended: `exit N`, `signal N`, `ended told`, `ended worker gone`, `ended frozen` or `failed REASON`. Without such a
-  line, the minder was killed.
+  line, the supervisor was killed.
 
-What can go wrong. The minder is killed: the kernel kills the agent with it, and the worker ends the rest (`minding`).
-The minder is stopped: the worker continues it with every message. The minder ignores the signals of a terminal and
-SIGTERM, which are meant for the worker; the agent does not inherit that. The machine sleeps: the deadline is compared
-at least once a second, so it is noticed within a second after waking up.
+What can go wrong. The supervisor is killed: the kernel kills the agent with it, and the worker ends the rest
+(`supervision`). The supervisor is stopped: the worker continues it with every message. The supervisor ignores the
+signals of a terminal and SIGTERM, which are meant for the worker; the agent does not inherit that. The machine sleeps:
+the deadline is compared at least once a second, so it is noticed within a second after waking up.
+
+The command of the agent is a length in decimal digits, a newline, and fields `NAME=VALUE`, separated by NUL, which no
+argument, path or environment variable can contain. JSON would double the time that a supervisor takes to start.
 
 The process is started as `python -I -S`, has a single thread, and imports only what it needs: it must start fast, and
 there is one for each agent.
@@ -32,11 +35,73 @@ import os
 import select
 from math import inf
 
-from tildone.fleet.orders import Orders, decode_orders
-from tildone.fleet.output_file import OutputFile
-from tildone.fleet.processes import ContainedTree, boot_seconds
-from tildone.fleet.signals import signal
-from tildone.fleet.starting import Program, StartFailed
+from tildone.files.private import open_private
+from tildone.fleet.process_tree import ContainedTree, Program, StartFailed, boot_seconds, signal
+from tildone.value import value
+
+
+@value
+class Orders:
+    """The agent to run, the file for its output, and the command that gives the lease back if the worker is gone.
+
+    `max_output` is the size in bytes at which the output file is rotated. `grace` is the time in seconds between asking
+    processes to end and killing them. `release_seconds` is the time limit of the release command, which is run in the
+    worker's environment and folder; without a command, nothing is run. `containment` is the strongest means that may be
+    used to hold the processes together. An agent that is frozen for `max_frozen` seconds is killed.
+    """
+
+    agent: Program
+    output: str
+    max_output: int
+    grace: float
+    release: list[bytes]
+    release_seconds: float
+    containment: str
+    max_frozen: float = inf
+
+
+def encode_orders(orders: Orders) -> bytes:
+    """Return the form for the pipe.
+
+    Raises:
+        ValueError: an argument or a variable contains NUL.
+    """
+    fields = [
+        *((b"argument", argument) for argument in orders.agent.arguments),
+        (b"folder", orders.agent.folder),
+        *((b"variable", name + b"=" + text) for name, text in orders.agent.environ.items()),
+        (b"output", os.fsencode(orders.output)),
+        (b"max_output", b"%d" % orders.max_output),
+        (b"grace", repr(orders.grace).encode()),
+        *((b"release", argument) for argument in orders.release),
+        (b"release_seconds", repr(orders.release_seconds).encode()),
+        (b"containment", orders.containment.encode()),
+        (b"max_frozen", repr(orders.max_frozen).encode()),
+    ]
+    if any(b"\0" in text for _, text in fields):
+        raise ValueError("the command or the environment of the agent contains a NUL character")
+    body = b"\0".join(name + b"=" + text for name, text in fields)
+    return b"%d\n" % len(body) + body
+
+
+def decode_orders(body: bytes) -> Orders:
+    """Return the orders from the fields, without the length."""
+    found: dict[bytes, list[bytes]] = {}
+    for field in body.split(b"\0"):
+        name, _, text = field.partition(b"=")
+        found.setdefault(name, []).append(text)
+    variables = (variable.partition(b"=") for variable in found.get(b"variable", []))
+    return Orders(
+        Program(found[b"argument"], found[b"folder"][0], {name: text for name, _, text in variables}),
+        os.fsdecode(found[b"output"][0]),
+        int(found[b"max_output"][0]),
+        float(found[b"grace"][0]),
+        found.get(b"release", []),
+        float(found[b"release_seconds"][0]),
+        found[b"containment"][0].decode(),
+        float(found[b"max_frozen"][0]),
+    )
+
 
 CONTROL, REPORTS = 0, 1
 """The file descriptors of the pipes from and to the worker."""
@@ -55,7 +120,7 @@ _MAX_PIPE_BYTES = 1 << 20
 
 
 def main() -> None:
-    """Be a minder until the agent has ended."""
+    """Be a supervisor until the agent has ended."""
     for name in _IGNORED:
         signal.signal(getattr(signal, name), signal.SIG_IGN)
     control = Control()
@@ -67,7 +132,7 @@ def main() -> None:
     except OSError as error:
         report(f"failed the output file {orders.output} cannot be opened: {error.strerror}")
         return
-    Minder(orders, control, file).run()
+    Supervisor(orders, control, file).run()
 
 
 def report(line: str) -> bool:
@@ -129,7 +194,47 @@ class Control:
                 self.deadline = float(line)
 
 
-class Minder:
+class OutputFile:
+    """A file that the output of an agent is appended to; nobody but its owner can read it.
+
+    A full file is renamed to `NAME.1`, which replaces the one before, and a new one is begun: at most twice the limit
+    is kept. An agent is not held up by a full disk: what cannot be written is dropped.
+
+    Raises:
+        OSError: it cannot be opened.
+    """
+
+    def __init__(self, path: str, limit: int) -> None:
+        self._path, self._limit = path, limit
+        self._file = self._open()
+        self._size = os.fstat(self._file).st_size
+
+    def fileno(self) -> int:
+        return self._file
+
+    def write(self, data: bytes) -> None:
+        """Append to the file, or begin a new one if this one is full."""
+        try:
+            if self._size and self._size + len(data) > self._limit:
+                self._rotate()
+            while data:
+                written = os.write(self._file, data)
+                self._size += written
+                data = data[written:]
+        except OSError:
+            return
+
+    def _rotate(self) -> None:
+        os.replace(self._path, f"{self._path}.1")
+        full, self._file = self._file, self._open()
+        os.close(full)
+        self._size = 0
+
+    def _open(self) -> int:
+        return open_private(self._path, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+
+
+class Supervisor:
     """One agent, from its start to the end of its last descendant."""
 
     def __init__(self, orders: Orders, control: Control, file: OutputFile) -> None:
@@ -147,7 +252,7 @@ class Minder:
             self._poll.register(descriptor, select.POLLIN)
 
     def run(self) -> None:
-        """Mind the agent to its end, and report how it ended."""
+        """Supervise the agent to its end, and report how it ended."""
         while not self._is_over():
             self._wait(self._patience())
         self._tree.remove()
@@ -157,7 +262,7 @@ class Minder:
             report(self._ending)
 
     def _is_over(self) -> bool:
-        """Do what is due, and return whether nothing is left to mind."""
+        """Do what is due, and return whether nothing is left to supervise."""
         is_empty, status = self._tree.is_empty(), self._tree.status
         if self._ending:
             if not is_empty and boot_seconds() >= self._kill_at:

@@ -1,4 +1,4 @@
-"""Many agents at once, each with a minder: some in every run, and more among the slow tests."""
+"""Many agents at once, each with a supervisor: some in every run, and more among the slow tests."""
 
 import os
 import resource
@@ -11,8 +11,8 @@ import pytest
 from tests.fleet.agents import ending, is_running, new_lease, processes_of, sleeper, start, started
 from tests.project.source import ROOT
 from tests.suite.waiting import LIMIT_SECONDS, until
-from tildone.fleet.minding import AgentEnding, How, stop_all
-from tildone.fleet.processes import boot_seconds
+from tildone.fleet.process_tree import boot_seconds
+from tildone.fleet.supervision import AgentEnding, How, stop_all
 
 MANY = [8, pytest.param(200, marks=pytest.mark.slow)]
 
@@ -32,13 +32,13 @@ def test_many_agents_are_started_frozen_continued_and_ended(count: int, tmp_path
     for agent in agents:
         agent.renew(boot_seconds() + 3600)
     until(lambda: not any(agent.frozen for agent in agents))
-    memory = [_own_memory(agent.minder_pid) for agent in agents]
+    memory = [_own_memory(agent.supervisor_pid) for agent in agents]
     stop_all(agents, LIMIT_SECONDS)
 
     assert [ending(agent) for agent in agents] == [AgentEnding(How.TOLD)] * count
-    assert not any(is_running(agent.pid) or is_running(agent.minder_pid) for agent in agents)
+    assert not any(is_running(agent.pid) or is_running(agent.supervisor_pid) for agent in agents)
     assert all(processes_of(lease) == [] for lease in leases[:3])
-    print(f"{count} agents: {seconds * 1000 / count:.0f} ms to start each, {max(memory)} kB at most for a minder alone")
+    print(f"{count} agents: {seconds * 1000 / count:.0f} ms to start each, {max(memory)} kB at most for a supervisor")
 
 
 OPEN_FILES = """

@@ -1,4 +1,4 @@
-"""How a minder starts its agent: what the agent inherits, and what is reported if it cannot be started."""
+"""How a supervisor starts its agent: what the agent inherits, and what is reported if it cannot be started."""
 
 import json
 import os
@@ -24,13 +24,11 @@ from tests.fleet.agents import (
 )
 from tests.needs import need_control_groups
 from tests.suite.waiting import until
-from tildone.fleet.cgroup import Cgroup
-from tildone.fleet.leftovers import Unsupported
-from tildone.fleet.minding import AgentEnding, How, MindedAgent, MinderFailed
-from tildone.fleet.processes import boot_seconds
+from tildone.fleet.process_tree import Cgroup, boot_seconds
+from tildone.fleet.supervision import AgentEnding, How, SupervisedAgent, SupervisorFailed, Unsupported
 from tildone.value import replace
 
-Run = Callable[..., MindedAgent]
+Run = Callable[..., SupervisedAgent]
 PACKAGES = str(Path(sys.modules["tildone"].__file__ or "").parent.parent)
 
 
@@ -66,7 +64,7 @@ OF_THE_C_LIBRARY = 0b11 << 31
 
 
 def test_no_signal_is_ignored_or_blocked_in_the_agent(run: Run, tmp_path: Path) -> None:
-    """Although the worker, Python and the minder ignore some."""
+    """Although the worker, Python and the supervisor ignore some."""
     before = signal.signal(signal.SIGUSR1, signal.SIG_IGN)
     try:
         agent = run(("grep", "-E", "Sig(Blk|Ign)", "/proc/self/status"))
@@ -108,7 +106,7 @@ def test_a_folder_that_does_not_exist_is_reported_in_one_line(tmp_path: Path) ->
     missing = tmp_path / "no such\nfolder"
     orders = replace(command(tmp_path, ("true",)), folder=str(missing))
 
-    assert ending(MindedAgent(orders, boot_seconds() + FOREVER)) == AgentEnding(
+    assert ending(SupervisedAgent(orders, boot_seconds() + FOREVER)) == AgentEnding(
         How.FAILED, reason=f"the folder {tmp_path}/no such folder cannot be entered: No such file or directory"
     )
 
@@ -116,7 +114,7 @@ def test_a_folder_that_does_not_exist_is_reported_in_one_line(tmp_path: Path) ->
 def test_an_output_file_that_cannot_be_opened_is_reported(tmp_path: Path) -> None:
     orders = replace(command(tmp_path, ("true",)), output=str(tmp_path / "missing" / "output"))
 
-    assert ending(MindedAgent(orders, boot_seconds() + FOREVER)) == AgentEnding(
+    assert ending(SupervisedAgent(orders, boot_seconds() + FOREVER)) == AgentEnding(
         How.FAILED,
         reason=f"the output file {tmp_path}/missing/output cannot be opened: No such file or directory",
     )
@@ -124,38 +122,38 @@ def test_an_output_file_that_cannot_be_opened_is_reported(tmp_path: Path) -> Non
 
 @pytest.mark.parametrize("arguments", [("a\0b",), ("true", "\0")])
 def test_a_command_that_no_system_can_start_is_refused(arguments: tuple[str, ...], tmp_path: Path) -> None:
-    with pytest.raises(MinderFailed, match="contains a NUL character"):
-        MindedAgent(command(tmp_path, arguments), boot_seconds() + FOREVER)
+    with pytest.raises(SupervisorFailed, match="contains a NUL character"):
+        SupervisedAgent(command(tmp_path, arguments), boot_seconds() + FOREVER)
 
 
-def test_a_minder_that_cannot_be_started_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_supervisor_that_cannot_be_started_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "executable", str(tmp_path / "python"))
 
-    with pytest.raises(MinderFailed, match=r"cannot be started: .*No such file"):
-        MindedAgent(command(tmp_path, ("true",)), boot_seconds() + FOREVER)
+    with pytest.raises(SupervisorFailed, match=r"cannot be started: .*No such file"):
+        SupervisedAgent(command(tmp_path, ("true",)), boot_seconds() + FOREVER)
 
 
-def test_a_minder_that_ends_before_it_has_its_orders_is_reported(
+def test_a_supervisor_that_ends_before_it_has_its_orders_is_reported(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sys, "executable", "/bin/true")
     big = {"BIG": "x" * 200_000}
 
-    with pytest.raises(MinderFailed, match="does not take its orders"):
-        MindedAgent(command(tmp_path, ("true",), environ=big), boot_seconds() + FOREVER)
+    with pytest.raises(SupervisorFailed, match="does not take its orders"):
+        SupervisedAgent(command(tmp_path, ("true",), environ=big), boot_seconds() + FOREVER)
 
 
 def test_on_windows_a_fleet_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "platform", "win32")
 
     with pytest.raises(Unsupported, match="needs Linux or macOS"):
-        MindedAgent(command(tmp_path, ("true",)), 0.0)
+        SupervisedAgent(command(tmp_path, ("true",)), 0.0)
 
 
 def test_an_agent_is_not_started_before_there_is_a_deadline_in_the_future(tmp_path: Path, means: str) -> None:
     orders = command(tmp_path, ("true",), containment=means)
-    agent = MindedAgent(orders, boot_seconds() - 1)
-    until(lambda: state(agent.minder_pid) == "S" and (tmp_path / "output").exists())
+    agent = SupervisedAgent(orders, boot_seconds() - 1)
+    until(lambda: state(agent.supervisor_pid) == "S" and (tmp_path / "output").exists())
     assert processes_of(orders.lease) == []
     assert agent.pid == 0
 
@@ -166,7 +164,7 @@ def test_an_agent_is_not_started_before_there_is_a_deadline_in_the_future(tmp_pa
 
 
 def test_an_agent_that_was_not_started_can_be_stopped(tmp_path: Path) -> None:
-    agent = MindedAgent(command(tmp_path, ("true",)), boot_seconds() - 1)
+    agent = SupervisedAgent(command(tmp_path, ("true",)), boot_seconds() - 1)
 
     agent.stop()
 
@@ -188,14 +186,14 @@ def test_an_agent_freezes_at_its_deadline_and_continues_with_the_next(run: Run, 
     assert ending(agent) == AgentEnding(How.TOLD)
 
 
-def test_a_minder_that_hangs_is_killed_when_its_pipe_is_full(run: Run) -> None:
+def test_a_supervisor_that_hangs_is_killed_when_its_pipe_is_full(run: Run) -> None:
     """The kernel does not let it run, not even after SIGCONT. Deadlines that do not fit are dropped."""
     need_control_groups()
     group = Cgroup.create()
     assert group is not None
     agent = run(sleeper())
     pid = started(agent)
-    Path(group.folder, "cgroup.procs").write_text(str(agent.minder_pid), encoding="utf-8")
+    Path(group.folder, "cgroup.procs").write_text(str(agent.supervisor_pid), encoding="utf-8")
     group.freeze(frozen=True)
     for _ in range(10_000):
         agent.renew(boot_seconds() + FOREVER)
@@ -204,14 +202,14 @@ def test_a_minder_that_hangs_is_killed_when_its_pipe_is_full(run: Run) -> None:
     for _ in range(10):
         agent.stop()
 
-    assert ending(agent) == AgentEnding(How.MINDER_GONE)
+    assert ending(agent) == AgentEnding(How.SUPERVISOR_GONE)
     assert state(pid) in ("", "Z")
     assert until(group.remove)
 
 
-def test_a_minder_imports_little() -> None:
+def test_a_supervisor_imports_little() -> None:
     """It is started for every agent, and its imports are most of its cost."""
-    show = "import sys; sys.path.append(sys.argv[1]); import tildone.fleet.minder; print(*sys.modules)"
+    show = "import sys; sys.path.append(sys.argv[1]); import tildone.fleet.supervisor; print(*sys.modules)"
     listed = subprocess.run(
         [sys.executable, "-I", "-S", "-c", show, PACKAGES], capture_output=True, text=True, check=True
     )

@@ -1,4 +1,4 @@
-"""A minder ends its agent and everything that the agent has started, however it resists."""
+"""A supervisor ends its agent and everything that the agent has started, however it resists."""
 
 import signal
 from collections.abc import Callable
@@ -21,11 +21,11 @@ from tests.fleet.agents import (
     wait_for,
 )
 from tests.suite.waiting import LIMIT_SECONDS, until
-from tildone.fleet import minding
-from tildone.fleet.minding import AgentEnding, How, MindedAgent, drain, stop_all
-from tildone.fleet.processes import Containment, boot_seconds
+from tildone.fleet import supervision as minding
+from tildone.fleet.process_tree import Containment, boot_seconds
+from tildone.fleet.supervision import AgentEnding, How, SupervisedAgent, drain, stop_all
 
-Run = Callable[..., MindedAgent]
+Run = Callable[..., SupervisedAgent]
 
 DAEMON = """
 import os, time
@@ -74,7 +74,7 @@ while not os.path.exists("escaped"):
 SLOW_BOOT = """
 import os, sys, time
 sys.path.append(sys.argv[1])
-from tildone.fleet import minder, processes
+from tildone.fleet import supervisor, process_tree as processes
 group_of, kill, rounds = processes._group_of, processes.ContainedTree.kill, []
 def counted(tree):
     rounds.append(tree)
@@ -86,9 +86,9 @@ def slow(pid):
             time.sleep(0.01)
     return group_of(pid)
 processes.ContainedTree.kill, processes._group_of = counted, slow
-minder.main()
+supervisor.main()
 """
-"""A minder that, in its first round of killing, looks at the agent, and signals it only after the agent has ended."""
+"""A supervisor that, in its first round of killing, looks at the agent, and signals it only after that has ended."""
 
 
 @pytest.mark.parametrize("code", [0, 7, 255])
@@ -101,7 +101,7 @@ def test_an_agent_that_a_signal_ends_is_reported_with_the_signal(number: signal.
     assert ending(run(("sh", "-c", f"kill -{int(number)} $$"))) == AgentEnding(How.SIGNAL, number)
 
 
-def test_an_agent_is_ended_when_the_minder_is_told(run: Run, means: str) -> None:
+def test_an_agent_is_ended_when_the_supervisor_is_told(run: Run, means: str) -> None:
     agent = run(sleeper(), containment=means)
     pid = started(agent)
 
@@ -272,25 +272,25 @@ def test_all_agents_are_stopped_together(run: Run, tmp_path: Path) -> None:
     assert [ending(agent).how for agent in agents] == [How.TOLD, How.TOLD, How.EXIT]
 
 
-def test_a_minder_that_is_not_in_time_is_killed_with_its_agent(tmp_path: Path) -> None:
+def test_a_supervisor_that_is_not_in_time_is_killed_with_its_agent(tmp_path: Path) -> None:
     """Its agent has a grace period that is longer than the worker waits."""
     agent = start(tmp_path, sleeper(f"trap '' TERM; {touch(tmp_path / 'ready')}"), grace=3600.0)
     until((tmp_path / "ready").exists)
 
     stop_all([agent], 0.1)
 
-    assert ending(agent) == AgentEnding(How.MINDER_GONE)
+    assert ending(agent) == AgentEnding(How.SUPERVISOR_GONE)
     assert not is_running(agent.pid)
 
 
-def test_what_a_killed_minder_leaves_is_ended_by_the_worker(run: Run, tmp_path: Path, strong_means: str) -> None:
+def test_what_a_killed_supervisor_leaves_is_ended_by_the_worker(run: Run, tmp_path: Path, strong_means: str) -> None:
     """The kernel kills the agent; its daemon is found by the control group or by its lease."""
     agent = run(python(DAEMON.format(parent="time.sleep(3600)")), containment=strong_means)
     daemon = pid_in(tmp_path / "daemon")
 
     agent.kill()
 
-    assert ending(agent) == AgentEnding(How.MINDER_GONE)
+    assert ending(agent) == AgentEnding(How.SUPERVISOR_GONE)
     assert not is_running(agent.pid)
     assert not is_running(daemon)
     assert not agent.cgroup or not Path(agent.cgroup).exists()

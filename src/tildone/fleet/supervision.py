@@ -1,7 +1,12 @@
-"""The worker's side of a minder: agents that are started, kept running by deadlines, stopped, and watched to their end.
+"""The worker's side of a supervisor: agents that are started, kept running by deadlines, stopped, watched to their end.
 
-The pipe to a minder must be open in no other process, or the minder does not notice that the worker is gone: a worker
-must not fork without executing another program.
+The pipe to a supervisor must be open in no other process, or it does not notice that the worker is gone: a worker must
+not fork without executing another program.
+
+What a killed supervisor leaves behind is found by the environment of processes. Every process of an agent has its lease
+in the variable `TILDONE_LEASE`, unless it has removed it. Only `/proc` shows the environment of another process, and
+only to its user. While a process executes another program, its environment is empty for a moment: it is read again
+then, or a process that is to be ended would be missed.
 """
 
 from __future__ import annotations
@@ -16,33 +21,136 @@ from enum import Enum
 from math import inf
 from threading import Event, Lock, Thread
 
+from tildone.agents.processes import ENV_END, ENV_START, FLAGS, START_CODE, START_TIME, STATE, process_stat
 from tildone.errors import TildoneError
-from tildone.fleet.cgroup import Cgroup
-from tildone.fleet.leftovers import LEASE_VARIABLE, Unsupported, end_processes
-from tildone.fleet.orders import Orders, encode_orders
-from tildone.fleet.processes import Containment
-from tildone.fleet.starting import Program
+from tildone.fleet.process_tree import Cgroup, Containment, Program
+from tildone.fleet.supervisor import Orders, encode_orders
+from tildone.log.fleet.lease import LEASE_VARIABLE
 from tildone.typing import TYPE_CHECKING
 from tildone.value import value
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Collection, Iterable, Iterator, Mapping
+
+
+_PAUSE = 0.01
+_STOPPED, _ENDED = (b"T", b"t"), (b"Z", b"X")
+"""States of processes (proc(5))."""
+
+_KERNEL_THREAD = 0x00200000
+"""The flag `PF_KTHREAD` of the kernel."""
+
+_EXEC_PAUSE, _EXEC_SECONDS = 0.001, 1.0
+"""The pause before the environment of a process that executes a program is read again, and how long it is tried."""
+
+
+class Unsupported(TildoneError):
+    """This system lacks what a fleet needs."""
+
+
+@value
+class LeasedProcess:
+    """A process with a lease in its environment.
+
+    `name` is the name of its program, which it chooses itself: it may contain control characters. `started` is its
+    start time in clock ticks since boot, and `stopped` whether it has been stopped by a signal.
+    """
+
+    pid: int
+    lease: str
+    name: str
+    started: int
+    stopped: bool
+
+
+def orphans(living: Collection[str]) -> list[LeasedProcess]:
+    """Return the processes of this user whose lease is not among the living ones.
+
+    Raises:
+        Unsupported: there is no `/proc`.
+    """
+    if not os.path.exists("/proc/self/environ"):
+        raise Unsupported("processes of lost leases cannot be found: this system has no /proc")
+    return [process for process in _leased_processes() if process.lease not in living]
+
+
+def end_processes(lease: str, seconds: float) -> bool:
+    """Kill the processes of a lease until none is left, for a limited time; return whether none is left.
+
+    Without `/proc`, none is found.
+    """
+    until = time.monotonic() + seconds
+    while found := [process for process in _leased_processes() if process.lease == lease]:
+        if time.monotonic() > until:
+            return False
+        for process in found:
+            _kill(process)
+        time.sleep(_PAUSE)
+    return True
+
+
+def _leased_processes() -> Iterator[LeasedProcess]:
+    for entry in os.listdir("/proc") if os.path.isdir("/proc") else ():
+        lease = _lease_of(entry) if entry.isdigit() else ""
+        name, fields = process_stat(int(entry)) if lease else ("", [])
+        if fields and fields[STATE] not in _ENDED:
+            yield LeasedProcess(int(entry), lease, name, int(fields[START_TIME]), fields[STATE] in _STOPPED)
+
+
+def _lease_of(entry: str) -> str:
+    """The lease of a process of this user; empty if it has none or has ended."""
+    until = time.monotonic() + _EXEC_SECONDS
+    while not (variables := _environ(entry)) and _may_have_variables(int(entry)) and time.monotonic() < until:
+        time.sleep(_EXEC_PAUSE)
+    prefix = f"{LEASE_VARIABLE}=".encode()
+    found = next((variable for variable in variables.split(b"\0") if variable.startswith(prefix)), prefix)
+    return found.removeprefix(prefix).decode("utf-8", "replace")
+
+
+def _environ(entry: str) -> bytes:
+    """The variables of a process; a single separator if they are not for this user or the process has ended."""
+    try:
+        if os.stat(f"/proc/{entry}").st_uid != os.geteuid():
+            return b"\0"
+        with open(f"/proc/{entry}/environ", "rb") as file:
+            return file.read()
+    except OSError:
+        return b"\0"
+
+
+def _may_have_variables(pid: int) -> bool:
+    """Whether a process without variables may have some: they are not in place yet, or were replaced meanwhile.
+
+    The addresses of a new program are set last: as long as that of its code is 0, those of its variables are not valid.
+    """
+    fields = process_stat(pid)[1]
+    if len(fields) <= ENV_END or fields[STATE] in _ENDED or int(fields[FLAGS]) & _KERNEL_THREAD:
+        return False
+    return fields[START_CODE] == b"0" or fields[ENV_START] != fields[ENV_END]
+
+
+def _kill(process: LeasedProcess) -> None:
+    try:
+        os.kill(process.pid, signal.SIGKILL)
+    except ProcessLookupError:
+        return
+
 
 GRACE_SECONDS = 5.0
 RELEASE_SECONDS = 10.0
 MAX_OUTPUT_BYTES = 10_000_000
 ORDER_SECONDS = 60.0
-"""How long a minder may take to start and read its orders."""
+"""How long a supervisor may take to start and read its orders."""
 
 REMAINS_SECONDS = 10.0
-"""How long the processes of a killed minder are looked for and killed."""
+"""How long the processes of a killed supervisor are looked for and killed."""
 
-_BOOT = "import sys; sys.path.append(sys.argv[1]); from tildone.fleet.minder import main; main()"
+_BOOT = "import sys; sys.path.append(sys.argv[1]); from tildone.fleet.supervisor import main; main()"
 _PACKAGES = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
 
-class MinderFailed(TildoneError):
-    """A minder cannot be started."""
+class SupervisorFailed(TildoneError):
+    """A supervisor cannot be started."""
 
 
 class How(Enum):
@@ -54,7 +162,7 @@ class How(Enum):
     WORKER_GONE = "ended worker gone"
     FROZEN = "ended frozen"
     FAILED = "failed"
-    MINDER_GONE = "minder gone"
+    SUPERVISOR_GONE = "supervisor gone"
 
 
 @value
@@ -70,8 +178,8 @@ class AgentEnding:
 class AgentCommand:
     """An agent to run for a lease. `output` is the file for its output, which `last_lines` reads.
 
-    `release` is the command that gives the lease back; the minder runs it if the worker is gone, with the environment
-    of the worker. For the other fields, see `Orders`.
+    `release` is the command that gives the lease back; the supervisor runs it if the worker is gone, with the
+    environment of the worker. For the other fields, see `Orders`.
     """
 
     arguments: tuple[str, ...]
@@ -87,18 +195,18 @@ class AgentCommand:
     max_frozen: float = inf
 
 
-class MindedAgent:
-    """An agent under a minder of its own. The methods may be called in any thread.
+class SupervisedAgent:
+    """An agent under a supervisor of its own. The methods may be called in any thread.
 
     `pid` is the process id of the agent, 0 until it is started, and `cgroup` the folder of its control group, if it has
     one. `frozen` is set while its deadline has passed.
     """
 
     def __init__(self, command: AgentCommand, deadline: float) -> None:
-        """Start the minder, which starts the agent if the deadline (see `renew`) is in the future.
+        """Start the supervisor, which starts the agent if the deadline (see `renew`) is in the future.
 
         Raises:
-            MinderFailed: the minder cannot be started. An agent that cannot be started is an `AgentEnding`.
+            SupervisorFailed: the supervisor cannot be started. An agent that cannot be started is an `AgentEnding`.
             Unsupported: the system is Windows.
         """
         if sys.platform == "win32":
@@ -108,11 +216,11 @@ class MindedAgent:
         self._command, self.cgroup = command, ""
         self._ending: AgentEnding | None = None
         self._over, self._lock = Event(), Lock()
-        self._process = _start_minder(_orders(command), deadline)
+        self._process = _start_supervisor(_orders(command), deadline)
         Thread(target=self._watch, daemon=True).start()
 
     @property
-    def minder_pid(self) -> int:
+    def supervisor_pid(self) -> int:
         return self._process.pid
 
     def renew(self, deadline: float) -> None:
@@ -121,7 +229,7 @@ class MindedAgent:
         The deadline is the time before the lease was renewed, plus the length of the lease, less a margin of at least
         the grace period and a second.
         """
-        # If the pipe is full, the minder does not read; the deadline is then too late anyway.
+        # If the pipe is full, the supervisor does not read; the deadline is then too late anyway.
         self._send(f"{deadline!r}\n")
 
     def stop(self) -> None:
@@ -130,7 +238,7 @@ class MindedAgent:
             self.kill()
 
     def kill(self) -> None:
-        """Kill the minder, and with it the agent. For a minder that does not answer: `stop` is better."""
+        """Kill the supervisor, and with it the agent. For a supervisor that does not answer: `stop` is better."""
         with self._lock:
             self._process.kill()
 
@@ -144,7 +252,7 @@ class MindedAgent:
         with self._lock:
             if self._ending:
                 return True
-            # A minder that somebody has stopped could not act on it.
+            # A supervisor that somebody has stopped could not act on it.
             self._process.send_signal(signal.SIGCONT)
             try:
                 os.write(_writing_end(self._process), message.encode())
@@ -155,7 +263,7 @@ class MindedAgent:
             return True
 
     def _watch(self) -> None:
-        """Read the reports of the minder to the end."""
+        """Read the reports of the supervisor to the end."""
         reports, last = self._process.stdout, ""
         for line in reports or ():
             last = os.fsdecode(line).rstrip("\n")
@@ -174,23 +282,23 @@ class MindedAgent:
         self._over.set()
 
     def _end_remains(self) -> AgentEnding:
-        """End what a killed minder has left."""
+        """End what a killed supervisor has left."""
         if self.cgroup:
             _end_cgroup(Cgroup(self.cgroup))
         elif self.pid and sys.platform != "linux":
             _kill_group(self.pid)
         is_clean = end_processes(self._command.lease, REMAINS_SECONDS)
-        return AgentEnding(How.MINDER_GONE, reason="" if is_clean else "processes of the agent are still running")
+        return AgentEnding(How.SUPERVISOR_GONE, reason="" if is_clean else "processes of the agent are still running")
 
 
-def drain(agents: Iterable[MindedAgent], seconds: float | None = None) -> list[MindedAgent]:
+def drain(agents: Iterable[SupervisedAgent], seconds: float | None = None) -> list[SupervisedAgent]:
     """Wait until agents have ended by themselves, for a limited time; return those that have not."""
     until = None if seconds is None else time.monotonic() + seconds
     return [agent for agent in agents if agent.wait(None if until is None else until - time.monotonic()) is None]
 
 
-def stop_all(agents: Iterable[MindedAgent], seconds: float) -> None:
-    """End agents together, and kill the minders that have not done it in time: more than the grace period."""
+def stop_all(agents: Iterable[SupervisedAgent], seconds: float) -> None:
+    """End agents together, and kill the supervisors that have not done it in time: more than the grace period."""
     stopping = list(agents)
     for agent in stopping:
         agent.stop()
@@ -218,8 +326,8 @@ def _orders(command: AgentCommand) -> Orders:
     )
 
 
-def _start_minder(orders: Orders, deadline: float) -> subprocess.Popen[bytes]:
-    """Start a minder and give it its orders, out of reach of the signals of a terminal."""
+def _start_supervisor(orders: Orders, deadline: float) -> subprocess.Popen[bytes]:
+    """Start a supervisor and give it its orders, out of reach of the signals of a terminal."""
     try:
         message = encode_orders(orders) + f"{deadline!r}\n".encode()
         process = subprocess.Popen(  # noqa: S603  our own program
@@ -230,14 +338,14 @@ def _start_minder(orders: Orders, deadline: float) -> subprocess.Popen[bytes]:
             start_new_session=True,
         )
     except (OSError, ValueError) as error:
-        raise MinderFailed(f"the minder of an agent cannot be started: {error}") from error
+        raise SupervisorFailed(f"the supervisor of an agent cannot be started: {error}") from error
     os.set_blocking(_writing_end(process), False)
     try:
         _write(_writing_end(process), message)
     except OSError as error:
         process.kill()
         process.communicate()
-        raise MinderFailed(f"the minder of an agent does not take its orders: {error}") from error
+        raise SupervisorFailed(f"the supervisor of an agent does not take its orders: {error}") from error
     return process
 
 
@@ -261,7 +369,7 @@ def _write(pipe: int, message: bytes) -> None:
 
 
 def _parse_ending(line: str) -> AgentEnding | None:
-    """How an agent ended, from the last report of its minder; None if that is not the report of an end."""
+    """How an agent ended, from the last report of its supervisor; None if that is not the report of an end."""
     if line in (How.TOLD.value, How.WORKER_GONE.value, How.FROZEN.value):
         return AgentEnding(How(line))
     word, _, rest = line.partition(" ")

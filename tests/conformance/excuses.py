@@ -1,9 +1,9 @@
 """What excuses an answer that deviates: it shows a deliberate difference, and nothing else.
 
-A vector whose answers deviate is relaxed only if every deviating step shows a difference (`tildone.differences`) whose
-id or one of whose tags is among the vector's tags. Differences that are `UNTAGGED` need no tag, because their
-predicates say exactly what the answer has to be. `TEXT_RULES` are the differences by which characters of a text are
-replaced; a text may show several of them. `SHOWS` has a predicate for each of the others.
+A vector whose answers deviate is relaxed only if every deviating step shows one of the differences of
+`tests/project/differences.py` whose id or one of whose tags is among the vector's tags. Differences that are `UNTAGGED`
+need no tag, because their predicates say exactly what the answer has to be. `TEXT_RULES` are the differences by which
+characters of a text are replaced; a text may show several of them. `SHOWS` has a predicate for each of the others.
 
 A vector is whatever somebody recorded: a predicate that does not find what it looks for is false, and never raises.
 """
@@ -17,10 +17,10 @@ from typing import Any
 
 from tests.conformance.answers import answers
 from tests.conformance.phases import Phases
+from tests.project.differences import DIFFERENCES
 from tildone import INDEXED
 from tildone.core.plan import Task, flat
 from tildone.dialects.indexed.entries import STATUSES, is_item
-from tildone.differences import DIFFERENCES
 
 Json = dict[str, Any]
 Match = Callable[[Any, Any], bool]

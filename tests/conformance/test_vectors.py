@@ -5,7 +5,7 @@ import json
 from tests.conformance.excuses import SHOWS, TEXT_RULES
 from tests.conformance.judge import VECTORS, Verdict, judge, vectors
 from tests.conformance.worlds import WORLDS
-from tildone.differences import DIFFERENCES
+from tests.project.differences import DIFFERENCES
 
 SHOWN = 3000
 

@@ -1,29 +1,28 @@
-"""The pages that show where each section of the originals' documents is implemented, and what proves it."""
+"""The page about the originals: what differs, where each section of their documents is implemented, what proves it."""
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
+from tests.project.differences import DIFFERENCES, Difference
 from tests.project.source import ROOT
 
 FOLDER = Path(__file__).parent
 VECTORS = "conformance/test_vectors.py::a_vector_is_answered_as_recorded"
 """The test that replays the recordings of the originals."""
 
+PAGE = ROOT / "docs" / "reference" / "originals.md"
 OPENING = """\
-# The originals, section by section
+# The originals
 
-Four documents describe the tools that tildone re-implements. For each of their sections, this page names what tildone
-has, where it is, and the test that fails if it breaks. The page is generated from `tests/project/originals`. Deliberate
-differences are on [a page of their own](../differences.md); recordings of the originals (`tests/conformance`) prove the
-exact words.
-"""
-GUIDE_OPENING = """\
-# The guide to tools, section by section
+tildone re-implements the todo tools of pi-til-done, `todo_write` of oh-my-pi and `TodoWrite` of MyCodeAgent; its tools
+and extensions follow pi-dev-kit's guide to tools. Recordings of the three are replayed against it, which proves the
+exact words (`tests/conformance`). This page is for maintainers: it lists what differs on purpose, and names for each
+section of the five documents what tildone has, where it is, and the test that fails if it breaks. It is generated from
+`tests/project/differences.py` and `tests/project/originals` by `python3 do.py docs`.
 
-tildone's tools and extensions follow pi-dev-kit's guide to tools, in Python. For each point of the guide, this page
-names its counterpart, where it is, and the test that fails if it breaks. The page is generated from
-`tests/project/originals`. How to use it all is in [Write a tool](../how-to/write-a-tool.md).
+## Deliberate differences
+
+Each has a test of its name in `tests/test_differences.py`.
 """
 
 
@@ -52,22 +51,27 @@ DOCUMENTS = {
     "pi-til-done: Tool Reference": sections("til_done_tools"),
     "oh-my-pi: `todo_write`": sections("todo_write"),
     "MyCodeAgent: `TodoWrite`": sections("declared"),
-}
-GUIDE = sections("guide")
-PAGES: dict[Path, Callable[[], str]] = {
-    ROOT / "docs" / "reference" / "originals.md": lambda: _page(OPENING, DOCUMENTS),
-    ROOT / "docs" / "reference" / "guide.md": lambda: _page(GUIDE_OPENING, {"": GUIDE}),
+    "pi-dev-kit: the guide to tools": sections("guide"),
 }
 
 
-def _page(opening: str, documents: dict[str, list[Section]]) -> str:
-    parts = [opening]
-    for title, rows in documents.items():
-        lines = [f"## {title}\n"] if title else []
-        lines += ["| section | here | file | test |", "|---|---|---|---|"]
-        lines += [f"| {row.name} | {row.what} | `{row.path}` | `{_test_id(row.test)}` |" for row in rows]
-        parts.append("\n".join(lines) + "\n")
-    return "\n".join(parts)
+def page() -> str:
+    """Return the whole page."""
+    return "\n".join([OPENING, *map(_difference, DIFFERENCES), *(_table(*each) for each in DOCUMENTS.items())])
+
+
+def _difference(difference: Difference) -> str:
+    title = difference.id.replace("-", " ").capitalize()
+    return (
+        f"### {title}\n\n- *The original:* {difference.original}\n- *tildone:* {difference.tildone}\n"
+        f"- *Why:* {difference.why}\n"
+    )
+
+
+def _table(title: str, rows: list[Section]) -> str:
+    lines = [f"## {title}", "", "| section | here | file | test |", "|---|---|---|---|"]
+    lines += [f"| {row.name} | {row.what} | `{row.path}` | `{_test_id(row.test)}` |" for row in rows]
+    return "\n".join(lines) + "\n"
 
 
 def _test_id(test: str) -> str:

@@ -1,17 +1,14 @@
 """The deliberate differences between tildone and the tools that it re-implements, with the reasons.
 
-Each difference has a test (`tests/test_differences.py`) and an entry in the documentation (`docs/differences.md`).
-Recorded conformance vectors that show the original's behaviour are tagged with the id of the difference or with one of
-its `tags`.
+Each difference has a test (`tests/test_differences.py`) and an entry in `docs/reference/originals.md`. Recorded
+conformance vectors that show the original's behaviour are tagged with the id of the difference or with one of its
+`tags`.
 """
 
-from __future__ import annotations
-
-from tildone.value import value
+from typing import NamedTuple
 
 
-@value
-class Difference:
+class Difference(NamedTuple):
     """One deliberate difference. `tags` are further tags for vectors that show the original's behaviour."""
 
     id: str

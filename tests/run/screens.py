@@ -1,34 +1,20 @@
-"""Runs at a terminal, and the screen that a person sees there."""
+"""Runs at a plain terminal, and what a person sees there."""
 
-import re
 import threading
 
 from tests.cli.person import Person, Terminal
 
-ARMED = "  y  once"
-"""A permission question shows its keys when they count."""
+ASKED = "Answer: "
+"""What a question ends with."""
 
 
-def screen(shown: str, rows: int = 200, columns: int = 80) -> list[str]:
-    """Return the final screen of a terminal that received this output; only the used sequences are emulated."""
-    lines, row, column = [""], 0, 0
-    for part in re.findall(r"\x1b\[[0-?]*[ -/]*[@-~]|\r|\n|[^\x1b\r\n]+", shown):
-        if part == "\r":
-            column = 0
-        elif part == "\n":
-            row, column = row + 1, 0
-            lines += [""] * (row + 1 - len(lines))
-        elif part.startswith("\x1b["):
-            count, kind = int(re.sub(r"\D", "", part[2:-1]) or 1), part[-1]
-            row = max(row - count, 0) if kind == "A" else row
-            column = column + count if kind == "C" else column
-            if kind == "J":
-                lines[row:] = [lines[row][:column]]
-        else:
-            line = lines[row].ljust(column)
-            lines[row] = line[:column] + part + line[column + len(part) :]
-            column += len(part)
-    assert len(lines) <= rows
+def screen(shown: str, columns: int = 80) -> list[str]:
+    """Return the lines of a terminal that received this. None is too wide, and nothing but text is written.
+
+    The line about the library that is loaded is erased by what follows it.
+    """
+    lines = [line.rpartition("\r")[2] for line in shown.split("\n")]
+    assert not {char for line in lines for char in line if ord(char) < 32}
     assert max(map(len, lines)) <= columns
     return lines
 

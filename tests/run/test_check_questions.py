@@ -10,7 +10,7 @@ import pytest
 from tests.cli.person import Person
 from tests.host.models.model_server import ModelServer, Turn
 from tests.run.run_workspace import CHAT, provider_environment, statuses, write_plan
-from tests.run.screens import ARMED, at_terminal
+from tests.run.screens import ASKED, at_terminal
 from tests.suite.forking import PROGRAM
 
 needs_terminal = pytest.mark.skipif(os.name == "nt", reason="needs a pseudo-terminal")
@@ -40,7 +40,7 @@ def proposed(person: Person) -> bool:
 
 @needs_terminal
 @pytest.mark.parametrize(
-    ("key", "runs", "stays_proposed"), [(b"y", True, True), (b"a", True, False), (b"n", False, True)]
+    ("key", "runs", "stays_proposed"), [(b"y\r", True, True), (b"a\r", True, False), (b"n\r", False, True)]
 )
 def test_the_person_at_a_terminal_answers(
     person: Person, made: Path, key: bytes, *, runs: bool, stays_proposed: bool
@@ -48,7 +48,7 @@ def test_the_person_at_a_terminal_answers(
     with ModelServer(DONE, STOP) as server:
         terminal = at_terminal(person, *RUN[1:], **provider_environment(server))
         terminal.until(QUESTION)
-        terminal.until_after(QUESTION, ARMED)
+        terminal.until_after(QUESTION, ASKED)
         assert not made.exists()
         terminal.type(key)
         answer = terminal.end()
@@ -67,9 +67,9 @@ def test_once_is_for_once(person: Person, made: Path) -> None:
     person.says("todo", "import", write_plan(person, task.format("Make it") + task.format("Make it again")))
     with ModelServer(DONE, {"tool": "todo", "args": {"done": 2}}, STOP) as server:
         terminal = at_terminal(person, *RUN[1:], **provider_environment(server))
-        for key, question in ((b"y", QUESTION), (b"n", QUESTION.replace("1", "2"))):
+        for key, question in ((b"y\r", QUESTION), (b"n\r", QUESTION.replace("1", "2"))):
             terminal.until(question)
-            terminal.until_after(question, ARMED)
+            terminal.until_after(question, ASKED)
             terminal.type(key)
         terminal.end()
 
@@ -81,8 +81,8 @@ def test_the_model_is_told_the_reason_of_a_no(person: Person, made: Path) -> Non
     with ModelServer(DONE, STOP) as server:
         terminal = at_terminal(person, *RUN[1:], **provider_environment(server))
         terminal.until(QUESTION)
-        terminal.until_after(QUESTION, ARMED)
-        terminal.type(b"r")
+        terminal.until_after(QUESTION, ASKED)
+        terminal.type(b"r\r")
         terminal.until("Why not?")
         terminal.type(b"It copies\r")
         terminal.end()

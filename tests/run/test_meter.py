@@ -2,13 +2,6 @@
 
 import pytest
 
-from tests.plans import plan_of
-from tildone.cli.run.terminal.footer import live_row
-from tildone.core.numbers import numbered
-from tildone.core.ops import At, Mark
-from tildone.core.plan import Plan, Status
-from tildone.core.reduce import reduce
-from tildone.core.rules import Rules
 from tildone.host.compaction import COMPACTION_END, COMPACTION_START
 from tildone.host.content import Cost, Usage
 from tildone.host.content_codec import encode_usage
@@ -29,7 +22,6 @@ from tildone.host.meter import Activity, RunMeter, format_cost, format_seconds, 
 from tildone.host.stream_events import BlockDelta, BlockKind
 from tildone.host.subagents import SUBAGENT_USAGE
 from tildone.kit.definition import text_result
-from tildone.kit.text import display_width
 
 EMPTY = AssistantMessage(())
 
@@ -58,10 +50,6 @@ def answer(usage: Usage) -> MessageEnd:
 
 def delta(text: str, kind: BlockKind = BlockKind.TEXT, usage: Usage = Usage()) -> MessageUpdate:  # noqa: B008  frozen
     return MessageUpdate(usage, BlockDelta(kind, 0, text))
-
-
-def working(text: str) -> Plan:
-    return numbered(reduce(plan_of("First", text), (Mark(At((1,)), Status.IN_PROGRESS),), Rules()).after)
 
 
 def test_the_activity_follows_the_events() -> None:
@@ -153,34 +141,6 @@ def test_cost_is_shown_only_where_it_is_known() -> None:
 
     meter.feed(answer(Usage(input=1, total_tokens=1)))
     assert meter.figures()[-1] == "≥ $0.500"
-
-
-def test_the_row_shows_what_fits() -> None:
-    plan = working("Wire up 漢字 and the rest of the command line")
-    meter, clock = fed(MessageStart(EMPTY), delta("x" * 40, usage=Usage(input=184_000)))
-    clock.now += 61
-    rows = {columns: live_row(meter, plan, columns, waiting=False) for columns in (100, 50, 40, 20, 5)}
-
-    assert rows[100] == (
-        "📋 0/2 · writing · 1 min 5 s · 184k in · ~10 out · #2 Wire up 漢字 and the rest of the command line"
-    )
-    assert rows[50] == "📋 0/2 · writing · 1 min 5 s · 184k in · ~10 out"
-    assert rows[40] == "📋 0/2 · writing · 1 min 5 s · 184k in"
-    assert all(display_width(row) <= columns for columns, row in rows.items())
-
-
-def test_the_row_says_when_the_person_is_asked_and_rests_when_idle() -> None:
-    meter, _ = fed(answer(Usage(input=10, output=5)))
-
-    assert live_row(meter, working("B"), 80, waiting=True) == "📋 0/2 · waits for you · 10 in · 5 out · #2 B"
-    assert live_row(meter, plan_of("A"), 80, waiting=False) == "📋 0/1"
-    assert live_row(meter, Plan(), 80, waiting=False) == ""
-
-
-def test_the_text_of_a_task_cannot_break_the_row() -> None:
-    row = live_row(fed()[0], working("a\x1b[2J\nb"), 80, waiting=False)
-
-    assert row == "📋 0/2 · #2 a␛[2J⏎b"
 
 
 def test_the_summary_is_one_line() -> None:

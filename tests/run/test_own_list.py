@@ -111,7 +111,7 @@ def test_the_person_takes_up_the_other_plan(person: Person) -> None:
             ("/new", "A new conversation begins. This conversation has its own list;"),
             ("Go", "limit reached"),
             ("/use project", "takes up the project's plan"),
-            ("/todo add The project's", "0/1"),
+            ("/todo add The project's", "0 of 1 closed"),
         ]:
             terminal.type(f"{typed}\r".encode())
             terminal.until_after(typed, shown)

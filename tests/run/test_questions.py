@@ -1,4 +1,4 @@
-"""Permission questions at a terminal: single keys, what they cover, and keys that must not answer."""
+"""Permission questions at a plain terminal: the answers, what they cover, and lines that must not answer."""
 
 import os
 from dataclasses import replace
@@ -8,14 +8,10 @@ import pytest
 from tests.cli.person import CTRL_C, Person, Terminal
 from tests.host.models.model_server import ModelServer, Turn
 from tests.run.run_workspace import CHAT, provider_environment, statuses, write_plan
-from tests.run.screens import ARMED, at_terminal, screen
-from tildone.cli.run.terminal.keys import Key
-from tildone.cli.run.terminal.prompts import PermissionQuestion
-from tildone.host.permission_request import PermissionAnswer, PermissionReply, PermissionRequest
+from tests.run.screens import ASKED, at_terminal, screen
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="needs a pseudo-terminal")
 
-ESCAPE = b"\x1b"
 DONE: Turn = {"text": "Done.", "repeat": True}
 
 
@@ -28,23 +24,27 @@ def write(path: str, content: str) -> Turn:
 
 
 def asked(terminal: Terminal, words: str) -> None:
-    """Wait until a question with these words is armed."""
+    """Wait until a question with these words takes an answer."""
     terminal.until(words)
-    terminal.until_after(words, ARMED)
+    terminal.until_after(words, ASKED)
 
 
-def test_single_keys_answer(person: Person) -> None:
-    """No Enter is needed, and other keys do nothing."""
+def test_a_letter_and_enter_answer(person: Person) -> None:
+    """Enter alone, several lines and other words do not."""
     name = write_plan(person, "- [ ] One: `echo 1`\n- [ ] Two: `pwd -P`\n- [ ] Again: `pwd -L`\n- [ ] No: `echo 3`\n")
     terminal = at_terminal(person, name, "--session", "s")
 
     asked(terminal, "  echo 1\r\n")
     terminal.type(b"\r")
-    terminal.type(b"y")
+    terminal.type(b"sure\r")
+    terminal.until("That is no answer. Type one of y a p n r ? and Enter")
+    terminal.type(b"y\r")
     asked(terminal, "  pwd -P\r\n")
-    terminal.type(b"a")
+    terminal.type(b"a\ry\r")
+    terminal.until_after("pwd -P", "That is no answer.")
+    terminal.type(b"a\r")
     asked(terminal, "  echo 3\r\n")
-    terminal.type(b"n")
+    terminal.type(b"n\r")
     answer = terminal.end()
 
     assert answer.code == 1
@@ -57,9 +57,9 @@ def test_a_question_explains_its_keys(person: Person) -> None:
     with ModelServer(command("ls"), DONE) as server:
         terminal = at_terminal(person, "Go", "--model", CHAT, **provider_environment(server))
         asked(terminal, "  ls")
-        terminal.type(b"?")
+        terminal.type(b"?\r")
         terminal.until("n  refuses this call; the model is told, and goes on.")
-        terminal.type(b"N")
+        terminal.type(b"N\r")
         answer = terminal.end()
 
     assert answer.code == 0
@@ -70,35 +70,24 @@ def test_a_dangerous_command_needs_capital_letters_and_says_why(person: Person) 
     (person.folder / "build").mkdir()
     with ModelServer(command("rm -r build"), DONE) as server:
         terminal = at_terminal(person, "Go", "--model", CHAT, **provider_environment(server))
-        terminal.until("Careful: it deletes files.")
-        terminal.until_after("Careful: it deletes files.", "  Y  once")
-        terminal.type(b"?")
+        asked(terminal, "Careful: it deletes files.")
+        terminal.type(b"?\r")
         terminal.until("Y  allows this one call.")
+        terminal.type(b"y\r")
+        asked(terminal, "That is no answer.")
         assert (person.folder / "build").exists()
-        terminal.type(b"Y")
+        terminal.type(b"Y\r")
         answer = terminal.end()
 
     assert answer.code == 0
     assert not (person.folder / "build").exists()
 
 
-async def test_only_capital_letters_allow_a_dangerous_command() -> None:
-    request = PermissionRequest("Run this command?", ("rm -r build",), always="exactly this command")
-    answers = {}
-    for letter in "yaYA":
-        question = PermissionQuestion(request, lambda _: None)
-        question.press(Key("", letter))
-        answers[letter] = question.answer.result() if question.answer.done() else None
-
-    allowed = {"Y": PermissionReply(PermissionAnswer.ONCE), "A": PermissionReply(PermissionAnswer.ALWAYS)}
-    assert answers == {"y": None, "a": None, **allowed}
-
-
 def test_a_no_can_have_a_reason(person: Person) -> None:
     with ModelServer(command("ls"), DONE) as server:
         terminal = at_terminal(person, "Go", "--model", CHAT, **provider_environment(server))
         asked(terminal, "  ls")
-        terminal.type(b"r")
+        terminal.type(b"r\r")
         terminal.until("Why not?")
         terminal.type("Use fd, naïve\r".encode())
         answer = terminal.end()
@@ -107,12 +96,11 @@ def test_a_no_can_have_a_reason(person: Person) -> None:
     assert "asked: ls\\nTheir reason: Use fd, naïve" in str(server.requests[1].messages[-1])
 
 
-@pytest.mark.parametrize("keys", [ESCAPE, CTRL_C])
-def test_escape_refuses_and_stops_the_turn(person: Person, keys: bytes) -> None:
+def test_ctrl_c_refuses_and_stops_the_turn(person: Person) -> None:
     with ModelServer(command("touch made"), DONE) as server:
         terminal = at_terminal(person, "Go", "--model", CHAT, **provider_environment(server))
         asked(terminal, "  touch made")
-        terminal.type(keys)
+        terminal.type(CTRL_C)
         answer = terminal.end()
 
     assert answer.code == 130
@@ -120,45 +108,36 @@ def test_escape_refuses_and_stops_the_turn(person: Person, keys: bytes) -> None:
     assert len(server.requests) == 1
 
 
-def test_what_the_person_is_typing_does_not_answer(person: Person) -> None:
-    """A question that appears during typing waits for Tab; the typed line stays, and Enter sends it."""
+def test_what_was_typed_before_a_question_does_not_answer_it(person: Person) -> None:
+    """It is discarded, so that the Enter that was meant to send it allows nothing."""
     with ModelServer({**command("touch made"), "hold": 1}, DONE) as server:
         terminal = at_terminal(person, "Go", "--model", CHAT, **provider_environment(server))
         assert server.held.wait(30)
-        terminal.type(b"yes")
-        terminal.until("> yes")
+        terminal.type(b"y")
         server.release()
-        terminal.until("  touch made")
-        terminal.until("Tab answers; what you type now goes into the line below")
-        terminal.type(b"y")
-        terminal.until("> yesy")
-        assert not (person.folder / "made").exists()
+        asked(terminal, "  touch made")
         terminal.type(b"\r")
-        terminal.until("❯ yesy (waits)")
-        terminal.type(b"\t")
-        terminal.until(ARMED)
-        terminal.type(b"\x1b[200~y\x1b[201~")
-        terminal.type(b"y")
+        terminal.type(b"no\r")
+        terminal.until("That is no answer.")
+        assert not (person.folder / "made").exists()
+        terminal.type(b"y\r")
         answer = terminal.end()
 
     assert answer.code == 0
     assert (person.folder / "made").exists()
-    assert "yesy" in str(server.requests[1].messages[-1])
 
 
 def test_a_long_command_is_shown_whole(person: Person) -> None:
-    """What does not fit the terminal is written above the question."""
     words = [f"word{number:03}" for number in range(120)]
     with ModelServer(command(f"echo {' '.join(words)}\x1b[2J"), DONE) as server:
         narrow = replace(person, columns=40)
         terminal = at_terminal(narrow, "Go", "--model", CHAT, **provider_environment(server))
-        terminal.until(ARMED)
-        terminal.type(b"n")
+        terminal.until(ASKED)
+        terminal.type(b"n\r")
         answer = terminal.end()
 
     shown = " ".join(screen(answer.out, columns=40))
     assert all(word in shown for word in words)
-    assert "\x1b[2J" not in answer.out
 
 
 def test_a_change_is_shown_as_a_diff_before_it_is_written(person: Person) -> None:
@@ -169,11 +148,11 @@ def test_a_change_is_shown_as_a_diff_before_it_is_written(person: Person) -> Non
         terminal = at_terminal(person, "Go", "--model", CHAT, **provider_environment(server))
         asked(terminal, "? Change a.txt?  +1 −1")
         assert (person.folder / "a.txt").read_text(encoding="utf-8") == "one\ntwo\n"
-        terminal.type(b"y")
+        terminal.type(b"y\r")
         asked(terminal, "? Create new/b.txt?  +1 −0")
-        terminal.type(b"n")
+        terminal.type(b"n\r")
         asked(terminal, "? Create c.txt?")
-        terminal.type(b"a")
+        terminal.type(b"a\r")
         answer = terminal.end()
 
     assert answer.code == 0
@@ -205,9 +184,9 @@ def test_the_commands_of_the_plan_are_listed_before_they_are_allowed(person: Per
     with ModelServer(plan, command("touch 1"), command("touch 2"), complete, DONE) as server:
         terminal = at_terminal(person, "Go", "--model", CHAT, **provider_environment(server))
         asked(terminal, "? Run this command?")
-        terminal.type(b"p")
+        terminal.type(b"p\r")
         terminal.until("p  again: allow exactly the 2 commands listed above")
-        terminal.type(b"p")
+        terminal.type(b"p\r")
         answer = terminal.end()
 
     assert answer.code == 0

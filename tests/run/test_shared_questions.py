@@ -11,7 +11,7 @@ import pytest
 
 from tests.cli.person import Person
 from tests.run.run_workspace import statuses, write_plan
-from tests.run.screens import ARMED, at_terminal, screen
+from tests.run.screens import ASKED, at_terminal, screen
 from tests.suite.waiting import until
 from tildone.app.opening import open_store
 from tildone.config import load
@@ -235,14 +235,14 @@ def test_a_command_at_a_terminal_is_allowed_from_another_one(person: Person) -> 
     name = write_plan(person, "- [ ] One: `echo 1`\n- [ ] Two: `echo 2`\n")
     terminal = at_terminal(person, name, "--session", "s")
     terminal.until("  echo 1\r\n")
-    terminal.until_after("  echo 1\r\n", ARMED)
+    terminal.until_after("  echo 1\r\n", ASKED)
 
     [first] = person.run("answer", "--json").json["questions"]
     present = at_work(store_of(person))
     person.says("answer", first["id"], "once", TILDONE_USER="Bob")
     terminal.until("  echo 2\r\n")
-    terminal.until_after("  echo 2\r\n", ARMED)
-    terminal.type(b"y")
+    terminal.until_after("  echo 2\r\n", ASKED)
+    terminal.type(b"y\r")
     answer = terminal.end()
 
     assert first["text"] == "echo 1"

@@ -7,13 +7,15 @@ from pathlib import Path
 import pytest
 
 from tests.host.models.model_server import ModelServer
+from tests.host.test_host import tool
 from tests.run.plan_calls import OUT_OF_RANGE, PLAN_CALLS
 from tests.run.run_workspace import CHAT
 from tests.tui.run.run_screen import Connect, Screen, running
 from tests.tui.transcript.screen import showing
 from tildone.host.events import ToolExecutionEnd, ToolExecutionStart
+from tildone.kit.components import Component, RenderContext, Text
 from tildone.kit.definition import text_result
-from tildone.kit.theme import Role, plain
+from tildone.kit.theme import Role, Theme, plain
 from tildone.tui.run.conversation_feed import ConversationFeed, HostParts
 from tildone.tui.transcript.widget import TranscriptPane
 
@@ -70,6 +72,23 @@ async def test_a_result_that_an_extension_has_made_an_error_has_the_sign_of_one(
         feed.render(ToolExecutionStart("1", "slow", {}))
         feed.render(ToolExecutionEnd("1", "slow", text_result("one"), is_error=True))
         await screen.until(lambda: screen.rows[0].startswith("  slow ✗"))
+
+
+async def test_invalidate_draws_a_running_call_again() -> None:
+    contexts: list[RenderContext] = []
+
+    def render_call(_args: object, _theme: Theme, context: RenderContext) -> Component:
+        contexts.append(context)
+        return Text(f"round {context.state.get('round', 1)}")
+
+    slow = tool("slow", render_call=render_call)
+    async with showing(size=(40, 12)) as screen:
+        feed = ConversationFeed(screen.transcript, HostParts(lambda _: slow, lambda _: None, ""), lambda: "")
+        feed.render(ToolExecutionStart("1", "slow", {}))
+        await screen.until(lambda: screen.rows[0].startswith("  round 1"))
+        contexts[-1].state["round"] = 2
+        contexts[-1].invalidate()
+        await screen.until(lambda: screen.rows[0].startswith("  round 2"))
 
 
 async def test_a_click_on_the_name_of_a_file_opens_it_in_the_editor(

@@ -1,27 +1,23 @@
 """Renders a host's events as lines of text: messages, tool calls and their results.
 
-Finished lines are written once and never changed. Work in progress (the last line of an answer, running calls, queued
-messages) is available as `unfinished`, `running_lines` and `queued`: a live screen draws it below the finished lines
-and redraws it when it changes; other outputs wait until it is finished.
+Lines are written once and never changed, so a line of an answer is written when it is finished, and of a call its
+header when it begins and its result when it ends.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import Protocol
+from collections.abc import Iterable
 
-from tildone.cli.run.line_output import UNLIMITED_COLUMNS
+from tildone.cli.run.line_output import UNLIMITED_COLUMNS, LineOutput
 from tildone.host.call_row import CallRow, custom_component
 from tildone.host.events import (
     ExtensionError,
     MessageEnd,
     MessageUpdate,
     PublicEvent,
-    QueueUpdate,
     RetryStart,
     ToolExecutionEnd,
     ToolExecutionStart,
-    ToolExecutionUpdate,
 )
 from tildone.host.host import Host
 from tildone.host.messages import AssistantMessage, CustomMessage, Message, StopReason, UserMessage, text_of
@@ -34,7 +30,7 @@ from tildone.kit.components.markdown import MarkdownReader
 from tildone.kit.components.row import Row, Table
 from tildone.kit.definition import ToolResult
 from tildone.kit.formatting import format_count
-from tildone.kit.keys import KeyBindings
+from tildone.kit.keys import NO_KEYS
 from tildone.kit.theme import Role, Span, plain
 from tildone.value import replace
 from tildone.views.sanitize import printable
@@ -45,37 +41,16 @@ INDENT_COLUMNS = 2
 MIN_COLUMNS = 8
 
 
-class LineSink(Protocol):
-    """Where lines are written."""
-
-    live: bool
-    """Whether work in progress can be drawn, and replaced later."""
-
-    keys: KeyBindings
-    """The keys that work there."""
-
-    @property
-    def columns(self) -> int:
-        """The width of a line."""
-
-    def put(self, lines: Sequence[Line]) -> None:
-        """Write finished lines."""
-
-    def refresh(self) -> None:
-        """Redraw work in progress, which has changed."""
-
-
 class EventRenderer:
     """Renders the events of one host."""
 
-    def __init__(self, host: Host, sink: LineSink) -> None:
+    def __init__(self, host: Host, output: LineOutput) -> None:
         self.expanded = False
-        self.queued: list[str] = []
         self._running: dict[str, CallRow] = {}
         self._collapsed: tuple[CallRow, ToolResult, RenderOptions] | None = None
         self._failed: set[str] = set()
         self._host = host
-        self._sink = sink
+        self._output = output
         self._reader = MarkdownReader(Role.TEXT)
         self._line = ""
 
@@ -88,13 +63,8 @@ class EventRenderer:
                 self._render_message(message)
             case ToolExecutionStart():
                 self._start_call(event)
-            case ToolExecutionUpdate():
-                self._update_call(event)
             case ToolExecutionEnd():
                 self._end_call(event)
-            case QueueUpdate(steering, follow_up):
-                self.queued = [*steering, *follow_up]
-                self._sink.refresh()
             case RetryStart(attempt, max_attempts, delay_ms):
                 pause = f"Trying again in {delay_ms / 1000:g} s ({attempt} of {max_attempts})"
                 self.put(Text(pause, Role.WARNING))
@@ -103,48 +73,36 @@ class EventRenderer:
             case _:
                 pass
 
-    @property
-    def unfinished(self) -> list[Line]:
-        """The lines of a streamed answer that may still change."""
-        return self._fitted(self._reader.rest(self._line))
-
     def put(self, component: Component) -> None:
         """Write a component that belongs to no event."""
-        self._sink.put(self._lines(component))
-
-    def running_lines(self) -> list[Line]:
-        """Return the running calls, each with the line that its tool shows while it runs."""
-        return [line for row in self._running.values() for line in self._running_call(row)]
+        self._output.put(self._lines(component))
 
     def toggle_expanded(self) -> None:
-        """Show results expanded from now on, or collapsed again.
-
-        Written lines do not change, so the newest result that is not complete on the screen is written again, in full.
-        While calls are running, they are what is expanded.
-        """
+        """Show results expanded from now on, or collapsed again. The newest collapsed one is written again, in full."""
         self.expanded = not self.expanded
         self.put(Text(f"Results are shown {'expanded' if self.expanded else 'collapsed'} from now on", Role.DIM))
-        if self.expanded and self._collapsed is not None and not self._running:
-            self._sink.put(self._finished_call(*self._collapsed))
+        if self.expanded and self._collapsed is not None:
+            row, result, options = self._collapsed
+            if not row.is_merged:
+                self.put(row.header(options))
+            self._output.put(self._finished_call(row, result, options))
             self._collapsed = None
-        self._sink.refresh()
 
     def _render_progress(self, progress: BlockEvent) -> None:
         match progress:
             case BlockDelta(BlockKind.TEXT, _, delta):
                 *complete, self._line = (self._line + delta).split("\n")
                 for line in complete:
-                    self._sink.put(self._fitted(self._reader.read(line.removesuffix("\r"))))
+                    self._output.put(self._fitted(self._reader.read(line.removesuffix("\r"))))
             case BlockEnd(BlockKind.TEXT):
                 self._finish_text()
             case _:
                 return
-        self._sink.refresh()
 
     def _finish_text(self) -> None:
-        lines = self.unfinished
+        lines = self._fitted(self._reader.rest(self._line))
         self._reader, self._line = MarkdownReader(Role.TEXT), ""
-        self._sink.put(lines)
+        self._output.put(lines)
 
     def _render_message(self, message: Message) -> None:
         match message:
@@ -172,26 +130,18 @@ class EventRenderer:
 
     def _start_call(self, event: ToolExecutionStart) -> None:
         tool = self._host.tools.get(event.tool_name)
-        cwd, invalidate = self._host.ctx.cwd, self._sink.refresh
-        row = CallRow(event.call_id, event.tool_name, tool, event.args, cwd=cwd, invalidate=invalidate)
+        cwd = self._host.ctx.cwd
+        row = CallRow(event.call_id, event.tool_name, tool, event.args, cwd=cwd, invalidate=lambda: None)
         self._running[event.call_id] = row
-        if self._sink.live:
-            self._sink.refresh()
-        elif not row.is_merged:
+        if not row.is_merged:
             self.put(row.header(RenderOptions()))
-
-    def _update_call(self, event: ToolExecutionUpdate) -> None:
-        row = self._running.get(event.call_id)
-        if row is not None:
-            row.args, row.partial = event.args, event.partial_result
-            self._sink.refresh()
 
     def _end_call(self, event: ToolExecutionEnd) -> None:
         row = self._running.pop(event.call_id)
         options = RenderOptions(expanded=self.expanded, is_error=event.is_error)
         result = replace(event.result, is_error=event.is_error)
-        self._sink.put(self._finished_call(row, result, options))
-        if self._sink.live and self._is_collapsed(row, result, options):
+        self._output.put(self._finished_call(row, result, options))
+        if self._is_collapsed(row, result, options):
             self._collapsed = row, result, replace(options, expanded=True)
         self._report_failure(row)
 
@@ -200,21 +150,15 @@ class EventRenderer:
         complete = row.result(result, replace(options, expanded=True))
         return self._drawn(row.result(result, options)) != self._drawn(complete)
 
-    def _running_call(self, row: CallRow) -> list[Line]:
-        options = RenderOptions(expanded=self.expanded, is_partial=True)
-        header = self._lines(row.header(options))
-        return header if row.is_merged else [*header, *self._below(row.result(row.partial, options))]
-
     def _finished_call(self, row: CallRow, result: ToolResult, options: RenderOptions) -> list[Line]:
-        """Return the lines of a call with its result. The result of a failed call begins with a sign."""
+        """Return the lines of a result. That of a failed call begins with a sign."""
         component = row.result(result, options)
         if row.is_merged:
             return [line for line in self._lines(component) if plain(line).strip()]
-        header = self._lines(row.header(options)) if self._sink.live else []
         below = self._below(component)
         if below and result.failed:
             below[0][0] = FAILED
-        return [*header, *below]
+        return below
 
     def _report_failure(self, row: CallRow) -> None:
         """Write why a tool's renderer failed, once for each tool."""
@@ -224,17 +168,17 @@ class EventRenderer:
 
     def _below(self, component: Component) -> list[Line]:
         """Return a result as it is shown below the line of its call: indented, without empty lines."""
-        lines = self._lines(component, self._sink.columns - INDENT_COLUMNS)
+        lines = self._lines(component, self._output.columns - INDENT_COLUMNS)
         return [[INDENT, *line] for line in lines if plain(line).strip()]
 
     def _drawn(self, component: Component) -> list[Line]:
         return self._lines(component, UNLIMITED_COLUMNS)
 
     def _lines(self, component: Component, columns: int | None = None) -> list[Line]:
-        return self._fitted(rows(component, self._sink.keys), columns)
+        return self._fitted(rows(component, NO_KEYS), columns)
 
     def _fitted(self, laid_out: Iterable[Row | Table], columns: int | None = None) -> list[Line]:
-        width = self._sink.columns if columns is None else columns
+        width = self._output.columns if columns is None else columns
         return [[*line.spans] for line in fitted(laid_out, max(width, MIN_COLUMNS), safe=printable)]
 
 

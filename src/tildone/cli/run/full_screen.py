@@ -13,8 +13,7 @@ from tildone.cli.run.headless import closing
 from tildone.cli.run.line_output import LineOutput
 from tildone.cli.run.outcome import RunOutcome
 from tildone.cli.run.setup import RunSetup
-from tildone.cli.run.terminal.report import report_outcome
-from tildone.cli.run.terminal.tty import is_interactive
+from tildone.cli.run.terminal import can_be_drawn_on, report_outcome
 from tildone.host.host import Host
 from tildone.host.messages import last_answer, text_of
 from tildone.host.meter import RunMeter
@@ -28,7 +27,7 @@ from tildone.views.plan_lines import plan_lines
 def is_possible(args: ParsedArgs, setup: RunSetup) -> bool:
     """Return whether the run can be shown in full screen, and nothing asks for lines."""
     wanted = setup.mode == "terminal" and not args.has("plain") and not setup.settings.accessible
-    return wanted and is_interactive() and find_spec("textual") is not None
+    return wanted and can_be_drawn_on() and find_spec("textual") is not None
 
 
 async def run(setup: RunSetup) -> int:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import TextIO
 
 from tildone.cli.output.screen import colored, columns
 from tildone.kit.components.fitting import Line
-from tildone.kit.keys import NO_KEYS
 from tildone.kit.theme import ansi
 
 UNLIMITED_COLUMNS = 1_000_000
@@ -16,9 +16,6 @@ UNLIMITED_COLUMNS = 1_000_000
 
 class LineOutput:
     """A stream. A terminal gets colours, and lines that fit its width."""
-
-    live = False
-    keys = NO_KEYS
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
@@ -31,8 +28,43 @@ class LineOutput:
 
     def put(self, lines: Sequence[Line]) -> None:
         """Write the lines and flush."""
-        self._stream.write("".join(f"{ansi(line, color=self._color, safe=str)}\n" for line in lines))
+        self._write("".join(f"{ansi(line, color=self._color, safe=str)}\n" for line in lines))
+
+    def _write(self, text: str) -> None:
+        self._stream.write(text)
         self._stream.flush()
 
-    def refresh(self) -> None:
-        """Nothing to do: work in progress is not shown."""
+
+class PromptedOutput(LineOutput):
+    """A terminal at which a person may be typing. Lines are written above the row in which they do."""
+
+    prompt = ""
+    """What begins the row in which the person types; empty if nothing was asked."""
+
+    def put(self, lines: Sequence[Line]) -> None:
+        """Write the lines, then the prompt again."""
+        prompt = self.prompt
+        self.end_row()
+        super().put(lines)
+        if prompt:
+            self.ask(prompt)
+
+    def ask(self, prompt: str) -> None:
+        """Begin a row in which the person types."""
+        self.end_row()
+        self.prompt = prompt
+        self._write(prompt)
+
+    def entered(self) -> None:
+        """The person has pressed Enter, which the terminal has echoed."""
+        self.prompt = ""
+
+    def end_row(self) -> None:
+        """End the row in which the person could type, if there is one."""
+        if self.prompt:
+            self.prompt = ""
+            self._write("\n")
+
+    def _write(self, text: str) -> None:
+        with suppress(OSError):  # the terminal was closed; SIGHUP ends the run
+            super()._write(text)

@@ -24,7 +24,7 @@ def test_results_are_shown_in_full_until_they_are_collapsed_again(person: Person
     )
     with ModelServer(*script) as server:
         terminal = at_terminal(person, "--model", CHAT, *ALLOW_ALL, **provider_environment(server))
-        for typed, shown in [
+        for typed, awaited in [
             ("Go", "All of it."),
             ("/expand", "  20\r\n"),
             ("More", "Once more."),
@@ -33,7 +33,7 @@ def test_results_are_shown_in_full_until_they_are_collapsed_again(person: Person
         ]:
             terminal.until_after("\r\n", "> ")
             terminal.type(f"{typed}\r".encode())
-            terminal.until(shown)
+            terminal.until(awaited)
         terminal.until_after("The last.", "> ")
         terminal.type(b"/quit\r")
         answer = terminal.end()

@@ -3,6 +3,7 @@
     TildoneError            1
     ├── UsageError          2   invalid command line or setting
     ├── Refused             3   the request cannot be applied to this plan; also if a check did not pass
+    │   └── Conflict            others have changed what it is about, or are at it: look again
     ├── NotFound            4
     │   ├── UnknownEvent
     │   └── UnknownNeed
@@ -49,9 +50,17 @@ class UsageError(TildoneError):
 
 
 class Refused(TildoneError):
-    """The request cannot be applied to this plan; nothing changed."""
+    """The request cannot be applied to this plan; nothing changed. Surfaces may show `facts` beside the message."""
 
     exit_code = 3
+
+    def __init__(self, *message: str, **facts: object) -> None:
+        super().__init__(*message)
+        self.facts = facts
+
+
+class Conflict(Refused):
+    """Others have changed what the request is about, or are at it; nothing changed."""
 
 
 class NotFound(TildoneError):

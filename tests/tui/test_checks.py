@@ -117,7 +117,7 @@ async def test_a_second_done_does_not_run_the_check_twice_and_other_changes_do_n
         await pilot.press("space")
         await shows(pilot, "checking…")
         await pilot.press("space")
-        await shows(pilot, "The check of #1 is running already.")
+        await shows(pilot, "The check of #1 is running already")
         await pilot.press("j", "x")
         await until(pilot, lambda: written.status("p", 2) == "abandoned")
         (written.folder / "go").touch()

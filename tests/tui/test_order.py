@@ -82,7 +82,7 @@ async def test_a_key_sets_the_files_that_a_task_changes(written: World) -> None:
         await pilot.press("f")
         await type_text(pilot, "'x")
         await pilot.press("enter")
-        await shows(pilot, "the files cannot be split into words")
+        await shows(pilot, "The files cannot be split into words")
 
     assert written.plan("p").tasks[0].touches == ()
 

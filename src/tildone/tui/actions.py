@@ -9,6 +9,7 @@ from functools import partial
 
 from textual.app import App
 
+from tildone.app.edits import added_after, moved_by, toggled
 from tildone.commands import edits
 from tildone.core.plan import Plan, Status, Task
 from tildone.formats.markdown.writer import portable_checklist
@@ -17,14 +18,18 @@ from tildone.log.events import Directive
 from tildone.log.needs import Need
 from tildone.overview.rows import SessionRow
 from tildone.tui.copying import copied_words, copy_by_tool
-from tildone.tui.editing import Edit, Editor, Notice, added_after, moved_by, toggled
+from tildone.tui.editing import Editor, Notice
 from tildone.tui.need_panel import NeedPanel
 from tildone.tui.palette import Palette
 from tildone.tui.plan_rows import PHASE
 from tildone.tui.prompt import Prompt, QuestionLine, shown_in_field
 from tildone.tui.row_list import Line, RowList
+from tildone.typing import TYPE_CHECKING
 from tildone.value import replace
 from tildone.views.sanitize import printable, visible
+
+if TYPE_CHECKING:
+    from tildone.app.edits import Command
 
 
 class Actions(App[None]):
@@ -212,7 +217,7 @@ class Actions(App[None]):
 
         self._change(partial(self._editor.rename, session, number, was, shown), settle)
 
-    def _ask(self, label: str, edit: Callable[[str], Edit]) -> None:
+    def _ask(self, label: str, edit: Callable[[str], Command]) -> None:
         """Ask for a text and apply the command that it leads to."""
         session = self.watched
         if session:
@@ -221,7 +226,7 @@ class Actions(App[None]):
                 label, "", lambda text: self._change(partial(self._editor.apply, name, edit(text))), self.focus_pane
             )
 
-    def _on_task(self, edit: Callable[[Task], Edit]) -> None:
+    def _on_task(self, edit: Callable[[Task], Command]) -> None:
         session, task = self.watched, self._cursor_task()
         if session and task:
             self._change(partial(self._editor.apply, session.name, edit(task)))

@@ -9,10 +9,12 @@ from functools import partial
 
 from tildone.app.check_facts import CheckFacts
 from tildone.app.check_states import owner_name
+from tildone.app.edits import sentence
 from tildone.core.check import Check
 from tildone.core.guard import PLAN
 from tildone.core.plan import Status
 from tildone.core.query import has_checks
+from tildone.errors import Conflict
 from tildone.log.needs import Need
 from tildone.overview.rows import SessionRow
 from tildone.tui.check_rows import PLAN_ROW
@@ -178,8 +180,10 @@ class CheckActions(OrderActions):
         if owner.check is not None and number in self.check_facts.proposed:
             self._ask_approval(session, owner, lambda: self._run_check(session, owner, run))
             return
-        if not checks.begin(name, [number]):
-            self.notify_change(Notice(f"The check of {owner.name} is running already."))
+        try:
+            checks.begin(name, [number])
+        except Conflict as error:
+            self.notify_change(Notice(sentence(error)))
             return
         self.draw_plan()
 

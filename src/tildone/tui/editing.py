@@ -1,4 +1,4 @@
-"""A person's changes from the screen: the same commands as `tildone todo`, applied to the newest plan.
+"""A person's changes from the screen: the use cases, on the newest plan of a session, each with a notice.
 
 Tasks are named by number. The plan may have changed since it was drawn: a task that was removed meanwhile is reported,
 and so is a text that somebody else has changed.
@@ -6,33 +6,30 @@ and so is a text that somebody else has changed.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
+from tildone.app import moves
 from tildone.app.answering import answer_need
 from tildone.app.check_states import owner_name
+from tildone.app.checks import SessionChecks, owner, typed_check
+from tildone.app.edits import edit, renamed, sentence, task_of
 from tildone.app.opening import dialect_of_session, open_session
 from tildone.app.steering import STEERED, steer_sessions
 from tildone.commands import edits
-from tildone.commands.answer import Answer, FailureReason, refusal
-from tildone.commands.edits import Place
 from tildone.config import Settings
 from tildone.core.check import Check, Result
-from tildone.core.ops import Insert
-from tildone.core.plan import Plan, Status, Task
-from tildone.core.reduce import Outcome, Step
-from tildone.errors import TildoneError
-from tildone.history.changes import changes
-from tildone.history.sentences import change_sentences
+from tildone.core.plan import Status
+from tildone.errors import Conflict, TildoneError
 from tildone.log.events import Directive
 from tildone.log.needs import NeedAnswered
 from tildone.log.store import Store
-from tildone.overview.checks import SessionChecks, owner
 from tildone.session import Session
+from tildone.typing import TYPE_CHECKING
 from tildone.value import replace, value
-from tildone.views.faults import describe_fault
 from tildone.views.proofs import check_text
 
-Edit = Callable[[Plan], Answer]
+if TYPE_CHECKING:
+    from tildone.app.edits import Command
 
 EFFECTS = {
     Directive.GO: "it is kept on its plan again",
@@ -56,40 +53,35 @@ class Notice:
 
 
 class Editor:
-    """Changes sessions of a store."""
+    """Changes sessions of a store. Whoever runs a check has marked it with `checks.begin`."""
 
     def __init__(self, settings: Settings, store: Store) -> None:
         self._settings, self._store = settings, store
         self.checks = SessionChecks(settings)
 
-    def apply(self, session: str, edit: Edit) -> Notice:
+    def apply(self, session: str, command: Command) -> Notice:
         """Apply a command to the newest plan of a session."""
-        return _caught(lambda: _applied(self._session(session), edit))
+        return _caught(lambda: Notice(edit(self._session(session), command).text))
 
     def done(self, session: str, number: int) -> Notice:
         """Mark a task as done. Its check is run first, and has to pass."""
 
         def complete() -> Notice:
-            opened = self._session(session)
-            answer = edits.close(opened.plan, [str(number)], Status.COMPLETED)
-            if answer.failure:
-                return Notice(" ".join(message.text for message in answer.messages), failed=True)
-            outcome, proofs = self.checks.complete(
-                opened,
-                [number],
-                lambda: opened.change(answer.steps or (), rules=answer.rules(opened.dialect.rules)),
+            edited = edit(
+                self._session(session),
+                lambda plan: edits.close(plan, [str(number)], Status.COMPLETED),
+                checks=self.checks,
+                begun=True,
             )
-            if outcome.faults:
-                return Notice("; ".join(map(describe_fault, outcome.faults)), failed=True)
-            failed = {key: proof for key, proof in proofs.items() if proof.result is not Result.PASSED}
+            failed = {key: proof for key, proof in edited.proofs.items() if proof.result is not Result.PASSED}
             if failed:
                 first = next(iter(failed))
                 outputs = tuple((key, proof.tail) for key, proof in failed.items())
                 reason = f"{_capital(owner_name(first))} is not done: {failed[first].reason}"
                 return Notice(reason, failed=True, outputs=outputs)
-            task = _task(outcome.after, number)
+            task = task_of(edited.outcome.after, number)
             passed = f" ({check_text(task.check)} passed)" if task and task.check else ""
-            return Notice(" ".join(message.text for message in answer.messages) + passed)
+            return Notice(" ".join(edited.texts) + passed)
 
         return _caught(complete)
 
@@ -98,10 +90,11 @@ class Editor:
         name = owner_name(number)
 
         def verify() -> Notice:
-            outcome, proof = self.checks.verify(self._session(session), number)
+            outcome, proofs = self.checks.verify(self._session(session), [number], begun=True)
+            proof = proofs[number]
             if proof.result is Result.PASSED:
                 return Notice(f"The check of {name} has passed.")
-            before, after = _task(outcome.before, number), _task(outcome.after, number)
+            before, after = task_of(outcome.before, number), task_of(outcome.after, number)
             reopened = before and after and not before.status.is_open and after.status.is_open
             return Notice(
                 f"{_capital(name)}{' is open again' if reopened else ''}: {proof.reason}",
@@ -116,12 +109,13 @@ class Editor:
         name = _capital(owner_name(number))
 
         def change() -> Notice:
-            outcome, approved, warnings = self.checks.set_check(self._session(session), number, line, was)
+            found = self.checks.set_check(self._session(session), number, typed_check(line, was), was)
+            outcome = found.edited.outcome
             check = owner(outcome.after, number).check
             if check is None:
                 return Notice(f"{name} has no check any more." if outcome.changed else "Nothing changed.")
-            said = "is done when this passes" if approved else "has a check that a person has to approve"
-            return Notice("; ".join((f"{name} {said}: {check_text(check)}", *warnings)))
+            said = "is done when this passes" if found.approved else "has a check that a person has to approve"
+            return Notice("; ".join((f"{name} {said}: {check_text(check)}", *found.warnings)))
 
         return _caught(change)
 
@@ -129,8 +123,9 @@ class Editor:
         """Let a check be run, because the person has read it."""
 
         def approve() -> Notice:
-            outcome, warnings = self.checks.approve(self._session(session), check)
-            freed = [f"#{old.number}" for old, new in _pairs(outcome) if old.status is not new.status]
+            outcome, warnings = self.checks.approve(self._session(session), [check])
+            was = {task.number: task.status for task in outcome.before.tasks}
+            freed = [f"#{task.number}" for task in outcome.after.tasks if was.get(task.number) is not task.status]
             go_on = f", so that {', '.join(freed)} can go on" if freed else ""
             return Notice("; ".join((f"Approved{go_on}: {check_text(check)}", *warnings)))
 
@@ -138,26 +133,15 @@ class Editor:
 
     def rename(self, session: str, number: int, was: str, text: str) -> Notice:
         """Change the text of a task, unless somebody else has changed it since it `was` read."""
-        theirs: str | None = None
-
-        def rename_if_same(plan: Plan) -> Answer:
-            nonlocal theirs
-            task = _task(plan, number)
-            theirs = task.text if task and task.text not in (was, text) else None
-            if theirs is not None:
-                return refusal(FailureReason.REFUSED, f"#{number} was renamed meanwhile: {theirs}")
-            return edits.rename(plan, [str(number)], text)
-
-        notice = self.apply(session, rename_if_same)
-        return replace(notice, theirs=theirs) if theirs is not None else notice
+        return self.apply(session, renamed(number, was, text))
 
     def undo(self, session: str) -> Notice:
         """Undo the newest change."""
-        return _caught(lambda: _moved("Undid", self._session(session).undo(), backwards=True))
+        return _caught(lambda: _moved("Undid", moves.undo(self._session(session))))
 
     def redo(self, session: str) -> Notice:
         """Redo the change that was undone last."""
-        return _caught(lambda: _moved("Redid", self._session(session).redo(), backwards=False))
+        return _caught(lambda: _moved("Redid", moves.redo(self._session(session))))
 
     def steer(self, session: str, directive: Directive) -> Notice:
         """Pause, stop or resume the agent of a session."""
@@ -189,86 +173,18 @@ class Editor:
         return session
 
 
-def added_after(number: int | None, text: str, phase: str | None) -> Edit:
-    """Return the command that adds a task after another one of a phase, or at the end of the phase."""
-
-    def add(plan: Plan) -> Answer:
-        after = next((each for each in plan.phases for task in each.tasks if task.number == number), None)
-        place = next((index for index, task in enumerate(plan.tasks) if task.number == number), -1)
-        if after is None or after.tasks[-1].number == number or not text.strip():
-            return edits.add(plan, [text], after.name if after else phase)
-        return Answer(steps=(Insert((Task(text),), place + 1),), enforces_rules=False)
-
-    return add
-
-
-def moved_by(number: int, rows: int) -> Edit:
-    """Return the command that moves a task down by one row, or up if `rows` is negative, also into the next phase."""
-
-    def move(plan: Plan) -> Answer:
-        tasks = [(phase.name, task.number) for phase in plan.phases for task in phase.tasks]
-        place = next((index for index, (_, each) in enumerate(tasks) if each == number), None)
-        if place is None:
-            return edits.move(plan, [str(number)], Place.LAST)
-        if not 0 <= place + rows < len(tasks):
-            return edits.unchanged(f"#{number} is the {'first' if rows < 0 else 'last'} task")
-        phase, other = tasks[place + rows]
-        same_phase = phase == tasks[place][0]
-        return edits.move(plan, [str(number)], Place.BEFORE if (rows < 0) is same_phase else Place.AFTER, str(other))
-
-    return move
-
-
-def toggled(number: int, *, close: Callable[[Plan], Answer]) -> Edit:
-    """Return the command that closes an open task, and reopens a closed one."""
-
-    def toggle(plan: Plan) -> Answer:
-        task = _task(plan, number)
-        return edits.reopen(plan, [str(number)]) if task and not task.status.is_open else close(plan)
-
-    return toggle
-
-
-def _pairs(outcome: Outcome) -> list[tuple[Task, Task]]:
-    """The tasks that a change left in the plan, before and after it."""
-    after = {task.number: task for task in outcome.after.tasks}
-    return [(task, after[task.number]) for task in outcome.before.tasks if task.number in after]
-
-
-def _task(plan: Plan, number: int) -> Task | None:
-    return next((task for task in plan.tasks if task.number == number), None)
-
-
-def _applied(session: Session, edit: Edit) -> Notice:
-    answer = edit(session.plan)
-
-    def steps(plan: Plan) -> Sequence[Step]:
-        # Called again with the newest plan if somebody else has changed it meanwhile.
-        nonlocal answer
-        answer = edit(plan)
-        return answer.steps or ()
-
-    outcome = session.change(steps, rules=answer.rules(session.dialect.rules))
-    text = " ".join(message.text for message in answer.messages)
-    if answer.failure:
-        return Notice(text, failed=True)
-    if outcome.faults:
-        return Notice(_capital("; ".join(map(describe_fault, outcome.faults))), failed=True)
-    if not outcome.changed:
-        return Notice(text if answer.steps is None else "Nothing changed.")
-    return Notice(text or edits.added(outcome.before, outcome.after))
-
-
-def _moved(done: str, outcome: Outcome, *, backwards: bool) -> Notice:
-    before, after = (outcome.after, outcome.before) if backwards else (outcome.before, outcome.after)
-    return Notice(f"{done}: {'; '.join(change_sentences(changes(before, after))) or 'nothing visible'}")
+def _moved(done: str, moved: moves.Moved) -> Notice:
+    return Notice(f"{done}: {'; '.join(moved.sentences()) or 'nothing visible'}")
 
 
 def _caught(change: Callable[[], Notice]) -> Notice:
     try:
         return change()
+    except Conflict as error:
+        theirs = error.facts.get("theirs")
+        return Notice(sentence(error), failed=True, theirs=theirs if isinstance(theirs, str) else None)
     except TildoneError as error:
-        return Notice(_capital(str(error)), failed=True)
+        return Notice(sentence(error), failed=True)
 
 
 def _capital(text: str) -> str:

@@ -6,15 +6,16 @@ import shlex
 from collections.abc import Callable
 from functools import partial
 
+from tildone.app.checks import words_of
 from tildone.commands import attributes
-from tildone.commands.answer import Answer, FailureReason, refusal
-from tildone.core.plan import Plan
-from tildone.errors import UsageError
-from tildone.overview.words import words_of
 from tildone.tui.actions import Actions
-from tildone.tui.editing import Edit, Editor
+from tildone.tui.editing import Editor
 from tildone.tui.palette import Palette
 from tildone.tui.prompt import shown_in_field
+from tildone.typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tildone.app.edits import Command
 
 
 class OrderActions(Actions):
@@ -48,7 +49,7 @@ class OrderActions(Actions):
             number = str(task.number)
             self._ask_line(f"#{number} changes:", shlex.join(task.touches), partial(_touched, number))
 
-    def _ask_line(self, label: str, shown: str, edit: Callable[[str], Edit]) -> None:
+    def _ask_line(self, label: str, shown: str, edit: Callable[[str], Command]) -> None:
         session = self.watched
         if session is None:
             return
@@ -70,12 +71,5 @@ class OrderActions(Actions):
         self.draw_plan()
 
 
-def _touched(number: str, line: str) -> Edit:
-    def touch(plan: Plan) -> Answer:
-        try:
-            globs = words_of(line, "the files")
-        except UsageError as error:
-            return refusal(FailureReason.USAGE, str(error))
-        return attributes.touch(plan, number, globs)
-
-    return touch
+def _touched(number: str, line: str) -> Command:
+    return lambda plan: attributes.touch(plan, number, words_of(line, "the files"))

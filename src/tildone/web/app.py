@@ -16,6 +16,7 @@ from starlette.responses import HTMLResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp
 
+from tildone.app.edits import sentence
 from tildone.errors import NotFound, Refused, StoreError, TildoneError, UsageError
 from tildone.value import value
 from tildone.views.exposition import CONTENT_TYPE
@@ -28,6 +29,7 @@ from tildone.web.api.reading import Handler
 from tildone.web.api.repeats import MAX_KEY_CHARS, Repeats
 from tildone.web.api.visit import Visit
 from tildone.web.board import Board
+from tildone.web.data import refusal_data
 from tildone.web.http.answers import ApiAnswer, Problem, json_body, json_bytes, json_response
 from tildone.web.http.assets import Assets
 from tildone.web.live.stream import LiveStream
@@ -217,6 +219,8 @@ class BoardApp:
                     answer = await run_in_threadpool(self._fresh, handler, visit)
                 except Problem as problem:
                     return json_response(problem.body, problem.status)
+                except Refused as refused:
+                    return json_response(*refusal_data(refused))
                 await run_in_threadpool(self._board.refresh)
                 return json_response(answer.body)
 
@@ -261,12 +265,12 @@ async def _bug(_request: Request, error: Exception) -> Response:
 
 
 async def _error(_request: Request, error: TildoneError) -> Response:
-    text = f"{str(error)[:1].upper()}{str(error)[1:]}."
+    text = f"{sentence(error)}."
     match error:
         case NotFound():
             return json_response({"error": text, "hint": ""}, 404)
         case Refused():
-            return json_response({"error": text, "hint": "", "faults": [text]}, 422)
+            return json_response(*refusal_data(error))
         case UsageError():
             return json_response({"error": text, "hint": ""}, 400)
         case StoreError():

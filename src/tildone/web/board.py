@@ -10,6 +10,7 @@ import asyncio
 from collections.abc import Callable, Iterable, Iterator
 from threading import Lock
 
+from tildone.app.checks import SessionChecks
 from tildone.app.opening import dialect_of_session, open_session
 from tildone.config import Settings
 from tildone.dialects.by_hand import BY_HAND
@@ -17,7 +18,6 @@ from tildone.errors import NotFound, TildoneError
 from tildone.log.events import Author
 from tildone.log.state import State, latest_state
 from tildone.log.store import Store
-from tildone.overview.checks import SessionChecks
 from tildone.overview.following import IndexFollower
 from tildone.overview.index import IndexChange, SessionIndex
 from tildone.overview.opening import open_index

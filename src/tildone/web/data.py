@@ -10,17 +10,22 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from tildone.app.check_facts import CheckFacts
 from tildone.app.check_states import check_state
+from tildone.app.edits import sentence
 from tildone.app.look import phases_data, task_data
+from tildone.app.rebase import Clash
+from tildone.app.who import NotThePerson
 from tildone.core.check import Check, Proof
 from tildone.core.guard import PLAN
 from tildone.core.plan import Plan, Status, Task
 from tildone.core.query import waits_for
 from tildone.core.touches import in_the_way
+from tildone.errors import Conflict, Refused
 from tildone.history.timeline import HeadRelation, TimelineRow
 from tildone.log.claims import Claim
 from tildone.log.events import Actor, DirectiveSet, Event, Labelled, Nudged, PlanChanged, Tripped
 from tildone.log.needs import Need
 from tildone.log.presence import Presence
+from tildone.log.state import State
 from tildone.overview.rows import SessionRow
 from tildone.views.proofs import check_caution, check_text, program_words
 from tildone.views.session_state import SessionWord
@@ -224,4 +229,35 @@ def _event_data(event: Event, row: TimelineRow) -> Data:
         "label": row.label,
         "tool": fact.call.tool if isinstance(fact, PlanChanged) and fact.call else None,
         "head": row.mark is HeadRelation.HEAD,
+    }
+
+
+def refusal_data(error: Refused) -> tuple[Data, int]:
+    """Return the body of the answer to a request that was refused, and its status."""
+    text = f"{sentence(error)}."
+    if not isinstance(error, Conflict):
+        return {"error": text, "hint": "", "faults": [text]}, 403 if isinstance(error, NotThePerson) else 422
+    body: Data = {"error": text, "hint": ""}
+    for name, fact in error.facts.items():
+        match name, fact:
+            case "state", State():
+                body |= {"head": fact.head, "plan": plan_data(fact.plan)}
+            case "check", _:
+                body["line"] = check_text(fact) if isinstance(fact, Check) else ""
+            case "clashes", list():
+                body["clash"] = [_clash_data(clash) for clash in fact]
+            case _:
+                body[name] = fact
+    return body, 409
+
+
+def _clash_data(clash: Clash) -> Data:
+    """Return a clash with who changed the task, and when."""
+    event = clash.event
+    names = ("at", "now", "number", "field", "base", "theirs", "yours")
+    return {
+        **{name: getattr(clash, name) for name in names},
+        "gone": clash.now is None,
+        **(actor_data(event) if event else dict.fromkeys(("who", "by", "agent"))),
+        "when": event.at if event else None,
     }

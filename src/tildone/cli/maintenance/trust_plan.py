@@ -16,7 +16,8 @@ from tildone.cli.output.amounts import counted
 from tildone.cli.output.consent import person_agrees
 from tildone.cli.output.data import put_data
 from tildone.cli.output.screen import put
-from tildone.cli.plan.approve import record_approvals, resume_refused, show_check, warn_about
+from tildone.cli.plan.approve import show_check
+from tildone.cli.plan.check_progress import put_warnings, session_checks
 from tildone.cli.plan.check_targets import checks_of
 from tildone.config import data_folder
 from tildone.config.project_file import read_regular
@@ -55,9 +56,11 @@ def trust_plan(args: ParsedArgs, name: str) -> int:
         if new and not person_agrees(args, settings, PersonAct.TRUST, question):
             put("Nothing was changed.")
             return 1
-        _record(data, path, content, approvals, checks, dropped)
-        warn_about([each.check for each in new])
-        resume_refused(open_for_moving(args), settings)
+        if new:
+            session = open_for_moving(args)
+            with session_checks(args, session) as running:
+                put_warnings(running.approve(session, [each.check for each in new])[1])
+        _record(data, path, content, approvals, dropped)
     _report(args, path, name, checks, dropped, changed=changed)
     return 0
 
@@ -76,10 +79,7 @@ def _show(name: str, checks: list[NamedCheck], new: list[NamedCheck], *, changed
         show_check(each, "" if each in new else " (approved)")
 
 
-def _record(
-    data: str, path: str, content: bytes, approvals: Approvals, checks: list[NamedCheck], dropped: list[Check]
-) -> None:
-    record_approvals(approvals, [each.check for each in checks])
+def _record(data: str, path: str, content: bytes, approvals: Approvals, dropped: list[Check]) -> None:
     for check in dropped:
         approvals.revoke(check)
     try:

@@ -3,35 +3,24 @@
 from __future__ import annotations
 
 from tildone.app.check_facts import check_facts
-from tildone.app.opening import check_approvals
 from tildone.app.who import PersonAct
 from tildone.cli.opening import open_for_editing, open_for_reading, settings_for
 from tildone.cli.output.consent import person_agrees
 from tildone.cli.output.data import put_data
-from tildone.cli.output.screen import put, put_caution, put_notice
+from tildone.cli.output.screen import put, put_caution
 from tildone.cli.parsing.table import ParsedArgs
-from tildone.cli.plan.check_progress import CheckProgress
+from tildone.cli.plan.check_progress import put_warnings, session_checks
 from tildone.cli.plan.check_targets import check_data, checks_of, state_words, targets_of
 from tildone.cli.plan.hints import command_hint
-from tildone.core.check import Result
 from tildone.core.guard import PLAN
-from tildone.core.ops import Mark, Numbered, SetCheck
-from tildone.core.plan import Status
-from tildone.errors import TildoneError, UsageError
+from tildone.errors import UsageError
 from tildone.log import codec
 from tildone.typing import TYPE_CHECKING
 from tildone.views.proofs import check_caution
 from tildone.views.sanitize import printable
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from tildone.checks.approvals import Approvals
     from tildone.cli.plan.check_targets import NamedCheck
-    from tildone.config import Settings
-    from tildone.core.check import Check
-    from tildone.core.plan import Plan
-    from tildone.core.reduce import Step
     from tildone.session import Session
 
 
@@ -59,9 +48,9 @@ def run(args: ParsedArgs) -> int:
     if not person_agrees(args, settings, PersonAct.APPROVE, question):
         put("Nothing was changed.")
         return 1
-    record_approvals(check_approvals(settings), [each.check for each in proposed])
-    warn_about([each.check for each in proposed])
-    resume_refused(session, settings)
+    with session_checks(args, session) as checks:
+        _, warnings = checks.approve(session, [each.check for each in proposed])
+    put_warnings(warnings)
     _report(args, session, {each.number for each in proposed})
     return 0
 
@@ -92,49 +81,3 @@ def show_check(each: NamedCheck, note: str = "") -> None:
     put(f"  command: {printable(codec.dump(list(each.check.command)))}")
     put(f"  folder:  {printable(each.check.folder or '.')}")
     put_caution(check_caution(each.check))
-
-
-def record_approvals(approvals: Approvals, checks: Iterable[Check]) -> None:
-    """Record that the person approves these checks.
-
-    Raises:
-        TildoneError: it cannot be recorded.
-    """
-    try:
-        for check in checks:
-            approvals.approve(check)
-    except OSError as error:
-        raise TildoneError(f"the approval could not be recorded: {error.strerror}") from error
-
-
-def warn_about(checks: Iterable[Check]) -> None:
-    """Tell the person which of the checks that they have approved prove nothing."""
-    # Late, because showing checks runs none.
-    from tildone.checks.empty_folder import warnings_about  # noqa: PLC0415  see above
-
-    for warning in warnings_about(checks):
-        put_notice(f"tildone: {printable(warning)}")
-
-
-def resume_refused(session: Session, settings: Settings) -> None:
-    """Let tasks be worked on again that waited for the approval, and forget that the check of the plan was refused."""
-    approvals = check_approvals(settings)
-
-    def steps(plan: Plan) -> list[Step]:
-        waited = tuple(
-            task.number
-            for task in plan.tasks
-            if task.status is Status.BLOCKED
-            and task.proof is not None
-            and task.proof.result is Result.REFUSED
-            and task.check is not None
-            and approvals.is_allowed(task.check)
-        )
-        found: list[Step] = [Mark(Numbered(waited), Status.PENDING)] if waited else []
-        check, proof = plan.check, plan.proof
-        if check is not None and proof is not None and proof.result is Result.REFUSED and approvals.is_allowed(check):
-            found += [SetCheck(None, None), SetCheck(None, check)]
-        return found
-
-    with CheckProgress(session):
-        session.change(steps)

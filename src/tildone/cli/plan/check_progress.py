@@ -1,24 +1,26 @@
-"""Which check is run, shown to the person at the terminal once it has taken a while."""
+"""Checks that a command line runs: which one is run, shown to the person at the terminal once it has taken a while."""
 
 from __future__ import annotations
 
 import sys
+from contextlib import contextmanager
+from threading import Timer
 
-from tildone.checks.prover import CheckRunner
+from tildone.app.checks import SessionChecks
+from tildone.cli.opening import settings_for
 from tildone.cli.output.progress import ProgressLine
-from tildone.cli.output.screen import on_terminal
+from tildone.cli.output.screen import on_terminal, put_notice
 from tildone.core.guard import PLAN
 from tildone.typing import TYPE_CHECKING
+from tildone.value import replace
 from tildone.views.proofs import check_text
 from tildone.views.sanitize import printable
 
 if TYPE_CHECKING:
-    from threading import Timer
-    from types import TracebackType
-    from typing import Self
+    from collections.abc import Iterable, Iterator
 
+    from tildone.cli.parsing.table import ParsedArgs
     from tildone.core.check import Check
-    from tildone.loop.proving import Prover
     from tildone.session import Session
 
 DELAY_SECONDS = 1.0
@@ -26,24 +28,11 @@ DELAY_SECONDS = 1.0
 
 
 class CheckProgress:
-    """While it is entered, checks that the session runs are shown on standard error, if that is a terminal."""
+    """Shows the check that is run on standard error, if that is a terminal."""
 
-    def __init__(self, session: Session) -> None:
-        self._session = session
-        self._prover = session.prover
+    def __init__(self) -> None:
         self._line = ProgressLine()
         self._timer: Timer | None = None
-
-    def __enter__(self) -> Self:
-        if self._prover is not None:
-            self._session.prover = self._observed
-        return self
-
-    def __exit__(
-        self, _kind: type[BaseException] | None, _error: BaseException | None, _trace: TracebackType | None
-    ) -> None:
-        self._session.prover = self._prover
-        self.clear()
 
     def clear(self) -> None:
         """Remove what is shown of the last check, which has ended."""
@@ -53,22 +42,31 @@ class CheckProgress:
             self._timer = None
         self._line.clear()
 
-    def _observed(self) -> Prover:
-        assert self._prover is not None, "see __enter__"  # noqa: S101  for the type checker
-        runner = self._prover()
-        if isinstance(runner, CheckRunner):
-            runner.started = self._started
-        return runner
-
-    def _started(self, number: int, check: Check) -> None:
+    def started(self, number: int, check: Check) -> None:
+        """Show a check after a while."""
         self.clear()
         if not on_terminal(sys.stderr):
             return
-        # Late, because only a person at a terminal needs a thread.
-        from threading import Timer  # noqa: PLC0415  see above
-
         what = "the plan" if number == PLAN else f"#{number}"
         text = f"Checking {what}: $ {printable(check_text(check))} (at most {check.seconds} s; Ctrl-C ends it)"
         self._timer = Timer(DELAY_SECONDS, self._line.say, [text])
         self._timer.daemon = True
         self._timer.start()
+
+
+@contextmanager
+def session_checks(
+    args: ParsedArgs, session: Session, progress: CheckProgress | None = None
+) -> Iterator[SessionChecks]:
+    """Yield the checks of a session. While it is entered, the one that is run is shown."""
+    shown = progress or CheckProgress()
+    try:
+        yield SessionChecks(replace(settings_for(args), session=session.name), started=shown.started, unattended=True)
+    finally:
+        shown.clear()
+
+
+def put_warnings(warnings: Iterable[str]) -> None:
+    """Tell the person which of the checks that they have approved prove nothing."""
+    for warning in warnings:
+        put_notice(f"tildone: {printable(warning)}")

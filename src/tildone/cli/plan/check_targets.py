@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from tildone.app.edits import error_of
 from tildone.cli.opening import shows_positions
 from tildone.cli.plan.applying import words
-from tildone.cli.plan.hints import error_of
 from tildone.commands.answer import Answer
 from tildone.commands.targets import find_tasks, label
 from tildone.core.guard import PLAN

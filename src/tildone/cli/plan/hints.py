@@ -1,14 +1,12 @@
-"""What the verbs that show the plan and those that change it tell a person: hints and errors."""
+"""What the verbs that show the plan and those that change it tell a person: hints."""
 
 from __future__ import annotations
 
 from tildone.cli.opening import session_title
-from tildone.errors import NotFound, Refused, TildoneError, UsageError
 from tildone.typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from tildone.cli.parsing.table import ParsedArgs
-    from tildone.commands.answer import Answer
 
 BEGIN = "add a task with: tildone todo add TEXT"
 """The hint for a plan that does not exist yet."""
@@ -17,24 +15,6 @@ BEGIN = "add a task with: tildone todo add TEXT"
 def no_tasks(session: str) -> str:
     """The sentence that is shown for an empty plan."""
     return f"No tasks in {session_title(session)}. Add one with: tildone todo add TEXT"
-
-
-def error_of(answer: Answer) -> TildoneError:
-    """The error that an answer with a failure stands for; its class tells the kind."""
-    # Late, because only an error needs it.
-    from tildone.commands.answer import FailureReason  # noqa: PLC0415  see above
-
-    text = "\n".join(message.text for message in answer.messages)
-    errors = {
-        FailureReason.USAGE: UsageError,
-        FailureReason.UNMATCHED: NotFound,
-        FailureReason.REFUSED: Refused,
-        FailureReason.NO_PLAN: Refused,
-        FailureReason.UNREADABLE: Refused,
-        FailureReason.REQUEST_FAILED: TildoneError,
-    }
-    # It follows the program's name and a colon.
-    return errors[answer.failure or FailureReason.USAGE](text[:1].lower() + text[1:])
 
 
 def command_hint(args: ParsedArgs, verb: str) -> str:

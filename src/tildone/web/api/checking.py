@@ -6,9 +6,9 @@ what others set is proposed.
 
 from __future__ import annotations
 
-from tildone.core.check import Check, Result
+from tildone.app.checks import changed_meanwhile, owner, typed_check
+from tildone.core.check import Result
 from tildone.errors import NotFound
-from tildone.overview.checks import owner
 from tildone.session import Session
 from tildone.views.proofs import check_text
 from tildone.web.api.visit import Visit
@@ -29,15 +29,13 @@ def checks(visit: Visit) -> ApiAnswer:
 def set_check(visit: Visit) -> ApiAnswer:
     """Set a check to a command line; an empty one removes it."""
     session, number = _session_and_number(visit)
-    seen = visit.text("base", required=False)
     was = owner(session.plan, number).check
-    if seen != (check_text(was) if was else ""):
-        raise _changed(session, was)
-    outcome, approved, warnings = visit.board.checks.set_check(
-        session, number, visit.text("line"), was, approves=_may_approve(visit)
-    )
-    event = session.last_state.head if outcome.changed else None
-    return ApiAnswer(_plan(session) | {"event": event, "approved": approved, "warnings": warnings})
+    if visit.text("base", required=False) != (check_text(was) if was else ""):
+        raise changed_meanwhile(session, number, was)
+    check = typed_check(visit.text("line"), was)
+    found = visit.board.checks.set_check(session, number, check, was, approves=_may_approve(visit))
+    event = session.last_state.head if found.edited.outcome.changed else None
+    return ApiAnswer(_plan(session) | {"event": event, "approved": found.approved, "warnings": list(found.warnings)})
 
 
 def approve(visit: Visit) -> ApiAnswer:
@@ -52,22 +50,16 @@ def approve(visit: Visit) -> ApiAnswer:
     check = owner(session.plan, number).check
     folder = visit.text("folder", required=False)
     if check is None or (list(check.command), check.folder) != (visit.body.get("command"), folder):
-        raise _changed(session, check)
-    _, warnings = visit.board.checks.approve(session, check)
+        raise changed_meanwhile(session, number, check)
+    _, warnings = visit.board.checks.approve(session, [check])
     return ApiAnswer(_plan(session) | {"warnings": warnings})
 
 
 def verify(visit: Visit) -> ApiAnswer:
     """Run a check again. The answer comes when it has ended."""
     session, number = _session_and_number(visit)
-    running = visit.board.checks
-    if not running.begin(session.name, [number]):
-        raise Problem(409, "Its check is running already.", "Wait for its result.")
-    try:
-        _, proof = running.verify(session, number)
-    finally:
-        running.end(session.name, [number])
-    unproved = [] if proof.result is Result.PASSED else [proof_data(number, proof)]
+    _, proofs = visit.board.checks.verify(session, [number])
+    unproved = [proof_data(*each) for each in proofs.items() if each[1].result is not Result.PASSED]
     return ApiAnswer(_plan(session) | {"unproved": unproved})
 
 
@@ -83,11 +75,6 @@ def _session_and_number(visit: Visit) -> tuple[Session, int]:
         raise NotFound("there is no such task")
     owner(session.plan, number)
     return session, number
-
-
-def _changed(session: Session, check: Check | None) -> Problem:
-    line = check_text(check) if check else ""
-    return Problem(409, "The check was changed meanwhile.", "Look at it again.", line=line, **_plan(session))
 
 
 def _plan(session: Session) -> Data:

@@ -19,7 +19,7 @@ def run(args: ParsedArgs) -> int:
     """Add each argument as a task, with its text as it was typed."""
     texts = [text for arg in args.positional for text in (_lines() if arg == STDIN else [arg])]
     session = open_for_editing(args)
-    code = apply_answer(args, session, edits.add(session.plan, texts, args.options.get("phase")), describe=edits.added)
+    code = apply_answer(args, session, edits.add(session.plan, texts, args.options.get("phase")))
     if len(args.positional) > 1 and not any(" " in text for text in texts) and not args.has("json"):
         one = " ".join(args.positional)
         put(f'Each argument is a task. If you meant one: {command_hint(args, "undo")}, then quote it: "{one}"')

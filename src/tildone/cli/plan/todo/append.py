@@ -25,4 +25,4 @@ def run(args: ParsedArgs) -> int:
     if others:
         like = phases_like(session.plan, first)
         phase = like[0].name if len(like) == 1 else first
-    return apply_answer(args, session, edits.add(session.plan, others or [first], phase), describe=edits.added)
+    return apply_answer(args, session, edits.add(session.plan, others or [first], phase))

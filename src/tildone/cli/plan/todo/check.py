@@ -5,17 +5,15 @@ from __future__ import annotations
 import os
 
 from tildone.app.check_facts import check_facts
-from tildone.app.opening import check_approvals
-from tildone.app.who import PersonAct, check_person, not_the_person
+from tildone.app.edits import error_of
 from tildone.cli.opening import open_for_editing, open_for_reading, settings_for, shows_positions, working_folder
 from tildone.cli.output.data import put_data
 from tildone.cli.output.screen import moment, put, put_notice
 from tildone.cli.parsing.table import ParsedArgs, command
-from tildone.cli.plan.applying import apply_answer, words
-from tildone.cli.plan.approve import record_approvals, warn_about
+from tildone.cli.plan.applying import put_edited, words
+from tildone.cli.plan.check_progress import put_warnings, session_checks
 from tildone.cli.plan.check_targets import check_data, checks_of, state_words
-from tildone.cli.plan.hints import command_hint, error_of
-from tildone.commands import attributes
+from tildone.cli.plan.hints import command_hint
 from tildone.commands.answer import Answer
 from tildone.commands.targets import find_task
 from tildone.core.check import DEFAULT_SECONDS, Check
@@ -52,39 +50,21 @@ def run(args: ParsedArgs) -> int:
 
 def _change(args: ParsedArgs) -> int:
     session = open_for_editing(args)
-    settings = settings_for(args)
     target = _target(args, session)
-    if args.has("remove"):
-        check_person(settings, PersonAct.REMOVE_CHECK)
-        return apply_answer(args, session, attributes.remove_check(session.plan, target))
-    check = _described(args, settings, (session.plan if target is None else target).check)
-    answer = attributes.set_check(target, check)
-    proposed = "" if answer.failure else _approve(settings, check)
-    code = apply_answer(args, session, answer)
-    if not code and not not_the_person(settings):
-        warn_about([check])
-    if proposed:
-        number = "--plan" if target is None else str(target.number)
+    was = (session.plan if target is None else target).check
+    number = PLAN if target is None else target.number
+    check = None if args.has("remove") else _described(args, settings_for(args), was)
+    with session_checks(args, session) as checks:
+        found = checks.set_check(session, number, check, was)
+    code = put_edited(args, session, found.edited)
+    put_warnings(() if code else found.warnings)
+    if check is not None and not found.approved:
+        named = "--plan" if target is None else str(number)
         put_notice(
-            f"tildone: the check is only proposed, because {proposed}; "
-            f"a person approves it with: {command_hint(args, f'approve {number}')}"
+            f"tildone: the check is only proposed, because {found.nobody}; "
+            f"a person approves it with: {command_hint(args, f'approve {named}')}"
         )
     return code
-
-
-def _approve(settings: Settings, check: Check) -> str:
-    """Record that the person who typed the check approves it; if no person did, return why.
-
-    Raises:
-        TildoneError: it cannot be recorded.
-    """
-    approvals = check_approvals(settings)
-    if approvals.is_allowed(check):
-        return ""
-    if reason := not_the_person(settings):
-        return reason
-    record_approvals(approvals, [check])
-    return ""
 
 
 def _target(args: ParsedArgs, session: Session) -> Task | None:

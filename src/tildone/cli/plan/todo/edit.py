@@ -7,7 +7,7 @@ import signal
 import sys
 import tempfile
 
-from tildone.cli.opening import open_for_editing, settings_for
+from tildone.cli.opening import open_for_editing
 from tildone.cli.output.prompts import read_line
 from tildone.cli.parsing.table import ParsedArgs
 from tildone.cli.plan.applying import apply_answer
@@ -85,11 +85,10 @@ def _approve_checks(args: ParsedArgs, session: Session, before: Plan, after: Pla
     if not new or session.author_of(Actor.USER).agent:
         return
     # Late, because few plans have checks.
-    from tildone.app.opening import check_approvals  # noqa: PLC0415  see above
-    from tildone.cli.plan.approve import record_approvals, warn_about  # noqa: PLC0415  see above
+    from tildone.cli.plan.check_progress import put_warnings, session_checks  # noqa: PLC0415  see above
 
-    record_approvals(check_approvals(settings_for(args)), new)
-    warn_about(new)
+    with session_checks(args, session) as checks:
+        put_warnings(checks.record_approvals(session, new))
 
 
 def _checks(plan: Plan) -> list[Check]:

@@ -6,7 +6,7 @@ from tildone.app.check_facts import check_facts
 from tildone.cli.opening import open_for_reading, settings_for, shows_positions
 from tildone.cli.output.screen import columns, put, put_spans
 from tildone.cli.parsing.table import ParsedArgs
-from tildone.cli.plan.hints import command_hint, error_of, no_tasks
+from tildone.cli.plan.hints import command_hint, no_tasks
 from tildone.typing import TYPE_CHECKING
 from tildone.value import replace
 from tildone.views.plan_lines import plan_lines
@@ -77,5 +77,7 @@ def _matching(args: ParsedArgs, plan: Plan) -> set[int] | None:
 
     found = find(plan, Search(args.positional, args.options.get("phase"), args.options.get("status"), args.has("open")))
     if isinstance(found, Answer):
+        from tildone.app.edits import error_of  # noqa: PLC0415  only for an error
+
         raise error_of(found)
     return {task.number for task in found}

@@ -10,6 +10,7 @@ import pytest
 
 from tildone.agents.subagents import subagent_session
 from tildone.app.check_facts import CheckFacts
+from tildone.app.checks import STALE_SECONDS, CheckSet, SessionChecks, typed_check, words_of
 from tildone.app.opening import check_approvals, open_session, open_store
 from tildone.checks.running import Interrupted
 from tildone.config import Settings, load
@@ -17,10 +18,8 @@ from tildone.core.check import Check, Proof, Result
 from tildone.core.ops import Append, Mark, Numbered, SetCheck
 from tildone.core.plan import Status, Task
 from tildone.dialects.by_hand import BY_HAND
-from tildone.errors import NotFound, Refused, TildoneError, UsageError
+from tildone.errors import Conflict, NotFound, Refused, TildoneError, UsageError
 from tildone.log.store import Store
-from tildone.overview.checks import STALE_SECONDS, SessionChecks
-from tildone.overview.words import words_of
 from tildone.session import Session
 from tildone.value import replace
 from tildone.views.proofs import check_text
@@ -50,6 +49,9 @@ class Here:
         if approved:
             check_approvals(self.settings).approve(check)
         return check
+
+    def set(self, number: int, line: str, was: Check | None = None, *, approves: bool = True) -> CheckSet:
+        return self.checks.set_check(self.session, number, typed_check(line, was), was, approves=approves)
 
     def complete(self) -> dict[int, Proof]:
         mark = [Mark(Numbered((1,)), Status.COMPLETED)]
@@ -87,35 +89,35 @@ def test_the_working_tree_of_a_session(here: Here, tmp_path: Path) -> None:
 def test_a_check_that_is_set_here_is_approved_and_keeps_what_it_watches(here: Here) -> None:
     was = here.give(("make", "test"))
 
-    outcome, approved, warnings = here.checks.set_check(here.session, 1, "pytest -q 'a b'", was)
+    found = here.set(1, "pytest -q 'a b'", was)
 
-    assert (outcome.changed, approved, warnings) == (True, True, [])
+    assert (found.edited.outcome.changed, found.approved, found.warnings) == (True, True, ())
     assert here.task.check == Check(("pytest", "-q", "a b"), watches=("watched",))
     assert not check_approvals(here.settings).is_allowed(was)
-    assert here.checks.set_check(here.session, 1, "", here.task.check)[1] is False
+    assert not here.set(1, "", here.task.check).approved
     assert here.task.check is None
 
 
 def test_a_check_that_an_agent_or_somebody_else_sets_is_proposed(here: Here, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert here.checks.set_check(here.session, 1, "pytest", None, approves=False)[1] is False
+    assert not here.set(1, "pytest", None, approves=False).approved
     monkeypatch.setenv("CLAUDE_CODE_SESSION_ID", "5f0c")
-    assert here.checks.set_check(here.session, 2, "pytest -x", None)[1] is False
+    assert not here.set(2, "pytest -x", None).approved
     assert here.facts().proposed == {1, 2}
     with pytest.raises(Refused, match="only a person can approve a check: this is the shell of claude:5f0c"):
-        here.checks.approve(here.session, Check(("pytest", "-x")))
+        here.checks.approve(here.session, [Check(("pytest", "-x"))])
 
 
 def test_refusals_of_a_new_check(here: Here) -> None:
     with pytest.raises(Refused, match="a check needs a command that can fail"):
-        here.checks.set_check(here.session, 1, "echo ok", None)
+        here.set(1, "echo ok", None)
     assert not check_approvals(here.settings).is_allowed(Check(("echo", "ok")))
     with pytest.raises(UsageError, match="no closing quotation"):
-        here.checks.set_check(here.session, 1, "pytest 'x", None)
+        here.set(1, "pytest 'x", None)
     with pytest.raises(NotFound, match="there is no task #9"):
-        here.checks.set_check(here.session, 9, "pytest", None)
+        here.set(9, "pytest", None)
     here.give(("make", "test"))
     with pytest.raises(Refused, match="the check of #1 was changed meanwhile: make test"):
-        here.checks.set_check(here.session, 1, "pytest", None)
+        here.set(1, "pytest", None)
     assert here.task.check == Check(("make", "test"), watches=("watched",))
 
 
@@ -126,12 +128,12 @@ def test_approving_lets_only_those_go_on_that_waited_for_this_check(here: Here) 
     here.session.record_proofs({1: refused, 2: Proof(Result.REFUSED, FAILS)})
     here.session.change([Mark(Numbered((1, 2)), Status.BLOCKED)])
 
-    _, [warning] = here.checks.approve(here.session, check)
+    _, [warning] = here.checks.approve(here.session, [check])
 
     assert "passed in an empty folder" in warning
     assert [task.status.value for task in here.session.plan.tasks] == ["pending", "blocked"]
     assert here.facts().proposed == {2}
-    assert not here.checks.approve(here.session, check)[0].changed
+    assert not here.checks.approve(here.session, [check])[0].changed
 
 
 def test_an_approval_that_cannot_be_recorded_is_an_error(here: Here) -> None:
@@ -139,9 +141,9 @@ def test_an_approval_that_cannot_be_recorded_is_an_error(here: Here) -> None:
     (Path(here.settings.agents_dir).parent / "approved").write_text("a file")
 
     with pytest.raises(TildoneError, match="the approval cannot be recorded"):
-        here.checks.approve(here.session, Check(("pytest",)))
+        here.checks.approve(here.session, [Check(("pytest",))])
     with pytest.raises(TildoneError, match="the approval cannot be recorded"):
-        here.checks.set_check(here.session, 1, "pytest", None)
+        here.set(1, "pytest", None)
 
     assert here.task.check is None
 
@@ -151,14 +153,14 @@ def test_nothing_is_run_without_approval_or_elsewhere(here: Here, tmp_path: Path
     with pytest.raises(Refused, match="a person has to approve the check first"):
         here.complete()
     with pytest.raises(Refused, match="a person has to approve the check first"):
-        here.checks.verify(here.session, 1)
+        here.checks.verify(here.session, [1])
     assert (here.task.status, here.task.proof) == (Status.PENDING, None)
     elsewhere = here.opened(str(tmp_path / "gone"))
     elsewhere.change([Append((Task("One"), Task("Two")), ""), SetCheck(Numbered((1,)), Check(PASSES))])
     for act in (
-        lambda: here.checks.verify(elsewhere, 1),
+        lambda: here.checks.verify(elsewhere, [1]),
         lambda: here.checks.complete(elsewhere, [1], lambda: elsewhere.change([])),
-        lambda: here.checks.approve(elsewhere, Check(PASSES)),
+        lambda: here.checks.approve(elsewhere, [Check(PASSES)]),
     ):
         with pytest.raises(Refused, match="the working tree of this plan is not on this machine"):
             act()
@@ -167,7 +169,7 @@ def test_nothing_is_run_without_approval_or_elsewhere(here: Here, tmp_path: Path
     )
     assert outcome.after.tasks[1].status is Status.COMPLETED
     assert here.checks.facts(elsewhere.name, elsewhere.plan) == CheckFacts()
-    assert here.checks.set_check(elsewhere, 2, "pytest", None)[1] is False
+    assert not here.checks.set_check(elsewhere, 2, Check(("pytest",)), None).approved
 
 
 def test_a_task_is_completed_by_a_pass_and_the_output_of_a_failure_is_told_each_time(here: Here) -> None:
@@ -175,7 +177,7 @@ def test_a_task_is_completed_by_a_pass_and_the_output_of_a_failure_is_told_each_
     for _ in range(2):
         assert here.complete()[1].tail == "it is broken"
     assert here.task.status is Status.IN_PROGRESS
-    here.checks.set_check(here.session, 1, command_line(PASSES), here.task.check)
+    here.set(1, command_line(PASSES), here.task.check)
 
     assert here.complete()[1].result is Result.PASSED
     done = here.task
@@ -192,7 +194,7 @@ def command_line(command: tuple[str, ...]) -> str:
 
 def test_verifying_a_task_without_a_check_is_refused(here: Here) -> None:
     with pytest.raises(Refused, match="#1 has no check"):
-        here.checks.verify(here.session, 1)
+        here.checks.verify(here.session, [1])
 
 
 def test_staleness_is_found_out_at_most_every_few_seconds_unless_the_proofs_change(here: Here) -> None:
@@ -204,7 +206,7 @@ def test_staleness_is_found_out_at_most_every_few_seconds_unless_the_proofs_chan
     assert here.facts().stale == frozenset()
     here.seconds += STALE_SECONDS
     assert here.facts().stale == {1}
-    here.checks.verify(here.session, 1)
+    here.checks.verify(here.session, [1])
     assert here.facts().stale == frozenset()
 
 
@@ -215,13 +217,26 @@ def test_the_check_of_a_plan_is_number_0(here: Here) -> None:
 
 
 def test_a_check_is_marked_while_it_runs_and_only_once(here: Here) -> None:
-    assert here.checks.begin("p", [1])
-    assert not here.checks.begin("p", [2, 1])
-    assert here.checks.begin("q", [1])
+    here.checks.begin("p", [1])
+    here.give(PASSES, approved=True)
+    for act in (lambda: here.checks.begin("p", [2, 1]), here.complete, lambda: here.checks.verify(here.session, [1])):
+        with pytest.raises(Conflict, match="the check of #1 is running already"):
+            act()
+    here.checks.begin("q", [1])
     assert here.checks.checking("p") == {1}
     here.checks.end("p", [1])
     assert here.checks.checking("p") == frozenset()
     assert here.facts().checking == frozenset()
+
+
+def test_a_task_that_waited_for_a_result_can_go_on_when_there_is_one(here: Here) -> None:
+    here.give(FAILS, approved=True)
+    here.session.record_proofs({1: Proof(Result.INCONCLUSIVE, FAILS)})
+    here.session.change([Mark(Numbered((1,)), Status.BLOCKED)])
+
+    outcome, _ = here.checks.verify(here.session, [1])
+
+    assert (outcome.before.tasks[0].status, here.task.status) == (Status.BLOCKED, Status.PENDING)
 
 
 def test_a_check_is_ended_when_the_program_ends_and_nothing_is_recorded(here: Here) -> None:

@@ -6,6 +6,8 @@ from collections.abc import Callable
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tildone.app.moves import plan_without
+from tildone.app.rebase import STATUS, TEXT, MoveTasks, NewTasks, NoteOnTask, PlanOp, Rebase, RemoveTasks, SetPart
 from tildone.core.numbers import numbered
 from tildone.core.ops import Append, At, Mark, Move, Note, Op, Remove, Rename
 from tildone.core.plan import Phase, Plan, Status, Task
@@ -13,18 +15,6 @@ from tildone.core.reduce import reduce
 from tildone.core.rules import Rules
 from tildone.history.matching import match_plans, task_at, task_locations
 from tildone.value import replace
-from tildone.web.editing.ops import (
-    AppendTasks,
-    BoardOp,
-    InsertTasks,
-    MarkTasks,
-    MoveTasks,
-    NoteOnTask,
-    RemoveTasks,
-    RewordTask,
-)
-from tildone.web.editing.rebase import Rebase
-from tildone.web.editing.reverting import plan_without
 
 RULES = Rules(atomic=True)
 TEXTS = st.sampled_from(["one", "two", "three", "four", "five"])
@@ -55,18 +45,18 @@ def changes(total: int) -> st.SearchStrategy[list[Op]]:
     return st.lists(st.one_of(kinds), max_size=4)
 
 
-def board_ops(total: int) -> st.SearchStrategy[list[BoardOp]]:
+def plan_ops(total: int) -> st.SearchStrategy[list[PlanOp]]:
     places = st.integers(0, max(0, total - 1))
     several = st.lists(places, min_size=1, max_size=3, unique=True).map(tuple)
     new = st.tuples(st.sampled_from(["new", "newer"]))
-    kinds: list[st.SearchStrategy[BoardOp]] = [
-        st.builds(AppendTasks, new),
-        st.builds(InsertTasks, new, st.integers(0, total)),
+    kinds: list[st.SearchStrategy[PlanOp]] = [
+        st.builds(NewTasks, new),
+        st.builds(NewTasks, new, st.integers(0, total)),
     ]
     if total:
         kinds += [
-            st.builds(MarkTasks, several, STATUSES),
-            st.builds(RewordTask, places, st.just("mine")),
+            st.builds(SetPart, several, st.just(STATUS), STATUSES),
+            st.builds(SetPart, st.tuples(places), st.just(TEXT), st.just("mine")),
             st.builds(NoteOnTask, places, st.just("mine")),
             st.builds(MoveTasks, several, places),
             st.builds(RemoveTasks, several),
@@ -74,7 +64,7 @@ def board_ops(total: int) -> st.SearchStrategy[list[BoardOp]]:
     return st.lists(st.one_of(kinds), min_size=1, max_size=3)
 
 
-def meant(base: Plan, now: Plan, ops: list[BoardOp]) -> tuple[dict[int, Task | None], Counter[str], bool]:
+def meant(base: Plan, now: Plan, ops: list[PlanOp]) -> tuple[dict[int, Task | None], Counter[str], bool]:
     """The tasks by number as they should become, the texts of new ones, and whether the two sides clash."""
     origins = {origin: location for location, origin in match_plans(base, now).origins.items()}
     places = [(task_at(base, at), origins.get(at)) for at in task_locations(base)]
@@ -96,10 +86,8 @@ def meant(base: Plan, now: Plan, ops: list[BoardOp]) -> tuple[dict[int, Task | N
 
     for op in ops:
         match op:
-            case MarkTasks(positions, status):
-                each(positions, _status_fits(status), _with(status=status))
-            case RewordTask(at, text):
-                each((at,), _text_fits(text), _with(text=text))
+            case SetPart(positions, part, wanted):
+                each(positions, _fits(part, wanted), _with(**{part: wanted}))
             case NoteOnTask(at, text):
                 each((at,), lambda _seen, _today: True, _noted(text))
             case MoveTasks(positions):
@@ -109,17 +97,13 @@ def meant(base: Plan, now: Plan, ops: list[BoardOp]) -> tuple[dict[int, Task | N
                 each(
                     present, lambda seen, today: replace(seen, number=0) == replace(today, number=0), lambda _task: None
                 )
-            case AppendTasks(texts) | InsertTasks(texts):
+            case NewTasks(texts):
                 new.update(texts)
     return tasks, new, clash
 
 
-def _status_fits(wanted: Status) -> Callable[[Task, Task], bool]:
-    return lambda seen, today: today.status in (seen.status, wanted)
-
-
-def _text_fits(wanted: str) -> Callable[[Task, Task], bool]:
-    return lambda seen, today: today.text in (seen.text, wanted)
+def _fits(part: str, wanted: object) -> Callable[[Task, Task], bool]:
+    return lambda seen, today: getattr(today, part) in (getattr(seen, part), wanted)
 
 
 def _with(**fields: object) -> Callable[[Task], Task]:
@@ -137,7 +121,7 @@ def test_no_update_is_lost(data: st.DataObject) -> None:
     now = base
     for op in data.draw(changes(len(base.tasks))):
         now = reduce(now, [op], Rules()).after
-    ops = data.draw(board_ops(len(base.tasks)))
+    ops = data.draw(plan_ops(len(base.tasks)))
     tasks, new, clash = meant(base, now, ops)
     rebase = Rebase(base, now)
     steps = [step for op in ops for step in rebase.steps(op)]

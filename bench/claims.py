@@ -88,8 +88,8 @@ def _claim(store: Store, number: int, count: int) -> None:
     claimant = Claimant(f"claude:agent-{number}", f"/home/ada/{number}", "main")
     for turn in range(count):
         task = turn * WRITERS + number + 1
-        assert store.claim(PLAN_NAME, task, claimant, LEASE_MS).agent == claimant.agent
-        store.release(PLAN_NAME, claimant.agent, frozenset((task,)))
+        assert store.records.claim(PLAN_NAME, task, claimant, LEASE_MS).agent == claimant.agent
+        store.records.release(PLAN_NAME, claimant.agent, frozenset((task,)))
 
 
 def _append(store: Store, number: int, count: int) -> None:

@@ -51,7 +51,7 @@ def ada(session_of: SessionOf) -> Session:
 
 
 def holders(session: Session) -> dict[int, str]:
-    return {claim.task: claim.agent for claim in session.store.claims("s") if claim.is_held}
+    return {claim.task: claim.agent for claim in session.store.records.claims("s") if claim.is_held}
 
 
 def statuses(session: Session) -> list[str]:
@@ -110,7 +110,7 @@ def test_a_person_may_do_anything(ada: Session, session_of: SessionOf) -> None:
 
 def test_an_agent_that_was_silent_is_told_once_that_its_task_has_passed_on(ada: Session, session_of: SessionOf) -> None:
     bob = session_of(BOB)
-    ada.store.lapse("s", ADA)
+    ada.store.records.lapse("s", ADA)
     taken_over = bob.call("todo", {"start": 1})
 
     told = ada.call("todo", {"done": 1})
@@ -128,9 +128,9 @@ def test_the_heir_is_told_of_the_notes_and_the_branch(
 ) -> None:
     (tmp_path / ".git").mkdir()
     (tmp_path / ".git" / "HEAD").write_text("ref: refs/heads/parser\n")
-    ada.store.claim("s", 1, AgentClaims(settings).claimant(ADA), 0)
+    ada.store.records.claim("s", 1, AgentClaims(settings).claimant(ADA), 0)
     ada.call("todo", {"note": "1 the lexer is left"})
-    ada.store.lapse("s", ADA)
+    ada.store.records.lapse("s", ADA)
 
     reply = session_of(BOB).call("todo", {"start": 1})
 
@@ -198,7 +198,7 @@ def test_without_a_lease_nothing_is_claimed(settings: Settings) -> None:
     session.call("todo", {"add": ["one"]})
     session.call("todo", {"start": 1})
 
-    assert list(store.claims("s")) == []
+    assert list(store.records.claims("s")) == []
 
 
 def register(settings: Settings, agent: str, pid: int, started: int = 0) -> Agent:
@@ -243,7 +243,7 @@ def test_an_agent_is_the_same_before_and_after_it_reveals_its_conversation(
     ],
 )
 def test_who_has_ended(settings: Settings, session_of: SessionOf, holder: Claimant, is_gone: bool) -> None:  # noqa: FBT001  a parameter of the test
-    claim = session_of(ADA).store.claim("s", 1, holder, 60_000)
+    claim = session_of(ADA).store.records.claim("s", 1, holder, 60_000)
 
     assert AgentClaims(settings).is_gone(claim, ADA) is is_gone
 
@@ -254,16 +254,16 @@ def test_claims_are_renewed_in_the_middle_of_their_lease_and_given_back_at_the_e
     agents = open_agents(settings)
     due = agents.note(AgentId.parse(ADA), CLAIM_NOTE)
     assert now() < int(due) <= now() + 300_000
-    [before] = ada.store.claims("s")
+    [before] = ada.store.records.claims("s")
     ada.renew_claims(ADA)
-    assert [claim.until for claim in ada.store.claims("s")] == [before.until]
+    assert [claim.until for claim in ada.store.records.claims("s")] == [before.until]
 
     agents.set_note(AgentId.parse(ADA), CLAIM_NOTE, "1")
     ada.renew_claims(ADA)
-    assert [claim.until > before.until for claim in ada.store.claims("s")] == [True]
+    assert [claim.until > before.until for claim in ada.store.records.claims("s")] == [True]
 
     ada.release_claims(ADA)
-    assert list(ada.store.claims("s")) == []
+    assert list(ada.store.records.claims("s")) == []
     assert agents.note(AgentId.parse(ADA), CLAIM_NOTE) == ""
 
 

@@ -80,7 +80,7 @@ def place(tmp_path: Path) -> Place:
     session = session_in(store, name, BRIEF)
     session.change([Append((Task("One"), Task("Two")), "")], Actor.AGENT)
     session.change([SetCheck(Numbered((1,)), CHECK)], Actor.AGENT)
-    store.ask(Need(NEED, name, "command", "rm -r build", ("yes", "no"), agent="tildone:1", since=now()))
+    store.records.ask(Need(NEED, name, "command", "rm -r build", ("yes", "no"), agent="tildone:1", since=now()))
     leases = run_leases(store)
     leases.add(NewRun("nightly", name))
     leases.claim(Claimer("here/1/a"), ["here/1/a/1"])
@@ -109,7 +109,7 @@ def facts(place: Place) -> object:
     """What must be as before, whatever an agent tries."""
     store = place.store()
     name = place.settings().session
-    need, [view] = store.need(NEED), run_leases(store).look("nightly")
+    need, [view] = store.records.need(NEED), run_leases(store).look("nightly")
     return (
         [event.id for event in store.history(name)],
         check_approvals(place.settings()).is_allowed(CHECK),

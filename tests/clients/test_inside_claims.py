@@ -118,7 +118,7 @@ def claims(client: InstalledClient) -> Sequence[Claim]:
     """The claims on the tasks of the project's plan that were not given back."""
     store = SqliteStore(str(client.data / "tildone.db"))
     try:
-        return store.claims(str(client.sandbox.work))
+        return store.records.claims(str(client.sandbox.work))
     finally:
         store.close()
 

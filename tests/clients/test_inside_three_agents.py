@@ -86,7 +86,7 @@ class Trio(Model):
     def _note_claims(self) -> None:
         assert self.client is not None
         store = store_of(self.client)
-        self.claims = self.claims or store.claims(str(self.client.sandbox.work))
+        self.claims = self.claims or store.records.claims(str(self.client.sandbox.work))
         store.close()
 
 

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from tests.extensions.stage import Answer, Stage
+from tests.stores.overridden import overridden, raising
 from tildone.dialects.indexed import DIALECT as INDEXED
 from tildone.errors import StoreError
 from tildone.extensions.indexed import indexed
@@ -23,10 +24,13 @@ class RecordingStore(MemoryStore):
     def __init__(self) -> None:
         super().__init__()
         self.told: list[Presence] = []
+        beat = self.records.beat
 
-    def beat(self, presence: Presence) -> None:
-        self.told.append(presence)
-        super().beat(presence)
+        def tell(presence: Presence) -> None:
+            self.told.append(presence)
+            beat(presence)
+
+        self.records = overridden(self.records, beat=tell)
 
 
 async def on_stage(*script: Answer, store: MemoryStore | None = None) -> Stage:
@@ -38,14 +42,14 @@ async def on_stage(*script: Answer, store: MemoryStore | None = None) -> Stage:
 
 
 def only(stage: Stage) -> Presence:
-    [found] = stage.store.presences()
+    [found] = stage.store.records.presences()
     return found
 
 
 async def test_a_conversation_that_was_only_opened_has_no_presence() -> None:
     stage = await on_stage()
 
-    assert list(stage.store.presences()) == []
+    assert list(stage.store.records.presences()) == []
 
 
 async def test_an_agent_at_work_tells_what_it_does_since_when() -> None:
@@ -125,23 +129,19 @@ async def test_an_agent_that_rests_tells_why_until_it_works_again(script: list[A
 async def test_an_agent_whose_conversation_ends_leaves() -> None:
     stage = await on_stage({"text": "Hello."})
     await stage.says("go")
-    assert len(stage.store.presences()) == 1
+    assert len(stage.store.records.presences()) == 1
 
     await stage.host.close()
     stage.clock.advance(10 * EVERY_MS)
 
-    assert list(stage.store.presences()) == []
+    assert list(stage.store.records.presences()) == []
 
 
 async def test_a_store_that_cannot_be_written_changes_nothing_for_the_agent() -> None:
-    class Full(MemoryStore):
-        def beat(self, _presence: Presence) -> None:
-            raise StoreError("the disk is full")
-
-        def leave(self, _agent: str) -> None:
-            raise AssertionError
-
-    stage = await on_stage({"text": "Hello."}, store=Full())
+    store = MemoryStore()
+    full = raising(StoreError("the disk is full"))
+    store.records = overridden(store.records, beat=full, leave=raising(AssertionError()))
+    stage = await on_stage({"text": "Hello."}, store=store)
 
     await stage.says("go")
     await stage.host.close()

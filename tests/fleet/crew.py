@@ -49,7 +49,7 @@ class Crew:
     def worker_of(self, task: int) -> "subprocess.Popen[bytes] | None":
         """The worker whose agent has claimed a task."""
         held = {f"{lease.run}/{lease.hand}": lease.owner.split("/")[1] for lease in self.hands() if lease.owner}
-        claims = [claim for claim in self.store.claims(SESSION) if claim.task == task and claim.is_held]
+        claims = [claim for claim in self.store.records.claims(SESSION) if claim.task == task and claim.is_held]
         pids = [held.get(claim.holder.lease) for claim in claims]
         return next((each for each in self.processes if str(each.pid) in pids), None)
 

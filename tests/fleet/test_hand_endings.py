@@ -116,7 +116,7 @@ def test_no_agent_is_started_while_another_hand_has_the_rest(bench: Bench) -> No
     bench.leases.add(NewRun(bench.run, "s", work, hands=2), [PlanChanged(plan_of("one"))])
     other = bench.leases.take(Claimer("there/1/a"), "there/1/a/1", bench.run, 0, 1)
     assert other is not None
-    bench.store.claim("s", 1, Claimant("claude:a", lease=f"{bench.run}/0"), 600_000)
+    bench.store.records.claim("s", 1, Claimant("claude:a", lease=f"{bench.run}/0"), 600_000)
 
     with bench.worker():
         until(lambda: bench.facts(RunEnded))

@@ -177,7 +177,7 @@ def test_an_heir_goes_on_with_the_task_that_the_other_claimed(make_run: Hold, wo
     """It has another epoch, but is the same agent, so that the claim does not hold it up."""
     run = make_run(flat(checked("one", "test", "-e", "ready")))
     assert work(run, "*").returncode == 1
-    assert [claim.agent for claim in run.store.claims("plan")] == [f"shell:{run.lease.run}/0"]
+    assert [claim.agent for claim in run.store.records.claims("plan")] == [f"shell:{run.lease.run}/0"]
 
     (run.folder / "work" / "ready").touch()
     successor = replace_lease(run)
@@ -218,7 +218,7 @@ def test_what_another_agent_leaves_just_before_it_ends_is_no_failure(two: tuple[
 
     def say(line: str) -> None:
         said.append(line)
-        ada.store.release("plan", ADA)
+        ada.store.records.release("plan", ADA)
 
     assert ShellAgent(bob, say).work() == DONE
     assert said == ["open: #2 two"]

@@ -62,7 +62,7 @@ def test_a_hand_is_woken_if_a_task_is_left_for_it(
     """A hand that goes on starts one itself."""
     found = waker(bench, tasks(Status.IN_PROGRESS, *left))
     for task, hand in claimed.items():
-        bench.store.claim("s", task, Claimant(f"claude:{hand}", lease=f"{bench.run}/{hand}"), LONG)
+        bench.store.records.claim("s", task, Claimant(f"claude:{hand}", lease=f"{bench.run}/{hand}"), LONG)
 
     found.look(tasks(Status.COMPLETED, *left), goes_on=goes_on)
 

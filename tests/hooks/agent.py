@@ -133,7 +133,7 @@ class HookedAgent:
         """The head that its model has seen of its session."""
         record = self.record
         assert record is not None
-        return self.workspace.session.store.seen(record.session, record.reader)
+        return self.workspace.session.store.records.seen(record.session, record.reader)
 
     def event(self, point: HookPoint) -> str:
         """Return the agent's own name for an event at that point."""

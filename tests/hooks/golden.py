@@ -67,7 +67,7 @@ class Golden:
             conversation = case["stdin"][hooks_of(self.integration).fields["conversation"].split()[0]]
             agent_id = AgentId.parse(f"{self.integration.name}:{conversation}")
             agent = assign_session(workspace.agents, agent_id, os.getpid(), now())
-            session.store.set_seen(agent.session, agent.reader, session.state.head)
+            session.store.records.set_seen(agent.session, agent.reader, session.state.head)
         session.change((Write(plan_of(case.get("plan", case.get("seen", []))).phases),))
         session.set_directive(Directive(case.get("course", "go")))
 

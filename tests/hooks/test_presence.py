@@ -17,7 +17,7 @@ LISTED = {"tool_name": "TodoWrite", "tool_input": {"todos": [{"content": "One", 
 
 
 def presences(workspace: Workspace) -> list[Presence]:
-    return list(workspace.session.store.presences())
+    return list(workspace.session.store.records.presences())
 
 
 @pytest.fixture

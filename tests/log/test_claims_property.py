@@ -40,7 +40,7 @@ class Claiming(RuleBasedStateMachine):
     @rule(task=TASKS, agent=AGENTS)
     def claim(self, task: int, agent: str) -> None:
         owner, lasts = self.holder.get(task, ("", False))
-        claim = self.store.claim("s", task, Claimant(agent), LONG)
+        claim = self.store.records.claim("s", task, Claimant(agent), LONG)
         if lasts and owner != agent:
             assert claim.agent == owner
         else:
@@ -50,18 +50,18 @@ class Claiming(RuleBasedStateMachine):
 
     @rule(agent=AGENTS)
     def lapse(self, agent: str) -> None:
-        self.store.lapse("s", agent)
+        self.store.records.lapse("s", agent)
         self.holder |= {task: (owner, False) for task, (owner, _) in self.holder.items() if owner == agent}
 
     @rule(agent=AGENTS)
     def renew(self, agent: str) -> None:
-        lost = self.store.renew("s", agent, LONG)
+        lost = self.store.records.renew("s", agent, LONG)
         assert {claim.task for claim in lost} == self.lost.get(agent, set())
         self.holder |= {task: (owner, True) for task, (owner, _) in self.holder.items() if owner == agent}
 
     @rule(agent=AGENTS, tasks=st.none() | SETS)
     def release(self, agent: str, tasks: frozenset[int] | None) -> None:
-        self.store.release("s", agent, tasks)
+        self.store.records.release("s", agent, tasks)
         some = {1, 2, 3} if tasks is None else tasks
         self.holder = {
             task: (owner, lasts) for task, (owner, lasts) in self.holder.items() if owner != agent or task not in some
@@ -77,7 +77,7 @@ class Claiming(RuleBasedStateMachine):
         held = {task for task, (owner, lasts) in self.holder.items() if lasts and owner != agent}
         is_refused = bool(self.lost.get(agent) or held & (changes | starts | beside))
         try:
-            self.store.append_fenced("s", event, "", fence)
+            self.store.records.append_fenced("s", event, "", fence)
         except Fenced as fenced:
             assert is_refused
             assert self.store.session_head("s").head == head
@@ -97,9 +97,9 @@ class Claiming(RuleBasedStateMachine):
 
     @invariant()
     def every_task_has_at_most_one_holder(self) -> None:
-        found = {claim.task: (claim.agent, claim.is_held) for claim in self.store.claims("s")}
+        found = {claim.task: (claim.agent, claim.is_held) for claim in self.store.records.claims("s")}
         assert found == self.holder
-        for claim in self.store.claims("s"):
+        for claim in self.store.records.claims("s"):
             assert claim.epoch == self.epochs[claim.task]
 
 

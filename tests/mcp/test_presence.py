@@ -6,6 +6,7 @@ import pytest
 
 from tests.mcp.project import MODES, Project
 from tests.mcp.test_sessions import in_claude
+from tests.stores.overridden import overridden, raising
 from tildone.agents.identity import AgentId
 from tildone.agents.registry import USAGE_NOTE, Agent
 from tildone.errors import StoreError
@@ -21,7 +22,7 @@ AGENT = Agent(AgentId.parse("claude:s1"), "s")
 def presences(project: Project) -> list[Presence]:
     store = project.store
     try:
-        return store.presences()
+        return store.records.presences()
     finally:
         store.close()
 
@@ -46,22 +47,17 @@ def test_the_store_is_told_at_most_every_fifteen_seconds(monkeypatch: pytest.Mon
     for later in (0, AT_MOST_EVERY_MS - 1, AT_MOST_EVERY_MS):
         monkeypatch.setattr(presence, "now", lambda later=later: at + later)
         teller.tell(store, AGENT, Author(), "todo: list")
-        beats.append(store.presences()[0].beat - at)
+        beats.append(store.records.presences()[0].beat - at)
     teller.tell(store, Agent(AGENT.id, "t"), Author(), "todo: list")
 
     assert beats == [0, 0, AT_MOST_EVERY_MS]
-    assert [each.session for each in store.presences()] == ["t"]
+    assert [each.session for each in store.records.presences()] == ["t"]
 
 
 def test_a_store_that_cannot_be_written_changes_nothing() -> None:
-    class Full(MemoryStore):
-        def beat(self, _presence: Presence) -> None:
-            raise StoreError("the disk is full")
-
-        def leave(self, _agent: str) -> None:
-            raise StoreError("the disk is full")
-
-    store, teller = Full(), CallerPresence(lambda _agent: 0.0)
+    store, teller = MemoryStore(), CallerPresence(lambda _agent: 0.0)
+    full = raising(StoreError("the disk is full"))
+    store.records = overridden(store.records, beat=full, leave=full)
 
     teller.tell(store, AGENT, Author(), "todo: list")
     teller.leave(lambda: store)
@@ -69,4 +65,4 @@ def test_a_store_that_cannot_be_written_changes_nothing() -> None:
     told.tell(MemoryStore(), AGENT, Author(), "todo: list")
     told.leave(lambda: store)
 
-    assert list(store.presences()) == []
+    assert list(store.records.presences()) == []

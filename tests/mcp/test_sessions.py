@@ -42,7 +42,7 @@ def seen_head(project: Project, key: str) -> str | None:
     """The head that an agent's model has seen of its session, as the agent's hooks find it."""
     store = project.store
     try:
-        return store.seen(agent(project, key).session, agent(project, key).reader)
+        return store.records.seen(agent(project, key).session, agent(project, key).reader)
     finally:
         store.close()
 
@@ -51,7 +51,7 @@ def set_seen_head(project: Project, key: str, head: str | None) -> None:
     """Record what an agent's model has seen, as its hooks do."""
     store = project.store
     try:
-        store.set_seen(agent(project, key).session, agent(project, key).reader, head)
+        store.records.set_seen(agent(project, key).session, agent(project, key).reader, head)
     finally:
         store.close()
 

@@ -9,7 +9,7 @@ from tildone.app.opening import session_in
 from tildone.core.ops import Write
 from tildone.core.plan import Phase, Status, Task
 from tildone.dialects.by_hand import BY_HAND
-from tildone.log.store import Store
+from tildone.log.store import Records, Store
 from tildone.overview.index import SessionIndex
 from tildone.session import Session
 
@@ -19,9 +19,11 @@ NUDGE_LIMIT = 20
 class CountingStore:
     """A real store, and how often each of its methods was asked for."""
 
-    def __init__(self, store: Store) -> None:
-        self.store = store
-        self.calls: Counter[str] = Counter()
+    def __init__(self, store: Store | Records, calls: Counter[str] | None = None) -> None:
+        self.store = cast("Store", store)
+        self.calls: Counter[str] = Counter() if calls is None else calls
+        if calls is None:
+            self.records: Any = CountingStore(self.store.records, self.calls)
 
     def __getattr__(self, name: str) -> Any:
         self.calls[name] += 1

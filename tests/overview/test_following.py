@@ -54,7 +54,7 @@ def test_summaries_are_kept_at_the_end(world: World) -> None:
     with following(world) as told:
         assert names(told) == ["s"]
 
-    assert list(world.store.kept_summaries()) == ["s"]
+    assert list(world.store.records.kept_summaries()) == ["s"]
 
 
 def test_a_follower_that_was_not_started_can_be_stopped(world: World) -> None:
@@ -67,9 +67,9 @@ def test_a_store_that_cannot_be_read_is_reported_and_tried_again(world: World, m
     def revision() -> int:
         if not answers.is_set():
             raise StoreError("the server does not answer")
-        return world.store.revision()
+        return world.store.records.revision()
 
-    monkeypatch.setattr(world.counting, "revision", revision, raising=False)
+    monkeypatch.setattr(world.counting.records, "revision", revision, raising=False)
     with following(world) as told:
         assert told.get(timeout=LONG_ENOUGH) == "the server does not answer"
         answers.set()

@@ -22,8 +22,8 @@ def need(world: World) -> Need:
     """The question of an agent that works."""
     world.write("s", "a")
     asked = Need("1", "s", "command", "make", ("once", "no"), since=world.now, agent=AGENT)
-    world.store.beat(Presence(AGENT, "s", beat=world.now))
-    world.store.ask(asked)
+    world.store.records.beat(Presence(AGENT, "s", beat=world.now))
+    world.store.records.ask(asked)
     world.index.refresh()
     assert world.index.needs() == (asked,)
     return asked
@@ -46,7 +46,7 @@ def test_the_question_of_an_agent_without_a_sign_of_life_is_left_out(world: Worl
 
 @pytest.mark.usefixtures("need")
 def test_the_question_of_an_agent_that_left_is_left_out(world: World) -> None:
-    world.store.leave(AGENT)
+    world.store.records.leave(AGENT)
     world.now += AT_WORK_MS
 
     assert shown(world) == (SessionWord.IDLE, 0, ())
@@ -54,7 +54,7 @@ def test_the_question_of_an_agent_that_left_is_left_out(world: World) -> None:
 
 def test_an_agent_that_goes_on_giving_signs_of_life_waits_however_long(world: World, need: Need) -> None:
     world.now += 100 * AT_WORK_MS
-    world.store.beat(Presence(AGENT, "s", beat=world.now - AT_WORK_MS + 1))
+    world.store.records.beat(Presence(AGENT, "s", beat=world.now - AT_WORK_MS + 1))
 
     assert shown(world) == (SessionWord.NEEDS_YOU, 1, (need,))
 
@@ -63,14 +63,14 @@ def test_a_question_comes_back_with_the_next_sign_of_life(world: World, need: Ne
     """The machine of the agent slept."""
     world.now += AT_WORK_MS
     world.index.refresh()
-    world.store.beat(Presence(AGENT, "s", beat=world.now))
+    world.store.records.beat(Presence(AGENT, "s", beat=world.now))
     world.now += AGENTS_EVERY_MS
 
     assert shown(world) == (SessionWord.NEEDS_YOU, 1, (need,))
 
 
 def test_an_agent_that_rests_gives_no_signs_of_life_and_may_wait(world: World, need: Need) -> None:
-    world.store.beat(Presence(AGENT, "s", why=RestReason.ALL_DONE.value, beat=world.now))
+    world.store.records.beat(Presence(AGENT, "s", why=RestReason.ALL_DONE.value, beat=world.now))
     world.now += 10 * AT_WORK_MS
 
     assert shown(world) == (SessionWord.NEEDS_YOU, 1, (need,))
@@ -88,6 +88,6 @@ def test_an_agent_whose_process_runs_here_waits_without_a_sign_of_life(world: Wo
 def test_a_new_question_is_shown_before_its_agent_is_known(world: World) -> None:
     world.write("s", "a")
     asked = Need("1", "s", "input", "Which?", since=world.now, agent=AGENT)
-    world.store.ask(asked)
+    world.store.records.ask(asked)
 
     assert shown(world) == (SessionWord.NEEDS_YOU, 1, (asked,))

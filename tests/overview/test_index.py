@@ -103,7 +103,7 @@ def test_a_store_that_was_restored_is_read_anew(world: World, tmp_path: Path) ->
     world.index.refresh()
     other = MemoryStore()
     World(other, tmp_path).write("restored", "a")
-    world.counting.store = other
+    world.counting.store, world.counting.records.store = other, other.records
 
     change = world.index.refresh()
 
@@ -148,7 +148,7 @@ def test_kept_summaries_spare_the_next_index_the_reading(world: World) -> None:
 def test_a_kept_summary_of_another_version_or_limit_is_not_used(world: World, text: str) -> None:
     world.write("s", "a")
     world.index.refresh()
-    world.store.keep_summaries({"s": KeptSummary(world.store.session_head("s").head, text)})
+    world.store.records.keep_summaries({"s": KeptSummary(world.store.session_head("s").head, text)})
     index = world.another_index()
     index.refresh()
     assert index.rows() == world.index.rows()
@@ -163,11 +163,11 @@ def test_summaries_are_kept_while_the_index_reads(world: World, monkeypatch: pyt
     monkeypatch.setattr("tildone.overview.index.KEEP_EVERY", 2)
     world.write("a", "x")
     world.index.refresh()
-    assert not world.store.kept_summaries()
+    assert not world.store.records.kept_summaries()
     world.write("b", "x")
     world.index.refresh()
 
-    assert sorted(world.store.kept_summaries()) == ["a", "b"]
+    assert sorted(world.store.records.kept_summaries()) == ["a", "b"]
 
 
 def test_a_session_that_cannot_be_read_is_named_and_the_others_are_listed(tmp_path: Path) -> None:
@@ -195,7 +195,7 @@ def test_a_failure_of_the_store_loses_no_change(world: World, monkeypatch: pytes
         raise StoreError("the server does not answer")
 
     with monkeypatch.context() as patched:
-        patched.setattr(world.counting, "presences", refuse, raising=False)
+        patched.setattr(world.counting.records, "presences", refuse, raising=False)
         with pytest.raises(StoreError):
             world.index.refresh()
     assert world.names() == []
@@ -214,7 +214,7 @@ def later(world: World) -> None:
 
 def test_an_agent_that_gives_signs_of_life_is_at_work_for_90_seconds(world: World) -> None:
     world.write("s", "a")
-    world.store.beat(working("s", beat=world.now, tokens=184_000, cost=1.92, doing="bash: pytest"))
+    world.store.records.beat(working("s", beat=world.now, tokens=184_000, cost=1.92, doing="bash: pytest"))
     world.index.refresh()
     row = world.index.row("s")
     assert row is not None
@@ -228,14 +228,14 @@ def test_an_agent_that_gives_signs_of_life_is_at_work_for_90_seconds(world: Worl
 
 def test_a_sign_of_life_alone_is_no_change_and_reads_no_session(world: World) -> None:
     world.write("s", "a")
-    world.store.beat(working("s", beat=world.now))
+    world.store.records.beat(working("s", beat=world.now))
     world.index.refresh()
     reads(world)
     later(world)
-    world.store.beat(working("s", beat=world.now))
+    world.store.records.beat(working("s", beat=world.now))
     assert not world.index.refresh()
     later(world)
-    world.store.beat(working("s", beat=world.now, doing="edit: cli.py"))
+    world.store.records.beat(working("s", beat=world.now, doing="edit: cli.py"))
 
     assert [row.agents[0].doing for row in world.index.refresh().changed] == ["edit: cli.py"]
     assert reads(world) == {}
@@ -260,7 +260,7 @@ def test_an_agent_whose_process_runs_here_is_at_work_without_a_sign_of_life(worl
     """A command may take long."""
     world.write("s", "a")
     register(world, "s")
-    world.store.beat(working("s", beat=world.now - AT_WORK_MS, doing="bash: make"))
+    world.store.records.beat(working("s", beat=world.now - AT_WORK_MS, doing="bash: make"))
     world.index.refresh()
     row = world.index.row("s")
 
@@ -279,7 +279,7 @@ def test_an_agent_whose_process_runs_here_is_at_work_without_a_sign_of_life(worl
 def test_why_an_agent_rests_decides_the_state(world: World, why: RestReason, word: SessionWord) -> None:
     world.write("s", "a")
     register(world, "s")
-    world.store.beat(working("s", beat=world.now, why=why.value))
+    world.store.records.beat(working("s", beat=world.now, why=why.value))
     world.index.refresh()
     row = world.index.row("s")
 
@@ -289,7 +289,7 @@ def test_why_an_agent_rests_decides_the_state(world: World, why: RestReason, wor
 
 def test_an_agent_that_asked_waits_for_the_answer_however_long_that_takes(world: World) -> None:
     world.write("s", "a")
-    world.store.beat(working("s", beat=world.now, why=RestReason.ASKED.value))
+    world.store.records.beat(working("s", beat=world.now, why=RestReason.ASKED.value))
     world.now += 10 * AT_WORK_MS
     world.index.refresh()
 
@@ -302,16 +302,16 @@ def test_an_open_question_needs_a_person_until_it_is_answered(world: World) -> N
     world.index.refresh()
     reads(world)
     later_need = Need("2", "s", "command", "rm x", ("once", "no"), since=2)
-    world.store.ask(later_need)
+    world.store.records.ask(later_need)
     first = Need("1", "s", "command", "cargo fuzz run parse", ("once", "no"), since=1)
-    world.store.ask(first)
+    world.store.records.ask(first)
     [row] = world.index.refresh().changed
 
     assert (row.word, row.why, row.needs) == (SessionWord.NEEDS_YOU, "cargo fuzz run parse", (first, later_need))
     assert world.index.needs() == (first, later_need)
     assert "history" not in reads(world)
 
-    world.store.answer("1", "once", "Ada", 3)
-    world.store.withdraw("2")
+    world.store.records.answer("1", "once", "Ada", 3)
+    world.store.records.withdraw("2")
     [row] = world.index.refresh().changed
     assert (row.word, row.needs, world.index.needs()) == (SessionWord.PAUSED, (), ())

@@ -31,6 +31,9 @@ SECTIONS = {
 STORES = {"MemoryStore", "SqliteStore"}
 """Their methods are those of `Store`."""
 
+PARTS = {"Store": ("records", "Records")}
+"""Attributes of classes, with the class in the same module whose methods are listed, too."""
+
 MAX_COLUMNS = 100
 
 
@@ -52,7 +55,11 @@ def _entry(public_name: str) -> str:
             case ast.FunctionDef() if node.name == name:
                 return _section(public_name, signature(node), ast.get_docstring(node) or "")
             case ast.ClassDef() if node.name == name:
-                members = () if name in STORES else _members(node)
+                members = [] if name in STORES else [*_members(node)]
+                attribute, part = PARTS.get(name, ("", ""))
+                for other in body:
+                    if isinstance(other, ast.ClassDef) and other.name == part:
+                        members += _members(other, f"{attribute}.")
                 return _section(public_name, class_signature(node), ast.get_docstring(node) or "", *members)
             case ast.Assign(targets=[ast.Name(id=found)]) if found == name:
                 is_union = isinstance(node.value, ast.BinOp)
@@ -115,7 +122,7 @@ def _wrapped(name: str, arguments: list[str], returns: str, columns: int = MAX_C
     return f"{name}(\n" + "".join(f"    {argument},\n" for argument in arguments) + f"){returns}"
 
 
-def _members(node: ast.ClassDef) -> Iterator[str]:
+def _members(node: ast.ClassDef, prefix: str = "") -> Iterator[str]:
     """Yield a line for each documented public method and property, and for each documented member of an enum."""
     for statement, following in zip(node.body, [*node.body[1:], None], strict=True):
         match statement:
@@ -123,7 +130,7 @@ def _members(node: ast.ClassDef) -> Iterator[str]:
                 is_property = any(ast.unparse(decorator) == "property" for decorator in statement.decorator_list)
                 shown = statement.name if is_property else signature(statement, columns=sys.maxsize)
                 yield textwrap.fill(
-                    f"- `{shown}`: {_in_one_paragraph(ast.get_docstring(statement) or '')}",
+                    f"- `{prefix}{shown}`: {_in_one_paragraph(ast.get_docstring(statement) or '')}",
                     120,
                     subsequent_indent="  ",
                     break_long_words=False,

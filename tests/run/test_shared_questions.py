@@ -12,6 +12,7 @@ import pytest
 from tests.cli.person import Person
 from tests.run.run_workspace import statuses, write_plan
 from tests.run.screens import ASKED, at_terminal, screen
+from tests.stores.overridden import overridden, raising
 from tests.suite.waiting import until
 from tildone.app.opening import open_store
 from tildone.config import load
@@ -86,7 +87,7 @@ async def started(keyboard: Keyboard, question: Any, store: Store) -> tuple[asyn
     """Ask a question, and return it as it is in the store."""
     asking = asyncio.create_task(question)
     await asyncio.wait_for(keyboard.asked.wait(), LONG_ENOUGH)
-    [need] = store.needs()
+    [need] = store.records.needs()
     return asking, need
 
 
@@ -101,7 +102,7 @@ async def test_a_question_is_in_the_store_while_it_is_open(store: SqliteStore) -
     assert need.options == ("once", "always", "plan", "no")
     assert need.detail == "Run this command?\nalways in this conversation: rm *"
     assert need.since > 0
-    decided = store.need(need.id)
+    decided = store.records.need(need.id)
     assert decided is not None
     assert (decided.answer, decided.answered_by) == ("once", "Ada")
     assert keyboard.notices == []
@@ -130,7 +131,7 @@ async def test_an_answer_of_another_process_counts_and_ends_the_question_here(
     keyboard, ui = questions(store)
     asking, need = await started(keyboard, ask(ui), store)
 
-    await asyncio.to_thread(SqliteStore(tmp_path / "plans.db").answer, need.id, answer, "Bob\x1b", 1)
+    await asyncio.to_thread(SqliteStore(tmp_path / "plans.db").records.answer, need.id, answer, "Bob\x1b", 1)
 
     assert await asyncio.wait_for(asking, LONG_ENOUGH) == meaning
     assert keyboard.cancelled
@@ -142,7 +143,7 @@ async def test_an_answer_that_was_faster_in_the_store_counts(store: SqliteStore)
     keyboard, ui = questions(store)
     asking, need = await started(keyboard, ui.ask_permission(PERMISSION), store)
 
-    store.answer(need.id, "no", "Bob", 1)
+    store.records.answer(need.id, "no", "Bob", 1)
     keyboard.typed.set_result(ONCE)
 
     assert await asyncio.wait_for(asking, LONG_ENOUGH) == PermissionReply(PermissionAnswer.NO)
@@ -152,7 +153,7 @@ async def test_an_answer_that_comes_before_a_refusal_to_answer_counts(store: Sql
     keyboard, ui = questions(store)
     asking, need = await started(keyboard, ui.ask_permission(PERMISSION), store)
 
-    store.answer(need.id, "once", "Bob", 1)
+    store.records.answer(need.id, "once", "Bob", 1)
     keyboard.typed.set_result(None)
 
     assert await asyncio.wait_for(asking, LONG_ENOUGH) == ONCE
@@ -171,14 +172,14 @@ async def test_a_question_that_is_declined_or_cancelled_is_withdrawn(store: Sqli
         await asking
 
     assert keyboard.cancelled
-    assert [store.need(each.id) for each in (declined, cancelled)] == [None, None]
+    assert [store.records.need(each.id) for each in (declined, cancelled)] == [None, None]
 
 
 async def test_a_question_that_somebody_removes_stays_open_here(store: SqliteStore) -> None:
     keyboard, ui = questions(store)
     asking, need = await started(keyboard, ui.confirm("Clear?", ""), store)
 
-    store.withdraw(need.id)
+    store.records.withdraw(need.id)
     keyboard.typed.set_result(True)
 
     assert await asyncio.wait_for(asking, LONG_ENOUGH) is True
@@ -193,14 +194,9 @@ async def test_without_a_store_that_can_be_written_the_question_is_asked_here(tm
 
 
 async def test_a_store_that_fails_later_leaves_the_question_to_the_keyboard() -> None:
-    class Failing(MemoryStore):
-        def revision(self) -> int:
-            raise StoreError("gone")
-
-        def answer(self, *_: object) -> Need:
-            raise StoreError("gone")
-
-    store = Failing()
+    store = MemoryStore()
+    gone = raising(StoreError("gone"))
+    store.records = overridden(store.records, revision=gone, answer=gone)
     keyboard, ui = questions(store)
     asking, _ = await started(keyboard, ui.confirm("Clear?", ""), store)
     keyboard.typed.set_result(True)
@@ -226,7 +222,7 @@ def store_of(person: Person) -> Store:
 
 def at_work(store: Store) -> Presence:
     """Wait until an agent tells what it is doing."""
-    return until(lambda: [present for present in store.presences() if present.doing])[0]
+    return until(lambda: [present for present in store.records.presences() if present.doing])[0]
 
 
 @pytest.mark.skipif(os.name == "nt", reason="needs a pseudo-terminal")
@@ -248,7 +244,7 @@ def test_a_command_at_a_terminal_is_allowed_from_another_one(person: Person) -> 
     assert first["text"] == "echo 1"
     assert (present.agent, present.session, present.host) == (first["agent"], "s", "run")
     assert present.doing == "bash: echo 1"
-    assert not store_of(person).presences()
+    assert not store_of(person).records.presences()
     assert answer.code == 0
     assert "Answered by Bob: once" in screen(answer.out)
     assert statuses(person, "s") == "✓✓"

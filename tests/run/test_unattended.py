@@ -30,11 +30,11 @@ async def test_a_question_waits_for_an_answer_in_the_store(tmp_path: Path, capfd
     assert ui is not None
     shared = SharedQuestions(ui, store, Asker(lambda: "s", lambda: "tildone:a", lambda: ""))
     asking = asyncio.create_task(shared.ask_permission(PermissionRequest("Run this?", ("make deploy",))))
-    while not store.needs():  # noqa: ASYNC110  there is no event to wait for
+    while not store.records.needs():  # noqa: ASYNC110  there is no event to wait for
         await asyncio.sleep(0.01)
-    [need] = store.needs()
+    [need] = store.records.needs()
 
-    await asyncio.to_thread(SqliteStore(tmp_path / "plans.db").answer, need.id, "once", "Ada", 1)
+    await asyncio.to_thread(SqliteStore(tmp_path / "plans.db").records.answer, need.id, "once", "Ada", 1)
 
     assert await asyncio.wait_for(asking, LONG_ENOUGH) == PermissionReply(PermissionAnswer.ONCE)
     assert capfd.readouterr().err == "info: Answered by Ada: once\n"
@@ -62,11 +62,11 @@ async def test_persons_are_asked_only_for_what_the_worker_lets_them_approve(
     limits = ask_limits(LEASE | {"TILDONE_FLEET_ASK": pattern})
     shared = SharedQuestions(UnattendedUI(), store, Asker(lambda: "s", lambda: "tildone:a", lambda: ""), limits)
     asking = asyncio.create_task(shared.ask_permission(request_))
-    while not store.needs() and not asking.done():  # noqa: ASYNC110  there is no event to wait for
+    while not store.records.needs() and not asking.done():  # noqa: ASYNC110  there is no event to wait for
         await asyncio.sleep(0.01)
-    found = store.needs()
+    found = store.records.needs()
     for need in found:
-        await asyncio.to_thread(SqliteStore(tmp_path / "plans.db").answer, need.id, "always", "Mallory", 1)
+        await asyncio.to_thread(SqliteStore(tmp_path / "plans.db").records.answer, need.id, "always", "Mallory", 1)
 
     reply = await asyncio.wait_for(asking, LONG_ENOUGH)
 

@@ -3,6 +3,7 @@
 import itertools
 
 from tests.plans import plan_of, session_on
+from tests.stores.overridden import overridden
 from tildone.core.ops import Append
 from tildone.core.plan import Plan, Task
 from tildone.dialects.base import CompletedCall, Dialect, Reply, Tool
@@ -92,15 +93,15 @@ def test_a_store_records_what_its_reader_has_seen() -> None:
     session.reader = "claude"
 
     session.call("write_todos", ADD)
-    after_change = store.seen("s", "claude")
+    after_change = store.records.seen("s", "claude")
     session.change([Append((Task("by hand"),))])
-    after_edit = store.seen("s", "claude")
+    after_edit = store.records.seen("s", "claude")
     session.call("list_todos", {})
     other = recording_session(store, knew, prefix="o")
     other.reader = "claude"
     other.call("list_todos", {})
 
-    assert (after_change, after_edit, store.seen("s", "claude")) == ("e0", "e0", "e1")
+    assert (after_change, after_edit, store.records.seen("s", "claude")) == ("e0", "e0", "e1")
     assert knew == [None, plan_of("a"), plan_of("a", "by hand")]
 
 
@@ -109,7 +110,11 @@ class CountedStore(MemoryStore):
 
     writes = 0
 
-    def set_seen(self, session: str, reader: str, head: str | None) -> None:  # noqa: ARG002  the signature of a store
+    def __init__(self) -> None:
+        super().__init__()
+        self.records = overridden(self.records, set_seen=self._set_seen)
+
+    def _set_seen(self, *_: object) -> None:
         self.writes += 1
         raise StoreError("the disk is full")
 
@@ -164,9 +169,9 @@ def test_a_nudge_is_seen_by_a_model_that_knows_the_plan() -> None:
     session.call("write_todos", ADD)
 
     session.turn_ended()
-    knows = (store.seen("s", "claude"), session.state.head)
+    knows = (store.records.seen("s", "claude"), session.state.head)
     session.change([Append((Task("by hand"),))])
     session.turn_ended()
 
     assert knows == ("e1", "e1")
-    assert (store.seen("s", "claude"), store.writes) == ("e1", 0)
+    assert (store.records.seen("s", "claude"), store.writes) == ("e1", 0)

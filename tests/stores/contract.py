@@ -327,7 +327,7 @@ class StoreContract:
         store.append("s", planned("b", "a", "two"), "codex")
         store.append("s", planned("c", "b", "three"))
 
-        assert [open_store().seen("s", reader) for reader in ("claude", "codex", "")] == ["a", "b", None]
+        assert [open_store().records.seen("s", reader) for reader in ("claude", "codex", "")] == ["a", "b", None]
 
     def test_a_refused_append_is_not_seen(self, store: Store) -> None:
         chain(store, "s", "a")
@@ -335,7 +335,7 @@ class StoreContract:
         with pytest.raises(HeadMoved):
             store.append("s", planned("b", None, "two"), "claude")
 
-        assert store.seen("s", "claude") is None
+        assert store.records.seen("s", "claude") is None
 
     def test_a_seen_head_is_recorded_and_removed(self, store: Store, open_store: Opener) -> None:
         """For one session and one reader."""
@@ -343,13 +343,13 @@ class StoreContract:
         chain(store, "other", "a")
 
         for head in ("a", "b", "b", "a"):
-            store.set_seen("s", "claude", head)
+            store.records.set_seen("s", "claude", head)
 
-        assert open_store().seen("s", "claude") == "a"
-        assert (store.seen("s", "codex"), store.seen("other", "claude")) == (None, None)
-        store.set_seen("s", "claude", None)
-        store.set_seen("s", "claude", None)
-        assert open_store().seen("s", "claude") is None
+        assert open_store().records.seen("s", "claude") == "a"
+        assert (store.records.seen("s", "codex"), store.records.seen("other", "claude")) == (None, None)
+        store.records.set_seen("s", "claude", None)
+        store.records.set_seen("s", "claude", None)
+        assert open_store().records.seen("s", "claude") is None
 
     def test_readers_and_heads_may_have_any_text(self, store: Store) -> None:
         """Like names of sessions and ids of events."""
@@ -357,7 +357,7 @@ class StoreContract:
         for number, reader in enumerate(readers):
             store.append(reader, planned(f"{number} {reader}", None, "one"), reader)
 
-        assert [store.seen(reader, reader) for reader in readers] == [
+        assert [store.records.seen(reader, reader) for reader in readers] == [
             f"{number} {reader}" for number, reader in enumerate(readers)
         ]
 
@@ -366,10 +366,10 @@ class StoreContract:
         store.append("s", planned("a", None, "one"), "claude")
 
         store.delete("s", expected="a")
-        store.set_seen("s", "codex", "a")
+        store.records.set_seen("s", "codex", "a")
         chain(store, "s", "a")
 
-        assert [store.seen("s", reader) for reader in ("claude", "codex")] == [None, None]
+        assert [store.records.seen("s", reader) for reader in ("claude", "codex")] == [None, None]
 
     def test_a_session_keeps_the_newest_seen_heads_only(self, store: Store) -> None:
         """Agents come and go; one that is active is not displaced."""
@@ -377,11 +377,13 @@ class StoreContract:
         for number in range(1, MAX_READERS + 1):
             store.append("s", planned(str(number), str(number - 1), "one"), f"agent {number}")
             if number == MAX_READERS // 2:
-                store.set_seen("s", "active", str(number))
+                store.records.set_seen("s", "active", str(number))
 
-        assert store.seen("s", "active") == str(MAX_READERS // 2)
-        assert store.seen("s", f"agent {MAX_READERS}") == str(MAX_READERS)
-        assert [number for number in range(1, MAX_READERS + 1) if store.seen("s", f"agent {number}") is None] == [1]
+        assert store.records.seen("s", "active") == str(MAX_READERS // 2)
+        assert store.records.seen("s", f"agent {MAX_READERS}") == str(MAX_READERS)
+        assert [
+            number for number in range(1, MAX_READERS + 1) if store.records.seen("s", f"agent {number}") is None
+        ] == [1]
 
     def test_seen_heads_do_not_travel_with_events(self, store: Store) -> None:
         """Agents are at work on one store. An import leaves its records as they are."""
@@ -390,14 +392,14 @@ class StoreContract:
 
         store.import_events("s", events, SessionHead("b"))
 
-        assert store.seen("s", "claude") == "a"
+        assert store.records.seen("s", "claude") == "a"
 
     def test_recording_a_seen_head_does_not_wake_followers(self, store: Store) -> None:
         """Nor does it change the order of sessions: it is not an event."""
         chain(store, "s", "a")
         chain(store, "newer", "a")
 
-        store.set_seen("s", "claude", "a")
+        store.records.set_seen("s", "claude", "a")
 
         assert not store.wait("s", "a", 0.05)
         assert [info.name for info in store.sessions()] == ["newer", "s"]

@@ -29,7 +29,7 @@ CHANGES: dict[str, tuple[Callable[[Store, str], object], str | None]] = {
 """Changes of a session with the events a and b, and its head afterwards."""
 
 NO_CHANGES: dict[str, Callable[[Store], object]] = {
-    "what a reader has seen": lambda store: store.set_seen("s", "claude", "a"),
+    "what a reader has seen": lambda store: store.records.set_seen("s", "claude", "a"),
     "a move to the head": lambda store: store.move_head("s", SessionHead("b"), expected="b"),
     "events that are known": lambda store: store.import_events("s", list(store.events("s")), SessionHead("b")),
     "a move in no session": lambda store: store.move_head("never", SessionHead(None), expected=None),
@@ -53,60 +53,60 @@ REFUSED: dict[str, tuple[type[Exception], Callable[[Store], object]]] = {
 
 
 def names(store: Store, since: int) -> list[str]:
-    return [change.session for change in store.changed(since)]
+    return [change.session for change in store.records.changed(since)]
 
 
 class FeedContract:
     """Tests of a `store`, and of several objects for the same store by way of `open_store`."""
 
     def test_a_new_store_has_no_changes(self, store: Store) -> None:
-        revision = store.revision()
+        revision = store.records.revision()
 
-        assert list(store.changed(0)) == list(store.changed(revision)) == []
-        assert not store.wait_any(revision, 0)
+        assert list(store.records.changed(0)) == list(store.records.changed(revision)) == []
+        assert not store.records.wait_any(revision, 0)
 
     def test_every_change_has_a_revision(self, store: Store) -> None:
         """It is told with the head, whether or not an event was written."""
         chain(store, "other", "a")
         for name, (change, head) in CHANGES.items():
             chain(store, name, "a", "b")
-            before = store.revision()
+            before = store.records.revision()
 
             change(store, name)
 
-            after = store.revision()
+            after = store.records.revision()
             assert after > before, name
-            assert list(store.changed(before)) == [SessionChange(name, head, after)]
-            assert list(store.changed(after)) == [], name
-            assert store.wait_any(before, 0), name
-            assert not store.wait_any(after, 0), name
+            assert list(store.records.changed(before)) == [SessionChange(name, head, after)]
+            assert list(store.records.changed(after)) == [], name
+            assert store.records.wait_any(before, 0), name
+            assert not store.records.wait_any(after, 0), name
 
     def test_what_leaves_the_plans_as_they_are_is_no_change(self, store: Store) -> None:
         chain(store, "s", "a", "b")
-        before = store.revision()
+        before = store.records.revision()
 
         for name, change in NO_CHANGES.items():
             change(store)
-            assert (store.revision(), list(store.changed(before))) == (before, []), name
+            assert (store.records.revision(), list(store.records.changed(before))) == (before, []), name
 
     def test_a_refused_change_has_no_revision(self, store: Store) -> None:
         chain(store, "s", "a", "b")
-        before = store.revision()
+        before = store.records.revision()
 
         for name, (error, change) in REFUSED.items():
             assert is_refused(error, partial(change, store)), name
-            assert (store.revision(), list(store.changed(before))) == (before, []), name
+            assert (store.records.revision(), list(store.records.changed(before))) == (before, []), name
 
     def test_each_session_is_told_once_with_its_newest_head(self, store: Store) -> None:
         """The oldest change first; revisions are in the order of the changes."""
-        revisions = [store.revision()]
+        revisions = [store.records.revision()]
         for session, event in (("one", "a"), ("two", "a"), ("three", "a"), ("one", "b"), ("one", "c")):
             chain(store, session, event)
-            revisions.append(store.revision())
+            revisions.append(store.records.revision())
         store.move_head("two", SessionHead(None), expected="a")
-        revisions.append(store.revision())
+        revisions.append(store.records.revision())
 
-        told = store.changed(revisions[0])
+        told = store.records.changed(revisions[0])
 
         assert revisions == sorted(set(revisions))
         assert [(change.session, change.head, change.exists) for change in told] == [
@@ -116,43 +116,47 @@ class FeedContract:
         ]
         assert [change.revision for change in told] == [revisions[3], revisions[5], revisions[6]]
         assert names(store, revisions[3]) == ["one", "two"]
-        assert list(store.changed(0)) == list(told)
+        assert list(store.records.changed(0)) == list(told)
 
     def test_a_deleted_session_is_told_as_deleted(self, store: Store) -> None:
         """It has no head. A session at the beginning of its history has none either, but exists."""
         chain(store, "s", "a")
         chain(store, "other", "a")
-        before = store.revision()
+        before = store.records.revision()
 
         store.delete("s", expected="a")
 
-        after = store.revision()
-        assert list(store.changed(before)) == [SessionChange("s", None, after, exists=False)]
-        assert store.wait_any(before, 0)
+        after = store.records.revision()
+        assert list(store.records.changed(before)) == [SessionChange("s", None, after, exists=False)]
+        assert store.records.wait_any(before, 0)
 
     def test_a_session_that_is_created_again_exists(self, store: Store) -> None:
         """It is told once, however often it was deleted."""
-        before = store.revision()
+        before = store.records.revision()
         for event in ("a", "b"):
             chain(store, "s", event)
-            assert store.revision() > before
+            assert store.records.revision() > before
             store.delete("s", expected=event)
-            assert [change.exists for change in store.changed(before)] == [False]
-        deleted = store.revision()
+            assert [change.exists for change in store.records.changed(before)] == [False]
+        deleted = store.records.revision()
 
         chain(store, "s", "c")
 
-        after = store.revision()
-        assert list(store.changed(before)) == list(store.changed(deleted)) == [SessionChange("s", "c", after)]
+        after = store.records.revision()
+        assert (
+            list(store.records.changed(before))
+            == list(store.records.changed(deleted))
+            == [SessionChange("s", "c", after)]
+        )
 
     def test_deleting_the_newest_session_does_not_repeat_a_revision(self, store: Store) -> None:
         """A reader of that revision would miss the next change."""
         revisions = []
         for _ in range(3):
             chain(store, "s", "a")
-            revisions.append(store.revision())
+            revisions.append(store.records.revision())
             store.delete("s", expected="a")
-            revisions.append(store.revision())
+            revisions.append(store.records.revision())
 
         assert revisions == sorted(set(revisions))
 
@@ -160,39 +164,39 @@ class FeedContract:
         """A store that was replaced by an older backup has not reached it."""
         chain(store, "s", "a")
 
-        assert names(store, store.revision() + 1_000_000) == ["s"]
-        assert store.wait_any(store.revision() + 1_000_000, 0)
+        assert names(store, store.records.revision() + 1_000_000) == ["s"]
+        assert store.records.wait_any(store.records.revision() + 1_000_000, 0)
 
     def test_sessions_and_heads_may_have_any_name(self, store: Store) -> None:
         for name in (*WILD, "long " * 1000):
-            before = store.revision()
+            before = store.records.revision()
             chain(store, name, f"{name}x")
-            written = store.changed(before)
+            written = store.records.changed(before)
             store.delete(name, expected=f"{name}x")
 
             assert [(change.session, change.head) for change in written] == [(name, f"{name}x")]
-            assert [(change.session, change.exists) for change in store.changed(before)] == [(name, False)]
+            assert [(change.session, change.exists) for change in store.records.changed(before)] == [(name, False)]
 
     def test_changes_of_other_objects_are_told(self, open_store: Opener) -> None:
         """Of every kind, at once."""
         one, other = open_store(), open_store()
         told: list[tuple[str, str | None]] = []
-        revision = one.revision()
+        revision = one.records.revision()
         for change in (
             lambda: chain(other, "s", "a", "b"),
             lambda: other.move_head("s", SessionHead("a", ("b",)), expected="b"),
             lambda: other.delete("s", expected="a"),
         ):
             change()
-            told += [(change.session, change.head) for change in one.changed(revision)]
-            revision = one.revision()
+            told += [(change.session, change.head) for change in one.records.changed(revision)]
+            revision = one.records.revision()
 
         assert told == [("s", "b"), ("s", "a"), ("s", None)]
 
     def test_waiting_for_any_change_ends_after_the_timeout(self, store: Store) -> None:
         chain(store, "s", "a")
 
-        assert not store.wait_any(store.revision(), 0.02)
+        assert not store.records.wait_any(store.records.revision(), 0.02)
 
     def test_every_waiter_wakes_at_a_change_of_any_session(self, open_store: Opener) -> None:
         """On this object and on another, repeatedly."""
@@ -202,9 +206,9 @@ class FeedContract:
         def follow(store: Store) -> list[bool]:
             woken = []
             for _ in range(8):
-                revision = store.revision()
+                revision = store.records.revision()
                 in_step.wait()
-                woken.append(store.wait_any(revision, LONG_ENOUGH))
+                woken.append(store.records.wait_any(revision, LONG_ENOUGH))
                 in_step.wait()
             return woken
 
@@ -226,11 +230,11 @@ class FeedContract:
 
         def follow() -> None:
             heads: dict[str, str | None] = {}
-            known = follower.revision()
+            known = follower.records.revision()
             while heads != {f"session {worker}": f"{worker}-19" for worker in range(4)}:
-                assert follower.wait_any(known, LONG_ENOUGH), heads
-                revision = follower.revision()
-                heads |= {change.session: change.head for change in follower.changed(known)}
+                assert follower.records.wait_any(known, LONG_ENOUGH), heads
+                revision = follower.records.revision()
+                heads |= {change.session: change.head for change in follower.records.changed(known)}
                 known = revision
 
         with ThreadPoolExecutor(5) as pool:

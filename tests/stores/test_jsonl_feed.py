@@ -31,14 +31,14 @@ def store(folder: Path) -> JsonlStore:
 def test_a_waiter_for_any_change_notices_other_processes(folder: Path, store: JsonlStore) -> None:
     """By polling."""
     session_on(store).call("write_todos", {"mode": "replace", "todos": [{"text": "one"}]})
-    before = store.revision()
+    before = store.records.revision()
 
     with started("toggle", folder, 0, 1) as other:
-        heard = store.wait_any(before, LONG_ENOUGH)
+        heard = store.records.wait_any(before, LONG_ENOUGH)
         ended(other)
 
     assert heard
-    assert [(change.session, change.head) for change in store.changed(before)] == [("s", "0-0")]
+    assert [(change.session, change.head) for change in store.records.changed(before)] == [("s", "0-0")]
 
 
 def test_a_waiter_for_any_change_is_notified_at_once_by_its_own_process(
@@ -53,9 +53,9 @@ def test_a_waiter_for_any_change_is_notified_at_once_by_its_own_process(
     def follow() -> list[bool]:
         woken = []
         for _ in range(10):
-            revision = store.revision()
+            revision = store.records.revision()
             in_step.wait()
-            woken.append(store.wait_any(revision, 2 * LONG_ENOUGH))
+            woken.append(store.records.wait_any(revision, 2 * LONG_ENOUGH))
         return woken
 
     with ThreadPoolExecutor(1) as pool:
@@ -69,13 +69,13 @@ def test_a_waiter_for_any_change_is_notified_at_once_by_its_own_process(
 
 def test_what_another_program_appends_is_told(folder: Path, store: JsonlStore) -> None:
     """A conversation without a plan is no session yet; with the first plan it is one."""
-    before = store.revision()
+    before = store.records.revision()
     begin(folder, message("m1", None))
-    without = store.changed(before)
+    without = store.records.changed(before)
 
     with file_of(folder).open("a", encoding="utf-8") as file:
         file.write(lines(result("r1", "m1", "write_todos", "c", todos=[{"text": "one", "status": "not_started"}])))
-    written = store.changed(store.revision() - 1)
+    written = store.records.changed(store.records.revision() - 1)
 
     assert [(change.session, change.exists) for change in without] == [("s", False)]
     assert [(change.session, change.head, change.exists) for change in written] == [("s", "r1", True)]
@@ -85,56 +85,59 @@ def test_a_conversation_whose_plan_is_deleted_is_told_as_deleted(folder: Path, s
     """Its file stays."""
     begin(folder, message("m1", None))
     chain(store, "s", "a")
-    before = store.revision()
+    before = store.records.revision()
 
     store.delete("s", expected="a")
 
-    assert store.changed(before) == [SessionChange("s", None, store.revision(), exists=False)]
+    assert store.records.changed(before) == [SessionChange("s", None, store.records.revision(), exists=False)]
     assert file_of(folder).exists()
 
 
 def test_a_file_that_cannot_be_read_is_told_and_hides_no_other(folder: Path, store: JsonlStore) -> None:
     """Whoever reads its session gets the error."""
     chain(store, "newer", "a", "b")
-    before = store.revision()
+    before = store.records.revision()
     path = file_of(folder, "newer")
     path.write_text(path.read_text().replace('"version":3', '"version":9'))
-    changed = store.revision()
+    changed = store.records.revision()
     chain(store, "s", "a")
 
-    told = store.changed(before)
+    told = store.records.changed(before)
 
-    assert told == [SessionChange("newer", None, changed), SessionChange("s", "a", store.revision())]
+    assert told == [SessionChange("newer", None, changed), SessionChange("s", "a", store.records.revision())]
 
 
 def test_files_without_a_session_are_no_changes(folder: Path, store: JsonlStore) -> None:
     """One that becomes that of another session is a change of both."""
-    before = store.revision()
+    before = store.records.revision()
     folder.mkdir()
     (folder / "notes.jsonl").write_text("none of ours\n")
-    nothing = store.changed(before)
+    nothing = store.records.changed(before)
     chain(store, "one", "a")
-    written = store.revision()
+    written = store.records.revision()
     path = file_of(folder, "one")
 
     path.write_text(path.read_text().replace('"id":"one"', '"id":"two"'))
 
     assert nothing == []
-    assert [(change.session, change.exists) for change in store.changed(written)] == [("one", False), ("two", True)]
+    assert [(change.session, change.exists) for change in store.records.changed(written)] == [
+        ("one", False),
+        ("two", True),
+    ]
 
 
 def test_changes_between_two_looks_are_in_the_order_of_the_files(store: JsonlStore) -> None:
-    before = store.revision()
+    before = store.records.revision()
     for name in ("b", "c", "a"):
         chain(store, name, "x")
 
-    assert [change.session for change in store.changed(before)] == ["b", "c", "a"]
+    assert [change.session for change in store.records.changed(before)] == ["b", "c", "a"]
 
 
 def test_only_files_that_changed_are_read(store: JsonlStore, monkeypatch: pytest.MonkeyPatch) -> None:
     for number in range(5):
         chain(store, f"session-{number}", "a")
-    before = store.revision()
+    before = store.records.revision()
     chain(store, "session-3", "b")
     read: list[str] = []
     refresh = History.refresh
@@ -145,7 +148,7 @@ def test_only_files_that_changed_are_read(store: JsonlStore, monkeypatch: pytest
 
     monkeypatch.setattr(History, "refresh", recorded)
 
-    told = store.changed(before)
+    told = store.records.changed(before)
 
     assert [change.session for change in told] == ["session-3"]
     assert {name.partition("_")[2] for name in read} == {"session-3.jsonl"}
@@ -154,9 +157,9 @@ def test_only_files_that_changed_are_read(store: JsonlStore, monkeypatch: pytest
 def test_a_revision_of_an_earlier_object_is_behind_everything(folder: Path, store: JsonlStore) -> None:
     """The numbers of an object say nothing of what happened before it."""
     chain(store, "s", "a")
-    earlier = store.revision()
+    earlier = store.records.revision()
 
     later = opened(folder)
 
-    assert earlier < later.revision()
-    assert [change.session for change in later.changed(earlier)] == ["s"]
+    assert earlier < later.records.revision()
+    assert [change.session for change in later.records.changed(earlier)] == ["s"]

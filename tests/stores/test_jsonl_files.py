@@ -232,9 +232,9 @@ def test_an_append_reads_only_the_end_of_the_file(folder: Path, store: JsonlStor
 
     assert store.session_head("s") == SessionHead("next")
     assert next(store.history("s", "next")).parent == "e49"
-    assert store._histories._cache["s"].outline.tree.position("e7") is not None  # noqa: SLF001  what was read stays as read
+    assert store._files._cache["s"].outline.tree.position("e7") is not None  # noqa: SLF001  what was read stays as read
     assert next(store.history("s", "e7")).id == "e7"
-    assert store._histories._cache["s"].outline.tree.position("e7") is None  # noqa: SLF001  until it is found to be otherwise
+    assert store._files._cache["s"].outline.tree.position("e7") is None  # noqa: SLF001  until it is found to be otherwise
 
 
 def test_a_waiter_is_notified_at_once_by_its_own_process(store: JsonlStore, monkeypatch: pytest.MonkeyPatch) -> None:

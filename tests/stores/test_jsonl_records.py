@@ -30,9 +30,9 @@ def test_session_files_stay_as_they_are_and_only_the_user_reads_the_records(stor
     [session] = folder.glob("*.jsonl")
     before = session.read_bytes()
 
-    store.beat(WORKING)
-    store.ask(QUESTION)
-    store.keep_summaries({"s": SUMMARY})
+    store.records.beat(WORKING)
+    store.records.ask(QUESTION)
+    store.records.keep_summaries({"s": SUMMARY})
 
     assert session.read_bytes() == before
     assert [*folder.glob("*.jsonl")] == [session]
@@ -45,11 +45,15 @@ def test_files_that_cannot_be_decoded_are_read_as_empty(store: JsonlStore, tmp_p
     for name in (PRESENCES, NEEDS, SUMMARIES):
         (tmp_path / "sessions" / name).write_bytes(content)
 
-    assert (store.presences(), store.needs(), store.kept_summaries()) == ([], [], {})
-    store.ask(QUESTION)
-    store.beat(WORKING)
-    store.keep_summaries({"s": SUMMARY})
-    assert (store.presences(), store.needs(), store.kept_summaries()) == ([WORKING], [QUESTION], {"s": SUMMARY})
+    assert (store.records.presences(), store.records.needs(), store.records.kept_summaries()) == ([], [], {})
+    store.records.ask(QUESTION)
+    store.records.beat(WORKING)
+    store.records.keep_summaries({"s": SUMMARY})
+    assert (store.records.presences(), store.records.needs(), store.records.kept_summaries()) == (
+        [WORKING],
+        [QUESTION],
+        {"s": SUMMARY},
+    )
 
 
 def test_a_folder_that_cannot_be_written_keeps_no_summary(store: JsonlStore, tmp_path: Path) -> None:
@@ -57,27 +61,27 @@ def test_a_folder_that_cannot_be_written_keeps_no_summary(store: JsonlStore, tmp
     for name in (PRESENCES, NEEDS, SUMMARIES):
         (tmp_path / "sessions" / name).mkdir()
 
-    store.keep_summaries({"s": SUMMARY})
+    store.records.keep_summaries({"s": SUMMARY})
 
-    assert store.kept_summaries() == {}
+    assert store.records.kept_summaries() == {}
     with pytest.raises(StoreError, match="presence"):
-        store.beat(WORKING)
+        store.records.beat(WORKING)
     with pytest.raises(StoreError, match="needs"):
-        store.ask(QUESTION)
+        store.records.ask(QUESTION)
 
 
 def test_a_summary_waits_for_no_other_writer(store: JsonlStore, tmp_path: Path) -> None:
     with FolderLock(str(tmp_path / "sessions"), 1):
-        store.keep_summaries({"s": SUMMARY})
+        store.records.keep_summaries({"s": SUMMARY})
 
-    assert store.kept_summaries() == {}
+    assert store.records.kept_summaries() == {}
 
 
 def test_a_reader_of_a_folder_that_does_not_exist_creates_none(tmp_path: Path) -> None:
     store = JsonlStore(tmp_path / "none", plan_in_entry)
 
-    store.keep_summaries({"s": SUMMARY})
-    store.leave("claude:1")
+    store.records.keep_summaries({"s": SUMMARY})
+    store.records.leave("claude:1")
 
-    assert (store.presences(), store.needs()) == ([], [])
+    assert (store.records.presences(), store.records.needs()) == ([], [])
     assert not (tmp_path / "none").exists()

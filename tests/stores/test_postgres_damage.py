@@ -69,7 +69,7 @@ def test_a_backup_can_be_restored_while_a_store_is_open(
     session.change([Append((Task("kept"),))])
     name = database_of(own_url)
     old = f"{name}_old"
-    own_store._connections._drop_idle()  # noqa: SLF001  a database that is copied may not be in use
+    own_store._database.connections._drop_idle()  # noqa: SLF001  a database that is copied may not be in use
     server.run(f"CREATE DATABASE {old} TEMPLATE {name}")
     session.change([Append((Task("lost"),))])
 

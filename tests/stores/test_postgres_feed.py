@@ -62,28 +62,28 @@ def test_a_change_that_commits_later_has_the_later_revision(url: str, store: Pos
     """Whoever follows the feed misses no change of a transaction that began earlier. Others do not wait for it."""
     chain(store, "slow", "a")
     chain(store, "quick", "a")
-    before = store.revision()
+    before = store.records.revision()
 
     with psycopg.connect(url) as slow:
         slow.execute(query("append"), session_row("slow") | row_of(planned("b", "a", "x")))
         chain(store, "quick", "b")
-        quick = store.revision()
-        told = store.changed(before)
+        quick = store.records.revision()
+        told = store.records.changed(before)
         slow.commit()
 
     assert told == [SessionChange("quick", "b", quick)]
-    assert store.changed(quick) == [SessionChange("slow", "b", store.revision())]
+    assert store.records.changed(quick) == [SessionChange("slow", "b", store.records.revision())]
 
 
 def test_a_change_that_is_rolled_back_has_no_revision(url: str, store: PostgresStore) -> None:
     chain(store, "s", "a")
-    before = store.revision()
+    before = store.records.revision()
 
     with psycopg.connect(url) as other:
         other.execute(query("append"), session_row("s") | row_of(planned("b", "a", "x")))
         other.rollback()
 
-    assert store.changed(before) == []
+    assert store.records.changed(before) == []
 
 
 @pytest.mark.usefixtures("patient")
@@ -102,24 +102,24 @@ def test_a_program_that_knows_no_revisions_makes_them(
     """Triggers of the schema do, and notify."""
     chain(store, "s", "a", "b")
     chain(store, "other", "a")
-    before = store.revision()
+    before = store.records.revision()
 
     with waiting(store) as [woken]:
         until(lambda: execute(url, LISTENING) != [])
         execute(url, statement)
         assert woken.result(LONG_ENOUGH)
-        assert store.changed(before) == [SessionChange("s", head, store.revision(), exists)]
+        assert store.records.changed(before) == [SessionChange("s", head, store.records.revision(), exists)]
 
 
 @pytest.mark.usefixtures("patient")
 def test_a_waiter_for_any_change_is_notified_by_other_processes(url: str, store: PostgresStore) -> None:
     session_on(store).call("write_todos", {"mode": "replace", "todos": [{"text": "one"}]})
-    before = store.revision()
+    before = store.records.revision()
 
     with waiting(store) as [woken], program("toggle", url, 0, 1) as other:
         ended(other)
         assert woken.result(LONG_ENOUGH)
-        assert store.changed(before) == [SessionChange("s", "0-0", store.revision())]
+        assert store.records.changed(before) == [SessionChange("s", "0-0", store.records.revision())]
 
 
 @pytest.mark.usefixtures("patient")
@@ -139,10 +139,10 @@ def test_a_waiter_for_one_session_is_not_woken_by_others(url: str, store: Postgr
 @contextmanager
 def waiting(store: PostgresStore, *others: Callable[[], bool]) -> Iterator[list["Future[bool]"]]:
     """Threads that wait for any change, and for others, for longer than the test; the store is closed afterwards."""
-    revision = store.revision()
+    revision = store.records.revision()
     with ThreadPoolExecutor(1 + len(others)) as pool:
         try:
-            yield [pool.submit(wait) for wait in (lambda: store.wait_any(revision, 10 * LONG_ENOUGH), *others)]
+            yield [pool.submit(wait) for wait in (lambda: store.records.wait_any(revision, 10 * LONG_ENOUGH), *others)]
         finally:
             store.close()
 
@@ -152,7 +152,7 @@ def test_what_changed_is_found_by_indexes(own_url: str) -> None:
     store = PostgresStore(own_url)
     chain(store, "s", "a")
     execute(own_url, MANY, "ANALYZE")
-    before = store.revision()
+    before = store.records.revision()
     chain(store, "s", "b")
     chain(store, "t", "a")
 
@@ -161,7 +161,7 @@ def test_what_changed_is_found_by_indexes(own_url: str) -> None:
             b"EXPLAIN (ANALYZE, FORMAT JSON) " + query("changed"), {"since": before}
         ).fetchone()
 
-    assert [change.session for change in store.changed(before)] == ["s", "t"]
+    assert [change.session for change in store.records.changed(before)] == ["s", "t"]
     assert explained is not None
     assert sum(rows_of(explained[0][0]["Plan"])) < 30
     store.close()
@@ -186,7 +186,7 @@ def test_deletions_are_forgotten_after_ten_thousand_changes(url: str, store: Pos
     chain(store, "three", "a")
     store.delete("three", expected="a")
 
-    assert [(change.session, change.exists) for change in store.changed(0)] == [
+    assert [(change.session, change.exists) for change in store.records.changed(0)] == [
         ("old", True),
         ("two", False),
         ("three", False),
@@ -196,17 +196,17 @@ def test_deletions_are_forgotten_after_ten_thousand_changes(url: str, store: Pos
 def test_a_database_of_an_older_tildone_has_a_feed(older: str) -> None:
     """The sessions are in the order in which they were last written, and revisions go on, migrated or not."""
     reader = PostgresStore(older, read_only=True)
-    before = reader.revision()
-    unmigrated = reader.changed(0)
+    before = reader.records.revision()
+    unmigrated = reader.records.changed(0)
     writer = PostgresStore(older)
-    migrated = writer.changed(0)
+    migrated = writer.records.changed(0)
 
     assert [(change.session, change.head) for change in unmigrated] == [("long " * 1000, "long " * 1000), ("s", "b")]
     assert migrated == unmigrated
-    assert writer.revision() == before == unmigrated[-1].revision
-    assert reader.changed(before) == []
+    assert writer.records.revision() == before == unmigrated[-1].revision
+    assert reader.records.changed(before) == []
     writer.move_head("s", SessionHead("a", ("b",)), expected="b")
-    assert writer.changed(before) == reader.changed(before) == [SessionChange("s", "a", before + 1)]
+    assert writer.records.changed(before) == reader.records.changed(before) == [SessionChange("s", "a", before + 1)]
     reader.close()
     writer.close()
 
@@ -223,13 +223,13 @@ def test_users_of_the_older_tables_can_write_after_a_migration(server: Server, o
             "GRANT USAGE ON ALL SEQUENCES IN SCHEMA tildone TO worker",
         )
         owner = PostgresStore(older)
-        before = owner.revision()
+        before = owner.records.revision()
         worker = PostgresStore(older.replace("postgres@", "worker@"))
         chain(worker, "s", "c")
 
-        assert owner.changed(before) == [SessionChange("s", "c", owner.revision())]
+        assert owner.records.changed(before) == [SessionChange("s", "c", owner.records.revision())]
         with pytest.raises(StoreError, match="permission denied for table changes"):
-            worker.revision()
+            worker.records.revision()
         worker.close()
         owner.close()
     finally:

@@ -51,7 +51,7 @@ def test_an_append_under_a_fence_is_one_statement(server_fleet: Fleet, statement
     store.append("plan", Event("b", "a", 1, Actor.AGENT, Labelled("x", "z")), seen_by="me")
 
     assert [statement.split("(")[0] for statement in statements] == ["SELECT tildone.append_held"] * 2
-    assert store.seen("plan", "me") == "b"
+    assert store.records.seen("plan", "me") == "b"
 
 
 def test_a_fact_under_a_lease_is_two_statements(server_fleet: Fleet, statements: list[str]) -> None:

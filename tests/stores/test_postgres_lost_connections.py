@@ -307,4 +307,4 @@ def test_a_process_that_stops_in_the_middle_of_a_transaction_holds_nobody_up_for
             until(lambda: bool(execute(url, IDLE) == [(0,)]))
         return attempts + len(connection.execute("SELECT 1").fetchall())
 
-    assert store._connections.run(stop_with_a_lock) == 2  # noqa: SLF001  as an operation in which the process stops
+    assert store._database.run(stop_with_a_lock) == 2  # noqa: SLF001  as an operation in which the process stops

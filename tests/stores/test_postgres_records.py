@@ -41,7 +41,7 @@ def older(empty: str, monkeypatch: pytest.MonkeyPatch) -> str:
 
 
 def test_of_several_processes_that_answer_at_once_one_counts(url: str, store: PostgresStore) -> None:
-    store.ask(Need("n", "s", "confirm", "?"))
+    store.records.ask(Need("n", "s", "confirm", "?"))
     with ExitStack() as running:
         processes = [running.enter_context(program("answer", url, word)) for word in "abc"]
         assert [next_line(each) for each in processes] == ["ready"] * 3
@@ -51,7 +51,7 @@ def test_of_several_processes_that_answer_at_once_one_counts(url: str, store: Po
         for each in processes:
             ended(each)
 
-    decided = store.need("n")
+    decided = store.records.need("n")
     assert decided is not None
     assert told == sorted([decided.answer, *[f"after {decided.answer}"] * 2])
 
@@ -59,10 +59,15 @@ def test_of_several_processes_that_answer_at_once_one_counts(url: str, store: Po
 def test_a_database_of_an_older_schema_can_be_read(older: str) -> None:
     reader = PostgresStore(older, read_only=True)
 
-    reader.keep_summaries({"s": SUMMARY})
+    reader.records.keep_summaries({"s": SUMMARY})
 
-    assert (reader.presences(), reader.needs(), reader.need("n1"), reader.kept_summaries()) == ([], [], None, {})
-    assert sum(reader.density("s", 0, 10, 2)) == 1
+    assert (
+        reader.records.presences(),
+        reader.records.needs(),
+        reader.records.need("n1"),
+        reader.records.kept_summaries(),
+    ) == ([], [], None, {})
+    assert sum(reader.records.density("s", 0, 10, 2)) == 1
     reader.close()
 
 
@@ -77,19 +82,19 @@ def test_users_of_the_older_tables_can_write_and_delete_plans(server: Server, ol
             "GRANT USAGE ON ALL SEQUENCES IN SCHEMA tildone TO worker",
         )
         owner = PostgresStore(older)
-        owner.beat(WORKING)
-        owner.ask(QUESTION)
-        owner.keep_summaries({"s": SUMMARY})
+        owner.records.beat(WORKING)
+        owner.records.ask(QUESTION)
+        owner.records.keep_summaries({"s": SUMMARY})
         worker = PostgresStore(older.replace("postgres@", "worker@"))
         with pytest.raises(StoreError, match="permission denied for table presence"):
-            worker.beat(WORKING)
-        worker.keep_summaries({"s": KeptSummary("b", "x")})
-        kept = owner.kept_summaries()
+            worker.records.beat(WORKING)
+        worker.records.keep_summaries({"s": KeptSummary("b", "x")})
+        kept = owner.records.kept_summaries()
         chain(worker, "s", "b")
         worker.delete("s", expected="b")
 
         assert kept == {"s": SUMMARY}
-        assert (owner.presences(), owner.needs(), owner.kept_summaries()) == ([], [], {})
+        assert (owner.records.presences(), owner.records.needs(), owner.records.kept_summaries()) == ([], [], {})
         worker.close()
         owner.close()
     finally:
@@ -100,13 +105,14 @@ def test_an_answer_that_was_not_acknowledged_is_found_again(
     store: PostgresStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The connection is lost after the commit, and the operation is repeated."""
-    store.ask(QUESTION)
-    run = store._connections.run  # noqa: SLF001  the pool repeats what a lost connection interrupted
+    store.records.ask(QUESTION)
+    pool = store._database.connections  # noqa: SLF001  it repeats what a lost connection interrupted
+    run = pool.run
 
-    def twice(work):  # type: ignore[no-untyped-def]  # of the pool
+    def twice(work, **_):  # type: ignore[no-untyped-def]  # of the pool
         run(lambda connection, _attempts: work(connection, 0))
         return run(lambda connection, _attempts: work(connection, 1))
 
-    monkeypatch.setattr(store._connections, "run", twice)  # noqa: SLF001  see above
+    monkeypatch.setattr(pool, "run", twice)
 
-    assert store.answer("n1", "once", "Ada", NOW).answer == "once"
+    assert store.records.answer("n1", "once", "Ada", NOW).answer == "once"

@@ -76,15 +76,15 @@ def test_a_database_without_claims_is_migrated_with_all_that_it_has(
         before.setattr(schema, "migrations", lambda: migrations()[:4])
         older = PostgresStore(empty)
         chain(older, "s", "a", "b")
-        older.set_seen("s", "claude", "a")
-        older.beat(present)
+        older.records.set_seen("s", "claude", "a")
+        older.records.beat(present)
         older.close()
 
     store = PostgresStore(empty)
-    claim = store.claim("s", 1, Claimant("claude:s1"), 60_000)
+    claim = store.records.claim("s", 1, Claimant("claude:s1"), 60_000)
 
-    assert (ids(store.history("s")), store.seen("s", "claude")) == (["b", "a"], "a")
-    assert list(store.presences()) == [present]
+    assert (ids(store.history("s")), store.records.seen("s", "claude")) == (["b", "a"], "a")
+    assert list(store.records.presences()) == [present]
     assert (claim.epoch, claim.is_held) == (1, True)
     store.close()
     newest = len(migrations())

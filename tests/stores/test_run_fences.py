@@ -23,7 +23,7 @@ def test_a_process_of_a_run_writes_while_the_lease_is_held(fleet: Fleet) -> None
     head = store.session_head("plan")
 
     store.append("plan", Event("a", head.head, 1, Actor.AGENT, Labelled("x", "y")))
-    store.claim("plan", 1, Claimant("test:a"), 1000)
+    store.records.claim("plan", 1, Claimant("test:a"), 1000)
     store.move_head("plan", head, expected="a")
 
     assert store.session_head("plan") == head
@@ -45,14 +45,14 @@ def test_a_process_of_a_run_that_has_passed_on_writes_nothing(fleet: Fleet, how:
         lambda: store.move_head("plan", SessionHead(), expected=head.head),
         lambda: store.import_events("other", [elsewhere], SessionHead("late")),
         lambda: store.delete("plan", expected=head.head),
-        lambda: store.claim("plan", 1, Claimant("test:a"), 1000),
+        lambda: store.records.claim("plan", 1, Claimant("test:a"), 1000),
     ):
         with pytest.raises(RunFenced) as fenced:
             write()
         assert fenced.value.exit_code == 6
     assert fleet.store.session_head("plan") == head
     assert [info.name for info in fleet.store.sessions()] == ["plan"]
-    assert list(fleet.store.claims("plan")) == []
+    assert list(fleet.store.records.claims("plan")) == []
 
 
 def _pass_on(fleet: Fleet, lease: Lease, how: str) -> None:
@@ -81,11 +81,11 @@ def test_the_claims_of_agents_lapse_with_the_lease_that_they_work_under(fleet: F
     """Those of the other hands of the run, and of agents without a lease, stay."""
     lease = fleet.held(session="plan")
     for task, held in ((1, "r1/0"), (2, "r1/1"), (3, "")):
-        fleet.store.claim("plan", task, Claimant(f"test:{task}", lease=held), 10 * LONG)
+        fleet.store.records.claim("plan", task, Claimant(f"test:{task}", lease=held), 10 * LONG)
 
     _pass_on(fleet, lease, how)
 
-    assert [claim.task for claim in fleet.store.claims("plan") if claim.is_held] == [2, 3]
+    assert [claim.task for claim in fleet.store.records.claims("plan") if claim.is_held] == [2, 3]
 
 
 def test_facts_about_runs_keep_what_was_undone(fleet: Fleet) -> None:

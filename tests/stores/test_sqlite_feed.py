@@ -56,12 +56,12 @@ def test_a_program_that_knows_no_revisions_makes_them(
     store = SqliteStore(path)
     chain(store, "s", "a", "b")
     chain(store, "other", "a")
-    before = store.revision()
+    before = store.records.revision()
 
     apsw.Connection(str(path)).execute(statement)
 
-    assert store.changed(before) == [SessionChange("s", head, before + 1, exists)]
-    assert store.revision() == before + 1
+    assert store.records.changed(before) == [SessionChange("s", head, before + 1, exists)]
+    assert store.records.revision() == before + 1
 
 
 @pytest.mark.parametrize(
@@ -72,8 +72,8 @@ def test_a_program_that_knows_no_revisions_makes_them(
         pytest.param(lambda store: store.append("new", planned("a", None, "x")), id="a new session"),
         pytest.param(lambda store: store.move_head("s", SessionHead("a", ("b",)), expected="b"), id="undo"),
         pytest.param(lambda store: store.delete("s", expected="b"), id="a deletion"),
-        pytest.param(lambda store: store.revision(), id="the revision"),
-        pytest.param(lambda store: store.changed(store.revision() - 2), id="what changed"),
+        pytest.param(lambda store: store.records.revision(), id="the revision"),
+        pytest.param(lambda store: store.records.changed(store.records.revision() - 2), id="what changed"),
     ],
 )
 def test_costs_do_not_grow_with_the_number_of_sessions(
@@ -116,13 +116,13 @@ def test_compaction_forgets_deletions_after_ten_thousand_changes(path: Path) -> 
         store.delete(name, expected="a")
     chain(store, "new", "a")
     apsw.Connection(str(path)).execute("UPDATE changes SET revision = 10003 WHERE session = 'new'")
-    told = store.changed(0)
+    told = store.records.changed(0)
 
     store.compact()
 
     assert [change.session for change in told] == ["old", "one", "two", "new"]
-    assert [change.session for change in store.changed(0)] == ["old", "two", "new"]
-    assert store.revision() == 10_003
+    assert [change.session for change in store.records.changed(0)] == ["old", "two", "new"]
+    assert store.records.revision() == 10_003
 
 
 @pytest.mark.parametrize("version", range(1, SCHEMA_VERSION))
@@ -137,32 +137,36 @@ def test_a_store_of_any_older_schema_has_a_feed(path: Path, version: int, *, rea
 
     store = SqliteStore(path, read_only=read_only)
 
-    assert store.changed(0) == [SessionChange("t", "a", 3), SessionChange("s", "c", 4)]
-    assert (store.revision(), store.changed(3), store.changed(4)) == (4, [SessionChange("s", "c", 4)], [])
-    assert not store.wait_any(4, 0)
+    assert store.records.changed(0) == [SessionChange("t", "a", 3), SessionChange("s", "c", 4)]
+    assert (store.records.revision(), store.records.changed(3), store.records.changed(4)) == (
+        4,
+        [SessionChange("s", "c", 4)],
+        [],
+    )
+    assert not store.records.wait_any(4, 0)
 
 
 def test_a_migrated_store_goes_on_with_its_revisions(path: Path) -> None:
     store = SqliteStore(first_schema(path, SCHEMA_VERSION - 1))
-    before = store.revision()
+    before = store.records.revision()
 
     store.move_head("s", SessionHead("a", ("b",)), expected="b")
 
-    assert store.changed(before) == [SessionChange("s", "a", before + 1)]
+    assert store.records.changed(before) == [SessionChange("s", "a", before + 1)]
 
 
 def test_a_waiter_for_any_change_notices_other_processes(path: Path) -> None:
     """By polling."""
     store = SqliteStore(path)
     session_on(store).call("write_todos", {"mode": "replace", "todos": [{"text": "one"}]})
-    before = store.revision()
+    before = store.records.revision()
 
     with start("toggle", path, 0, 1) as other:
-        heard = store.wait_any(before, LONG_ENOUGH)
+        heard = store.records.wait_any(before, LONG_ENOUGH)
         finish([other])
 
     assert heard
-    assert store.changed(before) == [SessionChange("s", "0-0", before + 1)]
+    assert store.records.changed(before) == [SessionChange("s", "0-0", before + 1)]
 
 
 def test_a_waiter_for_any_change_is_notified_at_once_by_its_own_process(
@@ -178,9 +182,9 @@ def test_a_waiter_for_any_change_is_notified_at_once_by_its_own_process(
     def follow() -> list[bool]:
         woken = []
         for _ in range(10):
-            revision = store.revision()
+            revision = store.records.revision()
             in_step.wait()
-            woken.append(store.wait_any(revision, 2 * LONG_ENOUGH))
+            woken.append(store.records.wait_any(revision, 2 * LONG_ENOUGH))
         return woken
 
     with ThreadPoolExecutor(1) as pool:
@@ -197,7 +201,7 @@ def test_writers_that_are_killed_leave_the_feed_as_the_sessions_are(path: Path) 
     told = run("killed", path, 20, 7).stdout.split()
     store = SqliteStore(path)
 
-    [change] = store.changed(0)
+    [change] = store.records.changed(0)
 
-    assert change == SessionChange("s", store.session_head("s").head, store.revision())
-    assert store.revision() == len(list(store.events("s"))) >= len(told) > 0
+    assert change == SessionChange("s", store.session_head("s").head, store.records.revision())
+    assert store.records.revision() == len(list(store.events("s"))) >= len(told) > 0

@@ -26,14 +26,14 @@ def path(tmp_path: Path) -> Path:
 
 def test_of_several_processes_that_answer_at_once_one_counts(path: Path) -> None:
     store = SqliteStore(path)
-    store.ask(Need("n", "s", "confirm", "?"))
+    store.records.ask(Need("n", "s", "confirm", "?"))
     with start("answer", path, "a") as one, start("answer", path, "b") as two, start("answer", path, "c") as three:
         processes = [one, two, three]
         for process in processes:
             wait_for("ready", process)
         told = sorted(done.stdout.strip() for done in finish(processes))
 
-    decided = store.need("n")
+    decided = store.records.need("n")
     assert decided is not None
     assert told == sorted([decided.answer, *[f"after {decided.answer}"] * 2])
 
@@ -43,30 +43,35 @@ def test_a_store_of_any_older_schema_can_be_read(path: Path, version: int) -> No
     """It has no records, and keeps no summaries until it is migrated."""
     reader = SqliteStore(first_schema(path, version), read_only=True)
 
-    reader.keep_summaries({"s": SUMMARY})
+    reader.records.keep_summaries({"s": SUMMARY})
 
-    assert (reader.presences(), reader.needs(), reader.need("n1"), reader.kept_summaries()) == ([], [], None, {})
-    assert sum(reader.density("s", 0, 10, 2)) == 2
+    assert (
+        reader.records.presences(),
+        reader.records.needs(),
+        reader.records.need("n1"),
+        reader.records.kept_summaries(),
+    ) == ([], [], None, {})
+    assert sum(reader.records.density("s", 0, 10, 2)) == 2
     writer = SqliteStore(path)
-    writer.keep_summaries({"s": SUMMARY})
-    writer.ask(QUESTION)
-    assert (writer.kept_summaries(), writer.needs()) == ({"s": SUMMARY}, [QUESTION])
+    writer.records.keep_summaries({"s": SUMMARY})
+    writer.records.ask(QUESTION)
+    assert (writer.records.kept_summaries(), writer.records.needs()) == ({"s": SUMMARY}, [QUESTION])
 
 
 def test_a_store_that_may_only_be_read_keeps_no_summary_and_refuses_the_rest(path: Path) -> None:
     store = SqliteStore(path)
     chain(store, "s", "a")
-    store.ask(QUESTION)
+    store.records.ask(QUESTION)
     reader = SqliteStore(path, read_only=True)
 
-    reader.keep_summaries({"s": SUMMARY})
+    reader.records.keep_summaries({"s": SUMMARY})
 
-    assert reader.kept_summaries() == {}
-    assert reader.needs() == [QUESTION]
+    assert reader.records.kept_summaries() == {}
+    assert reader.records.needs() == [QUESTION]
     with pytest.raises(StoreError, match="read-only"):
-        reader.beat(WORKING)
+        reader.records.beat(WORKING)
     with pytest.raises(StoreError, match="read-only"):
-        reader.answer("n1", "no", "Ada", NOW)
+        reader.records.answer("n1", "no", "Ada", NOW)
 
 
 def test_a_store_that_another_process_writes_to_keeps_no_summary_and_does_not_wait(path: Path) -> None:
@@ -74,15 +79,15 @@ def test_a_store_that_another_process_writes_to_keeps_no_summary_and_does_not_wa
     chain(store, "s", "a")
     with start("hold", path) as other:
         wait_for("held", other)
-        store.keep_summaries({"s": SUMMARY})
+        store.records.keep_summaries({"s": SUMMARY})
         busy = other.poll() is None
-        kept = store.kept_summaries()
+        kept = store.records.kept_summaries()
         finish([other])
 
     assert busy
     assert kept == {}
-    store.keep_summaries({"s": SUMMARY})
-    assert store.kept_summaries() == {"s": SUMMARY}
+    store.records.keep_summaries({"s": SUMMARY})
+    assert store.records.kept_summaries() == {"s": SUMMARY}
 
 
 def test_a_full_disk_keeps_no_summary(path: Path) -> None:
@@ -91,9 +96,9 @@ def test_a_full_disk_keeps_no_summary(path: Path) -> None:
     with store._file as connection:  # noqa: SLF001  the limit belongs to a connection
         connection.execute(f"PRAGMA max_page_count = {connection.execute('PRAGMA page_count').get}")
 
-    store.keep_summaries({"s": KeptSummary("a", "x" * 100_000)})
+    store.records.keep_summaries({"s": KeptSummary("a", "x" * 100_000)})
 
-    assert store.kept_summaries() == {}
+    assert store.records.kept_summaries() == {}
     chain(store, "s", "b")
     assert store.session_head("s").head == "b"
 
@@ -103,9 +108,9 @@ def test_a_presence_and_a_summary_are_not_flushed_but_the_next_event_is(path: Pa
     store = SqliteStore(path)
     chain(store, "s", "a")
 
-    store.beat(WORKING)
-    store.leave(WORKING.agent)
-    store.keep_summaries({"s": SUMMARY})
+    store.records.beat(WORKING)
+    store.records.leave(WORKING.agent)
+    store.records.keep_summaries({"s": SUMMARY})
 
     with store._file as connection:  # noqa: SLF001  the setting belongs to a connection
         assert connection.execute("PRAGMA synchronous").get == 2
@@ -115,14 +120,14 @@ def test_records_are_no_part_of_a_check(path: Path) -> None:
     """What cannot be decoded is left out, and plans stay usable."""
     store = SqliteStore(path)
     chain(store, "s", "a")
-    store.beat(WORKING)
-    store.ask(QUESTION)
+    store.records.beat(WORKING)
+    store.records.ask(QUESTION)
     store.close()
     apsw.Connection(str(path)).execute("UPDATE presence SET body = '{'; UPDATE needs SET body = '[]'")
 
     again = SqliteStore(path)
 
-    assert (again.presences(), again.needs(), again.need("n1")) == ([], [], None)
+    assert (again.records.presences(), again.records.needs(), again.records.need("n1")) == ([], [], None)
     assert [found.severity for found in again.check()] == [Severity.OK, Severity.OK]
 
 

@@ -182,7 +182,7 @@ def test_an_older_store_is_read_without_being_migrated(path: Path) -> None:
     assert ids(store.history("s")) == ["b", "a"]
     assert [info.name for info in store.sessions()] == ["s"]
     assert ids(store.events("s")) == ["a", "b"]
-    assert store.seen("s", "claude") is None
+    assert store.records.seen("s", "claude") is None
     store.close()
     assert path.read_bytes() == before
 
@@ -194,10 +194,10 @@ def test_a_store_of_any_older_schema_is_read_without_being_migrated(path: Path, 
 
     store = SqliteStore(path, read_only=True)
 
-    assert (ids(store.history("s")), store.seen("s", "claude")) == (["b", "a"], None)
+    assert (ids(store.history("s")), store.records.seen("s", "claude")) == (["b", "a"], None)
     assert [info.name for info in store.sessions()] == ["s"]
     with pytest.raises(StoreError):
-        store.set_seen("s", "claude", "a")
+        store.records.set_seen("s", "claude", "a")
     assert apsw.Connection(str(path)).pragma("user_version") == version
 
 

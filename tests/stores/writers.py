@@ -66,7 +66,7 @@ def answer_on(store: Store, word: str) -> None:
     say("ready")
     sys.stdin.read()
     try:
-        say(store.answer("n", word, word, 1).answer)
+        say(store.records.answer("n", word, word, 1).answer)
     except NeedAnswered as error:
         say(f"after {error.need.answer}")
 

@@ -78,9 +78,9 @@ def fill_checks(plans: World) -> None:
     session.prover = None
     session.change([Mark(Numbered((1, 2)), Status.COMPLETED), Mark(Numbered((3,)), Status.IN_PROGRESS)])
     session.change([Mark(Numbered((4,)), Status.BLOCKED)])
-    plans.store.claim("grammar", 3, Claimant("codex:77a1"), 1)
-    plans.store.lapse("grammar", "codex:77a1")
-    plans.store.claim("grammar", 3, Claimant("claude:5f0c1234-7a5e"), LEASE_MS)
+    plans.store.records.claim("grammar", 3, Claimant("codex:77a1"), 1)
+    plans.store.records.lapse("grammar", "codex:77a1")
+    plans.store.records.claim("grammar", 3, Claimant("claude:5f0c1234-7a5e"), LEASE_MS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +95,9 @@ class Shot:
 
 
 async def _answers(pilot: Pilot[None], plans: World) -> None:
-    plans.store.ask(Need("n1", "grammar", "command", COMMAND, ("once", "session", "no"), 1, detail="up to 10 minutes"))
+    plans.store.records.ask(
+        Need("n1", "grammar", "command", COMMAND, ("once", "session", "no"), 1, detail="up to 10 minutes")
+    )
     await shows(pilot, "y answers")
     await pilot.press("y")
 

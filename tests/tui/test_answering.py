@@ -25,7 +25,7 @@ class Clock:
 @pytest.fixture
 def asked(plans: World) -> World:
     plans.write("p", Phase("", (Task("Fuzz it"),)))
-    plans.store.ask(COMMAND)
+    plans.store.records.ask(COMMAND)
     return plans
 
 
@@ -36,7 +36,7 @@ def with_clock(pilot: Pilot[None]) -> Clock:
 
 
 def answer_of(world: World, need: str = "n1") -> str:
-    found = world.store.need(need)
+    found = world.store.records.need(need)
     return found.answer if found else "gone"
 
 
@@ -90,7 +90,7 @@ async def test_what_allows_more_than_one_command_asks_once_more(asked: World) ->
 
 async def test_a_long_command_is_read_to_its_end_before_it_can_be_answered(plans: World) -> None:
     plans.write("p", Phase("", (Task("Fuzz it"),)))
-    plans.store.ask(Need("n1", "p", "command", "\n".join(f"step {n}" for n in range(30)), ("once", "no"), 1))
+    plans.store.records.ask(Need("n1", "p", "command", "\n".join(f"step {n}" for n in range(30)), ("once", "no"), 1))
     async with watching(plans) as pilot:
         await shows(pilot, "y answers")
         clock = with_clock(pilot)
@@ -111,7 +111,7 @@ async def test_a_question_that_somebody_else_answers_is_closed(asked: World) -> 
         await shows(pilot, "y answers")
         await pilot.press("y")
         await shows(pilot, "Run this command?")
-        asked.store.answer("n1", "no", "Ada", 5)
+        asked.store.records.answer("n1", "no", "Ada", 5)
         await shows(pilot, "The question is answered, or nobody waits for the answer any more.")
         await until(pilot, lambda: "Run this command?" not in text(pilot))
 
@@ -119,7 +119,7 @@ async def test_a_question_that_somebody_else_answers_is_closed(asked: World) -> 
 async def test_a_slower_answer_is_told_the_faster_one(asked: World) -> None:
     async with watching(asked) as pilot:
         await shows(pilot, "y answers")
-        asked.store.answer("n1", "no", "Ada", 5)
+        asked.store.records.answer("n1", "no", "Ada", 5)
         editor = pilot.app._editor  # type: ignore[attr-defined]  # noqa: SLF001  the race cannot be timed from outside
 
         assert editor.answer("n1", "once").text == "Ada was faster: no"
@@ -128,7 +128,7 @@ async def test_a_slower_answer_is_told_the_faster_one(asked: World) -> None:
 
 async def test_a_question_without_choices_is_answered_with_a_text(plans: World) -> None:
     plans.write("p", Phase("", (Task("Name it"),)))
-    plans.store.ask(Need("n1", "p", "input", "Which name?", (), 1))
+    plans.store.records.ask(Need("n1", "p", "input", "Which name?", (), 1))
     async with watching(plans) as pilot:
         await shows(pilot, "y answers")
         await pilot.press("y")
@@ -145,7 +145,9 @@ async def test_a_question_without_choices_is_answered_with_a_text(plans: World) 
 
 async def test_a_long_question_without_choices_leaves_room_for_the_answer(plans: World) -> None:
     plans.write("p", Phase("", (Task("Name it"),)))
-    plans.store.ask(Need("n1", "p", "input", "Which of the two names shall it have, and why not the other?", (), 1))
+    plans.store.records.ask(
+        Need("n1", "p", "input", "Which of the two names shall it have, and why not the other?", (), 1)
+    )
     async with watching(plans, size=(40, 20)) as pilot:
         await shows(pilot, "y answers")
         await pilot.press("y")
@@ -167,7 +169,7 @@ async def test_without_a_question_the_key_says_so(plans: World) -> None:
 
 
 async def test_a_dangerous_command_is_allowed_with_a_capital_letter_and_says_why(asked: World) -> None:
-    asked.store.ask(Need("n0", "p", "command", "sudo rm -rf build", ("once", "no"), 0))
+    asked.store.records.ask(Need("n0", "p", "command", "sudo rm -rf build", ("once", "no"), 0))
     async with watching(asked) as pilot:
         await shows(pilot, "y answers")
         await pilot.press("n")
@@ -190,7 +192,7 @@ def test_other_choices_have_numbers() -> None:
 async def test_hostile_text_in_a_question_is_drawn_as_text(plans: World) -> None:
     plans.write("p", Phase("", (Task("x"),)))
     hostile = "\x1b[2J[bold red]x[/] \u202eevil\n\x9b31m"
-    plans.store.ask(Need("n1", "p", hostile, hostile, (hostile, "no"), 1, detail=hostile))
+    plans.store.records.ask(Need("n1", "p", hostile, hostile, (hostile, "no"), 1, detail=hostile))
     async with watching(plans) as pilot:
         await shows(pilot, "y answers")
         await pilot.press("y")

@@ -98,15 +98,15 @@ async def test_a_task_whose_files_another_one_changes_waits_for_it(written: Worl
 async def test_a_task_says_which_agent_has_it_and_from_whom_it_was_taken_over(written: World) -> None:
     store, first, second = written.store, Claimant("claude:1"), Claimant(f"codex:{HOSTILE}")
     written.write("p", Phase("", (Task("Write it", Status.IN_PROGRESS), Task("Test it"))))
-    store.claim("p", 1, first, 5 * MINUTE)
+    store.records.claim("p", 1, first, 5 * MINUTE)
     async with watching(written, PLAN) as pilot:
         await shows(pilot, "    held by claude:1 for 5 min")
 
-    store.lapse("p", first.agent)
+    store.records.lapse("p", first.agent)
     async with watching(written, PLAN) as pilot:
         await shows(pilot, "    left by claude:1: others can take it over")
 
-    store.claim("p", 1, second, 5 * MINUTE)
+    store.records.claim("p", 1, second, 5 * MINUTE)
     async with watching(written, PLAN, now=lambda: now() + 2 * MINUTE) as pilot:
         await shows(pilot, "held by codex:␛[2J", " for 3 min, taken over from claude:1")
         assert not set(text(pilot)) & set("\x1b\u202e")
@@ -114,7 +114,7 @@ async def test_a_task_says_which_agent_has_it_and_from_whom_it_was_taken_over(wr
 
 async def test_order_files_and_claims_fit_into_a_narrow_screen(written: World) -> None:
     written.write("p", Phase("", (Task("Write it", Status.IN_PROGRESS), Task("Test " * 12))))
-    written.store.claim("p", 1, Claimant("claude:5f0c1234-7a5e-4a35-9d1b-0d3a5f0c1234"), 5 * MINUTE)
+    written.store.records.claim("p", 1, Claimant("claude:5f0c1234-7a5e-4a35-9d1b-0d3a5f0c1234"), 5 * MINUTE)
     number = written.plan("p").tasks[1].number
     written.session("p").change([Order(Numbered((number,)), (1,)), Touch(Numbered((number,)), ("x" * 80,))])
     async with watching(written, PLAN, size=(40, 24)) as pilot:

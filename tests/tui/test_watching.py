@@ -285,7 +285,7 @@ async def test_what_an_agent_does_and_has_used_is_shown_with_its_plan(several: W
     doing = Presence(
         "codex:77aa", "release", machine="mk-laptop", doing="bash: make", tokens=184_000, cost=1.92, beat=now()
     )
-    several.store.beat(doing)
+    several.store.records.beat(doing)
     async with watching(several, Start("release", opened=True), SIZES["200x50"]) as pilot:
         await shows(pilot, "at work  codex 77aa on mk-laptop · bash: make", "used     184k tokens · $1.92")
 

@@ -103,11 +103,26 @@ class Unreliable:
         self._store = store
         self.reachable = True
 
+    @property
+    def records(self) -> Any:
+        return self._Part(self, self._store.records)
+
     def __getattr__(self, name: str) -> Any:
+        return self.reached(self._store, name)
+
+    def reached(self, part: object, name: str) -> Any:
         # By contract, that never fails.
         if not self.reachable and name != "keep_summaries":
             raise StoreError("the server does not answer")
-        return getattr(self._store, name)
+        return getattr(part, name)
+
+    @dataclass
+    class _Part:
+        store: "Unreliable"
+        part: object
+
+        def __getattr__(self, name: str) -> Any:
+            return self.store.reached(self.part, name)
 
 
 @asynccontextmanager

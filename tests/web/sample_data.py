@@ -109,7 +109,7 @@ class Story:
     def works(self, doing: str, *, minutes: float, tokens: int = 0, cost: float = 0.0, why: str = "") -> Story:
         # A sign of life of the future: the agent is at work however slow the machine is.
         beat = now() + 30 * MINUTE
-        self.store.beat(
+        self.store.records.beat(
             Presence(
                 self.agent, self.name, self.host, self.machine, "sonnet-5-5", doing,
                 since=self.end - int(minutes * MINUTE), why=why, tokens=tokens, cost=cost, beat=beat,
@@ -119,7 +119,7 @@ class Story:
 
     def ask(self, kind: str, text: str, *options: str, minutes: float, detail: str = "") -> Story:
         since = self.end - int(minutes * MINUTE)
-        self.store.ask(Need(self._new_id(), self.name, kind, text, options, since, self.agent, detail))
+        self.store.records.ask(Need(self._new_id(), self.name, kind, text, options, since, self.agent, detail))
         return self
 
     def shaped(self, signs: str, active: str, minutes: float, about: str = "Part") -> Story:

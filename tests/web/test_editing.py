@@ -354,12 +354,12 @@ def test_an_agent_is_paused_stopped_and_resumed(edited: Edited) -> None:
 
 def test_the_first_answer_to_a_question_wins(edited: Edited) -> None:
     store = edited.theirs.store
-    store.ask(Need("ask-1", edited.name, "command", "make", ("once", "no"), 5))
+    store.records.ask(Need("ask-1", edited.name, "command", "make", ("once", "no"), 5))
     wrong = edited.browser.post("/api/needs/ask-1", {"answer": "maybe"})
     first = edited.browser.post("/api/needs/ask-1", {"answer": "once"})
     second = edited.browser.post("/api/needs/ask-1", {"answer": "no"})
     missing = edited.browser.post("/api/needs/ask-2", {"answer": "no"})
-    need = store.need("ask-1")
+    need = store.records.need("ask-1")
 
     assert (wrong.status, first.status, second.status, missing.status) == (422, 200, 409, 404)
     assert second.json["error"].startswith("Ada answered it ")

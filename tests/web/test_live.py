@@ -85,14 +85,14 @@ def test_a_page_that_shows_one_session_is_told_who_is_at_work_and_what_is_asked(
     store = shared_place.store()
 
     def beat(doing: str) -> None:
-        store.beat(Presence("claude:77", "present", "claude", "laptop", "m", doing, 5, "", 10, 0.5, now()))
+        store.records.beat(Presence("claude:77", "present", "claude", "laptop", "m", doing, 5, "", 10, 0.5, now()))
 
     beat("thinking")
     until(lambda: browser.get(f"/api/s/{key}").json, lambda shown: shown["agents"])
     with browser.live(f"session:{key},needs") as live:
         beat("bash: make")
         presence = live.until("presence")
-        store.ask(Need("live-1", "present", "command", "make", ("once", "no"), 5))
+        store.records.ask(Need("live-1", "present", "command", "make", ("once", "no"), 5))
         needs = live.until("needs")
         while not needs["open"]:
             needs = live.until("needs")

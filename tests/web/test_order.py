@@ -83,10 +83,10 @@ def test_a_task_whose_files_a_started_one_changes_meets_it(edited: Edited) -> No
 def test_claims_say_who_works_on_a_task_and_from_whom_it_was_taken_over(edited: Edited) -> None:
     store = edited.theirs.store
     edited.theirs.change([Mark(Numbered((1,)), Status.IN_PROGRESS)])
-    store.claim(edited.name, 1, Claimant("claude:1"), 1)
-    store.lapse(edited.name, "claude:1")
-    store.claim(edited.name, 1, Claimant("codex:2"), 600_000)
-    store.claim(edited.name, 2, Claimant("codex:2"), 600_000)
+    store.records.claim(edited.name, 1, Claimant("claude:1"), 1)
+    store.records.lapse(edited.name, "claude:1")
+    store.records.claim(edited.name, 1, Claimant("codex:2"), 600_000)
+    store.records.claim(edited.name, 2, Claimant("codex:2"), 600_000)
 
     shown = edited.shown()["claims"]
     facts = edited.browser.get(f"/api/s/{edited.key}/checks").json

@@ -25,7 +25,7 @@ def test_a_session_in_the_list(browser: Browser, shared_place: Place) -> None:
     session = shared_place.session("listed")
     session.change([Append((Task("Write the parser"), Task("Test it")), "Build")])
     session.change([Mark(At((0,)), Status.COMPLETED)])
-    session.store.beat(Presence("claude:5f", "listed", "claude", "laptop", "m", "bash", 5, "", 10, 0.5, now()))
+    session.store.records.beat(Presence("claude:5f", "listed", "claude", "laptop", "m", "bash", 5, "", 10, 0.5, now()))
     # Who is at work is looked at every two seconds.
     row = until(lambda: next(row for row in browser.sessions() if row["name"] == "listed"), lambda row: row["agents"])
 
@@ -211,7 +211,7 @@ def test_what_waits_for_a_person(browser: Browser, shared_place: Place) -> None:
     planned(shared_place, "asking", "One")
     planned(shared_place, "waiting", "One")
     shared_place.session("waiting").change([Mark(At((0,)), Status.BLOCKED), Note(At((0,)), "the signing key")])
-    store.ask(Need("q1", "asking", "command", "rm -rf /", ("once", "no"), now(), "claude:5f", "in Build"))
+    store.records.ask(Need("q1", "asking", "command", "rm -rf /", ("once", "no"), now(), "claude:5f", "in Build"))
     found = {need["name"]: need for need in browser.get("/api/needs").json["open"]}
 
     assert found["asking"]["id"] == "q1"
@@ -238,7 +238,7 @@ def test_the_slug_of_an_address_does_not_matter(browser: Browser, shared_place: 
 def test_hostile_text_is_plain_data_in_every_answer(browser: Browser, shared_place: Place) -> None:
     name = planned(shared_place, f"hostile {HOSTILE}", HOSTILE)
     shared_place.session(name).change([Note(At((0,)), HOSTILE)])
-    shared_place.store().ask(Need("q2", name, "input", HOSTILE, (), 5, HOSTILE, HOSTILE))
+    shared_place.store().records.ask(Need("q2", name, "input", HOSTILE, (), 5, HOSTILE, HOSTILE))
     row = next(row for row in browser.sessions() if row["name"] == name)
     answers = [
         browser.get(f"/api/s/{row['key']}{path}")

@@ -75,7 +75,7 @@ def open_questions(store: Store, leases: Iterable[Lease]) -> list[OpenQuestion]:
     for lease in leases:
         if lease.state.is_living:
             sessions.setdefault(lease.session, (lease.run, set()))[1].update(lease.questions)
-    needs = store.needs() if sessions else ()
+    needs = store.records.needs() if sessions else ()
     found = []
     for session, (run, ids) in sessions.items():
         found += logged_questions(store, session, run, ids)
@@ -121,11 +121,11 @@ def answer_need(settings: Settings, store: Store, name: str, text: str, by: str 
         NeedAnswered: somebody was faster; the error has their answer.
     """
     check_person(settings, PersonAct.ANSWER)
-    need = store.need(name)
+    need = store.records.need(name)
     if need is not None and need.is_open:
         text = checked_answer(need, text)
     try:
-        return store.answer(name, text, by or person_here(settings, store), now())
+        return store.records.answer(name, text, by or person_here(settings, store), now())
     except UnknownNeed as error:
         raise NotFound(f"the question {printable(name)} was withdrawn: nobody waits for the answer") from error
 

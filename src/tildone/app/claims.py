@@ -80,8 +80,8 @@ class AgentClaims:
         if not is_due(agents.note(agent_id, CLAIM_NOTE), at):
             return
         try:
-            store.renew(session, agent, self.lease)
-            holds = any(claim.agent == agent for claim in store.claims(session))
+            store.records.renew(session, agent, self.lease)
+            holds = any(claim.agent == agent for claim in store.records.claims(session))
             agents.set_note(agent_id, CLAIM_NOTE, str(at + self.lease // 2) if holds else "")
         except StoreError:
             return
@@ -90,7 +90,7 @@ class AgentClaims:
         """Give back the tasks of an agent, if it may have some."""
         try:
             if self._agents.take_note(_id(agent), CLAIM_NOTE):
-                store.release(session, agent)
+                store.records.release(session, agent)
         except StoreError:
             return
 
@@ -104,7 +104,7 @@ def claims_of(agents: Sequence[Agent], store: Store, session: str) -> dict[str, 
     if not agents:
         return claims
     names = {name: str(agent.id) for agent in agents for name in _names(agent)}
-    for claim in store.claims(session):
+    for claim in store.records.claims(session):
         if claim.agent in names:
             claims[names[claim.agent]].append(claim.task)
     return claims

@@ -189,7 +189,7 @@ def tasks_of_others(settings: Settings, store: Store, agent: str) -> frozenset[i
 
 def claims_of_others(settings: Settings, store: Store, agent: str) -> list[Claim]:
     """Return the claims of agents at work other than this one; of all agents if none is named."""
-    held = [claim for claim in store.claims(settings.session) if claim.is_held and claim.agent != agent]
+    held = [claim for claim in store.records.claims(settings.session) if claim.is_held and claim.agent != agent]
     if not held:
         return []
     claims = agent_claims(settings)

@@ -119,7 +119,7 @@ class PresenceTeller:
         self._cancel()
         if self._session is not None and self._is_told:
             with suppress(StoreError):
-                self._session.store.leave(self._presence.agent)
+                self._session.store.records.leave(self._presence.agent)
                 self._session.release_claims(self._presence.agent)
         self._is_told = False
 
@@ -151,7 +151,7 @@ class PresenceTeller:
             beat=ctx.now(),
         )
         with suppress(StoreError):
-            self._session.store.beat(self._presence)
+            self._session.store.records.beat(self._presence)
             self._is_told = True
             self._session.renew_claims(self._presence.agent)
         if not self._presence.why:

@@ -127,7 +127,7 @@ class Waker:
 
     def _leaves_a_task(self, plan: Plan, closed: frozenset[int], *, goes_on: bool) -> bool:
         own = f"{self._lease.run}/{self._lease.hand}"
-        claims = [claim for claim in self._store.claims(self._lease.session) if claim.is_held]
+        claims = [claim for claim in self._store.records.claims(self._lease.session) if claim.is_held]
         has_begun = any(claim.holder.lease == own and claim.task not in closed for claim in claims)
         taken = frozenset(claim.task for claim in claims) - closed
         return startable(plan, taken) > int(goes_on and not has_begun)

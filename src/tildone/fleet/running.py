@@ -334,7 +334,7 @@ class Execution:
         return hand_ending(ending, state.plan, self._others(), self._site.leases.settings().lease, looks)
 
     def _others(self) -> OtherHands:
-        claims = self._persist(lambda: self._site.store.claims(self.lease.session))
+        claims = self._persist(lambda: self._site.store.records.claims(self.lease.session))
         return other_hands(self.lease, self._hands().values(), claims)
 
     def _may_ask(self, commands: Sequence[str]) -> bool:

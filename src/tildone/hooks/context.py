@@ -128,7 +128,7 @@ def tell_presence(context: HookContext, why: RestReason | None = None) -> None:
         beat=at,
     )
     try:
-        context.session.store.beat(presence)
+        context.session.store.records.beat(presence)
         agents.set_note(agent.id, PRESENCE_NOTE, PRESENT if why is None else RESTING)
         if is_due(agents.note(agent.id, CLAIM_NOTE), at):
             context.session.renew_claims(str(agent.id))

@@ -27,7 +27,7 @@ def leave(settings: Settings, agent_id: AgentId, session: str | None) -> None:
     try:
         store = open_store(settings, timeout=STORE_TIMEOUT_SECONDS)
         if session is not None:
-            store.release(session, str(agent_id))
-        store.leave(str(agent_id))
+            store.records.release(session, str(agent_id))
+        store.records.leave(str(agent_id))
     except StoreError:
         return

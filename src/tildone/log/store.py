@@ -1,4 +1,4 @@
-"""The `Store` protocol: what every store of sessions guarantees.
+"""The ports of a store: `Store`, the log of its sessions, and `Records`, what it keeps beside the log.
 
 A store keeps events and moves heads. Writers state the head that they read, and the store refuses the write with
 `HeadMoved` if the head has changed since (see `tildone.log.writer`). Each call is atomic: other threads and processes
@@ -31,6 +31,10 @@ class Store(Protocol):
     durable: bool
 
     @property
+    def records(self) -> Records:
+        """What the store keeps beside the log."""
+
+    @property
     def user(self) -> str:
         """The name under which this process is logged in to the store; empty if the store has no users."""
 
@@ -56,16 +60,6 @@ class Store(Protocol):
             HeadMoved: `event.parent` is no longer the head.
         """
 
-    def append_fenced(self, session: str, event: Event, seen_by: str, fence: ClaimFence) -> Sequence[Claim]:
-        """Append an event of an agent as `append` does, and change its claims in the same transaction.
-
-        Return the claims of the tasks that the event starts or takes over (see `tildone.log.claims`).
-
-        Raises:
-            HeadMoved: `event.parent` is no longer the head.
-            Fenced: tasks of the agent have passed to others, or the event changes tasks that others hold.
-        """
-
     def move_head(self, session: str, to: SessionHead, *, expected: str | None) -> None:
         """Set the head and the redo stack.
 
@@ -82,19 +76,6 @@ class Store(Protocol):
         Raises:
             UnknownEvent: the parent of an event, or an event of `to`, is in neither the session nor `events`.
             StoreError: the session has a different event with the same id.
-        """
-
-    def seen(self, session: str, reader: str) -> str | None:
-        """Return the head that a reader has seen; None if nothing is recorded.
-
-        A reader is the model of an agent, under the name that `Agent.reader` gives it. What readers have seen belongs
-        to this store: it is not copied with events.
-        """
-
-    def set_seen(self, session: str, reader: str, head: str | None) -> None:
-        """Record the head that a reader has seen; None removes the record.
-
-        A session keeps the newest MAX_READERS records (`tildone.log.seen`). One that does not exist keeps none.
         """
 
     def delete(self, session: str, *, expected: str | None) -> None:
@@ -119,12 +100,44 @@ class Store(Protocol):
     def wait(self, session: str, head: str | None, timeout: float) -> bool:
         """Wait until the head differs from `head`. Return False if `timeout` seconds passed first."""
 
+    def check(self, progress: ProgressCallback | None = None) -> Iterator[Finding]:
+        """Check everything in the store and yield each finding as soon as it is known."""
+
+    def compact(self) -> int | None:
+        """Free unused disk space. Return the number of bytes, or None if this store has nothing to compact.
+
+        Raises:
+            StoreError: there is not enough disk space to do it. Nothing is lost.
+        """
+
+    def close(self) -> None:
+        """Release files and connections. The store must not be used afterwards."""
+
+
+class Records(Protocol):
+    """What a store keeps beside the log: it belongs to this store and is not copied with events.
+
+    That is what readers have seen, what has changed, presences, questions, claims and summaries.
+    """
+
+    def seen(self, session: str, reader: str) -> str | None:
+        """Return the head that a reader has seen; None if nothing is recorded.
+
+        A reader is the model of an agent, under the name that `Agent.reader` gives it.
+        """
+
+    def set_seen(self, session: str, reader: str, head: str | None) -> None:
+        """Record the head that a reader has seen; None removes the record.
+
+        A session keeps the newest MAX_READERS records (`tildone.log.seen`). One that does not exist keeps none.
+        """
+
     def revision(self) -> int:
         """Return a number that grows with every change of any session: by events, by a move of the head, by deletion.
 
         A question counts, and so does its answer or withdrawal. Presences, summaries, and what readers have seen do
-        not. A reader that follows a store asks for the revision first, then for what
-        changed after the last one it knows: a change between the two calls is told twice, and none is missed.
+        not. A reader that follows a store asks for the revision first, then for what changed after the last one it
+        knows: a change between the two calls is told twice, and none is missed.
         """
 
     def changed(self, since: int) -> Sequence[SessionChange]:
@@ -140,8 +153,7 @@ class Store(Protocol):
     def beat(self, presence: Presence) -> None:
         """Record a sign of life of an agent, in place of its last one. Presences of more than a day ago are removed.
 
-        It need not survive a loss of power. Presences, questions and summaries belong to this store: they are not
-        copied with events.
+        It need not survive a loss of power.
         """
 
     def leave(self, agent: str) -> None:
@@ -173,8 +185,7 @@ class Store(Protocol):
     def claim(self, session: str, task: int, claimant: Claimant, lease: int) -> Claim:
         """Claim a task for `lease` milliseconds, and return its newest claim, which is another agent's if it is held.
 
-        A task that is free, or whose lease has lapsed, gets the next epoch. The same agent keeps its epoch. Claims
-        belong to this store: they are not copied with events.
+        A task that is free, or whose lease has lapsed, gets the next epoch. The same agent keeps its epoch.
         """
 
     def renew(self, session: str, agent: str, lease: int) -> Sequence[Claim]:
@@ -192,6 +203,16 @@ class Store(Protocol):
     def claims(self, session: str) -> Sequence[Claim]:
         """Return the newest claim of each task that was not given back, also if its lease has lapsed, by task."""
 
+    def append_fenced(self, session: str, event: Event, seen_by: str, fence: ClaimFence) -> Sequence[Claim]:
+        """Append an event of an agent as `append` does, and change its claims in the same transaction.
+
+        Return the claims of the tasks that the event starts or takes over (see `tildone.log.claims`).
+
+        Raises:
+            HeadMoved: `event.parent` is no longer the head.
+            Fenced: tasks of the agent have passed to others, or the event changes tasks that others hold.
+        """
+
     def kept_summaries(self) -> Mapping[str, KeptSummary]:
         """Return the kept summaries by session. Some may name a head that the session no longer has."""
 
@@ -203,16 +224,3 @@ class Store(Protocol):
 
     def density(self, session: str, begin: int, end: int, buckets: int) -> Sequence[int]:
         """Count the events of all branches in `buckets` equal intervals of time, from `begin` to before `end`."""
-
-    def check(self, progress: ProgressCallback | None = None) -> Iterator[Finding]:
-        """Check everything in the store and yield each finding as soon as it is known."""
-
-    def compact(self) -> int | None:
-        """Free unused disk space. Return the number of bytes, or None if this store has nothing to compact.
-
-        Raises:
-            StoreError: there is not enough disk space to do it. Nothing is lost.
-        """
-
-    def close(self) -> None:
-        """Release files and connections. The store must not be used afterwards."""

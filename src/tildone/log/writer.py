@@ -145,7 +145,7 @@ class SessionWriter:
         """
         if reader:
             try:
-                self.store.set_seen(self.name, reader, head)
+                self.store.records.set_seen(self.name, reader, head)
             except StoreError:
                 return
 

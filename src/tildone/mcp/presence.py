@@ -33,7 +33,7 @@ class CallerPresence:
         host, cost = name.partition(":")[0], self._cost(agent)
         presence = Presence(name, agent.session, host, machine_name(), author.model, doing, at, cost=cost, beat=at)
         try:
-            store.beat(presence)
+            store.records.beat(presence)
         except TildoneError:
             return
         self._told = presence
@@ -43,6 +43,6 @@ class CallerPresence:
         if not self._told.agent:
             return
         try:
-            open_store().leave(self._told.agent)
+            open_store().records.leave(self._told.agent)
         except TildoneError:
             return

@@ -84,5 +84,5 @@ class IndexFollower:
         """Wait until a session changes, or until it is time to look who is at work."""
         until = monotonic() + AGENTS_EVERY_MS / 1000
         while not self._stopped.is_set() and (left := until - monotonic()) > 0:
-            if self._index.store.wait_any(self._index.revision, min(left, WAIT_SECONDS)):
+            if self._index.store.records.wait_any(self._index.revision, min(left, WAIT_SECONDS)):
                 return

@@ -166,15 +166,15 @@ class SessionIndex:
         }
         self._unkept.clear()
         if computed:
-            self.store.keep_summaries(computed)
+            self.store.records.keep_summaries(computed)
 
     def _read_sessions(self) -> None:
         """Read the sessions that changed, and all open questions if any did."""
-        revision = self.store.revision()
+        revision = self.store.records.revision()
         if revision == self._revision:
             return
         is_continuous = 0 < self._revision < revision < self._revision + MAX_CONTINUOUS
-        changes = self.store.changed(self._revision if is_continuous else 0)
+        changes = self.store.records.changed(self._revision if is_continuous else 0)
         read_info, stored = self._sources(is_continuous=is_continuous)
         if not is_continuous:
             for name in self._outlines.keys() - {change.session for change in changes}:
@@ -186,7 +186,7 @@ class SessionIndex:
                 self._forget(change.session)
             else:
                 self._read_session(change, info, stored.get(change.session))
-        self._asked = (*self.store.needs(), *self._more_needs())
+        self._asked = (*self.store.records.needs(), *self._more_needs())
         self._revision = revision
 
     def _sources(self, *, is_continuous: bool) -> tuple[Callable[[str], SessionInfo | None], Mapping[str, KeptSummary]]:
@@ -194,7 +194,7 @@ class SessionIndex:
         if is_continuous:
             return self.store.session_info, {}
         infos = {info.name: info for info in self.store.sessions()}
-        return infos.get, self.store.kept_summaries()
+        return infos.get, self.store.records.kept_summaries()
 
     def _read_session(self, change: SessionChange, info: SessionInfo, summary: KeptSummary | None) -> None:
         name, known = change.session, self._outlines.get(change.session)
@@ -238,7 +238,7 @@ class SessionIndex:
         now = self._now()
         if now - self._agents_read < AGENTS_EVERY_MS:
             return
-        self._told = tuple(self.store.presences())
+        self._told = tuple(self.store.records.presences())
         self._local = tuple(active_everywhere(self._agents_dir, now))
         found = present_agents(self._local, self._told, now)
         differing = with_other_agents(self._agents, found)

@@ -89,7 +89,7 @@ class ClaimedChange:
         for number in sorted(started_again(plan, steps(plan) if callable(steps) else steps)):
             claim = self._claim(number)
             if claim.agent != self._agent and self._claims.is_gone(claim, self._agent):
-                self._store.lapse(self._session, claim.agent)
+                self._store.records.lapse(self._session, claim.agent)
                 claim = self._claim(number)
             if claim.agent != self._agent:
                 self._others[number] = claim
@@ -135,7 +135,7 @@ class ClaimedChange:
     def _append(self, session: str, event: Event, seen_by: str) -> None:
         if self._fence is None:
             raise AssertionError("a change is settled before it is appended")
-        taken = self._store.append_fenced(session, event, seen_by, self._fence)
+        taken = self._store.records.append_fenced(session, event, seen_by, self._fence)
         self._new |= {claim.task: claim for claim in taken}
 
     def _check_claimed(self, number: int, read: Callable[[], Plan]) -> None:
@@ -149,11 +149,11 @@ class ClaimedChange:
         if rivals:
             self._wanted[number] = rivals[0]
         if rivals or not active:
-            self._store.release(self._session, self._agent, frozenset({number}))
+            self._store.records.release(self._session, self._agent, frozenset({number}))
             self._new.pop(number, None)
 
     def _claim(self, number: int) -> Claim:
-        claim = self._store.claim(self._session, number, self._claimant, self._claims.lease)
+        claim = self._store.records.claim(self._session, number, self._claimant, self._claims.lease)
         if claim.agent == self._agent:
             self._new[number] = claim
         return claim
@@ -162,11 +162,11 @@ class ClaimedChange:
         """Note which tasks are with others. What the agent has lost is settled here, because it is told now."""
         for claim in fenced.held:
             if self._claims.is_gone(claim, self._agent):
-                self._store.lapse(self._session, claim.agent)
+                self._store.records.lapse(self._session, claim.agent)
             else:
                 self._others[claim.task] = claim
         if fenced.lost:
             lost = {claim.task: claim for claim in fenced.lost}
             self._lost |= lost
             self._others |= lost
-            self._store.release(self._session, self._agent, frozenset(lost))
+            self._store.records.release(self._session, self._agent, frozenset(lost))

@@ -62,7 +62,7 @@ class SessionLog:
     @property
     def seen_head(self) -> str | None:
         """The head at which the model last saw the plan; None if it never saw it or its context was lost."""
-        return self.store.seen(self.name, self.reader) if self.reader else self._seen[0]
+        return self.store.records.seen(self.name, self.reader) if self.reader else self._seen[0]
 
     def set_seen_head(self, head: str | None) -> None:
         """Record that the model last saw the plan at `head`; None means that it knows nothing of the plan."""

@@ -57,8 +57,8 @@ class StoreCounts:
             StoreError: the store cannot be read. The next call counts what this one could not.
         """
         with self._lock:
-            revision = self._store.revision()
-            for change in self._store.changed(self._revision or 0):
+            revision = self._store.records.revision()
+            for change in self._store.records.changed(self._revision or 0):
                 if self._revision is not None and change.head is not None:
                     self._count(change.session, change.head)
                 self._heads[change.session] = change.head

@@ -64,7 +64,7 @@ class DetailReader:
         state = latest_state(self._store.history(name))
         events = newest_events(self._store.history(name, state.head), MAX_EVENTS_READ) if state.head else []
         used = plan_usage(events, 0).tasks
-        claims = {claim.task: replace(claim, remaining=0) for claim in self._store.claims(name)}
+        claims = {claim.task: replace(claim, remaining=0) for claim in self._store.records.claims(name)}
         times = {
             entry.task.number: TaskTime(
                 entry.time_in_progress(entry.since or 0) or 0,

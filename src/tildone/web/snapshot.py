@@ -70,7 +70,7 @@ def session_data(store: Store, name: str, state: State, patience: Patience, cost
         "bounds": bounds_data(state, patience, cost, now),
         "used": _used(stats) if stats else {},
         "told": {str(entry.task.number): entry.nudges for entry in stats.tasks if entry.nudges} if stats else {},
-        "claims": claims_data(state.plan, store.claims(name)),
+        "claims": claims_data(state.plan, store.records.claims(name)),
         **_over_time(stats, state.plan, now),
     }
 

@@ -116,7 +116,7 @@ class SharedQuestions:
     ) -> T:
         """Return the first answer: that of the inner UI, or the `meaning` of the one in the store."""
         try:
-            self._store.ask(need)
+            self._store.records.ask(need)
         except StoreError:
             return await asked
         here, elsewhere = asyncio.ensure_future(asked), self._answer_in_store(need.id)
@@ -132,7 +132,7 @@ class SharedQuestions:
                 with suppress(asyncio.CancelledError):
                     await here
             with suppress(StoreError):
-                self._store.withdraw(need.id)
+                self._store.records.withdraw(need.id)
         if decided is None:
             return here.result()
         self.notify(f"Answered by {printable(decided.answered_by)}: {printable(single_line(decided.answer))}")
@@ -142,10 +142,10 @@ class SharedQuestions:
         """Write the answer of the person here, or withdraw the question; return an answer that was faster."""
         try:
             if answer is not None:
-                self._store.answer(need, answer, self._asker.person(), now())
+                self._store.records.answer(need, answer, self._asker.person(), now())
                 return None
-            self._store.withdraw(need)
-            return self._store.need(need)
+            self._store.records.withdraw(need)
+            return self._store.records.need(need)
         except NeedAnswered as error:
             return error.need
         except (UnknownNeed, StoreError):
@@ -175,11 +175,11 @@ class SharedQuestions:
         """Wait for the answer; return None if the question is withdrawn, or the store fails."""
         try:
             while True:
-                revision = self._store.revision()
-                found = self._store.need(need)
+                revision = self._store.records.revision()
+                found = self._store.records.need(need)
                 if found is None or not found.is_open:
                     return found
-                self._store.wait_any(revision, RECHECK_SECONDS)
+                self._store.records.wait_any(revision, RECHECK_SECONDS)
         except StoreError:
             return None
 

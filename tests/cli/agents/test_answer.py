@@ -35,9 +35,9 @@ def store_of(person: Person) -> Store:
 
 def asked(person: Person, *needs: Need) -> Store:
     store = store_of(person)
-    store.beat(Presence("tildone:a", "s", beat=now()))
+    store.records.beat(Presence("tildone:a", "s", beat=now()))
     for need in needs:
-        store.ask(replace_value(need, since=now() - 150_000 + need.since))
+        store.records.ask(replace_value(need, since=now() - 150_000 + need.since))
     return store
 
 
@@ -62,7 +62,7 @@ def test_questions_are_listed_whole_and_printable(person: Person) -> None:
 
 def test_a_question_whose_agent_is_gone_is_not_listed(person: Person) -> None:
     store = asked(person, QUESTION, CHOICE)
-    store.beat(Presence("tildone:a", "s", beat=now() - AT_WORK_MS))
+    store.records.beat(Presence("tildone:a", "s", beat=now() - AT_WORK_MS))
 
     assert person.says("answer").startswith("77aa00  ")
     assert [each["id"] for each in person.run("answer", "--json").json["questions"]] == ["77aa00"]
@@ -73,7 +73,7 @@ def test_an_answer_is_told_to_the_agent_with_the_persons_name(person: Person) ->
 
     assert person.says("answer", "4f0", "once") == "Answered 4f0c11: once\n"
 
-    found = store.need("4f0c11")
+    found = store.records.need("4f0c11")
     assert found is not None
     assert (found.answer, found.answered_by) == ("once", "Ada")
     assert found.answered_at > found.since
@@ -88,7 +88,7 @@ def test_an_option_is_chosen_by_text_or_number_and_a_no_may_have_a_reason(person
     for need, words in (("4f0c11", ["no: use", "rg"]), ("77aa00", ["right", "side"]), ("88", ["1"]), ("99", ["a b"])):
         person.says("answer", need, *words)
 
-    answers = [found.answer for each in ("4f0c11", "77aa00", "88", "99") if (found := store.need(each))]
+    answers = [found.answer for each in ("4f0c11", "77aa00", "88", "99") if (found := store.records.need(each))]
     assert answers == ["no: use rg", "right side", "left side", "a b"]
 
 
@@ -106,7 +106,7 @@ def test_what_cannot_be_answered_says_why(person: Person) -> None:
 
         assert (answer.code, answer.out) == (code, ""), words
         assert said in answer.err, words
-        assert len(store.needs()) == 2, words
+        assert len(store.records.needs()) == 2, words
 
 
 def test_the_second_of_two_answers_is_told_who_was_first(person: Person) -> None:
@@ -129,7 +129,7 @@ def test_the_second_of_two_answers_is_told_who_was_first(person: Person) -> None
     codes = [process.returncode for process in both]
     assert sorted(codes) == [0, 3]
     winner, loser = ("Ada", told[1]) if codes[0] == 0 else ("Bob", told[0])
-    decided = store_of(person).need("4f0c11")
+    decided = store_of(person).records.need("4f0c11")
     assert decided is not None
     assert decided.answered_by == winner
     assert f"the question 4f0c11 was answered by {winner} at 20" in loser[1]
@@ -142,7 +142,7 @@ def test_an_agent_cannot_answer_in_its_own_shell(person: Person) -> None:
 
     assert (answer.code, answer.out) == (3, "")
     assert answer.err == "tildone: only a person can answer an agent: this is the shell of codex:c1\n"
-    assert len(store.needs()) == 1
+    assert len(store.records.needs()) == 1
 
 
 def test_json_has_every_field(person: Person) -> None:

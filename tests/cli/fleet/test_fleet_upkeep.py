@@ -197,11 +197,11 @@ def test_approve_permits_what_an_agent_that_waits_asks_for(operator: Operator) -
     run = operator.add()
     session = operator.take().session
     need = Need("n1", session, "command", "make deploy", ("once", "always", "no"), 1, "tildone:a")
-    operator.with_leases(lambda store, _: store.ask(need))
+    operator.with_leases(lambda store, _: store.records.ask(need))
 
     operator.fleet("approve", run)
 
-    decided = operator.with_leases(lambda store, _: store.need("n1"))
+    decided = operator.with_leases(lambda store, _: store.records.need("n1"))
     assert (decided.answer, decided.answered_by) == ("once", "Ada")
 
 

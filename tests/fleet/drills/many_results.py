@@ -173,7 +173,7 @@ def check_answers(found: ManyResults, fleet: ManyFleet, events: dict[str, list[E
     begun = {(plan, task): at for what, plan, task, at in fleet.marks() if what == "begin"}
     answers: dict[int, int] = {}
     for question, run in fleet.answered.items():
-        need = fleet.store.need(question)
+        need = fleet.store.records.need(question)
         logged = (
             event for event in events[run] if isinstance(event.fact, Answered) and event.fact.question == question
         )

@@ -57,8 +57,8 @@ class Worker:
         record = Agent(AgentId.parse(agent), SESSION, pid=pid, last_active=now(), started=start_time(pid))
         open_agents(settings).save(record)
         self.store: Store = open_store(settings)
-        self._append = self.store.append_fenced
-        setattr(self.store, "append_fenced", self._append_or_stop)  # noqa: B010  a method cannot be assigned
+        self._append = self.store.records.append_fenced
+        setattr(self.store.records, "append_fenced", self._append_or_stop)  # noqa: B010  a method cannot be assigned
         author = Author(agent=agent)
         self.session: Session = open_session(settings, dialect_named("brief"), self.store, lambda: author)
 
@@ -79,7 +79,7 @@ class Worker:
         return self.session.last_state.plan
 
     def _own(self) -> Claim | None:
-        return next((claim for claim in self.store.claims(SESSION) if claim.agent == self.agent), None)
+        return next((claim for claim in self.store.records.claims(SESSION) if claim.agent == self.agent), None)
 
     def _choice(self, plan: Plan, taken: frozenset[int]) -> Task | None:
         """Return a task that an agent left behind, or else the next one."""
@@ -110,7 +110,7 @@ class Worker:
         with suppress(FileNotFoundError):
             if requests and claim:
                 requests[0].unlink()
-                self.store.renew(SESSION, self.agent, STOPPED_LEASE_MS)
+                self.store.records.renew(SESSION, self.agent, STOPPED_LEASE_MS)
                 self._write("stop", claim, time.monotonic_ns())
                 os.kill(os.getpid(), signal.SIGSTOP)
                 return claim

@@ -78,7 +78,7 @@ class Agents:
 
     def kill_one(self, store: Store) -> None:
         """Kill an agent, if possible one that has a task."""
-        holders = [claim.agent for claim in store.claims(SESSION) if claim.agent in self.running]
+        holders = [claim.agent for claim in store.records.claims(SESSION) if claim.agent in self.running]
         os.kill(self.running.pop([*holders, *self.running][0]), signal.SIGKILL)
         self.killed += 1
         self.start()

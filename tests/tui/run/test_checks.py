@@ -78,5 +78,5 @@ async def test_the_plan_is_checked_ordered_and_says_which_other_agent_works(conn
             await screen.shows("#1 comes after:", "– #1 One")
             await screen.press("escape", "s")
             await screen.shows("● One")
-            backend.store.claim(backend.settings.session, 1, Claimant("codex:2"), 600_000)
+            backend.store.records.claim(backend.settings.session, 1, Claimant("codex:2"), 600_000)
             await screen.shows("held by codex:2 for 10 min")

@@ -59,7 +59,7 @@ COUNTER = itertools.count(1)
 
 def answer_to(store: Store, asked: Need) -> str:
     """The answer to a question; empty while it is open."""
-    found = store.need(asked.id)
+    found = store.records.need(asked.id)
     assert found is not None
     return found.answer
 

@@ -227,10 +227,10 @@ def test_the_files_are_set_in_the_menu(project: Project, opened: Visitor) -> Non
 
 def test_a_task_says_which_agent_has_it(project: Project, opened: Visitor) -> None:
     store = store_at(str(project.store))
-    store.claim(NAME, 1, Claimant(MARKUP), 600_000)
+    store.records.claim(NAME, 1, Claimant(MARKUP), 600_000)
     session_in(store, NAME, BY_HAND).change([Mark(Numbered((1,)), Status.IN_PROGRESS)])
     expect(opened.task("first")).to_contain_text("held by <img src=x oner… for ")
-    store.lapse(NAME, MARKUP)
+    store.records.lapse(NAME, MARKUP)
     store.close()
 
     expect(opened.task("first").locator(".note.warn")).to_contain_text("others can take it over", timeout=20_000)

@@ -33,7 +33,7 @@ def test_the_headline_counts_what_needs_a_person(seen: Visitor) -> None:
 @quick
 def test_a_question_is_answered_in_place(seen: Visitor) -> None:
     store = seen.board.plans()
-    [asked] = [need for need in store.needs() if need.session == PARSER]
+    [asked] = [need for need in store.records.needs() if need.session == PARSER]
 
     seen.page.locator(".need", has_text="grammar-parser").get_by_role("button", name="Allow once").click()
 
@@ -44,7 +44,7 @@ def test_a_question_is_answered_in_place(seen: Visitor) -> None:
 
 def test_a_text_answers_a_question_without_options(seen: Visitor) -> None:
     store = seen.board.plans()
-    [asked] = [need for need in store.needs() if need.session.endswith("billing-api")]
+    [asked] = [need for need in store.records.needs() if need.session.endswith("billing-api")]
 
     seen.page.locator(".need", has_text="billing-api").get_by_role("button", name="Answer").click()
     seen.page.get_by_role("textbox", name="Your answer").fill("Merge them")
@@ -73,7 +73,7 @@ def test_what_is_blocked_is_unblocked_in_place_and_that_is_undone(seen: Visitor)
 @quick
 def test_one_key_answers_a_question_and_asks_the_first_time(seen: Visitor) -> None:
     store = seen.board.plans()
-    [asked] = [need for need in store.needs() if need.session == PARSER]
+    [asked] = [need for need in store.records.needs() if need.session == PARSER]
     seen.page.keyboard.press("n")
     seen.page.locator(".need", has_text="grammar-parser").focus()
 
@@ -90,10 +90,10 @@ def test_one_key_answers_a_question_and_asks_the_first_time(seen: Visitor) -> No
 def test_the_first_answer_wins_and_the_second_person_is_told(seen: Visitor) -> None:
     """The page of the second one is held back, so that it still shows the question."""
     store = seen.board.plans()
-    [asked] = [need for need in store.needs() if need.session == PARSER]
+    [asked] = [need for need in store.records.needs() if need.session == PARSER]
     row = seen.page.locator(".need", has_text="grammar-parser")
     seen.page.route(
-        "**/api/needs/*", lambda route: (store.answer(asked.id, "no", "Mara", asked.since), route.continue_())
+        "**/api/needs/*", lambda route: (store.records.answer(asked.id, "no", "Mara", asked.since), route.continue_())
     )
 
     row.get_by_role("button", name="Allow once").click()
@@ -111,8 +111,8 @@ def test_a_command_on_a_card_keeps_its_letters(tmp_path: Path, board: Start, vis
     visitor = visit(board(path))
 
     expect(visitor.page.locator(".card .line")).to_have_text("cargo fuzz")
-    [asked] = agent.store.needs()
-    agent.store.withdraw(asked.id)
+    [asked] = agent.store.records.needs()
+    agent.store.records.withdraw(asked.id)
     expect(visitor.page.locator(".card .line")).to_have_text("Next: npm publish")
 
 

@@ -57,15 +57,15 @@ def run(args: ParsedArgs) -> int:
 def _awaited(store: Store, agents_dir: str) -> Sequence[Need]:
     """Return the open questions whose agents may still wait."""
     at = now()
-    return awaited_needs(store.needs(), active_everywhere(agents_dir, at), store.presences(), at)
+    return awaited_needs(store.records.needs(), active_everywhere(agents_dir, at), store.records.presences(), at)
 
 
 def _named(store: Store, wanted: str) -> Need:
     """Return the open question with this id, or with an id that begins with it."""
-    known = store.need(wanted)
+    known = store.records.need(wanted)
     if known is not None and not known.is_open:
         raise Refused(_already(known))
-    found = [need for need in store.needs() if need.id.startswith(wanted)]
+    found = [need for need in store.records.needs() if need.id.startswith(wanted)]
     exact = [need for need in found if need.id == wanted]
     if len(exact or found) > 1:
         raise UsageError(f"{len(found)} open questions begin with {wanted!r}; name one of them whole")

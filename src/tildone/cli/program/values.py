@@ -154,13 +154,15 @@ def sharing_states(_args: ParsedArgs, _current: str) -> Iterable[Candidate]:
 def questions(args: ParsedArgs, _current: str) -> Iterable[Candidate]:
     """The ids of the open questions of agents."""
     store, _ = _opened(args)
-    return (Candidate(need.id, need.text) for need in store.needs())
+    return (Candidate(need.id, need.text) for need in store.records.needs())
 
 
 def answers(args: ParsedArgs, _current: str) -> Iterable[Candidate]:
     """The answers that a question offers."""
     store, _ = _opened(args)
-    return (Candidate(option) for need in store.needs() if need.id in args.positional for option in need.options)
+    return (
+        Candidate(option) for need in store.records.needs() if need.id in args.positional for option in need.options
+    )
 
 
 def statuses(_args: ParsedArgs, _current: str) -> Iterable[Candidate]:

@@ -9,10 +9,10 @@ Each module imports only modules above it in this list:
     history.py       the events among the entries: the plan's own tree
     drafts.py        lines to append: new events, moves of the head
     folder.py        finding the file of a session, naming new files, writing drafts
-    histories.py     the histories of a folder's sessions, cached
-    records.py       presences, questions and summaries of a folder
-    feed.py          what changed in the files of a folder
     seen.py          what readers have seen of a session
+    histories.py     the histories of a folder's sessions, cached, and changes of them
+    records.py       what is kept beside the log: presences, questions, claims and summaries
+    feed.py          what changed in the files of a folder
     listing.py       the sessions of a folder, cached
     examination.py   the integrity check
     interchange.py   reading and writing one file, for import and export

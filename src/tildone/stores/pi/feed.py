@@ -21,7 +21,6 @@ from tildone.typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from tildone.log.needs import Need
-    from tildone.stores.pi.folder import Folder
     from tildone.stores.pi.histories import Histories
     from tildone.stores.pi.history import History
 
@@ -34,10 +33,10 @@ class ChangeFeed:
     Every file that changed counts, even if only another program has written to it.
     """
 
-    def __init__(self, folder: Folder, histories: Histories, opened: int) -> None:
-        self._folder = folder
+    def __init__(self, histories: Histories) -> None:
+        self._folder = histories.folder
         self._histories = histories
-        self._changes = Changes(opened // 1000)
+        self._changes = Changes(histories.clock() // 1000)
         self._files: dict[str, tuple[Fingerprint, str | None]] = {}
         self._needs: tuple[Fingerprint | None, dict[str, Need]] = None, {}
 

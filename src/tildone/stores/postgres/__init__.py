@@ -1,13 +1,11 @@
 """The store in a PostgreSQL database.
 
-store.py        the store: reading
-writing.py      appending, moving the head, importing, deleting
-claims.py       the claims of tasks
+store.py        the store: the log
+records.py      what is kept beside the log: presences, questions, claims, summaries
+database.py     queries by name, and the transactions of a process that works for a run
 leases.py       the leases of runs; `lease_transaction.py`, `fleet.sql`
 connections.py  a pool of connections that survives a restart of the server
 listener.py     LISTEN/NOTIFY for waiters
-records.py      what is kept beside the log: presences, questions, summaries
-feed.py         reading the change feed
 schema.py       the session settings of a connection, migrations; `migrations/*.sql`
 queries.py      the statements in `queries.sql` and `fleet.sql`, by name
 rows.py, names.py   events and names as the database stores them

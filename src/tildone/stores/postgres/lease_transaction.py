@@ -23,7 +23,7 @@ from tildone.log.state import latest_state
 from tildone.stores.fleet_rows import settings_in
 from tildone.stores.lease_rows import COLUMNS, changed_row, lease_in, lease_row
 from tildone.stores.postgres.names import from_sql, key
-from tildone.stores.postgres.queries import fleet_query, query
+from tildone.stores.postgres.queries import query
 from tildone.stores.postgres.rows import event_id, row_of, session_row
 from tildone.stores.schedule_rows import schedule_in, schedule_row
 from tildone.typing import TYPE_CHECKING
@@ -133,16 +133,16 @@ class PostgresLeaseTransaction:
 
     def insert(self, lease: Lease) -> None:
         """Add a lease."""
-        self._connection.execute(fleet_query("insert_lease"), _columns(lease))
+        self._connection.execute(query("insert_lease"), _columns(lease))
 
     def update(self, lease: Lease) -> None:
         """Change a lease."""
-        self._connection.execute(fleet_query("update_lease"), changed_row(lease))
+        self._connection.execute(query("update_lease"), changed_row(lease))
 
     def mark_sent(self, leases: Sequence[Lease]) -> None:
         """Record that an engine has leases."""
         row = {"runs": [lease.run for lease in leases], "hands": [lease.hand for lease in leases]}
-        self._connection.execute(fleet_query("mark_sent"), row)
+        self._connection.execute(query("mark_sent"), row)
 
     def head(self, session: str) -> str | None:
         """Return the head of a session."""
@@ -170,7 +170,7 @@ class PostgresLeaseTransaction:
     def lapse_claims(self, session: str, lease: str) -> None:
         """End the claims of tasks that agents have under a lease, given as `run/hand`."""
         row = {"session": key(session), "mark": lease_mark(lease)}
-        self._connection.execute(fleet_query("lapse_claims"), row)
+        self._connection.execute(query("lapse_claims"), row)
 
     def task(self, session: str) -> int:
         """Return the number of the task to work on; 0 if there is none."""
@@ -197,7 +197,7 @@ class PostgresLeaseTransaction:
 
     def set_next_request(self, provider: str, earliest: int) -> None:
         """Set when the next request would be at equal intervals."""
-        self._connection.execute(fleet_query("set_next_request"), {"name": provider, "earliest": earliest})
+        self._connection.execute(query("set_next_request"), {"name": provider, "earliest": earliest})
 
     def due(self) -> RunSchedule | None:
         """Return a schedule that is due."""
@@ -206,12 +206,12 @@ class PostgresLeaseTransaction:
             if not isinstance(schedule, BadRow):
                 return schedule
             self._scribe.on_bad_row(schedule)
-            self._connection.execute(fleet_query("set_schedule_aside"), {"name": schedule.name})
+            self._connection.execute(query("set_schedule_aside"), {"name": schedule.name})
         return None
 
     def put_schedule(self, schedule: RunSchedule) -> None:
         """Add or replace a schedule."""
-        self._connection.execute(fleet_query("set_schedule"), schedule_columns(schedule))
+        self._connection.execute(query("set_schedule"), schedule_columns(schedule))
 
     def _first(self, statement: str, /, **row: Any) -> list[Lease]:
         """Return the leases of a query for the first ones. If these are bad rows, they are set aside."""
@@ -221,7 +221,7 @@ class PostgresLeaseTransaction:
                 return leases
             keys = [(columns[_RUN], columns[_HAND]) for columns in rows]
             row_keys = {"runs": [run for run, _ in keys], "hands": [hand for _, hand in keys]}
-            self._connection.execute(fleet_query("set_aside"), row_keys)
+            self._connection.execute(query("set_aside"), row_keys)
         return []
 
     def _leases(self, statement: str, /, **row: Any) -> list[Lease]:
@@ -245,7 +245,7 @@ class PostgresLeaseTransaction:
         return leases
 
     def _rows(self, statement: str, /, **row: Any) -> list[tuple[Any, ...]]:
-        return self._connection.execute(fleet_query(statement), row).fetchall()
+        return self._connection.execute(query(statement), row).fetchall()
 
 
 def lease_of(columns: Sequence[Any]) -> Lease | BadRow:

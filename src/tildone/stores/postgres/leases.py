@@ -8,8 +8,6 @@ whose connection was lost is repeated, and recognises what the first attempt did
 
 from __future__ import annotations
 
-from psycopg import errors
-
 from tildone.errors import HeadMoved, RunFenced
 from tildone.log.events import Actor, Event
 from tildone.log.fleet.cron import parse_cron
@@ -23,7 +21,7 @@ from tildone.stores.postgres.fleet_health import ServerFacts, server_findings
 from tildone.stores.postgres.lease_transaction import PostgresLeaseTransaction, head_in, lease_of, schedule_columns
 from tildone.stores.postgres.listener import ANY_SESSION
 from tildone.stores.postgres.names import from_sql, key
-from tildone.stores.postgres.queries import fleet_query
+from tildone.stores.postgres.queries import query
 from tildone.stores.postgres.rows import row_of, session_row
 from tildone.stores.schedule_rows import schedule_in
 from tildone.typing import TYPE_CHECKING
@@ -40,7 +38,7 @@ if TYPE_CHECKING:
     from tildone.log.fleet.workers import RunSchedule
     from tildone.log.store import Store
     from tildone.stores.lease_transaction import LeaseTransaction
-    from tildone.stores.postgres.connections import ConnectionPool
+    from tildone.stores.postgres.database import Database
     from tildone.stores.postgres.listener import Listener
     from tildone.stores.scribe import Scribe
 
@@ -50,9 +48,9 @@ if TYPE_CHECKING:
 class PostgresLeases(LeaseUpkeep):
     """The leases, workers, schedules, settings and limits of a PostgreSQL store. See `RunLeases`."""
 
-    def __init__(self, store: Store, connections: ConnectionPool, listener: Listener, scribe: Scribe) -> None:
+    def __init__(self, store: Store, database: Database, listener: Listener, scribe: Scribe) -> None:
         self._store = store
-        self._connections = connections
+        self._database = database
         self._listener = listener
         self._scribe = scribe
 
@@ -68,7 +66,7 @@ class PostgresLeases(LeaseUpkeep):
             "epochs": [fence.epoch for fence in fences],
             "lease": self.settings().lease,
         }
-        rows = self._rows("renew_leases", **row)
+        rows = self._database.rows_if_any("renew_leases", **row)
         return [Renewed(RunFence(run, hand, epoch), ask_in(ask)) for run, hand, epoch, ask in rows]
 
     def look(self, run: str | None = None) -> list[RunView]:
@@ -76,7 +74,7 @@ class PostgresLeases(LeaseUpkeep):
         workers = {worker.id: worker for worker in self.workers()}
         sessions = {session.name: session for session in self._store.sessions()} if run is None else {}
         views = []
-        rows = self._rows("all_leases", run=run)
+        rows = self._database.rows_if_any("all_leases", run=run)
         clock = rows[0][-1] if rows else 0
         for lease in self._scribe.good(lease_of(row[:-1]) for row in rows):
             session = sessions.get(lease.session) if run is None else self._store.session_info(lease.session)
@@ -86,15 +84,15 @@ class PostgresLeases(LeaseUpkeep):
 
     def sent(self) -> list[Lease]:
         """Return the queued leases that an engine has."""
-        return self._scribe.good(map(lease_of, self._rows("sent_leases")))
+        return self._scribe.good(map(lease_of, self._database.rows_if_any("sent_leases")))
 
     def living(self) -> list[Lease]:
         """Return the leases of hands that have not ended."""
-        return self._scribe.good(map(lease_of, self._rows("living_leases")))
+        return self._scribe.good(map(lease_of, self._database.rows_if_any("living_leases")))
 
     def size(self) -> int:
         """Return how many bytes the tables and their indexes take up."""
-        return next((int(size) for (size,) in self._rows("store_size")), 0)
+        return next((int(size) for (size,) in self._database.rows_if_any("store_size")), 0)
 
     def forget(self, run: str) -> bool:
         """Remove the leases of a run that has ended."""
@@ -102,7 +100,7 @@ class PostgresLeases(LeaseUpkeep):
 
     def revision(self) -> int:
         """Return a number that grows whenever a lease may have become free, or a wish was added."""
-        return next((int(revision) for (revision,) in self._rows("fleet_revision")), 0)
+        return next((int(revision) for (revision,) in self._database.rows_if_any("fleet_revision")), 0)
 
     def wait(self, revision: int, timeout: float) -> bool:
         """Wait until the revision differs from `revision`."""
@@ -110,7 +108,7 @@ class PostgresLeases(LeaseUpkeep):
 
     def settings(self) -> FleetSettings:
         """Return the settings of the fleet."""
-        return settings_in(self._rows("fleet_settings"), self._scribe)
+        return settings_in(self._database.rows_if_any("fleet_settings"), self._scribe)
 
     def configure(self, settings: FleetSettings) -> None:
         """Set the settings of the fleet."""
@@ -121,12 +119,12 @@ class PostgresLeases(LeaseUpkeep):
     def findings(self) -> list[Finding]:
         """Check what workers need of the store."""
         before = self._scribe.now()
-        [row] = self._rows("fleet_server")
+        [row] = self._database.rows_if_any("fleet_server")
         return server_findings(ServerFacts(*row), before, self._scribe.now())
 
     def limits(self) -> list[ProviderLimit]:
         """Return the limits of providers."""
-        return self._scribe.good(map(limit_in, self._rows("limits")))
+        return self._scribe.good(map(limit_in, self._database.rows_if_any("limits")))
 
     def set_limit(self, limit: ProviderLimit) -> None:
         """Set the limits of a provider; without any, it is removed."""
@@ -139,7 +137,7 @@ class PostgresLeases(LeaseUpkeep):
     def beat(self, worker: WorkerInfo) -> Ask:
         """Record a sign of life of a worker, and return what a person asks of it."""
         row = {name: getattr(worker, name) for name in ("id", "host", "pid", "version", "protocol", "slots")}
-        [(ask,)] = self._rows("worker_beat", **row, labels=list(worker.labels))
+        [(ask,)] = self._database.rows_if_any("worker_beat", **row, labels=list(worker.labels))
         return ask_in(ask)
 
     def leave(self, worker: str) -> None:
@@ -148,7 +146,7 @@ class PostgresLeases(LeaseUpkeep):
 
     def workers(self) -> list[WorkerInfo]:
         """Return the workers."""
-        return self._scribe.good(map(worker_in, self._rows("workers")))
+        return self._scribe.good(map(worker_in, self._database.rows_if_any("workers")))
 
     def drain(self, worker: str) -> bool:
         """Ask a worker to take nothing more."""
@@ -165,7 +163,7 @@ class PostgresLeases(LeaseUpkeep):
 
     def schedules(self) -> list[RunSchedule]:
         """Return the schedules."""
-        return self._scribe.good(map(schedule_in, self._rows("schedules")))
+        return self._scribe.good(map(schedule_in, self._database.rows_if_any("schedules")))
 
     def append(self, held: RunFence, fact: Asked | Kept, event: str) -> None:
         """Append a fact under a lease, as the event of that id."""
@@ -173,12 +171,12 @@ class PostgresLeases(LeaseUpkeep):
             super().append(held, fact, event)
             return
         # The lease stays as it is: one statement checks it and appends.
-        while self._connections.run(lambda connection, _: self._verdict(connection, held, fact, event)) == "overtaken":
+        while self._database.run(lambda connection, _: self._verdict(connection, held, fact, event)) == "overtaken":
             continue
 
     def _verdict(self, connection: Connection, held: RunFence, fact: Kept, event: str) -> str:
         row = {"run": held.run, "hand": held.hand, "epoch": held.epoch, "id": key(event)}
-        found = connection.execute(fleet_query("run_head"), row).fetchone()
+        found = connection.execute(query("run_head"), row).fetchone()
         if found is None:
             raise RunFenced(held.run)
         name, _, head, body, is_there = found
@@ -187,7 +185,7 @@ class PostgresLeases(LeaseUpkeep):
         session, scribe = from_sql(name), self._scribe
         new = Event(event, head_in(head, body), scribe.now(), Actor.AGENT, fact, scribe.author)
         row |= session_row(session) | row_of(new) | {"reader": "", "seen": None, "keeps_redo": True}
-        [(verdict,)] = connection.execute(fleet_query("append_held"), row).fetchall()
+        [(verdict,)] = connection.execute(query("append_held"), row).fetchall()
         if verdict == "fenced":
             raise RunFenced(held.run)
         return str(verdict)
@@ -201,34 +199,24 @@ class PostgresLeases(LeaseUpkeep):
 
         while True:
             try:
-                return self._connections.run(change)
+                return self._database.run(change)
             except HeadMoved:
                 # Another writer has appended meanwhile, or has created the session. It is locked the next time.
                 has_moved = True
 
     def _run_sessions(self) -> list[str]:
-        return [from_sql(session) for (session,) in self._rows("run_sessions")]
+        return [from_sql(session) for (session,) in self._database.rows_if_any("run_sessions")]
 
     def _events(self, session: str) -> Iterator[Event]:
         return self._store.events(session)
-
-    def _rows(self, statement: str, /, **row: Any) -> list[tuple[Any, ...]]:
-        def read(connection: Connection, _attempts: int) -> list[tuple[Any, ...]]:
-            try:
-                return connection.execute(fleet_query(statement), row).fetchall()
-            except errors.UndefinedTable:
-                # A database of an older schema that may only be read.
-                return []
-
-        return self._connections.run(read)
 
     def _write(self, statement: str, /, **row: Any) -> int:
         """Run a statement that changes rows, tell those who wait, and return how many rows it changed."""
 
         def write(connection: Connection, _attempts: int) -> int:
             with connection.transaction():
-                changed = connection.execute(fleet_query(statement), row).rowcount
-                connection.execute(fleet_query("announce"))
+                changed = connection.execute(query(statement), row).rowcount
+                connection.execute(query("announce"))
             return changed
 
-        return self._connections.run(write)
+        return self._database.run(write)

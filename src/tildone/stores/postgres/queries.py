@@ -20,13 +20,8 @@ _NUMBERED = re.compile(r"(\d{4})_(\w+)\.sql")
 
 
 def query(name: str) -> bytes:
-    """Return one of the queries in `queries.sql`."""
-    return _queries()[name]
-
-
-def fleet_query(name: str) -> bytes:
-    """Return one of the queries in `fleet.sql`."""
-    return _fleet_queries()[name]
+    """Return one of the queries in `queries.sql` or `fleet.sql`."""
+    return _queries().get(name) or _fleet_queries()[name]
 
 
 @cache

@@ -1,42 +1,76 @@
-"""What a PostgreSQL store keeps beside the log: presences, questions and summaries.
+"""What a PostgreSQL store keeps beside the log. The methods are documented by `Records` in `tildone.log.store`.
 
 Theory of operation. Each change is one statement; triggers of the schema give the session of a question a new revision
 and notify. An answer is an UPDATE of the row while it is open, so the first one wins. An operation may be repeated
 after a lost connection: a question that exists is not asked again, and an answer that is there is the one given.
+
+Each operation on claims is one call of a function of the schema, which first locks the claims of the session and reads
+the clock of the server. An event with a fence is appended by the same function that checks the fence. If one of them is
+repeated after a lost connection, claims that were taken are the agent's own, and an event that was appended is in the
+database.
 """
 
 from __future__ import annotations
 
 from psycopg import errors
 
-from tildone.errors import StoreError, UnknownNeed
+from tildone.errors import HeadMoved, StoreError, UnknownNeed
+from tildone.log.claims import Fenced, decode_claim, encode_claimant
 from tildone.log.density import filled
+from tildone.log.json_scanner import parse
 from tildone.log.kept import KeptSummary
 from tildone.log.needs import NeedAnswered, answered, bounds, decode_need, decode_needs, encode_need, open_needs
 from tildone.log.presence import PRESENCE_LIFETIME_MS, decode_presences, encode_presence
+from tildone.log.tree import SessionChange
+from tildone.stores.postgres.listener import ANY_SESSION
 from tildone.stores.postgres.names import from_sql, key, to_sql
 from tildone.stores.postgres.queries import query
-from tildone.stores.postgres.rows import session_row
+from tildone.stores.postgres.rows import event_id, row_of, seen_row, session_row
 from tildone.typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
     from typing import Any
 
     from psycopg import Connection
 
+    from tildone.log.claims import Claim, Claimant, ClaimFence
+    from tildone.log.events import Event
     from tildone.log.needs import Need
     from tildone.log.presence import Presence
-    from tildone.stores.postgres.connections import ConnectionPool
+    from tildone.stores.postgres.database import Database, Verdict
+    from tildone.stores.postgres.listener import Listener
 
 
 class PostgresRecords:
-    """The part of a PostgreSQL store that is not the log."""
+    """What the store in a database keeps beside the log."""
 
-    _connections: ConnectionPool
+    def __init__(self, database: Database, listener: Listener) -> None:
+        self._database = database
+        self._listener = listener
+
+    def seen(self, session: str, reader: str) -> str | None:
+        rows = self._database.rows_if_any("seen", session=key(session), **seen_row(reader, None))
+        return next((from_sql(head) for (head,) in rows), None)
+
+    def set_seen(self, session: str, reader: str, head: str | None) -> None:
+        self._database.write("set_seen", session=key(session), **seen_row(reader, head))
+
+    def revision(self) -> int:
+        """Return the newest revision; triggers of the schema make one for every change."""
+        [(revision,)] = self._feed("revision")
+        return int(revision)
+
+    def changed(self, since: int) -> list[SessionChange]:
+        return [
+            SessionChange(from_sql(name), None if head is None else event_id(head, body), revision, exists=exists)
+            for name, head, body, revision, exists in self._feed("changed", since=since)
+        ]
+
+    def wait_any(self, revision: int, timeout: float) -> bool:
+        return self._listener.wait(ANY_SESSION, lambda: self.revision() != revision, timeout)
 
     def beat(self, presence: Presence) -> None:
-        """Record a sign of life of an agent."""
         row = {
             "agent": key(presence.agent),
             "session": key(presence.session),
@@ -44,30 +78,20 @@ class PostgresRecords:
             "body": encode_presence(presence),
             "oldest": presence.beat - PRESENCE_LIFETIME_MS,
         }
-        self._write("beat", row)
+        self._database.write("beat", **row)
 
     def leave(self, agent: str) -> None:
-        """Remove the presence of an agent."""
-        self._write("leave", {"agent": key(agent)})
+        self._database.write("leave", agent=key(agent))
 
     def presences(self) -> list[Presence]:
-        """Return the presences of all agents."""
-        return decode_presences(body for (body,) in self._read("presences"))
+        return decode_presences(body for (body,) in self._database.rows_if_any("presences"))
 
     def ask(self, need: Need) -> None:
-        """Add an open question, unless there is one with its id."""
         row = {"id": key(need.id), "since": need.since, "answered_at": need.answered_at, "body": encode_need(need)}
-        self._write("ask", row | session_row(need.session))
+        self._database.write("ask", **row, **session_row(need.session))
         self._forget_needs(need.since)
 
     def answer(self, need: str, answer: str, by: str, at: int) -> Need:
-        """Answer an open question; the first answer wins.
-
-        Raises:
-            NeedAnswered: there is an answer already.
-            UnknownNeed: there is no such question.
-        """
-
         def write(connection: Connection, attempts: int) -> Need:
             asked = _need_in(connection, need)
             if attempts and (asked.answer, asked.answered_by, asked.answered_at) == (answer, by, max(1, at)):
@@ -78,31 +102,65 @@ class PostgresRecords:
                 raise NeedAnswered(_need_in(connection, need))
             return decided
 
-        decided = self._connections.run(write)
+        decided = self._database.run(write)
         self._forget_needs(decided.answered_at)
         return decided
 
     def withdraw(self, need: str) -> None:
-        """Remove a question if it is open."""
-        self._write("withdraw", {"id": key(need)})
+        self._database.write("withdraw", id=key(need))
 
     def need(self, need: str) -> Need | None:
-        """Return a question, open or answered."""
-        return next(iter(decode_needs(body for (body,) in self._read("need", id=key(need)))), None)
+        return next(iter(decode_needs(body for (body,) in self._database.rows_if_any("need", id=key(need)))), None)
 
     def needs(self) -> list[Need]:
-        """Return the open questions, the oldest first."""
-        return open_needs(decode_needs(body for (body,) in self._read("needs")))
+        return open_needs(decode_needs(body for (body,) in self._database.rows_if_any("needs")))
+
+    def append_fenced(self, session: str, event: Event, seen_by: str, fence: ClaimFence) -> list[Claim]:
+        row = session_row(session) | row_of(event) | seen_row(seen_by, event.id) | _claimant_row(fence.claimant)
+        row |= {"lease": fence.lease, "starts": sorted(fence.starts)}
+        row |= {"changes": sorted(fence.changes), "active": sorted(fence.active), "beside": sorted(fence.beside)}
+
+        def write(connection: Connection) -> Verdict:
+            cursor = self._database.in_run(connection, lambda: connection.execute(query("append_fenced"), row))
+            return cursor.fetchone() or ("", 0, None)
+
+        verdict, now, claims = self._database.append(session, row, write)
+        found = [(lost, _claim((*rest, now))) for lost, *rest in parse(claims or "[]")]
+        if verdict == "fenced":
+            raise Fenced(
+                session, [claim for lost, claim in found if lost], [claim for lost, claim in found if not lost]
+            )
+        if verdict != "done":
+            raise HeadMoved(session)
+        return [claim for _, claim in found]
+
+    def claim(self, session: str, task: int, claimant: Claimant, lease: int) -> Claim:
+        row = {"session": key(session), "task": task, "lease": lease} | _claimant_row(claimant)
+        return _claim(self._claim_rows("claim", row)[0])
+
+    def renew(self, session: str, agent: str, lease: int) -> list[Claim]:
+        row = {"session": key(session), "agent": key(agent), "lease": lease}
+        return sorted(map(_claim, self._claim_rows("renew", row)), key=lambda claim: claim.task)
+
+    def release(self, session: str, agent: str, tasks: frozenset[int] | None = None) -> None:
+        some = None if tasks is None else sorted(tasks)
+        self._claim_rows("release", {"session": key(session), "agent": key(agent), "tasks": some})
+
+    def lapse(self, session: str, agent: str) -> None:
+        row = {"session": key(session), "agent": key(agent)}
+        in_run = self._database.in_run
+        self._database.run(lambda each, _: in_run(each, lambda: each.execute(query("lapse"), row)))
+
+    def claims(self, session: str) -> list[Claim]:
+        return list(map(_claim, self._database.rows_if_any("claims", session=key(session))))
 
     def kept_summaries(self) -> dict[str, KeptSummary]:
-        """Return the kept summaries by session."""
         return {
             from_sql(session): KeptSummary(None if head is None else from_sql(head), from_sql(text))
-            for session, head, text in self._read("kept_summaries")
+            for session, head, text in self._database.rows_if_any("kept_summaries")
         }
 
     def keep_summaries(self, summaries: Mapping[str, KeptSummary]) -> None:
-        """Keep summaries of sessions that exist, if this user may write."""
         # All writers lock the rows in the same order.
         rows = sorted(((key(session), kept) for session, kept in summaries.items()), key=lambda row: row[0])
         row = {
@@ -111,31 +169,35 @@ class PostgresRecords:
             "bodies": [to_sql(kept.text) for _, kept in rows],
         }
         try:
-            self._write("keep_summaries", row)
+            self._database.write("keep_summaries", **row)
         except StoreError:
             return
 
     def density(self, session: str, begin: int, end: int, buckets: int) -> list[int]:
-        """Count the events of all branches in equal intervals of time."""
-        return filled(self._read("density", session=key(session), begin=begin, end=end, buckets=buckets), buckets)
+        row = {"session": key(session), "begin": begin, "end": end, "buckets": buckets}
+        return filled(self._database.rows_if_any("density", **row), buckets)
+
+    def _feed(self, name: str, **row: Any) -> list[tuple[Any, ...]]:
+        """Return the rows of a query; in a database of an older schema that may only be read, of the one for that."""
+
+        def read(connection: Connection, _attempts: int) -> list[tuple[Any, ...]]:
+            try:
+                return connection.execute(query(name), row).fetchall()
+            except errors.UndefinedTable:
+                return connection.execute(query(f"{name}_before_schema_3"), row).fetchall()
+
+        return self._database.run(read)
 
     def _forget_needs(self, now: int) -> None:
         kept = bounds(now)
         row = {"oldest": kept.oldest, "max_answered": kept.max_answered, "max_open": kept.max_open}
-        self._write("forget_needs", row)
+        self._database.write("forget_needs", **row)
 
-    def _write(self, name: str, row: dict[str, Any]) -> None:
-        self._connections.run(lambda connection, _attempts: connection.execute(query(name), row))
+    def _claim_rows(self, name: str, row: dict[str, Any]) -> list[tuple[Any, ...]]:
+        def change(connection: Connection, _attempts: int) -> list[tuple[Any, ...]]:
+            return self._database.in_run(connection, lambda: connection.execute(query(name), row).fetchall())
 
-    def _read(self, name: str, **parameters: Any) -> list[tuple[Any, ...]]:
-        def read(connection: Connection, _attempts: int) -> list[tuple[Any, ...]]:
-            try:
-                return connection.execute(query(name), parameters).fetchall()
-            except errors.UndefinedTable:
-                # A database of an older schema that may only be read.
-                return []
-
-        return self._connections.run(read)
+        return self._database.run(change)
 
 
 def _need_in(connection: Connection, need: str) -> Need:
@@ -144,3 +206,12 @@ def _need_in(connection: Connection, need: str) -> Need:
     if asked is None:
         raise UnknownNeed(need)
     return asked
+
+
+def _claimant_row(claimant: Claimant) -> dict[str, Any]:
+    return {"agent": key(claimant.agent), "holder": encode_claimant(claimant)}
+
+
+def _claim(row: Iterable[Any]) -> Claim:
+    task, epoch, until, holder, before, now = row
+    return decode_claim(task, epoch, until, (holder, before), now)

@@ -2,25 +2,20 @@
 
 from __future__ import annotations
 
-from psycopg import errors
-
 from tildone.log.fleet.lease import LeaseState
 from tildone.log.fleet.lists import RunGroup
 from tildone.log.fleet.workers import BadRow, RunView
 from tildone.stores.postgres.lease_transaction import lease_of
 from tildone.stores.postgres.names import from_sql, key
-from tildone.stores.postgres.queries import fleet_query
 from tildone.typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
 
-    from psycopg import Connection
-
     from tildone.log.fleet.lease import Lease
     from tildone.log.fleet.lists import RunPlace
-    from tildone.stores.postgres.connections import ConnectionPool
+    from tildone.stores.postgres.database import Database
 
 STATES = [state.value for state in LeaseState]
 
@@ -28,8 +23,8 @@ STATES = [state.value for state in LeaseState]
 class PostgresRunLists:
     """The leases of a PostgreSQL store, to be read."""
 
-    def __init__(self, connections: ConnectionPool) -> None:
-        self._connections = connections
+    def __init__(self, database: Database) -> None:
+        self._database = database
 
     def page(self, group: RunGroup, after: RunPlace, limit: int) -> list[RunView]:
         """Return the leases of a group that follow a place."""
@@ -42,7 +37,7 @@ class PostgresRunLists:
 
     def asking(self) -> list[Lease]:
         """Return the leases with open questions."""
-        found = map(lease_of, self._rows("asking_leases"))
+        found = map(lease_of, self._database.rows_if_any("asking_leases"))
         return [lease for lease in found if not isinstance(lease, BadRow)]
 
     def of_sessions(self, sessions: Sequence[str]) -> list[RunView]:
@@ -59,7 +54,10 @@ class PostgresRunLists:
 
     def recent_sessions(self, since: int) -> list[str]:
         """Return the sessions of leases whose state is newer than a time, or that workers hold."""
-        return [from_sql(session) for (session,) in self._rows("recent_sessions", states=STATES, since=since)]
+        return [
+            from_sql(session)
+            for (session,) in self._database.rows_if_any("recent_sessions", states=STATES, since=since)
+        ]
 
     def exists(self) -> bool:
         """Return whether there is a lease or a worker."""
@@ -71,7 +69,7 @@ class PostgresRunLists:
 
     def _views(self, statement: str, /, **row: Any) -> list[RunView]:
         views = []
-        for *columns, clock in self._rows(statement, **row):
+        for *columns, clock in self._database.rows_if_any(statement, **row):
             lease = lease_of(columns)
             if isinstance(lease, BadRow):
                 continue
@@ -79,17 +77,7 @@ class PostgresRunLists:
         return views
 
     def _number(self, statement: str, /, **row: Any) -> int:
-        return next((int(number) for (number,) in self._rows(statement, **row)), 0)
-
-    def _rows(self, statement: str, /, **row: Any) -> list[tuple[Any, ...]]:
-        def read(connection: Connection, _attempts: int) -> list[tuple[Any, ...]]:
-            try:
-                return connection.execute(fleet_query(statement), row).fetchall()
-            except (errors.UndefinedTable, errors.UndefinedFunction):
-                # A database of an older schema that may only be read.
-                return []
-
-        return self._connections.run(read)
+        return next((int(number) for (number,) in self._database.rows_if_any(statement, **row)), 0)
 
 
 def _group(group: RunGroup) -> dict[str, object]:

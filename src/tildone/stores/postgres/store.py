@@ -1,4 +1,4 @@
-"""The PostgreSQL store.
+"""The PostgreSQL store. Its methods are documented by `Store` in `tildone.log.store`.
 
 Theory of operation. Every change is one call of a PL/pgSQL function of the schema, which locks the session's row first:
 check and change of the head cannot be separated, and the lock orders writers of one session only. The function returns
@@ -18,22 +18,30 @@ from __future__ import annotations
 import os
 import weakref
 
-from psycopg import errors
-
-from tildone.errors import StoreDamaged, StoreError, UnknownEvent
+from tildone.errors import HeadMoved, RunFenced, StoreDamaged, StoreError, UnknownEvent
 from tildone.log import codec
 from tildone.log.tree import SessionHead, SessionInfo
 from tildone.stores.base import TIMEOUT_SECONDS
 from tildone.stores.postgres.address import address_of
-from tildone.stores.postgres.claims import PostgresClaims
 from tildone.stores.postgres.connections import ConnectionPool
-from tildone.stores.postgres.feed import changed_sessions, newest_revision
+from tildone.stores.postgres.database import Database
 from tildone.stores.postgres.health import findings
-from tildone.stores.postgres.listener import ANY_SESSION, Listener
+from tildone.stores.postgres.listener import Listener
 from tildone.stores.postgres.names import from_sql, key
 from tildone.stores.postgres.queries import query
 from tildone.stores.postgres.records import PostgresRecords
-from tildone.stores.postgres.rows import event_id, key_or_none, seen_row
+from tildone.stores.postgres.rows import (
+    batches,
+    event_id,
+    head_row,
+    insert_unknown,
+    key_or_none,
+    raise_verdict,
+    row_of,
+    scalar,
+    seen_row,
+    session_row,
+)
 from tildone.typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -46,7 +54,6 @@ if TYPE_CHECKING:
     from tildone.log.findings import Finding
     from tildone.log.fleet.lease import RunFence
     from tildone.log.store import ProgressCallback
-    from tildone.log.tree import SessionChange
     from tildone.stores.postgres.leases import PostgresLeases
     from tildone.stores.postgres.run_lists import PostgresRunLists
     from tildone.stores.scribe import Scribe
@@ -61,8 +68,11 @@ MAX_BATCH_EVENTS = 1024
 BATCH_BYTES = 1_000_000
 """A query returns no more events once it has this many bytes."""
 
+IMPORT_BYTES = 1_000_000
+"""How many bytes of events are imported by one statement."""
 
-class PostgresStore(PostgresClaims, PostgresRecords):
+
+class PostgresStore:
     """A store in a database, named by a URL. Acknowledged changes are on the server's disk.
 
     It is thread-safe; after a fork, a process must open its own. Operations wait up to `timeout` seconds for a server
@@ -84,95 +94,102 @@ class PostgresStore(PostgresClaims, PostgresRecords):
         read_only: bool = False,
         fence: RunFence | None = None,
     ) -> None:
-        self._fence = fence
-        self._connections = ConnectionPool(address_of(url, timeout), timeout, read_only=read_only)
-        self._listener = Listener(self._connections, query("listen"))
+        connections = ConnectionPool(address_of(url, timeout), timeout, read_only=read_only)
+        self._database = Database(connections, fence)
+        self._listener = Listener(connections, query("listen"))
         # Of its own: a worker that waits for leases is not woken by every change of a plan.
-        self._lease_listener = Listener(self._connections, query("listen_to_leases"))
+        self._lease_listener = Listener(connections, query("listen_to_leases"))
+        self.records = PostgresRecords(self._database, self._listener)
         # Also closes the connections of a store that is garbage collected or alive when the process ends.
         listeners = self._listener, self._lease_listener
-        self._finalizer = weakref.finalize(self, _close, self._connections, listeners, os.getpid())
+        self._finalizer = weakref.finalize(self, _close, connections, listeners, os.getpid())
         # Connect at once, so that errors are raised on opening.
-        self.user = self._connections.run(lambda connection, _attempts: connection.info.user)
+        self.user = self._database.run(lambda connection, _attempts: connection.info.user)
 
     def session_head(self, session: str) -> SessionHead:
-        """Return the head of the session and its redo list."""
-        for head, redo, body in self._rows("session_head", session=key(session)):
+        for head, redo, body in self._database.rows("session_head", session=key(session)):
             events = () if redo == "[]" else tuple(codec.parse_strictly(redo))
             return SessionHead(None if head is None else event_id(head, body), events)
         return SessionHead()
 
     def history(self, session: str, head: str | None = None) -> Iterator[Event]:
-        """Return the events from `head`, by default the session's own, to the root, newest first.
-
-        Raises:
-            UnknownEvent: `head` is not in this session.
-        """
         newest = self._path(session, key_or_none(head), MAX_EVENTS_TO_PLAN, to_snapshot=True)
         if not newest and head is not None:
             raise UnknownEvent(head)
         return self._ancestors(session, newest)
 
     def events(self, session: str) -> Iterator[Event]:
-        """Return every event of every branch, in the order they were written."""
-        for number, count in self._rows("session", session=key(session)):
+        for number, count in self._database.rows("session", session=key(session)):
             return self._in_order(session, number, count)
         return iter(())
 
-    def seen(self, session: str, reader: str) -> str | None:
-        """Return the head that a reader has seen."""
-        row = {"session": key(session)} | seen_row(reader, None)
+    def append(self, session: str, event: Event, seen_by: str = "") -> None:
+        row = session_row(session) | row_of(event) | seen_row(seen_by, event.id)
+        verdict, *_ = self._database.append(session, row, lambda connection: (self._appended(connection, row), 0, None))
+        if verdict != "done":
+            raise HeadMoved(session)
 
-        def read(connection: Connection, _attempts: int) -> str | None:
-            try:
-                found = connection.execute(query("seen"), row).fetchone()
-            except errors.UndefinedTable:
-                # A database of an older schema that may only be read.
-                return None
-            return from_sql(found[0]) if found else None
+    def move_head(self, session: str, to: SessionHead, *, expected: str | None) -> None:
+        row = {"session": key(session), "expected": key_or_none(expected)} | head_row(to)
 
-        return self._connections.run(read)
+        def move(connection: Connection, attempts: int) -> str:
+            """Move the head; after an unacknowledged attempt, it may already be the new one."""
+            verdict = self._database.in_run(connection, lambda: scalar(connection, "move_head", row))
+            if attempts and verdict == "overtaken":
+                current = connection.execute(query("session_head"), row).fetchone()
+                return "done" if current and current[:2] == (row["head"], row["ahead"]) else verdict
+            return verdict
 
-    def set_seen(self, session: str, reader: str, head: str | None) -> None:
-        """Record the head that a reader has seen; None removes the record."""
-        self._rows("set_seen", session=key(session), **seen_row(reader, head))
+        raise_verdict(self._database.run(move), session, to)
+
+    def import_events(self, session: str, events: Iterable[Event], to: SessionHead) -> int:
+        imported = list(events)
+        counts = []
+
+        def insert(connection: Connection, _attempts: int) -> None:
+            with self._database.transaction(connection):
+                counts.append(
+                    sum(insert_unknown(connection, session, *batch) for batch in batches(imported, IMPORT_BYTES))
+                )
+                raise_verdict(scalar(connection, "set_head", {"session": key(session)} | head_row(to)), session, to)
+
+        self._database.run(insert, is_slow=True)
+        # After an attempt that committed without an acknowledgement, the next one inserts nothing.
+        return max(counts)
+
+    def delete(self, session: str, *, expected: str | None) -> None:
+        row = {"session": key(session), "expected": key_or_none(expected)}
+
+        def remove(connection: Connection, attempts: int) -> str:
+            """Delete; after an unacknowledged attempt, the session may already be deleted."""
+            verdict = self._database.in_run(connection, lambda: scalar(connection, "delete_session", row))
+            return "done" if attempts and connection.execute(query("session"), row).fetchone() is None else verdict
+
+        raise_verdict(self._database.run(remove), session, SessionHead())
 
     def leaves(self, session: str) -> list[str]:
-        """Return the newest event of each branch, in the order they were written."""
-        return [event_id(leaf, body) for leaf, body in self._rows("leaves", session=key(session))]
+        return [event_id(leaf, body) for leaf, body in self._database.rows("leaves", session=key(session))]
 
     def sessions(self) -> list[SessionInfo]:
-        """Return every session, the most recently written first."""
-        return [SessionInfo(from_sql(name), *rest) for name, *rest in self._rows("sessions")]
+        return [SessionInfo(from_sql(name), *rest) for name, *rest in self._database.rows("sessions")]
 
     def session_info(self, session: str) -> SessionInfo | None:
-        """Return the entry of one session; None if it does not exist."""
-        rows = self._rows("session_info", session=key(session))
+        rows = self._database.rows("session_info", session=key(session))
         return next((SessionInfo(from_sql(name), *rest) for name, *rest in rows), None)
 
     def unreadable(self) -> list[str]:
-        """Return nothing: `sessions` leaves nothing out."""
         return []
 
     def wait(self, session: str, head: str | None, timeout: float) -> bool:
-        """Wait until the head is not `head`; return False if `timeout` seconds pass first."""
         return self._listener.wait(key(session), lambda: self.session_head(session).head != head, timeout)
-
-    def revision(self) -> int:
-        """Return the newest revision; triggers of the schema make one for every change."""
-        return newest_revision(self._connections)
-
-    def changed(self, since: int) -> list[SessionChange]:
-        """Return the sessions that changed after a revision, the oldest change first."""
-        return changed_sessions(self._connections, since)
-
-    def wait_any(self, revision: int, timeout: float) -> bool:
-        """Wait until the revision is not `revision`; return False if `timeout` seconds pass first."""
-        return self._listener.wait(ANY_SESSION, lambda: self.revision() != revision, timeout)
 
     def check(self, _progress: ProgressCallback | None = None) -> Iterator[Finding]:
         """Check the integrity of the database, piece by piece."""
-        return findings(self._slow_rows)
+
+        def rows(name: str, **row: Any) -> list[tuple[Any, ...]]:
+            return self._database.run(lambda each, _: each.execute(query(name), row).fetchall(), is_slow=True)
+
+        return findings(rows)
 
     def compact(self) -> None:
         """Do nothing: the server's autovacuum reuses space."""
@@ -182,14 +199,14 @@ class PostgresStore(PostgresClaims, PostgresRecords):
         # Late, because only workers and their commands need them.
         from tildone.stores.postgres.leases import PostgresLeases  # noqa: PLC0415  see above
 
-        return PostgresLeases(self, self._connections, self._lease_listener, scribe)
+        return PostgresLeases(self, self._database, self._lease_listener, scribe)
 
     def run_lists(self) -> PostgresRunLists:
         """Return the leases of runs, to be read in parts."""
         # Late, because only screens need them.
         from tildone.stores.postgres.run_lists import PostgresRunLists  # noqa: PLC0415  see above
 
-        return PostgresRunLists(self._connections)
+        return PostgresRunLists(self._database)
 
     def close(self) -> None:
         """Close all connections and wake waiters. A closed store must not be used again."""
@@ -197,22 +214,27 @@ class PostgresStore(PostgresClaims, PostgresRecords):
         self._listener.wake()
         self._lease_listener.wake()
 
-    def _rows(self, name: str, **parameters: Any) -> list[tuple[Any, ...]]:
-        return self._connections.run(
-            lambda connection, _attempts: connection.execute(query(name), parameters).fetchall()
-        )
+    def _appended(self, connection: Connection, row: dict[str, Any]) -> str:
+        """Append an event in one statement, which checks the lease first if this process works for a run.
 
-    def _slow_rows(self, name: str, **parameters: Any) -> list[tuple[Any, ...]]:
-        return self._connections.run(
-            lambda connection, _attempts: connection.execute(query(name), parameters).fetchall(), is_slow=True
-        )
+        Raises:
+            RunFenced: the run has passed to another worker, or has ended.
+        """
+        fence = self._database.fence
+        if fence is None:
+            return scalar(connection, "append_seen" if row["reader"] else "append", row)
+        lease = {"run": fence.run, "hand": fence.hand, "epoch": fence.epoch, "keeps_redo": False}
+        [(verdict,)] = connection.execute(query("append_held"), row | lease).fetchall()
+        if verdict == "fenced":
+            raise RunFenced(fence.run)
+        return str(verdict)
 
     def _path(
         self, session: str, head: str | None, steps: int, *, to_snapshot: bool = False
     ) -> list[tuple[str, str | None]]:
         """Return some events and the keys of their parents, from `head` towards the root."""
         row = {"head": head, "steps": steps, "bytes": BATCH_BYTES, "to_snapshot": to_snapshot}
-        return self._rows("history", session=key(session), **row)
+        return self._database.rows("history", session=key(session), **row)
 
     def _ancestors(self, session: str, rows: list[tuple[str, str | None]]) -> Iterator[Event]:
         steps = FIRST_BATCH_EVENTS
@@ -232,7 +254,7 @@ class PostgresStore(PostgresClaims, PostgresRecords):
         last = 0
         while last < count:
             row = {"after": last, "last": count, "limit": MAX_BATCH_EVENTS, "bytes": BATCH_BYTES}
-            rows = self._rows("events", session=number, **row)
+            rows = self._database.rows("events", session=number, **row)
             if not rows:
                 raise StoreError(f"{session!r} was deleted while it was read")
             for _, body in rows:
@@ -243,7 +265,7 @@ class PostgresStore(PostgresClaims, PostgresRecords):
         try:
             return codec.decode(body)
         except codec.UndecodableEvent as error:
-            raise StoreDamaged(f"{self._connections.where} is damaged: {error}") from error
+            raise StoreDamaged(f"{self._database.connections.where} is damaged: {error}") from error
 
 
 def _close(connections: ConnectionPool, listeners: Iterable[Listener], process: int) -> None:

@@ -1,18 +1,16 @@
 """The store in one SQLite file.
 
-    store.py    the store: reading, appending, moving the head
-    claims.py   the claims of tasks, and writing to the log
-    records.py  what is kept beside the log: presences, questions, summaries
-    leases.py   the leases of runs; `lease_transaction.py`, `fleet_queries.py`, `fence.py`, `boot.py`
+    store.py    the store: the log
+    records.py  what is kept beside the log: presences, questions, claims, summaries
+    leases.py   the leases of runs; `lease_transaction.py`, `fleet_queries.py`, `boot.py`
     file.py     the open file: connection, write-ahead log, detection of a replaced or overwritten file
     schema.py   recognising and migrating a file; `migrations/*.sql`
     queries.py  every SQL statement
-    decoding.py rows as values, compared with their checksums
+    rows.py     rows as values, compared with their checksums, and new rows
     failures.py driver errors as store errors
     health.py   the integrity check
     backup.py   stores as single plain files
     compaction.py unused space
-    importing.py events of another store
 
 Hooks read a summary of a session without importing this package: `tildone.stores.sqlite_summary`.
 """

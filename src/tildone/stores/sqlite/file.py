@@ -48,6 +48,11 @@ from tildone.typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Callable
     from threading import Condition
+    from typing import TypeVar
+
+    from tildone.log.fleet.lease import RunFence
+
+    T = TypeVar("T")
 
 CHECKPOINT_PAGES = 1000
 """The log is checkpointed when it has this many pages, SQLite's own default."""
@@ -124,6 +129,15 @@ class SqliteFile:
         """Wake the threads that wait for a change. Call this inside the block."""
         if self._changed is not None:
             self._changed.notify_all()
+
+    def write(self, work: Callable[[apsw.Connection], T], fence: RunFence | None = None) -> T:
+        """Do the work in a write transaction, tell those who wait, and return its result. See `Transaction`."""
+        with self as connection:
+            self.record_stamp_once()
+            with Transaction(connection, fence):
+                result = work(connection)
+            self.notify()
+        return result
 
     def record_stamp_once(self) -> None:
         """Record the stamp unless it is known to be recorded. Call this before each change."""

@@ -36,9 +36,6 @@ SESSION_OF_RUN = "SELECT session FROM leases WHERE run = ? LIMIT 1"
 LIVING_RUNS = "SELECT DISTINCT run FROM leases WHERE session = ? AND state IN ('open', 'waiting', 'paused')"
 HAS_REPOSITORY = "SELECT 1 FROM leases WHERE repo = ? LIMIT 1"
 REPOSITORIES = "SELECT DISTINCT repo FROM leases WHERE repo <> '' ORDER BY repo"
-HOLDS = """
-SELECT 1 FROM leases WHERE run = ? AND hand = ? AND epoch = ? AND state = 'open' AND owner IS NOT NULL
-"""
 
 # Hands of one run may work in one repository, each in a working tree of its own. With `unsent`, what an engine has
 # counts as held.

@@ -10,7 +10,7 @@ import apsw
 from tildone.log import codec
 from tildone.log.findings import Finding, Severity
 from tildone.stores.sqlite import queries
-from tildone.stores.sqlite.decoding import redo_in
+from tildone.stores.sqlite.rows import redo_in
 from tildone.stores.sqlite.schema import SCHEMA_VERSION, from_sql, schema_version, to_sql
 from tildone.typing import TYPE_CHECKING
 

@@ -15,8 +15,7 @@ from tildone.stores.fleet_rows import settings_in
 from tildone.stores.lease_rows import COLUMNS, changed_row, lease_in, lease_row
 from tildone.stores.schedule_rows import schedule_in, schedule_row
 from tildone.stores.sqlite import fleet_queries, queries
-from tildone.stores.sqlite.claims import insert_event
-from tildone.stores.sqlite.decoding import session_head_in
+from tildone.stores.sqlite.rows import insert_event, session_head_in
 from tildone.stores.sqlite.schema import from_sql, to_sql
 from tildone.typing import TYPE_CHECKING
 from tildone.value import replace, value

@@ -107,6 +107,10 @@ INSERT INTO summaries (head, body, session) SELECT ?1, ?2, name FROM sessions WH
 ON CONFLICT (session) DO UPDATE SET head = excluded.head, body = excluded.body
 """
 
+HOLDS = """
+SELECT 1 FROM leases WHERE run = ? AND hand = ? AND epoch = ? AND state = 'open' AND owner IS NOT NULL
+"""
+
 DENSITY = """
 SELECT (at - :begin) * :buckets / (:end - :begin) AS bucket, count(*) FROM events
 WHERE session = :session AND at >= :begin AND at < :end GROUP BY bucket

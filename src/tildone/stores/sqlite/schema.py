@@ -12,7 +12,7 @@ from time import monotonic, sleep
 
 import apsw
 
-from tildone.errors import NotFound, StoreDamaged, StoreTooNew
+from tildone.errors import NotFound, RunFenced, StoreDamaged, StoreTooNew
 from tildone.stores.sqlite import queries
 from tildone.stores.sqlite.failures import damaged
 from tildone.typing import TYPE_CHECKING
@@ -20,6 +20,8 @@ from tildone.typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Callable
     from types import TracebackType
+
+    from tildone.log.fleet.lease import RunFence
 
     Stamp = tuple[int, int, int, int]
 
@@ -36,15 +38,24 @@ _RETRY_SECONDS = 0.005
 class Transaction:
     """`with Transaction(connection)`: a write transaction. Other writers wait until it ends.
 
-    apsw's own `with connection` would block every thread of the process while it waits for the lock.
+    With a `fence`, it begins only while the lease of that run is held. apsw's own `with connection` would block every
+    thread of the process while it waits for the lock.
+
+    Raises:
+        RunFenced: the run has passed to another worker, or has ended.
     """
 
-    def __init__(self, connection: apsw.Connection) -> None:
+    def __init__(self, connection: apsw.Connection, fence: RunFence | None = None) -> None:
         self._connection = connection
+        self._fence = fence
 
     def __enter__(self) -> None:
         # A transaction that reads first and writes later may fail at once with SQLITE_BUSY, whatever the timeout.
         self._connection.execute("BEGIN IMMEDIATE")
+        fence = self._fence
+        if fence and not self._connection.execute(queries.HOLDS, (fence.run, fence.hand, fence.epoch)).get:
+            self._connection.execute("ROLLBACK")
+            raise RunFenced(fence.run)
 
     def __exit__(
         self, kind: type[BaseException] | None, _error: BaseException | None, _trace: TracebackType | None

@@ -1,10 +1,10 @@
-"""The SQLite store.
+"""The SQLite store. Its methods are documented by `Store` in `tildone.log.store`.
 
 Theory of operation. Concurrency is optimistic: an event names its parent, and an append succeeds only if that is still
 the session's head. Append is a single INSERT. A BEFORE trigger compares the parent with the head and aborts if they
 differ; an AFTER trigger moves the head, so no writer of any program can bypass the check. A single statement
 takes the write lock before it reads, as BEGIN IMMEDIATE would, so nothing happens between check and move. Changes of
-several statements run in such a transaction, as appends with a fence do (`tildone.stores.sqlite.claims`).
+several statements run in such a transaction, as appends with a fence do (`tildone.stores.sqlite.records`).
 
 Readers never wait for writers: the file is in WAL mode. An event is immutable, so a history may be read row by row
 without a transaction, while the head moves on. Every event has a CRC, which detects changed bytes.
@@ -21,12 +21,11 @@ from tildone.log import codec
 from tildone.log.tree import SessionHead
 from tildone.stores.base import TIMEOUT_SECONDS
 from tildone.stores.sqlite import queries
-from tildone.stores.sqlite.claims import SqliteClaims, set_head
-from tildone.stores.sqlite.decoding import change_in, event_in, info_in, session_head_in
 from tildone.stores.sqlite.failures import damaged
 from tildone.stores.sqlite.file import SqliteFile
 from tildone.stores.sqlite.records import SqliteRecords
-from tildone.stores.sqlite.schema import from_sql, to_sql
+from tildone.stores.sqlite.rows import event_in, info_in, insert_event, insert_unknown, session_head_in, set_head
+from tildone.stores.sqlite.schema import Transaction, from_sql, to_sql
 from tildone.typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -37,16 +36,17 @@ if TYPE_CHECKING:
     from tildone.log.findings import Finding
     from tildone.log.fleet.lease import RunFence
     from tildone.log.store import ProgressCallback
-    from tildone.log.tree import SessionChange, SessionInfo
+    from tildone.log.tree import SessionInfo
     from tildone.stores.scribe import Scribe
     from tildone.stores.sqlite.lease_transaction import Machine
     from tildone.stores.sqlite.leases import SqliteLeases
+    from tildone.stores.sqlite.run_lists import SqliteRunLists
 
 BATCH_CHARACTERS = 100_000
 """About how many characters of events are read at once; a single event may be longer."""
 
 
-class SqliteStore(SqliteClaims, SqliteRecords):
+class SqliteStore:
     """A store in a SQLite file. Acknowledged changes are on disk. After a fork, a process must open its own.
 
     Raises:
@@ -67,9 +67,9 @@ class SqliteStore(SqliteClaims, SqliteRecords):
         # To SQLite an absolute path is never ":memory:" or a URI, and it survives a change of the working directory.
         self._file = SqliteFile(os.path.abspath(path), timeout, read_only=read_only)
         self._fence = fence
+        self.records = SqliteRecords(self._file, fence)
 
     def session_head(self, session: str) -> SessionHead:
-        """Return the head of the session and its redo list."""
         with self._file as connection:
             row = connection.execute(queries.SESSION_HEAD, (to_sql(session),)).get
             if row is not None:
@@ -78,11 +78,6 @@ class SqliteStore(SqliteClaims, SqliteRecords):
         return SessionHead()
 
     def history(self, session: str, head: str | None = None) -> Iterator[Event]:
-        """Return the events from `head`, by default the session's own, to the root, newest first.
-
-        Raises:
-            UnknownEvent: `head` is not in this session.
-        """
         if head is not None:
             event = self._event(session, head)
             if event is None:
@@ -92,7 +87,6 @@ class SqliteStore(SqliteClaims, SqliteRecords):
         return iter(()) if newest is None else self._ancestors(session, self._known_event(session, newest))
 
     def events(self, session: str) -> Iterator[Event]:
-        """Return every event of every branch, in the order they were written."""
         # Late, because few callers read all events.
         from array import array  # noqa: PLC0415  see above
 
@@ -105,124 +99,61 @@ class SqliteStore(SqliteClaims, SqliteRecords):
         return self._events_numbered(session, numbers)
 
     def append(self, session: str, event: Event, seen_by: str = "") -> None:
-        """Append `event` after the head and make it the head; on disk when this returns.
-
-        Raises:
-            HeadMoved: `event.parent` is no longer the head.
-        """
         with self._file as connection:
             self._file.record_stamp_once()
-            self._insert(connection, session, event, seen_by)
+            if self._fence is None:
+                # The single statement is a transaction of its own.
+                insert_event(connection, session, event, seen_by)
+            else:
+                with Transaction(connection, self._fence):
+                    insert_event(connection, session, event, seen_by)
             self._file.notify()
 
     def move_head(self, session: str, to: SessionHead, *, expected: str | None) -> None:
-        """Make another event the head.
+        def move(connection: apsw.Connection) -> None:
+            _check_head(connection, session, expected)
+            set_head(connection, to_sql(session), to)
 
-        Raises:
-            HeadMoved: the head is no longer `expected`.
-            UnknownEvent: `to` names an event that is not in this session.
-        """
-        name = to_sql(session)
-        with self._file as connection:
-            self._file.record_stamp_once()
-            with self._transaction(connection):
-                if connection.execute(queries.HEAD, (name,)).get != to_sql(expected):
-                    raise HeadMoved(session)
-                set_head(connection, name, to)
-            self._file.notify()
+        self._file.write(move, self._fence)
 
     def import_events(self, session: str, events: Iterable[Event], to: SessionHead) -> int:
-        """Insert events of another store, whatever the current head, then set the head: all of it or nothing.
+        def insert(connection: apsw.Connection) -> int:
+            new = insert_unknown(connection, session, events)
+            set_head(connection, to_sql(session), to)
+            return new
 
-        Raises:
-            UnknownEvent: the parent of an event, or the new head, is neither in this session nor among `events`.
-            StoreError: this session has a different event with the same id.
-        """
-        # Late, because few callers import.
-        from tildone.stores.sqlite.importing import insert_unknown  # noqa: PLC0415  see above
-
-        with self._file as connection:
-            self._file.record_stamp_once()
-            with self._transaction(connection):
-                new = insert_unknown(connection, session, events)
-                set_head(connection, to_sql(session), to)
-            self._file.notify()
-        return new
-
-    def seen(self, session: str, reader: str) -> str | None:
-        """Return the head that a reader has seen."""
-        with self._file as connection:
-            head = connection.execute(queries.SEEN, (to_sql(session), to_sql(reader))).get
-        return None if head is None else from_sql(head)
-
-    def set_seen(self, session: str, reader: str, head: str | None) -> None:
-        """Record the head that a reader has seen; None removes the record."""
-        with self._file as connection:
-            self._file.record_stamp_once()
-            row = {"session": to_sql(session), "reader": to_sql(reader), "head": to_sql(head)}
-            connection.execute(queries.DELETE_SEEN if head is None else queries.SET_SEEN, row)
+        return self._file.write(insert, self._fence)
 
     def delete(self, session: str, *, expected: str | None) -> None:
-        """Delete the session, all its events, and what is kept beside them.
+        def remove(connection: apsw.Connection) -> None:
+            _check_head(connection, session, expected)
+            for statement in queries.DELETE_SESSION:
+                connection.execute(statement, (to_sql(session),))
 
-        Raises:
-            HeadMoved: the head is not `expected`: another writer is using the session.
-        """
-        name = to_sql(session)
-        with self._file as connection:
-            self._file.record_stamp_once()
-            with self._transaction(connection):
-                if connection.execute(queries.HEAD, (name,)).get != to_sql(expected):
-                    raise HeadMoved(session)
-                for statement in queries.DELETE_SESSION:
-                    connection.execute(statement, (name,))
-            self._file.notify()
+        self._file.write(remove, self._fence)
 
     def leaves(self, session: str) -> list[str]:
-        """Return the newest event of each branch, in the order they were written."""
         with self._file as connection:
             rows: list[Any] = connection.execute(queries.LEAVES, {"session": to_sql(session)}).fetchall()
             return [from_sql(leaf) for (leaf,) in rows]
 
     def sessions(self) -> list[SessionInfo]:
-        """Return every session, the most recently written first."""
         with self._file as connection:
             return [info_in(row, self._file.path) for row in connection.execute(queries.SESSIONS).fetchall()]
 
     def session_info(self, session: str) -> SessionInfo | None:
-        """Return the entry of one session; None if it does not exist."""
         with self._file as connection:
             row = connection.execute(queries.SESSION_INFO, (to_sql(session),)).get
             return None if row is None else info_in(row, self._file.path)
 
     def unreadable(self) -> list[str]:
-        """Return nothing: `sessions` leaves nothing out."""
         return []
 
     def wait(self, session: str, head: str | None, timeout: float) -> bool:
-        """Wait until the head is not `head`; return False if `timeout` seconds pass first."""
         # Late, because few callers wait.
         from tildone.stores.polling import wait_until  # noqa: PLC0415  see above
 
         return wait_until(self._file.changed, lambda: self.session_head(session).head != head, timeout)
-
-    def revision(self) -> int:
-        """Return the newest revision; triggers of the schema make one for every change."""
-        with self._file as connection:
-            return int(connection.execute(queries.REVISION).get)
-
-    def changed(self, since: int) -> list[SessionChange]:
-        """Return the sessions that changed after a revision, the oldest change first."""
-        with self._file as connection:
-            rows: list[Any] = connection.execute(queries.CHANGED, {"since": since}).fetchall()
-            return [change_in(row) for row in rows]
-
-    def wait_any(self, revision: int, timeout: float) -> bool:
-        """Wait until the revision is not `revision`; return False if `timeout` seconds pass first."""
-        # Late, because few callers wait.
-        from tildone.stores.polling import wait_until  # noqa: PLC0415  see above
-
-        return wait_until(self._file.changed, lambda: self.revision() != revision, timeout)
 
     def check(self, progress: ProgressCallback | None = None) -> Iterator[Finding]:
         """Check the integrity of one snapshot of the file, on a separate connection that blocks nobody."""
@@ -232,11 +163,6 @@ class SqliteStore(SqliteClaims, SqliteRecords):
         return findings_in_file(self._file.path, progress)
 
     def compact(self) -> int:
-        """Return unused space to the file system if there is enough of it; return the number of bytes freed.
-
-        Raises:
-            StoreError: the disk has no room for a temporary copy. The store is unchanged.
-        """
         # Late, because it loads a lot.
         from tildone.stores.sqlite.compaction import compact  # noqa: PLC0415  see above
 
@@ -249,8 +175,14 @@ class SqliteStore(SqliteClaims, SqliteRecords):
 
         return SqliteLeases(self, self._file, scribe, machine)
 
+    def run_lists(self) -> SqliteRunLists:
+        """Return the leases of runs, to be read in parts."""
+        # Late, because only screens need them.
+        from tildone.stores.sqlite.run_lists import SqliteRunLists  # noqa: PLC0415  see above
+
+        return SqliteRunLists(self._file)
+
     def close(self) -> None:
-        """Close the file. A closed store must not be used again."""
         self._file.close()
 
     def _ancestors(self, session: str, event: Event) -> Iterator[Event]:
@@ -297,3 +229,8 @@ class SqliteStore(SqliteClaims, SqliteRecords):
     def _check_count(self, connection: apsw.Connection, session: str) -> None:
         if connection.execute(queries.MISCOUNTED, (to_sql(session),)).get:
             raise damaged(self._file.path, f"session {session!r} does not have the events that it should have")
+
+
+def _check_head(connection: apsw.Connection, session: str, expected: str | None) -> None:
+    if connection.execute(queries.HEAD, (to_sql(session),)).get != to_sql(expected):
+        raise HeadMoved(session)

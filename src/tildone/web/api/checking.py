@@ -22,7 +22,7 @@ def checks(visit: Visit) -> ApiAnswer:
     board, name = visit.board, visit.board.row(visit.key).name
     state = board.state(name)
     facts = board.checks.facts(name, state.plan)
-    claims = claims_data(state.plan, board.store.claims(name))
+    claims = claims_data(state.plan, board.store.records.claims(name))
     return ApiAnswer({"head": state.head, **facts_data(facts, may_approve=_may_approve(visit)), "claims": claims})
 
 

@@ -113,7 +113,7 @@ def density(visit: Visit) -> ApiAnswer:
     buckets = visit.number("n", DEFAULT_BUCKETS, MAX_BUCKETS)
     if begin >= end or not buckets:
         raise Problem(400, "from has to be before to, and n at least 1.")
-    counts = visit.board.store.density(row.name, begin, end, buckets)
+    counts = visit.board.store.records.density(row.name, begin, end, buckets)
     return ApiAnswer({"from": begin, "to": end, "counts": list(counts)})
 
 
@@ -143,6 +143,6 @@ def archived(visit: Visit) -> ApiAnswer:
 
 def _tag(visit: Visit, row: SessionRow) -> str:
     """Return the tag of all that an answer about a session shows: its head, and who works on which task."""
-    claims = [(claim.task, claim.epoch, claim.until) for claim in visit.board.store.claims(row.name)]
+    claims = [(claim.task, claim.epoch, claim.until) for claim in visit.board.store.records.claims(row.name)]
     shown = json_bytes([visit.board.row_data(row), [need.id for need in row.needs], claims])
     return f'"{row.head or "empty"}.{zlib.crc32(shown):08x}"'

@@ -68,7 +68,7 @@ def answer(visit: Visit) -> ApiAnswer:
     except NotFound as error:
         raise Problem(404, "That question is gone.", "The agent no longer waits for an answer.") from error
     except UsageError as error:
-        need = board.store.need(visit.item)
+        need = board.store.records.need(visit.item)
         offered = ", ".join(need.options if need else ())
         raise Problem(422, f"The answers are: {offered}.", faults=["That is none of the answers."]) from error
     return ApiAnswer({"id": found.id, "answer": found.answer, "by": found.answered_by, "at": found.answered_at})

@@ -62,7 +62,7 @@ def run(args: ParsedArgs) -> int:
 
 def _agent_and_claims(args: ParsedArgs, session: Session) -> tuple[str, list[Claim]]:
     """Return the agent in whose shell this is, and the claims of the others; of all agents if it is a person's."""
-    if not any(claim.is_held for claim in session.store.claims(session.name)):
+    if not any(claim.is_held for claim in session.store.records.claims(session.name)):
         return "", []
     settings = replace(settings_for(args), session=session.name)
     agent = agent_here(settings)

@@ -78,7 +78,7 @@ VERBS: VerbTable = Registry(
             options=(Option("at", "EVENT", "Use the plan as it was at an event."), JSON),
             examples=("tildone blame", "tildone blame parser", "tildone blame --at head~5"),
         ),
-        "undo": Verb(
+        "moving:undo": Verb(
             "undo",
             "[N]",
             "Undo the newest change of the plan, or the newest N.",
@@ -87,7 +87,7 @@ VERBS: VerbTable = Registry(
             options=(JSON,),
             examples=("tildone undo", "tildone undo 3"),
         ),
-        "redo": Verb(
+        "moving:redo": Verb(
             "redo",
             "[N]",
             "Redo the change that was undone last, or the last N.",
@@ -95,7 +95,7 @@ VERBS: VerbTable = Registry(
             options=(JSON,),
             examples=("tildone redo", "tildone redo 3"),
         ),
-        "checkout": Verb(
+        "moving:checkout": Verb(
             "checkout",
             "EVENT",
             "Move to another point of the plan's history and continue from there.",

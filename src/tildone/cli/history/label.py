@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from shlex import quote
 
+from tildone.app import moves
 from tildone.cli.opening import open_for_moving, open_for_reading
 from tildone.cli.output.data import put_data
 from tildone.cli.output.screen import columns, moment, put, put_spans
 from tildone.cli.parsing.table import ParsedArgs
-from tildone.errors import NotFound, Refused, UsageError
+from tildone.errors import UsageError
 from tildone.history.event_data import event_data
 from tildone.history.timeline import timeline
 from tildone.history.timeline_lines import rows_lines
 from tildone.ids import timestamp
-from tildone.log.events import PlanChanged
-from tildone.log.refs import SHORT_ID_LENGTH, events_by_label, label_problem, resolve
+from tildone.log.refs import events_by_label, resolve
 from tildone.typing import TYPE_CHECKING
 from tildone.value import replace
 from tildone.views.sanitize import printable
@@ -36,49 +36,26 @@ def run(args: ParsedArgs) -> int:
     if args.has("remove"):
         if event:
             raise UsageError("--remove takes no EVENT: tildone label NAME --remove")
-        return _remove_label(session, name)
-    target = resolve(session.store, session.name, event) if event else _newest_change(session)
+        put(f"Removed the label of {moves.short_id(moves.remove_label(session, name))}.")
+        return 0
+    target = resolve(session.store, session.name, event) if event else moves.newest_change(session)
     return _set_label(session, name, target, force=args.has("force"))
 
 
 def label_head(args: ParsedArgs) -> int:
     """Label the current point."""
     session = open_for_moving(args)
-    return _set_label(session, args.positional[0], _newest_change(session), force=args.has("force"))
+    return _set_label(session, args.positional[0], moves.newest_change(session), force=args.has("force"))
 
 
 def _set_label(session: Session, name: str, target: str | None, *, force: bool) -> int:
-    """Label an event. With `force`, a label of another event is moved to it."""
-    if target is None:
-        raise Refused("there is no event to label before the first change")
-    events = list(session.store.events(session.name))
-    wrong = label_problem(name) or (
-        f"{name!r} is the id of an event" if any(event.id == name for event in events) else None
-    )
-    if wrong or printable(name) != name:
-        raise UsageError(wrong or "a label is one line of printable characters")
-    names = events_by_label(events)
-    other = names.get(name)
-    if other == target:
-        put(f"{_short(target)} already has the label “{name}”.")
+    found = moves.set_label(session, name, target, force=force)
+    if not found.changed:
+        put(f"{moves.short_id(found.event)} already has the label “{name}”.")
         return 0
-    if other is not None:
-        if not force:
-            raise Refused(f"{_short(other)} has the label {name!r}; to move it to {_short(target)}, use --force")
-        session.label(other, "")
-    former = next((known for known, event in names.items() if event == target), None)
-    session.label(target, name)
-    put(f"Labelled {_short(target)} “{name}”." + (f" It was labelled “{printable(former)}”." if former else ""))
+    former = f" It was labelled “{printable(found.former)}”." if found.former else ""
+    put(f"Labelled {moves.short_id(found.event)} “{name}”.{former}")
     put(f"To return to it: tildone checkout {quote(name)}")
-    return 0
-
-
-def _remove_label(session: Session, name: str) -> int:
-    target = events_by_label(session.store.events(session.name)).get(name)
-    if target is None:
-        raise NotFound(f"no event has the label {name!r}")
-    session.label(target, "")
-    put(f"Removed the label of {_short(target)}.")
     return 0
 
 
@@ -98,13 +75,3 @@ def _list(args: ParsedArgs, session: Session) -> int:
 
 def _as_data(event: Event, row: TimelineRow, names: dict[str, str]) -> dict[str, object]:
     return {"label": names.get(event.id, row.label)} | event_data(event, timestamp) | {"what": row.what}
-
-
-def _newest_change(session: Session) -> str | None:
-    """The event that made the current plan; nudges and labels since then are skipped."""
-    history = session.store.history(session.name)
-    return next((event.id for event in history if isinstance(event.fact, PlanChanged)), None)
-
-
-def _short(event_id: str) -> str:
-    return printable(event_id[:SHORT_ID_LENGTH])

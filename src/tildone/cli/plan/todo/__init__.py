@@ -46,7 +46,7 @@ VERBS: VerbTable = Registry(
             options=(JSON,),
             examples=("tildone todo next", "tildone todo next --json"),
         ),
-        "add": Verb(
+        "changing:add": Verb(
             "add",
             "TEXT…",
             "Add tasks to the plan. Each argument is a task.",
@@ -63,7 +63,7 @@ VERBS: VerbTable = Registry(
                 "tildone todo add - < tasks.txt",
             ),
         ),
-        "append": Verb(
+        "changing:append": Verb(
             "append",
             "[PHASE] TEXT…",
             "Old spelling of add: of several arguments, the first names the phase.",
@@ -73,7 +73,7 @@ VERBS: VerbTable = Registry(
             options=(JSON,),
             examples=('tildone todo append Build "Write the parser"',),
         ),
-        "start": Verb(
+        "changing:start": Verb(
             "start",
             "TASK",
             "Mark a task as in progress.",
@@ -83,7 +83,7 @@ VERBS: VerbTable = Registry(
             options=(JSON,),
             examples=("tildone todo start 3", "tildone todo start parser"),
         ),
-        "done": Verb(
+        "changing:done": Verb(
             "done",
             "[TASK…|PHASE]",
             "Mark tasks, a phase or all open tasks as completed.",
@@ -92,7 +92,7 @@ VERBS: VerbTable = Registry(
             options=(ALL, JSON),
             examples=("tildone todo done 3", "tildone todo done 1 2 5", "tildone todo done release notes"),
         ),
-        "block": Verb(
+        "changing:block": Verb(
             "block",
             "TASK [REASON…]",
             "Mark a task as waiting for someone else.",
@@ -102,7 +102,7 @@ VERBS: VerbTable = Registry(
             options=(JSON,),
             examples=('tildone todo block 3 "Waiting for the API key"',),
         ),
-        "unblock": Verb(
+        "changing:unblock": Verb(
             "unblock",
             "TASK",
             "Mark a blocked task as pending.",
@@ -112,7 +112,7 @@ VERBS: VerbTable = Registry(
             options=(JSON,),
             examples=("tildone todo unblock 3",),
         ),
-        "reopen": Verb(
+        "changing:reopen": Verb(
             "reopen",
             "TASK",
             "Mark a closed task as pending.",
@@ -122,7 +122,7 @@ VERBS: VerbTable = Registry(
             options=(JSON,),
             examples=("tildone todo reopen 3",),
         ),
-        "rename": Verb(
+        "changing:rename": Verb(
             "rename",
             "TASK TEXT…",
             "Change the text of a task. Its number, status and notes stay.",
@@ -132,7 +132,7 @@ VERBS: VerbTable = Registry(
             options=(JSON,),
             examples=('tildone todo rename 3 "Write the tokenizer"',),
         ),
-        "move": Verb(
+        "changing:move": Verb(
             "move",
             "TASK",
             "Move a task within the plan. Its number stays.",
@@ -153,7 +153,7 @@ VERBS: VerbTable = Registry(
                 "tildone todo move 5 --first",
             ),
         ),
-        "drop": Verb(
+        "changing:drop": Verb(
             "drop",
             "[TASK…|PHASE]",
             "Mark tasks, a phase or all open tasks as abandoned.",
@@ -162,7 +162,7 @@ VERBS: VerbTable = Registry(
             options=(ALL, JSON),
             examples=("tildone todo drop 4", "tildone todo drop release notes"),
         ),
-        "rm": Verb(
+        "changing:rm": Verb(
             "rm",
             "[TASK…|PHASE]",
             "Remove tasks, the tasks of a phase, or all tasks.",
@@ -174,7 +174,7 @@ VERBS: VerbTable = Registry(
             options=(ALL, JSON),
             examples=("tildone todo rm 4", "tildone todo rm --all"),
         ),
-        "note": Verb(
+        "changing:note": Verb(
             "note",
             "TASK TEXT…",
             "Add a note to a task.",
@@ -213,7 +213,7 @@ VERBS: VerbTable = Registry(
             ),
             takes_command=True,
         ),
-        "after": Verb(
+        "relating:after": Verb(
             "after",
             "TASK [TASK…]",
             "Say after which other tasks a task is worked on.",
@@ -226,7 +226,7 @@ VERBS: VerbTable = Registry(
             options=(Option("none", "", "It waits for no other task."), JSON),
             examples=("tildone todo after 3 1 2", "tildone todo after 3 --none"),
         ),
-        "touches": Verb(
+        "relating:touches": Verb(
             "touches",
             "TASK [GLOB…]",
             "Say which files a task will change.",
@@ -259,8 +259,10 @@ VERBS: VerbTable = Registry(
             options=(JSON,),
             examples=("tildone todo undo",),
         ),
-        "copy": Verb("copy", "", "Copy the plan to the clipboard as Markdown.", examples=("tildone todo copy",)),
-        "export": Verb(
+        "files:copy_plan": Verb(
+            "copy", "", "Copy the plan to the clipboard as Markdown.", examples=("tildone todo copy",)
+        ),
+        "files:export_plan": Verb(
             "export",
             "[FILE]",
             "Write the plan to a file as Markdown.",
@@ -272,7 +274,7 @@ VERBS: VerbTable = Registry(
             options=(FORCE,),
             examples=("tildone todo export", "tildone todo export - | less"),
         ),
-        "import_file": Verb(
+        "files:import_plan": Verb(
             "import",
             "[FILE]",
             "Read the plan from a Markdown file.",

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from tildone.cli.history.undo import run
+from tildone.cli.history.moving import undo as run
 
 __all__ = ["run"]

@@ -1,4 +1,4 @@
-"""`tildone todo touches`: say which files a task will change."""
+"""`tildone todo after` and `touches`: the order of tasks, and the files that they change."""
 
 from __future__ import annotations
 
@@ -9,7 +9,17 @@ from tildone.commands import attributes
 from tildone.errors import UsageError
 
 
-def run(args: ParsedArgs) -> int:
+def after(args: ParsedArgs) -> int:
+    """Set the tasks that a task comes after, in place of those before."""
+    task, *others = words(args)
+    if bool(others) is args.has("none"):
+        raise UsageError(f"after which tasks? {command(args.path)} {task} OTHER…; for none: --none")
+    session = open_for_editing(args)
+    answer = attributes.order(session.plan, task, others, positions=shows_positions(args, session))
+    return apply_answer(args, session, answer)
+
+
+def touches(args: ParsedArgs) -> int:
     """Set the globs of a task, in place of those before."""
     task, *globs = words(args)
     if bool(globs) is args.has("none"):

@@ -34,9 +34,8 @@ from tildone.log.events import Actor, Directive
 from tildone.log.fleet.lease import LEASE_VARIABLE, Claimer, NewRun
 from tildone.log.needs import Need
 from tildone.tui.editing import Editor, Notice
-from tildone.tui.keys import KEYS
+from tildone.tui.keys import KEYS, PLAN_KEYS
 from tildone.tui.run.keys import KEYS as RUN_KEYS
-from tildone.tui.run.plan_list import PLAN_KEYS
 from tildone.tui.run.screen_commands import ABOUT
 from tildone.web.app import WRITERS
 

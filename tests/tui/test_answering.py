@@ -120,7 +120,7 @@ async def test_a_slower_answer_is_told_the_faster_one(asked: World) -> None:
     async with watching(asked) as pilot:
         await shows(pilot, "y answers")
         asked.store.records.answer("n1", "no", "Ada", 5)
-        editor = pilot.app._editor  # type: ignore[attr-defined]  # noqa: SLF001  the race cannot be timed from outside
+        editor = pilot.app.plan_pane.editor  # type: ignore[attr-defined]
 
         assert editor.answer("n1", "once").text == "Ada was faster: no"
         assert editor.answer("never", "once").failed

@@ -10,9 +10,9 @@ from tildone.config.values import THEMES
 from tildone.kit.keys import ALL_BINDINGS, PUNCTUATION, WATCH_LIST, WATCH_PLAN, clash, is_key, key_names
 from tildone.kit.text import display_width
 from tildone.kit.theme import Role, plain
-from tildone.tui.keys import FOOTERS, KEYS, footer_line
+from tildone.tui.keys import FOOTERS, KEYS
 from tildone.tui.palette import PALETTES, theme_for
-from tildone.tui.screen_keys import Pane, help_lines, shown_keys
+from tildone.tui.screen_keys import Pane, footer_line, help_lines, shown_keys
 
 TAKEN = {"ctrl+a", "ctrl+b", "ctrl+s", "ctrl+q", "ctrl+h", "ctrl+i", "ctrl+m", "ctrl+j", "ctrl+k", "ctrl+l", "ctrl+o"}
 """What terminals and multiplexers use themselves."""
@@ -39,7 +39,7 @@ def test_every_binding_is_a_key_that_textual_knows_by_that_name() -> None:
 def test_the_footer_names_keys_of_its_pane_and_always_the_help(pane: Pane) -> None:
     assert {name for hint in FOOTERS[pane] for name in hint.names} <= GROUPS[pane]
     for columns in range(200):
-        line = plain(footer_line(pane, columns)).rstrip()
+        line = plain(footer_line(FOOTERS[pane], columns)).rstrip()
         assert line.endswith("? keys")
         assert display_width(line) <= max(columns, 7)
 
@@ -47,9 +47,9 @@ def test_the_footer_names_keys_of_its_pane_and_always_the_help(pane: Pane) -> No
 def test_the_footer_and_the_help_show_the_keys_that_are_in_force() -> None:
     mine = {**ALL_BINDINGS, "task.toggle": "ctrl+t", "watch.keys": "f6", "row.down": "plus,alt+down"}
 
-    assert plain(footer_line(Pane.PLAN, 40, mine)).startswith(" ctrl+t done  ")
-    assert plain(footer_line(Pane.PLAN, 40, mine)).rstrip().endswith("f6 keys")
-    assert plain(footer_line(Pane.LIST, 40, mine)).startswith(" + k move")
+    assert plain(footer_line(FOOTERS[Pane.PLAN], 40, mine)).startswith(" ctrl+t done  ")
+    assert plain(footer_line(FOOTERS[Pane.PLAN], 40, mine)).rstrip().endswith("f6 keys")
+    assert plain(footer_line(FOOTERS[Pane.LIST], 40, mine)).startswith(" + k move")
     assert "+ alt+↓" in "\n".join(map(plain, help_lines(KEYS, Pane.ANY, mine, 64)))
 
 

@@ -2,40 +2,56 @@
 
 from __future__ import annotations
 
+from bisect import insort
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
 from textual import on
+from textual.app import App, ComposeResult
+from textual.containers import Horizontal, Vertical
 from textual.events import Resize
+from textual.geometry import Size
 from textual.message import Message
 from textual.timer import Timer
 
-from tildone.commands import edits
+from tildone.app.check_states import owner_name
 from tildone.core.query import next_task
 from tildone.errors import TildoneError
 from tildone.history.durations import SECOND
 from tildone.kit.keys import ALL_BINDINGS, NO_KEYS, KeyBindings, key_names
+from tildone.kit.text import clip_text
 from tildone.kit.theme import Role, Span
 from tildone.log.events import Directive
 from tildone.overview.following import IndexFollower
 from tildone.overview.index import SessionIndex
+from tildone.overview.rows import SessionRow
 from tildone.tui.action_list import ActionList
+from tildone.tui.asking import Asking
 from tildone.tui.editing import Editor, Notice
-from tildone.tui.keys import KEYS
-from tildone.tui.lists import PlanList
+from tildone.tui.keys import FOOTERS, KEYS
+from tildone.tui.lists import PlanList, SessionList
+from tildone.tui.painting import spread, width_of
 from tildone.tui.palette import PALETTES
-from tildone.tui.panes import Panes
-from tildone.tui.plan_rows import PHASE, PlanOptions
+from tildone.tui.plan_pane import AroundPlan, PlanPane
+from tildone.tui.plan_rows import PlanOptions, event_lines, fact_lines, plan_rows, preview_lines, title_line
 from tildone.tui.prompt import HelpScreen
 from tildone.tui.reading import DetailReader, SessionDetail
-from tildone.tui.row_list import RowList
-from tildone.tui.screen_keys import Pane, ScreenKey, help_lines, shown_keys
+from tildone.tui.row_list import Line, Lines, ListRow, RowList
+from tildone.tui.screen_keys import Pane, ScreenKey, first_key, footer_line, help_lines, shown_keys
 from tildone.tui.selectable_rows import SelectableRows
-from tildone.value import replace, value
+from tildone.tui.session_rows import NARROW, agents_text, listed, session_rows, summary
+from tildone.value import value
 from tildone.views.sanitize import printable
 
 REDRAW_SECONDS, RETRY_SECONDS, NOTICE_SECONDS = 5, 1, 8
 STORE_RETRY_SECONDS = 5
+WIDE_COLUMNS = 120
+"""From this width on, the list and the plan are side by side."""
+
+SHORT_ROWS, TALL_ROWS = 16, 30
+ALL = 1_000_000
+TEXTS = ("list-title", "preview", "plan-title", "facts", "events", "message", "footer")
+"""The lines around the panes."""
 
 
 @value
@@ -48,8 +64,20 @@ class Start:
     keys: KeyBindings = NO_KEYS
 
 
-class WatchApp(Panes):
+class WatchApp(App[None]):
     """All sessions of a store, live. `now` returns the time, and `clock` formats it."""
+
+    CSS = """
+    Screen { background: $background; }
+    ModalScreen { background: $background 60%; &:ansi { background: transparent; } }
+    #left { width: 5fr; } #right { width: 7fr; }
+    .wide #right { border-left: solid $panel; }
+    #prompt-field, #prompt-field:focus { background: $surface; color: $foreground; width: 1fr; padding: 0; }
+    """
+    ENABLE_COMMAND_PALETTE = False
+    # The lists select text by themselves.
+    ALLOW_SELECT = False
+    TITLE = "tildone watch"
 
     class Published(Message):
         """Sessions have changed."""
@@ -78,12 +106,26 @@ class WatchApp(Panes):
         now: Callable[[], int],
         clock: Callable[[int], str],
     ) -> None:
-        super().__init__(index, editor, PALETTES[start.theme], reader.patience, now)
-        self._begin, self._clock = start, clock
-        self._in_plan = start.opened
+        palette = PALETTES[start.theme]
+        super().__init__(ansi_color=palette.is_ansi)
+        self._index, self._begin, self._now, self._clock = index, start, now, clock
+        self._palette, self._patience = palette, reader.patience
         self.keys = {**ALL_BINDINGS, **start.keys}
-        self.session_list.bindings = self._plan_list.bindings = self.keys
+        self._is_read = False
+        self._detail = SessionDetail("")
+        self._not_live_since, self._retry_at = "", 0
+        self._in_plan = start.opened
+        self._list_words = ""
         self._notices = 0
+        self._asking = Asking(palette)
+        self.session_list, plan_list = SessionList(palette, id="sessions"), PlanList(palette, id="plan")
+        self.session_list.bindings = plan_list.bindings = self.keys
+        around = AroundPlan(
+            lambda: self.watched, lambda: self.detail, self.draw_plan, self.notify_change, self.focus_pane
+        )
+        self.plan_pane = PlanPane(plan_list, editor, self._asking, around, "right")
+        self._body, self._left = Horizontal(), Vertical(id="left")
+        self._texts = {name: Lines(palette, raised=name != "events") for name in TEXTS}
         self._reader, self._reads = reader, ThreadPoolExecutor(1)
         self._follower = IndexFollower(
             index,
@@ -92,6 +134,32 @@ class WatchApp(Panes):
             retry_seconds=STORE_RETRY_SECONDS,
         )
         self._countdown: Timer | None = None
+
+    def compose(self) -> ComposeResult:
+        """Create the two panes, and the lines below them."""
+        texts, asking = self._texts, self._asking
+        with self._body:
+            with self._left:
+                yield from (texts["list-title"], self.session_list, texts["preview"])
+            with self.plan_pane:
+                yield from (texts["plan-title"], self.plan_pane.rows, texts["facts"], texts["events"])
+        yield from (asking.need_panel, texts["message"], asking.prompt, asking.question, texts["footer"])
+
+    @property
+    def watched(self) -> SessionRow | None:
+        """The session that is shown."""
+        return self._index.row(self.session_list.key)
+
+    @property
+    def detail(self) -> SessionDetail:
+        """The session that is shown, in detail; empty until it is read."""
+        name = self.session_list.key
+        return self._detail if self._detail.name == name else SessionDetail(name)
+
+    @property
+    def is_drawn(self) -> bool:
+        """Whether the session with the cursor and its plan are read."""
+        return self.watched is not None and self._detail.name == self.session_list.key
 
     def on_mount(self) -> None:
         """Begin to follow the store."""
@@ -106,7 +174,7 @@ class WatchApp(Panes):
         """Stop following."""
         self._follower.stop()
         self._reads.shutdown()
-        self._changes.shutdown()
+        self.plan_pane.stop()
 
     def notify_change(self, notice: Notice) -> None:
         """Show what a change came to, for a while."""
@@ -117,7 +185,7 @@ class WatchApp(Panes):
 
     def focus_pane(self) -> None:
         """Give the keys to the pane that is in use."""
-        (self._plan_list if self._in_plan else self.session_list).focus()
+        (self.plan_pane.rows if self._in_plan else self.session_list).focus()
         self._lay_out(self.size)
 
     def draw(self) -> None:
@@ -126,7 +194,37 @@ class WatchApp(Panes):
             self._in_plan = False
             self.focus_pane()
             self.notify_change(Notice("This session is no longer in the store.", failed=True))
-        super().draw()
+        if self._is_read:
+            self._draw_sessions()
+            self.draw_plan()
+
+    def draw_times(self) -> None:
+        """Draw what changes as time passes."""
+        self.session_list.refresh()
+        self.draw_plan()
+
+    def draw_plan(self) -> None:
+        """Draw the plan again."""
+        session, detail = self.watched, self.detail
+        if session is None:
+            self.plan_pane.rows.show(lambda _: [])
+            for name in ("plan-title", "facts", "events"):
+                self._texts[name].show(lambda _: [])
+            return
+        plan, options = detail.plan, self.plan_pane.shown
+        # Until the plan is read, nothing is said about it.
+        none = _no_tasks(options.words) if self.is_drawn else []
+
+        def rows_for(columns: int) -> list[ListRow]:
+            rows = plan_rows(plan, dict(detail.times), options, self._now(), columns)
+            return rows or [ListRow(line) for line in none]
+
+        self.plan_pane.rows.show(rows_for)
+        self._texts["plan-title"].show(lambda columns: [_title(session, self._plan_mark(session, columns), columns)])
+        proposed = self._proposed_text()
+        self._texts["facts"].show(lambda _: fact_lines(session, detail.state, self._patience, self._now(), proposed))
+        events = event_lines(detail)
+        self._texts["events"].show(lambda columns: [(Span("─" * columns, Role.DIM),), *events])
 
     @on(Published)
     def on_published(self) -> None:
@@ -136,9 +234,9 @@ class WatchApp(Panes):
         self.draw()
         if is_first:
             self.session_list.select(self._begin.session)
-        asked = self.need_panel.need
+        asked = self._asking.need_panel.need
         if asked and asked.id and asked not in self._index.needs():
-            self.need_panel.close()
+            self._asking.need_panel.close()
             self.notify_change(Notice("The question is answered, or nobody waits for the answer any more."))
         if self.watched and self.watched.head != self.detail.state.head:
             self._read_detail(self.watched.name)
@@ -149,10 +247,10 @@ class WatchApp(Panes):
         is_first = not self.is_drawn
         self._detail = message.detail
         self.draw()
-        self.look_at_checks()
-        upcoming = next_task(self.plan)
+        self.plan_pane.look_at_checks()
+        upcoming = next_task(message.detail.plan)
         if is_first and upcoming:
-            self._plan_list.select(str(upcoming[1].number))
+            self.plan_pane.rows.select(str(upcoming[1].number))
 
     @on(Failed)
     def on_failed(self, message: Failed) -> None:
@@ -183,14 +281,14 @@ class WatchApp(Panes):
         if self._not_live_since and Directive(directive) is Directive.GO:
             self._follower.try_now()
         else:
-            super().action_steer(directive)
+            self.plan_pane.action_steer(directive)
 
     @on(RowList.CursorMoved)
     def on_cursor_moved(self, message: RowList.CursorMoved) -> None:
         """Show the plan of the session with the cursor."""
         if message.rows is self.session_list:
-            self._shown = PlanOptions(all_notes=self._shown.all_notes)
-            self._words[Pane.PLAN] = ""
+            before = self.plan_pane.options
+            self.plan_pane.options = PlanOptions(all_notes=before.all_notes, numbers=before.numbers)
             self.draw()
             self._read_detail(message.key)
 
@@ -200,15 +298,10 @@ class WatchApp(Panes):
         copy, end = (shown_keys(self.keys[name])[0] for name in ("transcript.copy", "transcript.escape"))
         self.notify_change(Notice(f"Selected: {copy} copies it, {end} ends the selection."))
 
-    @on(PlanList.Dropped)
-    def on_dropped(self, message: PlanList.Dropped) -> None:
-        """Move the task that was dragged."""
-        self._on_task(lambda _: lambda plan: edits.move(plan, [message.task], message.place, message.other))
-
     @on(SelectableRows.CopyWanted)
     def on_copy_wanted(self, message: SelectableRows.CopyWanted) -> None:
         """Copy what was selected."""
-        self.copy_text(message.text)
+        self.plan_pane.copy_text(message.text)
 
     def on_resize(self, event: Resize) -> None:
         """Show both panes, or one."""
@@ -228,29 +321,34 @@ class WatchApp(Panes):
 
     def action_escape(self) -> None:
         """Clear the filter of this pane; if there is none, go to the list."""
-        if self._words[self._pane]:
+        if self._in_plan and self.plan_pane.options.words:
+            self.plan_pane.filter("")
+        elif not self._in_plan and self._list_words:
             self._filter("")
         else:
             self.action_to_list()
 
     def action_filter(self) -> None:
         """Filter this pane while the person types."""
-        self.prompt.ask("/", self._words[self._pane], self._filter, self.focus_pane, self._filter)
+        if self._in_plan:
+            self.plan_pane.action_filter()
+        else:
+            self._asking.prompt.ask("/", self._list_words, self._filter, self.focus_pane, self._filter)
 
     def action_notes(self) -> None:
         """Show all notes, or only those of tasks in progress."""
-        self._shown = replace(self._shown, all_notes=not self._shown.all_notes)
+        self.plan_pane.action_notes()
         few = "Only the notes of tasks in progress are shown."
-        self.notify_change(Notice("All notes are shown." if self._shown.all_notes else few))
-        self.draw()
+        self.notify_change(Notice("All notes are shown." if self.plan_pane.options.all_notes else few))
 
-    def action_fold(self) -> None:
-        """Fold the phase with the cursor, or unfold it."""
-        phase = self._cursor_phase()
-        if phase is not None:
-            self._shown = replace(self._shown, folded=self._shown.folded ^ {phase})
-            self.draw()
-            self._plan_list.select(f"{PHASE}{phase}")
+    def action_answer(self) -> None:
+        self.plan_pane.action_answer()
+
+    def action_undo(self) -> None:
+        self.plan_pane.action_undo()
+
+    def action_redo(self) -> None:
+        self.plan_pane.action_redo()
 
     def action_help(self) -> None:
         """List all keys."""
@@ -258,7 +356,7 @@ class WatchApp(Panes):
 
     def action_palette(self) -> None:
         """List the actions of this pane, to choose one."""
-        pane = self._plan_list if self._in_plan else self.session_list
+        pane = self.plan_pane if self._in_plan else self.session_list
         actions = [*(key for key in KEYS if key.pane is self._pane), *(key for key in KEYS if key.pane is Pane.ANY)]
 
         def run(key: ScreenKey) -> None:
@@ -285,5 +383,115 @@ class WatchApp(Panes):
         self.draw()
 
     def _filter(self, words: str) -> None:
-        self._words[self._pane] = words
+        self._list_words = words
         self.draw()
+
+    @property
+    def _pane(self) -> Pane:
+        return Pane.PLAN if self._in_plan else Pane.LIST
+
+    def _lay_out(self, size: Size) -> None:
+        """Show both panes or one, and as many of the lines around them as there is room for."""
+        is_wide, rows = size.width >= WIDE_COLUMNS, size.height
+        self._body.set_class(is_wide, "wide")
+        self._left.display = is_wide or not self._in_plan
+        self.plan_pane.display = is_wide or self._in_plan
+        heights = {
+            "preview": 0 if is_wide or rows < SHORT_ROWS else 5,
+            "facts": 0 if rows < SHORT_ROWS else 2 if rows < TALL_ROWS else 4,
+            "events": 0 if rows < TALL_ROWS else min(9, rows // 5),
+            "footer": 1 if rows >= SHORT_ROWS else 0,
+        }
+        for name in ("list-title", "plan-title"):
+            self._texts[name].styles.margin = (0, 0, 0 if rows < SHORT_ROWS else 1, 0)
+        for name, height in heights.items():
+            self._texts[name].display = height > 0
+            self._texts[name].styles.height = height
+        self._texts["footer"].show(lambda columns: [footer_line(FOOTERS[self._pane], columns, self.keys)])
+
+    def _draw_notice(self, line: Line) -> None:
+        self._texts["message"].show(lambda _: [line])
+
+    def _draw_sessions(self) -> None:
+        words, held = self._list_words, self.session_list.key
+        rows = listed(self._found(words), held, self.session_list.keys)
+        counts, unreadable = self._index.counts(), len(self._index.unreadable())
+        is_wide = self.size.width >= WIDE_COLUMNS
+
+        def title(columns: int) -> list[Line]:
+            mark = self._mark(words, columns, with_live=not is_wide)
+            return [spread(summary(counts, unreadable, columns - width_of(mark) - 1), mark, columns)]
+
+        self._texts["list-title"].show(title)
+        if rows:
+            self.session_list.show(lambda columns: session_rows(rows, self._now, columns))
+        else:
+            self.session_list.show(lambda _: [ListRow(line) for line in _no_sessions(words)])
+        session, detail = self.watched, self.detail
+        self._texts["preview"].show(
+            lambda columns: preview_lines(session, detail, self._now(), columns) if session else []
+        )
+
+    def _found(self, words: str) -> list[SessionRow]:
+        """The sessions that contain all of these words, and the one whose plan is open."""
+        rows = [*self._index.rows(query=words, limit=ALL).rows]
+        opened = self.watched if self._in_plan else None
+        if opened is not None and opened not in rows:
+            insort(rows, opened, key=lambda row: row.sort_key)
+        return rows
+
+    def _proposed_text(self) -> str:
+        """Whose checks wait for the approval of a person, and the key that shows them; empty if none does."""
+        names = ", ".join(map(owner_name, self.plan_pane.proposed))
+        return f"{names} (proposed checks; {first_key(self.keys, 'task.approve')} shows them)" if names else ""
+
+    def _plan_mark(self, session: SessionRow, columns: int) -> Line:
+        agents = agents_text(session) if columns >= WIDE_COLUMNS else ""
+        return Span(f"{agents}  " if agents else "", Role.MUTED), *self._mark(self.plan_pane.options.words, columns)
+
+    def _mark(self, words: str, columns: int, *, with_live: bool = True) -> Line:
+        """The right end of a title: the filter, and whether the screen is live."""
+        found = (Span(f"/{clip_text(printable(words), columns // 4)}  ", Role.ACCENT),) if words else ()
+        if not with_live:
+            return found
+        if self._not_live_since:
+            return *found, Span(f"○ {self._not_live(columns)} ", Role.ERROR)
+        return *found, Span("● live " if columns >= NARROW else "● ", Role.SUCCESS)
+
+    def _not_live(self, columns: int) -> str:
+        """Since when the screen is not live, and when the store is tried again."""
+        seconds = -(-max(0, self._retry_at - self._now()) // SECOND)
+        if columns < NARROW:
+            return f"not live · {seconds} s"
+        return f"not live since {self._not_live_since} · trying again {f'in {seconds} s' if seconds else 'now'}"
+
+
+def _title(session: SessionRow, mark: Line, columns: int) -> Line:
+    return spread(title_line(session, columns - width_of(mark) - 1), mark, columns)
+
+
+def _no_sessions(words: str) -> list[Line]:
+    if words:
+        return [(), (Span(f"  Nothing contains “{printable(words)}”. ", Role.MUTED), Span("esc", bold=True), _CLEARS)]
+    return [
+        (),
+        (Span("  No plans here yet."),),
+        (Span("  An agent with tildone shows up by itself: ", Role.MUTED), Span("tildone install claude", bold=True)),
+    ]
+
+
+def _no_tasks(words: str) -> list[Line]:
+    if words:
+        return _no_sessions(words)
+    return [
+        (),
+        (Span("  No tasks yet."),),
+        (
+            Span("  Press ", Role.MUTED),
+            Span("a", bold=True),
+            Span(" to add one, or wait for the agent to.", Role.MUTED),
+        ),
+    ]
+
+
+_CLEARS = Span(" clears the filter.", Role.MUTED)

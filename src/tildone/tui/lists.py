@@ -7,9 +7,9 @@ from textual.events import Click
 from textual.message import Message
 
 from tildone.commands.edits import Place
-from tildone.tui.keys import bindings
+from tildone.tui.keys import APP_KEYS, KEYS
 from tildone.tui.plan_rows import SIGN_COLUMN
-from tildone.tui.screen_keys import Pane
+from tildone.tui.screen_keys import Pane, key_bindings
 from tildone.tui.selectable_rows import SelectableRows
 
 BEFORE_MARK, AFTER_MARK = "↑", "↓"
@@ -18,13 +18,13 @@ BEFORE_MARK, AFTER_MARK = "↑", "↓"
 class SessionList(SelectableRows):
     """The list of sessions."""
 
-    BINDINGS = bindings(Pane.LIST)
+    BINDINGS = key_bindings(key for key in KEYS if key.pane in (Pane.LIST, Pane.ANY))
 
 
 class PlanList(SelectableRows):
     """The tasks of a plan. A drag that begins at the sign of a task moves the task; any other selects text."""
 
-    BINDINGS = bindings(Pane.PLAN)
+    BINDINGS = key_bindings(APP_KEYS)
 
     class Dropped(Message):
         """A task was dragged to a place beside another one."""
@@ -32,6 +32,9 @@ class PlanList(SelectableRows):
         def __init__(self, task: str, other: str, place: Place) -> None:
             super().__init__()
             self.task, self.other, self.place = task, other, place
+
+    class SignClicked(Message):
+        """The sign of the task with the cursor was clicked."""
 
     _dragged = ""
     _target: tuple[str, Place] | None = None
@@ -80,12 +83,12 @@ class PlanList(SelectableRows):
         return BEFORE_MARK if side is Place.BEFORE else AFTER_MARK
 
     @on(Click)
-    async def close_clicked_task(self, event: Click) -> None:
-        """Close the task whose sign is clicked, or open it again."""
+    def on_sign(self, event: Click) -> None:
+        """Tell that the sign of a task is clicked."""
         key = self._task_of_sign(event.x, event.y)
         if key and not self.was_dragged:
             self.select(key)
-            await self.run_action("app.close_task('completed')")
+            self.post_message(self.SignClicked())
 
     def _target_at(self, index: int) -> tuple[str, Place] | None:
         """Where a task goes that is dropped on a row: which task it goes beside, and on which side of it.

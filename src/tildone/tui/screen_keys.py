@@ -6,7 +6,7 @@ the keys by those of the person (`App.set_keymap`); what shows keys takes the bi
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from enum import Enum
 
 from textual.binding import Binding, BindingType
@@ -46,6 +46,14 @@ class ScreenKey:
     pane: Pane = Pane.ANY
 
 
+@value
+class Hint:
+    """Actions in a footer, and a word for them. The first key of each is shown."""
+
+    word: str
+    names: tuple[str, ...]
+
+
 FixedKeys = Mapping[str, tuple[tuple[str, str], ...]]
 """Keys that cannot be changed, by heading, and what they do."""
 
@@ -66,6 +74,14 @@ def shown_keys(keys: str) -> list[str]:
 def first_key(keys: KeyBindings, name: str) -> str:
     """Return the first key of an action as it is shown. A name that is not that of an action is a key."""
     return shown_keys(keys.get(name, name))[0]
+
+
+def footer_line(hints: Sequence[Hint], columns: int, keys: KeyBindings = ALL_BINDINGS) -> Line:
+    """Return as many keys as fit, the first ones; the last one is always shown."""
+    shown = [(" ".join(first_key(keys, name) for name in hint.names), hint.word) for hint in hints]
+    while len(shown) > 1 and sum(display_width(f"{key} {word}") + 2 for key, word in shown) - 1 > columns:
+        shown.pop(-2)
+    return Span(" "), *(part for key, word in shown for part in (Span(key, bold=True), Span(f" {word}  ", Role.MUTED)))
 
 
 def help_lines(

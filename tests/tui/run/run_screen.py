@@ -25,7 +25,7 @@ class Screen:
     """A run in full screen, and the keys of a person at it."""
 
     def __init__(self, app: RunApp, pilot: Pilot[None]) -> None:
-        self.app, self.pilot = app, pilot
+        self.app, self.pilot, self.talk = app, pilot, app.conversation
 
     @property
     def text(self) -> str:
@@ -87,13 +87,13 @@ async def running(*argv: str, size: tuple[int, int] = (80, 24), theme: str = "da
     )
     async with app.run_test(size=size) as pilot:
         screen = Screen(app, pilot)
-        await screen.until(lambda: app.host is not None or app.failure is not None)
+        await screen.until(lambda: app.conversation.host is not None or app.conversation.failure is not None)
         try:
             yield screen
         finally:
-            if app.host is not None:
-                app.host.request_abort("the test is over")
+            if app.conversation.host is not None:
+                app.conversation.host.request_abort("the test is over")
                 with suppress(TimeoutError):
-                    await asyncio.wait_for(app.host.close(), 5)
-                await app.host.model.close()
+                    await asyncio.wait_for(app.conversation.host.close(), 5)
+                await app.conversation.host.model.close()
     setup.store.close()

@@ -26,7 +26,7 @@ def script(folder: Path) -> Path:
 async def to_the_plan(screen: Screen) -> None:
     await screen.shows("– One", "Goes on")
     await screen.press("escape", "f2")
-    await screen.until(lambda: screen.app.plan_list.has_focus)
+    await screen.until(lambda: screen.app.plan.rows.has_focus)
 
 
 async def test_a_check_is_set_and_has_to_pass(connect: Connect, script: Path) -> None:
@@ -42,7 +42,7 @@ async def test_a_check_is_set_and_has_to_pass(connect: Connect, script: Path) ->
             (script / "ready").touch()
             await screen.press("space")
             await screen.shows("✓ One", "  passed")
-            await screen.until(lambda: screen.app.plan_list.has_focus)
+            await screen.until(lambda: screen.app.plan.rows.has_focus)
 
 
 async def test_a_proposed_check_is_approved_and_the_keys_return_to_the_plan(connect: Connect, script: Path) -> None:
@@ -55,10 +55,10 @@ async def test_a_proposed_check_is_approved_and_the_keys_return_to_the_plan(conn
             await screen.shows("  proposed")
             await screen.press("space")
             await screen.shows("? Let this command be run as a check?", "y yes")
-            await screen.until(lambda: screen.app.need_panel.is_armed)
+            await screen.until(lambda: screen.app.plan.asking.need_panel.is_armed)
             await screen.press("y")
             await screen.shows("✓ One", "  passed")
-            await screen.until(lambda: screen.app.plan_list.has_focus)
+            await screen.until(lambda: screen.app.plan.rows.has_focus)
             assert check_approvals(backend.settings).is_allowed(check)
 
 

@@ -12,8 +12,8 @@ from tildone.kit.keys import ALL_BINDINGS
 from tildone.kit.theme import plain
 from tildone.log.events import Directive
 from tildone.tui.palette import PALETTES
+from tildone.tui.run.app import plan_colours
 from tildone.tui.run.keys import FIXED, KEYS
-from tildone.tui.run.layout import plan_colours
 from tildone.tui.screen_keys import Pane, help_lines
 
 pytestmark = pytest.mark.usefixtures("folder")
@@ -47,7 +47,7 @@ async def test_theme_changes_the_colours_of_everything(connect: Connect) -> None
                 styles = [segment.style for segment in screen.app.query_one("#status").render_line(0)]
                 expected = "" if palette.is_ansi else palette.bar.lower()
                 assert {style.bgcolor.name if style and style.bgcolor else "" for style in styles} == {expected}
-                assert screen.app.plan_list._palette == plan_colours(palette)  # noqa: SLF001  what it is drawn with
+                assert screen.app.plan.rows._palette == plan_colours(palette)  # noqa: SLF001  what it is drawn with
             await screen.send("/theme pink")
             await screen.shows("The themes are dark, light")
 
@@ -109,10 +109,10 @@ async def test_pause_lets_the_model_rest_until_resume(connect: Connect) -> None:
             await screen.shows("not told to continue", " paused ")
             before = len(server.requests)
             await screen.send("Say something")
-            await screen.until(lambda: len(server.requests) > before and not screen.app.is_working)
-            assert not screen.app.is_counting_down
+            await screen.until(lambda: len(server.requests) > before and not screen.talk.is_working)
+            assert not screen.talk.is_counting_down
             await screen.send("/resume")
-            await screen.until(lambda: screen.app.now.state.directive is Directive.GO)
+            await screen.until(lambda: screen.app.detail.state.directive is Directive.GO)
             await screen.send("Say more")
             await screen.shows("Goes on by itself")
             await screen.press("escape")
@@ -145,7 +145,7 @@ async def test_help_lists_every_command(connect: Connect) -> None:
     with connect(ModelServer(DONE)) as server:
         async with running("--model", CHAT, size=(120, 50)) as screen:
             await screen.send("/help")
-            await screen.shows(*(f"/{name} " for name, _ in screen.app.command_list()), "//TEXT")
+            await screen.shows(*(f"/{name} " for name, _ in screen.app.commands.listed()), "//TEXT")
 
     assert server.requests == []
 

@@ -62,7 +62,7 @@ async def test_what_was_sent_comes_back_by_its_beginning(connect: Connect) -> No
         async with running("--model", CHAT) as screen:
             for words in ("run the tests", "fix it", "run again"):
                 await screen.send(words)
-                await screen.until(lambda: not screen.app.is_working)
+                await screen.until(lambda: not screen.talk.is_working)
             await screen.type("run")
             await screen.press("up")
             assert screen.draft == "run again"
@@ -114,7 +114,7 @@ async def test_escape_closes_the_list_and_nothing_else(connect: Connect) -> None
             await screen.press("escape")
             await screen.hides("choose the colours")
             assert screen.draft == "/th"
-            assert screen.app.is_working
+            assert screen.talk.is_working
 
 
 @pytest.mark.usefixtures("folder")

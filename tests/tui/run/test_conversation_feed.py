@@ -42,7 +42,7 @@ async def test_every_call_of_a_plan_tool_shows_the_list_or_why_it_was_refused(co
 
 async def calls_on(screen: Screen) -> list[str]:
     """The rows from the first call to the answer, without times and without what the person was warned of."""
-    await screen.until(lambda: screen.app.view.document.is_drawn and not screen.app.is_working)
+    await screen.until(lambda: screen.talk.view.document.is_drawn and not screen.talk.is_working)
     rows = [row[:98].rstrip() for row in screen.lines]
     rows = rows[rows.index("  ❯ Go") + 1 : rows.index("  The end.")]
     return [re.sub(r"(?<=[✓✗]) \d+\.\d s$", "", row) for row in rows if row and "Todo update failed" not in row]
@@ -50,7 +50,7 @@ async def calls_on(screen: Screen) -> list[str]:
 
 def roles(screen: Screen, words: str) -> list[Role | None]:
     """The roles of the parts of the transcript that have these words."""
-    document = screen.app.view.document
+    document = screen.talk.view.document
     drawn = [line for index in range(len(document.entries)) for line in document.lines(index)]
     return [span.role for line in drawn for span in line.spans if plain([span]) == words]
 
@@ -105,7 +105,7 @@ async def test_a_click_on_the_name_of_a_file_opens_it_in_the_editor(
             monkeypatch.setattr(type(screen.app), "suspend", lambda _: nullcontext())
             await screen.shows("Read: +quit", "Done.")
             row = next(row for row, line in enumerate(screen.lines) if "Read: +quit" in line)
-            view = screen.app.view
+            view = screen.talk.view
             await screen.pilot.click(view, offset=(10, row - view.region.y))
             await screen.until((folder / "opened").exists)
             await screen.until(lambda: (folder / "opened").read_text(encoding="utf-8") == f"{folder / '+quit'}\n")

@@ -67,7 +67,7 @@ def asking(*questions: Coroutine[Any, Any, Given]) -> list["asyncio.Task[Given]"
 async def test_one_of_several_options_is_chosen_by_its_key_or_with_the_arrows(connect: Connect) -> None:
     with connect(ModelServer(DONE)):
         async with running("--model", CHAT) as screen:
-            (first,) = asking(screen.app.ui.select("Which colour?", ["red", "green", "blue"]))
+            (first,) = asking(screen.talk.ui.select("Which colour?", ["red", "green", "blue"]))
             await screen.asked("? Which colour?")
             assert "1 red" in screen.text
             await screen.press("enter")
@@ -76,7 +76,7 @@ async def test_one_of_several_options_is_chosen_by_its_key_or_with_the_arrows(co
             assert await first == "green"
             await screen.hides("Which colour?")
 
-            (second,) = asking(screen.app.ui.select("Which shape?", ["round", "flat"]))
+            (second,) = asking(screen.talk.ui.select("Which shape?", ["round", "flat"]))
             await screen.asked("? Which shape?")
             await screen.press("down", "down", "enter")
             assert await second == "flat"
@@ -86,7 +86,7 @@ async def test_a_yes_needs_its_key(connect: Connect) -> None:
     with connect(ModelServer(DONE)):
         async with running("--model", CHAT) as screen:
             for key in ("y", "n"):
-                (asked,) = asking(screen.app.ui.confirm("Really?", "It takes an hour."))
+                (asked,) = asking(screen.talk.ui.confirm("Really?", "It takes an hour."))
                 await screen.asked("? Really?")
                 assert "It takes an hour." in screen.text
                 await screen.press("enter")
@@ -99,7 +99,7 @@ async def test_a_yes_needs_its_key(connect: Connect) -> None:
 async def test_a_question_that_nobody_answers_in_time_disappears(connect: Connect) -> None:
     with connect(ModelServer(DONE)):
         async with running("--model", CHAT) as screen:
-            (asked,) = asking(screen.app.ui.confirm("Now?", "", 1.0))
+            (asked,) = asking(screen.talk.ui.confirm("Now?", "", 1.0))
             await screen.shows("? Now?")
             assert await asked is False
             await screen.hides("Now?")
@@ -109,7 +109,7 @@ async def test_a_question_that_nobody_answers_in_time_disappears(connect: Connec
 async def test_a_line_of_text_is_asked_for_and_the_draft_stays(connect: Connect) -> None:
     with connect(ModelServer(DONE)):
         async with running("--model", CHAT) as screen:
-            (asked,) = asking(screen.app.ui.input("Your name?", "as on the door"))
+            (asked,) = asking(screen.talk.ui.input("Your name?", "as on the door"))
             await screen.shows("? Your name?", "as on the door")
             await screen.until(lambda: screen.app.panel.has_keys)
             await screen.type("Ada L")
@@ -125,14 +125,14 @@ async def test_without_an_editor_no_text_is_edited(connect: Connect, monkeypatch
     monkeypatch.delenv("EDITOR", raising=False)
     with connect(ModelServer(DONE)):
         async with running("--model", CHAT) as screen:
-            assert await screen.app.ui.editor("Change it", "a text") is None
+            assert await screen.talk.ui.editor("Change it", "a text") is None
             await screen.shows("Change it", "There is no editor")
 
 
 async def test_questions_are_asked_one_after_the_other_and_each_has_its_own_answer(connect: Connect) -> None:
     with connect(ModelServer(DONE)):
         async with running("--model", CHAT) as screen:
-            ui = screen.app.ui
+            ui = screen.talk.ui
             first, second, third = asking(
                 ui.confirm("One?", ""), ui.confirm("Two?", ""), ui.select("Three?", ["a", "b"])
             )
@@ -155,7 +155,7 @@ async def test_questions_are_asked_one_after_the_other_and_each_has_its_own_answ
 async def test_a_question_that_is_cancelled_leaves_the_others(connect: Connect) -> None:
     with connect(ModelServer(DONE)):
         async with running("--model", CHAT) as screen:
-            ui = screen.app.ui
+            ui = screen.talk.ui
             first, second = asking(ui.confirm("One?", ""), ui.confirm("Two?", ""))
             await screen.shows("? One?")
             first.cancel()

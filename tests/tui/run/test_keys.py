@@ -10,13 +10,13 @@ from tests.run.run_workspace import CHAT, WRITE
 from tests.tui.run.run_screen import STOPS, Connect, running
 from tildone.kit.keys import ALL_BINDINGS, RUN_EDITOR, RUN_PLAN, RUN_TRANSCRIPT, TRANSCRIPT_SELECTING, TREE, clash
 from tildone.kit.theme import plain
+from tildone.tui.plan_pane import PlanPane
 from tildone.tui.run.app import RunApp
 from tildone.tui.run.composer import Composer
 from tildone.tui.run.keys import FIXED, KEYS
-from tildone.tui.run.plan_list import RunPlanList
-from tildone.tui.run.status_lines import FOOTERS, HELP, FooterMode, footer_line
+from tildone.tui.run.status_lines import FOOTERS, FooterMode
 from tildone.tui.run.tree_screen import TreeScreen
-from tildone.tui.screen_keys import Pane, help_lines, shown_keys
+from tildone.tui.screen_keys import Pane, footer_line, help_lines, shown_keys
 from tildone.tui.transcript.widget import TranscriptPane
 
 OWN = """
@@ -36,7 +36,7 @@ def set_keys(folder: Path, text: str) -> None:
 
 
 def test_every_action_is_bound_under_its_name_and_listed_in_the_help() -> None:
-    classes = (RunApp, Composer, RunPlanList, TranscriptPane, TreeScreen)
+    classes = (RunApp, Composer, PlanPane, TranscriptPane, TreeScreen)
     bound = {each.id for owner in classes for each in owner.BINDINGS if isinstance(each, Binding) and each.id}
     names = {key.name for key in KEYS}
     shown = "\n".join(map(plain, help_lines(KEYS, Pane.ANY, ALL_BINDINGS, 200, FIXED)))
@@ -65,10 +65,10 @@ def test_the_help_begins_with_the_pane_in_use_and_shows_the_keys_that_are_in_for
 
 @pytest.mark.parametrize("mode", FooterMode)
 def test_a_footer_has_the_keys_that_are_in_force(mode: FooterMode) -> None:
-    names = [name for hint in (*FOOTERS[mode], HELP) for name in hint.names if name in ALL_BINDINGS]
+    names = [name for hint in FOOTERS[mode] for name in hint.names if name in ALL_BINDINGS]
     own = {**ALL_BINDINGS, **{name: f"ctrl+alt+{place}" for place, name in enumerate(names)}}
 
-    shown = plain(footer_line(mode, 400, own))
+    shown = plain(footer_line(FOOTERS[mode], 400, own))
 
     assert all(own[name] in shown for name in names)
 
@@ -87,9 +87,9 @@ async def test_a_person_has_keys_of_their_own(connect: Connect, folder: Path) ->
             await screen.press("f8")
             await screen.hides("Goes on by itself")
             await screen.press("f2")
-            assert not screen.app.plan_is_shown
+            assert not screen.app.plan.display
             await screen.press("f6")
-            await screen.until(lambda: screen.app.plan_list.has_focus)
+            await screen.until(lambda: screen.app.plan.rows.has_focus)
             await screen.shows("+ done")
             await screen.press("plus")
             await screen.shows("1/2")
@@ -108,7 +108,7 @@ async def test_the_palette_has_every_action_and_every_command_and_does_the_chose
             await screen.shows("What is to be done?")
             listed = {each.name for each in screen.app.screen._actions}  # type: ignore[attr-defined]  # noqa: SLF001  more than fit on the screen
             assert {key.name for key in KEYS if key.pane is not Pane.TREE} <= listed
-            assert {f"/{name}" for name, _ in screen.app.command_list()} <= listed
+            assert {f"/{name}" for name, _ in screen.app.commands.listed()} <= listed
 
             await screen.type("task.toggle")
             await screen.shows("done, or open again")

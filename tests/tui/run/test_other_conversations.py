@@ -35,12 +35,12 @@ async def test_a_fork_begins_a_new_conversation_with_the_text(connect: Connect) 
         async with running("--model", CHAT) as screen:
             await screen.send("Begin")
             await screen.shows("One.")
-            first = screen.app.host.transcript.file if screen.app.host else None
+            first = screen.talk.host.transcript.file if screen.talk.host else None
             await screen.press("f3", "f")
             await screen.until(lambda: screen.draft == "Begin")
             await screen.hides("One.")
-            assert screen.app.host is not None
-            assert screen.app.host.transcript.file != first
+            assert screen.talk.host is not None
+            assert screen.talk.host.transcript.file != first
 
 
 async def test_a_label_is_shown_in_the_tree(connect: Connect) -> None:

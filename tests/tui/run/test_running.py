@@ -70,8 +70,8 @@ async def test_what_is_sent_while_a_turn_is_being_stopped_begins_the_next(connec
 
     with connect(ModelServer({"text": "A long answer.", "hold": 2}, DONE)) as server:
         async with running("Go", "--model", CHAT) as screen:
-            assert screen.app.host
-            screen.app.host.load([("slow", lambda api: api.on(BeforeSettle, wait))])
+            assert screen.talk.host
+            screen.talk.host.load([("slow", lambda api: api.on(BeforeSettle, wait))])
             await screen.until(server.held.is_set)
             await screen.press("escape")
             await ended.wait()
@@ -90,9 +90,9 @@ async def test_escape_waits_for_a_command_and_twice_stops_it(connect: Connect, f
             await screen.press(*["escape"] * times)
             if times == 1:
                 await screen.shows("The turn ends with this command; esc twice stops the command, too.")
-                assert screen.app.is_working
+                assert screen.talk.is_working
                 (folder / "go").touch()
-            await screen.until(lambda: not screen.app.is_working)
+            await screen.until(lambda: not screen.talk.is_working)
             await screen.shows("Interrupted.", *(["Aborted"] if times > 1 else []))
 
     assert (folder / "ended").exists() == (times == 1)
@@ -146,7 +146,7 @@ async def test_a_conversation_is_resumed_with_what_was_said(connect: Connect) ->
         async with running("--continue") as screen:
             await screen.shows("❯ Plan it", "write_todos", "It is done.")
             await screen.press("escape")
-            await screen.until(lambda: not screen.app.is_working and not screen.app.is_counting_down)
+            await screen.until(lambda: not screen.talk.is_working and not screen.talk.is_counting_down)
             screen.app.composer.fill("")
             await screen.press("up", "up")
             await screen.until(lambda: "Plan it" in screen.draft or "Work" in screen.draft)
@@ -158,7 +158,7 @@ async def test_a_key_that_is_refused_names_the_variable_and_offers_what_helps(co
             await screen.shows(
                 "The provider refused the key.", "401", "OPENAI_API_KEY", "r try again", "m another model"
             )
-            await screen.until(lambda: not screen.app.is_working)
+            await screen.until(lambda: not screen.talk.is_working)
             await asyncio.sleep(1.1)
             await screen.press("m")
             await screen.until(lambda: screen.draft == "/model ")
@@ -181,7 +181,7 @@ async def test_a_model_that_is_gone_is_said_in_words(connect: Connect) -> None:
 async def test_a_crash_of_the_host_leaves_an_error_not_a_screen(connect: Connect) -> None:
     with connect(ModelServer(DONE)):
         async with running("Go", "--model", "openai-chat:") as screen:
-            await screen.until(lambda: screen.app.failure is not None)
+            await screen.until(lambda: screen.talk.failure is not None)
 
 
 async def test_an_unknown_command_is_not_sent_to_the_model(connect: Connect) -> None:
@@ -201,7 +201,7 @@ async def test_the_plan_is_edited_beside_the_conversation(connect: Connect, fold
         async with running("Go", "--model", CHAT, size=(200, 50)) as screen:
             await screen.shows("– One", "– Two", "Goes on")
             await screen.press("escape", "f2")
-            await screen.until(lambda: screen.app.plan_list.has_focus)
+            await screen.until(lambda: screen.app.plan.rows.has_focus)
             await screen.press("space")
             await screen.shows("✓ One", "1/2")
             await screen.press("a")

@@ -57,14 +57,14 @@ async def run(setup: RunSetup) -> int:
     )
     with on_signals(lambda number: app.leave(128 + number)):
         await app.run_async()
-    host = app.host
+    host, failure = app.conversation.host, app.conversation.failure
     if host is not None:
         async with closing(host):
             outcome = _outcome(setup, host, app.code)
-        if app.failure is None and app.return_code in (None, 0):
+        if failure is None and app.return_code in (None, 0):
             return _report(setup, host, meter, outcome)
-    if app.failure is not None:
-        raise app.failure
+    if failure is not None:
+        raise failure
     return app.return_code or app.code
 
 

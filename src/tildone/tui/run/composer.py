@@ -47,13 +47,11 @@ class Composer(TextArea):
             super().__init__()
             self.text, self.later = text, later
 
-    class LeaveWanted(Message):
-        """The person pressed ctrl+d, and nothing is typed."""
-
     class Typing(Message):
         """The text has changed, or the cursor has moved: what can be completed is another thing."""
 
-    def __init__(self) -> None:
+    def __init__(self, keys: KeyBindings = ALL_BINDINGS, offered: Callable[[str], bool] = lambda _: False) -> None:
+        """`offered` takes a character that the last block of the conversation offers, while nothing is typed."""
         super().__init__(
             compact=True,
             soft_wrap=True,
@@ -64,10 +62,8 @@ class Composer(TextArea):
         )
         self.sent_texts = TypedHistory()
         self.completions = EditorCompletions()
-        self.keys: KeyBindings = ALL_BINDINGS
+        self._keys, self._offered = keys, offered
         self._killed = ""
-        self.offered: Callable[[str], bool] = lambda _: False
-        """Takes a character that the last block of the conversation offers, while nothing is typed."""
 
     @property
     def before_cursor(self) -> str:
@@ -78,10 +74,6 @@ class Composer(TextArea):
         """Replace the text, with the cursor at its end."""
         self.load_text(text)
         self.move_cursor(self.document.end)
-
-    def offer(self, completions: EditorCompletions) -> None:
-        """Offer these completions."""
-        self.completions = completions
 
     def accept(self, candidate: EditorCandidate) -> None:
         """Replace the word before the cursor by a completion."""
@@ -121,8 +113,8 @@ class Composer(TextArea):
         elif self._is(key, "editor.newLine"):
             self.insert("\n")
         elif self._is(key, "app.exit") and not self.text:
-            self.post_message(self.LeaveWanted())
-        elif not self.text and event.character and self.offered(event.character):
+            self.app.call_later(self.run_action, "app.leave")
+        elif not self.text and event.character and self._offered(event.character):
             return True
         elif self._is(key, "editor.earlier") and self.cursor_at_first_line:
             return self.action_earlier()
@@ -134,7 +126,7 @@ class Composer(TextArea):
 
     def _is(self, key: str, action: str) -> bool:
         """Return whether a key is bound to an action."""
-        return SAME_KEYS.get(key, key) in {PUNCTUATION.get(name, name) for name in key_names(self.keys[action])}
+        return SAME_KEYS.get(key, key) in {PUNCTUATION.get(name, name) for name in key_names(self._keys[action])}
 
     def _handle_completions(self, key: str) -> bool:
         offered = self.completions

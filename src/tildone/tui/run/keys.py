@@ -7,16 +7,16 @@ they are part of the question.
 from __future__ import annotations
 
 from tildone.kit.keys import EXPAND
-from tildone.tui.run.plan_list import PLAN_KEYS
+from tildone.tui.keys import PLAN_KEYS
 from tildone.tui.screen_keys import FixedKeys, Pane, ScreenKey
 from tildone.tui.transcript.keys import KEYS as TRANSCRIPT_KEYS
 
 APP_KEYS = (
-    ScreenKey("run.keys", "all keys (/keys)", "app.keys"),
+    ScreenKey("run.keys", "all keys (/keys)", "app.command('keys')"),
     ScreenKey("run.palette", "all actions, by name", "app.palette"),
-    ScreenKey("run.plan", "the plan, to edit it; again: hide it (/plan)", "app.plan"),
-    ScreenKey("run.tree", "the conversation as a tree (/tree)", "app.tree"),
-    ScreenKey("run.conversations", "other conversations (/sessions)", "app.sessions"),
+    ScreenKey("run.plan", "the plan, to edit it; again: hide it (/plan)", "app.command('plan')"),
+    ScreenKey("run.tree", "the conversation as a tree (/tree)", "app.command('tree')"),
+    ScreenKey("run.conversations", "other conversations (/sessions)", "app.command('sessions')"),
     ScreenKey(
         "app.interrupt", "close what is open; else stop the countdown; else the turn; twice: its command", "app.escape"
     ),

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 
 from tildone.config.values import THEMES
-from tildone.host.messages import last_answer, text_of
-from tildone.tui.run.plan_pane import PlanPane
-from tildone.tui.run.running import LocalCommand
+from tildone.errors import closest, did_you_mean
+from tildone.tui.run.composer import Composer
+from tildone.tui.run.conversation import Conversation
 
 ABOUT = {
     "quit": "leave; ctrl+d does, too",
@@ -21,98 +22,86 @@ ABOUT = {
     "copy": "copy the last answer",
     "help": "list the commands",
 }
+SAME = {"exit": "quit", "fork": "tree"}
+"""Other names of commands."""
+
+WITH_ARGUMENT = frozenset({"later", "theme"})
+COMMAND = re.compile(r"/(?P<name>[a-z]\w*)(?:\s+(?P<rest>.*))?", re.DOTALL)
+ESCAPED = "//"
+"""The beginning of a message that begins with a slash."""
 
 
-class ScreenCommands(PlanPane):
-    """A run with the commands of its screen."""
+class ScreenCommands:
+    """Delivers what is sent. `actions` are what the commands do that take no argument."""
 
-    plain_commands = frozenset(ABOUT) - {"later", "theme"}
-    """Those that take no argument."""
+    def __init__(
+        self,
+        conversation: Conversation,
+        composer: Composer,
+        actions: dict[str, Callable[[], object]],
+        change_theme: Callable[[str], object],
+    ) -> None:
+        self._conversation, self._composer = conversation, composer
+        self._change_theme = change_theme
+        self._actions = {**actions, "help": self._help}
 
-    def local_commands(self) -> dict[str, LocalCommand]:
-        """Return the commands by name."""
-        return {
-            "quit": lambda _: self.leave(),
-            "exit": lambda _: self.leave(),
-            "keys": lambda _: self.action_keys(),
-            "plan": lambda _: self.action_plan(),
-            "tree": lambda _: self.action_tree(),
-            "sessions": lambda _: self.action_sessions(),
-            "fork": lambda _: self.action_tree(),
-            "later": self._later,
-            "theme": self._theme,
-            "mouse": lambda _: self._toggle_mouse(),
-            "copy": lambda _: self._copy(),
-            "help": lambda _: self._help(),
-        }
-
-    def action_keys(self) -> None:
-        """List all keys."""
-        raise NotImplementedError
-
-    def action_tree(self) -> None:
-        """Show the conversation as a tree."""
-        raise NotImplementedError
-
-    def action_sessions(self) -> None:
-        """List the conversations."""
-        raise NotImplementedError
-
-    def command_list(self) -> list[tuple[str, str]]:
+    def listed(self) -> list[tuple[str, str]]:
         """Return all commands and what they do, by name."""
-        host = {name: command.description for name, command in self.host.commands.items()} if self.host else {}
-        return sorted({**host, **ABOUT}.items())
+        host = self._conversation.host
+        return sorted(
+            {**{name: each.description for name, each in (host.commands if host else {}).items()}, **ABOUT}.items()
+        )
 
-    def argument_list(self, command: str) -> list[str]:
-        """Return what can follow a command."""
+    def arguments(self, command: str) -> list[str]:
+        """Return what can follow a command: themes, or the models in use and those with a price."""
         if command == "theme":
             return list(THEMES)
-        return list(dict.fromkeys(self.models())) if command == "model" else []
+        models = [self._conversation.model_name, *(name for name, _ in self._conversation.backend.settings.prices)]
+        return list(dict.fromkeys(models)) if command == "model" else []
 
-    def models(self) -> list[str]:
-        """Return the names of the models that are known here: the one in use, and those with a price."""
-        return [self._model_name, *(name for name, _ in self.backend.settings.prices)]
+    def run(self, name: str, rest: str = "") -> None:
+        """Run a command of the screen."""
+        if name == "theme" and rest.strip() in THEMES:
+            self._change_theme(rest.strip())
+        elif name == "theme":
+            self._conversation.feed.note(f"The themes are {', '.join(THEMES)}.", "warning")
+        elif name != "later":
+            self._actions[SAME.get(name, name)]()
+        elif rest.strip():
+            self.deliver(rest.strip(), later=True)
 
-    def _later(self, text: str) -> None:
-        if text.strip():
-            self.deliver(text.strip(), later=True)
-
-    def _theme(self, name: str) -> None:
-        if name.strip() in THEMES:
-            self.change_theme(name.strip())
-        else:
-            self.feed.note(f"The themes are {', '.join(THEMES)}.", "warning")
-
-    def change_theme(self, name: str) -> None:
-        """Use other colours."""
-        raise NotImplementedError
-
-    def _toggle_mouse(self) -> None:
-        driver = self._driver
-        self._has_mouse = not getattr(self, "_has_mouse", True)
-        name = "_enable_mouse_support" if self._has_mouse else "_disable_mouse_support"
-        switch: Callable[[], None] | None = getattr(driver, name, None)
-        if switch is not None:
-            switch()
-        self.say(
-            "The mouse is used here again." if self._has_mouse else "The mouse is the terminal's; /mouse takes it back."
-        )
-
-    def _copy(self) -> None:
-        host = self.host
-        last = last_answer(host.transcript.messages()) if host else None
-        if last is None or not text_of(last):
-            self.say("There is no answer to copy.", failed=True)
+    def deliver(self, text: str, *, later: bool = False) -> None:
+        """Run a command; send anything else to the model, before its next request if it is working."""
+        talk, host = self._conversation, self._conversation.host
+        if host is None:
+            self._composer.fill(text)
+            talk.feed.note("The model is being loaded; your text is kept.", "warning")
             return
-        self.copy_to_clipboard(text_of(last))
-        self.say("Copied the last answer, if the terminal allows it.")
+        command = COMMAND.fullmatch(text)
+        name = command["name"] if command else ""
+        own = {*ABOUT, *SAME}
+        if command and name in own:
+            self.run(name, command["rest"] or "")
+        elif name and name not in host.commands:
+            close = [f"/{known}" for known in closest(name, (*host.commands, *own))]
+            talk.feed.note(
+                f"There is no command /{name}; {did_you_mean(close) if close else '/help lists them'}", "warning"
+            )
+        else:
+            talk.send(
+                host, text.removeprefix("/") if text.startswith(ESCAPED) else text, later=later, is_command=bool(name)
+            )
+
+    def choose(self, name: str) -> None:
+        """Run a command that was chosen from a list; if it may take an argument, let the person type it."""
+        if name in {*ABOUT} - WITH_ARGUMENT:
+            self.deliver(f"/{name}")
+        else:
+            self._composer.fill(f"/{name} ")
+            self._composer.focus()
 
     def _help(self) -> None:
-        rows = [(f"/{name}", about) for name, about in self.command_list()]
+        rows = [(f"/{name}", about) for name, about in self.listed()]
         width = max(len(name) for name, _ in rows)
-        self.feed.note(
-            "\n".join(
-                f"{name.ljust(width)}  {about}"
-                for name, about in (*rows, ("//TEXT", "send a message that begins with a slash"))
-            )
-        )
+        more = ("//TEXT", "send a message that begins with a slash")
+        self._conversation.feed.note("\n".join(f"{name.ljust(width)}  {about}" for name, about in (*rows, more)))

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import os
 import re
-from collections.abc import Sequence
 from enum import Enum
 
 from tildone.core.plan import Plan, Status
@@ -11,10 +11,11 @@ from tildone.core.query import open_tasks
 from tildone.kit.keys import ALL_BINDINGS, EXPAND, KeyBindings
 from tildone.kit.text import clip_text, display_width
 from tildone.kit.theme import Role, Span
-from tildone.tui.keys import Hint
+from tildone.tui.keys import PLAN_HINTS
 from tildone.tui.painting import spread, width_of
 from tildone.tui.row_list import Line
-from tildone.tui.screen_keys import first_key
+from tildone.tui.screen_keys import Hint, first_key
+from tildone.tui.transcript.block_lines import FRAMES
 from tildone.value import value
 from tildone.views.sanitize import printable
 from tildone.views.strip import count_text, strip_spans
@@ -24,7 +25,6 @@ NARROW_COLUMNS, WIDE_COLUMNS = 60, 120
 
 SEPARATOR = " · "
 BAR_CELLS = 9
-SPINNER = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
 _SECONDS = re.compile(r"(\d+)\s*s\b")
 
 
@@ -58,7 +58,7 @@ class FooterMode(Enum):
 _PLAN, _EXPAND = Hint("plan", ("run.plan",)), Hint("expand", (EXPAND,))
 _SEND, _PANE = Hint("send", ("tui.input.submit",)), Hint("transcript", ("run.nextPane",))
 _EDITOR, _STOP = Hint("editor", ("app.interrupt",)), Hint("stop", ("app.interrupt",))
-FOOTERS = {
+_FOOTERS = {
     FooterMode.EDITOR: (
         *(_SEND, Hint("new line", ("editor.newLine",)), _PANE, _PLAN, Hint("tree", ("run.tree",)), _EXPAND),
         Hint("sessions", ("run.conversations",)),
@@ -74,19 +74,11 @@ FOOTERS = {
         *(Hint("expand", ("transcript.fold",)), Hint("find", ("transcript.find",)), Hint("copy", ("transcript.copy",))),
         *(Hint("end", ("transcript.last",)), _EDITOR, _PLAN),
     ),
-    FooterMode.PLAN: (
-        *(Hint("done", ("task.toggle",)), Hint("block", ("task.block",)), Hint("drop", ("task.drop",))),
-        *(Hint("edit", ("task.edit",)), Hint("move", ("task.moveDown", "task.moveUp")), Hint("add", ("task.add",))),
-        *(Hint("note", ("task.note",)), Hint("undo", ("plan.undo",)), _EDITOR),
-    ),
+    FooterMode.PLAN: (*PLAN_HINTS, _EDITOR),
     FooterMode.FAILED: (_SEND, Hint("again", ("r",)), Hint("model", ("m",)), Hint("details", ("d",))),
 }
-"""The keys in the footer, the most useful first; the last entries go first if there is no room.
-
-A name that is not that of an action is a key.
-"""
-
-HELP = Hint("keys", ("run.keys",))
+FOOTERS = {mode: (*hints, Hint("keys", ("run.keys",))) for mode, hints in _FOOTERS.items()}
+"""The keys in the footer, the most useful first. A name that is not that of an action is a key."""
 
 
 def top_line(plan: Plan, state: str, columns: int, keys: KeyBindings = ALL_BINDINGS) -> Line:
@@ -127,14 +119,6 @@ def status_line(facts: RunFacts, columns: int) -> Line:
     return spread((*mark, Span(model)), right, columns)
 
 
-def footer_line(mode: FooterMode, columns: int, keys: KeyBindings = ALL_BINDINGS) -> Line:
-    """Return as many keys as fit; the key to all keys is always shown."""
-    hints = [(" ".join(first_key(keys, name) for name in hint.names), hint.word) for hint in (*FOOTERS[mode], HELP)]
-    while len(hints) > 1 and sum(display_width(f"{key} {word}") + 2 for key, word in hints) - 1 > columns:
-        hints.pop(-2)
-    return Span(" "), *(part for key, word in hints for part in (Span(key, bold=True), Span(f" {word}  ", Role.MUTED)))
-
-
 def countdown_line(text: str, seconds: int, columns: int) -> Line | None:
     """Return the countdown with a bar that shrinks; None if the text is not that of a countdown of seconds."""
     found = _SECONDS.search(text)
@@ -162,7 +146,7 @@ def activity_line(label: str, elapsed: str, frame: int, columns: int, keys: KeyB
     hint = f" · {first_key(keys, 'app.interrupt')} stops the turn{more}"
     shown = clip_text(printable(label), max(8, columns - len(hint) - len(elapsed) - 6))
     return (
-        Span(f" {SPINNER[frame % len(SPINNER)]} ", Role.ACCENT),
+        Span(f" {FRAMES[frame % len(FRAMES)]} ", Role.ACCENT),
         Span(shown),
         Span(f" {elapsed}", Role.ACCENT),
         Span(hint, Role.DIM),
@@ -176,17 +160,18 @@ def idle_word(plan: Plan, *, spoken: bool) -> str:
     return "done" if plan.tasks and spoken else "ready"
 
 
-def clock(seconds: float) -> str:
-    """Return a short time, such as `0:38`."""
-    return f"{int(seconds) // 60}:{int(seconds) % 60:02}"
+def question_detail(folder: str, plan: Plan) -> str:
+    """Return where a command would run, and for which task."""
+    home = os.path.expanduser("~")
+    shown = f"~{folder.removeprefix(home)}" if home != "/" and folder.startswith(home) else folder
+    active = next((task for task in plan.tasks if task.status is Status.IN_PROGRESS), None)
+    return f"in {printable(shown)}{f' · for “{printable(active.text)}”' if active else ''}"
 
 
-def empty_lines(columns: int) -> Sequence[Line]:
-    """Return what is shown in place of a plan that is empty."""
-    del columns
-    return (
-        (),
-        (Span("No plan yet."),),
-        (Span("Say what is to be done, and the", Role.MUTED),),
-        (Span("model writes one; or ", Role.MUTED), Span("/todo add TEXT", bold=True)),
-    )
+EMPTY_LINES: tuple[Line, ...] = (
+    (),
+    (Span("No plan yet."),),
+    (Span("Say what is to be done, and the", Role.MUTED),),
+    (Span("model writes one; or ", Role.MUTED), Span("/todo add TEXT", bold=True)),
+)
+"""What is shown in place of a plan that is empty."""

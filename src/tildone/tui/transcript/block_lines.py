@@ -112,7 +112,7 @@ def _status(call: CallBlock, look: Look) -> tuple[Span, ...]:
     """The sign and the time behind a call, after a space; empty if neither is known."""
     match call.state:
         case CallState.RUNNING:
-            passed = "" if call.since is None else f" {_clock(look.now - call.since)}"
+            passed = "" if call.since is None else f" {format_clock(look.now - call.since)}"
             return Span(" "), Span(f"{look.frame}{passed}", Role.ACCENT)
         case CallState.FAILED:
             return Span(" "), Span("✗", Role.ERROR), Span(_took(call.seconds), Role.DIM)
@@ -122,7 +122,8 @@ def _status(call: CallBlock, look: Look) -> tuple[Span, ...]:
             return Span(" "), Span("✓", Role.SUCCESS), Span(_took(call.seconds), Role.DIM)
 
 
-def _clock(seconds: float) -> str:
+def format_clock(seconds: float) -> str:
+    """Return a short time, such as `0:38`."""
     return f"{int(seconds) // 60}:{int(seconds) % 60:02}"
 
 
@@ -130,7 +131,7 @@ def _took(seconds: float | None) -> str:
     if seconds is None:
         return ""
     if seconds >= 60:  # noqa: PLR2004  a minute
-        return f" {_clock(seconds)}"
+        return f" {format_clock(seconds)}"
     return f" {seconds:.1f} s" if seconds < 10 else f" {seconds:.0f} s"  # noqa: PLR2004  tenths matter below it
 
 

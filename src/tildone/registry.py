@@ -7,8 +7,6 @@ the import contracts check.
 
 from __future__ import annotations
 
-import sys
-
 from tildone.typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -55,8 +53,8 @@ class Registry(Generic[T, F]):
         if name not in self.entries:
             raise KeyError(name)
         submodule, _, attribute = name.partition(":")
-        module = f"{self.package}.{submodule.replace('-', '_')}"
+        attribute = attribute or self.attribute
         # Not importlib: importing it takes longer than importing all the members that a hook needs.
-        __import__(module)
-        member: T = getattr(sys.modules[module], attribute or self.attribute)
+        module = __import__(f"{self.package}.{submodule.replace('-', '_')}", fromlist=[attribute])
+        member: T = getattr(module, attribute)
         return member

@@ -9,10 +9,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, cast
 
+import httpx2
 import pytest
 from mcp import Client, StdioServerParameters
 from mcp.client.session import IncomingMessage
-from mcp.server.lowlevel import Server
+from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.exceptions import MCPDeprecationWarning
 from mcp.shared.subscriptions import ResourceUpdated
 from mcp_types import (
@@ -33,12 +34,15 @@ from tildone.config import Settings, load
 from tildone.core.plan import Plan
 from tildone.dialects import dialect_named
 from tildone.log.state import latest_state
+from tildone.mcp.access import PATH
 from tildone.mcp.backend import Backend
 from tildone.mcp.callers import stdio_callers
-from tildone.mcp.sdk_server import open_server
-from tildone.mcp.stdio_dispatcher import StdioDispatcher
+from tildone.mcp.dispatcher import Dispatcher
+from tildone.mcp.http_server import make_transport, make_web_server
+from tildone.mcp.reporting import log_error
 from tildone.mcp.stdio_output import Output
 from tildone.mcp.stdio_server import serve
+from tildone.serving.server import bound_socket, url
 from tildone.stores.sqlite.store import SqliteStore
 
 TIMEOUT_SECONDS = 60.0
@@ -76,13 +80,27 @@ class Project:
         homes = ("HOME", "USERPROFILE", "APPDATA", "LOCALAPPDATA", "XDG_DATA_HOME", "XDG_CONFIG_HOME")
         return inherited | dict.fromkeys(homes, str(self.home)) | {"TILDONE_USER": "Ada"} | self.environ | more
 
-    @contextmanager
-    def sdk_server(self, dialect: str = "brief", session: str = "") -> Iterator[Server[Any]]:
-        """The SDK's server, which serves HTTP, in this process. Its agent is the one that the environment names."""
-        settings = self.settings(dialect, session)
+    @asynccontextmanager
+    async def http_server(self, dialect: str = "brief") -> AsyncIterator[str]:
+        """An HTTP server in this process, by its URL. Its agent is the one that the environment names."""
+        settings, own = self.settings(dialect), dialect_named(dialect)
         resolve_caller = stdio_callers(settings, self.environ, self.process)
-        with open_server(settings, dialect_named(dialect), resolve_caller) as (server, _):
-            yield server
+        backend = Backend(settings, own, resolve_caller, log_error, all_sessions=False)
+        with bound_socket("127.0.0.1", 0) as listening:
+            server = make_web_server(make_transport(backend, own), "127.0.0.1", None)
+            serving = asyncio.create_task(server.serve(sockets=[listening]))
+            try:
+                yield url("127.0.0.1", listening.getsockname()[1], PATH)
+            finally:
+                server.should_exit = True
+                await serving
+                backend.close()
+
+    @asynccontextmanager
+    async def http_client(self, mode: str = "auto", *, dialect: str = "brief", **more: Any) -> AsyncIterator[Client]:
+        """A client of an HTTP server in this process."""
+        async with self.http_server(dialect) as server, connected(server, mode, **more) as client:
+            yield client
 
     @contextmanager
     def pipes(self, dialect: str = "brief", session: str = "") -> Iterator[tuple[int, int]]:
@@ -100,7 +118,7 @@ class Project:
 
         def run() -> None:
             with os.fdopen(source, "rb") as stdin, os.fdopen(out, "wb"):
-                serve(stdin, output, StdioDispatcher(output, dialect_named(dialect), open_backend))
+                serve(stdin, output, Dispatcher(output, dialect_named(dialect), open_backend))
 
         thread = threading.Thread(target=run, name="stdio server")
         thread.start()
@@ -163,6 +181,15 @@ class Project:
             assert not made.call("todo", {"add": list(texts)}).is_error
         finally:
             store.close()
+
+
+@asynccontextmanager
+async def connected(server: str, mode: str, **more: Any) -> AsyncIterator[Client]:
+    """A client of the server at a URL."""
+    async with httpx2.AsyncClient(timeout=TIMEOUT_SECONDS) as http:
+        transport = streamable_http_client(server, http_client=http)
+        async with Client(transport, mode=mode, client_info=client_info("test"), **more) as client:
+            yield client
 
 
 class Inbox:

@@ -10,7 +10,7 @@ from mcp import Client
 from mcp_types import ElicitRequestParams, ElicitResult
 
 from tests.checks.repositories import make_repository, python
-from tests.mcp.project import Project, client_info, text_of
+from tests.mcp.project import MODES, Project, client_info, text_of
 from tests.mcp.transport import pipe_transport
 from tests.mcp.wire import Wire, call, initialize, request, wired
 from tests.suite.waiting import until_async
@@ -186,9 +186,8 @@ async def test_a_client_with_forms_asks_the_person_once_for_a_proposed_check(
 async def test_the_server_for_http_asks_too(project: Project, *, approve: bool) -> None:
     prepare(project, MARKS, approved=False)
     person = Person("accept", {"approve": approve})
-    with project.sdk_server() as server:
-        async with Client(server, mode="legacy", elicitation_callback=person) as client:
-            task = await finish_twice(client, project, person)
+    async with project.http_client("legacy", elicitation_callback=person) as client:
+        task = await finish_twice(client, project, person)
 
     assert (project.folder / "ran").exists() is approve
     assert task.status is (Status.COMPLETED if approve else Status.BLOCKED)
@@ -196,15 +195,27 @@ async def test_the_server_for_http_asks_too(project: Project, *, approve: bool) 
 
 async def test_the_server_for_http_goes_on_while_a_check_runs(project: Project) -> None:
     prepare(project, WAITS)
-    with project.sdk_server() as server:
-        async with Client(server, mode="legacy") as client:
-            done = asyncio.create_task(client.call_tool("todo", {"done": 1}))
-            await until(project.folder / "up")
-            assert text_of(await client.call_tool("todo", {"add": ["Three"]}))
-            (project.folder / "go").touch()
-            await done
+    async with project.http_client("legacy") as client:
+        done = asyncio.create_task(client.call_tool("todo", {"done": 1}))
+        await until(project.folder / "up")
+        assert text_of(await client.call_tool("todo", {"add": ["Three"]}))
+        (project.folder / "go").touch()
+        await done
 
     assert first(project).status is Status.COMPLETED
+
+
+@pytest.mark.parametrize("mode", MODES)
+async def test_a_call_over_http_that_is_cancelled_ends_the_check(project: Project, mode: str) -> None:
+    """The client says so, or closes the connection, depending on the revision."""
+    prepare(project, WAITS)
+    async with project.http_client(mode) as client:
+        done = asyncio.create_task(client.call_tool("todo", {"done": 1}))
+        await until(project.folder / "up")
+        done.cancel()
+
+        assert await ended((project.folder / "up").read_text())
+        assert text_of(await client.call_tool("todo", {"add": ["Three"]}))
 
 
 async def test_a_client_without_forms_is_not_asked_and_nothing_runs(project: Project) -> None:

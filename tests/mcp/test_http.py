@@ -6,17 +6,19 @@ import signal
 import socket
 import stat
 
+import httpx2
 import pytest
 from mcp.shared.exceptions import MCPError
 from mcp_types import ResourceTemplateReference
 
 from tests.mcp.project import MODES, Inbox, Project, meta, read, subscribed, text_of
 from tests.mcp.web import Served, serving
-from tests.mcp.wire import INITIALIZED, initialize, request
+from tests.mcp.wire import INITIALIZED, MODERN, Record, initialize, request
 from tildone.agents.identity import AgentId
 from tildone.errors import UsageError
 from tildone.mcp.http_server import run
 from tildone.mcp.json_rpc import MAX_MESSAGE_BYTES
+from tildone.mcp.request import MODERN_VERSIONS
 from tildone.mcp.resources import session_uri
 from tildone.serving.server import PortInUse
 
@@ -133,6 +135,69 @@ INVALID = [[], 7, "x", {"jsonrpc": "2.0"}]
 
 def test_an_invalid_message_is_refused(served: Served) -> None:
     assert [served.post([body]).status_code for body in INVALID] == [400] * len(INVALID)
+
+
+ACCEPT = "application/json, text/event-stream"
+
+
+@pytest.mark.parametrize(
+    ("method", "headers", "status"),
+    [
+        ("PUT", {}, 405),
+        ("GET", {}, 400),
+        ("DELETE", {}, 400),
+        ("DELETE", {"mcp-session-id": "made-up"}, 404),
+        ("POST", {"accept": "application/json"}, 406),
+        ("POST", {"content-type": "text/plain"}, 415),
+        ("POST", {"mcp-session-id": ""}, 404),
+        ("GET", {"mcp-protocol-version": "2026-07-28"}, 405),
+        ("POST", {"mcp-protocol-version": "2026-07-28", "accept": "application/json"}, 406),
+        ("POST", {"mcp-protocol-version": "1999-01-01"}, 400),
+    ],
+)
+def test_a_request_that_is_no_message_of_its_revision_is_refused(
+    served: Served, method: str, headers: dict[str, str], status: int
+) -> None:
+    given = {"authorization": f"Bearer {served.token}", "accept": ACCEPT, "content-type": "application/json"} | headers
+
+    assert httpx2.request(method, served.url, headers=given, content=b"{}").status_code == status
+
+
+def in_newest(served: Served, record: Record, **headers: str) -> httpx2.Response:
+    """Send a request in the newest revision, in which headers repeat what it says."""
+    own = {"mcp_protocol_version": MODERN_VERSIONS[0], "mcp_method": str(record["method"])} | headers
+    return served.post(record, **{name: header for name, header in own.items() if header})
+
+
+def test_in_the_newest_revision_headers_and_message_agree_and_the_status_tells_the_error(served: Served) -> None:
+    listing = request(1, "tools/list", _meta=MODERN)
+    answers = {
+        200: [in_newest(served, listing)],
+        202: [in_newest(served, {"jsonrpc": "2.0", "method": "notifications/cancelled"})],
+        404: [in_newest(served, request(1, "resources/subscribe", _meta=MODERN))],
+        400: [
+            in_newest(served, listing, mcp_method="tools/call"),
+            in_newest(served, listing, mcp_method=""),
+            in_newest(served, request(1, "tools/list")),
+            in_newest(served, request(1, "tools/call", name="todo", _meta=MODERN), mcp_name="rm"),
+            in_newest(served, listing, mcp_protocol_version="2027-01-01"),
+            in_newest(served, {"jsonrpc": "2.0", "method": "x"}, mcp_protocol_version="2027-01-01"),
+            in_newest(served, {"jsonrpc": "2.0", "id": 1, "result": {}, "method": None}, mcp_method="x"),
+        ],
+    }
+
+    for status, responses in answers.items():
+        assert [response.status_code for response in responses] == [status] * len(responses)
+    assert answers[200][0].headers["content-type"] == "application/json"
+    assert answers[200][0].json()["result"]["resultType"] == "complete"
+
+
+def test_a_session_that_its_client_deletes_is_gone(served: Served) -> None:
+    session = served.post(initialize()).headers["mcp-session-id"]
+    headers = {"authorization": f"Bearer {served.token}", "mcp-session-id": session}
+
+    assert httpx2.delete(served.url, headers=headers).status_code == 200
+    assert served.post(INITIALIZED, mcp_session_id=session).status_code == 404
 
 
 def test_an_unknown_mcp_session_id_is_not_found(served: Served) -> None:

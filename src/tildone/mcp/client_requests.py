@@ -1,4 +1,4 @@
-"""Requests to the client on standard input and output, for whose responses a call waits."""
+"""Requests to the client, for whose responses a call waits."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ from tildone.typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from typing import Any
+
+    from tildone.mcp.json_rpc import RequestId
 
 ANSWER_SECONDS = 600.0
 """How long a person may take to answer."""
@@ -28,19 +30,22 @@ class _Waiting:
 class ClientRequests:
     """Sends requests, and passes each response to the thread that waits for it."""
 
-    def __init__(self, send: Callable[[bytes], None]) -> None:
+    def __init__(self, send: Callable[[bytes, RequestId], None]) -> None:
         self._send = send
         self._numbers = count(1)
         self._waiting: dict[str, _Waiting] = {}
 
-    def ask(self, method: str, params: Mapping[str, Any]) -> Mapping[str, Any] | None:
-        """Send a request and wait for its result. None means an error, no response in time, or an interruption."""
+    def ask(self, call: RequestId, method: str, params: Mapping[str, Any]) -> Mapping[str, Any] | None:
+        """Send a request that belongs to a call of the client's, and wait for its result.
+
+        None means an error, no response in time, or an interruption.
+        """
         name, waiting = f"tildone-{next(self._numbers)}", _Waiting()
         self._waiting[name] = waiting
         try:
-            self._send(request_line(name, method, params))
+            self._send(request_line(name, method, params), call)
             if not waiting.answered.wait(ANSWER_SECONDS) or waiting.result is None:
-                self._send(notification_line("notifications/cancelled", {"requestId": name}))
+                self._send(notification_line("notifications/cancelled", {"requestId": name}), call)
             return waiting.result
         finally:
             self._waiting.pop(name, None)

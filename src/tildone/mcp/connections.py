@@ -157,7 +157,6 @@ class Connection:
         self._session: Session | None = None
         self._presence = CallerPresence(agent.cost)
         self._is_fenced = False
-        self.ends_with_session = False
         self.executor = SerialExecutor(str(caller.id))
         self._checks = CallChecks(self._hand_over)
 

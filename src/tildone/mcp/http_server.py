@@ -6,19 +6,20 @@ import asyncio
 import os
 import socket
 import sys
-from typing import Any
 
-from mcp.server.lowlevel import Server
-from mcp.server.transport_security import TransportSecuritySettings
+from starlette.applications import Starlette
+from starlette.routing import Route
 
 from tildone.config import Settings
 from tildone.dialects import DEFAULT_DIALECT, dialect_named
+from tildone.dialects.base import Dialect
 from tildone.errors import UsageError
 from tildone.mcp.access import PATH, AccessMiddleware
+from tildone.mcp.backend import Backend
 from tildone.mcp.callers import http_callers
-from tildone.mcp.http_escaping import EscapingMiddleware
-from tildone.mcp.json_rpc import MAX_MESSAGE_BYTES
-from tildone.mcp.sdk_server import open_server
+from tildone.mcp.dispatcher import Dispatcher
+from tildone.mcp.http_transport import HttpTransport
+from tildone.mcp.reporting import log_error
 from tildone.mcp.token import Token, find_token
 from tildone.serving import server as serving
 from tildone.serving.connections import OpenConnections
@@ -53,28 +54,33 @@ async def _serve(
     settings: Settings, host: str, listening: socket.socket, token: Token | None, notice: list[str]
 ) -> int:
     dialect = dialect_named(settings.dialect or DEFAULT_DIALECT)
-    with open_server(settings, dialect, http_callers(settings)) as (server, subscriptions):
-        web_server = make_web_server(server, host, token)
+    backend = Backend(settings, dialect, http_callers(settings), log_error, all_sessions=False)
+    try:
+        backend.open_store()
+        transport = make_transport(backend, dialect)
+        web_server = make_web_server(transport, host, token)
 
         def stop() -> None:
-            subscriptions.close()
+            transport.end_streams()
             web_server.should_exit = True
 
         sys.stderr.write("".join(f"tildone mcp: {line}\n" for line in notice))
         with handling_signals(stop) as signals:
             await web_server.serve(sockets=[listening])
+    finally:
+        backend.close()
     return exit_code(signals)
 
 
-def make_web_server(server: Server[Any], host: str, token: Token | None) -> WebServer:
-    """Return a web server that checks access and passes requests on to `server`."""
-    app = server.streamable_http_app(
-        streamable_http_path=PATH,
-        max_request_body_size=MAX_MESSAGE_BYTES,
-        session_idle_timeout=SESSION_IDLE_SECONDS,
-        # Off, because our middleware makes the same checks, and also for addresses that other machines can reach.
-        transport_security=TransportSecuritySettings(enable_dns_rebinding_protection=False),
+def make_transport(backend: Backend, dialect: Dialect) -> HttpTransport:
+    """Return an application whose clients all use one backend. Each is shown its own session only."""
+    return HttpTransport(
+        lambda client: Dispatcher(client, dialect, lambda _report: backend, all_sessions=False), SESSION_IDLE_SECONDS
     )
+
+
+def make_web_server(transport: HttpTransport, host: str, token: Token | None) -> WebServer:
+    """Return a web server that checks access and passes requests on to `transport`."""
     connections = OpenConnections()
-    guarded = AccessMiddleware(EscapingMiddleware(app), host, token, connections.admit)
+    guarded = AccessMiddleware(Starlette(routes=[Route(PATH, transport)]), host, token, connections.admit)
     return serving.make_web_server(guarded, connections)

@@ -1,4 +1,4 @@
-"""Validation of the parameters of requests on standard input: on HTTP, the SDK does it.
+"""Validation of the parameters of requests.
 
 Handlers rely on it: what it lets through has the fields that they read, with the right types.
 """

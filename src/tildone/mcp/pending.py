@@ -67,6 +67,11 @@ class PendingRequests:
             self._taken.notify()
             return pending
 
+    def all(self) -> list[Pending]:
+        """Return the requests that nobody has taken."""
+        with self._taken:
+            return list(self._requests.values())
+
     def drain(self, timeout: float) -> list[Pending]:
         """Wait until all but streams are taken, up to the timeout. Take the rest and return it."""
         deadline = monotonic() + timeout

@@ -10,6 +10,9 @@ from tildone.typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from tildone.mcp.json_rpc import RequestId
+    from tildone.mcp.pending import Pending
+
 INTERVAL_SECONDS = 1.0
 WAITING = "waiting for a check, for the person, or for the store"
 
@@ -21,13 +24,13 @@ class ProgressNotices:
     passes without any.
     """
 
-    def __init__(self, send: Callable[[bytes], None]) -> None:
+    def __init__(self, send: Callable[[bytes, RequestId], None]) -> None:
         self._send = send
         self._lock = threading.Lock()
-        self._reports: dict[object, _Report] = {}
+        self._reports: dict[Pending, _Report] = {}
         self._is_running = False
 
-    def add(self, request: object, token: int | str) -> None:
+    def add(self, request: Pending, token: int | str) -> None:
         """Begin to report on a request, with the progress token that the client gave it."""
         with self._lock:
             self._reports[request] = _Report(token)
@@ -36,12 +39,12 @@ class ProgressNotices:
             self._is_running = True
         threading.Thread(target=self._run, name="mcp progress", daemon=True).start()
 
-    def remove(self, request: object) -> None:
+    def remove(self, request: Pending) -> None:
         """Report no more on a request."""
         with self._lock:
             self._reports.pop(request, None)
 
-    def describe(self, request: object, message: str) -> None:
+    def describe(self, request: Pending, message: str) -> None:
         """Say from now on what a request is waiting for."""
         with self._lock:
             if request in self._reports:
@@ -55,9 +58,9 @@ class ProgressNotices:
                 if not self._reports:
                     self._is_running = False
                     return
-                due = [params for report in self._reports.values() if (params := report.next())]
-            for params in due:
-                self._send(notification_line("notifications/progress", params))
+                due = [(request.id, params) for request, report in self._reports.items() if (params := report.next())]
+            for number, params in due:
+                self._send(notification_line("notifications/progress", params), number)
 
 
 class _Report:

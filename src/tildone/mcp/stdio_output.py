@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import BinaryIO
 
+    from tildone.mcp.json_rpc import RequestId
+
 
 class Output:
     """Lines to the client. `on_broken` is called once, when the client turns out to have closed its end."""
@@ -23,7 +25,7 @@ class Output:
         self._lock = threading.Lock()
         self.is_broken = False
 
-    def send(self, line: bytes) -> None:
+    def send(self, line: bytes, _about: RequestId | None = None) -> None:
         """Write a line. A client that does not read blocks its own server; one that is gone gets nothing."""
         with self._lock:
             if self.is_broken:
@@ -34,6 +36,11 @@ class Output:
                 self.is_broken = True
         if self.is_broken:
             self._on_broken()
+
+    def respond(self, _number: RequestId, line: bytes | None, _error: int = 0) -> None:
+        """Write a response, if there is one."""
+        if line is not None:
+            self.send(line)
 
     def _write(self, line: bytes) -> None:
         remaining = memoryview(line)

@@ -19,9 +19,9 @@ from tildone.dialects import DEFAULT_DIALECT, dialect_named
 from tildone.errors import TildoneError
 from tildone.integrations.hook_protocol import PROBE_CLIENT
 from tildone.mcp.clients import HOST_PROGRAMS
+from tildone.mcp.dispatcher import Dispatcher
 from tildone.mcp.json_rpc import INVALID_REQUEST, InvalidMessage
 from tildone.mcp.reporting import log_error
-from tildone.mcp.stdio_dispatcher import StdioDispatcher
 from tildone.mcp.stdio_output import Output, claim_standard_streams
 from tildone.typing import TYPE_CHECKING
 
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from tildone.config import Settings
     from tildone.dialects.base import Dialect
     from tildone.mcp.backend import Backend
-    from tildone.mcp.stdio_dispatcher import OpenBackend
+    from tildone.mcp.dispatcher import OpenBackend
 
 AT_A_TERMINAL = "waiting for MCP messages on standard input, as an agent sends them; Ctrl-C ends it"
 SIGNALS = ("SIGINT", "SIGTERM", "SIGHUP")
@@ -77,7 +77,7 @@ def _run(
     dialect = dialect_named(dialect_name or DEFAULT_DIALECT)
     source, out = claim_standard_streams()
     output = Output(out, _interrupt_reading)
-    dispatcher = StdioDispatcher(output, dialect, backend_opener(load_settings, dialect, agent), greet)
+    dispatcher = Dispatcher(output, dialect, backend_opener(load_settings, dialect, agent), greet)
     try:
         _handle_signals(_stop)
         serve(source, output, dispatcher)
@@ -88,7 +88,7 @@ def _run(
     return 0
 
 
-def serve(source: BinaryIO, output: Output, dispatcher: StdioDispatcher) -> None:
+def serve(source: BinaryIO, output: Output, dispatcher: Dispatcher) -> None:
     """Answer lines until end of file, or until the client no longer reads answers."""
     with suppress(OSError):
         while not output.is_broken and (line := source.readline(MAX_LINE_BYTES)):

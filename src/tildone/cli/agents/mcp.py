@@ -29,13 +29,12 @@ def run(args: ParsedArgs) -> int:
     try:
         return _serve_http(args, settings)
     except ModuleNotFoundError as error:
-        package = (error.name or "").partition(".")[0]
-        if package == "tildone":
+        if (error.name or "").partition(".")[0] == "tildone":
             raise
         # Late, because only a missing package needs it.
         from tildone.distribution import install_extra  # noqa: PLC0415  see above
 
-        raise UsageError(f"--http needs the package {package}: {install_extra('mcp')}") from error
+        raise UsageError(f"--http needs the package mcp: {install_extra('mcp')}") from error
 
 
 def _serve_stdio(args: ParsedArgs) -> int:

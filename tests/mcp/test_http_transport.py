@@ -1,14 +1,10 @@
-"""The SDK's server, which serves HTTP: the same tools, resources and prompt as on stdio, in this process."""
+"""The HTTP server: the same tools, resources and prompt as on stdio, in this process."""
 
 import asyncio
 import json
 import threading
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
-from typing import Any
 
 import pytest
-from mcp import Client
 from mcp.shared.exceptions import MCPDeprecationWarning, MCPError
 from mcp_types import INTERNAL_ERROR, INVALID_PARAMS, ResourceTemplateReference
 
@@ -18,35 +14,23 @@ from tests.mcp.project import (
     TIMEOUT_SECONDS,
     Inbox,
     Project,
-    client_info,
+    connected,
     read,
     subscribed,
     text_of,
 )
 from tildone.dialects import dialect_named
 from tildone.mcp import subscriptions
-from tildone.mcp.executor import SerialExecutor
-from tildone.mcp.json_rpc import RequestError
-from tildone.mcp.sdk_requests import run_on
 
 every_mode = pytest.mark.parametrize("mode", MODES)
 CURRENT = "plan://current"
-
-
-@asynccontextmanager
-async def connected(
-    project: Project, mode: str, inbox: Inbox | None = None, dialect: str = "brief"
-) -> AsyncIterator[Client]:
-    with project.sdk_server(dialect) as server:
-        async with Client(server, mode=mode, client_info=client_info("test"), message_handler=inbox) as client:
-            yield client
 
 
 @every_mode
 async def test_both_servers_answer_alike(project: Project, mode: str) -> None:
     """Listings, a call, a resource and the prompt, as the client of each sees them."""
     seen = []
-    for connect in (project.client, lambda mode: connected(project, mode)):
+    for connect in (project.client, project.http_client):
         async with connect(mode) as client:
             called = await client.call_tool("todo", {"add": ["One"]})
             seen.append(
@@ -67,7 +51,7 @@ async def test_both_servers_answer_alike(project: Project, mode: str) -> None:
 async def test_a_refusal_of_indexed_is_a_normal_result_on_both_servers(project: Project, mode: str) -> None:
     """As in a library and in a host: `details.error` says what was refused. Invalid arguments are an error."""
     invalid = {"action": "start", "indices": "0"}
-    for connect in (project.client, lambda mode, dialect: connected(project, mode, dialect=dialect)):
+    for connect in (project.client, project.http_client):
         async with connect(mode, dialect="indexed") as client:
             refused = await client.call_tool("edit_todos", {"action": "start", "indices": [7]})
             wrong = await client.call_tool("edit_todos", invalid)
@@ -79,8 +63,8 @@ async def test_a_refusal_of_indexed_is_a_normal_result_on_both_servers(project: 
 
 @pytest.mark.parametrize("dialect", DIALECTS)
 async def test_input_schemas_are_listed_as_written(project: Project, dialect: str) -> None:
-    """The SDK would sort their fields, and models read schemas."""
-    async with connected(project, "auto", dialect=dialect) as client:
+    """Models read schemas, in the order of their fields."""
+    async with project.http_client(dialect=dialect) as client:
         listed = (await client.list_tools()).tools
 
     schemas = [json.dumps(tool.input_schema) for tool in listed]
@@ -89,7 +73,7 @@ async def test_input_schemas_are_listed_as_written(project: Project, dialect: st
 
 @every_mode
 async def test_errors_are_protocol_errors(project: Project, mode: str) -> None:
-    async with connected(project, mode) as client:
+    async with project.http_client(mode) as client:
         with pytest.raises(MCPError, match="Unknown tool 'rm'; known are todo") as tool:
             await client.call_tool("rm", {})
         with pytest.raises(MCPError, match="Unknown prompt 'poem'"):
@@ -104,7 +88,7 @@ async def test_errors_are_protocol_errors(project: Project, mode: str) -> None:
 async def test_only_the_callers_session_is_offered(project: Project, mode: str) -> None:
     """On HTTP, callers are strangers to each other."""
     project.add("Elsewhere", session="another")
-    async with connected(project, mode) as client:
+    async with project.http_client(mode) as client:
         templates = (await client.list_resource_templates()).resource_templates
         template = ResourceTemplateReference(uri="plan://{session}")
         names = (await client.complete(template, {"name": "session", "value": "a"})).completion.values
@@ -113,9 +97,9 @@ async def test_only_the_callers_session_is_offered(project: Project, mode: str) 
 
 
 async def test_a_lone_surrogate_is_replaced(project: Project) -> None:
-    """The SDK could not encode it; the text says which one it is."""
+    """It cannot be encoded; the text says which one it is."""
     project.add("a\ud800b")
-    async with connected(project, "auto") as client:
+    async with project.http_client() as client:
         called = await client.call_tool("todo", {})
 
     assert (text_of(called), called.structured_content) == ("1 a<U+D800>b", {"say": "1 a<U+D800>b"})
@@ -125,9 +109,11 @@ async def test_a_lone_surrogate_is_replaced(project: Project) -> None:
 async def test_a_change_is_reported_until_the_client_disconnects(project: Project, mode: str) -> None:
     """The server keeps running, and its watch ends."""
     inbox = Inbox()
-    with project.sdk_server() as server:
-        client = Client(server, mode=mode, client_info=client_info("test"), message_handler=inbox)
-        async with client, subscribed(client, inbox, CURRENT) as next_change:
+    async with project.http_server() as server:
+        async with (
+            connected(server, mode, message_handler=inbox) as client,
+            subscribed(client, inbox, CURRENT) as next_change,
+        ):
             watched = watching()
             await asyncio.to_thread(project.add, "By hand")
             changed = await next_change()
@@ -139,7 +125,7 @@ async def test_a_change_is_reported_until_the_client_disconnects(project: Projec
 
 @pytest.mark.filterwarnings(f"ignore::{MCPDeprecationWarning.__module__}.MCPDeprecationWarning")
 async def test_after_unsubscribing_nothing_is_watched(project: Project) -> None:
-    async with connected(project, "legacy", Inbox()) as client:
+    async with project.http_client("legacy", message_handler=Inbox()) as client:
         await client.subscribe_resource(CURRENT)
         await client.subscribe_resource(CURRENT)
         watched = watching()
@@ -156,59 +142,12 @@ async def test_the_number_of_subscriptions_is_limited(
 ) -> None:
     monkeypatch.setattr(subscriptions, "MAX_SUBSCRIPTIONS", 1)
     inbox = Inbox()
-    async with connected(project, mode, inbox) as client, subscribed(client, inbox, CURRENT):
+    async with project.http_client(mode, message_handler=inbox) as client, subscribed(client, inbox, CURRENT):
         with pytest.raises(MCPError, match="1 subscriptions are open") as refused:
             async with subscribed(client, inbox, f"{CURRENT}.json"):
                 pass
 
     assert refused.value.code == INTERNAL_ERROR
-
-
-async def test_a_long_job_does_not_block_the_event_loop() -> None:
-    executor, proceed = SerialExecutor("test"), threading.Event()
-    slow = asyncio.create_task(run_on(executor, lambda: proceed.wait(TIMEOUT_SECONDS)))
-
-    await asyncio.sleep(0)
-    running = not slow.done()
-    proceed.set()
-
-    assert (running, await slow) == (True, True)
-    executor.close()
-
-
-async def test_a_job_cancelled_in_the_queue_never_starts() -> None:
-    executor, proceed = SerialExecutor("test"), threading.Event()
-    done: list[str] = []
-    slow = asyncio.create_task(run_on(executor, lambda: proceed.wait(TIMEOUT_SECONDS)))
-    await asyncio.sleep(0)
-    waiting = asyncio.create_task(run_on(executor, lambda: done.append("cancelled")))
-    await asyncio.sleep(0)
-    waiting.cancel()
-    await asyncio.wait({waiting})
-    proceed.set()
-    await slow
-
-    await run_on(executor, lambda: done.append("next"))
-
-    executor.close()
-    assert done == ["next"]
-
-
-async def test_an_error_of_a_job_is_reported_and_raised_where_it_was_submitted(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    executor = SerialExecutor("test")
-
-    def broken() -> Any:
-        raise ZeroDivisionError
-
-    with pytest.raises(RequestError, match="tildone itself is at fault: ZeroDivisionError") as raised:
-        await run_on(executor, broken)
-
-    assert raised.value.code == INTERNAL_ERROR
-    assert capsys.readouterr().err == "tildone mcp: ZeroDivisionError()\n"
-    assert await run_on(executor, lambda: "continued") == "continued"
-    executor.close()
 
 
 def watching() -> list[threading.Thread]:

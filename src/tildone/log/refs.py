@@ -8,10 +8,22 @@ from tildone.log.tree import labels
 from tildone.typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
+    from typing import Protocol
 
     from tildone.log.events import Event
-    from tildone.log.store import Store
+
+    class Head(Protocol):
+        @property
+        def head(self) -> str | None: ...
+
+    class EventLog(Protocol):
+        """What is read of a store to find an event."""
+
+        def session_head(self, session: str, /) -> Head: ...
+        def history(self, session: str, at: str | None = None, /) -> Iterator[Event]: ...
+        def events(self, session: str, /) -> Iterator[Event]: ...
+
 
 HEAD, ROOT, BACK = "head", "root", "~"
 SHORT_ID_LENGTH = 10
@@ -21,7 +33,7 @@ MAX_LISTED_MATCHES = 5
 MAX_COUNT_DIGITS = 9
 
 
-def resolve(store: Store, session: str, ref: str) -> str | None:
+def resolve(store: EventLog, session: str, ref: str) -> str | None:
     """Return the id of the event that a reference names; None for `root`, which is before the first event.
 
     A reference is, in this order: `head` or `root`, an id, a label, or a prefix of an id. The suffix `~N` means N
@@ -76,7 +88,7 @@ def _split_suffix(ref: str) -> tuple[str, int]:
     return base, int(count[:MAX_COUNT_DIGITS] or 1)
 
 
-def _search(store: Store, session: str, ref: str) -> tuple[str, int]:
+def _search(store: EventLog, session: str, ref: str) -> tuple[str, int]:
     """Find the event by id, label or prefix; return its id and how many changes to go back from it."""
     base, changes = _split_suffix(ref)
     if _is_id(store, session, base):
@@ -98,7 +110,7 @@ def _search(store: Store, session: str, ref: str) -> tuple[str, int]:
     raise NotFound(f"{base!r} matches {len(matches)} events: {listed}{more}")
 
 
-def _is_id(store: Store, session: str, text: str) -> bool:
+def _is_id(store: EventLog, session: str, text: str) -> bool:
     try:
         store.history(session, text)
     except UnknownEvent:
@@ -106,7 +118,7 @@ def _is_id(store: Store, session: str, text: str) -> bool:
     return True
 
 
-def _before(store: Store, session: str, event_id: str | None, changes: int, ref: str) -> str | None:
+def _before(store: EventLog, session: str, event_id: str | None, changes: int, ref: str) -> str | None:
     """The event before the newest `changes` changes on the branch of `event_id`."""
     if not changes:
         return event_id

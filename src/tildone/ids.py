@@ -1,4 +1,4 @@
-"""The clock, the form of times in JSON, and the ids of events and conversations.
+"""The clock, the forms of times, and the ids of events and conversations.
 
 Event ids sort by creation time: 50 bits of milliseconds since 1970, then 50 random bits, in 20 characters of
 Crockford's base 32. Within one process, each id is greater than the previous one, even if the clock goes back. The ids
@@ -32,6 +32,11 @@ def timestamp(at: int) -> str:
     """Format milliseconds since 1970 as an ISO 8601 time in UTC: `2026-03-01T12:00:00.000Z`."""
     seconds, milliseconds = divmod(min(max(at, 0), LATEST_MS), 1000)
     return f"{time.strftime('%Y-%m-%dT%H:%M:%S', time.gmtime(seconds))}.{milliseconds:03d}Z"
+
+
+def local_time(at: int, form: str = "%Y-%m-%d %H:%M") -> str:
+    """Format milliseconds since 1970 as a time of this machine."""
+    return time.strftime(form, time.localtime(at / 1000))
 
 
 def id_maker(clock: Callable[[], int], random_bytes: Callable[[int], bytes]) -> Callable[[], str]:

@@ -4,30 +4,8 @@ import pytest
 
 from tests.plans import COMPLETED, IN_PROGRESS, PENDING
 from tildone.core.plan import Phase, Plan, Status, Task, flat
-from tildone.history.durations import finished_durations, format_elapsed, in_progress_since
+from tildone.history.durations import finished_durations, in_progress_since
 from tildone.history.matching import match_plans
-
-
-@pytest.mark.parametrize(
-    ("milliseconds", "text"),
-    [
-        (0, "<1s"),
-        (999, "<1s"),
-        (1000, "1s"),
-        (59_999, "59s"),
-        (60_000, "1m"),
-        (12 * 60_000 + 59_999, "12m"),
-        (3_599_999, "59m"),
-        (3_600_000, "1h"),
-        (2 * 3_600_000 + 5 * 60_000, "2h 5m"),
-        (86_399_999, "23h 59m"),
-        (86_400_000, "1d"),
-        (3 * 86_400_000 + 4 * 3_600_000, "3d 4h"),
-        (400 * 86_400_000, "400d"),
-    ],
-)
-def test_an_elapsed_time_has_at_most_two_units(milliseconds: int, text: str) -> None:
-    assert format_elapsed(milliseconds) == text
 
 
 def test_a_task_is_in_progress_since_it_was_started() -> None:

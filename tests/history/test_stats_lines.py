@@ -16,7 +16,6 @@ from tildone.kit.text import display_width
 from tildone.kit.theme import plain
 from tildone.log.events import Event
 from tildone.views.sanitize import printable
-from tildone.views.usage import about, token_count
 
 
 def drawn(*plans: Plan, now: int = 0, columns: int | None = None, title: str = "demo") -> list[str]:
@@ -113,16 +112,3 @@ def test_the_ends_of_a_long_axis_are_on_two_lines_if_they_do_not_fit() -> None:
 
     assert f"   {0:020d}" in lines
     assert f"   {MINUTE:>037d}"[-20:] == lines[lines.index(f"   {0:020d}") + 1][-20:]
-
-
-@pytest.mark.parametrize(
-    ("milliseconds", "words"),
-    [(0, "0 s"), (41_000, "41 s"), (12 * MINUTE, "12 min"), (6 * 60 * MINUTE, "6 h"), (3 * 1440 * MINUTE, "3 d")],
-)
-def test_an_approximate_time_has_one_unit(milliseconds: int, words: str) -> None:
-    assert about(milliseconds) == words
-
-
-@pytest.mark.parametrize(("tokens", "words"), [(950, "950"), (184_900, "184k"), (1_250_000, "1.2M")])
-def test_tokens_are_counted_in_thousands_and_millions(tokens: int, words: str) -> None:
-    assert token_count(tokens) == words

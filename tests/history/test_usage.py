@@ -76,7 +76,7 @@ def test_statistics_show_time_cost_tokens_and_nudges_of_a_task_however_narrow(co
 
     text = "\n".join(plain(line) for line in stats_lines("demo", found, str, columns))
 
-    assert all(words in text.partition("Time in progress")[2] for words in ("  2m  ", "$1.40", "1k tok", "◆1"))
+    assert all(words in text.partition("Time in progress")[2] for words in ("  2m  ", "$1.40", "1.4k tok", "◆1"))
     assert max(display_width(line) for line in text.splitlines()) <= columns
     tasks = stats_data(found, str)["tasks"]
     assert isinstance(tasks, list)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
@@ -20,6 +19,7 @@ from tildone.host.extension_api import ExtensionAPI
 from tildone.host.extension_context import ExtensionContext
 from tildone.host.extension_events import BeforeAgentStart, BeforeSettle, ContextReply, ContextRequest
 from tildone.host.messages import CustomMessage
+from tildone.ids import local_time
 from tildone.kit.components import Component, RenderOptions, Text
 from tildone.kit.definition import ToolDefinition, ToolResult
 from tildone.kit.theme import Role
@@ -115,7 +115,7 @@ def render_result(result: ToolResult, options: RenderOptions) -> Component | Non
 
 
 def _timestamp(at: int) -> str:
-    return time.strftime("%Y%m%d-%H%M%S", time.localtime(at / 1000))
+    return local_time(at, "%Y%m%d-%H%M%S")
 
 
 def from_settings(dialect: Dialect, open_session: OpenSession, settings: Settings) -> Callable[[ExtensionAPI], None]:

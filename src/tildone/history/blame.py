@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from tildone.history.authors import describe_author, of_several_people, who
 from tildone.history.changes import ChangeKind
-from tildone.history.durations import ENDING_KINDS, format_elapsed
+from tildone.history.durations import ENDING_KINDS
 from tildone.history.sentences import describe_change
 from tildone.kit.theme import Role, Span
 from tildone.typing import TYPE_CHECKING
+from tildone.views.amounts import elapsed
 from tildone.views.line_layout import INDENT, clip_line, hanging_lines
 from tildone.views.plan_lines import task_line
 from tildone.views.sanitize import printable
@@ -90,4 +91,4 @@ def _details(step: TaskStep) -> list[TextAndSuffix]:
 
 
 def _duration(step: TaskStep) -> Line:
-    return () if step.duration is None else (Span(f" ({format_elapsed(step.duration)})", Role.MUTED),)
+    return () if step.duration is None else (Span(f" ({elapsed(step.duration)})", Role.MUTED),)

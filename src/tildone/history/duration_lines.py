@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from tildone.history.authors import who
-from tildone.history.durations import format_elapsed
 from tildone.kit.text import display_width
 from tildone.kit.theme import Role, Span
 from tildone.typing import TYPE_CHECKING
+from tildone.views.amounts import elapsed
 from tildone.views.line_layout import GAP, INDENT, MIN_TEXT_COLUMNS, clip_line
 from tildone.views.plan_lines import task_line
 
@@ -44,8 +44,8 @@ def duration_lines(found: Sequence[TaskHistory], now: int, columns: int | None =
 def _cells(entry: TaskHistory, now: int) -> tuple[str, str, str]:
     worked, lifetime, closed = entry.time_in_progress(now), entry.lifetime, entry.closed
     return (
-        UNKNOWN if worked is None else format_elapsed(worked),
-        UNKNOWN if lifetime is None else format_elapsed(lifetime),
+        UNKNOWN if worked is None else elapsed(worked),
+        UNKNOWN if lifetime is None else elapsed(lifetime),
         UNKNOWN if closed is None else who(closed.event),
     )
 

@@ -1,4 +1,4 @@
-"""How long tasks were in progress, and the format of elapsed times."""
+"""How long tasks were in progress."""
 
 from __future__ import annotations
 
@@ -12,8 +12,6 @@ if TYPE_CHECKING:
 
     StartTimes = dict[Location, int]
 
-SECOND, MINUTE, HOUR, DAY = 1_000, 60_000, 3_600_000, 86_400_000
-
 ENDING_KINDS = frozenset(
     {
         ChangeKind.COMPLETED,
@@ -25,19 +23,6 @@ ENDING_KINDS = frozenset(
     }
 )
 """The kinds of change that end a task's time in progress."""
-
-
-def format_elapsed(milliseconds: int) -> str:
-    """Format an elapsed time in at most two units: `<1s`, `42s`, `12m`, `2h 5m`, `3d 4h`."""
-    if milliseconds < SECOND:
-        return "<1s"
-    if milliseconds < MINUTE:
-        return f"{milliseconds // SECOND}s"
-    if milliseconds < HOUR:
-        return f"{milliseconds // MINUTE}m"
-    large, small, units = (HOUR, MINUTE, "hm") if milliseconds < DAY else (DAY, HOUR, "dh")
-    whole, rest = divmod(milliseconds, large)
-    return f"{whole}{units[0]} {rest // small}{units[1]}" if rest >= small else f"{whole}{units[0]}"
 
 
 def in_progress_since(match: PlanMatch, earlier: StartTimes, at: int) -> StartTimes:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from bisect import bisect_right
 
 from tildone.core.plan import Status
-from tildone.history.durations import format_elapsed
 from tildone.history.stats import MarkKind
 from tildone.history.stats_words import (
     LEGEND,
@@ -18,12 +17,12 @@ from tildone.history.stats_words import (
 from tildone.kit.text import display_width, wrap_text
 from tildone.kit.theme import Role, Span, plain
 from tildone.typing import TYPE_CHECKING
+from tildone.views.amounts import about, dollars, elapsed, token_count
 from tildone.views.block_chart import bar, column_chart
 from tildone.views.line_layout import GAP, INDENT, clip_line
 from tildone.views.plan_lines import task_line
 from tildone.views.sanitize import printable
 from tildone.views.time_axis import time_axis
-from tildone.views.usage import about, dollars, token_count
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -172,7 +171,7 @@ def _amounts(shown: Sequence[TaskStats], width: int) -> tuple[list[list[str]], l
     nudges = [f"{MarkKind.NUDGE.value}{entry.nudges}" if entry.nudges else "" for entry in shown]
     tokens = [UNKNOWN if entry.tokens is None else f"{token_count(entry.tokens)} tok" for entry in shown]
     costs = [UNKNOWN if entry.cost is None else dollars(entry.cost) for entry in shown]
-    times = [UNKNOWN if entry.worked is None else format_elapsed(entry.worked) for entry in shown]
+    times = [UNKNOWN if entry.worked is None else elapsed(entry.worked) for entry in shown]
     # In the order in which they do not fit.
     found = [cells for cells in (nudges, tokens, costs) if set(cells) - {UNKNOWN, ""}]
     aligned = [[cell.rjust(max(map(len, cells))) for cell in cells] for cells in (*found, times)]

@@ -7,7 +7,6 @@ bottom: what was worked on, how many tasks were open then, and who intervened.
 from __future__ import annotations
 
 from tildone.core.plan import Status
-from tildone.history.durations import format_elapsed
 from tildone.history.stats_marks import mark_rows
 from tildone.history.stats_words import (
     estimate_sentence,
@@ -18,9 +17,9 @@ from tildone.history.stats_words import (
 )
 from tildone.typing import TYPE_CHECKING
 from tildone.value import replace, value
+from tildone.views.amounts import about, dollars, elapsed, token_count
 from tildone.views.svg import element, escaped, label, style
 from tildone.views.time_axis import time_axis
-from tildone.views.usage import about, dollars, token_count
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -97,7 +96,7 @@ def stats_svg(title: str, stats: Stats, when: When, clock: When) -> str:
 def _time_range(canvas: _Canvas) -> str:
     first, last = (canvas.when(canvas.stats.times[index]) for index in (0, -1))
     worked = sum(entry.total(Status.IN_PROGRESS) for entry in canvas.stats.tasks)
-    return f"{first} – {last} · {format_elapsed(worked)} in progress"
+    return f"{first} – {last} · {elapsed(worked)} in progress"
 
 
 def _description(canvas: _Canvas) -> str:
@@ -172,7 +171,7 @@ def _period_words(canvas: _Canvas, period: Period) -> str:
 
 def _amounts(entry: TaskStats) -> str:
     """The time in progress of a task, and its tokens and its cost if they are known."""
-    amounts = ["blocked" if entry.worked is None else format_elapsed(entry.worked)]
+    amounts = ["blocked" if entry.worked is None else elapsed(entry.worked)]
     amounts += [] if entry.tokens is None else [f"{token_count(entry.tokens)} tok"]
     amounts += [] if entry.cost is None else [dollars(entry.cost)]
     return " · ".join(amounts)
@@ -245,7 +244,7 @@ def _future(canvas: _Canvas, y: float, bottom: int) -> list[str]:
     run = min(needed, room)
     end = y + (bottom - y) * run / needed
     path = {"d": f"M{canvas.right:.1f} {y:.1f}L{canvas.right + run:.1f} {end:.1f}", "stroke-dasharray": "4 4"}
-    words = f"about {format_elapsed(remaining)} left"
+    words = f"about {elapsed(remaining)} left"
     return [element("path", path | {"class": "accent-line outline"}), label(RIGHT, y - 8, "text2 small end", words)]
 
 

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from tildone.core.plan import Status
-from tildone.history.durations import format_elapsed
 from tildone.history.stats import MarkKind
 from tildone.typing import TYPE_CHECKING
-from tildone.views.usage import dollars, token_count
+from tildone.views.amounts import dollars, elapsed, token_count
 
 if TYPE_CHECKING:
     from tildone.history.stats import Stats, TaskStats
@@ -38,7 +37,7 @@ def estimate_sentence(stats: Stats) -> str:
     if remaining is None:
         reason = stats.estimate.reason
         return f"{reason[0].upper()}{reason[1:]}."
-    return f"About {format_elapsed(remaining)} left, at the pace of the last 5 tasks that were closed."
+    return f"About {elapsed(remaining)} left, at the pace of the last 5 tasks that were closed."
 
 
 def usage_sentence(stats: Stats) -> str:

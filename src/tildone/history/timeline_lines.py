@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from tildone.history.durations import format_elapsed
 from tildone.kit.text import display_width
 from tildone.kit.theme import Role, Span
 from tildone.typing import TYPE_CHECKING
+from tildone.views.amounts import elapsed
 from tildone.views.line_layout import hanging_lines
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ def row_lines(row: TimelineRow, columns: int | None = None, who_width: int = 0) 
     texts: list[TextAndSuffix] = []
     for number, text in enumerate(row.what):
         duration = row.durations[number] if row.durations else None
-        suffix: Line = () if duration is None else (Span(f" ({format_elapsed(duration)})", Role.MUTED),)
+        suffix: Line = () if duration is None else (Span(f" ({elapsed(duration)})", Role.MUTED),)
         if note and not number:
             suffix = (*suffix, Span(note, Role.ACCENT))
         texts.append((Span(text, Role.TEXT), suffix))

@@ -24,13 +24,10 @@ from tildone.host.events import (
 from tildone.host.messages import AssistantMessage
 from tildone.host.stream_events import BlockDelta, BlockKind
 from tildone.host.subagents import SUBAGENT_USAGE
+from tildone.views.amounts import dollars, duration, token_count
 
 CHARACTERS_PER_TOKEN = 4
 """For the estimate of an answer's tokens until the provider reports them."""
-
-_MINUTE, _HOUR = 60, 3600
-_THOUSAND, _MILLION = 1000, 1_000_000
-_CENTS, _TENTHS_OF_A_CENT = 1, 0.01
 
 
 class Activity(Enum):
@@ -130,15 +127,15 @@ class RunMeter:
         read = sum(count or 0 for count in (usage.input, usage.cache_read, usage.cache_write))
         written, estimated = usage.output or 0, self._characters // CHARACTERS_PER_TOKEN
         reported = (self._current.output or 0) >= estimated
-        shown = format_tokens(written if reported else (self._finished.output or 0) + estimated)
-        tokens = [f"{format_tokens(read)} in"] if read else []
+        shown = token_count(written if reported else (self._finished.output or 0) + estimated)
+        tokens = [f"{token_count(read)} in"] if read else []
         tokens += [f"{'' if reported else '~'}{shown} out"] if written or estimated else []
         cost = usage.cost.total if usage.cost else 0
-        return [*tokens, f"{'≥ ' if self._unpriced else ''}{format_cost(cost)}"] if cost else tokens
+        return [*tokens, f"{'≥ ' if self._unpriced else ''}{dollars(cost)}"] if cost else tokens
 
     def summary(self) -> str:
         """Return the figures of the whole run in one line."""
-        return " · ".join([f"Took {format_seconds(self.worked_seconds)}", *self.figures()])
+        return " · ".join([f"Took {duration(self.worked_seconds)}", *self.figures()])
 
     def _add(self, usage: Usage | None) -> None:
         self._finished = add_usage(self._finished, usage)
@@ -159,30 +156,3 @@ class RunMeter:
     def _change_to(self, activity: Activity) -> None:
         self.activity = activity
         self._since = self._clock()
-
-
-def format_seconds(seconds: float, *, tenths: bool = True) -> str:
-    """Format a duration: `0.4 s`, `12 s`, `4 min 12 s`, `2 h 5 min`. Only the shortest have `tenths`."""
-    whole = int(seconds)
-    if tenths and seconds < 10:  # noqa: PLR2004  tenths matter only for short runs
-        return f"{seconds:.1f} s"
-    if whole < _MINUTE:
-        return f"{whole} s"
-    if whole < _HOUR:
-        return f"{whole // _MINUTE} min {whole % _MINUTE} s"
-    return f"{whole // _HOUR} h {whole % _HOUR // _MINUTE} min"
-
-
-def format_tokens(count: int) -> str:
-    """Format a number of tokens: `340`, `1.2k`, `184k`, `2.1M`."""
-    if count < _THOUSAND:
-        return str(count)
-    unit, sign = (_THOUSAND, "k") if count < _MILLION else (_MILLION, "M")
-    amount = count / unit
-    return f"{amount:.1f}{sign}" if amount < 10 else f"{int(amount)}{sign}"  # noqa: PLR2004  two digits are enough
-
-
-def format_cost(dollars: float) -> str:
-    """Format a price: `$1.92`, `$0.034`, `$0.0042`."""
-    digits = 2 if dollars >= _CENTS else 3 if dollars >= _TENTHS_OF_A_CENT else 4
-    return f"${dollars:.{digits}f}"

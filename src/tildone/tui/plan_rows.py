@@ -8,7 +8,6 @@ from tildone.app.check_facts import CheckFacts
 from tildone.core.guard import PLAN
 from tildone.core.plan import Phase, Plan, Status, Task
 from tildone.core.query import progress
-from tildone.history.durations import MINUTE, format_elapsed
 from tildone.kit.text import clip_text, display_width, wrap_text
 from tildone.kit.theme import Role, Span
 from tildone.log.state import State
@@ -20,6 +19,7 @@ from tildone.tui.reading import SessionDetail, TaskTime
 from tildone.tui.row_list import Line, ListRow
 from tildone.tui.session_rows import agents_text, count_text, used_text
 from tildone.value import value
+from tildone.views.amounts import MINUTE, elapsed
 from tildone.views.limits import clipped
 from tildone.views.plain_list import UNNAMED_PHASE
 from tildone.views.sanitize import printable, printable_lines
@@ -110,7 +110,7 @@ def fact_lines(session: SessionRow, state: State, patience: Patience, now: int, 
     told = [Span(f"{state.nudges} of {patience.nudges}"), Span(" since the last change", Role.DIM)]
     if state.drift:
         told += [Span(f" · {state.drift} of {patience.drift}"), Span(" without progress", Role.DIM)]
-        told += [Span(f" for {format_elapsed(max(0, now - state.since))}"), Span(_of_minutes(patience), Role.DIM)]
+        told += [Span(f" for {elapsed(max(0, now - state.since))}"), Span(_of_minutes(patience), Role.DIM)]
     left = _left(state, patience, now)
     why = (Span(" · ", Role.DIM), Span(session.why)) if session.why else ()
     used = used_text(session)
@@ -143,7 +143,7 @@ def preview_lines(session: SessionRow, detail: SessionDetail, now: int, columns:
         lines.append(spread(asked, answers, room))
     for task in tasks[: 5 - len(lines) - 1]:
         time = times.get(task.number, TaskTime())
-        since = f"  for {format_elapsed(max(0, now - time.since))}" if time.since else ""
+        since = f"  for {elapsed(max(0, now - time.since))}" if time.since else ""
         lines.append(
             (Span(f" {task.status.icon} ", _ROLES[task.status]), _text(task, task.text), Span(since, Role.DIM))
         )
@@ -177,7 +177,7 @@ def _task_rows(task: Task, time: TaskTime, now: int, columns: int, digits: int) 
     key = str(task.number)
     spent = time.spent + (max(0, now - time.since) if time.since else 0)
     used = f"{time.used} · " if time.used and spent and columns >= MIN_COLUMNS_WITH_USAGE else ""
-    amounts = f"{used}{format_elapsed(spent) if spent else ''}"
+    amounts = f"{used}{elapsed(spent) if spent else ''}"
     reserved = max(TIME_COLUMNS, len(amounts))
     right = (Span(f"{amounts:>{reserved}} ", Role.DIM),)
     number = f"{f'#{key}':<{digits + 1}} " if digits else ""
@@ -238,12 +238,12 @@ def _at_work(session: SessionRow, now: int) -> Line:
     busy = next((agent for agent in session.agents if agent.doing), None)
     if busy is None:
         return (Span(agents),)
-    since = f" for {format_elapsed(max(0, now - busy.since))}" if busy.since else ""
+    since = f" for {elapsed(max(0, now - busy.since))}" if busy.since else ""
     return Span(agents), Span(" · ", Role.DIM), Span(printable(busy.doing)), Span(since, Role.DIM)
 
 
 def _of_minutes(patience: Patience) -> str:
-    return f" of {format_elapsed(patience.minutes * MINUTE)}"
+    return f" of {elapsed(patience.minutes * MINUTE)}"
 
 
 def _left(state: State, patience: Patience, now: int) -> Line:
@@ -251,4 +251,4 @@ def _left(state: State, patience: Patience, now: int) -> Line:
     ledger = state.ledger
     nudges = Span(f"{max(0, patience.total - ledger.continued)} nudges")
     hours = patience.hours * 60 * MINUTE - (now - ledger.began if ledger.began else 0)
-    return nudges, Span(f" · {format_elapsed(max(0, hours))}"), Span(", counted since you last spoke", Role.DIM)
+    return nudges, Span(f" · {elapsed(max(0, hours))}"), Span(", counted since you last spoke", Role.DIM)

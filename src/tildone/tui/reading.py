@@ -13,7 +13,7 @@ from tildone.log.state import State, latest_state
 from tildone.log.store import Store
 from tildone.loop.decision import Patience
 from tildone.value import replace, value
-from tildone.views.usage import usage_text
+from tildone.views.amounts import usage_text
 
 MAX_EVENTS_READ = 50
 MAX_EVENTS_SHOWN = 12

@@ -6,17 +6,16 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
 from tildone.history.authors import short_agent
-from tildone.history.durations import DAY, HOUR, MINUTE, SECOND
 from tildone.kit.text import clip_text, display_width
 from tildone.kit.theme import Role, Span
 from tildone.overview.rows import SessionRow
 from tildone.tui.painting import padded, spread, width_of
 from tildone.tui.row_list import Line, ListRow
 from tildone.value import value
+from tildone.views.amounts import short_age, token_count
 from tildone.views.sanitize import printable
 from tildone.views.session_state import SessionWord
 from tildone.views.strip import signs_spans
-from tildone.views.usage import token_count
 
 NARROW, WIDE = 60, 100
 """Below NARROW columns, a row has the sign of its state only, and no reason; from WIDE ones on, titles are longer."""
@@ -95,14 +94,6 @@ def used_text(session: SessionRow) -> str:
     """Return what the agents of a session have used: `184k tokens · $1.92`; empty if that is not known."""
     tokens = f"{token_count(session.tokens)} tokens" if session.tokens else ""
     return " · ".join(part for part in (tokens, f"${session.cost:.2f}" if session.cost else "") if part)
-
-
-def short_age(milliseconds: int) -> str:
-    """Return an age in one unit: `12s`, `4m`, `2h`, `3d`."""
-    for unit, length in (("d", DAY), ("h", HOUR), ("m", MINUTE)):
-        if milliseconds >= length:
-            return f"{milliseconds // length}{unit}"
-    return f"{max(0, milliseconds) // SECOND}s"
 
 
 def _line(row: Listed, now: Callable[[], int], columns: int, count_columns: int) -> Line:

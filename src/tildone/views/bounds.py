@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tildone.log.events import Bound
-from tildone.views.usage import dollars, token_count
+from tildone.views.amounts import dollars, token_count
 
 _WORDS = {
     Bound.NUDGES: "told to go on {times}, and nothing changed",

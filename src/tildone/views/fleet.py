@@ -8,8 +8,8 @@ from tildone.kit.theme import Role, Span
 from tildone.log.fleet.lease import Ask, LeaseState
 from tildone.typing import TYPE_CHECKING
 from tildone.value import value
+from tildone.views.amounts import about, dollars
 from tildone.views.sanitize import printable
-from tildone.views.usage import about, dollars
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -17,7 +17,7 @@ from tildone.log.store import Store
 from tildone.log.tree import labels
 from tildone.loop.decision import Patience
 from tildone.value import value
-from tildone.views.usage import usage_text
+from tildone.views.amounts import usage_text
 from tildone.web.data import Data, claims_data, history_data, plan_data
 
 PAGE_EVENTS = 200

@@ -5,11 +5,11 @@ import os
 import pytest
 
 from tests.cli.fleet.conftest import Operator
-from tildone.cli.output.amounts import MILLISECONDS_PER_DAY
 from tildone.ids import now
 from tildone.log.fleet.facts import Answered, Asked
 from tildone.log.fleet.lease import Lease, WorkOutcome
 from tildone.log.fleet.workers import WorkerInfo
+from tildone.views.amounts import DAY
 
 ESCAPE = "\x1b[2J"
 
@@ -197,7 +197,7 @@ def test_old_runs_become_reports(operator: Operator, monkeypatch: pytest.MonkeyP
     assert operator.json("gc", "--dry-run")["runs"] == []
     assert not reports.exists()
 
-    later = now() + 31 * MILLISECONDS_PER_DAY
+    later = now() + 31 * DAY
     monkeypatch.setattr("tildone.cli.fleet.gc.now", lambda: later)
     assert operator.json("gc", "--dry-run")["runs"][0]["run"] == run
     assert operator.json("ls", "--all")["runs"]

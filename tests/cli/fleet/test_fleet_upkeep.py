@@ -15,7 +15,6 @@ from tests.plans import plan_of
 from tests.stores.postgres import execute
 from tests.suite.waiting import until
 from tildone.cli.fleet.doctor import MAX_FINDINGS
-from tildone.cli.output.amounts import MILLISECONDS_PER_DAY
 from tildone.errors import shortened
 from tildone.fleet.workspaces import Workspace
 from tildone.ids import now
@@ -23,6 +22,7 @@ from tildone.log.events import PlanChanged
 from tildone.log.fleet.lease import PROTOCOL, Claimer, Lease, NewRun, Work, WorkOutcome
 from tildone.log.fleet.workers import WorkerInfo
 from tildone.log.needs import Need
+from tildone.views.amounts import DAY
 
 FIRST = [PlanChanged(plan_of("one"))]
 
@@ -52,7 +52,7 @@ def add(operator: Operator, run: str, work: Work) -> None:
 def test_gc_removes_workers_that_were_silent_for_long(operator: Operator, monkeypatch: pytest.MonkeyPatch) -> None:
     beat(operator, WorkerInfo("here/1/a", "here"))
     days = 29
-    monkeypatch.setattr("tildone.cli.fleet.gc.now", lambda: now() + days * MILLISECONDS_PER_DAY)
+    monkeypatch.setattr("tildone.cli.fleet.gc.now", lambda: now() + days * DAY)
 
     def left() -> list[str]:
         operator.fleet("gc")
@@ -79,7 +79,7 @@ def test_gc_removes_files_checkpoints_and_rows_and_keeps_branch_and_log(
         close(operator, lease)
     assert len(git(remote, "for-each-ref", "refs/tildone/").splitlines()) == 2
 
-    later = now() + 31 * MILLISECONDS_PER_DAY
+    later = now() + 31 * DAY
     monkeypatch.setattr("tildone.cli.fleet.gc.now", lambda: later)
     assert operator.run("fleet", "gc")[0] == 0
 

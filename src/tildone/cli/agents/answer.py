@@ -5,7 +5,6 @@ from __future__ import annotations
 from tildone.agents.everywhere import active_everywhere
 from tildone.app.answering import answer_need
 from tildone.cli.opening import open_existing_store, open_to_read, session_title, settings_for
-from tildone.cli.output.amounts import ago
 from tildone.cli.output.data import put_data
 from tildone.cli.output.screen import put, put_caution, put_raw
 from tildone.cli.parsing.table import ParsedArgs
@@ -14,6 +13,7 @@ from tildone.ids import now, timestamp
 from tildone.log.needs import Need, NeedAnswered
 from tildone.overview.agents import awaited_needs
 from tildone.typing import TYPE_CHECKING
+from tildone.views.amounts import ago
 from tildone.views.sanitize import printable
 
 if TYPE_CHECKING:

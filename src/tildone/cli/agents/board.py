@@ -7,10 +7,10 @@ import re
 from tildone.app.who import PersonAct, check_person
 from tildone.cli.opening import settings_for
 from tildone.cli.output.data import put_data
-from tildone.cli.output.screen import moment, put
+from tildone.cli.output.screen import put
 from tildone.cli.parsing.table import ParsedArgs
 from tildone.errors import MAX_DIGITS, UsageError, shortened
-from tildone.ids import now, timestamp
+from tildone.ids import local_time, now, timestamp
 from tildone.typing import TYPE_CHECKING
 from tildone.views.sanitize import printable
 
@@ -94,7 +94,7 @@ def _list_tokens(people: People, *, as_json: bool) -> None:
         put_data(tokens=[{"name": each.name, "added": timestamp(each.added)} for each in found])
         return
     for each in found:
-        put(f"{printable(each.name)}  since {moment(each.added)}")
+        put(f"{printable(each.name)}  since {local_time(each.added)}")
     if not found:
         put("There are no tokens. To make one: tildone board token add NAME")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-import time
+from functools import partial
 
 from tildone.app.opening import open_session, open_store
 from tildone.cli.opening import settings_for, with_session
@@ -12,7 +12,7 @@ from tildone.cli.output.screen import on_terminal
 from tildone.cli.parsing.table import ParsedArgs
 from tildone.dialects.by_hand import BY_HAND
 from tildone.errors import NotFound, UsageError
-from tildone.ids import now
+from tildone.ids import local_time, now
 from tildone.typing import TYPE_CHECKING
 from tildone.value import replace
 
@@ -61,13 +61,10 @@ def _app(settings: Settings, store: Store, *, opened: bool) -> WatchApp:
         from tildone.distribution import install_extra  # noqa: PLC0415  see above
 
         raise UsageError(f"watch needs the package {error.name}: {install_extra('tui')}") from error
+    clock = partial(local_time, form="%H:%M")
     theme = theme_for(os.environ, settings.theme)
     patience = open_session(settings, BY_HAND, store).patience
-    reader = DetailReader(store, when=_clock, patience=patience)
+    reader = DetailReader(store, when=clock, patience=patience)
     start = Start(settings.session, opened, theme, dict(settings.keys))
     index = open_index(settings, store)
-    return WatchApp(index, reader, Editor(settings, store), start, now=now, clock=_clock)
-
-
-def _clock(milliseconds: int) -> str:
-    return time.strftime("%H:%M", time.localtime(milliseconds / 1000))
+    return WatchApp(index, reader, Editor(settings, store), start, now=now, clock=clock)

@@ -6,7 +6,6 @@ import os
 import re
 
 from tildone.cli.fleet.opening import ATTEMPT_SECONDS, MAX_LISTED, Fleet, fleet_settings, open_fleet, patiently
-from tildone.cli.output.amounts import counted
 from tildone.cli.output.data import put_data
 from tildone.cli.output.patterns import tell_reach
 from tildone.cli.output.screen import put, put_notice
@@ -24,6 +23,7 @@ from tildone.core.reduce import reduce
 from tildone.errors import MAX_DIGITS, NotFound, Refused, UsageError, nearest, shortened
 from tildone.fleet.drivers import AGENTS, RUN, SHELL
 from tildone.formats.detection import PlanFile
+from tildone.kit.formatting import format_count
 from tildone.log.events import PlanChanged
 from tildone.log.fleet.lease import NewRun, Work, check_work
 from tildone.log.fleet.names import MAX_HANDS
@@ -256,7 +256,7 @@ def add(args: ParsedArgs) -> int:
         put_data(runs=[_queued_data(leases) for leases in added])
         return 0
     for plan, leases in zip(plans, added, strict=True):
-        more = f", {counted(len(leases), 'hand')}" if len(leases) > 1 else ""
+        more = f", {format_count(len(leases), 'hand')}" if len(leases) > 1 else ""
         put(f"Queued {leases[0].run}: {printable(plan.word)}{more}")
     return 0
 

@@ -6,7 +6,6 @@ import os
 from itertools import chain
 
 from tildone.cli.fleet.opening import fleet_settings, open_existing_fleet, open_fleet
-from tildone.cli.output.amounts import ago, counted
 from tildone.cli.output.data import put_data
 from tildone.cli.output.findings import finding_lines
 from tildone.cli.output.screen import put, put_spans
@@ -17,6 +16,7 @@ from tildone.fleet import engine as engines
 from tildone.fleet.supervision import Unsupported, orphans
 from tildone.fleet.worktrees import names_with_checkpoints
 from tildone.ids import now
+from tildone.kit.formatting import format_count
 from tildone.log.findings import Finding, Severity
 from tildone.log.fleet.lease import PROTOCOL, LeaseState
 from tildone.log.fleet.names import FileName
@@ -25,6 +25,7 @@ from tildone.log.fleet.repositories import is_address
 from tildone.log.fleet.settings import FleetSettings, ProviderLimit
 from tildone.typing import TYPE_CHECKING
 from tildone.value import replace
+from tildone.views.amounts import ago
 from tildone.views.fleet import LAPSED, bad_row_text, hand_name, state_of
 from tildone.views.sanitize import printable
 
@@ -60,7 +61,7 @@ def store_findings(fleet: Fleet) -> Iterator[Finding]:
     )
     for limit in fleet.leases.limits():
         parts = [
-            counted(limit.runs, "run") if limit.runs else "",
+            format_count(limit.runs, "run") if limit.runs else "",
             f"{limit.requests} requests a minute" if limit.requests else "",
         ]
         yield Finding(Severity.OK, f"{printable(limit.provider)}: at most {' and '.join(filter(None, parts))}")
@@ -96,7 +97,7 @@ def worker_findings(fleet: Fleet, now: int) -> Iterator[Finding]:
             )
         else:
             yield Finding(
-                Severity.OK, f"worker {name}: {counted(worker.slots, 'slot')}, version {printable(worker.version)}"
+                Severity.OK, f"worker {name}: {format_count(worker.slots, 'slot')}, version {printable(worker.version)}"
             )
 
 
@@ -110,7 +111,7 @@ def run_findings(fleet: Fleet, now: int) -> Iterator[Finding]:
         yield Finding(Severity.WARNING, f"{len(found) - MAX_FINDINGS:,} more runs need attention", "tildone fleet ls")
     if not found:
         living = {view.lease.run for view in views if view.lease.state.is_living}
-        yield Finding(Severity.OK, f"{counted(len(living), 'run')} in work, none of them stuck")
+        yield Finding(Severity.OK, f"{format_count(len(living), 'run')} in work, none of them stuck")
 
 
 def row_findings(fleet: Fleet) -> Iterator[Finding]:
@@ -175,7 +176,7 @@ def put_findings(args: ParsedArgs, found: Iterable[Finding]) -> int:
         for before, finding in zip([None, *findings], findings, strict=False):
             put_spans(finding_lines(finding, before))
         problems = sum(finding.severity is not Severity.OK for finding in findings)
-        put(f"{counted(problems, 'finding')} to act on." if problems else "No problems found.")
+        put(f"{format_count(problems, 'finding')} to act on." if problems else "No problems found.")
     return StoreError.exit_code if any(finding.severity is Severity.ERROR for finding in findings) else 0
 
 
@@ -255,7 +256,7 @@ def up(args: ParsedArgs) -> int:
 
 def _rebuilt(fleet: Fleet) -> Finding:
     """Add the leases that are missing, and return what was done."""
-    return Finding(Severity.OK, f"{counted(fleet.leases.rebuild(), 'lease')} added from the logs of the plans")
+    return Finding(Severity.OK, f"{format_count(fleet.leases.rebuild(), 'lease')} added from the logs of the plans")
 
 
 def _configure(fleet: Fleet, lease_seconds: int) -> None:

@@ -6,7 +6,6 @@ import os
 
 from tildone.cli.fleet.opening import Fleet, open_existing_fleet
 from tildone.cli.maintenance.prune import parse_age
-from tildone.cli.output.amounts import counted
 from tildone.cli.output.data import put_data
 from tildone.cli.output.screen import put, put_notice
 from tildone.cli.parsing.table import ParsedArgs
@@ -18,6 +17,7 @@ from tildone.fleet.engine import forget_attempts
 from tildone.fleet.results import report_path, run_report
 from tildone.fleet.workspaces import remove_workspace
 from tildone.ids import now
+from tildone.kit.formatting import format_count
 from tildone.log.fleet.names import FileName
 from tildone.log.state import latest_state
 from tildone.typing import TYPE_CHECKING
@@ -52,9 +52,9 @@ def gc(args: ParsedArgs) -> int:
         put_data(runs=listed)
     elif args.has("dry-run"):
         names = f": {', '.join([*old][:MAX_NAMED])}{', …' if len(old) > MAX_NAMED else ''}" if old else "."
-        put(f"{counted(len(old), 'run')} ended more than {words} ago{names}")
+        put(f"{format_count(len(old), 'run')} ended more than {words} ago{names}")
     elif removed:
-        put(f"Removed {counted(len(removed), 'run')}. The reports are in {printable(folder)}")
+        put(f"Removed {format_count(len(removed), 'run')}. The reports are in {printable(folder)}")
     else:
         put(f"No run ended more than {words} ago.")
     return 0

@@ -9,15 +9,15 @@ import time
 from tildone.cli import INTERRUPTED
 from tildone.cli.fleet.opening import Fleet, fleet_if_any, fleet_settings, open_existing_fleet
 from tildone.cli.fleet.questions import put_questions, question_data, questions_of
-from tildone.cli.output.amounts import MILLISECONDS_PER_DAY, counted
 from tildone.cli.output.data import put_data
 from tildone.cli.output.left_out import exit_code_for
-from tildone.cli.output.screen import colored, columns, moment, on_terminal, put, put_notice, put_spans
+from tildone.cli.output.screen import colored, columns, on_terminal, put, put_notice, put_spans
 from tildone.cli.parsing.table import ParsedArgs
 from tildone.core.query import next_task, progress
 from tildone.errors import StoreBusy, StoreDamaged, StoreUnreachable, UsageError
 from tildone.history.usage import plan_usage
-from tildone.ids import now, timestamp
+from tildone.ids import local_time, now, timestamp
+from tildone.kit.formatting import format_count
 from tildone.kit.text import clip_text
 from tildone.kit.theme import Role, Span, ansi
 from tildone.log.fleet.facts import RunFact
@@ -25,6 +25,7 @@ from tildone.log.fleet.repositories import is_address
 from tildone.log.state import State, apply_event, latest_state
 from tildone.typing import TYPE_CHECKING
 from tildone.value import replace, value
+from tildone.views.amounts import DAY
 from tildone.views.fleet import RunRow, bad_row_text, listed_first, row_state, run_lines, state_counts, why_queued
 from tildone.views.plan_lines import plan_lines
 from tildone.views.runs import describe_run_fact
@@ -49,7 +50,7 @@ class Rows:
 
 def recent(views: Iterable[RunView], now: int) -> list[RunView]:
     """Return the hands of runs that have not ended, or ended within a day."""
-    return [view for view in views if view.lease.state.is_living or now - view.lease.since < MILLISECONDS_PER_DAY]
+    return [view for view in views if view.lease.state.is_living or now - view.lease.since < DAY]
 
 
 def rows_of(fleet: Fleet, views: Iterable[RunView], now: int, left_out: list[str], most: int | None = None) -> Rows:
@@ -355,15 +356,15 @@ def show(args: ParsedArgs) -> int:
     if happened:
         put("")
     room = max(1, (width or UNLIMITED_COLUMNS) - 18)
-    put_spans((Span(f"{moment(at)}  ", Role.DIM), Span(clip_text(what, room))) for at, what in happened)
+    put_spans((Span(f"{local_time(at)}  ", Role.DIM), Span(clip_text(what, room))) for at, what in happened)
     return exit_code_for(left_out)
 
 
 def _waits(fleet: Fleet, lease: Lease) -> str:
     """Return what a queued run waits for, as far as it is known."""
     if lease.is_queued and lease.not_before > now():
-        failed = f", after {counted(lease.fails, 'failed attempt')}" if lease.fails else ""
-        return f"until {moment(lease.not_before)}{failed}"
+        failed = f", after {format_count(lease.fails, 'failed attempt')}" if lease.fails else ""
+        return f"until {local_time(lease.not_before)}{failed}"
     limits = {limit.provider: limit.runs for limit in fleet.leases.limits()}
     return why_queued(lease, fleet.leases.look(), fleet.leases.workers(), limits.get(lease.work.provider, 0))
 

@@ -7,15 +7,16 @@ import os
 from tildone.app.run_requests import QUEUES, STOPS, RunRequest, check_allowed, check_state, request_run
 from tildone.app.who import PersonAct, check_outside_runs
 from tildone.cli.fleet.opening import Fleet, fleet_if_any, fleet_settings, open_existing_fleet
-from tildone.cli.output.amounts import ago, counted
 from tildone.cli.output.data import put_data
 from tildone.cli.output.screen import put, put_notice
 from tildone.cli.parsing.table import ParsedArgs
 from tildone.errors import NotFound, UsageError
 from tildone.ids import now, timestamp
+from tildone.kit.formatting import format_count
 from tildone.log.fleet.lease import Ask, LeaseState
 from tildone.telemetry.opening import open_run_traces
 from tildone.typing import TYPE_CHECKING
+from tildone.views.amounts import ago
 from tildone.views.fleet import hand_name
 from tildone.views.sanitize import printable
 
@@ -145,7 +146,7 @@ def _put_workers(workers: Sequence[WorkerInfo]) -> None:
         labels = f", labels {', '.join(map(printable, worker.labels))}" if worker.labels else ""
         draining = ", takes nothing more" if worker.ask is Ask.DRAIN else ""
         seen = ago(now() - worker.seen)
-        put(f"{printable(worker.id)}  {counted(worker.slots, 'slot')}{labels}, seen {seen}{draining}")
+        put(f"{printable(worker.id)}  {format_count(worker.slots, 'slot')}{labels}, seen {seen}{draining}")
 
 
 def _worker_data(worker: WorkerInfo, drained: Sequence[WorkerInfo]) -> dict[str, object]:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from tildone.cli.opening import open_for_reading, session_title
 from tildone.cli.output.data import put_data
-from tildone.cli.output.screen import columns, moment, put, put_spans
+from tildone.cli.output.screen import columns, put, put_spans
 from tildone.cli.parsing.table import ParsedArgs
 from tildone.commands.targets import task_number
 from tildone.errors import NotFound
 from tildone.history.blame import blame_lines
 from tildone.history.event_data import task_data, whole_step_data
 from tildone.history.task_history import task_histories
-from tildone.ids import timestamp
+from tildone.ids import local_time, timestamp
 from tildone.log.refs import HEAD, resolve, short_ids
 from tildone.typing import TYPE_CHECKING
 
@@ -36,7 +36,7 @@ def run(args: ParsedArgs) -> int:
         put_data(session=name, at=head, tasks=[_as_data(entry, whole=bool(args.positional)) for entry in found])
     elif found:
         short = short_ids(event.id for event in events)
-        put_spans(blame_lines(found, moment, short, columns(), whole=bool(args.positional)))
+        put_spans(blame_lines(found, local_time, short, columns(), whole=bool(args.positional)))
     else:
         put(f"No tasks in {session_title(name)}. Add one with: tildone todo add TEXT")
     return 0

@@ -6,13 +6,13 @@ from tildone.cli.history.label import label_head
 from tildone.cli.history.log import print_no_events
 from tildone.cli.opening import open_for_reading
 from tildone.cli.output.data import put_data
-from tildone.cli.output.screen import columns, moment, put_spans
+from tildone.cli.output.screen import columns, put_spans
 from tildone.cli.parsing.table import ParsedArgs
 from tildone.errors import UsageError
 from tildone.history.branch_lines import branch_lines
 from tildone.history.branches import branches
 from tildone.history.event_data import event_data
-from tildone.ids import timestamp
+from tildone.ids import local_time, timestamp
 from tildone.typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ def run(args: ParsedArgs) -> int:
     if args.has("json"):
         put_data(session=session.name, branches=[_as_data(each) for each in found] if events else [])
     elif events:
-        put_spans(branch_lines(found, [event.id for event in events], moment, columns()))
+        put_spans(branch_lines(found, [event.id for event in events], local_time, columns()))
     else:
         print_no_events(session)
     return 0

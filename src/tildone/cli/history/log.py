@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from tildone.cli.opening import open_for_reading, session_title
 from tildone.cli.output.data import put_data
-from tildone.cli.output.screen import columns, moment, put, put_spans
+from tildone.cli.output.screen import columns, put, put_spans
 from tildone.cli.parsing.table import ParsedArgs
 from tildone.errors import UsageError
-from tildone.ids import timestamp
+from tildone.ids import local_time, timestamp
 from tildone.typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ def _events(args: ParsedArgs, session: Session, limit: int) -> int:
     store, name = session.store, session.name
     head = store.session_head(name).head
     events = list(store.events(name)) if args.has("all") else newest_events(store.history(name), limit)
-    rows = timeline(events, head, moment, session.patience.nudges)
+    rows = timeline(events, head, local_time, session.patience.nudges)
     shown = list(zip(events, rows, strict=True))[::-1][:limit]
     if args.has("json"):
         put_data(session=name, events=[row_data(event, row, timestamp) for event, row in shown])

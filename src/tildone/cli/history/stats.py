@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import os
-import time
 
 from tildone.cli.history.log import print_no_events
 from tildone.cli.opening import open_for_reading, session_title, settings_for
 from tildone.cli.output.data import put_data
-from tildone.cli.output.screen import columns, moment, put, put_spans
+from tildone.cli.output.screen import columns, put, put_spans
 from tildone.cli.parsing.table import ParsedArgs
 from tildone.errors import Refused, UsageError
 from tildone.history.stats import session_stats
-from tildone.ids import now, timestamp
+from tildone.ids import local_time, now, timestamp
 from tildone.log.tree import branch, by_id, labels
 from tildone.typing import TYPE_CHECKING
 from tildone.views.sanitize import printable
@@ -43,7 +42,7 @@ def run(args: ParsedArgs) -> int:
     elif stats:
         from tildone.history.stats_lines import stats_lines  # noqa: PLC0415  see above
 
-        put_spans(stats_lines(_title(session), stats, moment, columns()))
+        put_spans(stats_lines(_title(session), stats, local_time, columns()))
     else:
         _print_no_plan(session)
     return 0
@@ -77,7 +76,7 @@ def _write_svg(session: Session, stats: Stats | None, path: str, *, force: bool)
 
     if stats is None:
         raise Refused("there is no plan to draw; start one with: tildone todo add TEXT")
-    picture = stats_svg(_title(session), stats, moment, _time_of_day)
+    picture = stats_svg(_title(session), stats, local_time, _time_of_day)
     if path == STREAM:
         put(picture.removesuffix("\n"))
         return
@@ -107,4 +106,4 @@ def _title(session: Session) -> str:
 
 
 def _time_of_day(at: int) -> str:
-    return time.strftime("%H:%M", time.localtime(at / 1000))
+    return local_time(at, "%H:%M")

@@ -9,7 +9,6 @@ import time
 from tildone.cli import INTERRUPTED
 from tildone.cli.maintenance.migrate import changed_sessions, copied_data, total_lines
 from tildone.cli.opening import is_same_store, open_existing_store, settings_for
-from tildone.cli.output.amounts import counted, size
 from tildone.cli.output.data import put_data
 from tildone.cli.output.left_out import exit_code_for
 from tildone.cli.output.progress import ProgressLine
@@ -19,12 +18,14 @@ from tildone.config import data_folder
 from tildone.errors import NotFound, Refused, StoreDamaged, UsageError
 from tildone.files.atomic import publish
 from tildone.files.private import make_private_folder
+from tildone.kit.formatting import format_count
 from tildone.log.address import parse_address
 from tildone.log.copying import copy
 from tildone.stores.sqlite import SUFFIXES
 from tildone.stores.sqlite.backup import finish_backup
 from tildone.stores.sqlite.store import SqliteStore
 from tildone.typing import TYPE_CHECKING
+from tildone.views.amounts import size
 from tildone.views.sanitize import printable
 
 if TYPE_CHECKING:
@@ -88,7 +89,7 @@ def _to_standard_output(source: Store) -> int:
         with open(path, "rb") as file:
             copyfileobj(file, sys.stdout.buffer)
         sys.stdout.buffer.flush()
-    much = f"{counted(copied.sessions, 'session')} with {counted(copied.events, 'event')}"
+    much = f"{format_count(copied.sessions, 'session')} with {format_count(copied.events, 'event')}"
     put_notice(f"Wrote {much} to standard output. To restore it: tildone restore -")
     _warn_of_changes(copied)
     return exit_code_for(copied.left_out)

@@ -8,7 +8,6 @@ from tildone.cli.agents.installing import agents_named, sites
 from tildone.cli.maintenance.checks import AGENTS, CHECKS
 from tildone.cli.maintenance.checks.context import CheckContext
 from tildone.cli.opening import working_folder
-from tildone.cli.output.amounts import counted
 from tildone.cli.output.data import put_data
 from tildone.cli.output.findings import finding_lines
 from tildone.cli.output.progress import ProgressLine
@@ -16,6 +15,7 @@ from tildone.cli.output.screen import put, put_spans
 from tildone.cli.parsing.table import ParsedArgs
 from tildone.config import load_valid
 from tildone.errors import StoreError, UsageError
+from tildone.kit.formatting import format_count
 from tildone.kit.theme import Span
 from tildone.log.findings import Finding, Severity
 from tildone.typing import TYPE_CHECKING
@@ -59,8 +59,8 @@ def _run_checks(args: ParsedArgs, progress: ProgressLine) -> Iterator[tuple[str,
 
 def _summary(severities: list[Severity]) -> str:
     counts = (severities.count(Severity.ERROR), "problem"), (severities.count(Severity.WARNING), "warning")
-    parts = [counted(count, noun) for count, noun in counts if count]
-    return f"{' and '.join(parts)} in {counted(len(severities), 'finding')}." if parts else "No problems found."
+    parts = [format_count(count, noun) for count, noun in counts if count]
+    return f"{' and '.join(parts)} in {format_count(len(severities), 'finding')}." if parts else "No problems found."
 
 
 def _as_data(title: str, finding: Finding) -> dict[str, str]:

@@ -8,13 +8,13 @@ import shlex
 from tildone.app.opening import open_store
 from tildone.cli import INTERRUPTED
 from tildone.cli.opening import is_same_store, open_existing_store, settings_at, settings_for
-from tildone.cli.output.amounts import counted
 from tildone.cli.output.data import put_data
 from tildone.cli.output.left_out import exit_code_for
 from tildone.cli.output.progress import ProgressLine
 from tildone.cli.output.screen import put, put_notice
 from tildone.cli.parsing.table import ParsedArgs
 from tildone.errors import StoreBusy, UsageError
+from tildone.kit.formatting import format_count
 from tildone.log.copying import copy
 from tildone.typing import TYPE_CHECKING
 from tildone.views.sanitize import printable
@@ -76,7 +76,7 @@ def report_lines(copied: CopyResult, done: str) -> list[str]:
 
 def total_lines(copied: CopyResult, done: str, *more: str) -> list[str]:
     """What was copied and its digest."""
-    much = f"{counted(copied.sessions, 'session')} with {counted(copied.events, 'event')}"
+    much = f"{format_count(copied.sessions, 'session')} with {format_count(copied.events, 'event')}"
     return [
         f"{printable(done)}: {', '.join((much, *more))}.",
         f"Both sides have the same content: sha256 {copied.digest}",
@@ -86,4 +86,4 @@ def total_lines(copied: CopyResult, done: str, *more: str) -> list[str]:
 def changed_sessions(copied: CopyResult) -> str:
     """Which sessions changed while they were copied."""
     names = ", ".join(printable(name) for name in copied.changed_since)
-    return f"{counted(len(copied.changed_since), 'session')} changed in the meantime: {names}"
+    return f"{format_count(len(copied.changed_since), 'session')} changed in the meantime: {names}"

@@ -6,7 +6,6 @@ import sys
 
 from tildone.app.who import PersonAct, check_person
 from tildone.cli.opening import open_existing_store, settings_for
-from tildone.cli.output.amounts import AGE_UNITS, MILLISECONDS_PER_DAY, age, counted, size
 from tildone.cli.output.data import put_data
 from tildone.cli.output.prompts import confirm
 from tildone.cli.output.screen import columns, on_terminal, put, put_spans
@@ -15,17 +14,22 @@ from tildone.cli.parsing.table import ParsedArgs
 from tildone.core.query import open_tasks
 from tildone.errors import HeadMoved, StoreError, UsageError
 from tildone.ids import now, timestamp
+from tildone.kit.formatting import format_count
 from tildone.kit.theme import Role, Span
 from tildone.log.state import latest_state
 from tildone.overview.titles import title_of
 from tildone.typing import TYPE_CHECKING
 from tildone.value import value
+from tildone.views.amounts import DAY, days, size
 from tildone.views.sanitize import printable
 
 if TYPE_CHECKING:
     from tildone.log.store import Store
     from tildone.log.tree import SessionInfo
 
+
+AGE_UNITS = {"d": ("day", 1), "w": ("week", 7), "m": ("month", 30), "y": ("year", 365)}
+"""The name and the days of each unit that `--older-than` takes."""
 
 MAX_AGE_DIGITS = 6
 MIN_COLUMNS_FOR_NAMES = 72
@@ -86,7 +90,7 @@ def parse_age(given: str) -> tuple[int, str]:
         wrong = f", not {given!r}" if given else ""
         raise UsageError(f"--older-than requires a number of days, weeks, months or years (90d, 12w, 6m, 1y){wrong}")
     word, days = AGE_UNITS[unit]
-    return int(number) * days * MILLISECONDS_PER_DAY, counted(int(number), word)
+    return int(number) * days * DAY, format_count(int(number), word)
 
 
 def _older_than(store: Store, min_age: int) -> list[OldSession]:
@@ -105,11 +109,11 @@ def _print_sessions(found: list[OldSession], chosen: list[OldSession], which: st
     if not found:
         put(f"No session {printable(which)}.")
         return
-    ages = [age(old.age) for old in found]
+    ages = [days(old.age) for old in found]
     put_spans(
         (
             Span(f"{long.rjust(max(map(len, ages)))}  ", Role.DIM),
-            Span(f"{counted(old.info.events, 'event').rjust(12)}  ", Role.MUTED),
+            Span(f"{format_count(old.info.events, 'event').rjust(12)}  ", Role.MUTED),
             Span(f"{old.open} open".rjust(8), Role.WARNING if old.open else Role.DIM),
             Span(f"  {old.session.title}"),
             Span(_name_beside(old), Role.DIM),
@@ -118,7 +122,8 @@ def _print_sessions(found: list[OldSession], chosen: list[OldSession], which: st
     )
     with_open_tasks = len(found) - len(chosen)
     if with_open_tasks:
-        put(f"{counted(with_open_tasks, 'session')} with open tasks would be kept; to delete them as well, use --open")
+        kept = format_count(with_open_tasks, "session")
+        put(f"{kept} with open tasks would be kept; to delete them as well, use --open")
 
 
 def _name_beside(old: OldSession) -> str:
@@ -130,7 +135,7 @@ def _name_beside(old: OldSession) -> str:
 
 def _confirmed(chosen: list[OldSession]) -> bool:
     events = sum(old.info.events for old in chosen)
-    return confirm(f"Delete {counted(len(chosen), 'session')} with {counted(events, 'event')} permanently?")
+    return confirm(f"Delete {format_count(len(chosen), 'session')} with {format_count(events, 'event')} permanently?")
 
 
 def _is_deleted(store: Store, old: OldSession) -> bool:
@@ -157,7 +162,7 @@ def _print_result(chosen: list[OldSession], removed: list[OldSession], freed: st
         if old not in removed:
             put(f"{printable(old.info.name)} has changed in the meantime: it was kept.")
     events = sum(old.info.events for old in removed)
-    done = f"Deleted {counted(len(removed), 'session')} with {counted(events, 'event')}.{freed}"
+    done = f"Deleted {format_count(len(removed), 'session')} with {format_count(events, 'event')}.{freed}"
     put(done if removed else "Nothing was deleted.")
 
 
@@ -166,7 +171,7 @@ def _as_data(old: OldSession, *, removed: bool) -> dict[str, object]:
         "name": old.info.name,
         "title": old.session.title,
         "updated": timestamp(old.info.updated),
-        "days": old.age // MILLISECONDS_PER_DAY,
+        "days": old.age // DAY,
         "events": old.info.events,
         "open": old.open,
         "removed": removed,

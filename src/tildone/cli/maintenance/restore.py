@@ -14,7 +14,6 @@ from tildone.cli import INTERRUPTED
 from tildone.cli.maintenance.backup import STREAM
 from tildone.cli.maintenance.migrate import copied_data, report_lines
 from tildone.cli.opening import is_same_store, open_existing_store, settings_for
-from tildone.cli.output.amounts import counted
 from tildone.cli.output.data import put_data
 from tildone.cli.output.progress import ProgressLine
 from tildone.cli.output.screen import put, put_notice
@@ -22,6 +21,7 @@ from tildone.cli.output.titles import session_meant, titled_sessions
 from tildone.cli.parsing.table import ParsedArgs
 from tildone.errors import StoreDamaged, UsageError
 from tildone.files.private import REPLACED, open_private
+from tildone.kit.formatting import format_count
 from tildone.log.address import parse_address
 from tildone.log.copying import copy, preview_copy
 from tildone.log.findings import Severity
@@ -134,7 +134,7 @@ def _restore(source: Store, settings: Settings, title: str, only: str | None) ->
     if moved:
         names = _names(source)
         lines.append(
-            f"{counted(len(moved), 'session')} moved; the former state is on another branch: tildone log --all"
+            f"{format_count(len(moved), 'session')} moved; the former state is on another branch: tildone log --all"
         )
         lines += _listed([names.get(name, printable(name)) for name in moved])
     if renamed is not None:
@@ -171,7 +171,7 @@ def _preview(source: Store, settings: Settings, only: str | None) -> Report:
     target.close()
     if found:
         names = _names(source)
-        lines.append(f"{counted(len(found), 'session')} would change:")
+        lines.append(f"{format_count(len(found), 'session')} would change:")
         lines += _listed([f"{names[each.name]}: {_description(each)}" for each in found], len(found))
     else:
         lines.append("Nothing would change: the store has everything in the backup.")
@@ -196,8 +196,8 @@ def _names(source: Store) -> dict[str, str]:
 
 def _description(each: CopyPreview) -> str:
     if each.new == each.events:
-        return f"would be restored, with {counted(each.events, 'event')}"
-    parts = [f"would gain {counted(each.new, 'event')}"] if each.new else []
+        return f"would be restored, with {format_count(each.events, 'event')}"
+    parts = [f"would gain {format_count(each.new, 'event')}"] if each.new else []
     if each.head_before.head != each.head_after.head:
         parts.append("would return to its state in the backup; its current state would be on another branch")
     elif not parts:

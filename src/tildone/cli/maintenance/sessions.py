@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from tildone.cli.opening import open_to_read, settings_for, with_session
-from tildone.cli.output.amounts import ago
 from tildone.cli.output.data import put_data
 from tildone.cli.output.left_out import exit_code_for
 from tildone.cli.output.screen import columns, put, put_spans
@@ -14,6 +13,7 @@ from tildone.ids import now, timestamp
 from tildone.kit.text import clip_text, display_width
 from tildone.kit.theme import Role, Span
 from tildone.typing import TYPE_CHECKING
+from tildone.views.amounts import ago
 from tildone.views.sanitize import printable
 
 if TYPE_CHECKING:

@@ -12,7 +12,6 @@ import os
 from tildone.app.opening import check_approvals
 from tildone.app.who import PersonAct
 from tildone.cli.opening import open_for_moving, settings_for, working_folder
-from tildone.cli.output.amounts import counted
 from tildone.cli.output.consent import person_agrees
 from tildone.cli.output.data import put_data
 from tildone.cli.output.screen import put
@@ -25,6 +24,7 @@ from tildone.config.trust import revoke, set_trusted, trusted_content
 from tildone.core.numbers import numbered
 from tildone.errors import NotFound, Refused, TildoneError
 from tildone.formats.detection import MARKDOWN, PlanFile, detect_format, parse_file, reason
+from tildone.kit.formatting import format_count
 from tildone.log.check_codec import check_to_json
 from tildone.typing import TYPE_CHECKING
 from tildone.views.proofs import check_text
@@ -74,7 +74,7 @@ def _show(name: str, checks: list[NamedCheck], new: list[NamedCheck], *, changed
     if not checks:
         put(f"{printable(name)}{since} has no checks.")
         return
-    put(f"{printable(name)}{since} has {counted(len(checks), 'check')}:")
+    put(f"{printable(name)}{since} has {format_count(len(checks), 'check')}:")
     for each in checks:
         show_check(each, "" if each in new else " (approved)")
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import sys
-import time
 
 from tildone.typing import TYPE_CHECKING
 
@@ -111,8 +110,3 @@ def _columns_given() -> int:
     """The value of $COLUMNS; 0 if it is not set, or is no width."""
     given = os.environ.get("COLUMNS", "")
     return int(given) if given.isdecimal() and len(given) <= MAX_COLUMNS_DIGITS else 0
-
-
-def moment(at: int) -> str:
-    """A time in milliseconds since 1970, formatted as local time."""
-    return time.strftime("%Y-%m-%d %H:%M", time.localtime(at / 1000))

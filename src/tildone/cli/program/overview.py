@@ -7,13 +7,13 @@ import os
 from tildone.app.check_facts import check_facts
 from tildone.cli.agents.steering import agent_line, agents_and_sessions
 from tildone.cli.opening import open_to_read, settings_for, with_session
-from tildone.cli.output.amounts import counted
 from tildone.cli.output.screen import columns, put
 from tildone.cli.parsing.table import ParsedArgs
 from tildone.core.guard import is_unproved
 from tildone.core.plan import Status
 from tildone.core.query import next_task, open_tasks, progress
 from tildone.errors import StoreError
+from tildone.kit.formatting import format_count
 from tildone.kit.text import clip_text
 from tildone.log.events import Directive
 from tildone.typing import TYPE_CHECKING
@@ -65,7 +65,7 @@ def run(args: ParsedArgs) -> int:
     for line in (*aside, *_next_lines(state), *_check_lines(state.plan, checks)):
         _put_clipped(line)
     if agents:
-        put(f"{counted(len(agents), 'agent')} at work:")
+        put(f"{format_count(len(agents), 'agent')} at work:")
     for agent in agents[:MAX_AGENTS_LISTED]:
         _put_clipped(agent_line(agent, states[agent.session]))
     if len(agents) > MAX_AGENTS_LISTED:
@@ -99,7 +99,7 @@ def _check_lines(plan: Plan, checks: CheckFacts) -> list[str]:
     if is_unproved(plan):
         lines.append("The check of the plan has not passed; to run it: tildone verify")
     if checks.proposed:
-        lines.append(f"Proposed: {counted(len(checks.proposed), 'check')}; to see and approve: tildone approve")
+        lines.append(f"Proposed: {format_count(len(checks.proposed), 'check')}; to see and approve: tildone approve")
     return lines
 
 
@@ -111,7 +111,7 @@ def _next_lines(state: State) -> list[str]:
         word = "In progress" if upcoming[1].status is Status.IN_PROGRESS else "Next"
         lines.append(f"{word}: #{upcoming[1].number} {printable(upcoming[1].text)}")
     elif waiting := open_tasks(state.plan):
-        lines.append(f"Blocked: {counted(len(waiting), 'task')}; nothing can be worked on now")
+        lines.append(f"Blocked: {format_count(len(waiting), 'task')}; nothing can be worked on now")
     if state.directive in HELD:
         lines.append(f"{HELD[state.directive]}; to resume: tildone resume")
     return lines

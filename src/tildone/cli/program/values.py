@@ -5,10 +5,10 @@ from __future__ import annotations
 from itertools import islice
 
 from tildone.cli.opening import open_to_read, settings_for, with_session
-from tildone.cli.output.screen import moment
 from tildone.config.values import THEMES
 from tildone.core.plan import Status
 from tildone.dialects import DIALECTS
+from tildone.ids import local_time
 from tildone.typing import TYPE_CHECKING
 from tildone.value import replace, value
 
@@ -86,7 +86,7 @@ def events(args: ParsedArgs, _current: str) -> Iterable[Candidate]:
     yield from (Candidate("head", "the current state"), Candidate("root", "before the first change"))
     recent = list(islice(store.history(session), MAX_EVENTS))
     yield from (Candidate(label, "a label") for label in events_by_label(reversed(recent)))
-    yield from (Candidate(event.id[:SHORT_ID_LENGTH], moment(event.at)) for event in recent)
+    yield from (Candidate(event.id[:SHORT_ID_LENGTH], local_time(event.at)) for event in recent)
 
 
 def dialects(_args: ParsedArgs, _current: str) -> Iterable[Candidate]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from tildone.app.opening import check_approvals, open_store
 from tildone.cli.opening import open_to_read, session_title, settings_for
-from tildone.cli.output.amounts import counted
 from tildone.cli.output.warnings import print_warnings
 from tildone.cli.parsing.table import ParsedArgs
 from tildone.cli.transfer.reading import file_title, source_of
@@ -14,6 +13,7 @@ from tildone.core.plan import Plan
 from tildone.core.reduce import reduce
 from tildone.errors import Refused, StoreError
 from tildone.formats.detection import HistoryFile, ImportFile, PlanFile
+from tildone.kit.formatting import format_count
 from tildone.log.events import Actor, PlanChanged
 from tildone.log.state import latest_state
 from tildone.log.tree import by_id
@@ -134,8 +134,12 @@ def amount(done: Imported) -> str:
     """How much was imported."""
     if isinstance(done.file, HistoryFile):
         total = len(done.file.events)
-        return counted(total, "event") if done.new == total else f"{counted(total, 'event')}, {done.new} of them new"
-    return f"{counted(len(done.after.tasks), 'task')} in {counted(len(done.after.phases), 'phase')}"
+        return (
+            format_count(total, "event")
+            if done.new == total
+            else f"{format_count(total, 'event')}, {done.new} of them new"
+        )
+    return f"{format_count(len(done.after.tasks), 'task')} in {format_count(len(done.after.phases), 'phase')}"
 
 
 def warn_of_losses(file: ImportFile, *, verbose: bool) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from typing import ClassVar
 
 from textual.app import ComposeResult
@@ -13,6 +12,7 @@ from textual.widgets import Input
 from tildone.errors import TildoneError
 from tildone.host.conversations import Conversations
 from tildone.host.messages import UserMessage, text_of
+from tildone.ids import local_time
 from tildone.kit.theme import Role, Span
 from tildone.tui.painting import spread
 from tildone.tui.palette import Palette
@@ -115,7 +115,7 @@ class SessionsScreen(ModalScreen[str | None]):
 
 
 def _line(each: ListedConversation, columns: int, *, is_here: bool) -> tuple[Span, ...]:
-    when = time.strftime("%Y-%m-%d %H:%M", time.localtime(each.began / 1000)) if each.began else ""
+    when = local_time(each.began) if each.began else ""
     sign = Span("● ", Role.ACCENT) if is_here else Span("  ")
     right = (Span(f"  {each.messages} messages  {when} ", Role.DIM),)
     return spread((sign, Span(printable(each.title), bold=is_here)), right, columns)

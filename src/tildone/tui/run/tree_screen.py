@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from typing import ClassVar
 
 from textual.app import ComposeResult
@@ -11,6 +10,7 @@ from textual.screen import ModalScreen
 
 from tildone.core.plan import Plan
 from tildone.host.transcript import Transcript
+from tildone.ids import local_time
 from tildone.kit.formatting import format_count
 from tildone.kit.keys import ALL_BINDINGS, KeyBindings
 from tildone.kit.theme import Role, Span
@@ -152,4 +152,4 @@ def _all(nodes: tuple[TreeNode, ...]) -> list[TreeNode]:
 
 
 def _when(milliseconds: int | None) -> str:
-    return time.strftime("%H:%M", time.localtime(milliseconds / 1000)) if milliseconds else ""
+    return local_time(milliseconds, "%H:%M") if milliseconds else ""

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import time
 from collections import Counter
 
 from tildone.core.plan import Plan
 from tildone.history.changes import ChangeKind, changes
-from tildone.ids import now
+from tildone.ids import local_time, now
 from tildone.log.events import Event, Nudged, PlanChanged, Tripped
 from tildone.overview.rows import SessionRow
 from tildone.web.api.visit import Visit
@@ -75,4 +74,4 @@ def _count_done(before: Plan, event: Event, counts: Counts) -> None:
 
 
 def _day(at: int) -> str:
-    return time.strftime("%Y-%m-%d", time.localtime(at / 1000))
+    return local_time(at, "%Y-%m-%d")

@@ -6,10 +6,10 @@ import os
 
 from tildone.app.opening import open_store
 from tildone.cli.maintenance.checks.store import STORE_TIMEOUT_SECONDS
-from tildone.cli.output.amounts import counted
 from tildone.core.query import progress
 from tildone.distribution import program
 from tildone.errors import TildoneError
+from tildone.kit.formatting import format_count
 from tildone.log.events import Directive
 from tildone.log.findings import Finding, Severity
 from tildone.log.state import latest_state
@@ -37,7 +37,7 @@ def plan_of_project(context: CheckContext) -> Iterator[Finding]:
         yield Finding(Severity.OK, f"{settings.project}{session}: no plan yet")
         return
     counts = progress(state.plan)
-    plan = f"{counted(counts.total, 'task')}, {counts.total - counts.closed} open" if counts.total else "no tasks"
+    plan = f"{format_count(counts.total, 'task')}, {counts.total - counts.closed} open" if counts.total else "no tasks"
     yield Finding(Severity.OK, f"{settings.project}{session}: {plan}")
     if state.directive in HELD:
         yield Finding(Severity.WARNING, HELD[state.directive], f"{program()} resume")

@@ -10,7 +10,6 @@ from shutil import disk_usage
 from tildone.agents.open_files import processes_with_open
 from tildone.app.opening import open_store
 from tildone.cli.maintenance.checks.modes import is_loose, loose_modes, loose_paths
-from tildone.cli.output.amounts import size
 from tildone.config import data_folder
 from tildone.distribution import program, upgrade
 from tildone.errors import NotFound, StoreBusy, StoreDamaged, StoreTooNew, TildoneError
@@ -18,6 +17,7 @@ from tildone.kit.text import clip_text
 from tildone.log.findings import Finding, Severity
 from tildone.stores import store_kind
 from tildone.typing import TYPE_CHECKING
+from tildone.views.amounts import size
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

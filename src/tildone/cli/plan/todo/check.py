@@ -8,7 +8,7 @@ from tildone.app.check_facts import check_facts
 from tildone.app.edits import error_of
 from tildone.cli.opening import open_for_editing, open_for_reading, settings_for, shows_positions, working_folder
 from tildone.cli.output.data import put_data
-from tildone.cli.output.screen import moment, put, put_notice
+from tildone.cli.output.screen import put, put_notice
 from tildone.cli.parsing.table import ParsedArgs, command
 from tildone.cli.plan.applying import put_edited, words
 from tildone.cli.plan.check_progress import put_warnings, session_checks
@@ -19,6 +19,7 @@ from tildone.commands.targets import find_task
 from tildone.core.check import DEFAULT_SECONDS, Check
 from tildone.core.guard import PLAN
 from tildone.errors import UsageError
+from tildone.ids import local_time
 from tildone.typing import TYPE_CHECKING
 from tildone.value import replace
 from tildone.views.proofs import check_text, program_words
@@ -151,7 +152,7 @@ def _details(each: NamedCheck) -> list[str]:
         lines.append(f"watches {', '.join(check.watches)}")
     if proof is not None and proof.at:
         by = f" by {proof.by}" if proof.by else ""
-        lines.append(f"last run {moment(proof.at)}{by}, {proof.milliseconds / 1000:.1f} s")
+        lines.append(f"last run {local_time(proof.at)}{by}, {proof.milliseconds / 1000:.1f} s")
     if proof is not None and proof.program:
         lines.append(f"ran {program_words(proof)}")
     return [*lines, f"output: {proof.output}"] if proof is not None and proof.output else lines

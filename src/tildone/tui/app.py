@@ -17,7 +17,6 @@ from textual.timer import Timer
 from tildone.app.check_states import owner_name
 from tildone.core.query import next_task
 from tildone.errors import TildoneError
-from tildone.history.durations import SECOND
 from tildone.kit.keys import ALL_BINDINGS, NO_KEYS, KeyBindings, key_names
 from tildone.kit.text import clip_text
 from tildone.kit.theme import Role, Span
@@ -41,6 +40,7 @@ from tildone.tui.screen_keys import Pane, ScreenKey, first_key, footer_line, hel
 from tildone.tui.selectable_rows import SelectableRows
 from tildone.tui.session_rows import NARROW, agents_text, listed, session_rows, summary
 from tildone.value import value
+from tildone.views.amounts import SECOND
 from tildone.views.sanitize import printable
 
 REDRAW_SECONDS, RETRY_SECONDS, NOTICE_SECONDS = 5, 1, 8

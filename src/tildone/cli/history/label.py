@@ -7,13 +7,13 @@ from shlex import quote
 from tildone.app import moves
 from tildone.cli.opening import open_for_moving, open_for_reading
 from tildone.cli.output.data import put_data
-from tildone.cli.output.screen import columns, moment, put, put_spans
+from tildone.cli.output.screen import columns, put, put_spans
 from tildone.cli.parsing.table import ParsedArgs
 from tildone.errors import UsageError
 from tildone.history.event_data import event_data
 from tildone.history.timeline import timeline
 from tildone.history.timeline_lines import rows_lines
-from tildone.ids import timestamp
+from tildone.ids import local_time, timestamp
 from tildone.log.refs import events_by_label, resolve
 from tildone.typing import TYPE_CHECKING
 from tildone.value import replace
@@ -61,7 +61,7 @@ def _set_label(session: Session, name: str, target: str | None, *, force: bool) 
 
 def _list(args: ParsedArgs, session: Session) -> int:
     events = list(session.store.events(session.name))
-    rows = timeline(events, session.store.session_head(session.name).head, moment)
+    rows = timeline(events, session.store.session_head(session.name).head, local_time)
     found = [(event, row) for event, row in zip(events, rows, strict=True) if row.label is not None][::-1]
     names = {event: name for name, event in events_by_label(events).items()}
     if args.has("json"):

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from tildone.app import moves
 from tildone.cli.opening import open_for_moving, shows_positions
-from tildone.cli.output.screen import moment, put
+from tildone.cli.output.screen import put
 from tildone.cli.output.summary import plan_summary
 from tildone.cli.parsing.table import ParsedArgs, command
 from tildone.errors import UsageError
+from tildone.ids import local_time
 from tildone.log.refs import ROOT, resolve
 from tildone.typing import TYPE_CHECKING
 from tildone.views.sanitize import printable
@@ -44,7 +45,7 @@ def checkout(args: ParsedArgs) -> int:
         put("Moved to before the first change.")
     else:
         event = next(session.store.history(session.name, event_id))
-        put(f"Moved to {moves.short_id(event_id)}, {moment(event.at)}.")
+        put(f"Moved to {moves.short_id(event_id)}, {local_time(event.at)}.")
     put(plan_summary(plan))
     put(f"To return: tildone checkout {ROOT if left is None else printable(left)}")
     return 0

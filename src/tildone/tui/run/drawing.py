@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from tildone.core.plan import Plan
 from tildone.core.query import open_tasks
-from tildone.host.meter import Activity, format_seconds
+from tildone.host.meter import Activity
 from tildone.ids import now as time_now
 from tildone.kit.formatting import format_count
 from tildone.kit.keys import KeyBindings
@@ -34,8 +34,8 @@ from tildone.tui.run.status_lines import (
     went_on_line,
 )
 from tildone.tui.screen_keys import footer_line
-from tildone.tui.transcript.block_lines import format_clock
 from tildone.value import replace
+from tildone.views.amounts import duration, stopwatch
 from tildone.views.sanitize import printable
 from tildone.views.strip import count_text, strip_spans
 
@@ -150,7 +150,7 @@ class RunLines:
             if state.nudges and not self._conversation.is_working
             else ""
         )
-        elapsed = format_seconds(meter.worked_seconds, tenths=False) if meter.worked_seconds >= 1 else ""
+        elapsed = duration(meter.worked_seconds, tenths=False) if meter.worked_seconds >= 1 else ""
         figures = tuple(meter.figures())
         waits = talk.ui.question is not None
         return RunFacts(talk.model_name, self._word(), self._plan, elapsed, figures, told, waits, self.trouble)
@@ -193,7 +193,7 @@ class RunLines:
         rows = rows[:MAX_WIDGET_ROWS]
         if talk.meter.activity is Activity.RUNNING and talk.running_calls and talk.ui.question is None:
             label = list(talk.running_calls.values())[-1]
-            rows.append(activity_line(label, format_clock(talk.meter.seconds), self._frame, columns, self._keys))
+            rows.append(activity_line(label, stopwatch(talk.meter.seconds), self._frame, columns, self._keys))
         return rows
 
     def _fact_lines(self) -> list[Line]:

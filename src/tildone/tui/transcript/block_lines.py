@@ -27,6 +27,7 @@ from tildone.tui.transcript.blocks import (
 )
 from tildone.tui.transcript.streamed import PROSE_COLUMNS, StreamedMarkdown
 from tildone.value import value
+from tildone.views.amounts import stopwatch
 from tildone.views.sanitize import printable
 
 PREVIEW_LINES = 8
@@ -112,7 +113,7 @@ def _status(call: CallBlock, look: Look) -> tuple[Span, ...]:
     """The sign and the time behind a call, after a space; empty if neither is known."""
     match call.state:
         case CallState.RUNNING:
-            passed = "" if call.since is None else f" {format_clock(look.now - call.since)}"
+            passed = "" if call.since is None else f" {stopwatch(look.now - call.since)}"
             return Span(" "), Span(f"{look.frame}{passed}", Role.ACCENT)
         case CallState.FAILED:
             return Span(" "), Span("✗", Role.ERROR), Span(_took(call.seconds), Role.DIM)
@@ -122,16 +123,11 @@ def _status(call: CallBlock, look: Look) -> tuple[Span, ...]:
             return Span(" "), Span("✓", Role.SUCCESS), Span(_took(call.seconds), Role.DIM)
 
 
-def format_clock(seconds: float) -> str:
-    """Return a short time, such as `0:38`."""
-    return f"{int(seconds) // 60}:{int(seconds) % 60:02}"
-
-
 def _took(seconds: float | None) -> str:
     if seconds is None:
         return ""
     if seconds >= 60:  # noqa: PLR2004  a minute
-        return f" {format_clock(seconds)}"
+        return f" {stopwatch(seconds)}"
     return f" {seconds:.1f} s" if seconds < 10 else f" {seconds:.0f} s"  # noqa: PLR2004  tenths matter below it
 
 

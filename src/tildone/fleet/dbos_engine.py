@@ -15,7 +15,7 @@ and returns a code. It has no steps, and it never fails, so nothing of a run is 
 So the tables of DBOS may be emptied at any time. Each process is an executor of its own: DBOS recovers nothing. The
 tables are in a schema of their own and contain no secrets: of an attempt, the name of its run, two numbers, and a code
 of how it ended. This is the only module that imports DBOS, which takes half a second. It logs to nowhere: what fails is
-reported by those who call it.
+reported by those who call it, as `StoreError`.
 """
 
 from __future__ import annotations
@@ -92,7 +92,6 @@ class EngineTables:
         )
 
     def config(self, executor: str, *, migrate: bool = False) -> DBOSConfig:
-        """Return the settings of DBOS in this process. `executor` is a name that no other process has or had."""
         return {
             "name": APPLICATION,
             "system_database_engine": self.pool,
@@ -107,21 +106,13 @@ class EngineTables:
         }
 
     def are_current(self) -> bool:
-        """Return whether the tables are as this version of DBOS needs them.
-
-        Raises:
-            StoreError: the database cannot be read.
-        """
+        """Return whether the tables are as this version of DBOS needs them."""
         with self.store_errors():
             current, latest = get_migration_versions(self.pool, SCHEMA, use_listen_notify=False)
         return current >= latest
 
     def migrate(self) -> None:
-        """Create the tables, or bring them up to date. Several processes may do so at once.
-
-        Raises:
-            StoreError: the database cannot be changed.
-        """
+        """Create the tables, or bring them up to date. Several processes may do so at once."""
         with self.store_errors(), psycopg.connect(self._conninfo, autocommit=True) as connection:
             connection.execute("SELECT pg_advisory_lock(%s)", (MIGRATION_LOCK,))
             if self.are_current():
@@ -134,11 +125,7 @@ class EngineTables:
                 DBOS.destroy(destroy_registry=True)
 
     def enqueue(self, workflow: str, queue: str, leases: Iterable[Lease]) -> None:
-        """Enqueue the attempts of leases, all in one transaction. Those that are there already stay as they are.
-
-        Raises:
-            StoreError: the database cannot be changed.
-        """
+        """Enqueue the attempts of leases, all in one transaction. Those that are there already stay as they are."""
         with self.store_errors(), self.pool.begin() as connection:
             for lease in leases:
                 self.client.enqueue_in_transaction(
@@ -155,22 +142,13 @@ class EngineTables:
                 )
 
     def forget(self, leases: Iterable[Lease]) -> None:
-        """Remove all attempts of leases.
-
-        Raises:
-            StoreError: the database cannot be changed.
-        """
         names = [attempt_name(each.run, each.hand, number) for each in leases for number in range(1, each.attempt + 1)]
         for start in range(0, len(names), MAX_DELETED):
             with self.store_errors():
                 self.client.delete_workflows(names[start : start + MAX_DELETED])
 
     def tidy(self, counting: Collection[str], workers: Collection[str]) -> None:
-        """Remove all attempts but those that count, and all queues but those of these workers.
-
-        Raises:
-            StoreError: the database cannot be changed.
-        """
+        """Remove all attempts but those that count, and all queues but those of these workers."""
         kept, found = 0, MAX_DELETED
         while found == MAX_DELETED:
             with self.store_errors():
@@ -191,7 +169,6 @@ class EngineTables:
 
     @contextmanager
     def store_errors(self) -> Iterator[None]:
-        """Raise what fails as `StoreError`."""
         try:
             yield
         except DBAPIError as error:

@@ -156,12 +156,7 @@ def check_engine(engine: str, store: StoreAddress) -> None:
 
 
 def engine_for(engine: str, store: StoreAddress) -> EngineFor:
-    """Return what makes the engine of a worker. `engine` is that of the settings of the fleet.
-
-    Raises:
-        UsageError: it cannot be used here.
-        StoreError: nobody has chosen one, for workers of several machines.
-    """
+    """Return what makes the engine of a worker. `engine` is that of the settings of the fleet."""
     if not engine and is_server(store):
         raise StoreError(f"{store.redacted} is not prepared for workers: tildone fleet up")
     check_engine(engine, store)
@@ -173,11 +168,7 @@ def engine_for(engine: str, store: StoreAddress) -> EngineFor:
 
 
 def prepare_engine(engine: str, store: StoreAddress) -> None:
-    """Create what the engine needs in the database, or bring it up to date.
-
-    Raises:
-        StoreError: the database cannot be changed.
-    """
+    """Create what the engine needs in the database, or bring it up to date."""
     if engine == DBOS:
         with _dbos_tables(store) as tables:
             tables.migrate()
@@ -199,11 +190,7 @@ def engine_findings(engine: str, store: StoreAddress) -> list[Finding]:
 
 
 def forget_attempts(engine: str, store: StoreAddress, leases: Sequence[Lease]) -> None:
-    """Remove what the engine has stored of leases that have ended.
-
-    Raises:
-        StoreError: the database cannot be changed.
-    """
+    """Remove what the engine has stored of leases that have ended."""
     if engine == DBOS and leases and find_spec("dbos") is not None:
         with _dbos_tables(store) as tables:
             tables.forget(leases)

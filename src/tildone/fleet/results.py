@@ -72,21 +72,12 @@ def run_report(hands: Sequence[Lease], plan: Plan, events: Sequence[Event], head
 
 
 def report_path(folder: str, name: FileName) -> str:
-    """Return the path of the report of a run, or of one of its hands.
-
-    Raises:
-        Refused: a symbolic link of that name leads out of the folder.
-    """
+    """Return the path of the report of a run, or of one of its hands."""
     return path_of(folder, f"{name}.md")
 
 
 def write_report(home: str, name: FileName, text: str) -> str:
-    """Write a report to the folder of reports, in place of an earlier one, and return its path.
-
-    Raises:
-        OSError: it cannot be written.
-        Refused: a symbolic link of that name leads out of the folder.
-    """
+    """Write a report to the folder of reports, in place of an earlier one, and return its path."""
     folder = os.path.join(home, "reports")
     make_private_folder(folder)
     path = report_path(folder, name)
@@ -110,22 +101,14 @@ class Results:
         self._has_conflict = False
 
     def checkpoint(self, message: str, task: int = 0) -> None:
-        """Keep the files, and record it if the lease is still held. A failure is told: the agent can go on.
-
-        Raises:
-            RunFenced: the lease has passed to another worker.
-        """
+        """Keep the files, and record it if the lease is still held. A failure is told: the agent can go on."""
         try:
             self._keep(message, task)
         except (GitError, OSError) as error:
             self.tell(f"no checkpoint was kept: {error}")
 
     def with_results(self, ending: RunEnding) -> RunEnding:
-        """Publish what the run has made, or keep it for the next agent, and add the agent's output to a failure.
-
-        Raises:
-            RunFenced: the lease has passed to another worker.
-        """
+        """Publish what the run has made, or keep it for the next agent, and add the agent's output to a failure."""
         if self._files.worktree.folder and ending.outcome is WorkOutcome.DONE:
             try:
                 self._keep("the end of the run")
@@ -174,11 +157,7 @@ class Results:
         self.tell(f"reopened tasks {', '.join(map(str, tasks))}, whose files were lost with the worker before")
 
     def ask_for(self, checks: Sequence[Check]) -> None:
-        """Ask a person for the checks that tasks are blocked for: most agents cannot wait for an answer.
-
-        Raises:
-            RunFenced: the lease has passed to another worker.
-        """
+        """Ask a person for the checks that tasks are blocked for: most agents cannot wait for an answer."""
         leases, held = self._site.leases, self._lease.fence
         asked = [
             each for view in leases.look(held.run) if view.lease.hand == held.hand for each in view.lease.questions

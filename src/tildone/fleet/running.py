@@ -108,12 +108,7 @@ class PreparedAgent:
 def agent_start(
     site: WorkSite, lease: Lease, files: Workspace, events: Sequence[Event], allow: tuple[str, ...]
 ) -> PreparedAgent:
-    """Return how the agent of a lease is started in its working tree. `allow` are the commands that it may run.
-
-    Raises:
-        Refused: the agent cannot keep to what the worker permits.
-        OSError: its settings cannot be written.
-    """
+    """Return how the agent of a lease is started in its working tree. `allow` are the commands that it may run."""
     [view] = [view for view in site.leases.look(lease.run) if view.lease.hand == lease.hand]
     folder, work = files.worktree.folder, lease.work
     prompt = with_last_messages(site.prompt_for(view, events, files.worktree), files.messages_before)
@@ -171,7 +166,6 @@ class Execution:
 
     @property
     def fence(self) -> RunFence:
-        """The fence of the lease."""
         return self.lease.fence
 
     def renewed(self, deadline: float, ask: Ask = Ask.NOTHING) -> None:

@@ -144,11 +144,7 @@ class Worker:
         self.stop()
 
     def work(self) -> int:
-        """Work until drained or stopped, and return the exit code.
-
-        Raises:
-            StoreError: the store cannot be opened or written to at the beginning.
-        """
+        """Work until drained or stopped, and return the exit code."""
         make_private_folder(self._options.home)
         # The supervisors inherit it: their release command opens the store, and an argument would be visible to others.
         os.environ[STORE_VARIABLE] = self._address

@@ -70,12 +70,7 @@ class Workspace:
         return self._file(f"{self._lease.epoch}.transcript")
 
     def prepare(self, events: Sequence[Event], hands: int = 1) -> Worktree:
-        """Make the working tree ready, and return it. No agent before may still be running.
-
-        Raises:
-            GitError: the repository cannot be used.
-            OSError: the disk cannot be written to.
-        """
+        """Make the working tree ready, and return it. No agent before may still be running."""
         make_private_folder(os.path.join(self._home, "runs"))
         self._hands = hands
         work = self._lease.work
@@ -100,11 +95,7 @@ class Workspace:
         return self.worktree
 
     def checkpoint(self, task: int, message: str) -> Kept | None:
-        """Keep the files as they are, and return the fact to record; None outside of git.
-
-        Raises:
-            GitError: they could not be kept.
-        """
+        """Keep the files as they are, and return the fact to record; None outside of git."""
         repository, lease = self._repository, self._lease
         if repository is None or not self.worktree.branch:
             return None
@@ -120,23 +111,13 @@ class Workspace:
         return Kept(lease.run, lease.hand, lease.epoch, kept.ref, kept.commit, task) if kept else None
 
     def share(self, still_held: StillHeld) -> bool:
-        """Merge the last checkpoint of a hand into the branch of its run; return False if that is not possible.
-
-        Raises:
-            GitError: the branch could not be moved or pushed.
-            RunFenced: the lease has passed to another worker.
-        """
+        """Merge the last checkpoint of a hand into the branch of its run; return False if that is not possible."""
         if self._repository is None or not self._tip or self._hands == 1:
             return True
         return share(self._repository, self.worktree, self._tip, self.own_branch, still_held)
 
     def publish(self, message: str, still_held: StillHeld) -> None:
-        """Commit what is left, and make it the branch of the run; nothing outside of git, and with several hands.
-
-        Raises:
-            GitError: it could not be committed or pushed.
-            RunFenced: the lease has passed to another worker.
-        """
+        """Commit what is left, and make it the branch of the run; nothing outside of git, and with several hands."""
         if self._repository is not None and self.worktree.branch and self._hands == 1:
             publish(self._repository, self.worktree, message, still_held)
 
@@ -179,12 +160,7 @@ class Workspace:
 
 
 def remove_workspace(home: str, lease: Lease) -> None:
-    """Remove the files of a lease on this machine, and its checkpoints, also at the remote repository.
-
-    Raises:
-        GitError: the repository cannot be used.
-        OSError: a file cannot be removed.
-    """
+    """Remove the files of a lease on this machine, and its checkpoints, also at the remote repository."""
     name, repo = FileName.of(lease.run, lease.hand), lease.work.repo
     shutil.rmtree(path_of(os.path.join(home, "folders"), name), ignore_errors=True)
     runs = os.path.join(home, "runs")

@@ -8,6 +8,8 @@ carries the epoch of the lease, so that a worker which was taken for dead cannot
 A branch is moved only from the commit that was seen before the lease was found to be held. A worker that was taken for
 dead, and pushes late, therefore moves nothing that its successor has moved since. The hands of one run share its
 branch: what a hand has done is merged into it. What cannot be merged stays on a branch of the hand, for a person.
+
+Whatever runs git may raise `GitError`; what calls `still_held` raises `RunFenced` if the lease has passed to another.
 """
 
 from __future__ import annotations
@@ -75,11 +77,7 @@ class Repository:
     """A repository that runs of a fleet work on; `source` is a folder, or the address of a remote repository."""
 
     def __init__(self, source: str, home: str) -> None:
-        """Make the repository ready; a remote one is cloned below `home`, where the working trees are, too.
-
-        Raises:
-            GitError: It cannot be reached, or its address has a password.
-        """
+        """Make the repository ready; a remote one is cloned below `home`, where the working trees are, too."""
         self._home = home
         self.is_git = True
         if is_address(source):
@@ -101,9 +99,6 @@ class Repository:
         """Return the working tree of a run: as its last agent left it, else from the newest checkpoint, else a new one.
 
         `branch` is the name of the branch of the results, without `tildone/`; by default that of the run.
-
-        Raises:
-            GitError: There is no commit to begin with, or the checkpoint cannot be had.
         """
         if not self.is_git:
             return Worktree(self._git.folder, found="the folder itself, which is no repository of git")
@@ -122,11 +117,7 @@ class Repository:
         return Worktree(folder, name, "a new working tree")
 
     def checkpoint(self, worktree: Worktree, run: FileName, epoch: int, message: str) -> Checkpoint | None:
-        """Keep a working tree as it is, also at the remote repository if there is one; None outside of git.
-
-        Raises:
-            GitError: It could not be kept or pushed.
-        """
+        """Keep a working tree as it is, also at the remote repository if there is one; None outside of git."""
         if not worktree.branch:
             return None
         git = Git(worktree.folder)
@@ -136,11 +127,7 @@ class Repository:
         return Checkpoint(ref, commit)
 
     def keep(self, ref: str, commit: str) -> None:
-        """Set the ref of a checkpoint, also at the remote repository if there is one.
-
-        Raises:
-            GitError: It could not be set or pushed.
-        """
+        """Set the ref of a checkpoint, also at the remote repository if there is one."""
         self._git.run("update-ref", ref, commit)
         if self.has_remote:
             self._git.run("push", "-q", "--force", REMOTE, f"{commit}:{ref}")
@@ -227,21 +214,13 @@ class Repository:
 
 
 def commit_of(git: Git, parent: str, message: str, *more: str) -> str:
-    """Return a commit of all files in a working tree that are not ignored, on parents; its index stays as it is.
-
-    Raises:
-        GitError: It could not be made.
-    """
+    """Return a commit of all files in a working tree that are not ignored, on parents; its index stays as it is."""
     parents = [word for each in (parent, *more) for word in ("-p", each)]
     return git.run("commit-tree", tree_of(git), *parents, "-F", "-", text=message[:MAX_MESSAGE])
 
 
 def tree_of(git: Git) -> str:
-    """Return the tree of all files in a working tree that are not ignored, without touching its index.
-
-    Raises:
-        GitError: It could not be made.
-    """
+    """Return the tree of all files in a working tree that are not ignored, without touching its index."""
     with tempfile.TemporaryDirectory() as folder:
         index = os.path.join(folder, "index")
         current = git.run("rev-parse", "--git-path", "index")
@@ -286,12 +265,7 @@ MAX_MOVES = 20
 
 
 def publish(repository: Repository, worktree: Worktree, message: str, still_held: StillHeld) -> str:
-    """Commit what is left in a working tree, make it the branch of the run, and return the commit.
-
-    Raises:
-        GitError: It could not be committed or pushed.
-        RunFenced: The lease has passed to another worker.
-    """
+    """Commit what is left in a working tree, make it the branch of the run, and return the commit."""
     git = Git(worktree.folder)
     head = settled(git, message)
     moved(repository, worktree.branch, lambda _: head, still_held)
@@ -299,12 +273,7 @@ def publish(repository: Repository, worktree: Worktree, message: str, still_held
 
 
 def share(repository: Repository, worktree: Worktree, commit: str, own: str, still_held: StillHeld) -> bool:
-    """Merge a commit of a hand into the branch of its run; return False if it stays on the branch `own` instead.
-
-    Raises:
-        GitError: A branch could not be moved or pushed.
-        RunFenced: The lease has passed to another worker.
-    """
+    """Merge a commit of a hand into the branch of its run; return False if it stays on the branch `own` instead."""
     is_merged = True
 
     def wanted(before: str) -> str:
@@ -320,11 +289,7 @@ def share(repository: Repository, worktree: Worktree, commit: str, own: str, sti
 
 
 def settled(git: Git, message: str) -> str:
-    """Commit what is left in a working tree, and return its HEAD.
-
-    Raises:
-        GitError: It could not be committed.
-    """
+    """Commit what is left in a working tree, and return its HEAD."""
     head = git.run("rev-parse", "HEAD")
     if tree_of(git) != git.run("rev-parse", "HEAD^{tree}"):
         head = commit_of(git, head, message)
@@ -336,10 +301,6 @@ def moved(repository: Repository, branch: str, wanted: Callable[[str], str], sti
     """Move a branch to the commit that `wanted` returns for its commit before, which may be empty, and return it.
 
     With a remote repository, the branch there decides.
-
-    Raises:
-        GitError: It could not be moved or pushed.
-        RunFenced: The lease has passed to another worker.
     """
     ref = f"refs/heads/{branch}"
     for _ in range(MAX_MOVES):
@@ -358,11 +319,7 @@ def moved(repository: Repository, branch: str, wanted: Callable[[str], str], sti
 
 
 def commit_at(repository: Repository, ref: str) -> str:
-    """Return the commit of a ref, which is here then, also if the ref is that of the remote; empty if there is none.
-
-    Raises:
-        GitError: The remote repository cannot be reached.
-    """
+    """Return the commit of a ref, which is here then, also if the ref is that of the remote; empty if there is none."""
     git = repository.git
     if not repository.has_remote:
         return git.asks("rev-parse", "-q", "--verify", f"{ref}^{{commit}}") or ""
@@ -373,11 +330,7 @@ def commit_at(repository: Repository, ref: str) -> str:
 
 
 def merged(git: Git, before: str, commit: str) -> str:
-    """Return a commit with both; empty if they cannot be merged.
-
-    Raises:
-        GitError: This version of git cannot merge without a working tree.
-    """
+    """Return a commit with both; empty if they cannot be merged."""
     if not before or _has(git, commit, before):
         return commit
     if _has(git, before, commit):
@@ -395,9 +348,6 @@ def chained(git: Git, tip: str, message: str) -> str:
     """Return a commit of the files in a working tree that follows the commit `tip`, and HEAD; `tip` if it has them.
 
     So each commit of a hand can be merged after the one before, whatever its agent commits itself.
-
-    Raises:
-        GitError: It could not be made.
     """
     head = git.run("rev-parse", "HEAD")
     more = () if _has(git, tip, head) else (head,)
@@ -407,11 +357,7 @@ def chained(git: Git, tip: str, message: str) -> str:
 
 
 def bring_in(git: Git, branch: str) -> bool:
-    """Merge the branch of a run into the working tree of a hand, whose files are committed; False if it cannot be.
-
-    Raises:
-        GitError: The branch cannot be had, or the files cannot be written.
-    """
+    """Merge the branch of a run into the working tree of a hand, whose files are committed; False if it cannot be."""
     if REMOTE in git.run("remote").split():
         git.asks("fetch", "-q", REMOTE, f"+refs/heads/{branch}:refs/heads/{branch}")
     theirs = git.asks("rev-parse", "-q", "--verify", f"refs/heads/{branch}^{{commit}}")

@@ -58,23 +58,13 @@ class NamedPlan:
 
 
 def named_plan(word: str) -> NamedPlan:
-    """Return the plan that a word names. A file is read; whether there is a session is seen later.
-
-    Raises:
-        Refused: the file has no tasks, or is a history.
-        TildoneError: it cannot be read.
-    """
+    """Return the plan that a word names. A file is read; whether there is a session is seen later."""
     file = plan_file(word) if os.path.exists(word) else None
     return NamedPlan(word, f"{run_stem(word)}-{os.urandom(SUFFIX_BYTES).hex()}", file)
 
 
 def plan_file(path: str) -> PlanFile:
-    """Read a file with a plan, with its tasks marked as coming from it. What of it is not used is printed.
-
-    Raises:
-        Refused: the file has no tasks, or is a history.
-        TildoneError: it cannot be read.
-    """
+    """Read a file with a plan, with its tasks marked as coming from it. What of it is not used is printed."""
     file = read_file(path, None)
     if not isinstance(file, PlanFile):
         raise Refused(f"{printable(path)} is a history; import it first, then name its session: tildone import FILE")
@@ -86,12 +76,7 @@ def plan_file(path: str) -> PlanFile:
 
 
 def new_run(fleet: Fleet, plan: NamedPlan, work: Work, hands: int, *, restart: bool) -> tuple[NewRun, Sequence[Fact]]:
-    """Return the run of a plan, and what is to be recorded in its session before.
-
-    Raises:
-        NotFound: there is neither a file nor a session of that name.
-        Refused: there is nothing to do, or the agent cannot do a task of the plan.
-    """
+    """Return the run of a plan, and what is to be recorded in its session before."""
     if plan.file is not None:
         session = _session_of(plan.word)
         changes = _changes(fleet, session, plan.file, restart=restart)
@@ -109,21 +94,13 @@ def new_run(fleet: Fleet, plan: NamedPlan, work: Work, hands: int, *, restart: b
 
 
 def check_work_left(plan: Plan, word: str, other: str = "") -> None:
-    """Check that there is something to do. `word` names the plan, and `other` says what else a person can do.
-
-    Raises:
-        Refused: all tasks are closed, and the check of the plan has passed if it has one.
-    """
+    """Check that there is something to do. `word` names the plan, and `other` says what else a person can do."""
     if not open_tasks(plan) and not is_unproved(plan):
         raise Refused(f"all tasks of {printable(word)} are closed; add tasks to it{other}")
 
 
 def check_commands(plan: Plan, agent: str, word: str) -> None:
-    """Check that the shell agent, which has no model, can do every task. `word` names the plan.
-
-    Raises:
-        Refused: an open task has neither a command nor a check.
-    """
+    """Check that the shell agent, which has no model, can do every task. `word` names the plan."""
     if agent != SHELL:
         return
     # Late, because its package imports asyncio, and few plans are for the shell agent.
@@ -169,12 +146,7 @@ def run_stem(word: str) -> str:
 
 
 def work_of(args: ParsedArgs, settings: Settings) -> Work:
-    """Return what the options of a command line ask for.
-
-    Raises:
-        UsageError: an option has an invalid value, or contains a password.
-        NotFound: the repository is a folder that does not exist.
-    """
+    """Return what the options of a command line ask for."""
     model = args.options.get("model", "")
     agent = checked_agent(args.options.get("agent") or (RUN if model else SHELL))
     work = Work(
@@ -199,11 +171,6 @@ def listed(args: ParsedArgs, option: str) -> tuple[str, ...]:
 
 
 def checked_agent(name: str) -> str:
-    """Return the name of an agent.
-
-    Raises:
-        UsageError: there is no such agent.
-    """
     if name not in AGENTS:
         raise UsageError(f"there is no agent {shortened(name)!r}; {nearest(name, tuple(AGENTS))}")
     return name
@@ -239,12 +206,7 @@ def _priority(given: str) -> int:
 
 
 def add(args: ParsedArgs) -> int:
-    """Queue the plans, or none of them.
-
-    Raises:
-        Refused: a run of a plan has not ended.
-        StoreError: the database could not be reached for too long.
-    """
+    """Queue the plans, or none of them."""
     hands = args.positive_int("hands", 1)
     if hands > MAX_HANDS:
         raise UsageError(f"--hands is 1 to {MAX_HANDS}, not {hands}")

@@ -217,11 +217,7 @@ def _finding_data(finding: Finding) -> dict[str, object]:
 
 
 def doctor(args: ParsedArgs) -> int:
-    """Check the fleet. Nothing is changed.
-
-    Raises:
-        NotFound: there is no store.
-    """
+    """Check the fleet. Nothing is changed."""
     fleet, at = open_existing_fleet(args, read_only=True), now()
     of_runs = chain(run_findings(fleet, at), process_findings(fleet), checkpoint_findings(fleet, fleet.home))
     return put_findings(args, chain(store_findings(fleet), worker_findings(fleet, at), of_runs, row_findings(fleet)))
@@ -233,11 +229,7 @@ HEARTBEATS, MARGINS, REAPERS = 3, 12, 30
 
 
 def up(args: ParsedArgs) -> int:
-    """Prepare the store and store the settings of all workers; then check both.
-
-    Raises:
-        UsageError: an option has an invalid value, or the store has no leases.
-    """
+    """Prepare the store and store the settings of all workers; then check both."""
     lease = args.positive_int("lease", 0)
     limits = [parsed_limit(given) for given in args.values("limit")]
     if args.has("check"):
@@ -275,11 +267,7 @@ def times_for(lease_seconds: int) -> FleetSettings:
 
 
 def parsed_limit(given: str) -> ProviderLimit:
-    """Return the limit of a text `PROVIDER=RUNS[/REQUESTS]`.
-
-    Raises:
-        UsageError: the text has another form.
-    """
+    """Return the limit of a text `PROVIDER=RUNS[/REQUESTS]`."""
     provider, equals, amounts = given.partition("=")
     runs, slash, requests = amounts.partition("/")
     if not equals or not provider or not _is_number(runs) or (slash and not _is_number(requests)):

@@ -33,12 +33,7 @@ FOLDER = os.path.join("fleet", "reports")
 
 
 def gc(args: ParsedArgs) -> int:
-    """Write a report of each run that ended long ago, then remove the run.
-
-    Raises:
-        UsageError: the age is invalid.
-        NotFound: there is no store.
-    """
+    """Write a report of each run that ended long ago, then remove the run."""
     min_age, words = parse_age(args.options.get("older-than", DEFAULT_AGE))
     folder = args.options.get("reports") or os.path.join(data_folder(os.environ), FOLDER)
     fleet = open_existing_fleet(args, read_only=args.has("dry-run"))

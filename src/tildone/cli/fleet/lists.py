@@ -78,7 +78,6 @@ def rows_of(fleet: Fleet, views: Iterable[RunView], now: int, left_out: list[str
 
 
 def row_data(row: RunRow, now: int) -> dict[str, object]:
-    """Return a row for JSON output."""
     lease, work = row.lease, row.lease.work
     return {
         "run": lease.run,
@@ -161,7 +160,6 @@ def listed_rows(fleet: Fleet, args: ParsedArgs, left_out: list[str], most: int |
 
 
 def listed_data(rows: Rows, left_out: list[str]) -> dict[str, object]:
-    """Return the rows for JSON output."""
     at = now()
     return {"runs": [row_data(row, at) for row in rows.shown], "more": len(rows.more), "left_out": left_out}
 
@@ -191,11 +189,7 @@ HOME, CLEAR_LINE, CLEAR_REST = "\x1b[H", "\x1b[K", "\x1b[J"
 
 
 def watch(args: ParsedArgs) -> int:
-    """List the runs until Ctrl-C.
-
-    Raises:
-        UsageError: there is neither a terminal nor --json.
-    """
+    """List the runs until Ctrl-C."""
     if not args.has("json") and not on_terminal():
         raise UsageError("watch needs a terminal; elsewhere use: tildone fleet watch --json, tildone fleet ls")
     fleet = open_existing_fleet(args)
@@ -325,11 +319,6 @@ UNLIMITED_COLUMNS = 1_000_000
 
 
 def show(args: ParsedArgs) -> int:
-    """Show a run.
-
-    Raises:
-        NotFound: there is no such run.
-    """
     fleet = open_existing_fleet(args, read_only=True)
     views = fleet.run_named(args.positional[0])
     lease, left_out = views[0].lease, list[str]()

@@ -69,7 +69,6 @@ class Fleet:
 
     @property
     def config(self) -> FleetConfig:
-        """The settings of `[fleet]`."""
         return config_of(self.settings)
 
     @property
@@ -79,17 +78,12 @@ class Fleet:
 
     @property
     def person(self) -> str:
-        """The name of the person at this machine."""
         return person_here(self.settings, self.store)
 
     def run_named(self, word: str) -> list[RunView]:
         """Return the leases of the run of that name, or of the one whose name begins with the word.
 
         Of several such runs, the only one that has not ended is meant.
-
-        Raises:
-            NotFound: there is none.
-            UsageError: there are several.
         """
         views = self.leases.look()
         names = {view.lease.run for view in views}
@@ -113,17 +107,11 @@ def fleet_settings(args: ParsedArgs) -> Settings:
 
 
 def config_of(settings: Settings) -> FleetConfig:
-    """Return the settings of `[fleet]`."""
     return fleet_config(dict(settings.fleet))
 
 
 def open_fleet(args: ParsedArgs, *, timeout: float | None = None, tell: Callable[[str], object] | None = None) -> Fleet:
-    """Open the fleet; a store that does not exist is created. `tell` is given a line for each row that is ignored.
-
-    Raises:
-        UsageError: the store has no leases.
-        StoreError: it cannot be opened.
-    """
+    """Open the fleet; a store that does not exist is created. `tell` is given a line for each row that is ignored."""
     settings = fleet_settings(args)
     store = open_store(settings) if timeout is None else open_store(settings, timeout=timeout)
     return _fleet(settings, store, tell)
@@ -146,11 +134,7 @@ def open_existing_fleet(args: ParsedArgs, *, read_only: bool = False) -> Fleet:
 
 
 def fleet_if_any(args: ParsedArgs, *, read_only: bool = True) -> Fleet | None:
-    """Open the fleet to list what it has; None if there is no store yet.
-
-    Raises:
-        UsageError: the store has no leases.
-    """
+    """Open the fleet to list what it has; None if there is no store yet."""
     try:
         return open_existing_fleet(args, read_only=read_only)
     except NotFound:
@@ -158,11 +142,7 @@ def fleet_if_any(args: ParsedArgs, *, read_only: bool = True) -> Fleet | None:
 
 
 def patiently(work: Callable[[], T], sleep: Callable[[float], None] = time.sleep) -> T:
-    """Return the result of the work. While the database cannot be reached, say so and try again, for a limited time.
-
-    Raises:
-        StoreError: it could not be reached in this time.
-    """
+    """Return the result of the work. While the database cannot be reached, say so and try again, for a limited time."""
     until, told = time.monotonic() + WAIT_SECONDS, False
     while True:
         try:

@@ -24,12 +24,7 @@ def questions_of(fleet: Fleet, views: Iterable[RunView]) -> list[OpenQuestion]:
 
 
 def chosen(found: Sequence[OpenQuestion], wanted: str | None, run: str) -> OpenQuestion:
-    """Return the question that is meant: the one whose id begins with `wanted`, else the only one.
-
-    Raises:
-        NotFound: there is none.
-        UsageError: there are several.
-    """
+    """Return the question that is meant: the one whose id begins with `wanted`, else the only one."""
     matching = [question for question in found if question.id.startswith(wanted or "")]
     matching = [question for question in matching if question.id == wanted] or matching
     if not matching:
@@ -55,17 +50,11 @@ def put_questions(found: Sequence[OpenQuestion], nothing: str) -> None:
 
 
 def question_data(question: OpenQuestion) -> dict[str, object]:
-    """Return a question for JSON output."""
     return {"run": question.run, "id": question.id, "kind": question.kind, "text": question.text}
 
 
 def answer(args: ParsedArgs) -> int:
-    """List the open questions, or answer one.
-
-    Raises:
-        NotFound: there is no such run or question.
-        Refused: it is answered already, or this is the shell of an agent.
-    """
+    """List the open questions, or answer one."""
     name, *words = args.positional or ("",)
     if not name:
         return _put_open(args, _all_questions(args), "No run waits for an answer.")
@@ -98,12 +87,7 @@ def _put_open(args: ParsedArgs, found: Sequence[OpenQuestion], nothing: str) -> 
 
 
 def approve(args: ParsedArgs) -> int:
-    """List what waits for approval, or approve it.
-
-    Raises:
-        NotFound: there is no such run, or it waits for nothing.
-        Refused: it is answered already, or this is the shell of an agent.
-    """
+    """List what waits for approval, or approve it."""
     if args.has("reason") and not args.has("deny"):
         raise UsageError("--reason goes with --deny")
     if not args.positional:

@@ -51,12 +51,7 @@ def retry(args: ParsedArgs) -> int:
 
 
 def _request(args: ParsedArgs, request: RunRequest) -> int:
-    """Request something of the runs that the command line names, or of none of them.
-
-    Raises:
-        NotFound: there is no such run.
-        Refused: a run is in another state, another run of its plan has not ended, or this process may not request it.
-    """
+    """Request something of the runs that the command line names, or of none of them."""
     check_allowed(fleet_settings(args), request)
     fleet = open_existing_fleet(args)
     runs: dict[str, None] = {}
@@ -101,13 +96,7 @@ def _request_data(lease: Lease, request: RunRequest) -> dict[str, object]:
 
 
 def drain(args: ParsedArgs) -> int:
-    """List the workers, or ask some of them to take nothing more.
-
-    Raises:
-        NotFound: there is no such worker.
-        NotThePerson: this process works for a run.
-        UsageError: workers are named although all are meant.
-    """
+    """List the workers, or ask some of them to take nothing more."""
     if args.positional and args.has("all"):
         raise UsageError("name workers, or use --all")
     if args.positional or args.has("all"):

@@ -30,7 +30,6 @@ MAX_NAME = 40
 
 
 def list_schedules(args: ParsedArgs) -> int:
-    """List the schedules, by name."""
     fleet = fleet_if_any(args)
     found = fleet.leases.schedules() if fleet else []
     if args.has("json"):
@@ -58,13 +57,7 @@ def _schedule_data(schedule: RunSchedule) -> dict[str, object]:
 
 
 def add_schedule(args: ParsedArgs) -> int:
-    """Store a schedule; one of the same name is replaced.
-
-    Raises:
-        UsageError: the times, the zone or the name are invalid.
-        NotFound: there is no such file.
-        Refused: the agent cannot do a task of the plan.
-    """
+    """Store a schedule; one of the same name is replaced."""
     cron, path = args.positional
     zone = args.options.get("zone", "")
     following = next_time(parse_cron(cron), now(), zone_named(zone))
@@ -89,11 +82,7 @@ def add_schedule(args: ParsedArgs) -> int:
 
 
 def zone_named(name: str) -> tzinfo:
-    """Return a time zone; UTC without a name.
-
-    Raises:
-        UsageError: there is no such zone.
-    """
+    """Return a time zone; UTC without a name."""
     if not name:
         return UTC
     try:
@@ -103,11 +92,6 @@ def zone_named(name: str) -> tzinfo:
 
 
 def remove_schedules(args: ParsedArgs) -> int:
-    """Remove schedules.
-
-    Raises:
-        NotFound: there is no schedule of a name; none is removed then.
-    """
     leases = open_existing_fleet(args).leases
     known = tuple(schedule.name for schedule in leases.schedules())
     for name in args.positional:

@@ -54,12 +54,7 @@ DEFAULT_MIN_FREE_MB = 1000
 
 
 def work(args: ParsedArgs) -> int:
-    """Take runs until a signal or a person ends the worker, and return its exit code.
-
-    Raises:
-        UsageError: an option has an invalid value, the store has no leases, or its engine is not installed.
-        StoreError: the store is not prepared for workers.
-    """
+    """Take runs until a signal or a person ends the worker, and return its exit code."""
     fleet = open_fleet(args, tell=_notice)
     options = _options(args, fleet)
     address = fleet.settings.store

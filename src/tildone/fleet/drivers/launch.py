@@ -127,11 +127,7 @@ def prefixes_of(provider: str) -> tuple[str, ...]:
 
 
 def program() -> str:
-    """Return the path of the `tildone` command that agents run.
-
-    Raises:
-        UsageError: this copy has none.
-    """
+    """Return the path of the `tildone` command that agents run."""
     own = distribution.script()
     if own is None:
         raise UsageError(f"agents need the tildone command, which is missing beside {sys.executable}; install tildone")
@@ -153,32 +149,20 @@ def settings_of(context: AgentContext, agent: str) -> dict[str, Any]:
 
 
 def added_to(text: str | None, context: AgentContext, agent: str) -> str:
-    """Return the text of a person's settings file with our tools and hooks; of None, a file with nothing else.
-
-    Raises:
-        Refused: the file cannot be parsed, or has an entry in the place of ours.
-    """
+    """Return the text of a person's settings file with our tools and hooks; of None, a file with nothing else."""
     for edit in _edits(context, agent):
         text = put_in(text, edit)
     return text or ""
 
 
 def shim_of(context: AgentContext, agent: str) -> str:
-    """Write the shim of an agent to the private folder of the fleet, and return its path.
-
-    Raises:
-        OSError: it cannot be written.
-    """
+    """Write the shim of an agent to the private folder of the fleet, and return its path."""
     [shim] = [edit for edit in _edits(context, agent) if isinstance(edit, WholeFile)]
     return private_file(context, f"{agent}{os.path.splitext(shim.file)[1]}", shim.text)
 
 
 def private_file(context: AgentContext, name: str, text: str) -> str:
-    """Write a file to the private folder of the fleet unless it is there already, and return its path.
-
-    Raises:
-        OSError: it cannot be written.
-    """
+    """Write a file to the private folder of the fleet unless it is there already, and return its path."""
     path = os.path.join(agents_folder(context), name)
     make_private_folder(os.path.dirname(path))
     if read_text(path) != text:

@@ -78,12 +78,10 @@ class Ask(Enum):
 
     @property
     def is_pause(self) -> bool:
-        """Whether the run is to be paused."""
         return self in (Ask.PAUSE, Ask.PAUSE_NOW)
 
     @property
     def is_cancel(self) -> bool:
-        """Whether the run is to be cancelled."""
         return self in (Ask.CANCEL, Ask.CANCEL_NOW)
 
     @property
@@ -211,7 +209,6 @@ class Lease:
 
     @property
     def fence(self) -> RunFence:
-        """The fence of whoever holds it."""
         return RunFence(self.run, self.hand, self.epoch)
 
     def refused_also_by(self, worker: str) -> tuple[str, ...]:

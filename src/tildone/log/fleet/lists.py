@@ -50,7 +50,6 @@ FIRST = RunPlace(2**62, "", 0)
 
 
 def group_of(lease: Lease) -> RunGroup:
-    """Return the group of a lease."""
     if lease.state is not LeaseState.OPEN:
         return RunGroup(lease.state.value)
     return RunGroup.RUNNING if lease.is_held else RunGroup.QUEUED

@@ -2,7 +2,7 @@
 
 Whoever can write to the tables of a fleet can put anything into a row. So these rules hold for what a person queues and
 for what is read: no `Lease` and no `RunSchedule` exists that breaks them, and code that makes a path, a ref or an
-argument of one needs no check of its own.
+argument of one needs no check of its own. A check that fails raises `UsageError`.
 """
 
 from __future__ import annotations
@@ -60,11 +60,7 @@ class FileName(str):
 
 
 def check_name(what: str, name: object) -> None:
-    """Check a name that becomes part of paths, refs and environment variables.
-
-    Raises:
-        UsageError: it has characters that these do not have, or is too long.
-    """
+    """Check a name that becomes part of paths, refs and environment variables."""
     if not _is_name(name, MAX_NAME):
         raise UsageError(
             f"{what} has 1 to {MAX_NAME} letters, digits, `.`, `_` and `-`, no two dots together, and neither begins "
@@ -73,11 +69,7 @@ def check_name(what: str, name: object) -> None:
 
 
 def check_session(session: object) -> None:
-    """Check the name of a session, which becomes an environment variable of the agent.
-
-    Raises:
-        UsageError: it is empty or too long, or has a character that variables do not have.
-    """
+    """Check the name of a session, which becomes an environment variable of the agent."""
     if not isinstance(session, str) or not 1 <= len(session) <= MAX_SESSION or "\0" in session:
         raise UsageError(f"a session has a name of 1 to {MAX_SESSION} characters, not {shortened(str(session))!r}")
 
@@ -113,11 +105,7 @@ def is_repository(repo: str) -> bool:
 
 
 def check_text(text: object) -> None:
-    """Check a text of a lease or a worker.
-
-    Raises:
-        UsageError: it is no text, is too long, or has characters that cannot be printed.
-    """
+    """Check a text of a lease or a worker."""
     if not isinstance(text, str):
         raise UsageError(f"{shortened(repr(text))} is no text")
     if len(text) > MAX_TEXT:
@@ -127,21 +115,13 @@ def check_text(text: object) -> None:
 
 
 def check_number(what: str, number: object, most: int, least: int = 0) -> None:
-    """Check a whole number.
-
-    Raises:
-        UsageError: it is none, or out of range.
-    """
+    """Check a whole number."""
     if not isinstance(number, int) or not least <= number <= most:
         raise UsageError(f"{what} is a number from {least} to {most}, not {shortened(repr(number))}")
 
 
 def check_repository(repo: str) -> None:
-    """Check how a run names its repository; an empty text is none.
-
-    Raises:
-        UsageError: it contains a password, or git would run a program to reach it, or it is no place at all.
-    """
+    """Check how a run names its repository; an empty text is none."""
     if _has_password(repo):
         raise UsageError(
             "the URL of the repository contains a user or a password, which would be stored; leave it out, "

@@ -54,11 +54,7 @@ class ProviderLimit:
 
 
 def checked_settings(settings: FleetSettings) -> FleetSettings:
-    """Return the settings, if a worker that misses one renewal keeps its leases.
-
-    Raises:
-        UsageError: the times contradict each other, or are too long.
-    """
+    """Return the settings, if a worker that misses one renewal keeps its leases."""
     for name in ("lease", "heartbeat", "margin", "reaper", "renewal"):
         check_number(f"`{name}` of a fleet, in milliseconds,", getattr(settings, name), MAX_LEASE_MS)
     if min(settings.lease, settings.heartbeat, settings.reaper, settings.renewal) <= 0 or settings.margin < 0:
@@ -75,11 +71,7 @@ def checked_settings(settings: FleetSettings) -> FleetSettings:
 
 
 def checked_limit(limit: ProviderLimit) -> ProviderLimit:
-    """Return the limits of a provider.
-
-    Raises:
-        UsageError: they are none.
-    """
+    """Return the limits of a provider."""
     check_text(limit.provider)
     check_number("the runs of a provider", limit.runs, MAX_PRIORITY)
     check_number("the requests of a provider", limit.requests, MAX_PRIORITY)

@@ -25,9 +25,9 @@ from tildone.fleet.engine import DBOS, TABLE, forget_attempts, prepare_engine
 from tildone.log.address import parse_address
 from tildone.log.events import PlanChanged
 from tildone.log.fleet.lease import NewRun
-from tildone.log.fleet.lists import FIRST, RunGroup, RunLists
 from tildone.log.fleet.port import RunLeases
 from tildone.log.fleet.settings import FleetSettings
+from tildone.log.fleet.workers import FIRST, RunGroup, RunLists
 from tildone.log.store import Store
 from tildone.stores.run_lists import lists_of
 

@@ -4,7 +4,7 @@ import os
 import shlex
 import signal
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from time import sleep
 from typing import Any
@@ -43,6 +43,16 @@ def stop(pid: int) -> None:
     """Stop a process with SIGSTOP, and wait until none of its threads runs: the signal takes effect later."""
     os.kill(pid, signal.SIGSTOP)
     until(lambda: all(_state_in(task / "stat") == "T" for task in Path(f"/proc/{pid}/task").iterdir()))
+
+
+def stop_all(agents: Iterable[SupervisedAgent]) -> None:
+    """End agents together."""
+    stopping = list(agents)
+    for agent in stopping:
+        agent.stop()
+    for agent in stopping:
+        if agent.wait(LIMIT_SECONDS) is None:
+            agent.kill()
 
 
 def processes_of(lease: str) -> list[int]:

@@ -6,13 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from tests.fleet.agents import MEANS, start
+from tests.fleet.agents import MEANS, start, stop_all
 from tests.fleet.workers import Bench
 from tests.needs import need_control_groups
 from tests.stores.conftest import server, url
-from tests.suite.waiting import LIMIT_SECONDS
 from tildone.fleet.process_tree import Containment
-from tildone.fleet.supervision import SupervisedAgent, stop_all
+from tildone.fleet.supervision import SupervisedAgent
 
 __all__ = ["server", "url"]
 
@@ -54,4 +53,4 @@ def run(tmp_path: Path) -> Iterator[Callable[..., SupervisedAgent]]:
         return agents[-1]
 
     yield start_one
-    stop_all(agents, LIMIT_SECONDS)
+    stop_all(agents)

@@ -15,15 +15,15 @@ from tests.fleet.agents import (
     processes_of,
     python,
     sleeper,
-    start,
     started,
+    stop_all,
     touch,
     wait_for,
 )
 from tests.suite.waiting import LIMIT_SECONDS, until
 from tildone.fleet import supervision as minding
 from tildone.fleet.process_tree import Containment, boot_seconds
-from tildone.fleet.supervision import AgentEnding, How, SupervisedAgent, drain, stop_all
+from tildone.fleet.supervision import AgentEnding, How, SupervisedAgent
 
 Run = Callable[..., SupervisedAgent]
 
@@ -250,37 +250,15 @@ def test_messages_to_an_agent_that_has_ended_are_ignored(run: Run) -> None:
     assert ending(agent) == AgentEnding(How.EXIT, 0)
 
 
-def test_draining_waits_for_the_agents_that_end_by_themselves(run: Run, tmp_path: Path) -> None:
-    short = run(("sh", "-c", wait_for(tmp_path / "go")))
-    long = run(sleeper())
-    (tmp_path / "go").touch()
-
-    ending(short)
-
-    assert drain([short, long], seconds=0) == [long]
-    assert drain([short]) == []
-
-
 def test_all_agents_are_stopped_together(run: Run, tmp_path: Path) -> None:
     stubborn = sleeper(f"trap '' TERM; {touch(tmp_path / 'ready')}")
     agents = [run(sleeper()), run(stubborn), run(("true",))]
     until((tmp_path / "ready").exists)
     ending(agents[2])
 
-    stop_all(agents, LIMIT_SECONDS)
+    stop_all(agents)
 
     assert [ending(agent).how for agent in agents] == [How.TOLD, How.TOLD, How.EXIT]
-
-
-def test_a_supervisor_that_is_not_in_time_is_killed_with_its_agent(tmp_path: Path) -> None:
-    """Its agent has a grace period that is longer than the worker waits."""
-    agent = start(tmp_path, sleeper(f"trap '' TERM; {touch(tmp_path / 'ready')}"), grace=3600.0)
-    until((tmp_path / "ready").exists)
-
-    stop_all([agent], 0.1)
-
-    assert ending(agent) == AgentEnding(How.SUPERVISOR_GONE)
-    assert not is_running(agent.pid)
 
 
 def test_what_a_killed_supervisor_leaves_is_ended_by_the_worker(run: Run, tmp_path: Path, strong_means: str) -> None:

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.fleet.agents import ending, is_running, new_lease, processes_of, sleeper, start, started
+from tests.fleet.agents import ending, is_running, new_lease, processes_of, sleeper, start, started, stop_all
 from tests.project.source import ROOT
-from tests.suite.waiting import LIMIT_SECONDS, until
+from tests.suite.waiting import until
 from tildone.fleet.process_tree import boot_seconds
-from tildone.fleet.supervision import AgentEnding, How, stop_all
+from tildone.fleet.supervision import AgentEnding, How
 
 MANY = [8, pytest.param(200, marks=pytest.mark.slow)]
 
@@ -33,7 +33,7 @@ def test_many_agents_are_started_frozen_continued_and_ended(count: int, tmp_path
         agent.renew(boot_seconds() + 3600)
     until(lambda: not any(agent.frozen for agent in agents))
     memory = [_own_memory(agent.supervisor_pid) for agent in agents]
-    stop_all(agents, LIMIT_SECONDS)
+    stop_all(agents)
 
     assert [ending(agent) for agent in agents] == [AgentEnding(How.TOLD)] * count
     assert not any(is_running(agent.pid) or is_running(agent.supervisor_pid) for agent in agents)

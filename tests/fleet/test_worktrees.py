@@ -12,8 +12,7 @@ from tildone.fleet.worktrees import ADD_ATTEMPTS, Checkpoint, Repository, names_
 from tildone.log.events import Actor, Event
 from tildone.log.fleet.facts import Kept
 from tildone.log.fleet.lease import Lease, Work
-from tildone.log.fleet.names import FileName
-from tildone.log.fleet.repositories import is_address
+from tildone.log.fleet.names import FileName, is_address
 from tildone.value import replace
 
 RUN = FileName("nightly.1")

@@ -12,9 +12,8 @@ from tests.stores.postgres import execute
 from tildone.errors import NotFound
 from tildone.log.codec import dump, plan_to_json
 from tildone.log.fleet.lease import Ask, Claimer, LeaseState
-from tildone.log.fleet.lists import FIRST, RunGroup
 from tildone.log.fleet.settings import FleetSettings, ProviderLimit
-from tildone.log.fleet.workers import RunSchedule, WorkerInfo
+from tildone.log.fleet.workers import FIRST, RunGroup, RunSchedule, WorkerInfo
 from tildone.stores.run_lists import lists_of
 from tildone.stores.sqlite.store import SqliteStore
 

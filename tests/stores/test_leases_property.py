@@ -15,8 +15,7 @@ from tildone.errors import Refused, RunFenced
 from tildone.log.events import Actor, Event, Labelled, PlanChanged
 from tildone.log.fleet.facts import Asked, Kept, RunEnded, RunLost, RunQueued, RunReleased, RunTaken
 from tildone.log.fleet.lease import Ask, Claimer, Lease, LeaseState, NewRun, RunFence, Work, WorkOutcome
-from tildone.log.fleet.rebuilding import leases_in
-from tildone.log.fleet.rules import MAX_LOSSES
+from tildone.log.fleet.rules import MAX_LOSSES, leases_in
 from tildone.log.fleet.settings import FleetSettings, ProviderLimit
 
 LEASE = FleetSettings().lease

@@ -5,8 +5,7 @@ from collections.abc import Iterable
 from tests.stores.leases import HOUR, Fleet
 from tildone.log.fleet.facts import Asked
 from tildone.log.fleet.lease import Ask, WorkOutcome
-from tildone.log.fleet.lists import FIRST, RunGroup, RunLists, RunPlace, group_of
-from tildone.log.fleet.workers import RunView, WorkerInfo
+from tildone.log.fleet.workers import FIRST, RunGroup, RunLists, RunPlace, RunView, WorkerInfo, group_of
 from tildone.stores import run_lists
 
 

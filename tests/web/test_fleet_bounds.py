@@ -11,7 +11,7 @@ from tests.web.fleets import FleetStore
 from tildone.app.opening import store_at
 from tildone.ids import now
 from tildone.log.fleet.lease import WorkOutcome
-from tildone.log.fleet.lists import RunGroup
+from tildone.log.fleet.workers import RunGroup
 from tildone.log.store import Store
 from tildone.overview.index import SessionIndex
 from tildone.web.board_fleet import BoardFleet

@@ -30,7 +30,7 @@ from tildone.typing import TYPE_CHECKING
 from tildone.value import value
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Mapping
+    from collections.abc import Collection, Iterator, Mapping
 
 
 _PAUSE = 0.01
@@ -289,23 +289,6 @@ class SupervisedAgent:
             _kill_group(self.pid)
         is_clean = end_processes(self._command.lease, REMAINS_SECONDS)
         return AgentEnding(How.SUPERVISOR_GONE, reason="" if is_clean else "processes of the agent are still running")
-
-
-def drain(agents: Iterable[SupervisedAgent], seconds: float | None = None) -> list[SupervisedAgent]:
-    """Wait until agents have ended by themselves, for a limited time; return those that have not."""
-    until = None if seconds is None else time.monotonic() + seconds
-    return [agent for agent in agents if agent.wait(None if until is None else until - time.monotonic()) is None]
-
-
-def stop_all(agents: Iterable[SupervisedAgent], seconds: float) -> None:
-    """End agents together, and kill the supervisors that have not done it in time: more than the grace period."""
-    stopping = list(agents)
-    for agent in stopping:
-        agent.stop()
-    left = drain(stopping, seconds)
-    for agent in left:
-        agent.kill()
-    drain(left)
 
 
 def _orders(command: AgentCommand) -> Orders:

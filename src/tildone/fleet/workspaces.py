@@ -24,8 +24,7 @@ from tildone.fleet.worktrees import CHECKPOINTS, Checkpoint, Repository, Worktre
 from tildone.log.events import Actor, PlanChanged
 from tildone.log.fleet.facts import Kept, RunTaken
 from tildone.log.fleet.lease import fence_in
-from tildone.log.fleet.names import FileName, is_commit
-from tildone.log.fleet.repositories import is_address
+from tildone.log.fleet.names import FileName, is_address, is_commit
 from tildone.typing import TYPE_CHECKING
 from tildone.value import replace
 

@@ -24,7 +24,7 @@ from tildone.files.boundary import path_of
 from tildone.files.lock import FolderLock
 from tildone.files.private import make_private_folder
 from tildone.fleet.git import SECONDS, Git, GitError
-from tildone.log.fleet.repositories import is_address
+from tildone.log.fleet.names import is_address
 from tildone.typing import TYPE_CHECKING
 from tildone.value import value
 

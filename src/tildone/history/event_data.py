@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tildone.history.sentences import describe_change
 from tildone.log.events import DirectiveSet, Labelled, Nudged, PlanChanged, Tripped
-from tildone.log.fleet.codec import fact_name
+from tildone.log.fleet.facts import fact_name
 from tildone.typing import TYPE_CHECKING
 
 if TYPE_CHECKING:

@@ -185,7 +185,7 @@ def _fact_out(fact: Fact) -> str:
             return f'"labelled","target":{_quoted(target)},"label":{_quoted(label)}'
         case _:
             # Late, because few plans are run by a fleet.
-            from tildone.log.fleet.codec import fact_name, fact_to_json  # noqa: PLC0415  see above
+            from tildone.log.fleet.facts import fact_name, fact_to_json  # noqa: PLC0415  see above
 
             return f'"{fact_name(fact)}"' + "".join(f',"{name}":{dump(at)}' for name, at in fact_to_json(fact).items())
 
@@ -258,7 +258,7 @@ def _fact_in(data: Json) -> Fact:
         case "labelled":
             return Labelled(data["target"], data["label"])
         case _:
-            from tildone.log.fleet.codec import fact_from_json  # noqa: PLC0415  see `_fact_out`
+            from tildone.log.fleet.facts import fact_from_json  # noqa: PLC0415  see `_fact_out`
 
             return fact_from_json(data)
 

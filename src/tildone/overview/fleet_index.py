@@ -14,10 +14,9 @@ from threading import Lock
 
 from tildone.app.answering import OpenQuestion, logged_questions, offered_answers
 from tildone.log.fleet.lease import Lease
-from tildone.log.fleet.lists import RunLists
 from tildone.log.fleet.port import RunLeases
 from tildone.log.fleet.settings import FleetSettings
-from tildone.log.fleet.workers import RunView, WorkerInfo
+from tildone.log.fleet.workers import RunLists, RunView, WorkerInfo
 from tildone.log.needs import Need
 from tildone.log.store import Store
 from tildone.value import replace, value

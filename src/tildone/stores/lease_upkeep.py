@@ -8,7 +8,7 @@ from tildone.log.events import PlanChanged
 from tildone.log.fleet import rules
 from tildone.log.fleet.lease import NewRun, checked_run
 from tildone.log.fleet.names import MAX_NAME
-from tildone.log.fleet.rebuilding import leases_in
+from tildone.log.fleet.rules import leases_in
 from tildone.log.fleet.settings import MINUTE_MS, request_at
 from tildone.stores.leasing import LeaseOperations
 from tildone.typing import TYPE_CHECKING

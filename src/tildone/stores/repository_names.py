@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import os
 
-from tildone.log.fleet.names import is_repository
-from tildone.log.fleet.repositories import repository_key
+from tildone.log.fleet.names import is_repository, repository_key
 from tildone.typing import TYPE_CHECKING
 from tildone.value import replace
 

@@ -7,7 +7,7 @@ from tildone.typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from tildone.log.fleet.lists import RunLists
+    from tildone.log.fleet.workers import RunLists
     from tildone.log.store import Store
 
 

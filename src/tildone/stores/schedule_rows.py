@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tildone.errors import UsageError
-from tildone.log.fleet.codec import work_from_json, work_to_json
+from tildone.log.fleet.facts import work_from_json, work_to_json
 from tildone.log.fleet.workers import BadRow, RunSchedule
 from tildone.log.json_scanner import dump, parse
 from tildone.typing import TYPE_CHECKING

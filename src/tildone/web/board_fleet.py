@@ -11,9 +11,8 @@ from collections.abc import Iterable, Sequence
 from tildone.app.opening import run_leases
 from tildone.ids import now
 from tildone.log.events import Author
-from tildone.log.fleet.lists import FIRST, RunGroup, RunPlace
 from tildone.log.fleet.port import RunLeases
-from tildone.log.fleet.workers import RunView
+from tildone.log.fleet.workers import FIRST, RunGroup, RunPlace, RunView
 from tildone.log.needs import Need
 from tildone.log.store import Store
 from tildone.overview.fleet_index import FleetIndex, RunAsked

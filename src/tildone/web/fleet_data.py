@@ -6,8 +6,7 @@ from collections.abc import Callable
 
 from tildone.app.run_requests import offered_requests
 from tildone.log.fleet.lease import Ask, Lease, LeaseState
-from tildone.log.fleet.lists import group_of
-from tildone.log.fleet.workers import RunView
+from tildone.log.fleet.workers import RunView, group_of
 from tildone.overview.fleet_index import RunAsked, WorkerRow
 from tildone.overview.rows import SessionRow
 from tildone.value import value

@@ -18,7 +18,7 @@ from tildone.host.permission_request import PermissionReply, PermissionRequest
 from tildone.host.shell_model import ShellModel
 from tildone.host.ui import UI, NoUI
 from tildone.log.fleet.lease import LEASE_VARIABLE
-from tildone.log.fleet.providers import provider_family
+from tildone.log.fleet.names import provider_family
 from tildone.log.store import Store
 from tildone.views.sanitize import printable
 

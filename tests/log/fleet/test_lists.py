@@ -3,7 +3,7 @@
 import pytest
 
 from tildone.log.fleet.lease import Lease, LeaseState
-from tildone.log.fleet.lists import RunGroup, group_of
+from tildone.log.fleet.workers import RunGroup, group_of
 
 
 @pytest.mark.parametrize(

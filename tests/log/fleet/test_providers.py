@@ -2,7 +2,7 @@
 
 import pytest
 
-from tildone.log.fleet.providers import provider_family
+from tildone.log.fleet.names import provider_family
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@
 from tildone.log.events import Actor, Event
 from tildone.log.fleet.facts import Answered, Asked, RunEnded, RunFact, RunLost, RunQueued, RunReleased, RunTaken
 from tildone.log.fleet.lease import Lease, LeaseState, Work
-from tildone.log.fleet.rebuilding import leases_in
+from tildone.log.fleet.rules import leases_in
 
 QUEUED = RunQueued("r1", 0, 0, 1, Work("/app"), not_before=7)
 TAKEN = RunTaken("r1", 0, 1, "here/1/a/1")

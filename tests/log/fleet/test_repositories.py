@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from tildone.log.fleet.repositories import is_address, repository_key
+from tildone.log.fleet.names import is_address, repository_key
 
 
 @pytest.mark.parametrize(

@@ -26,9 +26,7 @@ from tildone.formats.detection import PlanFile
 from tildone.kit.formatting import format_count
 from tildone.log.events import PlanChanged
 from tildone.log.fleet.lease import NewRun, Work, check_work
-from tildone.log.fleet.names import MAX_HANDS
-from tildone.log.fleet.providers import provider_family
-from tildone.log.fleet.repositories import is_address
+from tildone.log.fleet.names import MAX_HANDS, is_address, provider_family
 from tildone.log.state import latest_state
 from tildone.typing import TYPE_CHECKING
 from tildone.value import replace, value

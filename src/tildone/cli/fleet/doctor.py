@@ -19,9 +19,7 @@ from tildone.ids import now
 from tildone.kit.formatting import format_count
 from tildone.log.findings import Finding, Severity
 from tildone.log.fleet.lease import PROTOCOL, LeaseState
-from tildone.log.fleet.names import FileName
-from tildone.log.fleet.providers import provider_family
-from tildone.log.fleet.repositories import is_address
+from tildone.log.fleet.names import FileName, is_address, provider_family
 from tildone.log.fleet.settings import FleetSettings, ProviderLimit
 from tildone.typing import TYPE_CHECKING
 from tildone.value import replace

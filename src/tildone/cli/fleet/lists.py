@@ -21,7 +21,7 @@ from tildone.kit.formatting import format_count
 from tildone.kit.text import clip_text
 from tildone.kit.theme import Role, Span, ansi
 from tildone.log.fleet.facts import RunFact
-from tildone.log.fleet.repositories import is_address
+from tildone.log.fleet.names import is_address
 from tildone.log.state import State, apply_event, latest_state
 from tildone.typing import TYPE_CHECKING
 from tildone.value import replace, value

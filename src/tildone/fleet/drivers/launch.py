@@ -23,7 +23,7 @@ from tildone.integrations.settings.edits import ArrayItem, ObjectMember, WholeFi
 from tildone.integrations.settings.installation import edits_for
 from tildone.integrations.settings.site import USER, Site
 from tildone.log.fleet.lease import ASK_VARIABLE
-from tildone.log.fleet.providers import provider_family
+from tildone.log.fleet.names import provider_family
 from tildone.typing import TYPE_CHECKING
 from tildone.value import value
 

@@ -8,11 +8,42 @@ argument of one needs no check of its own. A check that fails raises `UsageError
 from __future__ import annotations
 
 from tildone.errors import UsageError, shortened
-from tildone.log.fleet.repositories import is_address
 from tildone.typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Self
+
+
+_IN_SCHEMES = frozenset("abcdefghijklmnopqrstuvwxyz0123456789+.-")
+
+
+def is_address(repo: str) -> bool:
+    """Return whether a repository is named by an address, `scheme://…` or `user@host:…`, rather than a folder."""
+    scheme, separator, _ = repo.lower().partition("://")
+    if separator and scheme[:1].isalpha() and _IN_SCHEMES.issuperset(scheme):
+        return True
+    place, colon, _ = repo.partition(":")
+    user, at, host = place.partition("@")
+    return bool(colon and at and user and host) and not any(char == "/" or char.isspace() for char in place)
+
+
+def repository_key(repo: str, resolved: Callable[[str], str]) -> str:
+    """Return a text that is the same for all ways to name a repository: paths, `ssh://` and `git@host:`, `.git`.
+
+    `resolved` returns a path without links.
+    """
+    if not is_address(repo):
+        return resolved(repo)
+    scheme, separator, rest = repo.partition("://")
+    if not separator:
+        scheme, rest = "ssh", repo.replace(":", "/", 1)
+    if scheme.lower() == "file":
+        return resolved(rest.removeprefix("localhost"))
+    host, slash, path = rest.partition("/")
+    host = host.rpartition("@")[2].lower()
+    return f"{host}{slash}{path.rstrip('/').removesuffix('.git').strip('/')}"
+
 
 MAX_TEXT = 1000
 MAX_SESSION = 4096
@@ -144,3 +175,14 @@ def _has_password(url: str) -> bool:
     scheme, separator, rest = url.partition("://")
     user, at, _ = rest.partition("/")[0].rpartition("@")
     return bool(separator and at) and (":" in user or scheme.lower() in ("http", "https"))
+
+
+FAMILIES = frozenset({"anthropic", "azure", "bedrock", "google", "openai"})
+ALIASES = {"amazon-bedrock": "bedrock", "gemini": "google", "vertex": "google"}
+
+
+def provider_family(name: str) -> str:
+    """Return the name of a provider under which its limits and its keys are found."""
+    name = name.lower()
+    first = name.partition("-")[0]
+    return ALIASES.get(name) or ALIASES.get(first) or (first if first in FAMILIES else name)

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from tildone.log.fleet.lease import LeaseState
-from tildone.log.fleet.lists import RunGroup
-from tildone.log.fleet.workers import BadRow, RunView
+from tildone.log.fleet.workers import BadRow, RunGroup, RunView
 from tildone.stores.postgres.lease_transaction import lease_of
 from tildone.stores.postgres.names import from_sql, key
 from tildone.typing import TYPE_CHECKING
@@ -14,7 +13,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from tildone.log.fleet.lease import Lease
-    from tildone.log.fleet.lists import RunPlace
+    from tildone.log.fleet.workers import RunPlace
     from tildone.stores.postgres.database import Database
 
 STATES = [state.value for state in LeaseState]

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from tildone.log.fleet.lists import RunGroup
-from tildone.log.fleet.workers import BadRow, RunView
+from tildone.log.fleet.workers import BadRow, RunGroup, RunView
 from tildone.stores.sqlite import fleet_queries
 from tildone.stores.sqlite.boot import moment
 from tildone.stores.sqlite.lease_transaction import rows_of_leases
@@ -15,7 +14,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from tildone.log.fleet.lease import Lease
-    from tildone.log.fleet.lists import RunPlace
+    from tildone.log.fleet.workers import RunPlace
     from tildone.stores.sqlite.file import SqliteFile
 
 

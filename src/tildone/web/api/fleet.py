@@ -14,8 +14,8 @@ from tildone.app.run_requests import RunRequest, pause_all, request_run, resume_
 from tildone.errors import Refused, UsageError
 from tildone.ids import now
 from tildone.log.fleet.lease import Lease
-from tildone.log.fleet.lists import RunGroup
 from tildone.log.fleet.port import RunLeases
+from tildone.log.fleet.workers import RunGroup
 from tildone.overview.fleet_index import RunAsked
 from tildone.web.api.visit import Visit
 from tildone.web.http.answers import ApiAnswer, Problem

@@ -13,7 +13,7 @@ from tildone.core.ops import Mark, Numbered, Remove
 from tildone.core.plan import Phase, Status, Task
 from tildone.tui.app import Start
 from tildone.tui.palette import PALETTES
-from tildone.tui.selectable_rows import SelectableRows
+from tildone.tui.row_list import RowList
 
 PLAN = Start("p", opened=True)
 
@@ -33,8 +33,8 @@ async def drag(pilot: Pilot[None], rows: Widget, start: tuple[int, int], *ways: 
     await pilot.mouse_up(offset=others[-1])
 
 
-def plan_list(pilot: Pilot[None]) -> SelectableRows:
-    return pilot.app.query_one("#plan", SelectableRows)
+def plan_list(pilot: Pilot[None]) -> RowList:
+    return pilot.app.query_one("#plan", RowList)
 
 
 def row_of(pilot: Pilot[None], words: str) -> int:
@@ -139,7 +139,7 @@ async def test_two_clicks_select_a_word_three_the_text_and_escape_ends_it(writte
 
 async def test_ctrl_c_copies_what_is_selected_in_the_list_and_leaves_without_a_selection(written: World) -> None:
     async with watching(written, Start("p")) as pilot:
-        await drag(pilot, pilot.app.query_one("#sessions", SelectableRows), (4, 0), (5, 0))
+        await drag(pilot, pilot.app.query_one("#sessions", RowList), (4, 0), (5, 0))
         await pilot.press("ctrl+c")
         await until(pilot, lambda: pilot.app.clipboard == "p")
         assert pilot.app.is_running

@@ -5,6 +5,7 @@ from __future__ import annotations
 from bisect import insort
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 
 from textual import on
 from textual.app import App, ComposeResult
@@ -24,9 +25,9 @@ from tildone.log.events import Directive
 from tildone.overview.following import IndexFollower
 from tildone.overview.index import SessionIndex
 from tildone.overview.rows import SessionRow
-from tildone.tui.action_list import ActionList
 from tildone.tui.asking import Asking
 from tildone.tui.editing import Editor, Notice
+from tildone.tui.find_screen import action_screen
 from tildone.tui.keys import FOOTERS, KEYS
 from tildone.tui.lists import PlanList, SessionList
 from tildone.tui.painting import spread, width_of
@@ -36,8 +37,7 @@ from tildone.tui.plan_rows import PlanOptions, event_lines, fact_lines, plan_row
 from tildone.tui.prompt import HelpScreen
 from tildone.tui.reading import DetailReader, SessionDetail
 from tildone.tui.row_list import Line, Lines, ListRow, RowList
-from tildone.tui.screen_keys import Pane, ScreenKey, first_key, footer_line, help_lines, shown_keys
-from tildone.tui.selectable_rows import SelectableRows
+from tildone.tui.screen_keys import Pane, first_key, footer_line, help_lines, shown_keys
 from tildone.tui.session_rows import NARROW, agents_text, listed, session_rows, summary
 from tildone.value import value
 from tildone.views.amounts import SECOND
@@ -82,19 +82,18 @@ class WatchApp(App[None]):
     class Published(Message):
         """Sessions have changed."""
 
+    @dataclass
     class Failed(Message):
         """The store cannot be read, or one session of it."""
 
-        def __init__(self, reason: str, session: str = "") -> None:
-            super().__init__()
-            self.reason, self.session = reason, session
+        reason: str
+        session: str = ""
 
+    @dataclass
     class DetailRead(Message):
         """A session was read in detail."""
 
-        def __init__(self, detail: SessionDetail) -> None:
-            super().__init__()
-            self.detail = detail
+        detail: SessionDetail
 
     def __init__(
         self,
@@ -118,8 +117,10 @@ class WatchApp(App[None]):
         self._list_words = ""
         self._notices = 0
         self._asking = Asking(palette)
-        self.session_list, plan_list = SessionList(palette, id="sessions"), PlanList(palette, id="plan")
-        self.session_list.bindings = plan_list.bindings = self.keys
+        self.session_list, plan_list = (
+            SessionList(palette, keys=self.keys, id="sessions"),
+            PlanList(palette, keys=self.keys, id="plan"),
+        )
         around = AroundPlan(
             lambda: self.watched, lambda: self.detail, self.draw_plan, self.notify_change, self.focus_pane
         )
@@ -292,14 +293,14 @@ class WatchApp(App[None]):
             self.draw()
             self._read_detail(message.key)
 
-    @on(SelectableRows.Selected)
+    @on(RowList.Selected)
     def on_selected(self) -> None:
         """Say how to go on."""
         copy, end = (shown_keys(self.keys[name])[0] for name in ("transcript.copy", "transcript.escape"))
         self.notify_change(Notice(f"Selected: {copy} copies it, {end} ends the selection."))
 
-    @on(SelectableRows.CopyWanted)
-    def on_copy_wanted(self, message: SelectableRows.CopyWanted) -> None:
+    @on(RowList.CopyWanted)
+    def on_copy_wanted(self, message: RowList.CopyWanted) -> None:
         """Copy what was selected."""
         self.plan_pane.copy_text(message.text)
 
@@ -359,10 +360,12 @@ class WatchApp(App[None]):
         pane = self.plan_pane if self._in_plan else self.session_list
         actions = [*(key for key in KEYS if key.pane is self._pane), *(key for key in KEYS if key.pane is Pane.ANY)]
 
-        def run(key: ScreenKey) -> None:
-            self.call_later(self.run_action, key.action, pane)
+        def run(name: str | None) -> None:
+            chosen = next((key for key in actions if key.name == name), None)
+            if chosen:
+                self.call_later(self.run_action, chosen.action, pane)
 
-        self.push_screen(ActionList(self._palette, actions, self.keys, run))
+        self.push_screen(action_screen(self._palette, actions, self.keys), run)
 
     def _read_detail(self, name: str) -> None:
         """Read the plan of a session in a thread."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from textual import on
 from textual.events import Click
 from textual.message import Message
@@ -9,29 +11,30 @@ from textual.message import Message
 from tildone.commands.edits import Place
 from tildone.tui.keys import APP_KEYS, KEYS
 from tildone.tui.plan_rows import SIGN_COLUMN
+from tildone.tui.row_list import RowList
 from tildone.tui.screen_keys import Pane, key_bindings
-from tildone.tui.selectable_rows import SelectableRows
 
 BEFORE_MARK, AFTER_MARK = "↑", "↓"
 
 
-class SessionList(SelectableRows):
+class SessionList(RowList):
     """The list of sessions."""
 
     BINDINGS = key_bindings(key for key in KEYS if key.pane in (Pane.LIST, Pane.ANY))
 
 
-class PlanList(SelectableRows):
+class PlanList(RowList):
     """The tasks of a plan. A drag that begins at the sign of a task moves the task; any other selects text."""
 
     BINDINGS = key_bindings(APP_KEYS)
 
+    @dataclass
     class Dropped(Message):
         """A task was dragged to a place beside another one."""
 
-        def __init__(self, task: str, other: str, place: Place) -> None:
-            super().__init__()
-            self.task, self.other, self.place = task, other, place
+        task: str
+        other: str
+        place: Place
 
     class SignClicked(Message):
         """The sign of the task with the cursor was clicked."""

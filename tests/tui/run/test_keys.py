@@ -1,6 +1,7 @@
 """The keys of a person in full screen, the list of all keys, and the palette."""
 
 from pathlib import Path
+from typing import cast
 
 import pytest
 from textual.binding import Binding
@@ -10,6 +11,7 @@ from tests.run.run_workspace import CHAT, WRITE
 from tests.tui.run.run_screen import STOPS, Connect, running
 from tildone.kit.keys import ALL_BINDINGS, RUN_EDITOR, RUN_PLAN, RUN_TRANSCRIPT, TRANSCRIPT_SELECTING, TREE, clash
 from tildone.kit.theme import plain
+from tildone.tui.find_screen import FindScreen
 from tildone.tui.plan_pane import PlanPane
 from tildone.tui.run.app import RunApp
 from tildone.tui.run.composer import Composer
@@ -106,7 +108,7 @@ async def test_the_palette_has_every_action_and_every_command_and_does_the_chose
             await screen.shows("Goes on by itself")
             await screen.press("escape", "ctrl+x")
             await screen.shows("What is to be done?")
-            listed = {each.name for each in screen.app.screen._actions}  # type: ignore[attr-defined]  # noqa: SLF001  more than fit on the screen
+            listed = {each.key for each in cast("FindScreen", screen.app.screen).choices}
             assert {key.name for key in KEYS if key.pane is not Pane.TREE} <= listed
             assert {f"/{name}" for name, _ in screen.app.commands.listed()} <= listed
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 from collections.abc import Callable
+from dataclasses import dataclass
 from time import monotonic
 from typing import Any, ClassVar
 
@@ -23,9 +24,9 @@ from tildone.kit.keys import ALL_BINDINGS, key_names
 from tildone.kit.theme import Role, Span, plain
 from tildone.loop.decision import Patience
 from tildone.overview.rows import SessionRow
-from tildone.tui.action_list import ActionList
 from tildone.tui.asking import Asking
 from tildone.tui.editing import Editor, Notice
+from tildone.tui.find_screen import action_screen
 from tildone.tui.palette import PALETTES, Palette
 from tildone.tui.plan_pane import AroundPlan, PlanPane
 from tildone.tui.prompt import HelpScreen
@@ -89,19 +90,17 @@ class RunApp(App[None]):
         Binding("ctrl+q", "nothing", show=False, priority=True),
     ]
 
+    @dataclass
     class PlanRead(Message):
         """The plan was read, and has changed."""
 
-        def __init__(self, detail: SessionDetail) -> None:
-            super().__init__()
-            self.detail = detail
+        detail: SessionDetail
 
+    @dataclass
     class PlanLost(Message):
         """The plan cannot be read."""
 
-        def __init__(self, reason: str) -> None:
-            super().__init__()
-            self.reason = reason
+        reason: str
 
     def __init__(
         self, backend: RunBackend, meter: RunMeter, *, theme: str, patience: Patience, notices: list[str]
@@ -323,21 +322,22 @@ class RunApp(App[None]):
     def action_palette(self) -> None:
         """List all actions and commands, to choose one."""
         # A key of a screen over this one is chosen there.
-        actions = [key for key in listed_first(self._pane) if key.pane is not Pane.TREE]
-        commands = [ScreenKey(f"/{name}", about, "") for name, about in self.commands.listed()]
-        keys = {**self.keys, **{command.name: "" for command in commands}}
-        self.push_screen(ActionList(self._palette, [*actions, *commands], keys, self._chosen))
+        actions = {key.name: key for key in listed_first(self._pane) if key.pane is not Pane.TREE}
+        commands = {f"/{name}": ScreenKey(f"/{name}", about, "") for name, about in self.commands.listed()}
+        keys = {**self.keys, **dict.fromkeys(commands, "")}
+        panes: dict[Pane, DOMNode] = {
+            Pane.EDITOR: self.composer,
+            Pane.TRANSCRIPT: self.conversation.view,
+            Pane.PLAN: self.plan,
+        }
 
-    def _chosen(self, key: ScreenKey) -> None:
-        if key.action:
-            panes: dict[Pane, DOMNode] = {
-                Pane.EDITOR: self.composer,
-                Pane.TRANSCRIPT: self.conversation.view,
-                Pane.PLAN: self.plan,
-            }
-            self.call_later(self.run_action, key.action, panes.get(key.pane, self))
-        else:
-            self.call_later(self.commands.choose, key.name.removeprefix("/"))
+        def run(name: str | None) -> None:
+            if name in actions:
+                self.call_later(self.run_action, actions[name].action, panes.get(actions[name].pane, self))
+            elif name is not None:
+                self.call_later(self.commands.choose, name.removeprefix("/"))
+
+        self.push_screen(action_screen(self._palette, [*actions.values(), *commands.values()], keys), run)
 
     def action_escape(self) -> None:
         """Close what is open; else stop the countdown; else stop the turn."""

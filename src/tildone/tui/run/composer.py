@@ -6,6 +6,7 @@ Enter sends. A line break is ctrl+j, Enter after a backslash, or shift+enter whe
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from inspect import isawaitable
 from typing import ClassVar
 
@@ -40,12 +41,12 @@ class Composer(TextArea):
     """
     BINDINGS: ClassVar[list[BindingType]] = key_bindings(WORD_KEYS)
 
+    @dataclass
     class Sent(Message):
         """The person has sent a text; `later`, for when the model has stopped."""
 
-        def __init__(self, text: str, *, later: bool = False) -> None:
-            super().__init__()
-            self.text, self.later = text, later
+        text: str
+        later: bool
 
     class Typing(Message):
         """The text has changed, or the cursor has moved: what can be completed is another thing."""

@@ -37,7 +37,7 @@ from tildone.tui.run.composer import Composer
 from tildone.tui.run.conversation_feed import ConversationFeed, HostParts
 from tildone.tui.run.external_editor import existing_file, page_text
 from tildone.tui.run.questions import AskedQuestion
-from tildone.tui.run.sessions_screen import SessionsScreen, list_conversations
+from tildone.tui.run.sessions_screen import list_conversations, sessions_screen
 from tildone.tui.run.tree_screen import TreeChoice, TreeScreen
 from tildone.tui.run.ui import RunUI
 from tildone.tui.transcript.blocks import PersonMessage
@@ -216,7 +216,7 @@ class Conversation(Vertical):
 
         async def show() -> None:
             found = await asyncio.to_thread(list_conversations, self.backend.conversations)
-            self.app.push_screen(SessionsScreen(found, self.transcript.file, palette), self._conversation_chosen)
+            self.app.push_screen(sessions_screen(found, self.transcript.file, palette), self._conversation_chosen)
 
         if self.host is not None and len(self.app.screen_stack) == 1:
             self.spawn(show())

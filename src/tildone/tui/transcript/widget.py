@@ -10,6 +10,7 @@ import os
 import re
 import time
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from typing import ClassVar
 
 from textual import events, work
@@ -27,9 +28,8 @@ from tildone.kit.theme import Role, Span
 from tildone.tui.copying import copied_words, copy_by_tool
 from tildone.tui.palette import Palette
 from tildone.tui.resized import ResizedWidget
-from tildone.tui.row_list import WHEEL_ROWS, Line
+from tildone.tui.row_list import EDGE_SECONDS, LINE_CLICKS, WHEEL_ROWS, WORD_CLICKS, Line
 from tildone.tui.screen_keys import key_bindings
-from tildone.tui.selectable_rows import EDGE_SECONDS, LINE_CLICKS, WORD_CLICKS
 from tildone.tui.transcript.block_lines import is_too_long
 from tildone.tui.transcript.blocks import Block, CallBlock, NoticeBlock, PersonMessage
 from tildone.tui.transcript.document import Document
@@ -74,45 +74,43 @@ class TranscriptPane(ResizedWidget, ScrollView, inherit_bindings=False, can_focu
     }
     """
 
+    @dataclass
     class Copied(Message):
         """Text was copied. It is not certain if only the terminal was asked to."""
 
-        def __init__(self, text: str, *, certain: bool) -> None:
-            super().__init__()
-            self.text, self.certain = text, certain
+        text: str
+        certain: bool
 
         @property
         def words(self) -> str:
             """What to tell the person."""
             return copied_words(self.text, certain=self.certain)
 
+    @dataclass
     class OfferChosen(Message):
         """The person pressed a key that the last block offers."""
 
-        def __init__(self, number: int, key: str) -> None:
-            super().__init__()
-            self.number, self.key = number, key
+        number: int
+        key: str
 
+    @dataclass
     class BlockChosen(Message):
         """The person wants to `fork` from a block, or `edit` it."""
 
-        def __init__(self, number: int, what: str) -> None:
-            super().__init__()
-            self.number, self.what = number, what
+        number: int
+        what: str
 
+    @dataclass
     class PagerWanted(Message):
         """The person wants to read a text in a pager."""
 
-        def __init__(self, text: str) -> None:
-            super().__init__()
-            self.text = text
+        text: str
 
+    @dataclass
     class FileWanted(Message):
         """The person wants to see the file that a call is about, in their editor. The path is as it was given."""
 
-        def __init__(self, path: str) -> None:
-            super().__init__()
-            self.path = path
+        path: str
 
     def __init__(
         self,

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 from tildone.commands import edits
 from tildone.commands.answer import Answer, FailureReason
+from tildone.core.arrange import written
 from tildone.core.ops import Insert, Mark, Numbered
 from tildone.core.plan import Plan, Status, Task
+from tildone.core.reduce import reduce
 from tildone.errors import Conflict, NotFound, Refused, TildoneError, UsageError
 from tildone.log.events import Actor
 from tildone.typing import TYPE_CHECKING
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
     from tildone.app.checks import SessionChecks
     from tildone.core.check import Proof
     from tildone.core.reduce import Outcome, Step
+    from tildone.core.rules import Rules
     from tildone.session import Session
 
     Command = Callable[[Plan], Answer]
@@ -100,6 +103,26 @@ def edit(
         raise Refused(news)
     texts = tuple(message.text for message in newest.messages)
     return Edited(outcome, texts, newest.steps is not None, bool(completed), proofs, news)
+
+
+def replace_plan(
+    session: Session, wanted: Plan | Callable[[Plan], Plan], rules: Rules | None = None, *, dry_run: bool = False
+) -> Outcome:
+    """Make a plan from elsewhere that of a session, in place of the present one, on which it may depend.
+
+    Raises:
+        Refused: the rules do not allow it; nothing was changed.
+    """
+
+    def steps(plan: Plan) -> Sequence[Step]:
+        return written(wanted(plan) if callable(wanted) else wanted)
+
+    if dry_run:
+        outcome = reduce(session.plan, steps(session.plan), rules or session.dialect.rules)
+    else:
+        outcome = session.change(steps, Actor.IMPORT, rules)
+    refuse_faults(outcome)
+    return outcome
 
 
 def accepted(answer: Answer) -> Answer:

@@ -16,6 +16,7 @@ from tildone.core.query import open_tasks
 from tildone.core.reduce import reduce
 from tildone.core.rules import Rules
 from tildone.typing import TYPE_CHECKING
+from tildone.value import replace
 from tildone.views.sanitize import single_line
 
 if TYPE_CHECKING:
@@ -212,6 +213,21 @@ def edited(before: Plan, after: Plan) -> tuple[Step, ...]:
         removed += [Touch(target, ())] if was.touches and not now.touches else []
     plan_check = [SetCheck(None, after.check)] if after.check != before.check else []
     return (*removed, *renames, Write(after.phases), *plan_check)
+
+
+def written_plan(answer: Answer) -> Plan | None:
+    """Return the plan that an answer writes; None if it writes none."""
+    match answer.steps:
+        case (Write(phases), *rest):
+            return Plan(phases, check=next((step.check for step in rest if isinstance(step, SetCheck)), None))
+        case _:
+            return None
+
+
+def as_edited(before: Plan, answer: Answer) -> Answer:
+    """Return an answer that writes an edited text, with the steps that also remove what the text no longer has."""
+    after = written_plan(answer)
+    return answer if after is None else replace(answer, steps=edited(before, after))
 
 
 def took_away(before: Plan, after: Plan) -> bool:

@@ -21,7 +21,6 @@ from tildone.views.sanitize import printable_lines
 if TYPE_CHECKING:
     from tildone.app.edits import Edited
     from tildone.commands.answer import Answer
-    from tildone.core.reduce import Outcome
     from tildone.session import Session
 
 
@@ -46,9 +45,9 @@ def put_edited(args: ParsedArgs, session: Session, edited: Edited) -> int:
     outcome = edited.outcome
     if edited.news:
         put_notice(edited.news)
-    code = _report_checks(args, outcome) if edited.marks_done or outcome.unproved else 0
+    code = _report_checks(args, edited) if edited.marks_done or outcome.unproved else 0
     if args.has("json"):
-        _print_json(args, session, outcome)
+        _print_json(args, session, edited)
         return code
     for text in () if edited.marks_done and outcome.unproved else edited.texts:
         put("\n".join(printable_lines(text)))
@@ -90,21 +89,21 @@ def confirmed(args: ParsedArgs, question: str) -> bool:
     return confirm(question)
 
 
-def _report_checks(args: ParsedArgs, outcome: Outcome) -> int:
+def _report_checks(args: ParsedArgs, edited: Edited) -> int:
     """Say which checks kept tasks, or the plan, from being done, and return the exit code."""
-    if not has_checks(outcome.after):
+    if not has_checks(edited.outcome.after):
         return 0
     # Late, because most plans have no checks.
     from tildone.cli.plan.check_report import report_unproved  # noqa: PLC0415  see above
 
-    return report_unproved(args, outcome)
+    return report_unproved(args, edited)
 
 
-def _print_json(args: ParsedArgs, session: Session, outcome: Outcome) -> None:
+def _print_json(args: ParsedArgs, session: Session, edited: Edited) -> None:
     # Only --json needs them.
     from tildone.app.check_facts import check_facts  # noqa: PLC0415  see above
     from tildone.app.look import change_data  # noqa: PLC0415  see above
     from tildone.cli.output.data import put_data  # noqa: PLC0415  see above
 
-    positions = shows_positions(args, session)
+    positions, outcome = shows_positions(args, session), edited.outcome
     put_data(**change_data(outcome, session.name, positions=positions, checks=check_facts(session, outcome.after)))

@@ -14,16 +14,17 @@ from tildone.views.proofs import MAX_LINES
 from tildone.views.sanitize import printable, printable_lines
 
 if TYPE_CHECKING:
+    from tildone.app.edits import Edited
     from tildone.cli.parsing.table import ParsedArgs
     from tildone.core.check import Proof
-    from tildone.core.reduce import Outcome
 
 NOT_PASSED = Refused.exit_code
 """The exit code if a check did not pass."""
 
 
-def report_unproved(args: ParsedArgs, outcome: Outcome) -> int:
+def report_unproved(args: ParsedArgs, edited: Edited) -> int:
     """Say why tasks, or the plan, are not done after a change that was to complete them. Return the exit code."""
+    outcome = edited.outcome
     if outcome.unproved and not args.has("json"):
         before = {task.number: task.status for task in outcome.before.tasks}
         done = [

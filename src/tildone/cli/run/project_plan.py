@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import os
 
+from tildone.app.edits import replace_plan
 from tildone.app.opening import open_session, open_store
 from tildone.cli.transfer.reading import source_of
 from tildone.config import Settings
-from tildone.core.arrange import written
 from tildone.core.origins import with_source
 from tildone.core.plan import Phase, Plan, Task
 from tildone.core.query import open_tasks
@@ -21,7 +21,6 @@ from tildone.dialects.by_hand import BY_HAND
 from tildone.distribution import program
 from tildone.formats.detection import PlanFile
 from tildone.kit.formatting import format_count
-from tildone.log.events import Actor
 from tildone.log.store import Store
 from tildone.session import Session
 from tildone.stores.memory import MemoryStore
@@ -51,9 +50,7 @@ def take_over(session: Session, file: PlanFile, options: str, *, restart: bool) 
     """Make the file the plan of the session, which `options` name. Return what the person should know of it."""
     before = session.state.head
     given = replace(file, plan=with_source(file.plan, source_of(file.path)))
-    outcome = session.change(
-        lambda plan: written(plan_from_file(plan, given, restart=restart)), Actor.IMPORT, NO_LIMITS
-    )
+    outcome = replace_plan(session, lambda plan: plan_from_file(plan, given, restart=restart), NO_LIMITS)
     notices = [f"{printable(file.path)}: {warning.text()}" for warning in file.warnings]
     here = {task.text for task in outcome.after.tasks}
     replaced = [task for _, task in open_tasks(outcome.before) if task.text not in here]
@@ -70,7 +67,7 @@ def memory_store(settings: Settings, *, copied: bool) -> Store:
     path = settings.store.path
     if copied and (path is None or os.path.exists(path)):
         plan = open_session(settings, BY_HAND, open_store(settings, read_only=True)).plan
-        open_session(settings, BY_HAND, store).change(written(plan), Actor.IMPORT, NO_LIMITS)
+        replace_plan(open_session(settings, BY_HAND, store), plan, NO_LIMITS)
     return store
 
 

@@ -2,30 +2,27 @@
 
 from __future__ import annotations
 
+from tildone.app.edits import replace_plan
 from tildone.app.opening import check_approvals, open_store
 from tildone.cli.opening import open_to_read, session_title, settings_for
 from tildone.cli.output.warnings import print_warnings
 from tildone.cli.parsing.table import ParsedArgs
 from tildone.cli.transfer.reading import file_title, source_of
-from tildone.core.arrange import written
 from tildone.core.origins import with_imported_proofs, with_source
 from tildone.core.plan import Plan
-from tildone.core.reduce import reduce
 from tildone.errors import Refused, StoreError
 from tildone.formats.detection import HistoryFile, ImportFile, PlanFile
 from tildone.kit.formatting import format_count
-from tildone.log.events import Actor, PlanChanged
+from tildone.log.events import PlanChanged
 from tildone.log.state import latest_state
 from tildone.log.tree import by_id
 from tildone.typing import TYPE_CHECKING
 from tildone.value import replace, value
-from tildone.views.faults import describe_fault
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from tildone.core.check import Check
-    from tildone.core.reduce import Outcome
     from tildone.log.events import Event
     from tildone.log.store import Store
     from tildone.session import Session
@@ -53,13 +50,8 @@ def import_plan(session: Session, file: PlanFile, args: ParsedArgs) -> Imported:
     """
     if not file.plan.tasks and session.plan.tasks and not args.has("force"):
         raise Refused(f"{file_title(file.path)} contains no tasks; to empty the plan, use --force or: tildone todo rm")
-    steps = written(with_source(file.plan, source_of(file.path)))
-    if args.has("dry-run"):
-        outcome: Outcome = reduce(session.plan, steps, session.dialect.rules)
-    else:
-        outcome = session.change(steps, Actor.IMPORT)
-    if outcome.faults:
-        raise Refused("; ".join(map(describe_fault, outcome.faults)))
+    wanted = with_source(file.plan, source_of(file.path))
+    outcome = replace_plan(session, wanted, dry_run=args.has("dry-run"))
     return Imported(file, session.name, outcome.before, outcome.after)
 
 

@@ -12,15 +12,13 @@ from tildone.cli.output.prompts import read_line
 from tildone.cli.parsing.table import ParsedArgs
 from tildone.cli.plan.applying import apply_answer
 from tildone.commands.answer import Answer, OpenEditor
-from tildone.commands.edits import edited
+from tildone.commands.edits import as_edited, written_plan
 from tildone.commands.requests import after_request, draft, request_failed
-from tildone.core.ops import SetCheck, Write
 from tildone.core.plan import Plan
 from tildone.errors import Refused, TildoneError, UsageError
 from tildone.files.editor import editor_command, run_editor
 from tildone.log.events import Actor
 from tildone.typing import TYPE_CHECKING
-from tildone.value import replace
 
 if TYPE_CHECKING:
     from tildone.core.check import Check
@@ -60,23 +58,8 @@ def _edited(args: ParsedArgs, session: Session, plan: Plan, request: OpenEditor,
             continue
         if session.plan != plan:
             raise Refused("the plan has changed while you edited it")
-        _approve_checks(args, session, plan, _text_plan(answer))
-        return apply_answer(args, session, _as_edited(plan, answer))
-
-
-def _as_edited(plan: Plan, answer: Answer) -> Answer:
-    """The answer, with the steps that also remove what the text no longer has."""
-    text_plan = _text_plan(answer)
-    return answer if text_plan is None else replace(answer, steps=edited(plan, text_plan))
-
-
-def _text_plan(answer: Answer) -> Plan | None:
-    """The plan that the answer writes; None if it writes none."""
-    match answer.steps:
-        case (Write(phases), *rest):
-            return Plan(phases, check=next((step.check for step in rest if isinstance(step, SetCheck)), None))
-        case _:
-            return None
+        _approve_checks(args, session, plan, written_plan(answer))
+        return apply_answer(args, session, as_edited(plan, answer))
 
 
 def _approve_checks(args: ParsedArgs, session: Session, before: Plan, after: Plan | None) -> None:

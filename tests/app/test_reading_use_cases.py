@@ -1,0 +1,263 @@
+"""Every use case that reads, steers or answers, through every surface that offers it: the same facts and refusals.
+
+What changes a plan is in `test_use_cases.py`, requests of runs in the tests of their surfaces, and what an agent may not
+do in `test_who.py`.
+"""
+
+from collections.abc import Callable, Iterator
+from itertools import count
+from typing import Any
+
+import pytest
+
+from tests.cli.person import Person
+from tests.web.boards import Browser, Place, board, place_in
+from tildone.app.opening import open_session
+from tildone.core.check import Check
+from tildone.core.ops import Append, Mark, Note, Numbered, Order, SetCheck, Touch
+from tildone.core.plan import Plan, Status, Task
+from tildone.dialects.by_hand import BY_HAND
+from tildone.log import codec
+from tildone.log.events import Directive
+from tildone.log.needs import Need
+from tildone.mcp.resources import contents, parse_uri
+from tildone.mcp.snapshot import SessionSnapshot
+from tildone.tui.editing import Editor, Notice
+from tildone.value import replace
+
+NUMBERS = count(1)
+FIELDS = {
+    "command line": ("number", "text", "status", "notes", "phase", "check", "after", "touches"),
+    "board": ("number", "text", "status", "notes", "check", "after", "touches"),
+    "MCP": ("number", "text", "status", "notes"),
+}
+"""What each surface tells of a task, of what the others tell as well."""
+
+
+class World:
+    """One store, and a person at every surface of it."""
+
+    def __init__(self, place: Place, browser: Browser) -> None:
+        self.place, self.browser = place, browser
+        self.store = place.store()
+        self.person = Person(place.folder, place.home, place.environment())
+        self.editor = Editor(place.settings(), self.store)
+
+    def asked(self, kind: str, *options: str) -> str:
+        need = Need(f"q{next(NUMBERS):03}x", "asked", kind, "Which?", options, 1)
+        self.store.records.ask(need)
+        return need.id
+
+    def told(self, need: str) -> tuple[str, str]:
+        found = self.store.records.need(need)
+        return (found.answer, found.answered_by) if found else ("gone", "")
+
+    def directive(self, name: str) -> Directive:
+        return open_session(replace(self.place.settings(), session=name), BY_HAND, self.store).state.directive
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
+    place = place_in(tmp_path_factory.mktemp("reading"))
+    with board(place) as running:
+        yield World(place, running.browser())
+
+
+def planned(world: World) -> str:
+    """A new session with tasks that have everything."""
+    name = f"plan {next(NUMBERS)}"
+    session = world.place.session(name)
+    session.change([Append((Task("One \x1b[2J"), Task("Two")), "Build"), Append((Task("Three"),), "Ship")])
+    session.change([Note(Numbered((1,)), "why\u202e"), SetCheck(Numbered((2,)), Check(("true", "a b")))])
+    session.change([Order(Numbered((3,)), (2,)), Touch(Numbered((3,)), ("src/*",))])
+    session.change([Mark(Numbered((1,)), Status.COMPLETED)])
+    return name
+
+
+def command_line_tasks(world: World, name: str) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = world.person.run("todo", "--json", "--session", name).json["tasks"]
+    return found
+
+
+def board_tasks(world: World, name: str) -> list[dict[str, Any]]:
+    plan = world.browser.get(f"/api/s/{world.browser.key(name)}").json["plan"]
+    return [task | {"phase": phase["name"]} for phase in plan["phases"] for task in phase["tasks"]]
+
+
+def mcp_tasks(world: World, name: str) -> list[dict[str, Any]]:
+    parsed = parse_uri("tildone://plan.json")
+    assert parsed
+    state = open_session(replace(world.place.settings(), session=name), BY_HAND, world.store).state
+    data = codec.parse_strictly(contents(parsed, SessionSnapshot(name, state))["text"])
+    return [task | {"phase": phase["name"]} for phase in data["phases"] for task in phase["tasks"]]
+
+
+def expected(plan: Plan, fields: tuple[str, ...]) -> list[dict[str, Any]]:
+    return [
+        {
+            "number": task.number,
+            "text": task.text,
+            "status": task.status.value,
+            "phase": phase.name,
+            "notes": list(task.notes),
+            "after": list(task.after),
+            "touches": list(task.touches),
+            "check": list(task.check.command) if task.check else None,
+        }
+        for phase in plan.phases
+        for task in phase.tasks
+    ]
+
+
+LOOKS = {"command line": command_line_tasks, "board": board_tasks, "MCP": mcp_tasks}
+
+
+@pytest.mark.parametrize("surface", LOOKS)
+def test_a_plan_has_the_same_facts_everywhere(world: World, surface: str) -> None:
+    name = planned(world)
+    plan = open_session(replace(world.place.settings(), session=name), BY_HAND, world.store).plan
+
+    found = LOOKS[surface](world, name)
+
+    for task in found:
+        task["check"] = (task.get("check") or {}).get("command")
+    fields = FIELDS[surface]
+    shown = [{field: task.get(field) or [] for field in fields if field != "check"} for task in found]
+    assert shown == [
+        {field: task[field] or [] for field in fields if field != "check"} for task in expected(plan, fields)
+    ]
+    if "check" in fields:
+        assert [task["check"] for task in found] == [task["check"] for task in expected(plan, fields)]
+
+
+def typed(world: World, need: str, text: str) -> str | None:
+    answer = world.person.run("answer", need, text)
+    return None if answer.code == 0 else answer.err
+
+
+def pressed(world: World, need: str, text: str) -> str | None:
+    return _failed(world.editor.answer(need, text))
+
+
+def posted(world: World, need: str, text: str) -> str | None:
+    answered = world.browser.post(f"/api/needs/{need}", {"answer": text})
+    return None if answered.status == 200 else f"{answered.status} {answered.json['error']}"
+
+
+def _failed(notice: Notice) -> str | None:
+    return notice.text if notice.failed else None
+
+
+ANSWERS: dict[str, Callable[[World, str, str], str | None]] = {
+    "command line": typed,
+    "watch": pressed,
+    "board": posted,
+}
+
+
+@pytest.mark.parametrize("surface", ANSWERS)
+@pytest.mark.parametrize(
+    ("kind", "options", "given", "answer"),
+    [
+        ("command", ("once", "always", "no"), "once", "once"),
+        ("command", ("once", "no"), "no: use rg", "no: use rg"),
+        ("select", ("left side", "right side"), "right side", "right side"),
+        ("select", ("left side", "right side"), "1", "left side"),
+        ("input", (), "a b", "a b"),
+        ("command", ("once", "no"), "yes", None),
+        ("command", ("once", "no"), "once: now", None),
+        ("select", ("left side", "right side"), "3", None),
+    ],
+)
+def test_a_question_takes_the_answers_that_it_offers(
+    world: World, surface: str, kind: str, options: tuple[str, ...], given: str, answer: str | None
+) -> None:
+    need = world.asked(kind, *options)
+
+    refused = ANSWERS[surface](world, need, given)
+
+    assert (refused is None) == (answer is not None), refused
+    assert world.told(need) == ((answer, "Ada") if answer else ("", ""))
+    if refused:
+        assert all(option in refused for option in options)
+
+
+@pytest.mark.parametrize("surface", ANSWERS)
+def test_the_first_answer_counts_and_the_second_is_told_of_it(world: World, surface: str) -> None:
+    need = world.asked("command", "once", "no")
+    world.store.records.answer(need, "no", "Grace", 5)
+
+    refused = ANSWERS[surface](world, need, "once")
+    gone = ANSWERS[surface](world, "never", "once")
+
+    assert refused
+    assert "Grace" in refused
+    assert "no" in refused
+    assert world.told(need) == ("no", "Grace")
+    assert gone
+
+
+def steered_by_command(world: World, name: str, directive: Directive) -> str:
+    verb = {Directive.PAUSE: "pause", Directive.STOP: "stop", Directive.GO: "resume"}[directive]
+    return world.person.says(verb, "--session", name)
+
+
+def steered_by_key(world: World, name: str, directive: Directive) -> str:
+    return world.editor.steer(name, directive).text
+
+
+def steered_by_request(world: World, name: str, directive: Directive) -> str:
+    answered = world.browser.post(f"/api/s/{world.browser.key(name)}/course", {"course": directive.value})
+    assert answered.status == 200
+    return str(answered.json["what"])
+
+
+STEERS = {"command line": steered_by_command, "watch": steered_by_key, "board": steered_by_request}
+
+
+@pytest.mark.parametrize("surface", STEERS)
+def test_an_agent_is_paused_stopped_and_resumed_in_the_same_words(world: World, surface: str) -> None:
+    name = planned(world)
+    for directive, word in ((Directive.PAUSE, "paused"), (Directive.STOP, "stopped"), (Directive.GO, "resumed")):
+        said = STEERS[surface](world, name, directive)
+
+        assert said.lower().startswith(word)
+        assert world.directive(name) is directive
+    events = world.person.run("log", "--json", "--session", name).json["events"]
+    assert [event["author"]["name"] for event in events if event["kind"] == "directive_set"] == ["Ada"] * 3
+
+
+def test_the_board_takes_no_other_course(world: World) -> None:
+    key = world.browser.key(planned(world))
+
+    assert world.browser.post(f"/api/s/{key}/course", {"course": "faster"}).status == 400
+
+
+def test_sessions_are_listed_with_the_same_figures(world: World) -> None:
+    name = planned(world)
+
+    [typed] = [each for each in world.person.run("sessions", "--json").json["sessions"] if each["name"] == name]
+    [shown] = [each for each in world.browser.sessions() if each["name"] == name]
+
+    assert {field: typed[field] for field in ("title", "closed", "total", "events")} == {
+        field: shown[field] for field in ("title", "closed", "total", "events")
+    }
+
+
+@pytest.mark.parametrize(("words", "numbers"), [("two", [2]), ("THREE", [3]), ("why", [1]), ("nothing", [])])
+def test_a_search_finds_tasks_by_their_words(world: World, words: str, numbers: list[int]) -> None:
+    name = planned(world)
+    found = world.person.run("todo", "list", words, "--json", "--session", name).json["tasks"]
+
+    assert [task["number"] for task in found] == numbers
+
+
+def test_statistics_count_the_same(world: World) -> None:
+    name = planned(world)
+
+    typed = world.person.run("stats", "--json", "--session", name).json
+    shown = world.browser.get(f"/api/s/{world.browser.key(name)}/stats").json
+
+    assert {field: typed[field] for field in ("closed", "total")} == {
+        field: shown[field] for field in ("closed", "total")
+    }

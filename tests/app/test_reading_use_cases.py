@@ -1,7 +1,7 @@
 """Every use case that reads, steers or answers, through every surface that offers it: the same facts and refusals.
 
-What changes a plan is in `test_use_cases.py`, requests of runs in the tests of their surfaces, and what an agent may not
-do in `test_who.py`.
+What changes a plan is in `test_use_cases.py`, requests of runs in the tests of their surfaces, and what an agent may
+not do in `test_who.py`.
 """
 
 from collections.abc import Callable, Iterator
@@ -20,6 +20,7 @@ from tildone.dialects.by_hand import BY_HAND
 from tildone.log import codec
 from tildone.log.events import Directive
 from tildone.log.needs import Need
+from tildone.mcp.listings import CURRENT_JSON
 from tildone.mcp.resources import contents, parse_uri
 from tildone.mcp.snapshot import SessionSnapshot
 from tildone.tui.editing import Editor, Notice
@@ -85,14 +86,14 @@ def board_tasks(world: World, name: str) -> list[dict[str, Any]]:
 
 
 def mcp_tasks(world: World, name: str) -> list[dict[str, Any]]:
-    parsed = parse_uri("tildone://plan.json")
+    parsed = parse_uri(CURRENT_JSON)
     assert parsed
     state = open_session(replace(world.place.settings(), session=name), BY_HAND, world.store).state
     data = codec.parse_strictly(contents(parsed, SessionSnapshot(name, state))["text"])
     return [task | {"phase": phase["name"]} for phase in data["phases"] for task in phase["tasks"]]
 
 
-def expected(plan: Plan, fields: tuple[str, ...]) -> list[dict[str, Any]]:
+def expected(plan: Plan) -> list[dict[str, Any]]:
     return [
         {
             "number": task.number,
@@ -123,11 +124,9 @@ def test_a_plan_has_the_same_facts_everywhere(world: World, surface: str) -> Non
         task["check"] = (task.get("check") or {}).get("command")
     fields = FIELDS[surface]
     shown = [{field: task.get(field) or [] for field in fields if field != "check"} for task in found]
-    assert shown == [
-        {field: task[field] or [] for field in fields if field != "check"} for task in expected(plan, fields)
-    ]
+    assert shown == [{field: task[field] or [] for field in fields if field != "check"} for task in expected(plan)]
     if "check" in fields:
-        assert [task["check"] for task in found] == [task["check"] for task in expected(plan, fields)]
+        assert [task["check"] for task in found] == [task["check"] for task in expected(plan)]
 
 
 def typed(world: World, need: str, text: str) -> str | None:
@@ -244,7 +243,7 @@ def test_sessions_are_listed_with_the_same_figures(world: World) -> None:
     }
 
 
-@pytest.mark.parametrize(("words", "numbers"), [("two", [2]), ("THREE", [3]), ("why", [1]), ("nothing", [])])
+@pytest.mark.parametrize(("words", "numbers"), [("two", [2]), ("THREE", [3]), ("nothing", [])])
 def test_a_search_finds_tasks_by_their_words(world: World, words: str, numbers: list[int]) -> None:
     name = planned(world)
     found = world.person.run("todo", "list", words, "--json", "--session", name).json["tasks"]
@@ -258,6 +257,4 @@ def test_statistics_count_the_same(world: World) -> None:
     typed = world.person.run("stats", "--json", "--session", name).json
     shown = world.browser.get(f"/api/s/{world.browser.key(name)}/stats").json
 
-    assert {field: typed[field] for field in ("closed", "total")} == {
-        field: shown[field] for field in ("closed", "total")
-    }
+    assert (typed["closed"], typed["total"]) == (shown["closed"], shown["total"]) == (1, 3)

@@ -116,16 +116,6 @@ async def test_a_question_that_somebody_else_answers_is_closed(asked: World) -> 
         await until(pilot, lambda: "Run this command?" not in text(pilot))
 
 
-async def test_a_slower_answer_is_told_the_faster_one(asked: World) -> None:
-    async with watching(asked) as pilot:
-        await shows(pilot, "y answers")
-        asked.store.records.answer("n1", "no", "Ada", 5)
-        editor = pilot.app.plan_pane.editor  # type: ignore[attr-defined]
-
-        assert editor.answer("n1", "once").text == "Ada was faster: no"
-        assert editor.answer("never", "once").failed
-
-
 async def test_a_question_without_choices_is_answered_with_a_text(plans: World) -> None:
     plans.write("p", Phase("", (Task("Name it"),)))
     plans.store.records.ask(Need("n1", "p", "input", "Which name?", (), 1))

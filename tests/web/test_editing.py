@@ -7,7 +7,6 @@ import pytest
 from tests.web.boards import Answered, Browser, Json, Place, RunningBoard
 from tildone.core.ops import Append, At, Mark, Move, Note, Numbered, Remove, Rename
 from tildone.core.plan import Status, Task
-from tildone.log.events import Directive
 from tildone.log.needs import Need
 from tildone.session import Session
 
@@ -339,17 +338,6 @@ def test_an_earlier_plan_is_restored_and_the_way_back_is_told(edited: Edited) ->
     assert edited.post("restore", {"event": "nothing"}).status == 409
     edited.seen = back.json["head"]
     assert edited.post("restore", {"event": "nothing"}).status == 404
-
-
-def test_an_agent_is_paused_stopped_and_resumed(edited: Edited) -> None:
-    found = []
-    for course in ("pause", "stop", "go"):
-        assert edited.post("course", {"course": course}).status == 200
-        found.append((edited.theirs.state.directive, edited.shown()["state"]))
-
-    assert found == [(Directive.PAUSE, "paused"), (Directive.STOP, "stopped"), (Directive.GO, "idle")]
-    assert edited.shown()["history"]["rows"][-1]["by"] == "Ada"
-    assert edited.post("course", {"course": "faster"}).status == 400
 
 
 def test_the_first_answer_to_a_question_wins(edited: Edited) -> None:

@@ -212,7 +212,7 @@ def test_the_task_of_an_agent_whose_process_has_ended_is_taken_over(settings: Se
     ada, bob = session_of(ADA), session_of(BOB)
     ada.call("todo", {"add": ["one", "two"]})
     ada.call("todo", {"start": 1})
-    assert bob.taken() == frozenset()
+    assert bob.parts.taken() == frozenset()
 
     bob.call("todo", {"done": 1})
 

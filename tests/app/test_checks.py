@@ -40,8 +40,7 @@ class Here:
 
     def opened(self, name: str) -> Session:
         session = open_session(replace(self.settings, session=name), BY_HAND, self.store)
-        session.prover = None
-        return session
+        return session.using(parts=replace(session.parts, prover=None))
 
     def give(self, command: tuple[str, ...], *, approved: bool = False) -> Check:
         check = Check(command, watches=("watched",))
@@ -55,7 +54,7 @@ class Here:
 
     def complete(self) -> dict[int, Proof]:
         mark = [Mark(Numbered((1,)), Status.COMPLETED)]
-        return dict(self.checks.complete(self.session, [1], lambda: self.session.change(mark))[1])
+        return dict(self.checks.complete(self.session, [1], lambda own: own.change(mark))[1])
 
     def facts(self) -> CheckFacts:
         return self.checks.facts("p", self.session.plan)
@@ -159,14 +158,12 @@ def test_nothing_is_run_without_approval_or_elsewhere(here: Here, tmp_path: Path
     elsewhere.change([Append((Task("One"), Task("Two")), ""), SetCheck(Numbered((1,)), Check(PASSES))])
     for act in (
         lambda: here.checks.verify(elsewhere, [1]),
-        lambda: here.checks.complete(elsewhere, [1], lambda: elsewhere.change([])),
+        lambda: here.checks.complete(elsewhere, [1], lambda own: own.change([])),
         lambda: here.checks.approve(elsewhere, [Check(PASSES)]),
     ):
         with pytest.raises(Refused, match="the working tree of this plan is not on this machine"):
             act()
-    outcome, _ = here.checks.complete(
-        elsewhere, [2], lambda: elsewhere.change([Mark(Numbered((2,)), Status.COMPLETED)])
-    )
+    outcome, _ = here.checks.complete(elsewhere, [2], lambda own: own.change([Mark(Numbered((2,)), Status.COMPLETED)]))
     assert outcome.after.tasks[1].status is Status.COMPLETED
     assert here.checks.facts(elsewhere.name, elsewhere.plan) == CheckFacts()
     assert not here.checks.set_check(elsewhere, 2, Check(("pytest",)), None).approved

@@ -21,6 +21,7 @@ from tildone.kit.components import RenderOptions
 from tildone.kit.components.drawing import markup
 from tildone.log.address import parse_address
 from tildone.session import Session
+from tildone.value import replace
 
 DONE: Answer = {"call": ("todo", {"done": 1})}
 WAITS = python(
@@ -46,8 +47,7 @@ class Checked:
 
     def open(self, name: str) -> Session:
         session = self.stage.open_session(name)
-        session.prover = lambda: self._runner.runner
-        return session
+        return session.using(parts=replace(session.parts, prover=lambda: self._runner.runner))
 
     async def start(self) -> None:
         settings = Settings(store=parse_address("unused.db"), session="s", project=str(self.project))

@@ -140,7 +140,7 @@ def test_a_model_that_sends_whole_lists_is_not_told_that_a_taken_task_is_done(wo
     declared = replace(workspace.settings, dialect="declared")
     agent = shared_by_both(workspace, ["Theirs", "Free"])
     session = open_session(declared, dialect_named("declared"))
-    session.taken = lambda: frozenset({1})
+    session = session.using(parts=replace(session.parts, taken=lambda: frozenset({1})))
 
     statuses = [task.status.value for task in session.held_state.plan.tasks]
 

@@ -10,7 +10,8 @@ from tildone.dialects.brief import DIALECT as BRIEF
 from tildone.dialects.declared import DIALECT as DECLARED
 from tildone.log.events import Actor, Author, Bound, Directive
 from tildone.loop.decision import GiveUp, GoOn, Patience
-from tildone.session import Session
+from tildone.session import Session, SessionParts
+from tildone.value import replace
 
 Call = tuple[str, dict[str, object]]
 MOST = 700
@@ -130,8 +131,9 @@ def test_nudges_of_subagents_count_among_those_since_a_person_spoke_and_no_other
     session.turn_ended()
     before = session.state
     subagents = [Session(session.store, f"s#sub:{number}", BRIEF, now=lambda: 9, new_id=counter()) for number in "123"]
+    below = SessionParts(parent=session)
+    subagents = [each.using(parts=below, patience=Patience(total=4)) for each in subagents]
     for each in subagents:
-        each.parent, each.patience = session, Patience(total=4)
         each.call("todo", {"add": ["look"]})
 
     decisions = [each.turn_ended().decision for each in (*subagents, *subagents)]
@@ -145,7 +147,7 @@ def test_nudges_of_subagents_count_among_those_since_a_person_spoke_and_no_other
 
 def test_an_agent_without_a_plan_does_not_count_the_nudges_of_its_subagents() -> None:
     session, below = session_on(), session_on(dialect=BRIEF)
-    below.parent = session
+    below = below.using(parts=replace(below.parts, parent=session))
     below.call("todo", {"add": ["look"]})
 
     assert isinstance(below.turn_ended().decision, GoOn)

@@ -19,6 +19,7 @@ from tildone.dialects.base import Dialect
 from tildone.errors import Refused
 from tildone.log.events import Actor, Author
 from tildone.session import Session
+from tildone.value import replace
 
 TEXTS = ("parser", "docs", "release")
 TESTS, ALL = Check(("pytest", "-q")), Check(("make", "all"))
@@ -136,7 +137,7 @@ def opened(dialect: Dialect, prover: Scripted) -> Session:
     tasks = (Task(TEXTS[0], IN_PROGRESS), *map(Task, TEXTS[1:]))
     steps: list[Step] = [Write((Phase("A", tasks),)), SetCheck(Numbered((1,)), TESTS), SetCheck(None, ALL)]
     session.change([*steps, SetCheck(Numbered((3,)), ALL), Order(Numbered((3,)), (1,))], Actor.USER)
-    session.prover = lambda: prover
+    session = session.using(parts=replace(session.parts, prover=lambda: prover))
     session.set_seen_head(session.state.head)
     return session
 
@@ -258,7 +259,7 @@ def test_a_model_gives_up_a_check_of_its_own_unless_a_person_has_approved_it() -
     session.call("todo", {"add": ["a", "b"]})
     session.call("todo", {"check": {"1": "make test", "2": "make docs"}})
     prover.approved = frozenset({Check(("make", "docs"))})
-    session.prover = lambda: prover
+    session = session.using(parts=replace(session.parts, prover=lambda: prover))
 
     assert session.call("todo", {"drop": 1}).text == "ok"
     assert session.call("todo", {"drop": 2}).text == "2 has a check: only a person can drop it or change the check"

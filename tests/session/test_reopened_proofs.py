@@ -10,6 +10,7 @@ from tildone.core.check import Result
 from tildone.core.ops import Append, Mark, Numbered, SetCheck
 from tildone.core.plan import Status, Task
 from tildone.session import Session
+from tildone.value import replace
 
 CHECK = python("open('.git/runs', 'a').write('x'); import pathlib, sys; sys.exit(pathlib.Path('broken').exists())")
 DONE = [Mark(Numbered((1,)), Status.COMPLETED)]
@@ -26,7 +27,7 @@ def session(project: Path, tmp_path: Path) -> Session:
     runner = Runner(project, tmp_path)
     runner.approvals.approve(CHECK)
     session = session_on()
-    session.prover = lambda: runner.runner
+    session = session.using(parts=replace(session.parts, prover=lambda: runner.runner))
     session.change([Append((Task("parse"), Task("wire")))])
     session.change([SetCheck(Numbered((1,)), CHECK)])
     session.change(DONE)

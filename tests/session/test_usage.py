@@ -10,7 +10,7 @@ from tildone.history.usage import MAX_EVENTS_READ, used_by_others
 from tildone.log.events import Actor, Author, Bound, Directive, DirectiveSet, Event
 from tildone.log.usage import AgentUsage
 from tildone.loop.decision import GiveUp, GoOn, Patience, Turn
-from tildone.session import Session
+from tildone.session import Session, SessionParts
 from tildone.stores.memory import MemoryStore
 
 AGENT = "claude:1"
@@ -31,6 +31,7 @@ def opened(patience: Patience | None = None) -> tuple[Session, Meter]:
     """A session of an agent with one task in progress, which began at 1 dollar."""
     clock = iter(range(0, 10**9, 10_000))
     ids = iter(range(10**9))
+    meter = Meter()
     session = Session(
         MemoryStore(),
         "s",
@@ -39,9 +40,8 @@ def opened(patience: Patience | None = None) -> tuple[Session, Meter]:
         new_id=lambda: f"e{next(ids)}",
         author=lambda actor: Author("Ada", "" if actor is Actor.USER else AGENT),
         patience=patience or Patience(),
+        parts=SessionParts(usage=meter),
     )
-    meter = Meter()
-    session.usage = meter
     meter.cost = 1.0
     session.call("todo", {"add": ["one", "two"]})
     session.call("todo", {"start": 1})
@@ -162,7 +162,7 @@ def test_a_task_that_is_not_in_progress_has_no_budget() -> None:
 def joined(session: Session, agent: str, cost: float, patience: Patience) -> Session:
     """A session of another agent on the same plan, which has used this much."""
     clock, ids = iter(range(10**6, 10**7)), iter(range(10**9))
-    other = Session(
+    return Session(
         session.store,
         "s",
         BRIEF,
@@ -170,9 +170,8 @@ def joined(session: Session, agent: str, cost: float, patience: Patience) -> Ses
         new_id=lambda: f"{agent}{next(ids)}",
         author=lambda actor: Author("Ada", "" if actor is Actor.USER else agent),
         patience=patience,
+        parts=SessionParts(usage=lambda _agent: AgentUsage(int(cost * 1000), cost=cost)),
     )
-    other.usage = lambda _agent: AgentUsage(int(cost * 1000), cost=cost)
-    return other
 
 
 @pytest.mark.parametrize(

@@ -75,7 +75,7 @@ def fill_checks(plans: World) -> None:
         Proof(Result.INCONCLUSIVE, commands[3], reason="`pytest` is inconclusive: it took longer than 120 s"),
     )
     session.record_proofs(dict(enumerate(results, 1)))
-    session.prover = None
+    session = session.using(parts=replace(session.parts, prover=None))
     session.change([Mark(Numbered((1, 2)), Status.COMPLETED), Mark(Numbered((3,)), Status.IN_PROGRESS)])
     session.change([Mark(Numbered((4,)), Status.BLOCKED)])
     plans.store.records.claim("grammar", 3, Claimant("codex:77a1"), 1)

@@ -15,6 +15,7 @@ from tildone.core.check import Check, Proof, Result
 from tildone.core.ops import Append, Numbered, Order, SetCheck
 from tildone.core.plan import Status, Task
 from tildone.session import Session
+from tildone.value import replace
 from tildone.views.proofs import check_text
 
 
@@ -181,7 +182,7 @@ def test_a_check_is_not_run_twice_at_once(checked: Checked) -> None:
 def test_a_proposed_check_waits_for_a_person_who_approves_exactly_that_command(checked: Checked) -> None:
     check = checked.given(checked.command, approved=False)
     refused = Proof(Result.REFUSED, check.command, reason="a person has to approve its check first")
-    checked.theirs.prover = None
+    checked.theirs = checked.theirs.using(parts=replace(checked.theirs.parts, prover=None))
     checked.theirs.change(lambda _: [SetCheck(Numbered((2,)), check)])
     # An agent has marked it as done where nobody had approved the check.
     checked.theirs.record_proofs({1: refused})

@@ -33,12 +33,12 @@ NO_FACTS = CheckFacts()
 
 def check_facts(session: Session, plan: Plan) -> CheckFacts:
     """Return what is known of the checks in a plan of the session, which belongs to the working tree here."""
-    if not has_checks(plan) or session.prover is None:
+    if not has_checks(plan) or session.parts.prover is None:
         return NO_FACTS
     # Late, because most plans have no checks.
     from tildone.loop.proving import stale_numbers  # noqa: PLC0415  see above
 
-    prover = session.prover()
+    prover = session.parts.prover()
     checks: dict[int, Check | None] = {task.number: task.check for task in plan.tasks} | {PLAN: plan.check}
     proposed = frozenset(number for number, check in checks.items() if check and not prover.is_allowed(check))
     return CheckFacts(stale_numbers(plan, lambda: prover), proposed, is_here=True)

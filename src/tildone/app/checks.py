@@ -121,7 +121,7 @@ class SessionChecks:
             self._running -= {(session, number) for number in numbers}
 
     def complete(
-        self, session: Session, numbers: Iterable[int], change: Callable[[], Outcome], *, begun: bool = False
+        self, session: Session, numbers: Iterable[int], change: Callable[[Session], Outcome], *, begun: bool = False
     ) -> tuple[Outcome, Mapping[int, Proof]]:
         """Make a change that completes tasks, for which checks are run. Return it, and the results by number.
 
@@ -132,20 +132,16 @@ class SessionChecks:
         """
         wanted, plan = set(numbers), session.plan
         if not has_checks(plan) or not (wanted or self._is_unattended):
-            return change(), {}
+            return change(session), {}
         with self._running_for(session, wanted, begun=begun):
             named = [task.check for task in plan.tasks if task.number in wanted and task.check is not None]
             if named:
                 self._allowed_runner(session, named)
             tree = self.working_tree(session.name)
             if not tree:
-                return change(), {}
-            prover, before = _KeptResults(self._runner(tree, session)), session.prover
-            session.prover = lambda: prover
-            try:
-                return change(), prover.results
-            finally:
-                session.prover = before
+                return change(session), {}
+            prover = _KeptResults(self._runner(tree, session))
+            return change(session.using(parts=replace(session.parts, prover=lambda: prover))), prover.results
 
     def verify(
         self,
@@ -249,7 +245,7 @@ class SessionChecks:
             is_refused = found.proof is not None and found.proof.result is Result.REFUSED
             return is_refused and found.check is not None and allowed(found.check)
 
-        outcome, _ = self.complete(session, (), lambda: session.change(steps))
+        outcome, _ = self.complete(session, (), lambda own: own.change(steps))
         return outcome, warnings
 
     def record_approvals(self, session: Session, checks: Iterable[Check]) -> list[str]:

@@ -87,14 +87,14 @@ def edit(
         newest = accepted(command(plan)) if callable(command) else command
         return newest.steps or ()
 
-    def change() -> Outcome:
+    def change(session: Session) -> Outcome:
         own = steps if callable(command) and answer.steps else answer.steps or ()
         return session.change(own, actor, answer.rules(session.dialect.rules))
 
     proofs: Mapping[int, Proof] = {}
     completed = completing(answer.steps or ())
     if checks is None:
-        outcome = change()
+        outcome = change(session)
     else:
         outcome, proofs = checks.complete(session, completed, change, begun=begun)
     refuse_faults(outcome)

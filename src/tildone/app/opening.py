@@ -14,7 +14,7 @@ from tildone.ids import id_maker, now
 from tildone.log.address import parse_address
 from tildone.log.events import Actor, Author, PlanChanged
 from tildone.loop.decision import Patience
-from tildone.session import Session
+from tildone.session import Session, SessionParts
 from tildone.stores.base import TIMEOUT_SECONDS, OpenOptions
 from tildone.typing import TYPE_CHECKING
 from tildone.value import replace
@@ -142,15 +142,28 @@ def open_session(
     store: Store | None = None,
     agent: Callable[[], Author] = Author,
     reader: str = "",
+    usage: Callable[[str], AgentUsage | None] | None = None,
 ) -> Session:
     """Return the session that the settings name, in a dialect.
 
     `agent` returns the agent that this process works for, and its model, as far as they are known. `reader` is the name
-    under which the store records what the model has seen.
+    under which the store records what the model has seen. `usage` returns what an agent has used; by default, what was
+    noted.
     """
     opened = store or open_store(settings)
     author = _author(settings, opened, agent)
-    session = Session(
+    # The list of a subagent is its own.
+    claims = opened.durable and settings.claim_seconds and SUBAGENT_MARK not in settings.session
+    parts = SessionParts(
+        # It does not refer to the session: in a cycle, the store would not be closed when the session is not used.
+        prover=lambda: check_runner(settings, lambda: _name(author(Actor.AGENT))),
+        usage=usage or (lambda agent_id: _noted_usage(settings, agent_id)),
+        claims=(lambda: agent_claims(settings)) if claims else None,
+        taken=(lambda: tasks_of_others(settings, opened, agent().agent)) if claims else frozenset,
+        # Others use a store with users, too, on their machines.
+        source=person_here(settings, opened) if opened.user else "",
+    )
+    return Session(
         opened,
         settings.session,
         dialect,
@@ -160,18 +173,8 @@ def open_session(
         completions=_completions(settings, opened) if dialect.completion else None,
         author=author,
         reader=reader,
+        parts=parts,
     )
-    # It does not refer to the session: in a cycle, the store would not be closed when the session is no longer used.
-    session.prover = lambda: check_runner(settings, lambda: _name(author(Actor.AGENT)))
-    session.usage = lambda agent_id: _noted_usage(settings, agent_id)
-    if opened.durable and settings.claim_seconds and SUBAGENT_MARK not in settings.session:
-        # The list of a subagent is its own.
-        session.claims = lambda: agent_claims(settings)
-        session.taken = lambda: tasks_of_others(settings, opened, agent().agent)
-    if opened.user:
-        # Others use the store, too, on their machines.
-        session.source = person_here(settings, opened)
-    return session
 
 
 def agent_claims(settings: Settings) -> AgentClaims:

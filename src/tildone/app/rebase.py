@@ -157,7 +157,7 @@ def edit_seen(session: Session, seen: str, given: object, checks: SessionChecks)
             raise Conflict("somebody else changed the same task", state=session.state, clashes=clashes)
         return found
 
-    def change() -> Outcome:
+    def change(session: Session) -> Outcome:
         return session.change(steps, rules=rules_for(ops, session.dialect.rules))
 
     outcome, proofs = checks.complete(session, completed, change)

@@ -111,25 +111,24 @@ class KnownProofs:
         self._known.update((checks[number], proof) for number, proof in proofs.items())
 
 
-async def with_checks(session: Session, call: Callable[[], Reply], ctx: ExtensionContext, signal: AbortSignal) -> Reply:
+async def with_checks(
+    session: Session, call: Callable[[Session], Reply], ctx: ExtensionContext, signal: AbortSignal
+) -> Reply:
     """Return the reply to a call on a session whose checks are run in a thread.
 
     Raises:
         Aborted: the operation was aborted while a check ran; nothing has changed.
     """
-    prover = session.prover
+    prover = session.parts.prover
     if prover is None or not has_checks(session.plan):
-        return call()
+        return call(session)
     known = KnownProofs(prover())
+    own = session.using(parts=replace(session.parts, prover=lambda: known))
     while True:
-        # Only during the call: others may use the session meanwhile.
-        session.prover = lambda: known
         try:
-            return _with_reasons(call(), known.reasons)
+            return _with_reasons(call(own), known.reasons)
         except ChecksNeeded as needed:
             missing = needed.checks
-        finally:
-            session.prover = prover
         await known.ask(missing, ctx, signal)
         await known.run(missing, signal)
 

@@ -62,12 +62,12 @@ class DeclaredExtension(DialectExtension):
             any_case_name=True,
         )
 
-    def execute(self, tool: Tool, params: dict[str, Any], ctx: ExtensionContext) -> Reply:
+    def execute(self, session: Session, tool: Tool, params: dict[str, Any], ctx: ExtensionContext) -> Reply:
         """Execute a model's call. An internal error is reported in the envelope and leaves the list unchanged."""
         head: str | None = None
         try:
             head = self.session.state.head
-            reply = self.session.execute(tool, params)
+            reply = session.execute(tool, params)
         except Exception as error:  # noqa: BLE001  the envelope is the contract, whatever happened
             self._roll_back(head)
             return internal_error(f"{type(error).__name__}: {error}", params)
@@ -76,9 +76,10 @@ class DeclaredExtension(DialectExtension):
 
     def open(self, ctx: ExtensionContext) -> Session:
         """Open the session and attach a log of finished lists to it."""
-        session = super().open(ctx)
+        self._session = session = super().open(ctx)
         if session.completions is None:
-            session.completions = CompletionLog(self._root, lambda: _timestamp(ctx.now()))
+            log = CompletionLog(self._root, lambda: _timestamp(ctx.now()))
+            self._session = session = session.using(completions=log)
         return session
 
     def current_list(self) -> str:

@@ -36,6 +36,7 @@ from tildone.kit.definition import ToolDefinition, ToolResult
 from tildone.log.events import StopFingerprint
 from tildone.loop.countdown import Tick, countdown
 from tildone.loop.decision import GiveUp, GoOn, Rest, Turn
+from tildone.session import Session
 from tildone.views import indexed_tools, widget
 from tildone.views.plain_list import NO_TODOS, numbered_list
 
@@ -85,9 +86,9 @@ class IndexedExtension(DialectExtension):
             render_result=self.render,
         )
 
-    def execute(self, tool: Tool, params: dict[str, Any], ctx: ExtensionContext) -> Reply:
+    def execute(self, session: Session, tool: Tool, params: dict[str, Any], ctx: ExtensionContext) -> Reply:
         """Execute a model's call, and update the status bar if the plan changed."""
-        reply = self.session.execute(tool, params)
+        reply = session.execute(tool, params)
         if "error" not in reply.details and not tool.hints.read_only:
             self.show_status(ctx)
         return reply
@@ -128,7 +129,7 @@ class IndexedExtension(DialectExtension):
             return
         last = last_answer(event.messages)
         stop = last.stop_reason if last else None
-        files = StopFingerprint(self.session.files())
+        files = StopFingerprint(self.session.parts.files())
         turn = Turn(aborted=stop == StopReason.ABORTED, errored=stop == StopReason.ERROR, fingerprint=files)
         was_counting = self._stop_countdown()
         if isinstance(self.session.decide(turn), GoOn):

@@ -139,19 +139,19 @@ class DialectExtension:
             self._session = self._open_session("")
         return self._session
 
-    def call(self, tool: Tool, params: dict[str, Any], ctx: ExtensionContext) -> Reply:
+    def call(self, session: Session, tool: Tool, params: dict[str, Any], ctx: ExtensionContext) -> Reply:
         """Execute a model's call, and note what others changed before it: the reply shows the plan after both."""
         shared = is_shared(self.session, ctx.conversation)
         with suppress(StoreError):  # `execute` reports it
             self._unreported += self._changes_by_others() if shared else []
-        reply = self.execute(tool, params, ctx)
+        reply = self.execute(session, tool, params, ctx)
         with suppress(StoreError):
             self._shown = self.session.plan if shared else None
         return reply
 
-    def execute(self, tool: Tool, params: dict[str, Any], ctx: ExtensionContext) -> Reply:
+    def execute(self, session: Session, tool: Tool, params: dict[str, Any], ctx: ExtensionContext) -> Reply:
         """Execute a model's call."""
-        reply = self.session.execute(tool, params)
+        reply = session.execute(tool, params)
         self.show_status(ctx)
         if not self.dialect.needs_snapshots:
             return reply
@@ -243,7 +243,7 @@ class DialectExtension:
     def nudge(self, event: BeforeSettle, _ctx: ExtensionContext) -> KeepGoing | None:
         """Continue an agent that stops with open tasks, or tell the person why it is not continued."""
         stop = event.stop_reason
-        files = StopFingerprint(self.session.files())
+        files = StopFingerprint(self.session.parts.files())
         turn = Turn(aborted=stop == StopReason.ABORTED, errored=stop == StopReason.ERROR, fingerprint=files)
         verdict = self.session.turn_ended(turn)
         match verdict.decision:

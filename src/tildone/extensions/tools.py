@@ -14,7 +14,7 @@ from tildone.kit.schema import SchemaProblem
 from tildone.kit.theme import Role
 from tildone.session import Session
 
-Execute = Callable[[Tool, dict[str, Any], ExtensionContext], Reply]
+Execute = Callable[[Session, Tool, dict[str, Any], ExtensionContext], Reply]
 Refuse = Callable[[Tool, Sequence[SchemaProblem], object], Reply]
 
 REFUSALS = "refusals"
@@ -33,7 +33,7 @@ def definition(
     async def execute(
         _call_id: str, params: dict[str, Any], signal: Any, _update: Any, ctx: ExtensionContext
     ) -> ToolResult:
-        return _result(await with_checks(session(), lambda: run(tool, params, ctx), ctx, signal))
+        return _result(await with_checks(session(), lambda own: run(own, tool, params, ctx), ctx, signal))
 
     return ToolDefinition(
         name=tool.name,

@@ -72,7 +72,7 @@ class ShellAgent:
         Raises:
             RunFenced: the run has passed to another worker.
         """
-        while (task := self._next(taken := self._session.taken())) is not None:
+        while (task := self._next(taken := self._session.parts.taken())) is not None:
             if self._is_permitted(task.number, *checks_of(task)) and not self._do(task):
                 return FAILED
         plan = self._session.plan
@@ -128,7 +128,7 @@ class ShellAgent:
             return True
         started = self._start(task)
         now = _current(started.after, task)
-        if task.number in self._session.taken() or now is None or not now.status.is_open:
+        if task.number in self._session.parts.taken() or now is None or not now.status.is_open:
             # Another agent was faster, or a person has closed it.
             return True
         if started.faults:
@@ -170,9 +170,9 @@ class ShellAgent:
         return proofs
 
     def _runner(self) -> Prover:
-        if self._session.prover is None:
+        if self._session.parts.prover is None:
             raise AssertionError("a session of a shell agent runs checks")
-        return self._session.prover()
+        return self._session.parts.prover()
 
     def _has_files(self, task: Task) -> bool:
         """Bring in what other hands have done, and return whether a task has the files of those before it."""

@@ -26,14 +26,16 @@ from tildone.value import replace, value
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from typing import TypeVar
 
     from tildone.agents.registry import Agent, AgentRegistry
-    from tildone.checks.prover import CheckRunner
     from tildone.config import Settings
     from tildone.hooks.event import HookEvent
     from tildone.log.store import Store
     from tildone.loop.decision import RestReason
     from tildone.session import Session
+
+    T = TypeVar("T")
 
 STORE_TIMEOUT_SECONDS = 1.5
 """How long a hook waits for a store that other processes are writing to."""
@@ -66,45 +68,33 @@ def admit(event: HookEvent, settings: Settings, pid: int) -> HookContext:
     own = replace(settings, session=agent.session)
     store = open_store(own, timeout=STORE_TIMEOUT_SECONDS)
     session = session_of(own, store, lambda: author_of(event, agents, agent), agent.reader)
-    session.taken = _read_once(session.taken)
+    session = session.using(parts=replace(session.parts, taken=_once(session.parts.taken)))
     if session.state.head is None and agent.session != settings.session:
         # A session that was created for this agent alone starts with the project's directive.
         session.set_directive(open_session(settings, NATIVE, store).state.directive)
     return HookContext(event, own, agents, agent, session)
 
 
-def _read_once(taken: Callable[[], frozenset[int]]) -> Callable[[], frozenset[int]]:
-    """Return a function that asks only once which tasks other agents hold: a hook asks several times."""
-    found: list[frozenset[int]] = []
-
-    def read() -> frozenset[int]:
-        if not found:
-            found.append(taken())
-        return found[0]
-
-    return read
-
-
 def session_of(settings: Settings, store: Store, author: Callable[[], Author], reader: str) -> Session:
     """Return the session that the settings name, in the dialect in which its agent is spoken to."""
     session = open_session(settings, NATIVE, store, author, reader)
-    session.prover = _once(lambda: check_runner(settings, lambda: author().agent, CHECK_SECONDS))
+    prover = _once(lambda: check_runner(settings, lambda: author().agent, CHECK_SECONDS))
+    session = session.using(parts=replace(session.parts, prover=prover))
     tool = newest_tool(session, open_agents(settings))
-    if TOOL_SEPARATOR not in tool:
-        name = settings.dialect or dialect_of_tool(tool)
-        session.dialect = dialect_named(name or DEFAULT_DIALECT)
-    return session
+    if TOOL_SEPARATOR in tool:
+        return session
+    return session.using(dialect=dialect_named(settings.dialect or dialect_of_tool(tool) or DEFAULT_DIALECT))
 
 
-def _once(make: Callable[[], CheckRunner]) -> Callable[[], CheckRunner]:
-    """Return a function that returns the same runner each time, which looks at the files once."""
-    made: list[CheckRunner] = []
+def _once(make: Callable[[], T]) -> Callable[[], T]:
+    """Return a function that returns the same each time: a hook asks several times."""
+    made: list[T] = []
 
-    def runner() -> CheckRunner:
+    def given() -> T:
         made[:] = made or [make()]
         return made[0]
 
-    return runner
+    return given
 
 
 def author_of(event: HookEvent, agents: AgentRegistry, agent: Agent) -> Author:

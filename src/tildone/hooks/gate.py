@@ -12,11 +12,10 @@ from tildone.agents.worktree import fingerprint
 from tildone.core.query import has_checks, open_tasks, progress
 from tildone.dialects.native import user_tasks
 from tildone.hooks.reply import HookReply
-from tildone.hooks.tool_access import can_use_tools, hold_by_command, missing_tools
-from tildone.ids import now
+from tildone.hooks.tool_access import can_use_tools, held_by_command, missing_tools
 from tildone.integrations.record import ReplyKind
 from tildone.log.events import StopFingerprint
-from tildone.loop.decision import GiveUp, GoOn, Rest, RestReason, Turn, decide
+from tildone.loop.decision import GiveUp, GoOn, Rest, RestReason, Turn
 from tildone.loop.questions import ends_with_question
 from tildone.typing import TYPE_CHECKING
 from tildone.value import replace
@@ -46,17 +45,20 @@ def agent_stopped(
     If the agent is left alone, the second value says why. The fingerprint of the files is taken only if the decision
     depends on it, because nothing else here takes as long.
     """
-    turn, before = _turn(event, agents, agent.id), session.held_state
-    first = decide(before, session.patience, replace(turn, at=now()))
-    if isinstance(first, Rest):
-        return _waiting_notice(event, session, agent.id, first.why), first.why
-    ignored = (settings.store.location, settings.agents_dir, settings.session_dir)
-    # The proofs were compared with the same files.
-    status = getattr(session.prover(), "status", None) if session.prover and has_checks(before.plan) else None
-    with_files = replace(turn.fingerprint, files=fingerprint(settings.project, ignored, status))
-    by_command = not can_use_tools(event, agent, settings) and hold_by_command(session, settings)
-    verdict = session.turn_ended(replace(turn, fingerprint=with_files))
+    before, prover = session.state, session.parts.prover
+    by_command = None if can_use_tools(event, agent, settings) else held_by_command(session, settings)
+
+    def with_files(turn: Turn) -> Turn:
+        ignored = (settings.store.location, settings.agents_dir, settings.session_dir)
+        # The proofs were compared with the same files.
+        status = getattr(prover(), "status", None) if prover and has_checks(before.plan) else None
+        files = fingerprint(settings.project, ignored, status)
+        return replace(turn, fingerprint=replace(turn.fingerprint, files=files))
+
+    verdict = (by_command or session).turn_ended(_turn(event, agents, agent.id), with_files)
     match verdict.decision:
+        case Rest(why):
+            return _waiting_notice(event, session, agent.id, why), why
         case GoOn():
             return HookReply(ReplyKind.CONTINUE, with_origins(verdict.prompt or "", session)), None
         case GiveUp() if by_command and not before.tripped:

@@ -33,7 +33,7 @@ def _child(parent: HookContext) -> HookContext:
     agent = subagent_of(agents, parent.agent, event.text("subagent"), now())
     own = replace(parent.settings, session=agent.session)
     session = session_of(own, parent.session.store, lambda: author_of(event, agents, agent), agent.reader)
-    session.parent = parent.session
+    session = session.using(parts=replace(session.parts, parent=parent.session))
     return replace(parent, agent=agent, settings=own, session=session)
 
 

@@ -37,21 +37,20 @@ def can_use_tools(event: HookEvent, agent: Agent, settings: Settings) -> bool:
     return not runs_program(agent.pid, (event.integration.executable,))
 
 
-def hold_by_command(session: Session, settings: Settings) -> bool:
-    """Make the session nudge with a command instead of a tool; return False if the nudge names no tool anyway."""
+def held_by_command(session: Session, settings: Settings) -> Session | None:
+    """Return the session with nudges that name a command instead of a tool; None if they name no tool anyway."""
     if session.dialect is NATIVE:
-        return False
+        return None
     from tildone.dialects.by_command import by_command  # noqa: PLC0415  most models have our tools
     from tildone.distribution import program  # noqa: PLC0415  the same
 
-    session.dialect = by_command(f"{program()} todo", _options(settings))
-    session.patience = replace(session.patience, nudges=min(session.patience.nudges, MAX_NUDGES))
-    return True
+    patience = replace(session.patience, nudges=min(session.patience.nudges, MAX_NUDGES))
+    return session.using(dialect=by_command(f"{program()} todo", _options(settings)), patience=patience)
 
 
 def missing_tools(event: HookEvent) -> str:
     """Return why the agent is let go and what the person can do, as two sentences."""
-    from tildone.distribution import program  # noqa: PLC0415  see `hold_by_command`
+    from tildone.distribution import program  # noqa: PLC0415  see `held_by_command`
 
     title, name = event.integration.title, event.integration.name
     return (
@@ -62,7 +61,7 @@ def missing_tools(event: HookEvent) -> str:
 
 def _options(settings: Settings) -> str:
     """The options without which the command would edit another plan."""
-    from tildone.distribution import quoted  # noqa: PLC0415  see `hold_by_command`
+    from tildone.distribution import quoted  # noqa: PLC0415  see `held_by_command`
 
     default, _ = load_valid({}, os.environ, settings.project)
     options = [f" --session {quoted(settings.session)}"] if settings.session != default.session else []

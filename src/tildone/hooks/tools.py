@@ -8,6 +8,7 @@ from tildone.errors import UsageError
 from tildone.hooks.native_lists import arguments
 from tildone.log import codec
 from tildone.typing import TYPE_CHECKING
+from tildone.value import replace
 from tildone.views.sanitize import escape_json
 from tildone.views.status import status_line
 
@@ -45,7 +46,8 @@ def call_tool(event: HookEvent, settings: Settings, agent_session: Session, auth
     if dialect is None:
         raise UsageError(f"there is no tool {tool!r}")
     session = open_session(settings, dialect_named(dialect), agent_session.store, lambda: author, agent_session.reader)
-    session.taken, session.prover = agent_session.taken, agent_session.prover
+    parts = replace(session.parts, taken=agent_session.parts.taken, prover=agent_session.parts.prover)
+    session = session.using(parts=parts)
     reply = session.call(tool, arguments(event.get("tool_input")))
     result = {
         "text": reply.text,

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import TypeVar
 
+    from tildone.core.plan import Plan
     from tildone.log.events import Actor, Author, Fact
     from tildone.log.store import Store
     from tildone.log.usage import AgentUsage
@@ -43,7 +44,8 @@ class SessionWriter:
     """Reads and appends to the session `name`.
 
     `now` returns milliseconds since 1970, `new_id` an unused id, `author` the author of an event of an actor. `usage`
-    returns what an agent has used so far, if that is known.
+    returns what an agent has used so far, if that is known. `seen` is the head at which the model last saw the plan,
+    with that plan, and `news` what it is told of the tasks of others after a change.
     """
 
     def __init__(
@@ -53,14 +55,17 @@ class SessionWriter:
         now: Callable[[], int],
         new_id: Callable[[], str],
         author: Callable[[Actor], Author],
+        usage: Callable[[str], AgentUsage | None] = lambda _agent: None,
     ) -> None:
         self.store = store
         self.name = name
         self._now = now
         self._new_id = new_id
         self._author = author
-        self.usage: Callable[[str], AgentUsage | None] = lambda _agent: None
+        self._usage = usage
         self.last_state = State()
+        self.seen: tuple[str | None, Plan | None] = None, None
+        self.news = ""
 
     @property
     def state(self) -> State:
@@ -156,7 +161,7 @@ class SessionWriter:
         """
         before = SessionHead() if isinstance(fact, PlanChanged) else self.store.session_head(self.name)
         author = self._author(actor)
-        usage = self.usage(author.agent) if author.agent else None
+        usage = self._usage(author.agent) if author.agent else None
         event = Event(self._new_id(), state.head, self._now(), actor, fact, author, usage)
         try:
             append(self.name, event, seen_by)

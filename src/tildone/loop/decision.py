@@ -162,9 +162,18 @@ class Verdict:
 
 
 def judge(
-    state: State, patience: Patience, turn: Turn, prompt: Callable[[], str]
+    state: State,
+    patience: Patience,
+    turn: Turn,
+    prompt: Callable[[], str],
+    complete: Callable[[Turn], Turn] = lambda turn: turn,
 ) -> tuple[Verdict, Nudged | Tripped | None]:
-    """Return the verdict at the end of a turn, and the fact that records it: the nudge, or a bound that is new."""
+    """Return the verdict at the end of a turn, and the fact that records it: the nudge, or a bound that is new.
+
+    `complete` returns the turn with what was used and changed, on which the decision depends unless the agent rests.
+    """
+    if reason_to_rest(state, turn) is None:
+        turn = complete(turn)
     decision = decide(state, patience, turn)
     match decision:
         case GoOn(_, _, count, repeats):
@@ -181,22 +190,21 @@ def decide(state: State, patience: Patience, turn: Turn = Turn()) -> Decision:  
     The order of the checks is part of the contract: an interrupted agent is left alone even if a bound is reached, and
     a finished plan never reports that a bound was reached.
     """
-    if not state.plan.tasks:
-        return Rest(RestReason.NO_PLAN)
-    if turn.aborted:
-        return Rest(RestReason.ABORTED)
-    upcoming = next_task(state.plan)
-    if upcoming is None:
-        return Rest(RestReason.BLOCKED if open_tasks(state.plan) else RestReason.ALL_DONE)
-    reason = _reason_to_rest(state, turn)
-    if reason:
-        return Rest(reason)
+    reason, upcoming = reason_to_rest(state, turn), next_task(state.plan)
+    if reason is not None or upcoming is None:
+        return Rest(reason or RestReason.ALL_DONE)
     nudges, repeats = _counts(state, turn.fingerprint)
     return _bound_reached(state, patience, turn, nudges, repeats) or GoOn(*upcoming, nudges + 1, repeats)
 
 
-def _reason_to_rest(state: State, turn: Turn) -> RestReason | None:
-    """Why an agent with actionable tasks is not nudged, for reasons other than a bound."""
+def reason_to_rest(state: State, turn: Turn) -> RestReason | None:
+    """Return why the agent is left alone, for reasons other than a bound; None if it depends on the bounds."""
+    if not state.plan.tasks:
+        return RestReason.NO_PLAN
+    if turn.aborted:
+        return RestReason.ABORTED
+    if next_task(state.plan) is None:
+        return RestReason.BLOCKED if open_tasks(state.plan) else RestReason.ALL_DONE
     if state.directive is not Directive.GO:
         return RestReason.PAUSED
     if turn.errored:

@@ -230,9 +230,10 @@ class Connection:
             self._author = Author(agent=self.caller.author_of(agent.id), model=self._agent.note(agent, MODEL_NOTE))
         if self._session is None or self._session.name != agent.session:
             own = replace(self._settings, session=agent.session)
-            self._session = open_session(own, self._dialect, self._store.get(), lambda: self._author)
-            self._session.prover = lambda: self._checks.runner(own, self._author.agent)
-        self._session.reader = agent.reader
+            opened = open_session(own, self._dialect, self._store.get(), lambda: self._author)
+            parts = replace(opened.parts, prover=lambda: self._checks.runner(own, self._author.agent))
+            self._session = opened.using(parts=parts)
+        self._session = self._session.using(reader=agent.reader)
         if self.caller.retention is Retention.NONE:
             self._session.set_seen_head(None)
         return self._session

@@ -8,44 +8,64 @@ from __future__ import annotations
 from tildone.core.plan import Plan, Status
 from tildone.core.query import has_checks, next_task
 from tildone.dialects.base import CompletedCall
+from tildone.errors import Refused, UnknownEvent
 from tildone.log import codec
-from tildone.log.events import Actor, Author, Call
+from tildone.log.events import Actor, Author, Call, Directive, DirectiveSet, Labelled, Nudged, Tripped
+from tildone.log.state import latest_state
+from tildone.log.tree import SessionHead
 from tildone.log.writer import SessionWriter
 from tildone.loop.decision import GoOn, Patience, Turn, Verdict, budget_reached, judge
-from tildone.session.log import SessionLog
 from tildone.typing import TYPE_CHECKING
-from tildone.value import replace
+from tildone.value import replace, value
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
     from typing import Any
 
     from tildone.core.check import Proof
+    from tildone.core.guard import ByModel
     from tildone.core.origins import Origin
     from tildone.core.reduce import Outcome, Step
     from tildone.core.rules import Rules
     from tildone.dialects.base import Completions, Dialect, Reply, Tool
-    from tildone.log.events import Event, Fact
+    from tildone.log.events import Bound, Event, Fact
     from tildone.log.state import State
     from tildone.log.store import Store
+    from tildone.log.usage import AgentUsage
     from tildone.loop.decision import Decision, GiveUp
-    from tildone.session.claiming import ClaimedChange, Settle
+    from tildone.loop.proving import Prover
+    from tildone.session.claiming import ClaimedChange, Claims, Settle
 
     Steps = Sequence[Step] | Callable[[Plan], Sequence[Step]]
 
 
-class Session(SessionLog):
+@value
+class SessionParts:
+    """What a session works with besides its store and its dialect; by default, nothing.
+
+    `taken` returns the numbers of the tasks that other agents work on: the agent neither does them nor waits for them.
+    `prover` returns what runs the checks of tasks; it is called only if the plan has checks. Without one, a task with a
+    check is not completed here. `claims` returns what an agent needs to claim what it starts; without, it claims
+    nothing. `usage` returns what the agent with an id has used so far, if that is known, which is recorded with its
+    events. `files` returns a fingerprint of the agent's files, if it is known. `source` is that of new tasks, in a
+    store that others use, too. A subagent's session has a `parent`, with which it shares the bounds since a person last
+    spoke.
+    """
+
+    taken: Callable[[], frozenset[int]] = frozenset
+    prover: Callable[[], Prover] | None = None
+    claims: Callable[[], Claims] | None = None
+    usage: Callable[[str], AgentUsage | None] = lambda _agent: None
+    files: Callable[[], str] = str
+    source: str = ""
+    parent: Session | None = None
+
+
+class Session:
     """One agent's plan and its history, in one dialect. Other processes may use the same session at the same time.
 
     `author` returns the author of an event of an actor. It is called only when an event is written. `reader` is the
     name under which the store records which head the model has seen; if it is empty, only this object remembers it.
-    `taken` returns the numbers of the tasks that other agents work on: the agent neither does them nor waits for them.
-    A subagent's session has a `parent`, with which it shares the bounds since a person last spoke. `files` returns a
-    fingerprint of the agent's files, if it is known. `source` is that of new tasks, in a store that others use, too.
-    `prover` returns what runs the checks of tasks; it is called only if the plan has checks. Without one, a task with a
-    check is not completed here. `usage` returns what an agent has used so far, which is recorded with its events. With
-    `claims`, an agent claims what it starts, and `news_of_claims` is what it is told after a change of the tasks that
-    other agents have; without, it claims nothing.
     """
 
     def __init__(  # noqa: PLR0913  all dependencies are passed by name
@@ -60,17 +80,94 @@ class Session(SessionLog):
         completions: Completions | None = None,
         author: Callable[[Actor], Author] = lambda _: Author(),
         reader: str = "",
+        parts: SessionParts = SessionParts(),  # noqa: B008  frozen
     ) -> None:
-        super().__init__(SessionWriter(store, name, now, new_id, author), author, reader)
+        self._writer = SessionWriter(store, name, now, new_id, author, parts.usage)
+        self._now = now
+        self.store = store
+        self.name = name
         self.dialect = dialect
         self.patience = patience
         self.completions = completions
-        self._now = now
-        self.taken: Callable[[], frozenset[int]] = frozenset
-        self.source = ""
-        self.parent: Session | None = None
-        self.files: Callable[[], str] = str
-        self.news_of_claims = ""
+        self.author_of = author
+        self.reader = reader
+        self.parts = parts
+
+    def using(
+        self,
+        *,
+        dialect: Dialect | None = None,
+        patience: Patience | None = None,
+        completions: Completions | None = None,
+        reader: str | None = None,
+        parts: SessionParts | None = None,
+    ) -> Session:
+        """Return the same session with other parts, except for `usage`. Both share what was read and what was seen."""
+        other = object.__new__(Session)
+        changed: dict[str, object] = {"dialect": dialect, "patience": patience, "completions": completions}
+        changed |= {"reader": reader, "parts": parts}
+        vars(other).update(vars(self) | {name: part for name, part in changed.items() if part is not None})
+        return other
+
+    @property
+    def news_of_claims(self) -> str:
+        """What the agent is told after a change of the tasks that other agents have."""
+        return self._writer.news
+
+    @property
+    def state(self) -> State:
+        """The state at the session's head."""
+        return self._writer.state
+
+    @property
+    def last_state(self) -> State:
+        """The state that this object last read or wrote; others may have changed the session since."""
+        return self._writer.last_state
+
+    @property
+    def plan(self) -> Plan:
+        """The plan at the session's head."""
+        return self.state.plan
+
+    @property
+    def seen_head(self) -> str | None:
+        """The head at which the model last saw the plan; None if it never saw it or its context was lost."""
+        return self.store.records.seen(self.name, self.reader) if self.reader else self._writer.seen[0]
+
+    def set_seen_head(self, head: str | None) -> None:
+        """Record that the model last saw the plan at `head`; None means that it knows nothing of the plan."""
+        if head != self.seen_head:
+            self._writer.seen = head, self.plan_at(head)
+            self._writer.set_seen(self.reader, head)
+
+    def plan_at(self, event_id: str | None) -> Plan | None:
+        """Return the plan as it was at an event; None if there is no such event."""
+        if event_id is None:
+            return None
+        last = self._writer.last_state
+        if event_id == last.head:
+            return last.plan
+        try:
+            return latest_state(self.store.history(self.name, event_id)).plan
+        except UnknownEvent:
+            return None
+
+    @property
+    def stale(self) -> frozenset[int]:
+        """The numbers of the done tasks whose files have changed since their checks passed; 0 for the plan itself."""
+        from tildone.loop.proving import stale_numbers  # noqa: PLC0415  see the module's docstring
+
+        return stale_numbers(self.state.plan, self.parts.prover)
+
+    @property
+    def held_up(self) -> str:
+        """Which task with a check an agent has set aside, as a person is told of it; empty if none."""
+        plan = self.state.plan
+        if not has_checks(plan):
+            return ""
+        from tildone.history.held_up import describe_held_up, held_up_by_agents  # noqa: PLC0415  few have checks
+
+        return describe_held_up(held_up_by_agents(plan, lambda: self.store.history(self.name)))
 
     @property
     def held_state(self) -> State:
@@ -93,7 +190,7 @@ class Session(SessionLog):
         """Execute a call whose arguments have been validated."""
         started = self._now()
         known_head = self.seen_head
-        known = self._seen[1] if known_head == self._seen[0] else self.plan_at(known_head)
+        known = self._writer.seen[1] if known_head == self._writer.seen[0] else self.plan_at(known_head)
         steps = tool.steps(params)
         if tool.whole_list and callable(steps) and known is not None:
             from tildone.core.arrange import keep_unseen  # noqa: PLC0415  see the module's docstring
@@ -102,10 +199,10 @@ class Session(SessionLog):
         call = Call(tool.name, codec.dump(params)) if steps else None
         outcome = self._apply(steps, Actor.AGENT, call, seen_by=self.reader, known=known)
         done = CompletedCall(params, outcome, self.store.durable, elapsed_ms=self._now() - started, known=known)
-        self._seen = self._writer.last_state.head, outcome.after
+        self._writer.seen = self._writer.last_state.head, outcome.after
         # A change recorded it with the event.
-        if not outcome.changed and self._seen[0] != known_head:
-            self._writer.set_seen(self.reader, self._seen[0])
+        if not outcome.changed and self._writer.seen[0] != known_head:
+            self._writer.set_seen(self.reader, self._writer.seen[0])
         return self._with_results(tool.reply(self._logged(done)), outcome)
 
     def change(
@@ -132,12 +229,27 @@ class Session(SessionLog):
         """Return what `turn_ended` would decide now; nothing is recorded."""
         return self._verdict(self.state, replace(turn, at=self._now()))[0].decision
 
-    def turn_ended(self, turn: Turn = Turn()) -> Verdict:  # noqa: B008  frozen
-        """Decide whether the agent continues, and record the nudge, or the bound that was reached."""
-        turn = replace(turn, at=self._now())
-        verdict = self._writer.record(Actor.TIMER, lambda state: self._verdict(state, turn), self._seen_by())
-        if self.parent and isinstance(verdict.decision, GoOn):
-            self.parent.count_subagent_nudge()
+    def turn_ended(
+        self,
+        turn: Turn = Turn(),  # noqa: B008  frozen
+        complete: Callable[[Turn], Turn] = lambda turn: turn,
+    ) -> Verdict:
+        """Decide whether the agent continues, and record the nudge, or the bound that was reached.
+
+        `complete` returns the turn with the facts that take long to find. It is called once, if the decision depends on
+        them.
+        """
+        turn, completed = replace(turn, at=self._now()), list[Turn]()
+
+        def complete_once(turn: Turn) -> Turn:
+            completed[:] = completed or [complete(turn)]
+            return completed[0]
+
+        verdict = self._writer.record(
+            Actor.TIMER, lambda state: self._verdict(state, turn, complete_once), self._seen_by()
+        )
+        if self.parts.parent and isinstance(verdict.decision, GoOn):
+            self.parts.parent.count_subagent_nudge()
         return verdict
 
     def budget_reached(self) -> GiveUp | None:
@@ -152,6 +264,113 @@ class Session(SessionLog):
         state = self.state
         plan = self._held(state).plan
         return (text := self.dialect.context(plan)) and self._told(text, plan, state.plan)
+
+    def model_of(self, actor: Actor) -> ByModel | None:
+        """Return what keeps a model from taking checks away that a person asked for; None if a person acts.
+
+        What is typed in the shell of an agent is the doing of its model. A timer acts for an agent.
+        """
+        if actor in (Actor.USER, Actor.IMPORT) and not self.author_of(Actor.USER).agent:
+            return None
+        from tildone.core.guard import ByModel  # noqa: PLC0415  see the module's docstring
+
+        prover = self.parts.prover
+        return ByModel(lambda check: prover is not None and prover().is_allowed(check), lambda: self.stale)
+
+    def retract_nudge(self) -> bool:
+        """Take back the newest event if it is a nudge, because it did not reach the agent. Return whether it was."""
+        return self._writer.retract(Nudged)
+
+    def set_directive(self, directive: Directive) -> bool:
+        """Set the directive, which takes effect when the agent next stops. Return False if nothing changed.
+
+        `Directive.GO` also resets every count, whether or not a bound was reached.
+        """
+
+        def choose_fact(state: State) -> tuple[bool, Fact | None]:
+            is_new = state.directive is not directive or (directive is Directive.GO and state.has_counts)
+            return is_new, DirectiveSet(directive) if is_new else None
+
+        return self._writer.record(Actor.USER, choose_fact)
+
+    def reset_counts(self, *, by_person: bool = True) -> None:
+        """Reset every count because a person has spoken; else, those of this chain, because it is a new one."""
+        from tildone.loop.holding import fact_of_reset  # noqa: PLC0415  see the module's docstring
+
+        actor = Actor.USER if by_person else Actor.TIMER
+
+        def choose_fact(state: State) -> tuple[None, Fact | None]:
+            return None, fact_of_reset(state, by_person=by_person, always=self._restarts_budget(state))
+
+        self._writer.record(actor, choose_fact)
+
+    def let_go(self, bound: Bound, limit: float) -> None:
+        """Record that the agent was ended at a bound, unless that is recorded already."""
+        self._writer.record(Actor.TIMER, lambda state: (None, None if state.tripped else Tripped(bound, limit)))
+
+    def checkout(self, event_id: str | None) -> Plan:
+        """Move the head to another event, or before the first one if None. Return the plan there.
+
+        Raises:
+            UnknownEvent: there is no such event.
+        """
+        return self.move(lambda _: SessionHead(event_id)).after
+
+    def undo(self, changes: int = 1) -> Outcome:
+        """Move the head before the newest `changes` changes of the plan.
+
+        Raises:
+            Refused: this branch has fewer changes; nothing is undone.
+        """
+        return self.move(self._writer.undoing(changes))
+
+    def redo(self, changes: int = 1) -> Outcome:
+        """Redo the next `changes` changes that were undone.
+
+        Raises:
+            Refused: fewer changes were undone since the plan last changed; nothing is redone.
+        """
+        return self.move(self._writer.redoing(changes))
+
+    def move(self, choose: Callable[[SessionHead], SessionHead]) -> Outcome:
+        """Move the head where `choose` says, given the current one. What the person wants of the agent stays.
+
+        Raises:
+            Refused: a model would take a check away that a person asked for; nothing is moved.
+        """
+        from tildone.core.reduce import Outcome  # noqa: PLC0415  see the module's docstring
+        from tildone.loop.changing import fact_after_move  # noqa: PLC0415  the same
+
+        before, model = self.state, self.model_of(Actor.USER)
+        by_agent = model is not None
+        self._writer.move(choose if model is None else lambda current: self._without_shedding(choose(current), model))
+        self._writer.record(Actor.USER, lambda state: (None, fact_after_move(before, state, by_agent=by_agent)))
+        return Outcome(before.plan, self.plan)
+
+    def label(self, event_id: str, name: str) -> None:
+        """Label an event; an empty name removes its label.
+
+        Raises:
+            UnknownEvent: there is no such event.
+        """
+        target = next(self.store.history(self.name, event_id)).id
+        self._writer.record(Actor.USER, lambda _: (None, Labelled(target, name)))
+
+    def renew_claims(self, agent: str) -> None:
+        """Renew the claims of an agent that is at work, if it is time. Failure is harmless: they lapse later."""
+        if self.parts.claims is not None and agent:
+            self.parts.claims().renew(self.store, self.name, agent)
+
+    def release_claims(self, agent: str) -> None:
+        """Give back the tasks of an agent that has ended. Failure is harmless: its claims lapse."""
+        if self.parts.claims is not None and agent:
+            self.parts.claims().release(self.store, self.name, agent)
+
+    def count_subagent_nudge(self) -> None:
+        """Record that a subagent was told to continue, unless there is no plan, to which the agent could be held."""
+        from tildone.loop.holding import subagent_nudge  # noqa: PLC0415  see the module's docstring
+
+        self._writer.record(Actor.TIMER, lambda state: (None, subagent_nudge(state)), self._seen_by())
 
     def _apply(  # noqa: PLR0913, PLR0917  of callers in this class only
         self,
@@ -172,7 +391,7 @@ class Session(SessionLog):
         from tildone.core.reduce import Outcome  # noqa: PLC0415  see the module's docstring
         from tildone.loop.changing import change_plan  # noqa: PLC0415  the same
 
-        self.news_of_claims = ""
+        self._writer.news = ""
         if not steps:
             plan = self.plan
             return Outcome(plan, plan)
@@ -183,7 +402,7 @@ class Session(SessionLog):
             resolved = steps(state.plan) if callable(steps) else steps
             used, origin = rules or self.dialect.rules, self._origin(actor)
             model = self.model_of(actor) if has_checks(state.plan) or any(map(sets_checks, resolved)) else None
-            return change_plan(state, resolved, used, call, origin, self.taken, proofs, settle, model)
+            return change_plan(state, resolved, used, call, origin, self.parts.taken, proofs, settle, model)
 
         if proofs is None:
             proofs = {} if actor is Actor.IMPORT else self._proofs(change, actor)
@@ -204,29 +423,29 @@ class Session(SessionLog):
 
         # What is typed in the shell of an agent is the agent's doing; an import by its process restores its plan.
         by_user = actor in (Actor.USER, Actor.IMPORT) and not self.author_of(actor).agent
-        return Origin(by_user, self.source)
+        return Origin(by_user, self.parts.source)
 
     def _claimed_change(self, actor: Actor, known: Plan | None) -> ClaimedChange | None:
         """Return a change that claims tasks for the agent that makes it; None if it is not an agent's."""
-        claims = self.claims if actor in (Actor.AGENT, Actor.USER) else None
+        claims = self.parts.claims if actor in (Actor.AGENT, Actor.USER) else None
         agent = self.author_of(actor).agent if claims is not None else ""
         if claims is None or not agent:
             return None
         from tildone.session.claiming import ClaimedChange  # noqa: PLC0415  see the module's docstring
 
-        return ClaimedChange(self.store, self.name, agent, claims(), self.taken, known)
+        return ClaimedChange(self.store, self.name, agent, claims(), self.parts.taken, known)
 
     def _claimed(self, claimed: ClaimedChange, write: Callable[..., Outcome], *, offers: bool) -> Outcome:
         """Make a change of an agent that claims tasks, and note what it is told of those of others."""
         outcome = claimed.record(write, offers=offers)
-        self.news_of_claims = "\n".join(claimed.lines(outcome.after, with_numbers=self.dialect.numbered))
+        self._writer.news = "\n".join(claimed.lines(outcome.after, with_numbers=self.dialect.numbered))
         return outcome
 
     def _proofs(
         self, change: Callable[[State, Mapping[int, Proof]], tuple[Outcome, Fact | None]], actor: Actor
     ) -> Mapping[int, Proof]:
         """Run the checks of the tasks that a change completes, before it is made."""
-        if self.prover is None:
+        if self.parts.prover is None:
             return {}
         state = self._writer.last_state if self._writer.last_state.head else self.state
         if not has_checks(state.plan):
@@ -234,26 +453,31 @@ class Session(SessionLog):
         from tildone.loop.proving import proofs_for  # noqa: PLC0415  see the module's docstring
 
         whole_list = actor is Actor.AGENT and any(tool.whole_list for tool in self.dialect.tools)
-        return proofs_for(self.state, change, self.prover(), whole_list=whole_list)
+        return proofs_for(self.state, change, self.parts.prover(), whole_list=whole_list)
 
     def _held(self, state: State) -> State:
         if has_checks(state.plan):
             from tildone.loop.proving import held_to_proofs, stale_numbers  # noqa: PLC0415  see the module's docstring
 
-            state = held_to_proofs(state, stale_numbers(state.plan, self.prover))
-        taken = self.taken()
-        if not taken and not self.parent:
+            state = held_to_proofs(state, stale_numbers(state.plan, self.parts.prover))
+        taken = self.parts.taken()
+        if not taken and not self.parts.parent:
             return state
         from tildone.loop.holding import with_counts_of, without_taken  # noqa: PLC0415  see the module's docstring
 
         held = without_taken(state, taken, sends_whole_list=any(tool.whole_list for tool in self.dialect.tools))
-        return with_counts_of(held, self.parent.state) if self.parent else held
+        return with_counts_of(held, self.parts.parent.state) if self.parts.parent else held
 
-    def _verdict(self, state: State, turn: Turn) -> tuple[Verdict, Fact | None]:
+    def _verdict(
+        self, state: State, turn: Turn, complete: Callable[[Turn], Turn] = lambda turn: turn
+    ) -> tuple[Verdict, Fact | None]:
         held = self._held(state)
-        turn = self._with_spending(held, turn)
         return judge(
-            held, self.patience, turn, lambda: self._told(self.dialect.carry_on(held.plan), held.plan, state.plan)
+            held,
+            self.patience,
+            turn,
+            lambda: self._told(self.dialect.carry_on(held.plan), held.plan, state.plan),
+            lambda turn: self._with_spending(held, complete(turn)),
         )
 
     def _with_spending(self, state: State, turn: Turn) -> Turn:
@@ -263,7 +487,7 @@ class Session(SessionLog):
         from tildone.session.spending import with_spending  # noqa: PLC0415  see the module's docstring
 
         agent = self.author_of(Actor.AGENT).agent
-        used = (self.usage(agent) if agent else None) or UNKNOWN
+        used = (self.parts.usage(agent) if agent else None) or UNKNOWN
         return with_spending(state, self.patience, turn, agent, used, lambda: self.store.history(self.name, state.head))
 
     def _restarts_budget(self, state: State) -> bool:
@@ -280,12 +504,12 @@ class Session(SessionLog):
             return text
         from tildone.views.sources import with_sources  # noqa: PLC0415  see the module's docstring
 
-        return with_sources(text, plan, self.source, numbered=self.dialect.numbered)
+        return with_sources(text, plan, self.parts.source, numbered=self.dialect.numbered)
 
     def _with_results(self, reply: Reply, outcome: Outcome) -> Reply:
         """Return the reply with the results of the checks that did not pass, and news of the tasks of other agents."""
-        if self.news_of_claims:
-            reply = replace(reply, text=f"{reply.text}\n{self.news_of_claims}")
+        if self._writer.news:
+            reply = replace(reply, text=f"{reply.text}\n{self._writer.news}")
         if not has_checks(outcome.after):
             return reply
         from tildone.views.proofs import results  # noqa: PLC0415  see the module's docstring
@@ -300,3 +524,21 @@ class Session(SessionLog):
         if self.completions is None or entry is None or not self.dialect.completes(done):
             return done
         return replace(done, saved_to=self.completions.add(lambda number, stamp: entry(done, number, stamp)))
+
+    def _without_shedding(self, to: SessionHead, model: ByModel) -> SessionHead:
+        """Return the head to which a model may move."""
+        plan, there = self.plan, self.plan_at(to.head) or Plan()
+        if not has_checks(plan):
+            return to
+        from tildone.core.asked import shed  # noqa: PLC0415  few plans have checks
+        from tildone.views.faults import describe_fault  # noqa: PLC0415  the same
+
+        faults = shed(plan, there, model)
+        if faults:
+            raise Refused("; ".join(map(describe_fault, faults)))
+        return to
+
+    def _seen_by(self) -> Callable[[State], str]:
+        """Return who has seen the plan after an event that leaves it as it is: a model that knew it before."""
+        seen_head = self.seen_head
+        return lambda state: self.reader if state.head == seen_head else ""

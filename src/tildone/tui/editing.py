@@ -169,8 +169,7 @@ class Editor:
         settings = replace(self._settings, session=name)
         session = open_session(settings, dialect_of_session(settings, self._store), self._store)
         # Only what completes a task runs checks, and not while other changes wait.
-        session.prover = None
-        return session
+        return session.using(parts=replace(session.parts, prover=None))
 
 
 def _moved(done: str, moved: moves.Moved) -> Notice:

@@ -90,8 +90,7 @@ class Board:
         settings = replace(self.settings, session=name, user=person or self.settings.user)
         session = open_session(settings, dialect_of_session(settings, self.store), self.store, Author)
         # Only what completes a task runs checks.
-        session.prover = None
-        return session
+        return session.using(parts=replace(session.parts, prover=None))
 
     def needs(self) -> Data:
         """Return what waits for a person."""

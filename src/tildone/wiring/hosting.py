@@ -32,6 +32,7 @@ from tildone.ids import new_conversation_id, now
 from tildone.log.events import Author
 from tildone.log.store import Store
 from tildone.session import Session
+from tildone.value import replace
 from tildone.wiring.ask_limits import ask_limits
 from tildone.wiring.metering import HostUsage
 from tildone.wiring.questions import Asker, SharedQuestions
@@ -156,8 +157,7 @@ def plan_extension(
         settings = here()
         opened = _opened(settings, dialect, store, host, usage, agent)
         ignored = (settings.store.location, settings.agents_dir, settings.session_dir)
-        opened.files = lambda: fingerprint(settings.project, ignored)
-        return opened
+        return opened.using(parts=replace(opened.parts, files=lambda: fingerprint(settings.project, ignored)))
 
     return extension_of(dialect, session, here())
 
@@ -175,10 +175,7 @@ def _opened(
     def author() -> Author:
         return Author(agent=str(agent or _agent_id(host)), model=f"{host.model.provider}:{host.model.id}")
 
-    session = open_session(settings, dialect, store, author)
-    if usage is not None:
-        session.usage = usage.of
-    return session
+    return open_session(settings, dialect, store, author, usage=usage.of if usage is not None else None)
 
 
 def _agent_id(host: Host) -> AgentId:

@@ -12,6 +12,7 @@ from tildone.core.plan import Status
 from tildone.dialects.brief import DIALECT as BRIEF
 from tildone.dialects.brief.interpretation import interpret
 from tildone.session import Session
+from tildone.value import replace
 
 
 class Fixed:
@@ -37,8 +38,7 @@ class Fixed:
 def session(prover: Fixed | None = None) -> Session:
     opened = session_on(dialect=BRIEF)
     opened.call("todo", {"add": ["parser", "docs", "release"]})
-    opened.prover = (lambda: prover) if prover else None
-    return opened
+    return opened.using(parts=replace(opened.parts, prover=(lambda: prover) if prover else None))
 
 
 @pytest.mark.parametrize(

@@ -16,6 +16,7 @@ from tildone.dialects.brief.words import carry_on
 from tildone.kit.schema import schema_problems
 from tildone.log.events import Actor, PlanChanged
 from tildone.session import Session
+from tildone.value import replace
 
 ABC = {"add": ["a", "b", "c"]}
 
@@ -340,7 +341,7 @@ def test_a_person_who_finishes_a_task_starts_none() -> None:
 def test_a_task_of_another_agent_is_neither_taken_nor_waited_for() -> None:
     """Without knowledge about others, a task in progress counts as the agent's own."""
     session = session_on(dialect=BRIEF)
-    session.taken = lambda: frozenset({2})
+    session = session.using(parts=replace(session.parts, taken=lambda: frozenset({2})))
     session.call("todo", {"add": ["a", "b", "c", "d"], "start": [1, 2]})
 
     assert session.call("todo", {"done": 1}).text == "ok\n3> c"
@@ -352,7 +353,7 @@ def test_a_task_of_another_agent_is_neither_taken_nor_waited_for() -> None:
 def test_a_list_with_tasks_of_several_agents_says_which_one_is_the_models() -> None:
     """Only if the call started one."""
     session = with_abc()
-    session.taken = lambda: frozenset({2})
+    session = session.using(parts=replace(session.parts, taken=lambda: frozenset({2})))
     session.change([Mark(Numbered((2,)), Status.IN_PROGRESS)], Actor.AGENT)
     first = session.call("todo", {"done": 1}).text
     session.change([Append((Task("d"),))])

@@ -68,7 +68,7 @@ class Worker:
             own = self._own()
             if own:
                 self._finish(own)
-            elif task := self._choice(self._seen_plan(), self.session.taken()):
+            elif task := self._choice(self._seen_plan(), self.session.parts.taken()):
                 self.session.call("todo", {"start": task.number})
             else:
                 time.sleep(WAIT_SECONDS)

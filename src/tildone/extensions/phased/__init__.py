@@ -154,14 +154,14 @@ class PhasedExtension(DialectExtension):
         plan = self.conversation_plan.mark_seen()
         self.api.append_entry(SNAPSHOT, {"phases": phases_out(plan)})
 
-    def execute(self, tool: Tool, params: dict[str, Any], ctx: ExtensionContext) -> Reply:
+    def execute(self, session: Session, tool: Tool, params: dict[str, Any], ctx: ExtensionContext) -> Reply:
         """Execute a model's call.
 
         `recover` ignores the result of a call with an invalid op, so the changes of its valid ops are written to the
         conversation as a snapshot.
         """
         before = self.conversation_plan.plan
-        reply = self.conversation_plan.call(tool, params)
+        reply = self.conversation_plan.call(session, tool, params)
         self._own_details = reply.details
         if reply.is_error and not same_content(phases_in(reply.details["phases"]), before):
             self.api.append_entry(SNAPSHOT, {"phases": reply.details["phases"]})

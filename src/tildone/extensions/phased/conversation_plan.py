@@ -93,9 +93,9 @@ class ConversationPlan:
         self._known = self.plan
         return self._known
 
-    def call(self, tool: Tool, params: Mapping[str, Any]) -> Reply:
-        """Execute a model's call."""
-        reply = self.session.execute(tool, params)
+    def call(self, session: Session, tool: Tool, params: Mapping[str, Any]) -> Reply:
+        """Execute a model's call on the session, with what runs its checks."""
+        reply = session.execute(tool, params)
         self._known = phases_in(reply.details["phases"])
         return reply
 

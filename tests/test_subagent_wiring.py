@@ -45,7 +45,7 @@ async def run(folder: Path, model: Any, *tools: Any) -> Host:
         conversations=conversations,
     )
     for each in tools:
-        host.runtime.add_tool(each)
+        host.add_tool(each)
     await host.start()
     await host.prompt("go")
     await host.over()

@@ -148,7 +148,7 @@ class Phases:
         name = call.get("toolName", TODO_WRITE.name)
         self._emit(ToolResultReady("call", name, result_of(call), call["isError"]))
         sent = self._custom_messages()
-        self.stage.host.runtime.queues.next_turn.clear()
+        self.stage.host.queues.next_turn.clear()
         return {"custom_messages": sent, "phases": self._phases()}
 
     def stop(self, call: Json) -> Json:
@@ -246,7 +246,7 @@ class Phases:
         return [message for message in messages if message["role"] == role]
 
     def _custom_messages(self) -> list[Json]:
-        queued = self.stage.host.runtime.queues.next_turn
+        queued = self.stage.host.queues.next_turn
         messages = [encode_custom(message) for message in queued if isinstance(message, CustomMessage)]
         return [message | {"options": {"deliverAs": "nextTurn"}} for message in messages]
 

@@ -20,7 +20,7 @@ from tildone.host.message_codec import decode_message, encode_custom
 from tildone.host.messages import CustomMessage, DeveloperMessage
 from tildone.host.model import ChatRequest
 from tildone.host.parameters import checked
-from tildone.host.runtime import Delivery
+from tildone.host.queues import Delivery
 from tildone.host.stream_events import StreamEvent
 from tildone.host.transcript import Transcript
 from tildone.host.ui import NoUI
@@ -127,7 +127,7 @@ class TilDone:
         return {}
 
     def set_ui(self, call: Json) -> Json:
-        self.host.runtime.ui.has_ui = call["hasUI"]
+        self.host.ui.has_ui = call["hasUI"]
         return {}
 
     def render_call(self, call: Json) -> Json:

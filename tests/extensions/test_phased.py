@@ -181,7 +181,7 @@ async def test_results_of_other_tools_are_ignored() -> None:
     await stage.says("go")
 
     assert stage.screen.notices == []
-    assert not stage.host.runtime.queues.next_turn
+    assert not stage.host.queues.next_turn
 
 
 async def test_an_empty_result_changes_nothing() -> None:
@@ -195,7 +195,7 @@ async def test_an_empty_result_changes_nothing() -> None:
     await stage.host.dispatcher.emit(ToolResultReady("c", "todo_write", nothing, is_error=True))
 
     assert stage.screen.widgets == before
-    [queued] = stage.host.runtime.queues.next_turn
+    [queued] = stage.host.queues.next_turn
     assert isinstance(queued, CustomMessage)
     assert queued.details == {"toolName": "todo_write"}
 

@@ -88,7 +88,7 @@ class Parent:
             tools=tools,
             retry=retry,
         )
-        self.host.runtime.add_tool(task_tool(Subagents(self.host, self.open, most)))
+        self.host.add_tool(task_tool(Subagents(self.host, self.open, most)))
         self.told: list[Json] = []
         self.host.listen(lambda event: self.told.append(records.event(event)))
 

@@ -22,7 +22,7 @@ Exec = Callable[..., Awaitable[ExecResult]]
 @pytest.fixture
 def execute(tmp_path: Path) -> Exec:
     host, _ = host_with(Script())
-    host.runtime.cwd = str(tmp_path)
+    host.cwd = str(tmp_path)
     apis = list[ExtensionAPI]()
     extend(host, apis.append)
     return apis[0].exec

@@ -24,11 +24,11 @@ from tildone.host.extension_events import (
     ToolCallRequest,
     ToolResultReady,
 )
-from tildone.host.host import Host, HostBusy
+from tildone.host.host import ABORT_GRACE_SECONDS, Host, HostBusy
 from tildone.host.messages import CustomMessage, DeveloperMessage, StopReason, assistant_message
 from tildone.host.model import ChatRequest, ModelFailure
+from tildone.host.queues import Delivery
 from tildone.host.retry import RetryPolicy
-from tildone.host.runtime import ABORT_GRACE_SECONDS, Delivery
 from tildone.host.stream_events import AnswerDone, BlockDelta, BlockKind, StreamEvent
 from tildone.host.transcript import Transcript
 from tildone.kit.components import Text
@@ -305,7 +305,7 @@ async def test_nothing_stays_registered_of_an_extension_that_raises() -> None:
     await talk(host)
 
     assert (host.tools, host.commands, host.renderers) == ({"first": first}, {}, {})
-    assert host.runtime.active_tools() == [first]
+    assert host.active_tools() == [first]
     assert heard == []
 
 

@@ -16,7 +16,7 @@ from tildone.host.extension_events import BeforeSettle, Interruption, KeepGoing
 from tildone.host.host import Host
 from tildone.host.messages import CustomMessage, DeveloperMessage
 from tildone.host.pending_work import PendingWork
-from tildone.host.runtime import Delivery
+from tildone.host.queues import Delivery
 from tildone.host.transcript import Transcript
 from tildone.kit.definition import ToolResult, text_result
 from tildone.kit.signal import AbortSignal
@@ -42,7 +42,7 @@ async def test_waiting_ends_when_the_last_hold_is_released() -> None:
 def counting_host() -> tuple[Host, FakeClock]:
     clock = FakeClock()
     host, _ = host_with(Script("one", "two"))
-    host.runtime.after = clock.after
+    host.after = clock.after
     return host, clock
 
 
@@ -210,7 +210,7 @@ async def test_an_abort_waits_only_for_the_turn_that_it_stops() -> None:
 
 async def stopped(host: Host) -> None:
     """Cancel a turn that does not end."""
-    task = host.runtime.task
+    task = host.task
     assert task
     task.cancel()
     await asyncio.wait({task})

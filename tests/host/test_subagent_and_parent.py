@@ -14,7 +14,7 @@ from tildone.host.permission_request import PermissionAnswer, PermissionReply, P
 from tildone.host.subagents import (
     subagent_host,
 )
-from tildone.host.tools import builtin_tools
+from tildone.host.tools.builtin import builtin_tools
 from tildone.host.tools.permissions import PermissionPolicy
 from tildone.host.ui import NoUI
 from tildone.kit.definition import ToolResult, text_result

@@ -158,7 +158,7 @@ async def test_an_abort_reaches_subagents_and_their_tools() -> None:
     assert used.total_tokens == 110
     assert [host.is_running for host in parent.children] == [False, False]
     # A call of theirs that is left behind ends before that of the parent is cancelled.
-    assert all(2 * host.runtime.abort_grace < parent.host.runtime.abort_grace for host in parent.children)
+    assert all(2 * host.abort_grace < parent.host.abort_grace for host in parent.children)
 
 
 async def test_a_turn_that_a_subagent_begins_after_the_abort_is_aborted() -> None:

@@ -212,7 +212,7 @@ async def test_a_run_that_is_cancelled_while_a_tool_works_stays_cancelled() -> N
     host, told = host_with(Script([("look", {})]), tool("look", run))
     await host.prompt("go")
     await begun.wait()
-    task = host.runtime.task
+    task = host.task
     assert task is not None
     task.cancel()
     await asyncio.wait({task}, timeout=30)

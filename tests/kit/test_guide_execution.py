@@ -15,7 +15,7 @@ from tests.suite.waiting import until_async
 from tildone.host.extension_api import ExtensionAPI
 from tildone.host.extension_context import ExtensionContext
 from tildone.host.host import Host
-from tildone.host.tools import builtin_tools
+from tildone.host.tools.builtin import builtin_tools
 from tildone.host.tools.permissions import PermissionPolicy
 from tildone.kit.definition import (
     ImageContent,
@@ -80,7 +80,7 @@ async def test_tool_overrides_and_delegation_a_built_in_tool_is_wrapped(tmp_path
     seen = list[Invocation]()
     model = Script([("read", {"path": "a.txt"})], "done")
     host, told = host_with(model, *builtin_tools(PermissionPolicy()))
-    host.runtime.cwd = str(tmp_path)
+    host.cwd = str(tmp_path)
 
     async def around(call: Invocation, delegate: Delegate) -> ToolResult:
         seen.append(call)
@@ -172,7 +172,7 @@ async def test_abort_signal_reaches_the_program_that_a_tool_runs(monkeypatch: py
     duration = unique_duration()
     monkeypatch.setenv("MARK", duration)
     host, told = host_with(Script([("my_tool", {})]))
-    host.runtime.cwd = "/"
+    host.cwd = "/"
 
     def extension(api: ExtensionAPI) -> None:
         client = Client(api)

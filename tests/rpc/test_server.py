@@ -49,7 +49,7 @@ async def ask_client(question: Question, reply: Callable[[Connection, Record], N
     stage = Stage(INDEXED)
     client = ClientStreams(connection.source, connection.out)
     ui = RpcUI(client.send)
-    stage.host.runtime.ui = ui
+    stage.host.ui = ui
     answers: list[Any] = []
 
     async def ask(_arguments: str, _ctx: Any) -> None:

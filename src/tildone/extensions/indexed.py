@@ -30,7 +30,7 @@ from tildone.host.extension_events import (
     Interruption,
 )
 from tildone.host.messages import CustomMessage, StopReason, last_answer, text_of
-from tildone.host.runtime import Delivery
+from tildone.host.queues import Delivery
 from tildone.kit.components import Component, RenderOptions, Text
 from tildone.kit.definition import ToolDefinition, ToolResult
 from tildone.log.events import StopFingerprint

@@ -55,7 +55,7 @@ from tildone.host.extension_events import (
     KeepGoing,
 )
 from tildone.host.messages import CustomMessage, DeveloperMessage, StopReason
-from tildone.host.runtime import Delivery
+from tildone.host.queues import Delivery
 from tildone.kit.components import Component, Item, KeyHint, RenderOptions, Text, ToolFooter, stacked
 from tildone.kit.components.defaults import default_call
 from tildone.kit.definition import ToolDefinition, ToolResult

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from tildone.host.extension_api import Renderer
+from tildone.host.host import Renderer
 from tildone.host.messages import CustomMessage, text_of
 from tildone.kit.components import Component, RenderContext, RenderOptions, Text
 from tildone.kit.components.defaults import call_component, default_call, default_result, result_component

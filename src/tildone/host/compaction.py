@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Callable
 
 from tildone.host.content import TextBlock, Usage
 from tildone.host.content_codec import encode_usage
-from tildone.host.dispatcher import Dispatcher
 from tildone.host.entries import CompactionEntry
-from tildone.host.events import CustomEvent, EntryAppended
+from tildone.host.events import CustomEvent, EntryAppended, PublicEvent
 from tildone.host.messages import AssistantMessage, UserMessage, text_of
-from tildone.host.model import ChatRequest, ModelFailure
+from tildone.host.model import ChatRequest, Model, ModelFailure
 from tildone.host.model_context import model_messages
-from tildone.host.runtime import Runtime
 from tildone.host.stream_events import AnswerDone
+from tildone.host.transcript import Transcript
 from tildone.host.wire import JsonObject
 from tildone.kit.signal import AbortSignal
 
@@ -28,17 +28,24 @@ matter (with exact names), which errors occurred and what solved them, and what 
 of tasks: it is kept elsewhere. Answer with the summary alone."""
 
 
-async def compact(runtime: Runtime, dispatcher: Dispatcher, signal: AbortSignal, plan_text: str) -> None:
+async def compact(
+    model: Model,
+    transcript: Transcript,
+    now: Callable[[], int],
+    publish: Callable[[PublicEvent], None],
+    signal: AbortSignal,
+    plan_text: str,
+) -> None:
     """Let the model summarise the conversation, and continue from the summary and the text of the plan.
 
     Raises:
         ModelFailure: there is no summary; the conversation is unchanged.
         Aborted: the signal was set; the conversation is unchanged.
     """
-    dispatcher.publish(CustomEvent(COMPACTION_START, {}))
+    publish(CustomEvent(COMPACTION_START, {}))
     fields: JsonObject = {}
     try:
-        answer = await _summary(runtime, signal)
+        answer = await _summary(model, transcript, now(), signal)
         usage = answer.usage or Usage()
         fields = {"usage": encode_usage(usage)}
         text = text_of(answer).strip()
@@ -46,22 +53,22 @@ async def compact(runtime: Runtime, dispatcher: Dispatcher, signal: AbortSignal,
             raise ModelFailure("the model wrote no summary", transient=False)
         summary = f"{text}\n\n{plan_text}" if plan_text else text
         before = sum(count or 0 for count in (usage.input, usage.cache_read, usage.cache_write))
-        entry = runtime.transcript.append(CompactionEntry(summary, None, before))
-        dispatcher.publish(EntryAppended(entry))
+        entry = transcript.append(CompactionEntry(summary, None, before))
+        publish(EntryAppended(entry))
     finally:
-        dispatcher.publish(CustomEvent(COMPACTION_END, fields))
+        publish(CustomEvent(COMPACTION_END, fields))
 
 
-async def _summary(runtime: Runtime, signal: AbortSignal) -> AssistantMessage:
+async def _summary(model: Model, transcript: Transcript, at: int, signal: AbortSignal) -> AssistantMessage:
     request = ChatRequest(
         SYSTEM,
         [
-            *model_messages(runtime.transcript.messages()),
-            UserMessage((TextBlock(INSTRUCTION),), runtime.now()),
+            *model_messages(transcript.messages()),
+            UserMessage((TextBlock(INSTRUCTION),), at),
         ],
     )
     answer: AssistantMessage | None = None
-    async with contextlib.aclosing(runtime.model.stream(request, signal)) as stream:
+    async with contextlib.aclosing(model.stream(request, signal)) as stream:
         async for event in stream:
             if isinstance(event, AnswerDone):
                 answer = event.message

@@ -67,24 +67,23 @@ OpenSubagent = Callable[[SubagentTask], OpenedSubagent]
 
 def subagent_host(parent: Host, transcript: Transcript, name: str) -> Host:
     """Return a host for a subagent: the parent's model, its active tools that are inherited, and its permissions."""
-    runtime = parent.runtime
     host = Host(
-        model=runtime.model,
+        model=parent.model,
         transcript=transcript,
-        cwd=runtime.cwd,
-        now=runtime.now,
-        ui=SubagentUI(runtime.ui, name),
-        mode=runtime.mode,
-        tools=runtime.active_tools(),
-        retry=runtime.retry,
+        cwd=parent.cwd,
+        now=parent.now,
+        ui=SubagentUI(parent.ui, name),
+        mode=parent.mode,
+        tools=parent.active_tools(),
+        retry=parent.retry,
         preamble=SUBAGENT_PREAMBLE,
-        after=runtime.after,
+        after=parent.after,
         include_yield=True,
-        permission_scope=runtime.permission_scope,
+        permission_scope=parent.permission_scope,
         # Its calls end before that of the parent is cancelled, so that the parent gets its result.
-        abort_grace=runtime.abort_grace / 4,
+        abort_grace=parent.abort_grace / 4,
     )
-    host.runtime.inactive = set(runtime.inactive)
+    host.inactive = set(parent.inactive)
     return host
 
 

@@ -22,7 +22,7 @@ from tildone.host.messages import (
     text_of,
     tool_calls,
 )
-from tildone.host.runtime import Delivery
+from tildone.host.queues import Delivery
 from tildone.host.subagents import usage_of_subagents
 from tildone.host.transcript import Transcript
 
@@ -88,7 +88,7 @@ class Commands:
             "sessionName": transcript.name,
             "autoCompactionEnabled": False,
             "messageCount": len(transcript.messages()),
-            "pendingMessageCount": sum(map(len, host.runtime.queues.texts())),
+            "pendingMessageCount": sum(map(len, host.queues.texts())),
         }
         return {key: item for key, item in state.items() if item is not None}
 

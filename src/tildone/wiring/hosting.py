@@ -23,7 +23,7 @@ from tildone.host.host import Extension, Host
 from tildone.host.model import Model
 from tildone.host.shell_model import ShellModel
 from tildone.host.subagents import Subagents
-from tildone.host.tools import builtin_tools
+from tildone.host.tools.builtin import builtin_tools
 from tildone.host.tools.permissions import PermissionPolicy
 from tildone.host.tools.task import task_tool
 from tildone.host.transcript import Transcript
@@ -115,7 +115,7 @@ def open_host(  # noqa: PLR0913  everything a host stands on comes in by name
             here, store, conversations, host, lambda: _agent_id(host), partial(_subagent_extension, name, store)
         )
         opener.opened = opened
-        host.runtime.add_tool(task_tool(Subagents(host, opener.open)))
+        host.add_tool(task_tool(Subagents(host, opener.open)))
     return host
 
 

@@ -118,7 +118,7 @@ def test_a_schema_that_cannot_be_served_never_gets_into_a_run() -> None:
     [failure] = host.load([("mine", lambda api: api.register_tool(broken))])
 
     assert "tool 'broken': parameters: $ref" in failure.error
-    assert host.runtime.tools == {}
+    assert host.tools == {}
     with pytest.raises(InvalidDefinition, match="tool 'broken'"):
         host_with(Script(), broken)
 

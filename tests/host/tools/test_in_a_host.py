@@ -11,7 +11,7 @@ from tildone.host.host import Host
 from tildone.host.messages import StopReason, ToolResultMessage, assistant_message, text_of
 from tildone.host.model import ChatRequest
 from tildone.host.stream_events import AnswerDone
-from tildone.host.tools import builtin_tools
+from tildone.host.tools.builtin import builtin_tools
 from tildone.host.tools.permissions import PermissionPolicy
 from tildone.host.transcript import Transcript
 from tildone.kit.signal import AbortSignal

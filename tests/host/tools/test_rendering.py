@@ -4,7 +4,7 @@ import re
 from typing import Any
 
 from tests.host.tools.tool_bench import ToolBench
-from tildone.host.tools import builtin_tools
+from tildone.host.tools.builtin import builtin_tools
 from tildone.host.tools.permissions import PermissionPolicy
 from tildone.kit.components import RenderOptions
 from tildone.kit.components.defaults import call_component, result_component

@@ -6,13 +6,10 @@ import os
 from pathlib import Path
 from typing import Any
 
-from tildone.host.extension_context import ExtensionContext
+from tildone.host.host import Host
 from tildone.host.model import ChatRequest
-from tildone.host.pending_work import event_loop_timer
 from tildone.host.permission_request import PermissionAnswer, PermissionReply, PermissionRequest
-from tildone.host.retry import RetryPolicy
-from tildone.host.runtime import Runtime
-from tildone.host.tools import builtin_tools
+from tildone.host.tools.builtin import builtin_tools
 from tildone.host.tools.permissions import PermissionPolicy, PlanOf
 from tildone.host.transcript import Transcript
 from tildone.host.ui import UI, NoUI
@@ -80,18 +77,8 @@ class ToolBench:
     def switch_conversation(self, session: str, ui: UI | None = None) -> None:
         """Continue in another conversation."""
         transcript = Transcript(header(session, str(self.folder), 0), now=lambda: 0, new_id=lambda: "e")
-        runtime = Runtime(
-            model=NoModel(),
-            transcript=transcript,
-            cwd=str(self.folder),
-            now=lambda: 0,
-            ui=ui or NoUI(),
-            mode="print",
-            after=event_loop_timer,
-            retry=RetryPolicy(),
-            preamble=None,
-        )
-        self.ctx = ExtensionContext(runtime)
+        host = Host(model=NoModel(), transcript=transcript, cwd=str(self.folder), now=lambda: 0, ui=ui)
+        self.ctx = host.ctx
 
     async def call(
         self, tool: str, *, signal: AbortSignal | None = None, on_update: OnUpdate | None = None, **params: Any

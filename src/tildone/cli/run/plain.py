@@ -28,7 +28,7 @@ from tildone.files.editor import edit_text, editor_command
 from tildone.host.events import PublicEvent
 from tildone.host.meter import RunMeter
 from tildone.host.process_signals import on_signals
-from tildone.host.runtime import Delivery
+from tildone.host.queues import Delivery
 from tildone.kit.components import Text
 from tildone.kit.theme import Role
 

@@ -38,7 +38,7 @@ from tildone.host.extension_events import (
     ToolResultReady,
 )
 from tildone.host.messages import CustomMessage, DeveloperMessage, StopReason, last_answer, tool_calls
-from tildone.host.runtime import Delivery
+from tildone.host.queues import Delivery
 from tildone.kit.components import Component, RenderContext, RenderOptions, Text
 from tildone.kit.definition import ToolDefinition, ToolResult
 from tildone.kit.theme import THEME, Theme

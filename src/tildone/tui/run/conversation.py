@@ -24,7 +24,7 @@ from tildone.host.events import (
 from tildone.host.host import Host
 from tildone.host.messages import UserMessage, last_answer, text_of
 from tildone.host.meter import RunMeter
-from tildone.host.runtime import Delivery
+from tildone.host.queues import Delivery
 from tildone.host.transcript import Transcript
 from tildone.kit.formatting import format_count
 from tildone.kit.keys import KeyBindings

@@ -17,7 +17,7 @@ from tildone.host.events import (
     ToolExecutionStart,
     ToolExecutionUpdate,
 )
-from tildone.host.extension_api import Renderer
+from tildone.host.host import Renderer
 from tildone.host.messages import (
     AssistantMessage,
     BranchSummaryMessage,

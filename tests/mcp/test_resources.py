@@ -20,7 +20,7 @@ from tildone.dialects import dialect_named
 from tildone.formats.markdown.reader import read as read_markdown
 from tildone.log.events import Author
 from tildone.mcp import subscriptions
-from tildone.mcp.handlers import RESOURCE_NOT_FOUND
+from tildone.mcp.backend import RESOURCE_NOT_FOUND
 from tildone.mcp.resources import parse_uri, session_uri
 
 every_mode = pytest.mark.parametrize("mode", MODES)

@@ -132,7 +132,7 @@ async def test_one_server_of_codex_serves_several_conversations(project: Project
 
 async def test_the_number_of_open_connections_is_limited(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     """A conversation whose connection was closed gets its session and its seen head back."""
-    monkeypatch.setattr("tildone.mcp.connections.MAX_CONNECTIONS", 2)
+    monkeypatch.setattr("tildone.mcp.backend.MAX_CONNECTIONS", 2)
     async with project.client("auto", "codex-mcp-client") as client:
         for text in ("One", "Two"):
             for session in "ABCDE":

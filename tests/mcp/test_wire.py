@@ -201,7 +201,7 @@ async def test_a_call_that_waits_for_the_store_does_not_keep_the_server_running(
 ) -> None:
     """After end of file the server ends although the store is locked."""
     monkeypatch.setattr("tildone.mcp.dispatcher.DRAIN_TIMEOUT_SECONDS", 0.2)
-    monkeypatch.setattr("tildone.mcp.connections.CLOSE_TIMEOUT_SECONDS", 0.2)
+    monkeypatch.setattr("tildone.mcp.backend.CLOSE_TIMEOUT_SECONDS", 0.2)
     async with wired(project) as wire:
         locked = Locked(project)
         wire.send(call(1, "todo", ADD))

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import threading
-from collections import OrderedDict
-from time import monotonic
 
 from tildone.agents.registry import MODEL_NOTE
-from tildone.app.opening import open_agents, open_session, open_store
+from tildone.app.opening import open_session, open_store
 from tildone.errors import RunFenced
 from tildone.history.timeline import newest_events
 from tildone.log.events import Author, PlanChanged
 from tildone.log.state import latest_state
 from tildone.mcp.call_checks import CallChecks
 from tildone.mcp.callers import Retention
-from tildone.mcp.calling_agent import CallingAgent
 from tildone.mcp.executor import SerialExecutor
 from tildone.mcp.presence import CallerPresence
 from tildone.mcp.snapshot import SessionSnapshot
@@ -31,12 +28,11 @@ if TYPE_CHECKING:
     from tildone.dialects.base import Dialect, Reply
     from tildone.log.events import Event
     from tildone.log.store import Store
-    from tildone.mcp.callers import Caller, CallerResolver
+    from tildone.mcp.callers import Caller
+    from tildone.mcp.calling_agent import CallingAgent
     from tildone.mcp.request import Request
     from tildone.session import Session
 
-MAX_CONNECTIONS = 200
-CLOSE_TIMEOUT_SECONDS = 1.0
 STORE_TIMEOUT_SECONDS = 5.0
 """How long a call waits for a locked store. Coding agents wait for ten seconds or more, and say nothing meanwhile."""
 
@@ -69,66 +65,6 @@ class SharedStore:
         with self._lock:
             if self._store is not None:
                 self._store.close()
-
-
-class CallerConnections:
-    """The connections in use, all on one store. Beyond the limit, the least recently used one is closed.
-
-    `report` is called with every error that a connection survives.
-    """
-
-    def __init__(
-        self,
-        settings: Settings,
-        dialect: Dialect,
-        resolve_caller: CallerResolver,
-        report: Callable[[Exception], None],
-    ) -> None:
-        self.dialect = dialect
-        self.store = SharedStore(settings)
-        self.report = report
-        self._settings = settings
-        self._resolve_caller = resolve_caller
-        self._agents = open_agents(settings)
-        self._connections: OrderedDict[Caller, Connection] = OrderedDict()
-        self._last: tuple[Caller, Connection] | None = None
-
-    def of(self, request: Request) -> Connection:
-        """Return the connection of the agent that sent a request, opened if there is none."""
-        caller = self._resolve_caller(request)
-        # Most servers have one caller, and comparing callers is faster than hashing them.
-        if self._last is not None and caller == self._last[0]:
-            return self._last[1]
-        connection = self._connections.get(caller)
-        if connection is None:
-            agent = CallingAgent(caller, self._agents, self.report)
-            connection = Connection(caller, self._settings, self.dialect, self.store, agent, self.report)
-            self._connections[caller] = connection
-            if len(self._connections) > MAX_CONNECTIONS:
-                _, idle = self._connections.popitem(last=False)
-                idle.close()
-        self._connections.move_to_end(caller)
-        self._last = caller, connection
-        return connection
-
-    def release(self, connection: Connection) -> None:
-        """Close the connection of a caller that does not come back."""
-        if self._connections.get(connection.caller) is not connection:
-            return
-        del self._connections[connection.caller]
-        if self._last is not None and self._last[1] is connection:
-            self._last = None
-        connection.close()
-        connection.interrupt()
-
-    def close(self) -> None:
-        """Close all connections, and the store unless a call is still running after the timeout."""
-        deadline = monotonic() + CLOSE_TIMEOUT_SECONDS
-        for connection in self._connections.values():
-            connection.close()
-            connection.interrupt()
-        if all(connection.join(deadline - monotonic()) for connection in self._connections.values()):
-            self.store.close()
 
 
 class Connection:

@@ -266,7 +266,7 @@ class Dispatcher:
                 return None
             case _:
                 described = replace(request, describe=partial(self._progress.describe, pending))
-                return backend.handlers.answer(described, connection)
+                return backend.answer(described, connection)
 
     def _subscribe(self, request: Request, backend: Backend, connection: Connection) -> None:
         """Notify the client of changes at a URI until it unsubscribes. Subscribing again changes nothing.
@@ -275,7 +275,7 @@ class Dispatcher:
             RequestError: there is no such resource, or there are too many subscriptions.
         """
         uri = request.params["uri"]
-        _, snapshot = backend.handlers.read(request, connection, uri)
+        _, snapshot = backend.read(request, connection, uri)
         if backend.subscriptions.begin((self, uri)):
             self._subscribed.add(uri)
             line = notification_line(UPDATED, {"uri": uri})
@@ -290,7 +290,7 @@ class Dispatcher:
             RequestError: the store cannot be read, or there are too many subscriptions.
         """
         uris = pending.request.params["notifications"]["resourceSubscriptions"]
-        snapshots = backend.handlers.readable(pending.request, connection, uris)
+        snapshots = backend.readable(pending.request, connection, uris)
         backend.subscriptions.begin(pending)
         # Before watching begins, because it must be the first message of the stream. Later changes are seen.
         self._acknowledge(pending, snapshots)

@@ -92,7 +92,7 @@ def place(tmp_path: Path) -> Place:
 @pytest.fixture
 def shells(place: Place) -> dict[str, dict[str, str]]:
     """By the words of the refusal: the variables of an agent's shell, and of a process of a run."""
-    [held] = run_leases(place.store()).living()
+    [held] = run_leases(place.store()).active()
     return {
         "this is the shell of claude:s1": AGENT,
         "this process works for the run nightly": {LEASE_VARIABLE: str(held.fence)},

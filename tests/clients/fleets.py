@@ -164,7 +164,7 @@ class AgentFleet:
 
     def ended(self, run: str) -> Lease:
         """Wait until a run has ended, and return its lease."""
-        eventually(lambda: not self.lease(run).state.is_living)
+        eventually(lambda: not self.lease(run).state.is_active)
         return self.lease(run)
 
     def events(self, run: str) -> list[Event]:

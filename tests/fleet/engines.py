@@ -82,7 +82,7 @@ class EngineFleet:
             for worker in self.workers:
                 if run in worker.begun and worker.process.poll() is None:
                     worker.tell("end", run)
-        until(lambda: all(not self.lease(run).state.is_living for run in runs))
+        until(lambda: all(not self.lease(run).state.is_active for run in runs))
 
     @contextmanager
     def worker(self, slots: int, *labels: str) -> Iterator[EngineWorker]:

@@ -194,7 +194,7 @@ def test_a_closed_engine_begins_nothing_more(fleet: EngineFleet, worker: EngineW
         later, other = fleet.add(labels=("own",)), fleet.add()
         until(lambda: other in worker.begun)
         fleet.end(other)
-    fleet.leases.wish(later, Ask.CANCEL)
+    fleet.leases.request_stop(later, Ask.CANCEL)
 
     assert closing.begun == [run]
 

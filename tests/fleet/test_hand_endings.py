@@ -6,9 +6,9 @@ from tests.fleet.workers import SETTINGS, Bench
 from tests.plans import plan_of
 from tests.suite.waiting import until
 from tildone.core.plan import Plan, Status, Task, flat
-from tildone.fleet import replicas as hands
+from tildone.fleet import hands
 from tildone.fleet.endings import RunEnding
-from tildone.fleet.replicas import MAX_LOOKS, OtherHands, hand_ending, looks_of, other_hands, waits
+from tildone.fleet.hands import MAX_LOOKS, OtherHands, hand_ending, looks_of, other_hands, waits
 from tildone.log.claims import Claim, Claimant
 from tildone.log.events import Actor, Event, Fact, PlanChanged
 from tildone.log.fleet.facts import RunEnded, RunQueued, RunReleased
@@ -104,7 +104,7 @@ def test_hands_that_do_nothing_do_not_wait_for_each_other_for_ever(
     bench.leases.add(NewRun(bench.run, "s", Work(agent="sh", model="true"), hands=2), [PlanChanged(plan_of("one"))])
 
     with bench.worker(slots=2):
-        until(lambda: not any(view.lease.state.is_living for view in bench.leases.look(bench.run)))
+        until(lambda: not any(view.lease.state.is_active for view in bench.leases.look(bench.run)))
 
     assert [view.lease.state for view in bench.leases.look(bench.run)] == [LeaseState.FAILED] * 2
 

@@ -6,8 +6,8 @@ import pytest
 
 from tests.fleet.repositories import git, project
 from tildone.core.plan import Status, Task, flat
-from tildone.fleet import replicas as hand_tree
-from tildone.fleet.replicas import FilesMissing, HandTree
+from tildone.fleet import hands as hand_tree
+from tildone.fleet.hands import FilesMissing, HandTree
 from tildone.log.events import Actor, Author, Event, Fact, PlanChanged
 from tildone.log.fleet.facts import Kept
 

@@ -63,7 +63,7 @@ def test_three_hands_do_each_task_once_although_a_worker_is_killed(crew: Crew, t
 
 def is_done_soon(crew: Crew) -> bool:
     """Whether all hands are done. One that waits would see only after the time of a lease that nothing is left."""
-    crew.leases.hasten(crew.run)
+    crew.leases.skip_delay(crew.run)
     return all(lease.state is LeaseState.DONE for lease in crew.hands())
 
 
@@ -106,7 +106,7 @@ def test_a_task_waits_for_files_that_are_lost_until_they_are_made_again(crew: Cr
         for _ in range(2):
             crew.start()
         go.touch()
-        until(lambda: not any(lease.state.is_living for lease in crew.hands()))
+        until(lambda: not any(lease.state.is_active for lease in crew.hands()))
 
         assert [lease.state for lease in crew.hands()] == [LeaseState.DONE] * 2
         assert crew.completions() == {1: 2, 2: 1}

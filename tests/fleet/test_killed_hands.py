@@ -60,7 +60,7 @@ def test_no_file_is_lost_with_workers_that_are_killed(crew: Crew, tmp_path: Path
     for _ in range(KILLS):
         sleep(chance.uniform(0, 1.2))
         kill_one(crew, chance)
-    until(lambda: not any(lease.state.is_living for lease in crew.hands()))
+    until(lambda: not any(lease.state.is_active for lease in crew.hands()))
 
     assert [lease.state for lease in crew.hands()] == [LeaseState.DONE] * HANDS
     branch = f"tildone/{crew.run}"

@@ -17,9 +17,9 @@ from tildone.core.check import Check
 from tildone.core.ops import Append, Mark, Numbered, Order, Touch
 from tildone.core.plan import Plan, Status, Task, flat
 from tildone.dialects.by_hand import BY_HAND
-from tildone.fleet import replicas as hand_tree
+from tildone.fleet import hands as hand_tree
 from tildone.fleet.drivers import AGENTS
-from tildone.fleet.replicas import HandTree
+from tildone.fleet.hands import HandTree
 from tildone.fleet.shell_agent import DONE, Approver, ShellAgent
 from tildone.log.events import Actor, Author, PlanChanged
 from tildone.log.fleet.facts import Asked

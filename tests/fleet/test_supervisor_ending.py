@@ -107,7 +107,7 @@ def test_an_agent_is_ended_when_the_supervisor_is_told(run: Run, means: str) -> 
 
     agent.stop()
 
-    assert ending(agent) == AgentEnding(How.TOLD)
+    assert ending(agent) == AgentEnding(How.STOPPED)
     assert not is_running(pid)
 
 
@@ -120,7 +120,7 @@ def test_an_agent_is_asked_first_and_may_take_its_time(run: Run, tmp_path: Path,
     agent.stop()
     (tmp_path / "seen").touch()
 
-    assert ending(agent) == AgentEnding(How.TOLD)
+    assert ending(agent) == AgentEnding(How.STOPPED)
     assert (tmp_path / "output").read_text(encoding="utf-8").endswith("cleaned\n")
 
 
@@ -130,7 +130,7 @@ def test_an_agent_that_ignores_requests_to_end_is_killed(run: Run, tmp_path: Pat
 
     agent.stop()
 
-    assert ending(agent) == AgentEnding(How.TOLD)
+    assert ending(agent) == AgentEnding(How.STOPPED)
     assert not is_running(agent.pid)
 
 
@@ -144,7 +144,7 @@ def test_a_frozen_agent_is_asked_first_too(run: Run, tmp_path: Path, means: str)
 
     agent.stop()
 
-    assert ending(agent) == AgentEnding(How.TOLD)
+    assert ending(agent) == AgentEnding(How.STOPPED)
     assert asked.exists()
 
 
@@ -170,7 +170,7 @@ def test_what_a_double_fork_leaves_is_ended(run: Run, tmp_path: Path, strong_mea
 
     agent.stop()
 
-    assert ending(agent) == AgentEnding(How.TOLD)
+    assert ending(agent) == AgentEnding(How.STOPPED)
     assert not is_running(daemon)
 
 
@@ -197,7 +197,7 @@ def test_a_fork_storm_is_ended(leave: str, run: Run, tmp_path: Path, strong_mean
 
     agent.stop()
 
-    assert ending(agent) == AgentEnding(How.TOLD)
+    assert ending(agent) == AgentEnding(How.STOPPED)
     assert processes_of(lease) == []
 
 
@@ -212,7 +212,7 @@ def test_what_escapes_one_round_of_killing_is_killed_in_the_next(
 
     agent.stop()
 
-    assert ending(agent) == AgentEnding(How.TOLD)
+    assert ending(agent) == AgentEnding(How.STOPPED)
     assert (tmp_path / "escaped").exists()
     assert processes_of(lease) == []
 
@@ -224,7 +224,7 @@ def test_a_fork_storm_in_one_group_is_ended_without_linux(run: Run, tmp_path: Pa
 
     agent.stop()
 
-    assert ending(agent) == AgentEnding(How.TOLD)
+    assert ending(agent) == AgentEnding(How.STOPPED)
     assert processes_of(lease) == []
 
 
@@ -258,7 +258,7 @@ def test_all_agents_are_stopped_together(run: Run, tmp_path: Path) -> None:
 
     stop_all(agents)
 
-    assert [ending(agent).how for agent in agents] == [How.TOLD, How.TOLD, How.EXIT]
+    assert [ending(agent).how for agent in agents] == [How.STOPPED, How.STOPPED, How.EXIT]
 
 
 def test_what_a_killed_supervisor_leaves_is_ended_by_the_worker(run: Run, tmp_path: Path, strong_means: str) -> None:

@@ -35,7 +35,7 @@ def test_many_agents_are_started_frozen_continued_and_ended(count: int, tmp_path
     memory = [_own_memory(agent.supervisor_pid) for agent in agents]
     stop_all(agents)
 
-    assert [ending(agent) for agent in agents] == [AgentEnding(How.TOLD)] * count
+    assert [ending(agent) for agent in agents] == [AgentEnding(How.STOPPED)] * count
     assert not any(is_running(agent.pid) or is_running(agent.supervisor_pid) for agent in agents)
     assert all(processes_of(lease) == [] for lease in leases[:3])
     print(f"{count} agents: {seconds * 1000 / count:.0f} ms to start each, {max(memory)} kB at most for a supervisor")

@@ -168,7 +168,7 @@ def test_an_agent_that_was_not_started_can_be_stopped(tmp_path: Path) -> None:
 
     agent.stop()
 
-    assert ending(agent) == AgentEnding(How.TOLD)
+    assert ending(agent) == AgentEnding(How.STOPPED)
     assert agent.pid == 0
 
 
@@ -183,7 +183,7 @@ def test_an_agent_freezes_at_its_deadline_and_continues_with_the_next(run: Run, 
         until(lambda: not agent.frozen and not is_frozen(agent, [pid]))
 
     agent.stop()
-    assert ending(agent) == AgentEnding(How.TOLD)
+    assert ending(agent) == AgentEnding(How.STOPPED)
 
 
 def test_a_supervisor_that_hangs_is_killed_when_its_pipe_is_full(run: Run) -> None:

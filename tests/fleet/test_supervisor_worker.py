@@ -219,7 +219,7 @@ def test_a_stopped_supervisor_is_continued_by_the_next_message(run: Run) -> None
 
     agent.stop()
 
-    assert ending(agent) == AgentEnding(How.TOLD)
+    assert ending(agent) == AgentEnding(How.STOPPED)
 
 
 def test_a_stopped_supervisor_notices_later_that_its_worker_is_gone(
@@ -244,5 +244,5 @@ def test_a_worker_can_end_its_agent(work: Callable[..., Worker], means: str) -> 
 
     worker.stop_agent()
 
-    assert worker.ending() == repr(AgentEnding(How.TOLD))
+    assert worker.ending() == repr(AgentEnding(How.STOPPED))
     assert not is_running(worker.agent)

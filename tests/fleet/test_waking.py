@@ -5,7 +5,7 @@ import pytest
 from tests.fleet.workers import Bench
 from tests.plans import plan_of
 from tildone.core.plan import Plan, Status, Task, flat
-from tildone.fleet.replicas import Waker
+from tildone.fleet.hands import Waker
 from tildone.log.claims import Claimant
 from tildone.log.events import PlanChanged
 from tildone.log.fleet.lease import Claimer, NewRun, Work

@@ -123,7 +123,7 @@ def test_what_a_worker_refuses_it_takes_once_and_another_takes_at_once(bench: Be
     with bench.worker("refusing", agents=("sh",)):
         until(lambda: bench.lease().refused)
         # Whatever is announced, the worker does not take it again.
-        bench.leases.wish(bench.run, Ask.NOTHING)
+        bench.leases.request_stop(bench.run, Ask.NOTHING)
         with bench.worker("permitting"):
             bench.becomes(LeaseState.DONE)
 
@@ -177,7 +177,7 @@ def test_a_run_that_is_to_end_or_rest_does_so_after_the_task_that_it_is_in(
 
     with bench.worker():
         until(lambda: bench.lease().is_held and (tmp_path / "marks").exists())
-        bench.leases.wish(bench.run, ask)
+        bench.leases.request_stop(bench.run, ask)
         # The worker has read the wish with the first renewal when it makes the second one.
         for _ in range(2):
             bench.is_renewed()
@@ -185,7 +185,7 @@ def test_a_run_that_is_to_end_or_rest_does_so_after_the_task_that_it_is_in(
         bench.becomes(state)
         first = [not task.status.is_open for task in latest_state(bench.store.history("s")).plan.tasks]
         on.touch()
-        bench.leases.anew(bench.run)
+        bench.leases.requeue(bench.run)
         bench.becomes(LeaseState.DONE)
 
     assert first == [True, False]
@@ -201,11 +201,11 @@ def test_a_run_that_is_paused_at_once_goes_on_with_the_same_task(bench: Bench, t
     with bench.worker():
         until(began.exists)
         held = bench.lease()
-        bench.leases.wish(bench.run, Ask.PAUSE_NOW)
+        bench.leases.request_stop(bench.run, Ask.PAUSE_NOW)
         bench.becomes(LeaseState.PAUSED)
         left = processes_of(str(held.fence))
         go.touch()
-        bench.leases.anew(bench.run)
+        bench.leases.requeue(bench.run)
         bench.becomes(LeaseState.DONE)
 
     assert left == []
@@ -218,7 +218,7 @@ def test_a_cancelled_run_is_ended_with_all_its_processes(bench: Bench) -> None:
     with bench.worker():
         lease = until(lambda: bench.lease().is_held and bench.lease())
         until(lambda: len(processes_of(str(lease.fence))) > 1)
-        bench.leases.wish(bench.run, Ask.CANCEL_NOW)
+        bench.leases.request_stop(bench.run, Ask.CANCEL_NOW)
         bench.becomes(LeaseState.CANCELLED)
 
     assert processes_of(str(lease.fence)) == []

@@ -37,7 +37,7 @@ LEASES = (
     _LEASE,
     replace(_LEASE, owner=OWNER, until=NOW + 1),
     replace(_LEASE, state=LeaseState.WAITING, questions=(QUESTION,)),
-    *(replace(_LEASE, state=state) for state in (LeaseState.PAUSED, *(s for s in LeaseState if not s.is_living))),
+    *(replace(_LEASE, state=state) for state in (LeaseState.PAUSED, *(s for s in LeaseState if not s.is_active))),
 )
 """A lease in each state that lasts."""
 
@@ -55,7 +55,7 @@ def _lost(lease: Lease) -> Changed | None:
 
 
 def _obeyed(lease: Lease, ask: Ask, outcome: WorkOutcome) -> Changed | None:
-    return _closed(rules.wished(lease, ask, "", NOW).lease, outcome) if lease.is_held else None
+    return _closed(rules.stop_requested(lease, ask, "", NOW).lease, outcome) if lease.is_held else None
 
 
 EVENTS: dict[str, Callable[[Lease], Changed | None]] = {
@@ -73,11 +73,11 @@ EVENTS: dict[str, Callable[[Lease], Changed | None]] = {
         replace(lease, fails=MAX_FAILS - 1), WorkOutcome.RETRY
     ),
     "`answer`, `approve`": lambda lease: rules.answered(lease, QUESTION, "", "", NOW),
-    "`pause`": lambda lease: rules.wished(lease, Ask.PAUSE, "", NOW),
+    "`pause`": lambda lease: rules.stop_requested(lease, Ask.PAUSE, "", NOW),
     "`pause`, and the next task is done": lambda lease: _obeyed(lease, Ask.PAUSE, WorkOutcome.PAUSED),
-    "`cancel`": lambda lease: rules.wished(lease, Ask.CANCEL, "", NOW),
+    "`cancel`": lambda lease: rules.stop_requested(lease, Ask.CANCEL, "", NOW),
     "`cancel`, and its worker obeys": lambda lease: _obeyed(lease, Ask.CANCEL, WorkOutcome.CANCELLED),
-    "`resume`, `retry`": lambda lease: rules.anew(lease, NOW),
+    "`resume`, `retry`": lambda lease: rules.resumed(lease, NOW),
 }
 """What can happen to a run, in the order of the table."""
 

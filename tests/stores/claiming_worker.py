@@ -33,7 +33,7 @@ def main(address: str, name: str, book: str) -> None:
                 file.write(f"{time.monotonic()}\n")
                 assert leases.close(lease.fence, WorkOutcome.DONE) is not None
             if not held:
-                if sum(view.lease.state.is_living for view in leases.look()) == 0:
+                if sum(view.lease.state.is_active for view in leases.look()) == 0:
                     break
                 leases.wait(revision, 0.2)
     store.close()

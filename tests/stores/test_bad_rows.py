@@ -66,7 +66,7 @@ def test_a_bad_row_is_set_aside_and_the_others_go_on(
     assert ([lease.run for lease in reaped], [lease.run for lease in claimed]) == ([], ["good"])
     assert {row.table for row in rows} == {"leases"}
     assert len({(row.name, row.why) for row in rows}) == len(HOSTILE)
-    assert [lease.run for lease in leases.living()] == ["good"]
+    assert [lease.run for lease in leases.active()] == ["good"]
     assert {view.lease.run for view in leases.look()} == {"good"}
     lists = lists_of(fleet.store)
     assert lists is not None
@@ -76,7 +76,7 @@ def test_a_bad_row_is_set_aside_and_the_others_go_on(
     for name in ("../../x", "/abs/victim"):
         assert leases.take(WHO, f"{WHO.worker}/99", name, 0, 1) is None
         with pytest.raises(NotFound):
-            leases.wish(name, Ask.CANCEL)
+            leases.request_stop(name, Ask.CANCEL)
 
 
 def test_a_run_that_nobody_holds_is_in_nobodys_way(fleet: Fleet, tamper: Tamper) -> None:

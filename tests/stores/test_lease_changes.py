@@ -15,7 +15,7 @@ LEASE = FleetSettings().lease
 
 def test_renewal_tells_what_is_still_held_and_what_is_asked(fleet: Fleet) -> None:
     first, second = fleet.held("r1"), fleet.held("r2")
-    fleet.leases.wish("r2", Ask.PAUSE)
+    fleet.leases.request_stop("r2", Ask.PAUSE)
     lost = RunFence("r1", 0, 7)
 
     renewed = fleet.leases.renew([first.fence, second.fence, lost])
@@ -116,7 +116,7 @@ def test_a_lease_that_waits_can_be_taken_as_soon_as_its_run_is_hastened(fleet: F
         fleet.leases.release(fleet.held(name).fence, "others have the rest", delay=5000)
     revision = fleet.leases.revision()
 
-    fleet.leases.hasten("r1")
+    fleet.leases.skip_delay("r1")
 
     assert fleet.leases.revision() > revision
     assert [lease.run for lease in fleet.claim("here/2/b", slots=2)] == ["r1"]
@@ -127,7 +127,7 @@ def test_a_lease_whose_agent_has_failed_waits_although_its_run_is_hastened(fleet
     fleet.leases.close(fleet.held().fence, WorkOutcome.RETRY, "exit code 1")
     revision = fleet.leases.revision()
 
-    fleet.leases.hasten("r1")
+    fleet.leases.skip_delay("r1")
 
     assert fleet.leases.revision() == revision
     assert fleet.claim("here/2/b") == []
@@ -226,10 +226,10 @@ WISHES = [
 def test_a_wish_for_a_queued_run_is_done_at_once(fleet: Fleet, ask: Ask, state: LeaseState) -> None:
     fleet.add(hands=2)
 
-    leases = fleet.leases.wish("r1", ask, "by ada")
+    leases = fleet.leases.request_stop("r1", ask, "by ada")
 
     assert [(lease.state, lease.epoch) for lease in leases] == [(state, 1), (state, 1)]
-    assert fleet.leases.wish("r1", ask, "by ada") == leases
+    assert fleet.leases.request_stop("r1", ask, "by ada") == leases
     assert fleet.claim(slots=2) == []
 
 
@@ -238,7 +238,7 @@ def test_a_wish_for_a_held_run_is_done_when_its_holder_gives_it_back(fleet: Flee
     """Also if the holder was lost, or if its attempt failed."""
     held = [fleet.held(run) for run in ("r1", "r2", "r3")]
     for lease in held:
-        assert fleet.leases.wish(lease.run, ask)[0].ask is ask
+        assert fleet.leases.request_stop(lease.run, ask)[0].ask is ask
         assert fleet.lease(lease.run).state is LeaseState.OPEN
 
     fleet.leases.release(held[0].fence, "")
@@ -251,11 +251,11 @@ def test_a_wish_for_a_held_run_is_done_when_its_holder_gives_it_back(fleet: Flee
 
 def test_a_cancellation_outweighs_a_pause(fleet: Fleet) -> None:
     fleet.held()
-    fleet.leases.wish("r1", Ask.CANCEL)
+    fleet.leases.request_stop("r1", Ask.CANCEL)
 
-    assert fleet.leases.wish("r1", Ask.PAUSE)[0].ask is Ask.CANCEL
-    assert fleet.leases.wish("r1", Ask.PAUSE_NOW)[0].ask is Ask.CANCEL_NOW
-    assert fleet.leases.wish("r1", Ask.CANCEL)[0].ask is Ask.CANCEL_NOW
+    assert fleet.leases.request_stop("r1", Ask.PAUSE)[0].ask is Ask.CANCEL
+    assert fleet.leases.request_stop("r1", Ask.PAUSE_NOW)[0].ask is Ask.CANCEL_NOW
+    assert fleet.leases.request_stop("r1", Ask.CANCEL)[0].ask is Ask.CANCEL_NOW
 
 
 @pytest.mark.parametrize("outcome", [WorkOutcome.FAILED, WorkOutcome.CANCELLED, WorkOutcome.PAUSED])
@@ -263,11 +263,11 @@ def test_a_run_is_retried_or_resumed(fleet: Fleet, outcome: WorkOutcome) -> None
     lease = fleet.held()
     fleet.leases.close(lease.fence, outcome)
 
-    [again] = fleet.leases.anew("r1")
+    [again] = fleet.leases.requeue("r1")
 
     assert (again.state, again.attempt, again.fails, again.losses) == (LeaseState.OPEN, 2, 0, 0)
     assert again.epoch > lease.epoch
-    assert fleet.leases.anew("r1") == [again]
+    assert fleet.leases.requeue("r1") == [again]
     assert fleet.claim("here/2/b") != []
 
 
@@ -275,7 +275,7 @@ def test_a_run_that_is_done_is_not_retried(fleet: Fleet) -> None:
     fleet.leases.close(fleet.held().fence, WorkOutcome.DONE)
 
     with pytest.raises(Refused, match="run r1 is done"):
-        fleet.leases.anew("r1")
+        fleet.leases.requeue("r1")
 
 
 def test_a_run_is_not_retried_while_another_run_of_its_plan_lives(fleet: Fleet) -> None:
@@ -283,20 +283,20 @@ def test_a_run_is_not_retried_while_another_run_of_its_plan_lives(fleet: Fleet) 
     fleet.add("r2", "plan")
 
     with pytest.raises(Refused, match="run r2 of this plan has not ended"):
-        fleet.leases.anew("r1")
+        fleet.leases.requeue("r1")
 
 
 def test_resuming_a_held_run_withdraws_the_wish_for_a_pause(fleet: Fleet) -> None:
     fleet.held()
-    fleet.leases.wish("r1", Ask.PAUSE)
+    fleet.leases.request_stop("r1", Ask.PAUSE)
 
-    assert fleet.leases.anew("r1")[0].ask is Ask.NOTHING
+    assert fleet.leases.requeue("r1")[0].ask is Ask.NOTHING
 
 
 def test_a_run_that_does_not_exist_is_not_found(fleet: Fleet) -> None:
     with pytest.raises(NotFound, match="there is no run 'r9'"):
-        fleet.leases.wish("r9", Ask.CANCEL)
+        fleet.leases.request_stop("r9", Ask.CANCEL)
     with pytest.raises(NotFound, match="there is no run 'r9'"):
-        fleet.leases.anew("r9")
+        fleet.leases.requeue("r9")
     with pytest.raises(NotFound, match="there is no run 'r9'"):
         fleet.leases.answer("r9", "q", "a", "ada", "e")

@@ -63,7 +63,7 @@ def test_a_lease_that_is_no_longer_held_is_not_lost(fleet: Fleet) -> None:
 
 def test_a_run_that_is_to_be_cancelled_is_cancelled_when_its_worker_ends(fleet: Fleet) -> None:
     lease = fleet.held()
-    fleet.leases.wish("r1", Ask.CANCEL_NOW)
+    fleet.leases.request_stop("r1", Ask.CANCEL_NOW)
 
     after = fleet.leases.lose(lease.fence, "its worker has ended")
 
@@ -86,8 +86,8 @@ def test_what_one_worker_refuses_another_takes_at_once(fleet: Fleet) -> None:
     [taken] = fleet.claim("here/1/b")
     fleet.leases.close(taken.fence, WorkOutcome.REFUSED, NOT_PERMITTED)
     assert fleet.lease().refused == ("here/1/a", "here/1/b")
-    fleet.leases.wish("r1", Ask.PAUSE)
-    fleet.leases.anew("r1")
+    fleet.leases.request_stop("r1", Ask.PAUSE)
+    fleet.leases.requeue("r1")
     assert fleet.claim("here/1/a") != []
 
 

@@ -136,7 +136,7 @@ def test_one_run_works_on_a_repository_however_it_is_named(
     for number, repo in enumerate((*folders, *addresses)):
         fleet.add(f"r{number}", repo=repo)
         if not number:
-            fleet.leases.wish("r0", Ask.CANCEL)
+            fleet.leases.request_stop("r0", Ask.CANCEL)
 
     assert [fleet.lease(f"r{number}").work.repo for number in range(7)] == [folders[0]] * 4 + [addresses[0]] * 3
     assert len(fleet.claim(slots=9)) == 2
@@ -255,9 +255,9 @@ def test_an_attempt_that_has_not_begun_is_sent_anew_under_the_next_number(fleet:
     fleet.add()
     [lease] = fleet.leases.dispatch(Claimer("w"), 1)
 
-    assert fleet.leases.again("r1", 0, 2) is None
-    assert fleet.leases.again("r2", 0, 1) is None
-    after = fleet.leases.again("r1", 0, 1)
+    assert fleet.leases.resend("r1", 0, 2) is None
+    assert fleet.leases.resend("r2", 0, 1) is None
+    after = fleet.leases.resend("r1", 0, 1)
 
     assert after == replace(lease, attempt=2, sent=False)
     assert fleet.lease() == after
@@ -268,5 +268,5 @@ def test_an_attempt_that_has_not_begun_is_sent_anew_under_the_next_number(fleet:
 def test_an_attempt_that_has_begun_is_not_sent_anew(fleet: Fleet) -> None:
     fleet.held()
 
-    assert fleet.leases.again("r1", 0, 1) is None
+    assert fleet.leases.resend("r1", 0, 1) is None
     assert fleet.leases.sent() == []

@@ -49,7 +49,7 @@ class Leasing(RuleBasedStateMachine):
     @rule(run=RUNS, session=st.sampled_from(SESSIONS), hands=st.integers(1, 2), again=st.booleans())
     def add(self, run: int, session: str, hands: int, *, again: bool) -> None:
         known = self.of(f"r{run}")
-        living = {lease.run for lease in self.all() if lease.session == session and lease.state.is_living}
+        living = {lease.run for lease in self.all() if lease.session == session and lease.state.is_active}
         new = NewRun(f"r{run}", session, Work(REPOS[run], "p" if run != 2 else ""), hands)
         for _ in range(1 + again):
             try:
@@ -163,9 +163,9 @@ class Leasing(RuleBasedStateMachine):
     @rule(run=RUNS, ask=st.sampled_from(list(Ask)), lost=st.booleans())
     def wish(self, run: int, ask: Ask, *, lost: bool) -> None:
         if self.of(f"r{run}"):
-            changed = self.leases.wish(f"r{run}", ask)
+            changed = self.leases.request_stop(f"r{run}", ask)
             if lost:
-                assert self.leases.wish(f"r{run}", ask) == changed
+                assert self.leases.request_stop(f"r{run}", ask) == changed
 
     @rule(run=RUNS, lost=st.booleans())
     def anew(self, run: int, *, lost: bool) -> None:
@@ -173,13 +173,13 @@ class Leasing(RuleBasedStateMachine):
         if not before:
             return
         try:
-            changed = self.leases.anew(f"r{run}")
+            changed = self.leases.requeue(f"r{run}")
         except Refused:
             return
         if lost:
-            assert self.leases.anew(f"r{run}") == changed
+            assert self.leases.requeue(f"r{run}") == changed
         for lease in changed:
-            if lease.state.is_living:
+            if lease.state.is_active:
                 self.closed.pop((lease.run, lease.hand), None)
 
     @rule(run=RUNS, lost=st.booleans())
@@ -197,7 +197,7 @@ class Leasing(RuleBasedStateMachine):
             self.epochs[key] = lease.epoch
             if key in self.closed:
                 assert lease.state is self.closed[key]
-            elif not lease.state.is_living:
+            elif not lease.state.is_active:
                 self.closed[key] = lease.state
 
     @invariant()
@@ -215,7 +215,7 @@ class Leasing(RuleBasedStateMachine):
         for repo in set(REPOS) - {""}:
             assert len({lease.run for lease in held if lease.work.repo == repo}) <= 1
         for session in SESSIONS:
-            living = {lease.run for lease in self.all() if lease.session == session and lease.state.is_living}
+            living = {lease.run for lease in self.all() if lease.session == session and lease.state.is_active}
             assert len(living) <= 1
 
     @invariant()

@@ -150,10 +150,10 @@ def test_leases_are_rebuilt_from_the_log(fleet: Fleet) -> None:
     fleet.leases.append(asked, Asked("asked", 0, "q", "question", "?"), "e")
     fleet.leases.close(asked, WorkOutcome.WAITING)
     fleet.leases.close(fleet.held("done").fence, WorkOutcome.DONE)
-    fleet.leases.wish(fleet.held("paused").run, Ask.PAUSE)
+    fleet.leases.request_stop(fleet.held("paused").run, Ask.PAUSE)
     before = {(view.lease.run, view.lease.hand): _recorded(view.lease) for view in fleet.leases.look()}
 
-    fleet.leases.wish("paused", Ask.CANCEL)
+    fleet.leases.request_stop("paused", Ask.CANCEL)
     assert fleet.leases.rebuild() == 0
     _forget_leases(fleet)
     assert fleet.leases.rebuild() == 6
@@ -187,8 +187,8 @@ def test_a_waiting_worker_is_told_of_work_and_of_wishes(fleet: Fleet) -> None:
     assert fleet.leases.wait(revision, 60)
     fleet.leases.append(lease.fence, Asked("r1", 0, "q", "question", "?"), "e")
     for change in (
-        lambda: fleet.leases.wish("r1", Ask.PAUSE),
-        lambda: fleet.leases.anew("r1"),
+        lambda: fleet.leases.request_stop("r1", Ask.PAUSE),
+        lambda: fleet.leases.requeue("r1"),
         lambda: fleet.leases.answer("r1", "q", "yes", "ada", "f"),
         lambda: fleet.leases.release(lease.fence, ""),
     ):

@@ -28,8 +28,8 @@ def one_in_each_group(fleet: Fleet) -> None:
     fleet.held("r")
     for run in "qpc":
         fleet.add(run)
-    fleet.leases.wish("p", Ask.PAUSE)
-    fleet.leases.wish("c", Ask.CANCEL)
+    fleet.leases.request_stop("p", Ask.PAUSE)
+    fleet.leases.request_stop("c", Ask.CANCEL)
 
 
 def test_each_lease_is_in_one_group(fleet: Fleet) -> None:

@@ -50,7 +50,7 @@ def test_a_schedule_whose_last_run_lives_is_skipped_and_that_is_told(fleet: Flee
     assert runs(fleet) == [run]
     assert told[0] == f"schedule nightly: queued {run}"
     assert told[1].startswith("schedule nightly: skipped: its last run has not ended")
-    fleet.leases.wish(run, Ask.CANCEL)
+    fleet.leases.request_stop(run, Ask.CANCEL)
     fleet.passes(DAY)
     reaper.look()
     assert len(runs(fleet)) == 2

@@ -111,14 +111,14 @@ def test_the_facts_about_runs_are_counted(store: Store) -> None:
     counts.read()
     leases.add(NewRun("r", "s"))
     [lease] = leases.claim(Claimer("w/1/a"), ["w/1/a/1"])
-    assert [each.run for each in leases.living()] == ["r"]
+    assert [each.run for each in leases.active()] == ["r"]
     assert leases.size() > 0
     leases.close(lease.fence, WorkOutcome.DONE)
 
     found = counts.read()
 
     assert (found["taken", ()], found["ended", ("done",)]) == (1, 1)
-    assert leases.living() == []
+    assert leases.active() == []
     assert leases.look("r")[0].lease.state is LeaseState.DONE
 
 

@@ -112,7 +112,7 @@ def test_a_worker_that_has_lost_its_run_leaves_it_to_the_next(bench: Bench) -> N
 
 def test_a_run_that_ends_without_a_worker_is_told_by_whoever_ended_it(bench: Bench) -> None:
     bench.add()
-    [ended] = bench.leases.wish("r", Ask.CANCEL)
+    [ended] = bench.leases.request_stop("r", Ask.CANCEL)
 
     assert names(spans_of_end(bench.store, ended, None)) == ["run"]
     kept = Kept()

@@ -4,7 +4,7 @@ import pytest
 
 from tildone.core.plan import Plan, Status, Task, flat
 from tildone.log.claims import Claim, Claimant
-from tildone.views.claims import ClaimNews, claim_lines, heir_lines
+from tildone.views.claims import ClaimNews, claim_lines, successor_lines
 
 OTHER = Claimant("claude:1\n")
 PLAN = flat(Task("parse\x1b", Status.IN_PROGRESS, number=1), Task("wire", number=2), Task("x" * 90, number=3))
@@ -58,7 +58,7 @@ def test_an_heir_is_told_where_the_other_agent_left_off() -> None:
     plan = flat(Task("parse", number=1, notes=notes))
     before = Claimant("codex:2", "/tree\n", "topic")
 
-    lines = heir_lines(plan, [Claim(1, 3, 9, OTHER, before)], numbered=True)
+    lines = successor_lines(plan, [Claim(1, 3, 9, OTHER, before)], numbered=True)
 
     assert lines == [
         "#1 “parse” was begun by codex:2 in /tree⏎ on branch topic.",
@@ -71,8 +71,8 @@ def test_an_heir_is_told_where_the_other_agent_left_off() -> None:
 def test_only_tasks_of_the_plan_that_others_had_before_have_an_heir() -> None:
     first, gone = claim(1), Claim(9, 2, 9, OTHER, Claimant("codex:2"))
 
-    assert heir_lines(PLAN, [first, gone], numbered=True) == []
-    assert heir_lines(Plan(), [gone], numbered=True) == []
-    assert heir_lines(PLAN, [Claim(2, 2, 9, OTHER, Claimant("codex:2"))], numbered=False) == [
+    assert successor_lines(PLAN, [first, gone], numbered=True) == []
+    assert successor_lines(Plan(), [gone], numbered=True) == []
+    assert successor_lines(PLAN, [Claim(2, 2, 9, OTHER, Claimant("codex:2"))], numbered=False) == [
         "“wire” was begun by codex:2."
     ]

@@ -107,7 +107,7 @@ class FleetStore:
         self.use(lambda _, leases: leases.close(lease.fence, outcome, why))
 
     def wish(self, run: str, ask: Ask) -> None:
-        self.use(lambda _, leases: leases.wish(run, ask))
+        self.use(lambda _, leases: leases.request_stop(run, ask))
 
     def lease(self, run: str) -> Lease:
         return self.use(lambda _, leases: leases.look(run)[0].lease)

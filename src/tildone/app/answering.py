@@ -73,7 +73,7 @@ def open_questions(store: Store, leases: Iterable[Lease]) -> list[OpenQuestion]:
     """Return what the runs of leases wait for, run by run."""
     sessions: dict[str, tuple[str, set[str]]] = {}
     for lease in leases:
-        if lease.state.is_living:
+        if lease.state.is_active:
             sessions.setdefault(lease.session, (lease.run, set()))[1].update(lease.questions)
     needs = store.records.needs() if sessions else ()
     found = []

@@ -54,7 +54,7 @@ def check_state(known: Sequence[Lease], request: RunRequest) -> None:
     """
     run = known[0].run
     if request in STOPS:
-        if not any(lease.state.is_living for lease in known):
+        if not any(lease.state.is_active for lease in known):
             raise Refused(f"run {run} has ended already")
         return
     states = QUEUES[request]
@@ -69,10 +69,10 @@ def offered_requests(lease: Lease) -> list[RunRequest]:
     """Return what a screen offers for a hand of a run: what its state allows and was not requested yet."""
     is_resting = lease.state is LeaseState.PAUSED
     offers = {
-        RunRequest.PAUSE: lease.state.is_living and not is_resting and lease.ask not in (Ask.PAUSE, Ask.CANCEL),
+        RunRequest.PAUSE: lease.state.is_active and not is_resting and lease.ask not in (Ask.PAUSE, Ask.CANCEL),
         RunRequest.RESUME: is_resting or (lease.state is LeaseState.OPEN and lease.ask is Ask.PAUSE),
         RunRequest.RETRY: lease.state in QUEUES[RunRequest.RETRY],
-        RunRequest.CANCEL: lease.state.is_living and lease.ask is not Ask.CANCEL,
+        RunRequest.CANCEL: lease.state.is_active and lease.ask is not Ask.CANCEL,
     }
     return [request for request, is_offered in offers.items() if is_offered]
 
@@ -89,20 +89,21 @@ def request_run(leases: RunLeases, run: str, request: RunRequest, *, at_once: bo
         raise NotFound(f"there is no run {run!r}")
     check_state(known, request)
     if request in QUEUES:
-        return leases.anew(run)
+        return leases.requeue(run)
     ask = STOPS[request]
-    return leases.wish(run, ask.now if at_once else ask, f"{'cancelled' if ask.is_cancel else 'paused'} by a person")
+    why = f"{'cancelled' if ask.is_cancel else 'paused'} by a person"
+    return leases.request_stop(run, ask.now if at_once else ask, why)
 
 
 def pause_all(leases: RunLeases) -> list[str]:
     """Pause all runs that have not ended, and return those of which that was not requested before."""
-    awake = (lease for lease in leases.living() if lease.state is not LeaseState.PAUSED and lease.ask not in _ENDING)
+    awake = (lease for lease in leases.active() if lease.state is not LeaseState.PAUSED and lease.ask not in _ENDING)
     return _each(leases, awake, RunRequest.PAUSE)
 
 
 def resume_all(leases: RunLeases) -> list[str]:
     """Queue all runs again that rest or are about to, and return them."""
-    resting = (lease for lease in leases.living() if lease.state is LeaseState.PAUSED or lease.ask.is_pause)
+    resting = (lease for lease in leases.active() if lease.state is LeaseState.PAUSED or lease.ask.is_pause)
     return _each(leases, resting, RunRequest.RESUME)
 
 

@@ -8,9 +8,9 @@ and returns a code. It has no steps, and it never fails, so nothing of a run is 
 - An attempt has a name of its own, `run.hand.attempt`: enqueued twice, it begins once.
 - A body that comes late, twice or after the attempt was given up does not get the lease.
 - A body that does not get it although the attempt counts (a limit was reached, no slot is free) gives the attempt up:
-  the lease is sent anew, by any worker, under the next number (`RunLeases.again`).
+  the lease is sent again, by any worker, under the next number (`RunLeases.resend`).
 - An attempt that was sent and has not begun for the time of a lease is lost, whatever the tables of DBOS say: its
-  worker has ended or is stopped, or its row is gone. It is `missing`, and sent anew.
+  worker has ended or is stopped, or its row is gone. It is `missing`, and sent again.
 
 So the tables of DBOS may be emptied at any time. Each process is an executor of its own: DBOS recovers nothing. The
 tables are in a schema of their own and contain no secrets: of an attempt, the name of its run, two numbers, and a code
@@ -235,7 +235,7 @@ class DbosEngine:
     def upkeep(self, lost: Sequence[Lease], *, tidies: bool) -> None:
         """Cancel the attempts of lost leases, and send again those that nobody has begun."""
         self._withdraw(lost)
-        again = (self._leases.again(lease.run, lease.hand, lease.attempt) for lease in self._missing())
+        again = (self._leases.resend(lease.run, lease.hand, lease.attempt) for lease in self._missing())
         self._withdraw([lease for lease in again if lease is not None])
         if tidies:
             self._tidy()
@@ -257,7 +257,7 @@ class DbosEngine:
 
     def _tidy(self) -> None:
         """Remove the attempts that no longer count, and the queues of workers that have left."""
-        counting = {_name_of(view.lease) for view in self._leases.look() if view.lease.state.is_living}
+        counting = {_name_of(view.lease) for view in self._leases.look() if view.lease.state.is_active}
         self._tables.tidy(counting, {worker.id for worker in self._leases.workers()} | {self._who.worker})
 
     def on_begin(self, free: FreeOwners, begin: Begin) -> None:
@@ -273,7 +273,7 @@ class DbosEngine:
             sent, self._sent = [lease for lease, _ in self._sent.values()], {}
         for lease in sent:
             try:
-                self._leases.again(lease.run, lease.hand, lease.attempt)
+                self._leases.resend(lease.run, lease.hand, lease.attempt)
             except StoreError:
                 # Another worker finds it when the time of a lease has passed.
                 return
@@ -356,14 +356,14 @@ class DbosEngine:
             thread = self._taken(run, hand, number)
             self._has_arrived(attempt_name(run, hand, number))
             if thread is None:
-                self._leases.again(run, hand, number)
+                self._leases.resend(run, hand, number)
                 return NOT_OURS
             while thread.is_alive():
                 if self._ended.is_set():
                     return LEFT
                 thread.join(RETRY_SECONDS)
             return ENDED
-        except Exception:  # noqa: BLE001  DBOS would store its text, and the lease lapses or is sent anew
+        except Exception:  # noqa: BLE001  DBOS would store its text, and the lease lapses or is sent again
             self._has_arrived(attempt_name(run, hand, number))
             return FAILED
 

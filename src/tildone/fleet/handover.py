@@ -43,7 +43,7 @@ def prompt_for(view: RunView, events: Iterable[Event], worktree: Worktree) -> st
     plan = latest_state(reversed(branch(by_id(written), written[-1].id if written else None))).plan
     facts = [event.fact for event in written]
     parts = [work_prompt(plan), place(worktree.branch, worktree.found, shared=worktree.shared)]
-    if _is_heir(view, facts):
+    if _is_successor(view, facts):
         parts += [TAKEN_OVER, _listed(WHY, _reasons(view, facts)), _listed(BEGUN, _begun(plan)), worktree.lost]
     parts += [_listed(ANSWERS, _answers(view, facts)), ALONE]
     return "\n\n".join(part for part in parts if part)
@@ -54,7 +54,7 @@ def with_last_messages(prompt: str, said: Sequence[str]) -> str:
     return "\n\n".join(filter(None, [prompt, _listed(LAST_MESSAGES, said)]))
 
 
-def _is_heir(view: RunView, facts: Sequence[Fact]) -> bool:
+def _is_successor(view: RunView, facts: Sequence[Fact]) -> bool:
     lease = view.lease
     return any(
         isinstance(fact, RunTaken) and (fact.run, fact.hand) == (lease.run, lease.hand) and fact.epoch < lease.epoch

@@ -264,7 +264,7 @@ class LeftRuns:
         if not left:
             return
         workers, now_ms = self._leases.workers(), self._clock()
-        refused = {(lease.run, lease.hand): lease for lease in self._leases.living() if self._worker in lease.refused}
+        refused = {(lease.run, lease.hand): lease for lease in self._leases.active() if self._worker in lease.refused}
         for key in left:
             lease = refused.get(key)
             if lease is None or (lease.is_queued and not others_may_permit(lease, workers, now_ms)):

@@ -19,6 +19,7 @@ from tildone.fleet.drivers.launch import AgentContext
 from tildone.fleet.endings import CANCELLED, ENDINGS, ORDERS, RunEnding, RunOrder, ending_of, is_done, out_of_order
 from tildone.fleet.git import GitError
 from tildone.fleet.handover import with_last_messages
+from tildone.fleet.hands import Waker, closed_tasks, hand_ending, looks_of, other_hands, waits
 from tildone.fleet.permissions import (
     NOT_PERMITTED,
     answers_to,
@@ -33,7 +34,6 @@ from tildone.fleet.permissions import (
     why_refused,
 )
 from tildone.fleet.process_tree import boot_seconds
-from tildone.fleet.replicas import Waker, closed_tasks, hand_ending, looks_of, other_hands, waits
 from tildone.fleet.results import Results
 from tildone.fleet.supervision import AgentCommand, AgentEnding, How, SupervisedAgent
 from tildone.fleet.workspaces import Workspace, end_earlier_agents, lost_tasks
@@ -51,8 +51,8 @@ if TYPE_CHECKING:
 
     from tildone.agents.secrets import Redactor
     from tildone.fleet.drivers.launch import Driver
+    from tildone.fleet.hands import OtherHands
     from tildone.fleet.permissions import LeftRuns
-    from tildone.fleet.replicas import OtherHands
     from tildone.fleet.worktrees import Worktree
     from tildone.log.events import Event
     from tildone.log.fleet.lease import Lease, RunFence
@@ -314,7 +314,7 @@ class Execution:
         if is_done(state.plan) and self._order not in CANCELLED:
             return RunEnding(WorkOutcome.DONE)
         told = ENDINGS.get(self._order)
-        if told and agent.how is How.TOLD:
+        if told and agent.how is How.STOPPED:
             return told
         waiting = waiting_checks(state.plan, self._allow, self._answers)
         askable = [check for check in waiting if self._may_ask([check_text(check)])]
@@ -349,7 +349,7 @@ class Execution:
         if self._waker.has_others:
             with suppress(StoreError):  # Without it, other hands look again later.
                 self._waker.look(self._look().plan, goes_on=False)
-        if after is not None and not after.state.is_living:
+        if after is not None and not after.state.is_active:
             self._results.report(after)
         elif after is not None:
             self._results.tell_state(after, ending.why)

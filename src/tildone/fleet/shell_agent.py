@@ -13,8 +13,8 @@ from tildone.core.ops import Mark, Note, Numbered
 from tildone.core.plan import Status
 from tildone.core.query import is_ready
 from tildone.core.touches import conflicting
+from tildone.fleet.hands import FilesMissing
 from tildone.fleet.permissions import CHECK, COMMAND, as_check, checks_of
-from tildone.fleet.replicas import FilesMissing
 from tildone.host.shell_model.script import commands_of, title_of
 from tildone.log.events import Actor
 from tildone.typing import TYPE_CHECKING
@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     from tildone.core.check import Check, Proof
     from tildone.core.plan import Plan, Task
     from tildone.core.reduce import Outcome
+    from tildone.fleet.hands import HandTree
     from tildone.fleet.permissions import RunAsker
-    from tildone.fleet.replicas import HandTree
     from tildone.loop.proving import Prover
     from tildone.session import Session
 

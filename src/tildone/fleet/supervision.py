@@ -158,7 +158,7 @@ class How(Enum):
 
     EXIT = "exit"
     SIGNAL = "signal"
-    TOLD = "ended told"
+    STOPPED = "ended told"
     WORKER_GONE = "ended worker gone"
     FROZEN = "ended frozen"
     FAILED = "failed"
@@ -353,7 +353,7 @@ def _write(pipe: int, message: bytes) -> None:
 
 def _parse_ending(line: str) -> AgentEnding | None:
     """How an agent ended, from the last report of its supervisor; None if that is not the report of an end."""
-    if line in (How.TOLD.value, How.WORKER_GONE.value, How.FROZEN.value):
+    if line in (How.STOPPED.value, How.WORKER_GONE.value, How.FROZEN.value):
         return AgentEnding(How(line))
     word, _, rest = line.partition(" ")
     if word == How.FAILED.value:

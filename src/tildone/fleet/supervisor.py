@@ -149,7 +149,7 @@ class Control:
 
     def __init__(self) -> None:
         self.deadline = -inf
-        self.told = self.gone = False
+        self.stops = self.gone = False
         self._unread = b""
 
     def read_orders(self) -> Orders | None:
@@ -189,7 +189,7 @@ class Control:
         *lines, self._unread = self._unread.split(b"\n")
         for line in lines:
             if line == b"stop":
-                self.told = True
+                self.stops = True
             else:
                 self.deadline = float(line)
 
@@ -271,7 +271,7 @@ class Supervisor:
             return is_empty
         if status is not None:
             self._end(f"signal {os.WTERMSIG(status)}" if os.WIFSIGNALED(status) else f"exit {os.WEXITSTATUS(status)}")
-        elif self._control.told:
+        elif self._control.stops:
             self._end("ended told")
         elif self._control.gone:
             self._end("ended worker gone")

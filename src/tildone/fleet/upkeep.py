@@ -36,8 +36,8 @@ if TYPE_CHECKING:
     from tildone.log.fleet.workers import RunSchedule, WorkerInfo
 
 
-WISH_SECONDS = 0.5
-"""How long a person's wish may wait for the next renewal, unless that comes sooner."""
+REQUEST_SECONDS = 0.5
+"""How long a person's request may wait for the next renewal, unless that comes sooner."""
 
 RETRY_SECONDS = 0.5
 MAX_GAP = 3
@@ -96,9 +96,9 @@ class Heartbeat:
                 revision = self._leases.revision()
                 seconds = self.beat().heartbeat / 1000
                 self._tell_outage()
-                # A wish is noticed soon, but a busy fleet does not renew at every change.
-                self._closed.wait(min(WISH_SECONDS, seconds))
-                self._leases.wait(revision, max(0.0, seconds - WISH_SECONDS))
+                # A request is noticed soon, but a busy fleet does not renew at every change.
+                self._closed.wait(min(REQUEST_SECONDS, seconds))
+                self._leases.wait(revision, max(0.0, seconds - REQUEST_SECONDS))
             except StoreError as error:
                 if not self._closed.wait(RETRY_SECONDS):
                     self._tell_outage(error)
@@ -113,7 +113,7 @@ class Heartbeat:
 
 
 class Reaper:
-    """Takes lapsed leases from their owners, queues what is due, and has sent anew what the engine has lost.
+    """Takes lapsed leases from their owners, queues what is due, and has sent again what the engine has lost.
 
     `on_look` is called at each look, `on_end` with a run that has failed because it was lost too often, `tell` with
     lines for the worker's log.
@@ -147,7 +147,7 @@ class Reaper:
         settings = self._leases.settings()
         lost = self._leases.reap(self._seen_for(self._clock(), settings))
         for lease in lost:
-            if self._on_end and not lease.state.is_living:
+            if self._on_end and not lease.state.is_active:
                 self._on_end(lease)
         tidies = self._clock() - self._tidied >= TIDY_SECONDS
         self._engine.upkeep(lost, tidies=tidies)

@@ -261,7 +261,7 @@ def _add_submodules(folder: str) -> None:
 
 
 MAX_MOVES = 20
-"""How often a branch is moved anew that others move at the same time."""
+"""How often a branch is moved again that others move at the same time."""
 
 
 def publish(repository: Repository, worktree: Worktree, message: str, still_held: StillHeld) -> str:

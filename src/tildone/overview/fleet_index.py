@@ -2,7 +2,7 @@
 
 A refresh reads the workers and, if something has changed, what they hold: never all runs, and no plans. What has
 changed about runs is found by their sessions, because nearly every change of a lease appends to the log of its plan.
-Wishes do not; they change the revision of the fleet.
+Requests of persons do not; they change the revision of the fleet.
 """
 
 from __future__ import annotations

@@ -125,12 +125,12 @@ class ClaimedChange:
         result = self._result or Settled(plan)
         if not (self._lost or self._new or result.refused or result.conflicts or result.closed):
             return []
-        from tildone.views.claims import ClaimNews, claim_lines, heir_lines  # noqa: PLC0415  few changes have news
+        from tildone.views.claims import ClaimNews, claim_lines, successor_lines  # noqa: PLC0415  few changes have news
 
         lost = tuple(self._lost.values())
         news = ClaimNews(self._others, lost, result.refused, result.conflicts, result.instead, result.closed)
         told = claim_lines(plan, news, numbered=with_numbers)
-        return told + heir_lines(plan, self._new.values(), numbered=with_numbers)
+        return told + successor_lines(plan, self._new.values(), numbered=with_numbers)
 
     def _append(self, session: str, event: Event, seen_by: str) -> None:
         if self._fence is None:

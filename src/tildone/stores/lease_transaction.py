@@ -34,7 +34,7 @@ class LeaseTransaction(Protocol):
     def session_of(self, run: str) -> str | None:
         """Return the session of a run, without a lock."""
 
-    def living(self, session: str) -> set[str]:
+    def active(self, session: str) -> set[str]:
         """Return the runs of a session that have not ended, without a lock."""
 
     def owned(self, owners: Sequence[str]) -> list[Lease]:
@@ -84,7 +84,7 @@ class LeaseTransaction(Protocol):
         """Return the number of the task to work on; 0 if there is none."""
 
     def announce(self) -> None:
-        """Tell those who wait that leases may be free, or that a wish was added."""
+        """Tell those who wait that leases may be free, or that a stop was requested."""
 
     def has_repository(self, repo: str) -> bool:
         """Return whether a lease, of whatever state, has a repository of exactly that name."""

@@ -60,11 +60,11 @@ class LeaseUpkeep(LeaseOperations):
 
         return self._change(work)
 
-    def hasten(self, run: str) -> None:
+    def skip_delay(self, run: str) -> None:
         """Let queued leases of a run be taken at once, although they have a delay, unless an agent has failed."""
 
         def work(tables: LeaseTransaction) -> None:
-            found = [rules.hastened(lease, tables.at.now) for lease in tables.leases(run)]
+            found = [rules.without_delay(lease, tables.at.now) for lease in tables.leases(run)]
             hastened = [lease for lease in found if lease is not None]
             for lease in hastened:
                 tables.update(lease)
@@ -122,7 +122,7 @@ class LeaseUpkeep(LeaseOperations):
 
         following = replace(schedule, next=next_time(schedule, tables.at.now))
         last = tables.session_of(schedule.last) if schedule.last else None
-        if schedule.name in unusable or (last is not None and schedule.last in tables.living(last)):
+        if schedule.name in unusable or (last is not None and schedule.last in tables.active(last)):
             tables.put_schedule(following)
             return schedule.name, ""
         when = f"-{datetime.fromtimestamp(schedule.next / 1000, UTC):%Y%m%d-%H%M}"

@@ -127,18 +127,18 @@ class LeaseOperations:
         """End the work under a lease, and return the lease after it."""
         return self._give_back(held, lambda lease, now: rules.closed(lease, held, outcome, why, now))
 
-    def wish(self, run: str, ask: Ask, why: str = "") -> list[Lease]:
+    def request_stop(self, run: str, ask: Ask, why: str = "") -> list[Lease]:
         """Ask the holders of a run to stop, and return its leases."""
 
         def work(tables: LeaseTransaction) -> list[Lease]:
-            steps = [(lease, rules.wished(lease, ask, why, tables.at.now)) for lease in _known(tables, run)]
+            steps = [(lease, rules.stop_requested(lease, ask, why, tables.at.now)) for lease in _known(tables, run)]
             changed = [self._record(tables, lease, step, Actor.USER) for lease, step in steps]
             tables.announce()
             return changed
 
         return self._change(work)
 
-    def anew(self, run: str) -> list[Lease]:
+    def requeue(self, run: str) -> list[Lease]:
         """Resume or retry a run, and return its leases."""
 
         def work(tables: LeaseTransaction) -> list[Lease]:
@@ -148,7 +148,7 @@ class LeaseOperations:
             known = _known(tables, run)
             # A hand that is done needs nothing more. If all are, the rule says why the run is refused.
             unfinished = [lease for lease in known if lease.state is not LeaseState.DONE] or known
-            steps = [(lease, rules.anew(lease, tables.at.now)) for lease in unfinished]
+            steps = [(lease, rules.resumed(lease, tables.at.now)) for lease in unfinished]
             _check_no_other(tables, known[0].session, run)
             changed = {lease.hand: self._record(tables, lease, step, Actor.USER) for lease, step in steps}
             tables.announce()
@@ -203,12 +203,12 @@ class LeaseOperations:
 
         return self._change(work)
 
-    def again(self, run: str, hand: int, attempt: int) -> Lease | None:
-        """Let an attempt that has not begun be sent anew."""
+    def resend(self, run: str, hand: int, attempt: int) -> Lease | None:
+        """Let an attempt that has not begun be sent again."""
 
         def work(tables: LeaseTransaction) -> Lease | None:
             lease = tables.lease(run, hand)
-            after = None if lease is None else rules.again(lease, attempt)
+            after = None if lease is None else rules.resent(lease, attempt)
             if after is not None:
                 tables.update(after)
                 tables.announce()
@@ -283,6 +283,6 @@ def _known(tables: LeaseTransaction, run: str) -> list[Lease]:
 
 
 def _check_no_other(tables: LeaseTransaction, session: str, run: str) -> None:
-    others = sorted(tables.living(session) - {run})
+    others = sorted(tables.active(session) - {run})
     if others:
         raise Refused(f"run {others[0]} of this plan has not ended: wait for it, or cancel it first")

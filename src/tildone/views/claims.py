@@ -68,7 +68,7 @@ def claim_lines(plan: Plan, news: ClaimNews, *, numbered: bool) -> list[str]:
     return lines
 
 
-def heir_lines(plan: Plan, taken: Iterable[Claim], *, numbered: bool) -> list[str]:
+def successor_lines(plan: Plan, taken: Iterable[Claim], *, numbered: bool) -> list[str]:
     """Return where other agents left off whose tasks an agent takes over: their working trees, branches and notes."""
     tasks = {task.number: task for task in plan.tasks}
     lines = []

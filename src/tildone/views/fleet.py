@@ -92,7 +92,7 @@ def row_state(row: RunRow, now: int) -> str:
 def listed_first(row: RunRow, now: int) -> tuple[int, int]:
     """Return what rows are sorted by: what waits for a person is first; of runs that have ended, the newest."""
     since = row.lease.since
-    return ORDER.index(row_state(row, now)), since if row.lease.state.is_living else -since
+    return ORDER.index(row_state(row, now)), since if row.lease.state.is_active else -since
 
 
 def state_counts(rows: Sequence[RunRow], now: int) -> str:

@@ -38,7 +38,7 @@ class RunRows:
             "closed": row.closed if row else 0,
             "total": row.total if row else 0,
             "strip": row.strip if row else "",
-            "doing": (row.doing or None) if row and lease.state.is_living else None,
+            "doing": (row.doing or None) if row and lease.state.is_active else None,
             "cost": row.spent if row else 0.0,
             "worker": lease.worker or None,
             "host": host_of(lease.owner) or None,
@@ -89,6 +89,6 @@ def host_of(owner: str) -> str:
 
 def _asks(lease: Lease, row: SessionRow | None) -> bool:
     """Whether a hand waits for a person: its own questions, or those that an agent at work has put into the store."""
-    if not lease.state.is_living or lease.state is LeaseState.PAUSED:
+    if not lease.state.is_active or lease.state is LeaseState.PAUSED:
         return False
     return bool(lease.questions or (lease.is_held and row and row.needs))

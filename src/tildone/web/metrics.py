@@ -48,6 +48,6 @@ class Metrics:
         families = session_families(states, None if leases else questions)
         if leases:
             silent_after = SILENT_LEASES * leases.settings().lease
-            fleet = FleetNow(leases.living(), leases.workers(), now(), silent_after, leases.size())
+            fleet = FleetNow(leases.active(), leases.workers(), now(), silent_after, leases.size())
             families += fleet_families(fleet, questions)
         return exposition([*families, *counter_families(self._counts.read())])

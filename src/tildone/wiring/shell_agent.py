@@ -13,8 +13,8 @@ from tildone.app.opening import check_approvals, open_session, open_store, run_l
 from tildone.config import load
 from tildone.dialects.by_hand import BY_HAND
 from tildone.errors import TildoneError
+from tildone.fleet.hands import HandTree
 from tildone.fleet.permissions import RunAsker, answers_to
-from tildone.fleet.replicas import HandTree
 from tildone.fleet.shell_agent import Approver, ShellAgent
 from tildone.ids import id_maker, now
 from tildone.log.events import Author

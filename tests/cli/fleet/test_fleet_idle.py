@@ -92,13 +92,13 @@ def test_a_worker_does_not_wait_for_a_run_whose_labels_it_lacks(bench: Bench) ->
 
 def test_a_worker_that_cannot_read_the_store_looks_again(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     worker = worker_of(bench)
-    living = bench.leases.living
+    active = bench.leases.active
 
     def fails() -> list[Lease]:
-        monkeypatch.setattr(bench.leases, "living", living)
+        monkeypatch.setattr(bench.leases, "active", active)
         raise StoreBusy("locked")
 
-    monkeypatch.setattr(bench.leases, "living", fails)
+    monkeypatch.setattr(bench.leases, "active", fails)
 
     wait_and_drain(worker, bench.leases, looks := Looks(None, None))
 

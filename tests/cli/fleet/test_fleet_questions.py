@@ -61,7 +61,7 @@ def test_a_command_that_is_not_permitted_is_asked_for(operator_outside_git: Oper
 
         operator.fleet("approve", approved)
         operator.fleet("approve", denied, "--deny", "--reason", "not here")
-        until(lambda: not any(state(operator, run).is_living for run in runs))
+        until(lambda: not any(state(operator, run).is_active for run in runs))
     finally:
         work.close()
 

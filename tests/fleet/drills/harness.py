@@ -136,7 +136,7 @@ class Drill:
         """Wait until no run is living, for a limited time."""
         self.open_gate()
         with contextlib.suppress(AssertionError):
-            until(lambda: not any(lease.state.is_living for lease in self.all_leases()))
+            until(lambda: not any(lease.state.is_active for lease in self.all_leases()))
 
     def move_to(self, address: str) -> None:
         """Use another address of the store from now on."""

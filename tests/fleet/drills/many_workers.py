@@ -135,7 +135,7 @@ class ManyFleet:
         """Answer questions until all runs have ended, as long as anything happens."""
         seen: set[str] = set()
         progress, until = 0, monotonic() + QUIET_SECONDS
-        while living := [lease for lease in self.leases.living() if lease.run in self.runs]:
+        while living := [lease for lease in self.leases.active() if lease.run in self.runs]:
             seen = self._answer(living, seen)
             now = len(self.marks()) + len(self.model.noted) + len(self.answered) - len(living)
             progress, until = now, (monotonic() + QUIET_SECONDS if now != progress else until)

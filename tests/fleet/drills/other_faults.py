@@ -18,7 +18,7 @@ def cancel(drill: Drill) -> None:
     chosen = [drill.lease(run) for run in drill.runs[: len(drill.runs) // 2]]
     drill.fault()
     for lease in chosen:
-        drill.leases.wish(lease.run, Ask.CANCEL_NOW)
+        drill.leases.request_stop(lease.run, Ask.CANCEL_NOW)
     left = list(chosen)
 
     def gone() -> bool:

@@ -8,7 +8,17 @@ from tildone.errors import UsageError
 from tildone.log.fleet.facts import RunEnded, RunReleased
 from tildone.log.fleet.lease import Ask, Lease, LeaseState, NewRun, RunFence, Work, WorkOutcome, checked_run, fence_in
 from tildone.log.fleet.names import check_text
-from tildone.log.fleet.rules import MAX_FAILS, Moment, Step, admitted, again, anew, closed, hastened, why_lapsed
+from tildone.log.fleet.rules import (
+    MAX_FAILS,
+    Moment,
+    Step,
+    admitted,
+    closed,
+    resent,
+    resumed,
+    why_lapsed,
+    without_delay,
+)
 from tildone.log.fleet.settings import MINUTE_MS, FleetSettings, checked_settings, request_at
 from tildone.value import replace
 
@@ -132,18 +142,18 @@ def test_an_agent_may_run_until_the_margin_before_the_end_of_its_lease() -> None
 def test_only_an_attempt_that_counts_and_has_not_begun_is_given_up() -> None:
     queued = Lease("r1", 0, "plan", attempt=3, sent=True)
 
-    assert again(queued, 3) == Lease("r1", 0, "plan", attempt=4)
-    assert again(queued, 2) is None
-    assert again(HELD, HELD.attempt) is None
+    assert resent(queued, 3) == Lease("r1", 0, "plan", attempt=4)
+    assert resent(queued, 2) is None
+    assert resent(HELD, HELD.attempt) is None
 
 
 def test_only_a_lease_that_is_queued_and_waits_is_hastened() -> None:
     waiting = Lease("r1", 0, "plan", attempt=3, not_before=9)
 
-    assert hastened(waiting, 8) == Lease("r1", 0, "plan", attempt=3)
-    assert hastened(waiting, 9) is None
-    assert hastened(replace(waiting, fails=1), 8) is None
-    assert hastened(replace(HELD, not_before=9), 8) is None
+    assert without_delay(waiting, 8) == Lease("r1", 0, "plan", attempt=3)
+    assert without_delay(waiting, 9) is None
+    assert without_delay(replace(waiting, fails=1), 8) is None
+    assert without_delay(replace(HELD, not_before=9), 8) is None
 
 
 @pytest.mark.parametrize(
@@ -168,11 +178,11 @@ def test_the_last_attempt_that_fails_ends_the_run_as_a_person_has_asked(ask: Ask
 def test_a_run_with_an_open_question_waits_for_its_answer_also_after_a_pause() -> None:
     paused = Lease("r1", 0, "plan", state=LeaseState.PAUSED, epoch=4, attempt=2, questions=("q1",))
 
-    waiting = anew(paused, 9)
+    waiting = resumed(paused, 9)
 
     assert waiting.lease == replace(paused, state=LeaseState.WAITING, epoch=5, since=9)
     assert waiting.facts == (RunReleased("r1", 0, 5, LeaseState.WAITING, "resumed"),)
-    assert anew(waiting.lease, 10) == Step(waiting.lease)
+    assert resumed(waiting.lease, 10) == Step(waiting.lease)
 
 
 @given(st.integers(1, 200), st.lists(st.integers(0, 5_000), max_size=300))

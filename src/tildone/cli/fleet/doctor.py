@@ -108,7 +108,7 @@ def run_findings(fleet: Fleet, now: int) -> Iterator[Finding]:
     if len(found) > MAX_FINDINGS:
         yield Finding(Severity.WARNING, f"{len(found) - MAX_FINDINGS:,} more runs need attention", "tildone fleet ls")
     if not found:
-        living = {view.lease.run for view in views if view.lease.state.is_living}
+        living = {view.lease.run for view in views if view.lease.state.is_active}
         yield Finding(Severity.OK, f"{format_count(len(living), 'run')} in work, none of them stuck")
 
 

@@ -63,7 +63,7 @@ def _ended_runs(fleet: Fleet, before: int) -> dict[str, list[RunView]]:
     return {
         run: views
         for run, views in runs.items()
-        if all(not view.lease.state.is_living and view.lease.since < before for view in views)
+        if all(not view.lease.state.is_active and view.lease.since < before for view in views)
     }
 
 

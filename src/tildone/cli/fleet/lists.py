@@ -50,7 +50,7 @@ class Rows:
 
 def recent(views: Iterable[RunView], now: int) -> list[RunView]:
     """Return the hands of runs that have not ended, or ended within a day."""
-    return [view for view in views if view.lease.state.is_living or now - view.lease.since < DAY]
+    return [view for view in views if view.lease.state.is_active or now - view.lease.since < DAY]
 
 
 def rows_of(fleet: Fleet, views: Iterable[RunView], now: int, left_out: list[str], most: int | None = None) -> Rows:

@@ -88,7 +88,7 @@ class Fleet:
         views = self.leases.look()
         names = {view.lease.run for view in views}
         found = {word} if word in names else {name for name in names if name.startswith(word)}
-        living = {view.lease.run for view in views if view.lease.run in found and view.lease.state.is_living}
+        living = {view.lease.run for view in views if view.lease.run in found and view.lease.state.is_active}
         found = living if len(living) == 1 else found
         if len(found) > 1:
             listed = ", ".join(sorted(found)[:MAX_LISTED])

@@ -71,7 +71,7 @@ def _request(args: ParsedArgs, request: RunRequest) -> int:
 
 def _trace(fleet: Fleet, changed: Sequence[Lease]) -> None:
     """Tell of the runs that have ended because no worker had them."""
-    ended = [lease for lease in changed if not lease.state.is_living]
+    ended = [lease for lease in changed if not lease.state.is_active]
     traces = open_run_traces(fleet.settings, fleet.store, os.environ, put_notice) if ended else None
     if traces:
         for lease in ended:

@@ -44,7 +44,7 @@ def wait_and_drain(worker: Worker, leases: RunLeases, sleep: Callable[[float], N
     while left:
         sleep(LOOK_SECONDS)
         with suppress(StoreError):
-            left = any(worker.could_take(lease) for lease in leases.living()) or worker.is_at_work
+            left = any(worker.could_take(lease) for lease in leases.active()) or worker.is_at_work
     worker.drain()
 
 

@@ -55,12 +55,12 @@ class LeaseState(Enum):
     CANCELLED = "cancelled"
 
     @property
-    def is_living(self) -> bool:
-        """Whether the run has not ended. A plan has one living run at most."""
-        return self in LIVING
+    def is_active(self) -> bool:
+        """Whether the run has not ended. A plan has one active run at most."""
+        return self in ACTIVE
 
 
-LIVING = (LeaseState.OPEN, LeaseState.WAITING, LeaseState.PAUSED)
+ACTIVE = (LeaseState.OPEN, LeaseState.WAITING, LeaseState.PAUSED)
 
 
 class Ask(Enum):

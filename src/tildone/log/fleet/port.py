@@ -73,14 +73,14 @@ class RunLeases(Protocol):
     def close(self, held: RunFence, outcome: WorkOutcome, why: str = "") -> Lease | None:
         """End the work under a lease, and return the lease after it. None if it was not held."""
 
-    def wish(self, run: str, ask: Ask, why: str = "") -> list[Lease]:
+    def request_stop(self, run: str, ask: Ask, why: str = "") -> list[Lease]:
         """Ask the holders of a run to stop, and return its leases. Those that nobody holds change at once.
 
         Raises:
             NotFound: there is no such run.
         """
 
-    def anew(self, run: str) -> list[Lease]:
+    def requeue(self, run: str) -> list[Lease]:
         """Resume or retry a run, and return its leases.
 
         Raises:
@@ -108,7 +108,7 @@ class RunLeases(Protocol):
     def look(self, run: str | None = None) -> list[RunView]:
         """Return all leases, or those of a run, with their sessions and workers, by run and hand."""
 
-    def living(self) -> list[Lease]:
+    def active(self) -> list[Lease]:
         """Return the leases of hands that have not ended, by run and hand."""
 
     def size(self) -> int:
@@ -123,10 +123,10 @@ class RunLeases(Protocol):
     def sent(self) -> list[Lease]:
         """Return the queued leases that an engine has, by run and hand."""
 
-    def again(self, run: str, hand: int, attempt: int) -> Lease | None:
-        """Let an attempt that has not begun be sent anew, as the next one. None if it does not count, or has begun."""
+    def resend(self, run: str, hand: int, attempt: int) -> Lease | None:
+        """Let an attempt that has not begun be sent again, as the next one. None if it does not count, or has begun."""
 
-    def hasten(self, run: str) -> None:
+    def skip_delay(self, run: str) -> None:
         """Let queued leases of a run be taken at once, although they have a delay, unless an agent has failed."""
 
     def reconsider(self, run: str, hand: int, worker: str) -> None:
@@ -142,7 +142,7 @@ class RunLeases(Protocol):
         """
 
     def revision(self) -> int:
-        """Return a number that grows whenever a lease may have become free, or a wish was added."""
+        """Return a number that grows whenever a lease may have become free, or a stop was requested."""
 
     def wait(self, revision: int, timeout: float) -> bool:
         """Wait until the revision differs from `revision`. Return False if `timeout` seconds passed first."""

@@ -169,9 +169,9 @@ def closed(lease: Lease, fence: RunFence, outcome: WorkOutcome, why: str, now: i
             return _given_back(after, LeaseState.PAUSED, why)
 
 
-def wished(lease: Lease, ask: Ask, why: str, now: int) -> Step:
-    """Return the lease after a person's wish: its holder is asked; what nobody holds changes at once."""
-    if not lease.state.is_living:
+def stop_requested(lease: Lease, ask: Ask, why: str, now: int) -> Step:
+    """Return the lease after a person has asked for its end or rest: its holder is told, else it changes at once."""
+    if not lease.state.is_active:
         return Step(lease)
     if lease.is_held:
         return Step(replace(lease, ask=lease.ask.joined_by(ask)))
@@ -183,8 +183,8 @@ def wished(lease: Lease, ask: Ask, why: str, now: int) -> Step:
     return Step(lease)
 
 
-def anew(lease: Lease, now: int) -> Step:
-    """Return the lease after a person has resumed or retried it. If it is held, the wish for a pause is withdrawn.
+def resumed(lease: Lease, now: int) -> Step:
+    """Return the lease after a person has resumed or retried it. If it is held, the request for a pause is withdrawn.
 
     Raises:
         Refused: it is done.
@@ -202,14 +202,14 @@ def anew(lease: Lease, now: int) -> Step:
             return _queued_again(replace(lease, questions=()), "retried", now)
 
 
-def again(lease: Lease, attempt: int) -> Lease | None:
+def resent(lease: Lease, attempt: int) -> Lease | None:
     """Return the lease after an attempt that has not begun was given up by its engine."""
     if not lease.is_queued or lease.attempt != attempt:
         return None
     return replace(lease, attempt=attempt + 1, sent=False)
 
 
-def hastened(lease: Lease, now: int) -> Lease | None:
+def without_delay(lease: Lease, now: int) -> Lease | None:
     """Return a queued lease without its delay; None if it has none, or has it because an agent has failed."""
     if not lease.is_queued or lease.not_before <= now or lease.fails:
         return None

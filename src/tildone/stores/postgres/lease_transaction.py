@@ -87,7 +87,7 @@ class PostgresLeaseTransaction:
         """Return the session of a run, without a lock."""
         return next((from_sql(session) for (session,) in self._rows("session_of_run", run=run)), None)
 
-    def living(self, session: str) -> set[str]:
+    def active(self, session: str) -> set[str]:
         """Return the runs of a session that have not ended, without a lock."""
         return {run for (run,) in self._rows("living_runs", session=key(session))}
 
@@ -180,7 +180,7 @@ class PostgresLeaseTransaction:
         return upcoming[1].number if upcoming else 0
 
     def announce(self) -> None:
-        """Tell those who wait that leases may be free, or that a wish was added."""
+        """Tell those who wait that leases may be free, or that a stop was requested."""
         self._rows("announce")
 
     def has_repository(self, repo: str) -> bool:

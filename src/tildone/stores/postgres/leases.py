@@ -86,7 +86,7 @@ class PostgresLeases(LeaseUpkeep):
         """Return the queued leases that an engine has."""
         return self._scribe.good(map(lease_of, self._database.rows_if_any("sent_leases")))
 
-    def living(self) -> list[Lease]:
+    def active(self) -> list[Lease]:
         """Return the leases of hands that have not ended."""
         return self._scribe.good(map(lease_of, self._database.rows_if_any("living_leases")))
 
@@ -99,7 +99,7 @@ class PostgresLeases(LeaseUpkeep):
         return self._write("forget_leases", run=run) > 0
 
     def revision(self) -> int:
-        """Return a number that grows whenever a lease may have become free, or a wish was added."""
+        """Return a number that grows whenever a lease may have become free, or a stop was requested."""
         return next((int(revision) for (revision,) in self._database.rows_if_any("fleet_revision")), 0)
 
     def wait(self, revision: int, timeout: float) -> bool:

@@ -22,7 +22,7 @@ def _with_columns(statement: str) -> str:
 LEASES = _with_columns("SELECT COLUMNS FROM leases WHERE run = ? ORDER BY hand")
 LEASE = _with_columns("SELECT COLUMNS FROM leases WHERE run = ? AND hand = ?")
 ALL_LEASES = _with_columns("SELECT COLUMNS FROM leases WHERE coalesce(run = :run, 1) ORDER BY run, hand")
-LIVING_LEASES = _with_columns(
+ACTIVE_LEASES = _with_columns(
     "SELECT COLUMNS FROM leases WHERE state IN ('open', 'waiting', 'paused') ORDER BY run, hand"
 )
 OWNED_LEASES = _with_columns(
@@ -33,7 +33,7 @@ SENT_LEASES = _with_columns(
     "SELECT COLUMNS FROM leases WHERE state = 'open' AND owner IS NULL AND sent ORDER BY run, hand"
 )
 SESSION_OF_RUN = "SELECT session FROM leases WHERE run = ? LIMIT 1"
-LIVING_RUNS = "SELECT DISTINCT run FROM leases WHERE session = ? AND state IN ('open', 'waiting', 'paused')"
+ACTIVE_RUNS = "SELECT DISTINCT run FROM leases WHERE session = ? AND state IN ('open', 'waiting', 'paused')"
 HAS_REPOSITORY = "SELECT 1 FROM leases WHERE repo = ? LIMIT 1"
 REPOSITORIES = "SELECT DISTINCT repo FROM leases WHERE repo <> '' ORDER BY repo"
 

@@ -83,9 +83,9 @@ class SqliteLeaseTransaction:
         session = self._connection.execute(fleet_queries.SESSION_OF_RUN, (run,)).get
         return None if session is None else from_sql(session)
 
-    def living(self, session: str) -> set[str]:
+    def active(self, session: str) -> set[str]:
         """Return the runs of a session that have not ended."""
-        rows: list[Any] = self._connection.execute(fleet_queries.LIVING_RUNS, (to_sql(session),)).fetchall()
+        rows: list[Any] = self._connection.execute(fleet_queries.ACTIVE_RUNS, (to_sql(session),)).fetchall()
         return {run for (run,) in rows}
 
     def owned(self, owners: Sequence[str]) -> list[Lease]:

@@ -90,9 +90,9 @@ class SqliteLeases(LeaseUpkeep):
         """Return the queued leases that an engine has."""
         return self._leases(fleet_queries.SENT_LEASES)
 
-    def living(self) -> list[Lease]:
+    def active(self) -> list[Lease]:
         """Return the leases of hands that have not ended."""
-        return self._leases(fleet_queries.LIVING_LEASES)
+        return self._leases(fleet_queries.ACTIVE_LEASES)
 
     def size(self) -> int:
         """Return how many bytes the file and its log take up."""
@@ -104,7 +104,7 @@ class SqliteLeases(LeaseUpkeep):
         return self._write(fleet_queries.FORGET_LEASES, {"run": run}) > 0
 
     def revision(self) -> int:
-        """Return a number that grows whenever a lease may have become free, or a wish was added."""
+        """Return a number that grows whenever a lease may have become free, or a stop was requested."""
         with self._file as connection:
             return int(connection.execute(fleet_queries.FLEET_REVISION).get)
 

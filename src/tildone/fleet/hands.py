@@ -47,7 +47,7 @@ def other_hands(lease: Lease, hands: Iterable[Lease], claims: Iterable[Claim]) -
     """Return the other hands of the run, given all of them and the claims of all tasks."""
     own = f"{lease.run}/{lease.hand}"
     return OtherHands(
-        sum(other.hand != lease.hand and other.state.is_living for other in hands),
+        sum(other.hand != lease.hand and other.state.is_active for other in hands),
         frozenset(claim.task for claim in claims if claim.is_held and claim.holder.lease != own),
     )
 
@@ -122,7 +122,7 @@ class Waker:
         """
         closed = closed_tasks(plan)
         if self.has_others and closed - self._known and self._leaves_a_task(plan, closed, goes_on=goes_on):
-            self._leases.hasten(self._lease.run)
+            self._leases.skip_delay(self._lease.run)
         self._known = closed
 
     def _leaves_a_task(self, plan: Plan, closed: frozenset[int], *, goes_on: bool) -> bool:

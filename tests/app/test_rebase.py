@@ -7,9 +7,21 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tildone.app.moves import plan_without
-from tildone.app.rebase import STATUS, TEXT, MoveTasks, NewTasks, NoteOnTask, PlanOp, Rebase, RemoveTasks, SetPart
+from tildone.app.rebase import (
+    FILES,
+    ORDER,
+    STATUS,
+    TEXT,
+    MoveTasks,
+    NewTasks,
+    NoteOnTask,
+    PlanOp,
+    Rebase,
+    RemoveTasks,
+    SetPart,
+)
 from tildone.core.numbers import numbered
-from tildone.core.ops import Append, At, Mark, Move, Note, Op, Remove, Rename
+from tildone.core.ops import Append, At, Mark, Move, Note, Op, Order, Remove, Rename, Touch
 from tildone.core.plan import Phase, Plan, Status, Task
 from tildone.core.reduce import reduce
 from tildone.core.rules import Rules
@@ -17,6 +29,7 @@ from tildone.history.matching import match_plans, task_at, task_locations
 from tildone.value import replace
 
 RULES = Rules(atomic=True)
+NAMES = {STATUS: "status", TEXT: "text", ORDER: "after", FILES: "touches"}
 TEXTS = st.sampled_from(["one", "two", "three", "four", "five"])
 STATUSES = st.sampled_from(list(Status))
 
@@ -38,6 +51,8 @@ def changes(total: int) -> st.SearchStrategy[list[Op]]:
         kinds += [
             st.builds(Mark, places, STATUSES),
             st.builds(Rename, places, TEXTS),
+            st.builds(Touch, places, st.just(("theirs",))),
+            st.builds(Order, places, st.just(())),
             st.builds(Note, places, st.just("theirs")),
             st.builds(Move, places, places),
             st.builds(Remove, places),
@@ -57,6 +72,8 @@ def plan_ops(total: int) -> st.SearchStrategy[list[PlanOp]]:
         kinds += [
             st.builds(SetPart, several, st.just(STATUS), STATUSES),
             st.builds(SetPart, st.tuples(places), st.just(TEXT), st.just("mine")),
+            st.builds(SetPart, several, st.just(FILES), st.sampled_from([("mine",), ("theirs",)])),
+            st.builds(SetPart, several, st.just(ORDER), st.just(())),
             st.builds(NoteOnTask, places, st.just("mine")),
             st.builds(MoveTasks, several, places),
             st.builds(RemoveTasks, several),
@@ -87,7 +104,7 @@ def meant(base: Plan, now: Plan, ops: list[PlanOp]) -> tuple[dict[int, Task | No
     for op in ops:
         match op:
             case SetPart(positions, part, wanted):
-                each(positions, _fits(part, wanted), _with(**{part: wanted}))
+                each(positions, _fits(NAMES[part], wanted), _with(**{NAMES[part]: wanted}))
             case NoteOnTask(at, text):
                 each((at,), lambda _seen, _today: True, _noted(text))
             case MoveTasks(positions):

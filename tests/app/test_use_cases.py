@@ -33,6 +33,9 @@ if TYPE_CHECKING:
 PASSES, FAILS = (sys.executable, "-c", "open('there')"), (sys.executable, "-c", "raise SystemExit(7)")
 FAILED = "exit code 7"
 NUMBERS = count(1)
+REFUSED = {0, 3, 422}
+"""The exit code and the status of what cannot be applied to a plan."""
+
 NO_TASK = "there is no task #9"
 
 
@@ -43,6 +46,8 @@ class Surface:
         self.place, self.name, self.browser = place, name, browser
         self.session: Session = place.session(name)
         self.session.change([Append((Task("One"), Task("Two"), Task("Three")), "")])
+        self.code = 0
+        """The exit code, or the status, of the last act; 0 where there is none."""
 
     def give(self, command: tuple[str, ...], *, approved: bool = True) -> Check:
         """Give the first task a check, as an agent would have proposed it."""
@@ -74,6 +79,7 @@ class CommandLine(Surface):
     def typed(self, *argv: str) -> str | None:
         person = Person(self.place.folder, self.place.home, self.place.environment())
         answer = person.run(*argv[: argv.index("--") if "--" in argv else None], "--session", self.name, *rest(argv))
+        self.code = answer.code
         return None if answer.code == 0 else answer.err.removeprefix("tildone: ").strip() or answer.out
 
     def add(self, text: str) -> str | None:
@@ -210,10 +216,11 @@ class Board(Surface):
 
     def post(self, path: str, **body: object) -> str | None:
         answered: Answered = self.browser.post(f"/api/s/{self.key}/{path}", body, self.session.state.head or "empty")
+        self.code = answered.status
         if answered.status == 200:
             unproved = answered.json.get("unproved")
             return unproved[0]["reason"] if unproved else None
-        return f"{answered.json['error']} {answered.status}"
+        return str(answered.json["error"])
 
     def op(self, name: str, number: int, **fields: object) -> str | None:
         return self.post("ops", ops=[{"op": name, "at": self.at(number), **fields}])
@@ -404,6 +411,7 @@ def test_a_task_that_is_not_there_is_refused(surface: Surface, case: str, words:
 
     assert why is not None
     assert "there is no task" in why.lower() or "no task has the number 9" in why.lower()
+    assert surface.code in ({400, 404, 422} if isinstance(surface, Board) else {0, 4})
     assert surface.session.state.head == head
 
 
@@ -413,6 +421,7 @@ def test_what_cannot_be_undone_or_redone_is_refused(surface: Surface, case: str)
         assert surface.did("undo") is None
 
     assert f"nothing to {case}" in str(surface.did(case)).lower()
+    assert surface.code in REFUSED
 
 
 def test_a_task_is_done_only_if_its_check_passes(surface: Surface) -> None:
@@ -455,12 +464,24 @@ def test_a_check_that_a_person_sets_is_approved_and_can_be_removed(surface: Surf
 def test_a_command_that_proves_nothing_is_refused_and_not_approved(surface: Surface) -> None:
     why = surface.did("set_check", 1, ("echo", surface.name))
 
-    assert "a check needs a command that can fail" in str(why).lower()
+    assert "a check needs a command that can fail, not “echo" in str(why).lower()
+    assert surface.code in REFUSED
     assert not check_approvals(surface.place.settings()).is_allowed(Check(("echo", surface.name)))
 
 
 def test_a_task_without_a_check_cannot_be_verified(surface: Surface) -> None:
     assert "#1 has no check" in str(surface.did("verify", 1))
+    assert surface.code in REFUSED
+
+
+def test_tasks_that_would_wait_for_each_other_are_refused(surface: Surface) -> None:
+    assert surface.did("order", 2, 1) is None
+
+    why = surface.did("order", 1, 2)
+
+    assert isinstance(surface, Library) or "would wait for each other" in str(why)
+    assert surface.code in REFUSED
+    assert surface.facts()[0] == ONE
 
 
 def test_a_check_that_nobody_has_approved_does_not_run_until_a_person_does(surface: Surface) -> None:
@@ -497,10 +518,9 @@ def test_approving_forgets_that_the_check_of_the_plan_was_refused(surface: Surfa
     assert surface.session.plan.proof is None
 
 
+@pytest.mark.parametrize("surface", [Watch, Board], indirect=True)
 def test_what_was_seen_and_changed_meanwhile_is_not_overwritten(surface: Surface) -> None:
     """A person on a screen sees an older plan; a command line acts on the newest one."""
-    if not isinstance(surface, Watch | Board):
-        pytest.skip("it shows nothing that could be old")
     seen, make = surface.session.plan, Check(("make", "test"))
     surface.session.change([SetCheck(Numbered((1,)), make)])
     older = _Older(seen, surface.session)
@@ -519,28 +539,29 @@ class _Older:
         self.plan, self.now, self.state = plan, now, now.state
 
 
-def test_a_check_that_runs_already_is_not_run_twice(surface: Surface) -> None:
+@pytest.mark.parametrize("surface", [Watch], indirect=True)
+def test_a_screen_does_not_run_a_check_twice(surface: Watch) -> None:
     """A command line and a program wait for their own checks."""
-    if isinstance(surface, Watch):
-        surface.give(PASSES)
-        surface.editor.checks.begin(surface.name, [1])
+    surface.give(PASSES)
+    surface.editor.checks.begin(surface.name, [1])
 
-        assert surface.did("mark", 1, Status.COMPLETED) == "The check of #1 is running already"
-        assert surface.facts()[0] == ONE
-    elif isinstance(surface, Board):
-        _not_twice(surface)
-    else:
-        pytest.skip("it does nothing meanwhile")
+    assert surface.did("mark", 1, Status.COMPLETED) == "The check of #1 is running already"
+    assert surface.facts()[0] == ONE
 
 
-def _not_twice(surface: Board) -> None:
+@pytest.mark.parametrize("surface", [Board], indirect=True)
+def test_a_board_does_not_run_a_check_twice(surface: Board) -> None:
     began, ready = surface.place.folder / f"{surface.name}.began", surface.place.folder / f"{surface.name}.ready"
     waits = f"[time.sleep(0.02) for _ in iter(lambda: os.path.exists({str(ready)!r}), True)]"
-    surface.give((sys.executable, "-c", f"import os, time; open({str(began)!r}, 'w'); {waits}"))
+    surface.give((sys.executable, "-c", f"import os, time; open({str(began)!r}, 'a').write('x'); {waits}"))
+    facts = f"/api/s/{surface.key}/checks"
     with ThreadPoolExecutor(1) as threads:
         first = threads.submit(surface.did, "mark", 1, Status.COMPLETED)
         until(began.exists, bool)
+        assert surface.browser.get(facts).json["checking"] == [1]
         for case, words in (("mark", (1, Status.COMPLETED)), ("verify", (1,))):
-            assert surface.did(case, *words) == "The check of #1 is running already. 409"
+            assert surface.did(case, *words) == "The check of #1 is running already."
+            assert surface.code == 409
         ready.touch()
         assert first.result() is None
+    assert (began.read_text(), surface.browser.get(facts).json["checking"]) == ("x", [])

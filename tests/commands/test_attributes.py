@@ -4,10 +4,10 @@ import pytest
 
 from tests.plans import COMPLETED, plan_of
 from tildone.commands import attributes
-from tildone.commands.answer import Answer, FailureReason
+from tildone.commands.answer import Answer
 from tildone.core.check import Check
 from tildone.core.ops import Numbered, Order, SetCheck, Touch
-from tildone.core.plan import Plan, Task
+from tildone.core.plan import Task
 from tildone.value import replace
 
 PLAN = plan_of("Parse", "Test", "Ship")
@@ -37,16 +37,6 @@ def test_a_check_is_set(target: Task | None, words: str, selector: Numbered | No
     assert (message(answer), answer.steps) == (words, (SetCheck(selector, MAKE),))
 
 
-def test_a_command_that_proves_nothing_is_refused() -> None:
-    answer = attributes.set_check(None, Check(("true",)))
-
-    assert (message(answer), answer.failure, answer.steps) == (
-        "A check needs a command that can fail, not “true”",
-        FailureReason.REFUSED,
-        None,
-    )
-
-
 def test_a_check_is_removed() -> None:
     checked = replace(PLAN.tasks[0], check=MAKE)
 
@@ -71,15 +61,3 @@ def test_the_files_of_a_task_are_named() -> None:
         (Touch(Numbered((1,)), ("src/*", "docs")),),
     )
     assert message(attributes.touch(PLAN, "1", [])) == "Names no files: #1 Parse"
-
-
-@pytest.mark.parametrize(
-    "answer",
-    [
-        attributes.order(PLAN, "9", ["1"]),
-        attributes.order(PLAN, "1", ["9"]),
-        attributes.touch(Plan(), "1", ["x"]),
-    ],
-)
-def test_an_unknown_task_is_refused(answer: Answer) -> None:
-    assert answer.failure is FailureReason.UNMATCHED

@@ -62,15 +62,6 @@ def test_tasks_added_to_a_flat_list_are_reported_without_a_phase() -> None:
     assert edits.added(Plan(), plan_of("a")) == "Added: #1 a"
 
 
-def test_a_task_is_started_and_closed_by_number() -> None:
-    assert edits.start(PLAN, ["3"]).steps == (Mark(Numbered((3,)), IN_PROGRESS),)
-    assert message(edits.start(PLAN, ["npm"])) == "Started: #3 npm install"
-    assert edits.close(PLAN, ["1", "3"], ABANDONED).steps == (Mark(Numbered((1, 3)), ABANDONED),)
-    assert message(edits.close(PLAN, ["3"], COMPLETED)) == "Done: #3 npm install"
-    assert refused(edits.start(PLAN, ["9"]), FailureReason.UNMATCHED)
-    assert refused(edits.close(PLAN, ["9"], COMPLETED), FailureReason.UNMATCHED)
-
-
 def test_of_a_phase_or_the_whole_plan_only_open_tasks_are_closed() -> None:
     closed = numbered(Plan((Phase("A", (Task("a", COMPLETED),)),)))
 
@@ -108,45 +99,12 @@ def test_a_task_is_blocked_for_a_reason() -> None:
     )
 
 
-def test_a_blocked_task_is_unblocked_and_a_closed_one_reopened() -> None:
-    assert edits.unblock(PLAN, ["4"]).steps == (Mark(Numbered((4,)), PENDING),)
-    assert edits.unblock(PLAN, ["3"]) == edits.unchanged("#3 npm install is not blocked")
-    assert edits.reopen(PLAN, ["1"]).steps == (Mark(Numbered((1,)), PENDING),)
-    assert edits.reopen(PLAN, ["4"]) == edits.unchanged("#4 Deploy is open")
-
-
 def test_a_task_is_renamed_and_noted_on() -> None:
     assert edits.rename(PLAN, ["3"], "yarn").steps == (Rename(Numbered((3,)), "yarn"),)
     assert message(edits.rename(PLAN, ["3"], "yarn")) == "Renamed: #3 yarn (was: npm install)"
     assert edits.note(PLAN, ["3"], " why ").steps == (Note(Numbered((3,)), " why "),)
     assert refused(edits.rename(PLAN, ["3"], " "), FailureReason.USAGE) == "A task needs a text"
     assert refused(edits.note(PLAN, ["3"], ""), FailureReason.USAGE) == "A note needs a text"
-
-
-@pytest.mark.parametrize(
-    ("place", "name", "step", "where"),
-    [
-        (Place.BEFORE, "1", Move(Numbered((3,)), Numbered((1,))), "before #1 Parse"),
-        (Place.AFTER, "1", Move(Numbered((3,)), Numbered((2,))), "after #1 Parse"),
-        (Place.AFTER, "2", Move(Numbered((3,)), phase="Build"), "after #2 Wire up"),
-        (Place.AFTER, "4", Move(Numbered((3,)), Numbered((5,))), "after #4 Deploy"),
-        (Place.PHASE, "ship", Move(Numbered((3,)), phase="Ship"), "to Ship"),
-        (Place.PHASE, "New", Move(Numbered((3,)), phase="New"), "to New"),
-        (Place.FIRST, "", Move(Numbered((3,)), Numbered((1,))), "to the start"),
-        (Place.LAST, "", Move(Numbered((3,))), "to the end"),
-    ],
-)
-def test_a_task_is_moved(place: Place, name: str, step: Move, where: str) -> None:
-    answer = edits.move(PLAN, ["3"], place, name)
-
-    assert answer.steps == (step,)
-    assert message(answer) == f"Moved: #3 npm install {where}"
-
-
-def test_a_move_of_or_to_no_task_is_refused() -> None:
-    assert refused(edits.move(PLAN, ["9"], Place.FIRST), FailureReason.UNMATCHED)
-    assert refused(edits.move(PLAN, ["3"], Place.BEFORE, "9"), FailureReason.UNMATCHED)
-    assert edits.move(PLAN, ["3"], Place.AFTER, "3") == edits.unchanged("#3 npm install is that task")
 
 
 def test_a_text_that_was_edited_in_place_is_a_rename() -> None:

@@ -185,22 +185,6 @@ def test_both_changed_the_same(edited: Edited, theirs: list[Mark], yours: Json, 
     assert edited.tasks() == before
 
 
-@pytest.mark.parametrize(
-    ("theirs", "yours"),
-    [
-        ([Mark(At((1,)), Status.COMPLETED)], {"op": "mark", "at": [1], "status": "completed"}),
-        ([Rename(At((1,)), "Zwei")], {"op": "reword", "at": 1, "text": "Zwei"}),
-        ([Remove(At((1,)))], {"op": "remove", "at": [1]}),
-    ],
-    ids=["mark", "reword", "remove"],
-)
-def test_what_is_already_so_is_no_clash(edited: Edited, theirs: list[Mark], yours: Json) -> None:
-    edited.theirs.change(theirs)
-    answered = edited.ops(yours)
-
-    assert (answered.status, answered.json["event"], answered.json["rebased"]) == (200, None, True)
-
-
 def test_one_clash_of_several_ops_leaves_everything_as_it_is(edited: Edited) -> None:
     edited.theirs.change([Mark(At((1,)), Status.COMPLETED)])
     answered = edited.ops({"op": "append", "text": "New"}, {"op": "mark", "at": [1, 2], "status": "abandoned"})

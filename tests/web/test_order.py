@@ -38,21 +38,6 @@ def test_the_order_and_the_files_of_a_task_are_set_and_shown(edited: Edited) -> 
     assert (task_of(edited, 3).after, task_of(edited, 3).touches) == ((), ())
 
 
-def test_a_cycle_and_an_unknown_number_are_refused_in_words(edited: Edited) -> None:
-    edited.seen = edited.ops({"op": "order", "at": 1, "after": [1]}).json["head"]
-
-    cycle, unknown = (
-        edited.ops({"op": "order", "at": 0, "after": [2]}),
-        edited.ops({"op": "order", "at": 0, "after": [9]}),
-    )
-
-    assert cycle.status == 422
-    assert "would wait for each other" in cycle.json["faults"][0]
-    assert unknown.status == 422
-    assert "9" in unknown.json["faults"][0]
-    assert task_of(edited, 1).after == ()
-
-
 def test_what_somebody_else_has_set_meanwhile_is_not_overwritten(edited: Edited) -> None:
     edited.theirs.change([Order(Numbered((3,)), (1,)), Touch(Numbered((3,)), ("docs/**",))])
 
@@ -65,12 +50,6 @@ def test_what_somebody_else_has_set_meanwhile_is_not_overwritten(edited: Edited)
     assert (files["field"], files["base"], files["theirs"], files["yours"]) == ("files", "", "docs/**", "src/**")
     assert order["when"]
     assert (task_of(edited, 3).after, task_of(edited, 3).touches) == ((1,), ("docs/**",))
-
-
-def test_what_is_already_so_is_no_clash(edited: Edited) -> None:
-    edited.theirs.change([Order(Numbered((3,)), (1,))])
-
-    assert edited.ops({"op": "order", "at": 2, "after": [1]}).status == 200
 
 
 def test_a_task_whose_files_a_started_one_changes_meets_it(edited: Edited) -> None:

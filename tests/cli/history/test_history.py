@@ -182,15 +182,6 @@ def test_a_number_of_changes_is_a_number(person: Person, count: str) -> None:
     )
 
 
-def test_there_may_be_nothing_to_undo_or_redo(person: Person) -> None:
-    answers = [person.run("undo"), person.run("redo")]
-
-    assert [(answer.code, answer.err) for answer in answers] == [
-        (3, "tildone: nothing to undo\n"),
-        (3, "tildone: nothing to redo\n"),
-    ]
-
-
 def test_a_models_change_is_undone_as_well(person: Person) -> None:
     person.says("call", "write_todos", '{"mode": "replace", "todos": [{"text": "Parse"}]}')
 

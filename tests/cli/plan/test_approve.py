@@ -67,16 +67,6 @@ def test_an_agent_cannot_replace_an_approved_check(proposed: Person) -> None:
     assert check["command"] == [*GREP]
 
 
-def test_an_agent_approves_nothing(proposed: Person) -> None:
-    refused = proposed.run("approve", "--all", "--yes", **AGENT)
-
-    assert (refused.code, refused.err) == (
-        3,
-        "tildone: only a person can approve a check: this is the shell of claude:c-1\n",
-    )
-    assert tasks(proposed)[1]["approved"] is False
-
-
 def test_nobody_is_asked_without_a_terminal(proposed: Person) -> None:
     asked = proposed.run("approve", "1")
 

@@ -110,16 +110,6 @@ def test_an_inconclusive_check_blocks_the_task_and_the_next_command_is_named(che
     assert "  $ sh check.sh · inconclusive: it took longer than 1 s\n" in checker.says("todo")
 
 
-def test_a_command_that_proves_nothing_is_refused(checker: Person) -> None:
-    refused = checker.run("todo", "check", "1", "--", "echo", "ok")
-
-    assert (refused.code, refused.err) == (
-        3,
-        "tildone: a check needs a command that can fail, not “echo ok”\n",
-    )
-    assert "check" not in tasks(checker)[1]
-
-
 def test_the_options_of_a_check_are_kept_and_shown(checker: Person) -> None:
     (checker.folder / "sub").mkdir()
     options = ("--folder", "sub", "--seconds", "9", "--retries", "2", "--watch", "sub/**", "--watch", "answer")
@@ -173,16 +163,6 @@ def test_what_cannot_be_is_said(checker: Person) -> None:
         assert words in answer_.err, argv
 
 
-def test_another_check_opens_a_done_task_again(checker: Person) -> None:
-    answer(checker, 42)
-    checker.says("todo", "check", "1", "--", *GREP)
-    checker.says("todo", "done", "1")
-    said = checker.says("todo", "check", "1", "--", "test", "-f", "answer")
-
-    assert said.startswith("Check of #1 The answer is 42: $ test -f answer; it is open again\n0 of 2 closed.")
-    assert statuses(checker) == ["pending", "pending"]
-
-
 def test_in_the_shell_of_an_agent_a_check_is_proposed_and_cannot_be_removed(checker: Person) -> None:
     proposed = checker.run("todo", "check", "1", "--", *GREP, **AGENT)
     removed = checker.run("todo", "check", "1", "--remove", **AGENT)
@@ -216,14 +196,6 @@ def test_an_agent_sets_a_check_that_a_person_has_approved(checker: Person) -> No
 
     assert checker.says("todo", "check", "2", "--", *GREP, **AGENT)
     assert tasks(checker)[2]["approved"] is True
-
-
-def test_a_person_removes_a_check(checker: Person) -> None:
-    checker.says("todo", "check", "1", "--", *GREP)
-
-    assert checker.says("todo", "check", "1", "--remove").startswith("Removed the check of #1 The answer is 42\n")
-    assert checker.says("todo", "check", "1", "--remove") == "Nothing changed: #1 The answer is 42 has no check.\n"
-    assert checker.says("todo", "done", "1").startswith("Done: #1")
 
 
 def test_a_plan_has_a_check_of_its_own(checker: Person) -> None:

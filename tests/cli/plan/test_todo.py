@@ -381,20 +381,6 @@ def test_what_cannot_be_done_changes_nothing(person: Person) -> None:
         assert len(person.run("log", "--json").json["events"]) == 1, argv
 
 
-def test_the_number_of_a_removed_task_is_told_from_one_that_never_was(person: Person) -> None:
-    abc(person)
-    person.says("todo", "rm", "2")
-
-    gone, never = person.run("todo", "done", "2"), person.run("todo", "done", "9")
-    person.says("todo", "rm", "--all")
-
-    assert gone.err == "tildone: there is no task #2: it was removed; the plan has #1, #3\n"
-    assert never.err == "tildone: there is no task #9: the plan has #1, #3\n"
-    assert (
-        person.run("todo", "done", "1").err == "tildone: there is no task #1: it was removed; the plan has no tasks\n"
-    )
-
-
 def test_a_word_that_is_no_verb_is_answered_with_likely_ones_and_how_to_search(person: Person) -> None:
     for typed, hint in (
         ("nxt", "did you mean tildone todo next?"),

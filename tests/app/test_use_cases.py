@@ -189,7 +189,7 @@ class Watch(Surface):
         return self.applied(lambda plan: attributes.order(plan, str(number), [str(after)]))
 
     def touch(self, number: int, glob: str) -> str | None:
-        return self.applied(lambda plan: attributes.touch(plan, str(number), [glob]))
+        return self.applied(lambda plan: attributes.set_words(plan, "touches", str(number), [glob]))
 
     def set_check(self, number: int, command: tuple[str, ...]) -> str | None:
         was = next((task.check for task in self.session.plan.tasks if task.number == number), None)

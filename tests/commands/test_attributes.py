@@ -54,10 +54,10 @@ def test_a_task_comes_after_others() -> None:
 
 
 def test_the_files_of_a_task_are_named() -> None:
-    answer = attributes.touch(PLAN, "1", ["src/*", "docs"])
+    answer = attributes.set_words(PLAN, "touches", "1", ["src/*", "docs"])
 
     assert (message(answer), answer.steps) == (
         "Changes src/*, docs: #1 Parse",
         (Touch(Numbered((1,)), ("src/*", "docs")),),
     )
-    assert message(attributes.touch(PLAN, "1", [])) == "Names no files: #1 Parse"
+    assert message(attributes.set_words(PLAN, "touches", "1", [])) == "Names no files: #1 Parse"

@@ -24,6 +24,7 @@ from tests.project.source import ROOT
 
 ADDITIONS = Path(__file__).parent / "additions"
 TIMEOUT_SECONDS = 60
+MAX_FILES_OF_A_FIELD = 15
 
 
 class Checkout:
@@ -33,6 +34,7 @@ class Checkout:
         self.root = root
         self.project = root / "project"
         self.home = root / "home"
+        self.touched: set[str] = set()
         self.project.mkdir()
         self.home.mkdir()
 
@@ -46,11 +48,13 @@ class Checkout:
     def add(self, name: str, to: str) -> None:
         """Copy a module or folder of `additions/` into the source."""
         source, target = ADDITIONS / name, self.root / "src" / "tildone" / to
+        self.touched.add(to)
         shutil.copytree(source, target) if source.is_dir() else shutil.copy(source, target)
 
     def insert(self, line: str, *, before: str, into: str) -> None:
         """Insert one line into a file of the source, before the line that begins with a text."""
         path = self.root / "src" / "tildone" / into
+        self.touched.add(into)
         lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
         [at] = [number for number, each in enumerate(lines) if each.startswith(before)]
         path.unlink()  # a hard link
@@ -237,3 +241,59 @@ def test_a_status_is_a_member(checkout: Checkout) -> None:
     assert not result.get("isError")
     assert "paused" in checkout.tildone("log")
     assert "‖ #2 Dig" in checkout.tildone("todo")
+
+
+TAGS = """    "tags": WordField(
+        thing="tags",
+        words="tags",
+        shown="tagged",
+        none="Has no tags",
+        op="tag",
+        key="t",
+        question="Which tags has it?",
+        hint="Words, separated by spaces.",
+    ),"""
+READ_BACK = """
+import json, sys
+from tildone.formats.markdown.reader import read
+from tildone.formats.markdown.writer import lossless_checklist
+from tildone.tui.check_rows import order_rows
+from tildone.web.data import plan_data
+from tildone.web.pages import word_fields
+plan = read(sys.stdin.read()).plan
+assert read(lossless_checklist(plan)).plan == plan
+[row] = order_rows(plan, plan.tasks[0])
+print(json.dumps([row.spans[-1].text, plan_data(plan)["phases"][0]["tasks"][0]["tags"], word_fields()[0]["name"]]))
+"""
+
+
+def test_a_field_of_a_task_is_a_row(checkout: Checkout) -> None:
+    """It is stored, told, written as Markdown, taken back and shown, and people and models set it."""
+    checkout.insert("    tags: tuple[str, ...] = ()", before='    __uncompared__ = ("from_user"', into="core/plan.py")
+    checkout.insert(TAGS, before='    "touches": WordField(', into="core/plan.py")
+    kind = '    TAGS_SET = ("set the tags of", "set the tags of {} tasks")'
+    checkout.insert(kind, before="    FILES_SET", into="history/changes.py")
+    function = "def tags(args: ParsedArgs) -> int:\n    return touches(args)\n\n"
+    checkout.insert(function, before="def touches(", into="cli/plan/todo/relating.py")
+    verb = '        "relating:tags": Verb("tags", "TASK [TAG…]", "Say which tags a task has.", min_args=1, '
+    verb += 'max_args=UNLIMITED, options=(Option("none", "", "No tags."), JSON)),'
+    checkout.insert(verb, before='        "relating:touches"', into="cli/plan/todo/__init__.py")
+    checkout.insert('    "task.tags": "t",', before='    "task.touches"', into="kit/keys.py")
+    key = '    ScreenKey("task.tags", "set its tags", "words(\'tags\')", Pane.PLAN),'
+    checkout.insert(key, before='    ScreenKey("task.touches"', into="tui/keys.py")
+    checkout.tildone("todo", "add", "Dig", "Plant")
+
+    assert "Tagged garden, two words: #1 Dig" in checkout.tildone("todo", "tags", "1", "garden", "two words")
+    checkout.tildone("todo", "tags", "1", status=2)
+    [result] = checkout.mcp(("tools/call", {"name": "todo", "arguments": {"tags": "2 shade"}}))
+    assert not result.get("isError")
+    told = json.loads(checkout.tildone("todo", "--json"))
+    assert [task["tags"] for task in told["tasks"]] == [["garden", "two words"], ["shade"]]
+    markdown = checkout.tildone("todo", "export", "-")
+    assert "(tags garden 'two words')" in markdown
+    assert "set the tags of" in checkout.tildone("log")
+    shown = json.loads(checkout.python("-c", READ_BACK, stdin=markdown))
+    assert shown == ["tagged garden, two words", ["garden", "two words"], "tags"]
+    checkout.tildone("undo")
+    assert "tags" not in json.loads(checkout.tildone("todo", "--json"))["tasks"][1]
+    assert len(checkout.touched) <= MAX_FILES_OF_A_FIELD

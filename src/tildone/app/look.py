@@ -8,6 +8,7 @@ from __future__ import annotations
 from tildone.app.check_facts import NO_FACTS
 from tildone.core.guard import PLAN
 from tildone.core.order import waiting_tasks
+from tildone.core.plan import ATTRIBUTES
 from tildone.core.query import next_task, tasks_with_phase
 from tildone.history.matching import longest_increasing
 from tildone.typing import TYPE_CHECKING
@@ -98,7 +99,7 @@ def next_data(
 
 def attribute_data(owner: Task | Plan, number: int, checks: CheckFacts) -> Data:
     """Return the check of a task or of the plan, its proof and state, and the order and the files of a task."""
-    if owner.check is None and not getattr(owner, "after", ()) and not getattr(owner, "touches", ()):
+    if not any(getattr(owner, name, ()) for name in ATTRIBUTES):
         return {}
     # Late, because most plans have none of it.
     from tildone.log.check_codec import attributes_to_json  # noqa: PLC0415  see above

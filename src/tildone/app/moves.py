@@ -11,7 +11,7 @@ from itertools import islice
 
 from tildone.core.check import Check
 from tildone.core.ops import Numbered, Order, SetCheck, Touch, Write
-from tildone.core.plan import Phase, Plan, Task
+from tildone.core.plan import WORD_FIELDS, Phase, Plan, Task
 from tildone.core.reduce import Outcome, Step, reduce
 from tildone.errors import Conflict, NotFound, Refused, UsageError
 from tildone.history.changes import changes
@@ -251,12 +251,13 @@ def attributes_before(change: tuple[Plan, Plan], now: Plan) -> tuple[list[SetChe
         if current is None or _attributes(current) != _attributes(task):
             touched.append((current or task).text)
             continue
-        steps += [SetCheck(target, was.check), Order(target, was.after), Touch(target, was.touches)]
+        steps += [SetCheck(target, was.check), Order(target, was.after)]
+        steps += [Touch(target, getattr(was, name), name) for name in WORD_FIELDS]
     return steps, touched
 
 
-def _attributes(task: Task) -> tuple[Check | None, tuple[int, ...], tuple[str, ...]]:
-    return task.check, task.after, task.touches
+def _attributes(task: Task) -> tuple[Check | None, tuple[int, ...], dict[str, tuple[str, ...]]]:
+    return task.check, task.after, task.words
 
 
 def _same(one: Task, other: Task) -> bool:

@@ -18,12 +18,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from itertools import islice
+from operator import attrgetter
 from typing import Any, assert_never
 
 from tildone.app.checks import SessionChecks
 from tildone.app.edits import Edited, refuse_faults
 from tildone.core.ops import Append, Mark, Move, Note, Numbered, Order, Remove, Rename, Touch
-from tildone.core.plan import Plan, Status, Task
+from tildone.core.plan import WORD_FIELDS, Plan, Status, Task
 from tildone.core.reduce import Outcome, Step
 from tildone.core.rules import Focus, Rules
 from tildone.errors import Conflict, UsageError
@@ -39,7 +40,7 @@ MAX_EVENTS_SEARCHED = 500
 """How many of the newest events are searched for the one that somebody else changed a task with."""
 
 TEXT, STATUS, TASK = "text", "status", "task"
-ORDER, FILES = "order", "files"
+ORDER = "order"
 REMOVED = "removed"
 
 
@@ -52,12 +53,17 @@ class Part:
     shown: Callable[[Any], str]
 
 
+def _words_part(name: str) -> Part:
+    return Part(attrgetter(name), lambda target, words: Touch(target, words, name), ", ".join)
+
+
 PARTS = {
     STATUS: Part(lambda task: task.status, Mark, lambda status: str(status.value)),
     TEXT: Part(lambda task: task.text, Rename, str),
     ORDER: Part(lambda task: task.after, Order, lambda numbers: ", ".join(f"#{number}" for number in numbers)),
-    FILES: Part(lambda task: task.touches, Touch, ", ".join),
+    **{field.thing: _words_part(name) for name, field in WORD_FIELDS.items()},
 }
+_FIELDS_BY_OP = {field.op: field for field in WORD_FIELDS.values()}
 
 
 @value
@@ -190,7 +196,7 @@ def _compared(plan: Plan, clash: Clash) -> object:
     task = next((task for task in plan.tasks if task.number == clash.number), None)
     if task is None:
         return None
-    return PARTS[clash.field].of(task) if clash.field in (TEXT, ORDER, FILES) else (task.status, task.notes)
+    return PARTS[clash.field].of(task) if clash.field in PARTS and clash.field != STATUS else (task.status, task.notes)
 
 
 class Rebase:
@@ -331,8 +337,9 @@ def _parsed(fields: _Fields) -> PlanOp:
             return SetPart((fields.position(),), TEXT, fields.text(), fields.optional("base"))
         case "order":
             return SetPart((fields.position(),), ORDER, fields.numbers("after"))
-        case "touch":
-            return SetPart((fields.position(),), FILES, fields.globs())
+        case op if op in _FIELDS_BY_OP:
+            field = _FIELDS_BY_OP[op]
+            return SetPart((fields.position(),), field.thing, fields.words(field.words))
         case "note":
             return NoteOnTask(fields.position(), fields.text())
         case "append":
@@ -403,10 +410,10 @@ class _Fields:
             raise self.bad(f"{name} has to be a list of numbers of tasks")
         return tuple(dict.fromkeys(numbers))
 
-    def globs(self) -> tuple[str, ...]:
-        found = self._given.get("globs")
+    def words(self, name: str) -> tuple[str, ...]:
+        found = self._given.get(name)
         if not isinstance(found, list) or len(found) > MAX_POSITIONS:
-            raise self.bad("globs has to be a list of globs")
+            raise self.bad(f"{name} has to be a list of {name}")
         return tuple(_Fields({"op": self.name, "text": each}, 0).text() for each in found)
 
     def status(self) -> Status:

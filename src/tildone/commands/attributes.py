@@ -7,7 +7,7 @@ from tildone.commands.edits import unchanged
 from tildone.commands.targets import find_task, find_tasks, label
 from tildone.core.attributes import check_fault
 from tildone.core.ops import Numbered, Order, SetCheck, Touch
-from tildone.core.plan import Status
+from tildone.core.plan import WORD_FIELDS, Status
 from tildone.typing import TYPE_CHECKING
 from tildone.views.faults import describe_fault
 from tildone.views.proofs import check_text
@@ -52,13 +52,14 @@ def order(plan: Plan, task_word: str, after_words: Sequence[str], *, positions: 
     return Answer(status(message), (Order(Numbered((task.number,)), others.numbers),))
 
 
-def touch(plan: Plan, task_word: str, globs: Sequence[str], *, positions: bool = False) -> Answer:
-    """Say which files a task will change, in place of those before."""
+def set_words(plan: Plan, field: str, task_word: str, words: Sequence[str], *, positions: bool = False) -> Answer:
+    """Set a field of `WORD_FIELDS` of a task, in place of the words before."""
     task = find_task(plan, [task_word], positions=positions)
     if isinstance(task, Answer):
         return task
-    what = f"Changes {single_line(', '.join(globs))}" if globs else "Names no files"
-    return Answer(status(f"{what}: {label(task)}"), (Touch(Numbered((task.number,)), tuple(globs)),))
+    facts = WORD_FIELDS[field]
+    what = f"{facts.shown.capitalize()} {single_line(', '.join(words))}" if words else facts.none
+    return Answer(status(f"{what}: {label(task)}"), (Touch(Numbered((task.number,)), tuple(words), field),))
 
 
 def _reopens(target: Task | None, check: Check) -> bool:

@@ -210,7 +210,7 @@ def edited(before: Plan, after: Plan) -> tuple[Step, ...]:
             continue
         removed += [SetCheck(target, None)] if was.check is not None and now.check is None else []
         removed += [Order(target, ())] if was.after and not now.after else []
-        removed += [Touch(target, ())] if was.touches and not now.touches else []
+        removed += [Touch(target, (), name) for name in was.words if name not in now.words]
     plan_check = [SetCheck(None, after.check)] if after.check != before.check else []
     return (*removed, *renames, Write(after.phases), *plan_check)
 

@@ -32,8 +32,8 @@ def set_attribute(plan: Plan, step: SetCheck | Order | Touch) -> tuple[Plan, tup
             return change_spots(plan, spots, lambda task: _with_check(task, check)), ()
         case Order(_, after):
             return _order(plan, spots, after)
-        case Touch(_, globs):  # exhaustive
-            return change_spots(plan, spots, lambda task: replace(task, touches=globs)), ()
+        case Touch(_, words, field):  # exhaustive
+            return change_spots(plan, spots, lambda task: replace(task, **{field: words})), ()
 
 
 def written_fault(before: Plan, after: Plan) -> Fault | None:

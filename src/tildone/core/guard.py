@@ -7,7 +7,7 @@ are the check and the proof of the plan. Lists that models send name none of the
 from __future__ import annotations
 
 from tildone.core.ops import Append, Insert, SetCheck, Write
-from tildone.core.plan import Phase, Plan, Status, Task
+from tildone.core.plan import Phase, Plan, Status, Task, has_attributes
 from tildone.core.query import has_checks
 from tildone.typing import TYPE_CHECKING
 from tildone.value import replace, value
@@ -62,11 +62,6 @@ def guarded(before: Plan, after: Plan, proofs: Mapping[int, Proof], *, keeps: bo
     return _plan_proved(replace(plan, phases=tuple(phases)), proofs, unproved)
 
 
-def has_attributes(task: Task) -> bool:
-    """Return whether the task has anything that lists of models do not name."""
-    return task.check is not None or bool(task.after or task.touches)
-
-
 def sets_checks(step: Op | Fault) -> bool:
     """Return whether a step sets or removes a check, or adds tasks that have one."""
     match step:
@@ -116,7 +111,7 @@ def _with_attributes(task: Task, was: Task) -> Task:
         check=was.check if task.check in (None, was.check) else task.check,
         proof=was.proof,
         after=task.after or was.after,
-        touches=task.touches or was.touches,
+        **(was.words | task.words),
     )
 
 

@@ -149,10 +149,14 @@ class Order:
 
 @value
 class Touch:
-    """Say which files, as globs, tasks will change, in place of those before."""
+    """Say which files, as globs, tasks will change, in place of those before.
+
+    With another `field` of `WORD_FIELDS`, its words are set.
+    """
 
     target: Selector
     globs: tuple[str, ...]
+    field: str = "touches"
 
 
 Op = Write | Append | Insert | Mark | Move | Rename | Remove | Note | StartNext | SetCheck | Order | Touch

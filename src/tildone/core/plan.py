@@ -95,6 +95,54 @@ class Task:
 
     __uncompared__ = ("from_user", "source")
 
+    @property
+    def words(self) -> dict[str, tuple[str, ...]]:
+        """The fields of `WORD_FIELDS` that are not empty, by name."""
+        return {name: words for name in WORD_FIELDS if (words := getattr(self, name))}
+
+
+@value
+class WordField:
+    """What a field of a task that is words without a rule is called; `Task` and JSON, Markdown and tools have its name.
+
+    `thing` is what is set ("the files"), `words` what is given ("globs"). `shown` stands before the words where a task
+    is shown, and `none` says that there are none. `op`, `key` and the last three are those of the board.
+    """
+
+    thing: str
+    words: str
+    shown: str
+    none: str
+    op: str
+    key: str
+    question: str
+    hint: str
+    example: str = ""
+
+
+WORD_FIELDS = {
+    "touches": WordField(
+        thing="files",
+        words="globs",
+        shown="changes",
+        none="Names no files",
+        op="touch",
+        key="f",
+        question="Which files does it change?",
+        hint="Globs, separated by spaces. Agents do not work on tasks that change the same files at the same time.",
+        example="src/parser/** tests/parser/**",
+    ),
+}
+"""The fields of `Task` that are stored, shown and set in one way. A new one is a field above and a row here."""
+
+ATTRIBUTES = ("check", "after", *WORD_FIELDS)
+"""What a task may have that lists of models do not name."""
+
+
+def has_attributes(task: Task) -> bool:
+    """Return whether the task has anything that lists of models do not name."""
+    return any(getattr(task, name) for name in ATTRIBUTES)
+
 
 @value
 class Phase:

@@ -15,7 +15,7 @@ from tildone.core.faults import (
     TooManyActive,
 )
 from tildone.core.focus import enforce_focus
-from tildone.core.guard import guarded, has_attributes
+from tildone.core.guard import guarded
 from tildone.core.limits import count_fault, length_fault, without_duplicates
 from tildone.core.numbers import assign_numbers, numbered
 from tildone.core.ops import (
@@ -37,7 +37,7 @@ from tildone.core.ops import (
     Touch,
     Write,
 )
-from tildone.core.plan import Phase, Plan, Status, Task
+from tildone.core.plan import Phase, Plan, Status, Task, has_attributes
 from tildone.core.query import has_checks
 from tildone.core.rules import Focus, Rules, first_too_long
 from tildone.core.selection import (
@@ -112,7 +112,8 @@ def reduce(
         draft, step_faults = _apply(plan, draft, step, rules)
         # After each step, because the next step may refer to a task that this one added.
         draft = assign_numbers(before, draft)
-        draft, open_ones = guarded(before, draft, proofs, keeps=not isinstance(step, SetCheck | Order | Touch))
+        sets = isinstance(step, SetCheck | Order | Touch)
+        draft, open_ones = guarded(before, draft, proofs, keeps=not sets)
         fault = _written_fault(before, draft) if isinstance(step, Write | Append | Insert) else None
         if fault is not None:
             draft, step_faults, open_ones = before, (*step_faults, fault), set()

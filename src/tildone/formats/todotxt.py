@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import re
 
-from tildone.core.guard import has_attributes
-from tildone.core.plan import Phase, Plan, Status, Task
+from tildone.core.plan import Phase, Plan, Status, Task, has_attributes
 from tildone.formats.conversion import ExportedText, ImportedPlan, WarningCollector
 from tildone.formats.whitespace import JS_WHITESPACE
 from tildone.typing import TYPE_CHECKING

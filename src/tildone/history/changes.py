@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import Enum
 
 from tildone.core.check import DEFAULT_SECONDS, Check, Result
-from tildone.core.plan import Status, Task
+from tildone.core.plan import WORD_FIELDS, Status, Task
 from tildone.history.matching import longest_increasing, match_plans, task_at, task_locations
 from tildone.typing import TYPE_CHECKING
 from tildone.value import value
@@ -71,6 +71,7 @@ _RESULTS = {
     Result.INCONCLUSIVE: ChangeKind.CHECK_INCONCLUSIVE,
     Result.REFUSED: ChangeKind.CHECK_REFUSED,
 }
+_WORDS_SET = {name: ChangeKind[f"{field.thing.upper()}_SET"] for name, field in WORD_FIELDS.items()}
 ATTRIBUTE_KINDS = frozenset(
     {
         ChangeKind.CHECK_SET,
@@ -79,7 +80,7 @@ ATTRIBUTE_KINDS = frozenset(
         ChangeKind.CHECK_RESULT_REMOVED,
         *_RESULTS.values(),
         ChangeKind.ORDERED,
-        ChangeKind.FILES_SET,
+        *_WORDS_SET.values(),
     }
 )
 """Kinds of changes of a check, its result, the order or the files of a task."""
@@ -207,8 +208,7 @@ def plan_changes(before: Plan, after: Plan) -> Iterator[Change]:
 
 
 def _attributes_differ(one: Task, other: Task) -> bool:
-    attributes = (one.check, one.proof, one.after, one.touches)
-    return attributes != (other.check, other.proof, other.after, other.touches)
+    return (one.check, one.proof, one.after, one.words) != (other.check, other.proof, other.after, other.words)
 
 
 def _attribute_changes(before: Task, after: Task) -> Iterator[Change]:
@@ -217,8 +217,9 @@ def _attribute_changes(before: Task, after: Task) -> Iterator[Change]:
     if before.after != after.after:
         now = ", ".join(f"#{number}" for number in after.after)
         yield Change(ChangeKind.ORDERED, after.text, f"after {now}" if now else "after no other", after.number)
-    if before.touches != after.touches:
-        yield Change(ChangeKind.FILES_SET, after.text, " ".join(after.touches) or "none", after.number)
+    for name, kind in _WORDS_SET.items():
+        if (words := getattr(after, name)) != getattr(before, name):
+            yield Change(kind, after.text, " ".join(words) or "none", after.number)
 
 
 def _check_changes(before: Task | Plan, after: Task | Plan) -> Iterator[tuple[ChangeKind, str]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tildone.core.check import DEFAULT_SECONDS, Check, Proof, Result
+from tildone.core.plan import WORD_FIELDS
 from tildone.typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -12,6 +13,7 @@ if TYPE_CHECKING:
 
     Json = dict[str, Any]
 
+LISTS = ("after", *WORD_FIELDS)
 _PROOF_KEYS = {
     "files": "",
     "all_files": "",
@@ -34,7 +36,7 @@ def attributes_to_json(owner: Task | Plan) -> Json:
         data["check"] = check_to_json(owner.check)
     if owner.proof is not None:
         data["proof"] = proof_to_json(owner.proof)
-    for name in ("after", "touches"):
+    for name in LISTS:
         if getattr(owner, name, ()):
             data[name] = list(getattr(owner, name))
     return data
@@ -47,7 +49,7 @@ def attributes_from_json(data: Json) -> Json:
         fields["check"] = check_from_json(data["check"])
     if data.get("proof"):
         fields["proof"] = proof_from_json(data["proof"])
-    for name in ("after", "touches"):
+    for name in LISTS:
         if data.get(name):
             fields[name] = tuple(data[name])
     return fields

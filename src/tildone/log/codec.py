@@ -7,7 +7,7 @@ optional keys (`by`, `used`, `from_user`) need no new version: earlier versions 
 
 from __future__ import annotations
 
-from tildone.core.plan import Phase, Plan, Status, Task
+from tildone.core.plan import ATTRIBUTES, Phase, Plan, Status, Task, has_attributes
 from tildone.log.events import (
     Actor,
     Author,
@@ -207,7 +207,7 @@ def _phase_out(phase: Phase) -> str:
     tasks = [
         f'{{"text":{_quoted(task.text)},"status":"{_STATUS_NAMES[task.status]}","number":{task.number}'
         f"{_FROM_USER if task.from_user else ''}}}"
-        if task.number and not task.notes and not task.source and not _has_attributes(task)
+        if task.number and not task.notes and not task.source and not has_attributes(task)
         else _task_out(task)
         for task in phase.tasks
     ]
@@ -218,12 +218,8 @@ def _task_out(task: Task) -> str:
     notes = f',"notes":[{",".join(map(_quoted, task.notes))}]' if task.notes else ""
     number = f',"number":{task.number}' if task.number else ""
     source = f',"source":{_quoted(task.source)}' if task.source else ""
-    rest = f"{_FROM_USER if task.from_user else ''}{source}{_attributes_out(task) if _has_attributes(task) else ''}"
+    rest = f"{_FROM_USER if task.from_user else ''}{source}{_attributes_out(task) if has_attributes(task) else ''}"
     return f'{{"text":{_quoted(task.text)},"status":"{_STATUS_NAMES[task.status]}"{notes}{number}{rest}}}'
-
-
-def _has_attributes(owner: Task) -> bool:
-    return owner.check is not None or bool(owner.after or owner.touches)
 
 
 def _attributes_out(owner: Task | Plan) -> str:
@@ -277,7 +273,7 @@ def _phase_in(data: Json) -> Phase:
 def _task_in(data: Json) -> Task:
     notes, number, from_user = tuple(data.get("notes", ())), data.get("number", 0), data.get("from_user") is True
     task = Task(data["text"], _STATUSES[data["status"]], notes, number, from_user, str(data.get("source", "")))
-    return _with_attributes(task, data) if "check" in data or "after" in data or "touches" in data else task
+    return _with_attributes(task, data) if any(name in data for name in ATTRIBUTES) else task
 
 
 def _with_attributes(owner: R, data: Json) -> R:

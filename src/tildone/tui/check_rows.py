@@ -8,7 +8,7 @@ from tildone.app.check_facts import CheckFacts
 from tildone.app.check_states import CheckState, CheckWord, check_state
 from tildone.core.check import Check
 from tildone.core.guard import PLAN
-from tildone.core.plan import Plan, Status, Task
+from tildone.core.plan import WORD_FIELDS, Plan, Status, Task
 from tildone.core.query import waits_for
 from tildone.core.touches import in_the_way
 from tildone.kit.text import clip_text, display_width
@@ -53,8 +53,8 @@ def order_rows(plan: Plan, task: Task) -> Iterator[ListRow]:
     if after := waits_for(plan, task):
         text = f" {printable(tasks[after[0]].text)}" if len(after) == 1 else ""
         yield _row(key, f"waits for {', '.join(f'#{number}' for number in after)}{text}", Role.MUTED)
-    if task.touches:
-        yield _row(key, f"changes {printable(', '.join(task.touches))}", Role.DIM)
+    for name, words in task.words.items():
+        yield _row(key, f"{WORD_FIELDS[name].shown} {printable(', '.join(words))}", Role.DIM)
     if rivals := in_the_way(plan, task):
         numbers = ", ".join(f"#{number}" for number in rivals)
         yield _row(key, f"waits for {numbers}, which may change the same files", Role.MUTED)

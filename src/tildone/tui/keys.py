@@ -33,7 +33,7 @@ KEYS = (
     ScreenKey("task.verify", "run the check again", "verify", Pane.PLAN),
     ScreenKey("plan.check", "set the check of the plan, which passes if all of it is done", "plan_check", Pane.PLAN),
     ScreenKey("task.after", "set the order: after which tasks it comes", "after", Pane.PLAN),
-    ScreenKey("task.touches", "set the files that it changes", "touches", Pane.PLAN),
+    ScreenKey("task.touches", "set the files that it changes", "words('touches')", Pane.PLAN),
     ScreenKey("task.copy", "copy the text, or what is selected", "copy_task", Pane.PLAN),
     ScreenKey("plan.copy", "copy the plan as Markdown", "copy_plan", Pane.PLAN),
     ScreenKey("plan.notes", "show all notes, or few", "app.notes", Pane.PLAN),

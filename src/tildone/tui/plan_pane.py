@@ -20,7 +20,7 @@ from tildone.commands import attributes, edits
 from tildone.commands.answer import Answer
 from tildone.core.check import Check
 from tildone.core.guard import PLAN
-from tildone.core.plan import Plan, Status, Task
+from tildone.core.plan import WORD_FIELDS, Plan, Status, Task
 from tildone.core.query import has_checks
 from tildone.errors import Conflict
 from tildone.formats.markdown.writer import portable_checklist
@@ -266,14 +266,16 @@ class PlanPane(Vertical):
                 lambda line: lambda plan: attributes.order(plan, number, line.replace(",", " ").split()),
             )
 
-    def action_touches(self) -> None:
-        """Ask which files the task changes; without any, it shares files with no other task."""
+    def action_words(self, field: str) -> None:
+        """Ask for the words of a field, such as the files that the task changes."""
         if task := self._cursor_task():
-            number = str(task.number)
+            number, facts = str(task.number), WORD_FIELDS[field]
             self._ask_line(
-                f"#{number} changes:",
-                shlex.join(task.touches),
-                lambda line: lambda plan: attributes.touch(plan, number, words_of(line, "the files")),
+                f"#{number} {facts.shown}:",
+                shlex.join(getattr(task, field)),
+                lambda line: (
+                    lambda plan: attributes.set_words(plan, field, number, words_of(line, f"the {facts.thing}"))
+                ),
             )
 
     def action_copy_task(self) -> None:

@@ -35,7 +35,7 @@ from tildone.web.http.assets import Assets
 from tildone.web.live.stream import LiveStream
 from tildone.web.live.topics import UnknownTopic, parse_topics
 from tildone.web.metrics import Metrics
-from tildone.web.pages import PAGES
+from tildone.web.pages import PAGES, word_fields
 
 IMMUTABLE = "public, max-age=31536000, immutable"
 MAX_STREAMS = 1000
@@ -103,6 +103,7 @@ class BoardApp:
             "readonly": str(bool(options.read_only)).lower(),
             "signin": sign_in,
             "pages": json.dumps([page._asdict() for page in PAGES]),
+            "fields": json.dumps(word_fields()),
         }
         self._page = self._assets.page(options.base, attributes)
 

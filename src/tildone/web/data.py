@@ -16,7 +16,7 @@ from tildone.app.rebase import Clash
 from tildone.app.who import NotThePerson
 from tildone.core.check import Check, Proof
 from tildone.core.guard import PLAN
-from tildone.core.plan import Plan, Status, Task
+from tildone.core.plan import WORD_FIELDS, Plan, Status, Task
 from tildone.core.query import waits_for
 from tildone.core.touches import in_the_way
 from tildone.errors import Conflict, Refused
@@ -149,7 +149,7 @@ def plan_data(plan: Plan, worked: Mapping[int, int | None] | None = None) -> Dat
             "check": check_data(task.number, task.check, task.proof),
             "after": list(task.after),
             "waits": list(waits_for(plan, task)),
-            "touches": list(task.touches),
+            **{name: list(getattr(task, name)) for name in WORD_FIELDS},
             "meets": list(in_the_way(plan, task)),
         }
 

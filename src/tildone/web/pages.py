@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from tildone.core.plan import WORD_FIELDS, WordField
+
 
 class BoardPage(NamedTuple):
     """An address, and the file below `static/` whose function `page` draws it.
@@ -29,3 +31,11 @@ PAGES = (
     BoardPage("/stats", "stats.js", "Stats", "stats", "t"),
 )
 """The first one is shown at every address that is in no row."""
+
+
+def word_fields() -> list[dict[str, str]]:
+    """Return the fields of tasks that are words, as the browser reads them."""
+    return [
+        {"name": name} | {fact: getattr(field, fact) for fact in WordField.__match_args__}
+        for name, field in WORD_FIELDS.items()
+    ]

@@ -1,10 +1,11 @@
-"""The arguments of `check`, `after` and `touches`: a task, and its command, its predecessors or its globs."""
+"""The arguments of `check`, `after` and the fields that are words: a task, and its command, predecessors or words."""
 
 from __future__ import annotations
 
 import re
 
 from tildone.core.command_line import split_command
+from tildone.core.plan import WORD_FIELDS
 from tildone.dialects.brief.forms import ID_KEYS, NUMBER, NUMBERS, AmbiguousArguments, number_and_text
 from tildone.typing import TYPE_CHECKING
 
@@ -14,7 +15,11 @@ if TYPE_CHECKING:
 
     Op = list[Any]
 
-FORMS = {"check": '"ID command"', "after": '"ID IDs"', "touches": '"ID globs"'}
+FORMS = {
+    "check": '"ID command"',
+    "after": '"ID IDs"',
+    **{name: f'"ID {field.words}"' for name, field in WORD_FIELDS.items()},
+}
 NONE = "none"
 """Removes the order or the files of a task. Only people remove checks."""
 

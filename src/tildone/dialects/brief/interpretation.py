@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 
+from tildone.core.plan import ATTRIBUTES, WORD_FIELDS
 from tildone.dialects.brief.attribute_forms import attribute_op
 from tildone.dialects.brief.forms import ID_KEYS, NUMBER, NUMBERS, AmbiguousArguments, number_and_text
 from tildone.dialects.brief.params import MARKS
@@ -31,7 +32,7 @@ WORDS = {
     "block": "block blocked wait waiting",
     "check": "check",
     "after": "after",
-    "touches": "touches touch",
+    **{name: f"{name} {field.op}" for name, field in WORD_FIELDS.items()},
 }
 WORDS |= {verb: f"{verb} {status.value}" for verb, status in MARKS.items() if verb not in WORDS}
 OPS = {word: op for op, words in WORDS.items() for word in words.split()}
@@ -144,7 +145,7 @@ def _single_op(op: str, given: object, hints: list[str]) -> Iterator[Op]:
         case "move":
             task, before = _move_arguments(given)
             yield ["move", _id(task, hints), None if before is None else _id(before, hints)]
-        case "check" | "after" | "touches":
+        case _ if op in ATTRIBUTES:
             for name, task, *rest in attribute_op(op, given):
                 yield [name, _id(task, hints), *rest]
                 hints += ["done, not check"] if name == "done" else []

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tildone.core.plan import Status
+from tildone.core.plan import WORD_FIELDS, Status
 from tildone.typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -24,6 +24,6 @@ PARAMETERS: dict[str, Any] = {
         "block": _TEXT,
         "check": _TEXT,
         "after": _TEXT,
-        "touches": _TEXT,
+        **dict.fromkeys(WORD_FIELDS, _TEXT),
     },
 }

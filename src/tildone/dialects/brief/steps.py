@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tildone.core.check import Check
 from tildone.core.ops import Append, Mark, Move, Named, Note, Numbered, Order, SetCheck, StartNext, Touch
-from tildone.core.plan import Status, Task
+from tildone.core.plan import WORD_FIELDS, Status, Task
 from tildone.dialects.brief.params import FINISHING, MARKS
 from tildone.typing import TYPE_CHECKING
 from tildone.views.sanitize import shown_text
@@ -49,9 +49,9 @@ def _steps(op: str, given: Sequence[Any]) -> Iterator[Step]:
         case "after":
             task, *numbers = given
             yield Order(_selector(task), tuple(numbers))
-        case "touches":
-            task, *globs = given
-            yield Touch(_selector(task), tuple(globs))
+        case _ if op in WORD_FIELDS:
+            task, *words = given
+            yield Touch(_selector(task), tuple(words), op)
         case _:
             yield from (Mark(target, MARKS[op]) for target in _selectors(given))
 

@@ -11,6 +11,7 @@ import re
 
 from tildone.core.check import DEFAULT_SECONDS, Check, leaves_tree, proves_nothing
 from tildone.core.command_line import split_command
+from tildone.core.plan import WORD_FIELDS
 from tildone.formats.markdown.exact import OPENING, comment_data, data_comment, visible_note_line
 from tildone.formats.whitespace import JS_WHITESPACE
 from tildone.log.check_codec import check_from_json, check_to_json
@@ -19,21 +20,24 @@ from tildone.value import replace, value
 from tildone.views.proofs import check_text
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
     from typing import Any
 
 # Patterns are strings, compiled by `re` on first use.
 _COMMAND = "(?s)\\$[ \t]+(.*)"
-_WORDS = "(?s)\\((folder|seconds|retries|watch|after|touches)[ \t]+(.*)\\)"
+_WORDS = f"(?s)\\((folder|seconds|retries|watch|after|{'|'.join(WORD_FIELDS)})[ \t]+(.*)\\)"
+
+
+NO_WORDS: Mapping[str, tuple[str, ...]] = {}
 
 
 @value
 class Attributes:
-    """What the lines below a task, or above all tasks, say. `after` are positions, counted from 1."""
+    """What the lines below a task, or above all tasks, say. `after` are positions, counted from 1; `words` by field."""
 
     check: Check | None = None
     after: tuple[int, ...] = ()
-    touches: tuple[str, ...] = ()
+    words: Mapping[str, tuple[str, ...]] = NO_WORDS
 
 
 def is_attribute(line: str) -> bool:
@@ -80,8 +84,8 @@ def with_line(attributes: Attributes, line: str) -> Attributes:
     match name:
         case "after":
             return replace(attributes, after=tuple(_number(name, word.strip(",")) for word in words))
-        case "touches":
-            return replace(attributes, touches=words)
+        case _ if name in WORD_FIELDS:
+            return replace(attributes, words={**attributes.words, name: words})
         case _:
             return _with_option(attributes, name, words)
 
@@ -119,7 +123,7 @@ def _lines(attributes: Attributes) -> list[str]:
         lines += [f"(retries {check.retries})"] if check.retries else []
         lines += [f"(watch {_quoted(check.watches)})"] if check.watches else []
     lines += [f"(after {', '.join(map(str, attributes.after))})"] if attributes.after else []
-    lines += [f"(touches {_quoted(attributes.touches)})"] if attributes.touches else []
+    lines += [f"({name} {_quoted(attributes.words[name])})" for name in WORD_FIELDS if attributes.words.get(name)]
     return lines
 
 
@@ -131,7 +135,8 @@ def _is_restored(lines: list[str], attributes: Attributes) -> bool:
 
 
 def _data(attributes: Attributes) -> dict[str, Any]:
-    data: dict[str, Any] = {"after": list(attributes.after), "touches": list(attributes.touches)}
+    words = {name: list(attributes.words.get(name, ())) for name in WORD_FIELDS}
+    data: dict[str, Any] = {"after": list(attributes.after), **words}
     return data if attributes.check is None else data | {"check": check_to_json(attributes.check)}
 
 
@@ -141,7 +146,8 @@ def _from_data(data: object) -> Attributes | None:
         return None
     try:
         check = check_from_json(data["check"]) if "check" in data else None
-        return Attributes(check, tuple(map(int, data["after"])), tuple(map(str, data["touches"])))
+        words = {name: tuple(map(str, data[name])) for name in WORD_FIELDS if data.get(name)}
+        return Attributes(check, tuple(map(int, data["after"])), words)
     except (KeyError, TypeError, ValueError):
         return None
 

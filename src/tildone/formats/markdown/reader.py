@@ -84,7 +84,7 @@ class _ParsedTask:
         """Return the task with its notes and attributes."""
         task = Task(self._text, self._status, (*self._notes, *split_notes(self._lines)))
         found = self.attributes.found
-        return replace(task, check=found.check, after=found.after, touches=found.touches)
+        return replace(task, check=found.check, after=found.after, **found.words)
 
 
 class _ParsedAttributes:

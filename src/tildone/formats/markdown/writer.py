@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from tildone.core.guard import has_attributes
+from tildone.core.plan import has_attributes
 from tildone.formats.markdown.attributes import Attributes, attribute_lines
 from tildone.formats.markdown.exact import (
     OPENING,
@@ -84,7 +84,7 @@ def _lossless_lines(
 
 def _attributes(task: Task, positions: Mapping[int, int]) -> Attributes:
     after = tuple(positions[other] for other in task.after if other in positions) if task.number else task.after
-    return Attributes(task.check, after, task.touches)
+    return Attributes(task.check, after, task.words)
 
 
 def _exact_text(text: str, is_literal: Callable[[str], bool]) -> str:

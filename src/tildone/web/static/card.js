@@ -1,5 +1,5 @@
 // A session as a card or a row: name and state, where, one line of what or why, strip, counts.
-import { brief, el, fill, focusIn, icon } from "./el.js";
+import { brief, capital, el, fill, focusIn, icon } from "./el.js";
 import { strip } from "./strip.js";
 import { money, since, span } from "./time.js";
 
@@ -41,8 +41,6 @@ function what(row) {
   if (row.state === "idle") return row.doing ? `Next: ${row.doing}` : reason(row);
   return row.doing || reason(row);
 }
-
-export const capital = (text) => (text ? text[0].toUpperCase() + text.slice(1) : "");
 
 function facts(row) {
   const agent = row.agents && row.agents[0];

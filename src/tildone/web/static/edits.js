@@ -1,5 +1,5 @@
 // A person's edits of one plan: sent with the head they saw, shown as pending until the answer, undone by a key.
-import { el, harmless } from "./el.js";
+import { capital, el, harmless } from "./el.js";
 import { BASE, headers, read, write } from "./api.js";
 import { ask, confirm } from "./dialog.js";
 import { resolve } from "./conflict.js";
@@ -7,7 +7,7 @@ import { toast } from "./toast.js";
 import { differences } from "./past.js";
 import { STATUS } from "./task.js";
 import { checkActs, tellUnproved } from "./checks.js";
-import { askAfter, askTouches } from "./order.js";
+import { askAfter, askWords } from "./order.js";
 
 const DONE = {
   completed: "Done",
@@ -134,13 +134,12 @@ export function edits({ key, model, redraw, letters, accept, look }) {
         });
       }
     },
-    async touches(task) {
-      const globs = await askTouches(task);
-      if (globs && globs.join("\n") !== task.touches.join("\n")) {
-        send([{ op: "touch", at: at(task), globs }], {
-          said: globs.length
-            ? `Changes ${short(globs.join(", "))}: ${short(task.text)}`
-            : `Names no files: ${short(task.text)}`,
+    async words(task, field) {
+      const words = await askWords(task, field);
+      if (words && words.join("\n") !== task[field.name].join("\n")) {
+        const shown = `${capital(field.shown)} ${short(words.join(", "))}`;
+        send([{ op: field.op, at: at(task), [field.words]: words }], {
+          said: `${words.length ? shown : field.none}: ${short(task.text)}`,
         });
       }
     },

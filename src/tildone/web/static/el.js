@@ -71,6 +71,9 @@ export function say(text, props) {
   return el("span", props, words, " ", more);
 }
 
+// Only our own words get a capital letter.
+export const capital = (text) => (text ? text[0].toUpperCase() + text.slice(1) : "");
+
 // What has the focus, at all or within a node.
 export const focused = () => /** @type {HTMLElement | null} */ (document.activeElement);
 export const focusIn = (node) => (node.contains(document.activeElement) ? focused() : null);

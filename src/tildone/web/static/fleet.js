@@ -1,13 +1,13 @@
 // The fleet: five numbers, what waits for a person, workers, and runs. Rows change in place; their order is made anew
 // only while nobody holds it.
-import { brief, el, fill, focused, focusedPart, focusIn, harmless, icon } from "./el.js";
+import { brief, capital, el, fill, focused, focusedPart, focusIn, harmless, icon } from "./el.js";
 import { BASE, read, write } from "./api.js";
 import { on } from "./state.js";
 import { fillNeeds } from "./needs.js";
 import { strip } from "./strip.js";
 import { menu } from "./menu.js";
 import { confirm } from "./dialog.js";
-import { capital, hostName } from "./card.js";
+import { hostName } from "./card.js";
 import { tell, toast } from "./toast.js";
 import { copyable } from "./overview.js";
 import { money, plural, since, span } from "./time.js";

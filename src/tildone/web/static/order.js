@@ -1,7 +1,13 @@
 // The order of tasks, the files that they change, and which agent works on them.
-import { brief, el, fill, harmless } from "./el.js";
+import { brief, capital, el, fill, harmless } from "./el.js";
 import { actions, button, dialog } from "./dialog.js";
 import { span } from "./time.js";
+
+/**
+ * The fields of a task that are words without a rule (`core/plan.py`).
+ * @type {{name: string, thing: string, words: string, shown: string, none: string, op: string, key: string, question: string, hint: string, example: string}[]}
+ */
+export const WORD_FIELDS = JSON.parse(document.documentElement.dataset.fields || "[]");
 
 const listed = (numbers) => numbers.map((number) => `#${number}`).join(", ");
 const agent = (name) => {
@@ -20,8 +26,10 @@ export function orderLines(task, { claim, texts, told }) {
     claim && task.status === "in_progress" &&
     line(claim.until > Date.now() ? "dim" : "warn", brief(claimText(claim), 300)),
     open && task.waits?.length > 0 && line("", "waits for ", listed(task.waits), one && [" ", brief(one, 120)]),
-    open && task.touches?.length > 0 &&
-    line("dim", "changes ", el("code", { dir: "ltr" }, brief(task.touches.join(", "), 300))),
+    open &&
+    WORD_FIELDS.map(({ name, shown }) =>
+      task[name]?.length > 0 && line("dim", `${shown} `, el("code", { dir: "ltr" }, brief(task[name].join(", "), 300)))
+    ),
     task.meets?.length > 0 && line("", "waits for ", listed(task.meets), ", which may change the same files"),
     told && line("dim", `told to go on ${told === 1 ? "once" : `${told} times`}`),
   ];
@@ -104,12 +112,12 @@ export function askAfter(task, tasks) {
   });
 }
 
-// The globs of the files that a task changes, separated by spaces; quotation marks keep a space.
-export const askTouches = (task) =>
-  askLine("Which files does it change?", {
-    label: "Globs",
-    placeholder: "src/parser/** tests/parser/**",
-    value: task.touches.map(quoted).join(" "),
-    hint: "Globs, separated by spaces. Agents do not work on tasks that change the same files at the same time.",
+// The words of a field, separated by spaces; quotation marks keep a space.
+export const askWords = (task, { name, words, question, hint, example }) =>
+  askLine(question, {
+    label: capital(words),
+    placeholder: example,
+    value: task[name].map(quoted).join(" "),
+    hint,
     parse: (line) => [...line.matchAll(/"([^"]*)"|[^\s"]+/g)].map(([whole, inner]) => inner ?? whole).filter(Boolean),
   });

@@ -1,10 +1,10 @@
 // All sessions: what needs a person first, then filters, then cards or rows. The address holds every filter.
-import { brief, el, fill, focused, icon } from "./el.js";
+import { brief, capital, el, fill, focused, icon } from "./el.js";
 import { BASE, read } from "./api.js";
 import { get, on } from "./state.js";
 import { told } from "./live.js";
 import { Window } from "./window.js";
-import { capital, card, stateName } from "./card.js";
+import { card, stateName } from "./card.js";
 import { fillNeeds } from "./needs.js";
 import { plural } from "./time.js";
 import { tell } from "./toast.js";

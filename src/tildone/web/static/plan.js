@@ -7,13 +7,13 @@ import { lane } from "./lanes.js";
 import { tell } from "./toast.js";
 import { cells } from "./task.js";
 import { buttonOf, checkOf, planCheck } from "./checks.js";
-import { claimText } from "./order.js";
+import { claimText, WORD_FIELDS } from "./order.js";
 
 const RESTING_MS = 1500;
 const MOST_ROWS = 150;
 
 export class PlanView {
-  // act: {mark, reword, note, block, remove, move, add, check, approve, verify, after, touches}; drafts: {get, put, drop} by task number.
+  // act: {mark, reword, note, block, remove, move, add, check, approve, verify, after, words}; drafts: {get, put, drop} by task number.
   constructor({ act, drafts, readonly }) {
     this.act = act;
     this.drafts = drafts;
@@ -359,8 +359,9 @@ export class PlanView {
     else if (event.key === "c") this.act.check(row.task);
     else if (event.key === "v") this.act.verify(row.task);
     else if (event.key === "o") this.act.after(row.task);
-    else if (event.key === "f") this.act.touches(row.task);
-    else return;
+    else if (WORD_FIELDS.some((field) => field.key === event.key)) {
+      this.act.words(row.task, WORD_FIELDS.find((field) => field.key === event.key));
+    } else return;
     event.preventDefault();
     event.stopPropagation();
   }

@@ -1,10 +1,10 @@
 // One row of a plan.
-import { el, harmless, icon, say, sign } from "./el.js";
+import { capital, el, harmless, icon, say, sign } from "./el.js";
 import { plural, span, spoken } from "./time.js";
 import { menu } from "./menu.js";
 import { drag } from "./drag.js";
 import { checkLines } from "./checks.js";
-import { orderLines, orderWords } from "./order.js";
+import { orderLines, orderWords, WORD_FIELDS } from "./order.js";
 
 export const STATUS = {
   pending: "open",
@@ -129,7 +129,7 @@ function choices(view, row, anchor) {
     item(task.check ? "Change the check…" : "Set a check…", "c", () => view.act.check(task)),
     task.check && item("Verify", "v", () => view.act.verify(task)),
     item("Order…", "o", () => view.act.after(task)),
-    item("Files…", "f", () => view.act.touches(task)),
+    ...WORD_FIELDS.map((field) => item(`${capital(field.thing)}…`, field.key, () => view.act.words(task, field))),
     item("Move up", "alt+↑", () => view.shift(row, -1)),
     item("Move down", "alt+↓", () => view.shift(row, 1)),
     null,

@@ -6,6 +6,7 @@ from tildone.cli.opening import open_for_editing, shows_positions
 from tildone.cli.parsing.table import ParsedArgs, command
 from tildone.cli.plan.applying import apply_answer, words
 from tildone.commands import attributes
+from tildone.core.plan import WORD_FIELDS
 from tildone.errors import UsageError
 
 
@@ -20,10 +21,12 @@ def after(args: ParsedArgs) -> int:
 
 
 def touches(args: ParsedArgs) -> int:
-    """Set the globs of a task, in place of those before."""
-    task, *globs = words(args)
-    if bool(globs) is args.has("none"):
-        raise UsageError(f"which files? {command(args.path)} {task} GLOB…; for none: --none")
+    """Set the field of a task that the verb is named after, in place of the words before."""
+    field, (task, *given) = args.path[-1].name, words(args)
+    if bool(given) is args.has("none"):
+        facts = WORD_FIELDS[field]
+        one = facts.words.removesuffix("s").upper()
+        raise UsageError(f"which {facts.thing}? {command(args.path)} {task} {one}…; for none: --none")
     session = open_for_editing(args)
-    answer = attributes.touch(session.plan, task, globs, positions=shows_positions(args, session))
+    answer = attributes.set_words(session.plan, field, task, given, positions=shows_positions(args, session))
     return apply_answer(args, session, answer)

@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 
 from tildone.app.moves import plan_without
 from tildone.app.rebase import (
-    FILES,
     ORDER,
     STATUS,
     TEXT,
@@ -29,7 +28,7 @@ from tildone.history.matching import match_plans, task_at, task_locations
 from tildone.value import replace
 
 RULES = Rules(atomic=True)
-NAMES = {STATUS: "status", TEXT: "text", ORDER: "after", FILES: "touches"}
+NAMES = {STATUS: "status", TEXT: "text", ORDER: "after", "files": "touches"}
 TEXTS = st.sampled_from(["one", "two", "three", "four", "five"])
 STATUSES = st.sampled_from(list(Status))
 
@@ -72,7 +71,7 @@ def plan_ops(total: int) -> st.SearchStrategy[list[PlanOp]]:
         kinds += [
             st.builds(SetPart, several, st.just(STATUS), STATUSES),
             st.builds(SetPart, st.tuples(places), st.just(TEXT), st.just("mine")),
-            st.builds(SetPart, several, st.just(FILES), st.sampled_from([("mine",), ("theirs",)])),
+            st.builds(SetPart, several, st.just("files"), st.sampled_from([("mine",), ("theirs",)])),
             st.builds(SetPart, several, st.just(ORDER), st.just(())),
             st.builds(NoteOnTask, places, st.just("mine")),
             st.builds(MoveTasks, several, places),

@@ -26,7 +26,8 @@ from tildone.host.content import ToolCallBlock
 from tildone.host.events import ToolExecutionEnd
 from tildone.host.extension_events import BeforeSettle, ExtensionEvent, KeepGoing, ToolResultReady
 from tildone.host.message_codec import encode_custom, encode_message
-from tildone.host.messages import CustomMessage, StopReason, assistant_message
+from tildone.host.messages import CustomMessage, StopReason
+from tildone.host.model import assistant_message
 from tildone.kit.components import RenderOptions
 from tildone.kit.components.drawing import markup
 from tildone.kit.definition import Content, ImageContent, TextContent, ToolDefinition, ToolResult

@@ -2,11 +2,12 @@
 
 import asyncio
 import itertools
-from collections.abc import AsyncGenerator, Awaitable, Sequence
+from collections.abc import Awaitable, Sequence
 from typing import Any
 
 from tests.clock import FakeClock
 from tests.conformance.shipped import load_and_find, shipped
+from tests.host.records import SilentModel
 from tildone import INDEXED
 from tildone.core.plan import Plan, Task, flat
 from tildone.dialects.indexed.entries import STATUSES, is_item
@@ -18,10 +19,8 @@ from tildone.host.extension_events import BeforeAgentStart, BranchChange, Conver
 from tildone.host.host import Host
 from tildone.host.message_codec import decode_message, encode_custom
 from tildone.host.messages import CustomMessage, DeveloperMessage
-from tildone.host.model import ChatRequest
 from tildone.host.parameters import checked
 from tildone.host.queues import Delivery
-from tildone.host.stream_events import StreamEvent
 from tildone.host.transcript import Transcript
 from tildone.host.ui import NoUI
 from tildone.kit.components import Component, RenderOptions
@@ -173,7 +172,7 @@ class RecordingHost(Host):
         self.world = world
         screen = RecordingUI(world, has_ui=has_ui)
         super().__init__(
-            model=NoModel(),
+            model=SilentModel(),
             transcript=Remembered([], "conversation"),
             cwd=".",
             now=world.clock.now,
@@ -232,18 +231,6 @@ class Remembered(Transcript):
 
     def branch(self) -> list[Entry]:
         return self._branch
-
-
-class NoModel:
-    """A model that is never called."""
-
-    api = provider = id = "none"
-
-    def stream(self, request: ChatRequest, signal: Any = None) -> AsyncGenerator[StreamEvent, None]:
-        raise NotImplementedError(request, signal)
-
-    async def close(self) -> None:
-        """There is nothing to close."""
 
 
 def record(world: TilDone, kind: str, **facts: Any) -> None:

@@ -10,8 +10,8 @@ from tildone.dialects.base import Dialect
 from tildone.host.content import TextBlock, tool_call
 from tildone.host.events import PublicEvent
 from tildone.host.host import Extension, Host
-from tildone.host.messages import AssistantMessage, StopReason, assistant_message, text_of
-from tildone.host.model import ChatRequest
+from tildone.host.messages import AssistantMessage, StopReason, text_of
+from tildone.host.model import ChatRequest, assistant_message
 from tildone.host.stream_events import AnswerDone
 from tildone.host.transcript import Transcript
 from tildone.host.ui import NoUI

@@ -19,7 +19,8 @@ from tildone.host.content import ToolCallBlock
 from tildone.host.events import ToolExecutionEnd
 from tildone.host.extension_api import ExtensionAPI
 from tildone.host.extension_events import BeforeAgentStart, BeforeSettle, ToolResultReady
-from tildone.host.messages import CustomMessage, StopReason, assistant_message
+from tildone.host.messages import CustomMessage, StopReason
+from tildone.host.model import assistant_message
 from tildone.kit.components import RenderOptions, Text
 from tildone.kit.definition import ToolDefinition, ToolResult, text_result
 from tildone.kit.theme import plain, spans_of

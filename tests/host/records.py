@@ -3,7 +3,8 @@
 Everything passes through the codecs, so comparisons also test them.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import AsyncGenerator, Iterable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from tildone.host import content, messages
@@ -12,14 +13,31 @@ from tildone.host.entry_codec import decode_body
 from tildone.host.event_codec import encode_block_event, encode_event
 from tildone.host.events import PublicEvent
 from tildone.host.message_codec import decode_message, encode_message
-from tildone.host.messages import ModelIdentity, ModelMessage
+from tildone.host.messages import ModelMessage
+from tildone.host.model import ChatRequest, Model
 from tildone.host.model_context import model_messages
 from tildone.host.stream_events import AnswerDone, StreamEvent
 from tildone.host.transcript import Transcript
+from tildone.kit.signal import AbortSignal
 
 Json = dict[str, Any]
 Message = Json
 Content = str | Sequence[Json]
+
+
+@dataclass(frozen=True)
+class SilentModel:
+    """A model that has a name, and must not be called."""
+
+    api: str = "none"
+    provider: str = "none"
+    id: str = "none"
+
+    def stream(self, request: ChatRequest, signal: AbortSignal | None = None) -> AsyncGenerator[StreamEvent, None]:
+        raise NotImplementedError(request, signal)
+
+    async def close(self) -> None:
+        """Nothing is open."""
 
 
 def user(said: Content, at: int, images: Sequence[Json] = ()) -> Json:
@@ -27,9 +45,7 @@ def user(said: Content, at: int, images: Sequence[Json] = ()) -> Json:
     return {"role": "user", "content": [*blocks(said), *images], "timestamp": at}
 
 
-def assistant(
-    said: Sequence[Json], model: ModelIdentity, usage: Json, stop: str, at: int, *, error: str | None = None
-) -> Json:
+def assistant(said: Sequence[Json], model: Model, usage: Json, stop: str, at: int, *, error: str | None = None) -> Json:
     """A model's message."""
     made = messages.AssistantMessage(
         decode_blocks(list(said)), model.api, model.provider, model.id, decode_usage(usage), stop, at, error

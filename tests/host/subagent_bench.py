@@ -8,8 +8,8 @@ from tests.host import records
 from tests.host.records import Json
 from tildone.host.content import Cost, TextBlock, Usage, tool_call
 from tildone.host.host import Host
-from tildone.host.messages import StopReason, ToolResultMessage, assistant_message, text_of
-from tildone.host.model import ChatRequest
+from tildone.host.messages import StopReason, ToolResultMessage, text_of
+from tildone.host.model import ChatRequest, assistant_message
 from tildone.host.retry import RetryPolicy
 from tildone.host.stream_events import AnswerDone, StreamEvent
 from tildone.host.subagents import (

@@ -25,8 +25,8 @@ from tildone.host.extension_events import (
     ToolResultReady,
 )
 from tildone.host.host import ABORT_GRACE_SECONDS, Host, HostBusy
-from tildone.host.messages import CustomMessage, DeveloperMessage, StopReason, assistant_message
-from tildone.host.model import ChatRequest, ModelFailure
+from tildone.host.messages import CustomMessage, DeveloperMessage, StopReason
+from tildone.host.model import ChatRequest, ModelFailure, assistant_message
 from tildone.host.queues import Delivery
 from tildone.host.retry import RetryPolicy
 from tildone.host.stream_events import AnswerDone, BlockDelta, BlockKind, StreamEvent

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tildone.cli.run.line_output import PromptedOutput
+from tildone.cli.run.line_output import LineOutput
 from tildone.cli.run.plain_ui import PlainUI
 from tildone.host.meter import RunMeter
 from tildone.host.permission_request import PermissionAnswer, PermissionReply, PermissionRequest
@@ -30,7 +30,7 @@ class Desk:
     def __init__(self, *lines: str | None) -> None:
         self.stream = io.StringIO()
         self.lines = list(lines)
-        self.output = PromptedOutput(self.stream)
+        self.output = LineOutput(self.stream)
         self.ui = PlainUI(self.output, self.show, self.edit, self.discard, RunMeter())
         self.discarded = 0
 

@@ -93,18 +93,16 @@ from tildone.host.messages import (
     CustomMessage,
     DeveloperMessage,
     Message,
-    ModelIdentity,
     ModelMessage,
     StopReason,
     ToolResultMessage,
     UserMessage,
-    assistant_message,
     stamped,
     text_of,
     tool_calls,
     tool_result_message,
 )
-from tildone.host.model import ChatRequest, Model, ModelFailure, ToolSpec
+from tildone.host.model import ChatRequest, Model, ModelFailure, ToolSpec, assistant_message
 from tildone.host.model_context import model_messages
 from tildone.host.parameters import checked, served
 from tildone.host.pending_work import PendingWork, event_loop_timer
@@ -216,7 +214,7 @@ class ExtensionContext:
         return self._host.mode
 
     @property
-    def model(self) -> ModelIdentity:
+    def model(self) -> Model:
         """The model that answers."""
         return self._host.model
 

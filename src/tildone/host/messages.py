@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from enum import StrEnum
-from typing import Protocol, assert_never
+from typing import assert_never
 
 from tildone.host.content import Block, Content, TextBlock, ToolCallBlock, Usage, blocks, result_blocks
 from tildone.host.wire import NO_EXTRA, Extra, JsonObject, JsonValue
@@ -26,17 +26,6 @@ class StopReason(StrEnum):
     TOOL_USE = "toolUse"
     ERROR = "error"
     ABORTED = "aborted"
-
-
-class ModelIdentity(Protocol):
-    """Identifies a model: its API, its provider and its name."""
-
-    @property
-    def api(self) -> str: ...
-    @property
-    def provider(self) -> str: ...
-    @property
-    def id(self) -> str: ...
 
 
 @value
@@ -162,15 +151,6 @@ Message = (
 
 ModelMessage = UserMessage | AssistantMessage | ToolResultMessage
 """The messages that are sent to models; see `model_context`."""
-
-
-def assistant_message(
-    content: Sequence[Block], model: ModelIdentity, stop_reason: StopReason, at: int, *, error: str | None = None
-) -> AssistantMessage:
-    """Return a message of `model` with a usage of zero tokens."""
-    return AssistantMessage(
-        tuple(content), model.api, model.provider, model.id, Usage(), stop_reason, at, error_message=error
-    )
 
 
 def tool_result_message(call: ToolCallBlock, result: ToolResult, *, is_error: bool, at: int) -> ToolResultMessage:

@@ -6,7 +6,8 @@ from collections.abc import AsyncGenerator, Sequence
 from typing import Protocol
 
 from tildone.errors import TildoneError
-from tildone.host.messages import ModelIdentity, ModelMessage
+from tildone.host.content import Block, Usage
+from tildone.host.messages import AssistantMessage, ModelMessage, StopReason
 from tildone.host.stream_events import StreamEvent
 from tildone.host.wire import Extra
 from tildone.kit.signal import AbortSignal
@@ -43,8 +44,15 @@ class ModelFailure(TildoneError):
         self.retry_after = retry_after
 
 
-class Model(ModelIdentity, Protocol):
-    """A model that answers."""
+class Model(Protocol):
+    """A model that answers: its API, its provider and its name."""
+
+    @property
+    def api(self) -> str: ...
+    @property
+    def provider(self) -> str: ...
+    @property
+    def id(self) -> str: ...
 
     def stream(self, request: ChatRequest, signal: AbortSignal | None = None) -> AsyncGenerator[StreamEvent, None]:
         """Stream the answer; the last event is `AnswerDone`. Closing the stream ends the request.
@@ -56,3 +64,12 @@ class Model(ModelIdentity, Protocol):
 
     async def close(self) -> None:
         """Close all connections. A later request opens new ones."""
+
+
+def assistant_message(
+    content: Sequence[Block], model: Model, stop_reason: StopReason, at: int, *, error: str | None = None
+) -> AssistantMessage:
+    """Return a message of `model` with a usage of zero tokens."""
+    return AssistantMessage(
+        tuple(content), model.api, model.provider, model.id, Usage(), stop_reason, at, error_message=error
+    )

@@ -21,8 +21,8 @@ from tests.suite.forking import PROGRAM
 from tildone.app.opening import open_session, open_store
 from tildone.dialects import dialect_named
 from tildone.host.content import TextBlock, tool_call
-from tildone.host.messages import AssistantMessage, StopReason, assistant_message
-from tildone.host.model import ChatRequest
+from tildone.host.messages import AssistantMessage, StopReason
+from tildone.host.model import ChatRequest, assistant_message
 from tildone.host.stream_events import AnswerDone
 from tildone.host.tools.permissions import PermissionPolicy
 from tildone.kit.signal import AbortSignal

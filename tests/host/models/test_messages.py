@@ -7,20 +7,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.host import records as messages
-from tests.host.records import Message
+from tests.host.records import Message, SilentModel
 from tildone.host.model_context import NO_RESULT
 
-
-class Speaker:
-    """The identity of a model."""
-
-    api = "scripted-stream"
-    provider = "local"
-    id = "scripted"
+SPEAKER = SilentModel("scripted-stream", "local", "scripted")
 
 
 def said(*content: dict[str, Any], stop: str = "stop", error: str | None = None) -> Message:
-    return messages.assistant(content, Speaker(), messages.empty_usage(), stop, 5, error=error)
+    return messages.assistant(content, SPEAKER, messages.empty_usage(), stop, 5, error=error)
 
 
 def call(call_id: str = "c1", name: str = "look") -> dict[str, Any]:
@@ -42,7 +36,7 @@ def test_a_user_message_is_a_list_of_blocks() -> None:
 
 
 def test_an_answer_names_its_model_and_omits_unknown_fields() -> None:
-    answer = messages.assistant([], Speaker(), messages.empty_usage(), "error", 7, error="broke")
+    answer = messages.assistant([], SPEAKER, messages.empty_usage(), "error", 7, error="broke")
 
     assert answer == {
         "role": "assistant",

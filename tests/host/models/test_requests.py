@@ -223,12 +223,9 @@ def by(model: Model, content: list[dict[str, Any]]) -> Message:
 
 
 def by_another(content: list[dict[str, Any]]) -> Message:
-    class Another:
-        api = "openai-responses"
-        provider = "elsewhere"
-        id = "other"
-
-    return messages.assistant(content, Another(), messages.empty_usage(), "toolUse", 0)
+    return messages.assistant(
+        content, messages.SilentModel("openai-responses", "elsewhere", "other"), messages.empty_usage(), "toolUse", 0
+    )
 
 
 def seen(server: ModelServer) -> list[tuple[str, str]]:

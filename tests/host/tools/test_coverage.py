@@ -9,7 +9,8 @@ from tests.plans import plan_of
 from tildone.core.plan import Phase, Plan, Status, Task
 from tildone.host.permission_request import PermissionAnswer, PermissionRequest, answer_labels
 from tildone.host.tools.coverage import plan_commands
-from tildone.host.tools.permissions import PermissionDenied, PermissionPolicy
+from tildone.host.tools.permissions import PermissionPolicy
+from tildone.host.tools.tool_failure import ToolFailure
 
 ALWAYS, NO, PLAN = PermissionAnswer.ALWAYS, PermissionAnswer.NO, PermissionAnswer.PLAN
 
@@ -51,7 +52,7 @@ async def test_the_question_names_what_always_covers(folder: Path) -> None:
     covered = {}
     for line in COVERS:
         person = AnsweringUI(NO)
-        with pytest.raises(PermissionDenied):
+        with pytest.raises(ToolFailure):
             await ToolBench(folder, PermissionPolicy(), person).bash(line)
         covered[line] = person.requests[0].always
 
@@ -65,7 +66,7 @@ async def test_always_covers_the_pattern_and_nothing_else(folder: Path) -> None:
     await bench.bash("echo one")
     await bench.bash("echo two")
     for line in ("echo three > file", "printf x"):
-        with pytest.raises(PermissionDenied):
+        with pytest.raises(ToolFailure):
             await bench.bash(line)
 
     assert [request.always for request in person.requests] == ["echo *", "> file", "printf *"]
@@ -81,7 +82,7 @@ async def test_the_commands_of_the_plan_can_be_allowed_at_once(folder: Path) -> 
     await bench.bash("echo two; echo 2")
     plans.append(plan_of("`echo one`", "`echo three`"))
     for line in ("echo two", "echo three"):
-        with pytest.raises(PermissionDenied):
+        with pytest.raises(ToolFailure):
             await bench.bash(line)
 
     assert [request.plan for request in person.requests] == [
@@ -94,7 +95,7 @@ async def test_the_commands_of_the_plan_can_be_allowed_at_once(folder: Path) -> 
 async def test_a_plan_with_one_command_offers_nothing_more(folder: Path) -> None:
     person = AnsweringUI(NO)
 
-    with pytest.raises(PermissionDenied):
+    with pytest.raises(ToolFailure):
         await ToolBench(folder, PermissionPolicy(), person, lambda _: plan_of("`ls`")).bash("ls")
 
     assert person.requests[0].plan == ()

@@ -8,8 +8,8 @@ from tests.host.tools.tool_bench import ToolBench, sleeping_processes, unique_du
 from tests.suite.waiting import until_async
 from tildone.host.content import TextBlock, ToolCallBlock
 from tildone.host.host import Host
-from tildone.host.messages import StopReason, ToolResultMessage, assistant_message, text_of
-from tildone.host.model import ChatRequest
+from tildone.host.messages import StopReason, ToolResultMessage, text_of
+from tildone.host.model import ChatRequest, assistant_message
 from tildone.host.stream_events import AnswerDone
 from tildone.host.tools.builtin import builtin_tools
 from tildone.host.tools.permissions import PermissionPolicy

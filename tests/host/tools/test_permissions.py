@@ -9,7 +9,7 @@ import pytest
 
 from tests.host.tools.tool_bench import ANY_COMMAND, AnsweringUI, ToolBench
 from tildone.host.permission_request import PermissionAnswer, PermissionReply, PermissionRequest
-from tildone.host.tools.permissions import PermissionDenied, PermissionPolicy
+from tildone.host.tools.permissions import PermissionPolicy
 from tildone.host.tools.tool_failure import ToolFailure
 from tildone.kit.signal import AbortController, Aborted
 
@@ -31,7 +31,7 @@ def outside(folder: Path) -> Path:
 
 @each_file_tool
 async def test_a_file_outside_is_refused(bench: ToolBench, tool: str, params: dict[str, Any]) -> None:
-    with pytest.raises(PermissionDenied, match="outside the working directory\nStart with --outside to allow it"):
+    with pytest.raises(ToolFailure, match="outside the working directory\nStart with --outside to allow it"):
         await bench.call(tool, path=BEYOND, **params)
 
     assert outside(bench.folder).read_text(encoding="utf-8") == "secret\n"
@@ -45,7 +45,7 @@ async def test_a_link_that_leads_outside_is_refused(bench: ToolBench, tool: str,
 
     for path in ("link", "up/outside.txt"):
         with pytest.raises(
-            PermissionDenied, match=f"{path}, which leads to .*outside.txt, is outside the working directory"
+            ToolFailure, match=f"{path}, which leads to .*outside.txt, is outside the working directory"
         ):
             await bench.call(tool, path=path, **params)
 
@@ -55,7 +55,7 @@ async def test_a_link_that_leads_outside_is_refused(bench: ToolBench, tool: str,
 async def test_no_file_is_created_outside_through_a_link(bench: ToolBench) -> None:
     (bench.folder / "up").symlink_to("..")
 
-    with pytest.raises(PermissionDenied):
+    with pytest.raises(ToolFailure):
         await bench.call("write", path="up/new/file.txt", content="x")
 
     assert not (bench.folder.parent / "new").exists()
@@ -65,13 +65,13 @@ async def test_a_folder_with_the_same_name_prefix_is_outside(bench: ToolBench) -
     beside = bench.folder.with_name(bench.folder.name + "2")
     beside.mkdir()
 
-    with pytest.raises(PermissionDenied):
+    with pytest.raises(ToolFailure):
         await bench.call("write", path=str(beside / "x"), content="x")
 
 
 @pytest.mark.parametrize("path", ["~/x", "/etc/passwd", "a/../../outside.txt"])
 async def test_paths_that_lead_outside_are_refused(bench: ToolBench, path: str) -> None:
-    with pytest.raises(PermissionDenied):
+    with pytest.raises(ToolFailure):
         await bench.call("read", path=path)
 
 
@@ -109,7 +109,7 @@ async def test_a_person_is_asked_for_a_file_outside(folder: Path) -> None:
     first = await bench.call("read", path=BEYOND)
     second = await bench.call("read", path=BEYOND)
     third = await bench.call("read", path=BEYOND)
-    with pytest.raises(PermissionDenied, match="Denied by the person"):
+    with pytest.raises(ToolFailure, match="Denied by the person"):
         await bench.call("write", path=BEYOND, content="x")
 
     assert first.text == second.text == third.text == "secret\n"
@@ -122,7 +122,7 @@ async def test_without_a_person_a_command_needs_a_pattern(folder: Path) -> None:
     bench = ToolBench(folder, PermissionPolicy(allow=("echo *", "true")))
 
     allowed = await bench.bash("echo one && echo two; true")
-    with pytest.raises(PermissionDenied) as denied:
+    with pytest.raises(ToolFailure) as denied:
         await bench.bash("echo one; touch 'a b'; touch c > d")
 
     assert allowed.text == "one\ntwo"
@@ -136,7 +136,7 @@ async def test_without_a_person_a_command_needs_a_pattern(folder: Path) -> None:
 async def test_a_line_that_cannot_be_split_names_the_flag_that_allows_it(folder: Path) -> None:
     bench = ToolBench(folder, PermissionPolicy(allow=("echo *",)))
 
-    with pytest.raises(PermissionDenied, match=r"not made of simple commands alone, so only --allow '\*'"):
+    with pytest.raises(ToolFailure, match=r"not made of simple commands alone, so only --allow '\*'"):
         await bench.bash("for x in 1; do echo $x; done")
 
 
@@ -148,7 +148,7 @@ async def test_a_person_allows_a_command_once_or_for_the_session(folder: Path) -
         assert (await bench.bash("echo hi")).text == "hi"
     assert (await bench.bash("echo one && echo two")).text == "one\ntwo"
     bench.switch_conversation("another session", person)
-    with pytest.raises(PermissionDenied, match=r"^Denied by the person who was asked: echo hi$"):
+    with pytest.raises(ToolFailure, match=r"^Denied by the person who was asked: echo hi$"):
         await bench.bash("echo hi")
 
     assert person.questions == ["Run this command?\necho hi"] * 3
@@ -163,7 +163,7 @@ async def test_a_permission_for_a_line_does_not_cover_its_parts(folder: Path) ->
 
     await bench.bash(line)
     await bench.bash(line)
-    with pytest.raises(PermissionDenied):
+    with pytest.raises(ToolFailure):
         await bench.bash("rmdir b")
 
     assert len(person.questions) == 2
@@ -173,7 +173,7 @@ async def test_control_characters_in_a_question_are_visible(folder: Path) -> Non
     person = AnsweringUI(PermissionAnswer.NO)
     bench = ToolBench(folder, PermissionPolicy(), person)
 
-    with pytest.raises(PermissionDenied):
+    with pytest.raises(ToolFailure):
         await bench.bash("rm -rf x\r\x1b[2K\u202eecho hi")
 
     assert person.questions == ["Run this command?\nrm -rf x⏎␛[2K<U+202E>echo hi"]
@@ -222,5 +222,5 @@ async def test_the_function_that_asks_can_be_replaced(folder: Path) -> None:
         return PermissionReply(PermissionAnswer.ONCE)
 
     assert (await ToolBench(folder, PermissionPolicy(ask=yes)).bash("echo hi")).text == "hi"
-    with pytest.raises(PermissionDenied, match="Not allowed"):
+    with pytest.raises(ToolFailure, match="Not allowed"):
         await ToolBench(folder, PermissionPolicy(ask=None), AnsweringUI(PermissionAnswer.ONCE)).bash("echo hi")

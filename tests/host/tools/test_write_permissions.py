@@ -9,7 +9,7 @@ from tests.host.tools.tool_bench import AnsweringUI, ToolBench
 from tildone.host.permission_request import PermissionAnswer, PermissionReply
 from tildone.host.tools.file_change import MAX_DIFF_LINES
 from tildone.host.tools.paths import matches_path
-from tildone.host.tools.permissions import PermissionDenied, PermissionPolicy
+from tildone.host.tools.permissions import PermissionPolicy
 from tildone.host.tools.tool_failure import ToolFailure
 
 ONCE, ALWAYS, NO = PermissionAnswer.ONCE, PermissionAnswer.ALWAYS, PermissionAnswer.NO
@@ -27,7 +27,7 @@ def bench_with(folder: Path, *answers: PermissionAnswer | PermissionReply | None
 async def test_without_a_person_a_change_needs_a_pattern(folder: Path, tool: str, params: dict[str, Any]) -> None:
     (folder / "a b.txt").write_text("old\n", encoding="utf-8")
 
-    with pytest.raises(PermissionDenied) as denied:
+    with pytest.raises(ToolFailure) as denied:
         await ToolBench(folder, PermissionPolicy(allow=("*",))).call(tool, path="a b.txt", **params)
 
     assert str(denied.value) == (
@@ -92,7 +92,7 @@ async def test_always_covers_every_file_below_except_git(folder: Path) -> None:
 
     await bench.call("write", path="a/b.txt", content="x")
     await bench.call("write", path="c.txt", content="x")
-    with pytest.raises(PermissionDenied):
+    with pytest.raises(ToolFailure):
         await bench.call("write", path=".git/config", content="x")
 
     assert [request.always for request in person.requests] == [
@@ -107,7 +107,7 @@ async def test_always_covers_one_file_outside(folder: Path) -> None:
 
     await bench.call("write", path="../outside.txt", content="x")
     await bench.call("write", path="../outside.txt", content="y")
-    with pytest.raises(PermissionDenied, match=r"changing .*other\.txt"):
+    with pytest.raises(ToolFailure, match=r"changing .*other\.txt"):
         await bench.call("write", path="../other.txt", content="x")
 
     assert len(person.requests) == 2
@@ -116,7 +116,7 @@ async def test_always_covers_one_file_outside(folder: Path) -> None:
 async def test_a_no_with_a_reason_is_told_to_the_model(folder: Path) -> None:
     bench, _ = bench_with(folder, PermissionReply(NO, "Use tabs"))
 
-    with pytest.raises(PermissionDenied) as denied:
+    with pytest.raises(ToolFailure) as denied:
         await bench.call("write", path="a", content="x")
 
     assert str(denied.value) == "Denied by the person who was asked: changing a\nTheir reason: Use tabs"

@@ -6,8 +6,8 @@ import os
 from pathlib import Path
 from typing import Any
 
+from tests.host.records import SilentModel
 from tildone.host.host import Host
-from tildone.host.model import ChatRequest
 from tildone.host.permission_request import PermissionAnswer, PermissionReply, PermissionRequest
 from tildone.host.tools.builtin import builtin_tools
 from tildone.host.tools.permissions import PermissionPolicy, PlanOf
@@ -48,18 +48,6 @@ class AnsweringUI(NoUI):
         return PermissionReply(answer) if isinstance(answer, PermissionAnswer) else answer
 
 
-class NoModel:
-    """A model that must not be called."""
-
-    api = provider = id = "none"
-
-    def stream(self, request: ChatRequest, signal: AbortSignal | None = None) -> Any:
-        raise NotImplementedError(request, signal)
-
-    async def close(self) -> None:
-        """Nothing is open."""
-
-
 class ToolBench:
     """The built-in tools in a folder."""
 
@@ -77,7 +65,7 @@ class ToolBench:
     def switch_conversation(self, session: str, ui: UI | None = None) -> None:
         """Continue in another conversation."""
         transcript = Transcript(header(session, str(self.folder), 0), now=lambda: 0, new_id=lambda: "e")
-        host = Host(model=NoModel(), transcript=transcript, cwd=str(self.folder), now=lambda: 0, ui=ui)
+        host = Host(model=SilentModel(), transcript=transcript, cwd=str(self.folder), now=lambda: 0, ui=ui)
         self.ctx = host.ctx
 
     async def call(

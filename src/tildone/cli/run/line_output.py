@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import suppress
 from typing import TextIO
 
-from tildone.cli.output.screen import colored, columns
+from tildone.cli.output.screen import colored, columns, on_terminal
 from tildone.kit.components.fitting import Line
 from tildone.kit.theme import ansi
 
@@ -15,9 +14,11 @@ UNLIMITED_COLUMNS = 1_000_000
 
 
 class LineOutput:
-    """A stream. A terminal gets colours, and lines that fit its width."""
+    """A stream. A terminal gets colours, and lines that fit its width, above the row in which a person types."""
 
     def __init__(self, stream: TextIO) -> None:
+        self.prompt = ""
+        """What begins the row in which the person types; empty if nothing was asked."""
         self._stream = stream
         self._color = colored(stream)
 
@@ -27,25 +28,10 @@ class LineOutput:
         return columns(self._stream) or UNLIMITED_COLUMNS
 
     def put(self, lines: Sequence[Line]) -> None:
-        """Write the lines and flush."""
-        self._write("".join(f"{ansi(line, color=self._color, safe=str)}\n" for line in lines))
-
-    def _write(self, text: str) -> None:
-        self._stream.write(text)
-        self._stream.flush()
-
-
-class PromptedOutput(LineOutput):
-    """A terminal at which a person may be typing. Lines are written above the row in which they do."""
-
-    prompt = ""
-    """What begins the row in which the person types; empty if nothing was asked."""
-
-    def put(self, lines: Sequence[Line]) -> None:
-        """Write the lines, then the prompt again."""
+        """Write the lines, then the prompt again, and flush."""
         prompt = self.prompt
         self.end_row()
-        super().put(lines)
+        self._write("".join(f"{ansi(line, color=self._color, safe=str)}\n" for line in lines))
         if prompt:
             self.ask(prompt)
 
@@ -66,5 +52,9 @@ class PromptedOutput(LineOutput):
             self._write("\n")
 
     def _write(self, text: str) -> None:
-        with suppress(OSError):  # the terminal was closed; SIGHUP ends the run
-            super()._write(text)
+        try:
+            self._stream.write(text)
+            self._stream.flush()
+        except OSError:
+            if not on_terminal(self._stream):
+                raise  # a terminal that was closed sends SIGHUP, which ends the run

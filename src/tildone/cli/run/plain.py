@@ -18,7 +18,7 @@ from typing import Any
 
 from tildone.cli.run.event_renderer import EventRenderer
 from tildone.cli.run.headless import closing
-from tildone.cli.run.line_output import PromptedOutput
+from tildone.cli.run.line_output import LineOutput
 from tildone.cli.run.outcome import INTERRUPTED, RunOutcome
 from tildone.cli.run.person_commands import command_list
 from tildone.cli.run.plain_ui import PlainUI
@@ -59,7 +59,7 @@ class PlainRun:
         self._setup = setup
         self._meter = meter
         self._fd = sys.stdin.fileno()
-        self._output = PromptedOutput(sys.stdout)
+        self._output = LineOutput(sys.stdout)
         self._ui = PlainUI(self._output, self._show, self._edit_text, self._discard_typed, meter)
         self.host = setup.open(self._ui)
         self.renderer = EventRenderer(self.host, self._output)

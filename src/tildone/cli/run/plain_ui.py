@@ -7,7 +7,7 @@ import re
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from typing import Any, TypeVar
 
-from tildone.cli.run.line_output import PromptedOutput
+from tildone.cli.run.line_output import LineOutput
 from tildone.extensions.indexed import ACTIVE_STATUS, SUMMARY_STATUS
 from tildone.extensions.phased import PANEL
 from tildone.extensions.skeleton import STATUS
@@ -47,7 +47,7 @@ class PlainUI:
 
     def __init__(
         self,
-        output: PromptedOutput,
+        output: LineOutput,
         show: Show,
         edit: Callable[[str], Awaitable[str | None]],
         discard_typed: Callable[[], None],

@@ -25,8 +25,8 @@ from pydantic_ai.messages import (
 from pydantic_ai.usage import RequestUsage
 
 from tildone.host.content import Block, Cost, TextBlock, ThinkingBlock, ToolCallBlock, Usage, tool_call
-from tildone.host.messages import AssistantMessage, ModelIdentity, StopReason
-from tildone.host.model import ModelFailure
+from tildone.host.messages import AssistantMessage, StopReason
+from tildone.host.model import Model, ModelFailure
 from tildone.host.prices import Price, cost_of
 from tildone.host.providers.provider_state import REDACTED, state_of
 from tildone.host.stream_events import BlockDelta, BlockEnd, BlockEvent, BlockKind, BlockStart
@@ -124,7 +124,7 @@ def block_of(part: ModelResponsePart) -> TextBlock | ThinkingBlock | ToolCallBlo
             return None
 
 
-def answer(response: ModelResponse, model: ModelIdentity, price: Price | None = None) -> AssistantMessage:
+def answer(response: ModelResponse, model: Model, price: Price | None = None) -> AssistantMessage:
     """Return the complete answer. Its cost is computed from `price`, else as the provider or the price list says.
 
     Raises:

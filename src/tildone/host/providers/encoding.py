@@ -28,13 +28,12 @@ from pydantic_ai.tools import ToolDefinition
 from tildone.host.content import Block, ImageBlock, TextBlock, ThinkingBlock, ToolCallBlock, arguments_of
 from tildone.host.messages import (
     AssistantMessage,
-    ModelIdentity,
     ModelMessage,
     ToolResultMessage,
     UserMessage,
     tool_calls,
 )
-from tildone.host.model import ChatRequest, ToolSpec
+from tildone.host.model import ChatRequest, Model, ToolSpec
 from tildone.host.providers.provider_state import REDACTED, part_fields
 from tildone.host.wire import JsonObject
 
@@ -53,7 +52,7 @@ def parameters(request: ChatRequest) -> ModelRequestParameters:
     )
 
 
-def history(messages: Sequence[ModelMessage], model: ModelIdentity) -> list[LibraryMessage]:
+def history(messages: Sequence[ModelMessage], model: Model) -> list[LibraryMessage]:
     """Return the conversation of a request. The results of one answer's calls form one message."""
     ids = _foreign_ids(messages, model)
     encoded: list[LibraryMessage] = []
@@ -111,18 +110,18 @@ def _piece(block: Block) -> str | BinaryContent | None:
             return None
 
 
-def _foreign_ids(messages: Sequence[ModelMessage], model: ModelIdentity) -> dict[str, str]:
+def _foreign_ids(messages: Sequence[ModelMessage], model: Model) -> dict[str, str]:
     """Map ids of other models' calls to a form that every provider accepts. The model's own ids are not changed."""
     answers = [message for message in messages if isinstance(message, AssistantMessage) and not _is_own(message, model)]
     ids = [call.id for answer in answers for call in tool_calls(answer)]
     return {call_id: re.sub(r"[^a-zA-Z0-9_-]", "_", call_id)[:MAX_CALL_ID_CHARACTERS] for call_id in ids}
 
 
-def _is_own(message: AssistantMessage, model: ModelIdentity) -> bool:
+def _is_own(message: AssistantMessage, model: Model) -> bool:
     return (message.api, message.provider, message.model) == (model.api, model.provider, model.id)
 
 
-def _result(message: ToolResultMessage, model: ModelIdentity, ids: Mapping[str, str]) -> ToolReturnPart:
+def _result(message: ToolResultMessage, model: Model, ids: Mapping[str, str]) -> ToolReturnPart:
     pieces = [piece for block in message.content if (piece := _piece(block)) is not None]
     texts = [piece for piece in pieces if isinstance(piece, str)]
     failed = message.is_error and model.api in APIS_WITH_ERROR_FLAG
@@ -134,7 +133,7 @@ def _result(message: ToolResultMessage, model: ModelIdentity, ids: Mapping[str, 
     )
 
 
-def _response(message: AssistantMessage, model: ModelIdentity, ids: Mapping[str, str]) -> ModelResponse:
+def _response(message: AssistantMessage, model: Model, ids: Mapping[str, str]) -> ModelResponse:
     provider = model.provider if _is_own(message, model) else None
     parts = [part for block in message.content if (part := _part(block, provider, ids)) is not None]
     return ModelResponse(parts, model_name=message.model, provider_name=provider)

@@ -15,8 +15,8 @@ from tildone.core.plan import Plan
 from tildone.dialects import DIALECTS, dialect_named, tools_of
 from tildone.dialects.base import Dialect
 from tildone.host.content import TextBlock, ToolCallBlock
-from tildone.host.messages import ModelMessage, StopReason, ToolResultMessage, assistant_message, tool_calls
-from tildone.host.model import ChatRequest, ModelFailure
+from tildone.host.messages import ModelMessage, StopReason, ToolResultMessage, tool_calls
+from tildone.host.model import ChatRequest, ModelFailure, assistant_message
 from tildone.host.shell_model.driver import Driver, FinalAnswer
 from tildone.host.stream_events import AnswerDone, BlockDelta, BlockEnd, BlockEvent, BlockKind, BlockStart, StreamEvent
 from tildone.host.tool_search import FIND_TOOLS

@@ -42,10 +42,6 @@ PlanOf = Callable[[str], Plan]
 """Returns the plan of a conversation, given its id."""
 
 
-class PermissionDenied(ToolFailure):
-    """The policy or the person did not allow the call; the message tells how to allow it."""
-
-
 async def ask_person(ctx: ExtensionContext, request: PermissionRequest) -> PermissionReply | None:
     """Ask the person, and return None if there is no UI. Declining the question counts as no."""
     if not ctx.has_ui:
@@ -100,8 +96,7 @@ class PermissionGuard:
         """Return the resolved path, if it may be accessed.
 
         Raises:
-            PermissionDenied: it is outside the working directory, and that is not allowed.
-            ToolFailure: it is not a valid path.
+            ToolFailure: it is no valid path, or outside the working directory and not allowed.
             Aborted: the signal was set before the person answered.
         """
         real = resolve_path(path, ctx.cwd)
@@ -126,7 +121,7 @@ class PermissionGuard:
         """Check that the file may be changed; the person is shown the diff.
 
         Raises:
-            PermissionDenied: the change is not allowed.
+            ToolFailure: the change is not allowed.
             Aborted: the signal was set before the person answered.
         """
         ordinary = is_below(change.path, ctx.cwd) and not is_in_git(change.path, ctx.cwd)
@@ -160,7 +155,7 @@ class PermissionGuard:
         """Check that the command may run.
 
         Raises:
-            PermissionDenied: a part of it is not allowed.
+            ToolFailure: a part of it is not allowed.
             Aborted: the signal was set before the person answered.
         """
 
@@ -209,10 +204,10 @@ class PermissionGuard:
             return
         reply = await unless_aborted(self._reply(is_allowed, request, ctx, grant), signal)
         if reply is None:
-            raise PermissionDenied(f"Not allowed: {refusal.what}\n{refusal.remedy}")
+            raise ToolFailure(f"Not allowed: {refusal.what}\n{refusal.remedy}")
         if reply.answer is PermissionAnswer.NO:
             reason = f"\nTheir reason: {reply.reason}" if reply.reason else ""
-            raise PermissionDenied(f"Denied by the person who was asked: {refusal.what}{reason}")
+            raise ToolFailure(f"Denied by the person who was asked: {refusal.what}{reason}")
 
     async def _reply(
         self,

@@ -3,7 +3,7 @@
 import pytest
 from textual.pilot import Pilot
 
-from tests.tui.watching import World, shows, text, type_text, until, watching
+from tests.tui.watching import World, sees, shows, text, type_text, until, watching
 from tildone.core.plan import Phase, Task
 from tildone.log.needs import Need
 from tildone.tui.app import Start
@@ -45,8 +45,7 @@ async def test_the_list_says_what_is_asked_and_a_key_shows_the_whole_question(as
         await shows(pilot, "1 needs you", "needs you", "? cargo fuzz run parse  y answers")
         await pilot.press("y")
         await shows(pilot, "█ ? Run this command?", "cargo fuzz run parse", "in ~/src, 10 min", "y once", "esc later")
-        await pilot.press("escape", "enter")
-        await shows(pilot, "– Fuzz it")
+        await sees(pilot, "escape enter", "– Fuzz it")
 
     assert answer_of(asked) == ""
 
@@ -54,8 +53,7 @@ async def test_the_list_says_what_is_asked_and_a_key_shows_the_whole_question(as
 async def test_in_a_narrow_terminal_no_answer_is_cut_off(asked: World) -> None:
     async with watching(asked, size=(40, 20)) as pilot:
         await shows(pilot, "? cargo fuzz run parse  y answers")
-        await pilot.press("y")
-        await shows(pilot, "█ y once   a for the whole session", "█ n no   esc later")
+        await sees(pilot, "y", "█ y once   a for the whole session", "█ n no   esc later")
 
 
 @pytest.mark.parametrize(("keys", "answer"), [(["y"], "once"), (["n"], "no"), (["a", "a"], "session")])
@@ -65,8 +63,7 @@ async def test_an_answer_counts_once_the_question_was_shown_for_a_moment(
     async with watching(asked) as pilot:
         await shows(pilot, "y answers")
         clock = with_clock(pilot)
-        await pilot.press("n")
-        await shows(pilot, "Run this command?")
+        await sees(pilot, "n", "Run this command?")
         await pilot.press("y", "n", "a", "a", "enter")
         assert answer_of(asked) == ""
         clock.now += 2 * ARMING_SECONDS
@@ -79,11 +76,9 @@ async def test_what_allows_more_than_one_command_asks_once_more(asked: World) ->
     async with watching(asked) as pilot:
         await shows(pilot, "y answers")
         clock = with_clock(pilot)
-        await pilot.press("y")
-        await shows(pilot, "Run this command?")
+        await sees(pilot, "y", "Run this command?")
         clock.now += 1
-        await pilot.press("a")
-        await shows(pilot, "a again: for the whole session")
+        await sees(pilot, "a", "a again: for the whole session")
 
     assert answer_of(asked) == ""
 
@@ -94,13 +89,11 @@ async def test_a_long_command_is_read_to_its_end_before_it_can_be_answered(plans
     async with watching(plans) as pilot:
         await shows(pilot, "y answers")
         clock = with_clock(pilot)
-        await pilot.press("y")
-        await shows(pilot, "↓ read to its end first")
+        await sees(pilot, "y", "↓ read to its end first")
         clock.now += 1
         await pilot.press("y")
         assert answer_of(plans) == ""
-        await pilot.press("pagedown", "pagedown", "pagedown")
-        await shows(pilot, "step 29", "y once")
+        await sees(pilot, "pagedown pagedown pagedown", "step 29", "y once")
         clock.now += 1
         await pilot.press("y")
         await until(pilot, lambda: answer_of(plans) == "once")
@@ -109,8 +102,7 @@ async def test_a_long_command_is_read_to_its_end_before_it_can_be_answered(plans
 async def test_a_question_that_somebody_else_answers_is_closed(asked: World) -> None:
     async with watching(asked) as pilot:
         await shows(pilot, "y answers")
-        await pilot.press("y")
-        await shows(pilot, "Run this command?")
+        await sees(pilot, "y", "Run this command?")
         asked.store.records.answer("n1", "no", "Ada", 5)
         await shows(pilot, "The question is answered, or nobody waits for the answer any more.")
         await until(pilot, lambda: "Run this command?" not in text(pilot))
@@ -121,14 +113,12 @@ async def test_a_question_without_choices_is_answered_with_a_text(plans: World) 
     plans.store.records.ask(Need("n1", "p", "input", "Which name?", (), 1))
     async with watching(plans) as pilot:
         await shows(pilot, "y answers")
-        await pilot.press("y")
-        await shows(pilot, "█   Which name?", "Answer:")
+        await sees(pilot, "y", "█   Which name?", "Answer:")
         await type_text(pilot, "til")
         await pilot.press("escape")
         await until(pilot, lambda: "█" not in text(pilot))
         await pilot.press("y")
-        await type_text(pilot, "tildone")
-        await pilot.press("enter")
+        await type_text(pilot, "tildone", "enter")
         await until(pilot, lambda: answer_of(plans) == "tildone")
         await until(pilot, lambda: "█" not in text(pilot))
 
@@ -140,8 +130,7 @@ async def test_a_long_question_without_choices_leaves_room_for_the_answer(plans:
     )
     async with watching(plans, size=(40, 20)) as pilot:
         await shows(pilot, "y answers")
-        await pilot.press("y")
-        await shows(pilot, "why not the other?")
+        await sees(pilot, "y", "why not the other?")
         await type_text(pilot, "tildone")
         await shows(pilot, "Answer: tildone")
 
@@ -154,16 +143,14 @@ async def test_a_plan_says_what_its_agent_asks(asked: World) -> None:
 async def test_without_a_question_the_key_says_so(plans: World) -> None:
     plans.write("p", Phase("", (Task("x"),)))
     async with watching(plans, Start("p")) as pilot:
-        await pilot.press("y")
-        await shows(pilot, "There is no open question here.")
+        await sees(pilot, "y", "There is no open question here.")
 
 
 async def test_a_dangerous_command_is_allowed_with_a_capital_letter_and_says_why(asked: World) -> None:
     asked.store.records.ask(Need("n0", "p", "command", "sudo rm -rf build", ("once", "no"), 0))
     async with watching(asked) as pilot:
         await shows(pilot, "y answers")
-        await pilot.press("n")
-        await shows(pilot, "sudo rm -rf build", "Careful: it runs as another user, deletes files.", "Y once")
+        await sees(pilot, "n", "sudo rm -rf build", "Careful: it runs as another user, deletes files.", "Y once")
 
 
 def test_a_text_about_a_dangerous_command_is_none() -> None:
@@ -185,6 +172,5 @@ async def test_hostile_text_in_a_question_is_drawn_as_text(plans: World) -> None
     plans.store.records.ask(Need("n1", "p", hostile, hostile, (hostile, "no"), 1, detail=hostile))
     async with watching(plans) as pilot:
         await shows(pilot, "y answers")
-        await pilot.press("y")
-        await shows(pilot, "A question", "␛[2J[bold red]x[/]")
+        await sees(pilot, "y", "A question", "␛[2J[bold red]x[/]")
         assert not set(text(pilot)) & set("\x1b\x9b\u202e")

@@ -5,14 +5,13 @@ from pathlib import Path
 
 import pytest
 
-from tests.tui.watching import World, lines, shows, text, type_text, until, watching
+from tests.tui.watching import World, lines, press_armed, sees, shows, text, type_text, until, watching
 from tildone.app.opening import check_approvals
 from tildone.core.check import Check, Proof, Result
 from tildone.core.ops import Mark, Numbered, SetCheck
 from tildone.core.plan import Phase, Status, Task
 from tildone.log.events import Actor
 from tildone.tui.app import Start
-from tildone.tui.need_panel import ARMING_SECONDS
 
 PLAN = Start("p", opened=True)
 HOSTILE = "\x1b[2J[bold red]x[/] \u202eevil\n\x9b31m"
@@ -60,18 +59,14 @@ def source(world: World) -> Path:
 
 async def test_a_key_sets_a_check_which_is_approved_and_an_empty_line_removes_it(written: World) -> None:
     async with watching(written, PLAN) as pilot:
-        await pilot.press("c")
-        await shows(pilot, "#1 is done if this passes:")
-        await type_text(pilot, "pytest -q 'tests/a b'")
-        await pilot.press("enter")
+        await sees(pilot, "c", "#1 is done if this passes:")
+        await type_text(pilot, "pytest -q 'tests/a b'", "enter")
         await shows(pilot, "#1 is done when this passes: pytest -q 'tests/a b'", "    $ pytest -q 'tests/a b'")
         check = written.plan("p").tasks[0].check
         assert check == Check(("pytest", "-q", "tests/a b"))
         assert check_approvals(written.settings).is_allowed(check)
-        await pilot.press("c")
-        await shows(pilot, "passes: pytest -q 'tests/a b'")
-        await pilot.press("ctrl+u", "enter")
-        await shows(pilot, "#1 has no check any more.")
+        await sees(pilot, "c", "passes: pytest -q 'tests/a b'")
+        await sees(pilot, "ctrl+u enter", "#1 has no check any more.")
         await until(pilot, lambda: "$ pytest" not in text(pilot))
 
 
@@ -82,8 +77,7 @@ async def test_a_key_sets_a_check_which_is_approved_and_an_empty_line_removes_it
 async def test_a_command_that_proves_nothing_is_refused(written: World, line: str, said: str) -> None:
     async with watching(written, PLAN) as pilot:
         await pilot.press("c")
-        await type_text(pilot, line)
-        await pilot.press("enter")
+        await type_text(pilot, line, "enter")
         await shows(pilot, said)
 
     assert written.plan("p").tasks[0].check is None
@@ -92,8 +86,7 @@ async def test_a_command_that_proves_nothing_is_refused(written: World, line: st
 async def test_done_runs_the_check_and_shows_the_end_of_its_output(written: World) -> None:
     checked(written, python("print('line one')", "raise SystemExit('it is broken')"))
     async with watching(written, PLAN) as pilot:
-        await pilot.press("space")
-        await shows(pilot, "#1 is not done: ", "failed (exit 1)", "    │ it is broken", "● Write it")
+        await sees(pilot, "space", "#1 is not done: ", "failed (exit 1)", "    │ it is broken", "● Write it")
 
     assert written.status("p", 1) == "in_progress"
 
@@ -102,8 +95,7 @@ async def test_done_with_a_check_that_passes(written: World) -> None:
     checked(written, COUNTS)
     (written.folder / "ready").touch()
     async with watching(written, PLAN) as pilot:
-        await pilot.press("space")
-        await shows(pilot, "Done: #1 Write it", "✓ Write it", "passed")
+        await sees(pilot, "space", "Done: #1 Write it", "✓ Write it", "passed")
 
     proof = written.plan("p").tasks[0].proof
     assert proof is not None
@@ -114,10 +106,8 @@ async def test_done_with_a_check_that_passes(written: World) -> None:
 async def test_a_second_done_does_not_run_the_check_twice_and_other_changes_do_not_wait(written: World) -> None:
     checked(written, WAITS)
     async with watching(written, PLAN) as pilot:
-        await pilot.press("space")
-        await shows(pilot, "checking…")
-        await pilot.press("space")
-        await shows(pilot, "The check of #1 is running already")
+        await sees(pilot, "space", "checking…")
+        await sees(pilot, "space", "The check of #1 is running already")
         await pilot.press("j", "x")
         await until(pilot, lambda: written.status("p", 2) == "abandoned")
         (written.folder / "go").touch()
@@ -141,15 +131,12 @@ async def test_a_done_task_is_stale_when_its_files_change_and_a_key_verifies_it_
     (written.folder / "ready").touch()
     checked(written, COUNTS)
     async with watching(written, PLAN) as pilot:
-        await pilot.press("space")
-        await shows(pilot, "✓ Write it", "  passed")
+        await sees(pilot, "space", "✓ Write it", "  passed")
         source(written).write_text("2")
         await shows(pilot, "✓ Write it", "  stale")
-        await pilot.press("g", "v")
-        await shows(pilot, "The check of #1 has passed.", "  passed")
+        await sees(pilot, "g v", "The check of #1 has passed.", "  passed")
         (written.folder / "ready").unlink()
-        await pilot.press("v")
-        await shows(pilot, "#1 is open again: ", "failed (exit 1)", "● Write it")
+        await sees(pilot, "v", "#1 is open again: ", "failed (exit 1)", "● Write it")
 
     assert runs(written) == 3
 
@@ -159,18 +146,13 @@ async def test_a_proposed_check_is_shown_whole_and_approved_with_a_key(written: 
     written.session("p").change([Mark(Numbered((1,)), Status.COMPLETED)])
     assert written.status("p", 1) == "blocked"
     async with watching(written, PLAN) as pilot:
-        await pilot.press("g")
-        await shows(pilot, "  proposed")
-        await pilot.press("C")
-        await shows(pilot, "? Let this command be run as a check?", ").write(", "whenever “Write it”", "y yes")
-        await pilot.pause(ARMING_SECONDS * 1.2)
-        await pilot.press("n")
+        await sees(pilot, "g", "  proposed")
+        await sees(pilot, "C", "? Let this command be run as a check?", ").write(", "whenever “Write it”", "y yes")
+        await press_armed(pilot, "n")
         await until(pilot, lambda: "Let this command" not in text(pilot))
         assert not check_approvals(written.settings).is_allowed(check)
-        await pilot.press("C")
-        await shows(pilot, "y yes")
-        await pilot.pause(ARMING_SECONDS * 1.2)
-        await pilot.press("y")
+        await sees(pilot, "C", "y yes")
+        await press_armed(pilot, "y")
         await shows(pilot, "#1 can go on", "– Write it")
         await until(pilot, lambda: "proposed" not in text(pilot))
 
@@ -183,11 +165,9 @@ async def test_done_with_a_proposed_check_asks_first_then_runs_it(written: World
     (written.folder / "ready").touch()
     async with watching(written, PLAN) as pilot:
         await shows(pilot, "  proposed")
-        await pilot.press("space")
-        await shows(pilot, "y yes")
+        await sees(pilot, "space", "y yes")
         assert runs(written) == 0
-        await pilot.pause(ARMING_SECONDS * 1.2)
-        await pilot.press("y")
+        await press_armed(pilot, "y")
         await shows(pilot, "✓ Write it", "  passed")
 
     assert runs(written) == 1
@@ -197,27 +177,22 @@ async def test_a_dangerous_check_needs_a_capital_letter(written: World) -> None:
     check = checked(written, ("rm", "-rf", "build"), approved=False)
     async with watching(written, PLAN) as pilot:
         await shows(pilot, "$ rm -rf build  proposed")
-        await pilot.press("C")
-        await shows(pilot, "Careful: it deletes files.", "Y yes")
-        await pilot.pause(ARMING_SECONDS * 1.2)
-        await pilot.press("y", "escape")
+        await sees(pilot, "C", "Careful: it deletes files.", "Y yes")
+        await press_armed(pilot, "y", "escape")
 
     assert not check_approvals(written.settings).is_allowed(check)
 
 
 async def test_keys_without_a_check_say_so(written: World) -> None:
     async with watching(written, PLAN) as pilot:
-        await pilot.press("v")
-        await shows(pilot, "#1 has no check.")
-        await pilot.press("C")
-        await shows(pilot, "#1 has no check.")
+        await sees(pilot, "v", "#1 has no check.")
+        await sees(pilot, "C", "#1 has no check.")
 
 
 async def test_an_inconclusive_check_says_why(written: World) -> None:
     check = checked(written, ("no-such-program-anywhere",))
     async with watching(written, PLAN) as pilot:
-        await pilot.press("space")
-        await shows(pilot, "! Write it", "inconclusive: it could not be started")
+        await sees(pilot, "space", "! Write it", "inconclusive: it could not be started")
 
     assert written.plan("p").tasks[0].check == check
 
@@ -230,18 +205,14 @@ async def test_the_check_of_a_plan_is_shown_below_it(written: World) -> None:
 
 async def test_a_key_sets_the_check_of_the_plan_and_an_empty_line_removes_it(written: World) -> None:
     async with watching(written, PLAN) as pilot:
-        await pilot.press("D")
-        await shows(pilot, "The plan is done if this passes:")
-        await type_text(pilot, "make test")
-        await pilot.press("enter")
+        await sees(pilot, "D", "The plan is done if this passes:")
+        await type_text(pilot, "make test", "enter")
         await shows(pilot, "The plan is done when this passes: make test", "the plan $ make test")
         check = written.plan("p").check
         assert check == Check(("make", "test"))
         assert check_approvals(written.settings).is_allowed(check)
-        await pilot.press("G", "c")
-        await shows(pilot, "passes: make test")
-        await pilot.press("ctrl+u", "enter")
-        await shows(pilot, "The plan has no check any more.")
+        await sees(pilot, "G c", "passes: make test")
+        await sees(pilot, "ctrl+u enter", "The plan has no check any more.")
 
     assert written.plan("p").check is None
 
@@ -251,8 +222,7 @@ async def test_the_check_of_the_plan_is_run_from_its_row_and_shows_its_output(wr
     written.session("p").change([SetCheck(None, check)])
     check_approvals(written.settings).approve(check)
     async with watching(written, PLAN) as pilot:
-        await pilot.press("G", "v")
-        await shows(pilot, "The plan: ", "failed (exit 1)", "│ not all of it")
+        await sees(pilot, "G v", "The plan: ", "failed (exit 1)", "│ not all of it")
 
     proof = written.plan("p").proof
     assert proof is not None
@@ -266,8 +236,7 @@ async def test_the_last_task_says_that_the_plan_is_not_done_if_its_check_fails(w
     session.change([SetCheck(None, check), Mark(Numbered((2,)), Status.ABANDONED)])
     check_approvals(written.settings).approve(check)
     async with watching(written, PLAN) as pilot:
-        await pilot.press("g", "space")
-        await shows(pilot, "The plan is not done: ", "✓ Write it", "  │ not all of it")
+        await sees(pilot, "g space", "The plan is not done: ", "✓ Write it", "  │ not all of it")
 
 
 async def test_checks_that_wait_for_approval_are_listed_and_a_key_shows_the_next_of_them(written: World) -> None:
@@ -276,15 +245,11 @@ async def test_checks_that_wait_for_approval_are_listed_and_a_key_shows_the_next
     written.session("p").change([SetCheck(None, plan_check)])
     async with watching(written, PLAN, size=(80, 30)) as pilot:
         await shows(pilot, "approve  #1, the plan (proposed checks; C shows them)")
-        await pilot.press("j", "C")
-        await shows(pilot, "y yes", "whenever “Write it”")
-        await pilot.pause(ARMING_SECONDS * 1.2)
-        await pilot.press("y")
+        await sees(pilot, "j C", "y yes", "whenever “Write it”")
+        await press_armed(pilot, "y")
         await shows(pilot, "approve  the plan (")
-        await pilot.press("C")
-        await shows(pilot, "make test", "runs when all tasks are done", "y yes")
-        await pilot.pause(ARMING_SECONDS * 1.2)
-        await pilot.press("y")
+        await sees(pilot, "C", "make test", "runs when all tasks are done", "y yes")
+        await press_armed(pilot, "y")
         await until(pilot, lambda: "proposed" not in text(pilot))
 
     assert check_approvals(written.settings).is_allowed(plan_check)
@@ -296,8 +261,7 @@ async def test_where_the_working_tree_is_elsewhere_nothing_is_run(plans: World) 
     plans.session(name).change([SetCheck(Numbered((1,)), Check(("pytest",)))], Actor.AGENT)
     async with watching(plans, Start(name, opened=True), size=(120, 30)) as pilot:
         await shows(pilot, "$ pytest")
-        await pilot.press("space")
-        await shows(pilot, "The check cannot be run: the working tree of this plan is not on this machine")
+        await sees(pilot, "space", "The check cannot be run: the working tree of this plan is not on this machine")
 
     assert plans.status(name, 1) == "pending"
 
@@ -314,6 +278,5 @@ async def test_hostile_text_in_a_check_is_drawn_as_text(written: World) -> None:
     checked(written, ("pytest", HOSTILE), approved=False)
     async with watching(written, PLAN) as pilot:
         await shows(pilot, "proposed", "␛[2J[bold red]x[/]")
-        await pilot.press("C")
-        await shows(pilot, "Let this command be run as a check?")
+        await sees(pilot, "C", "Let this command be run as a check?")
         assert not set(text(pilot)) & set("\x1b\x9b\u202e")

@@ -8,7 +8,7 @@ from textual.geometry import Offset
 from textual.pilot import Pilot
 from textual.widget import Widget
 
-from tests.tui.watching import SIZES, World, lines, shows, text, until, watching
+from tests.tui.watching import SIZES, World, lines, sees, shows, text, until, watching
 from tildone.core.ops import Mark, Numbered, Remove
 from tildone.core.plan import Phase, Status, Task
 from tildone.tui.app import Start
@@ -45,8 +45,7 @@ def row_of(pilot: Pilot[None], words: str) -> int:
 
 async def test_y_copies_the_text_of_the_task_and_capital_y_the_plan_as_markdown(written: World) -> None:
     async with watching(written, PLAN) as pilot:
-        await pilot.press("y")
-        await shows(pilot, "Copied, if the terminal allows it")
+        await sees(pilot, "y", "Copied, if the terminal allows it")
         assert pilot.app.clipboard == "Wire up the command line"
         await pilot.press("Y")
         await until(pilot, lambda: pilot.app.clipboard.startswith("# Read\n- [x] Read the grammar\n"))
@@ -75,8 +74,7 @@ async def test_the_tool_of_the_platform_copies_too(
     monkeypatch.delenv("SSH_CONNECTION")
     monkeypatch.setenv("PATH", f"{tool.parent}:{os.environ['PATH']}")
     async with watching(written, PLAN) as pilot:
-        await pilot.press("y")
-        await shows(pilot, "Copied 1 line")
+        await sees(pilot, "y", "Copied 1 line")
 
     assert (tmp_path / "copied").read_text(encoding="utf-8") == "Wire up the command line"
 
@@ -133,8 +131,7 @@ async def test_two_clicks_select_a_word_three_the_text_and_escape_ends_it(writte
         await pilot.press("escape")
         assert not plan.has_selection
         assert "esc ends the selection" in text(pilot)
-        await pilot.press("escape")
-        await shows(pilot, "in all")
+        await sees(pilot, "escape", "in all")
 
 
 async def test_ctrl_c_copies_what_is_selected_in_the_list_and_leaves_without_a_selection(written: World) -> None:

@@ -5,7 +5,7 @@ from functools import partial
 from textual.pilot import Pilot
 
 from tests.tui.test_copying import drag, plan_list, row_of
-from tests.tui.watching import World, lines, shows, until, watching
+from tests.tui.watching import World, lines, sees, shows, until, watching
 from tildone.core.ops import Numbered, Remove
 from tildone.tui.app import Start
 from tildone.tui.plan_rows import SIGN_COLUMN
@@ -81,8 +81,7 @@ async def test_an_arrow_shows_where_it_goes_and_back_on_itself_it_stays(written:
 
 async def test_a_folded_phase_takes_no_task(written: World) -> None:
     async with watching(written, PLAN) as pilot:
-        await pilot.press("G", "z")
-        await shows(pilot, "Prove 0/2 …")
+        await sees(pilot, "G z", "Prove 0/2 …")
         plan = plan_list(pilot)
         await drag(pilot, plan, (SIGN_COLUMN, row_of(pilot, "Wire up")), (5, row_of(pilot, "Prove")))
         await pilot.press("n", "escape")

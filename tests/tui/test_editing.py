@@ -4,7 +4,7 @@ from functools import partial
 
 import pytest
 
-from tests.tui.watching import World, lines, shows, text, type_text, until, watching
+from tests.tui.watching import World, lines, sees, shows, text, type_text, until, watching
 from tildone.core.ops import Numbered, Remove, Rename
 from tildone.core.plan import Phase, Task
 from tildone.tui.app import Start
@@ -39,22 +39,16 @@ async def test_a_key_marks_the_task_with_the_cursor_which_begins_on_the_one_in_p
 
 async def test_a_message_says_what_was_done_and_undo_takes_it_back(written: World) -> None:
     async with watching(written, PLAN) as pilot:
-        await pilot.press("space")
-        await shows(pilot, "Done: #4 Wire up the command line", "✓ Wire up the command line")
-        await pilot.press("u")
-        await shows(pilot, "Undid: completed #4 “Wire up the command line”", "● Wire up the command line")
-        await pilot.press("U")
-        await shows(pilot, "Redid: completed #4", "✓ Wire up the command line")
-        await pilot.press("u", "u", "u")
-        await shows(pilot, "Nothing to undo")
+        await sees(pilot, "space", "Done: #4 Wire up the command line", "✓ Wire up the command line")
+        await sees(pilot, "u", "Undid: completed #4 “Wire up the command line”", "● Wire up the command line")
+        await sees(pilot, "U", "Redid: completed #4", "✓ Wire up the command line")
+        await sees(pilot, "u u u", "Nothing to undo")
 
 
 async def test_blocking_asks_what_the_task_waits_for(written: World) -> None:
     async with watching(written, PLAN) as pilot:
-        await pilot.press("b")
-        await shows(pilot, "#4 waits for:")
-        await type_text(pilot, "the key")
-        await pilot.press("enter")
+        await sees(pilot, "b", "#4 waits for:")
+        await type_text(pilot, "the key", "enter")
         await shows(pilot, "│ waits: the key", "Blocked: #4")
 
     assert written.status("p", 4) == "blocked"
@@ -63,26 +57,21 @@ async def test_blocking_asks_what_the_task_waits_for(written: World) -> None:
 async def test_a_note_is_added_and_all_notes_are_shown_on_request(written: World) -> None:
     async with watching(written, PLAN) as pilot:
         await pilot.press("g", "n")
-        await type_text(pilot, "see page 3")
-        await pilot.press("enter")
+        await type_text(pilot, "see page 3", "enter")
         await shows(pilot, "Noted on: #1")
         assert "│ see page 3" not in text(pilot)
-        await pilot.press("p")
-        await shows(pilot, "│ see page 3")
+        await sees(pilot, "p", "│ see page 3")
 
 
 async def test_a_task_is_added_after_the_cursor_and_a_phase_with_its_first_task(written: World) -> None:
     async with watching(written, PLAN) as pilot:
         await pilot.press("a")
-        await type_text(pilot, "Name the flags")
-        await pilot.press("enter")
+        await type_text(pilot, "Name the flags", "enter")
         await shows(pilot, "Added to Build: #8 Name the flags")
         await pilot.press("A")
-        await type_text(pilot, "Ship")
-        await pilot.press("enter")
+        await type_text(pilot, "Ship", "enter")
         await shows(pilot, "First task of Ship:")
-        await type_text(pilot, "Sign it")
-        await pilot.press("enter")
+        await type_text(pilot, "Sign it", "enter")
         await shows(pilot, "Added to the new phase Ship: #9 Sign it")
 
     build = [task.text for task in written.plan("p").phases[1].tasks]
@@ -92,11 +81,9 @@ async def test_a_task_is_added_after_the_cursor_and_a_phase_with_its_first_task(
 
 async def test_an_empty_text_is_refused_and_escape_adds_nothing(written: World) -> None:
     async with watching(written, PLAN) as pilot:
-        await pilot.press("a", "enter")
-        await shows(pilot, "A task needs a text")
+        await sees(pilot, "a enter", "A task needs a text")
         await pilot.press("a", "x", "escape")
-        await pilot.press("space")
-        await shows(pilot, "Done: #4")
+        await sees(pilot, "space", "Done: #4")
 
     assert len(written.texts("p")) == 7
 
@@ -113,24 +100,20 @@ async def test_tasks_are_moved_by_one_row_also_into_the_next_phase(written: Worl
         await pilot.press("J", "J", "J")
         await until(pilot, lambda: numbers(written) == [1, 2, 3, 5, 4, 6, 7])
         assert [len(phase.tasks) for phase in written.plan("p").phases] == [2, 2, 3]
-        await pilot.press("g", "K")
-        await shows(pilot, "Nothing changed: #1 is the first task.")
+        await sees(pilot, "g K", "Nothing changed: #1 is the first task.")
 
 
 async def test_delete_removes_the_task_and_the_cursor_goes_to_the_next(written: World) -> None:
     async with watching(written, PLAN) as pilot:
-        await pilot.press("delete")
-        await shows(pilot, "Removed: #4", "▎  ✗ Keep the old flags")
+        await sees(pilot, "delete", "Removed: #4", "▎  ✗ Keep the old flags")
 
     assert "Wire up the command line" not in written.texts("p")
 
 
 async def test_the_text_of_a_task_is_edited(written: World) -> None:
     async with watching(written, PLAN) as pilot:
-        await pilot.press("e")
-        await shows(pilot, "#4: Wire up the command line")
-        await type_text(pilot, " now")
-        await pilot.press("enter")
+        await sees(pilot, "e", "#4: Wire up the command line")
+        await type_text(pilot, " now", "enter")
         await shows(pilot, "Renamed: #4 Wire up the command line now")
 
     assert "Wire up the command line now" in written.texts("p")
@@ -141,8 +124,7 @@ async def test_editing_a_task_that_another_process_removed_says_so(written: Worl
         await pilot.press("e")
         await type_text(pilot, " now")
         written.tildone("todo", "rm", "4", "--session", "p")
-        await pilot.press("enter")
-        await shows(pilot, "There is no task #4: it was removed")
+        await sees(pilot, "enter", "There is no task #4: it was removed")
 
 
 @pytest.mark.parametrize(("key", "expected"), [("1", "Wire it now"), ("2", "Wire all"), ("e", "Wire it now!")])
@@ -156,12 +138,10 @@ async def test_a_text_that_somebody_else_changed_meanwhile_is_shown_beside_ones_
         session.change([Rename(Numbered((1,)), "Wire all")])
         await pilot.press("enter")
         await shows(pilot, "Somebody has changed this text", "1 yours   Wire it now", "2 theirs  Wire all", "e edit")
-        await pilot.press("enter")
-        await shows(pilot, "Somebody has changed this text")
+        await sees(pilot, "enter", "Somebody has changed this text")
         await pilot.press(key)
         if key == "e":
-            await type_text(pilot, "!")
-            await pilot.press("enter")
+            await type_text(pilot, "!", "enter")
         await until(pilot, lambda: plans.texts("p") == [expected])
 
 
@@ -176,11 +156,9 @@ async def test_what_another_process_does_meanwhile_is_kept(written: World) -> No
 
 async def test_a_phase_is_folded_and_unfolded(written: World) -> None:
     async with watching(written, PLAN) as pilot:
-        await pilot.press("z")
-        await shows(pilot, "Build 2/3 …")
+        await sees(pilot, "z", "Build 2/3 …")
         assert "Write the tokenizer" not in text(pilot)
-        await pilot.press("space", "z")
-        await shows(pilot, "Write the tokenizer")
+        await sees(pilot, "space z", "Write the tokenizer")
         assert written.status("p", 4) == "in_progress"
 
 
@@ -189,16 +167,14 @@ async def test_the_first_task_of_an_empty_plan_is_added(plans: World) -> None:
     async with watching(plans, PLAN) as pilot:
         await shows(pilot, "No tasks yet.")
         await pilot.press("space", "e", "a")
-        await type_text(pilot, "First")
-        await pilot.press("enter")
+        await type_text(pilot, "First", "enter")
         await shows(pilot, "– First")
 
 
 async def test_a_task_is_added_at_the_end_of_its_phase_after_its_last_one(written: World) -> None:
     async with watching(written, PLAN) as pilot:
         await pilot.press("j", "a")
-        await type_text(pilot, "Name them")
-        await pilot.press("enter")
+        await type_text(pilot, "Name them", "enter")
         await shows(pilot, "Added to Build: #8 Name them")
 
     assert [task.text for task in written.plan("p").phases[1].tasks][-1] == "Name them"
@@ -207,8 +183,7 @@ async def test_a_task_is_added_at_the_end_of_its_phase_after_its_last_one(writte
 async def test_a_task_is_added_to_the_folded_phase_with_the_cursor(written: World) -> None:
     async with watching(written, PLAN) as pilot:
         await pilot.press("z", "a")
-        await type_text(pilot, "Name them")
-        await pilot.press("enter")
+        await type_text(pilot, "Name them", "enter")
         await shows(pilot, "Added to Build: #8 Name them")
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.tui.watching import World, lines, shows, text, type_text, until, watching
+from tests.tui.watching import World, lines, sees, shows, text, type_text, until, watching
 from tildone.core.ops import Numbered, Order, Touch
 from tildone.core.plan import Phase, Status, Task
 from tildone.ids import now
@@ -37,16 +37,12 @@ async def test_a_task_that_waits_for_others_says_so_until_they_are_closed(writte
 async def test_a_key_sets_the_order_and_shows_the_numbers_meanwhile(written: World) -> None:
     async with watching(written, PLAN) as pilot:
         assert "#1" not in text(pilot)
-        await pilot.press("G", "o")
-        await shows(pilot, "#3 comes after:", "– #1 Write it", "– #2 Test it")
-        await type_text(pilot, "1, #2")
-        await pilot.press("enter")
+        await sees(pilot, "G o", "#3 comes after:", "– #1 Write it", "– #2 Test it")
+        await type_text(pilot, "1, #2", "enter")
         await shows(pilot, "#3 Ship it comes after #1, #2", "waits for #1, #2")
         assert after(written, 3) == (1, 2)
-        await pilot.press("o")
-        await shows(pilot, "#3 comes after: #1 #2")
-        await pilot.press("ctrl+u", "enter")
-        await shows(pilot, "Waits for no other task: #3 Ship it")
+        await sees(pilot, "o", "#3 comes after: #1 #2")
+        await sees(pilot, "ctrl+u enter", "Waits for no other task: #3 Ship it")
         await until(pilot, lambda: "#1" not in text(pilot))
 
     assert after(written, 3) == ()
@@ -60,8 +56,7 @@ async def test_an_order_that_cannot_be_is_refused_with_the_reason(written: World
     written.session("p").change([Order(Numbered((3,)), (1,))])
     async with watching(written, PLAN) as pilot:
         await pilot.press("g", "o")
-        await type_text(pilot, line)
-        await pilot.press("enter")
+        await type_text(pilot, line, "enter")
         await shows(pilot, said)
 
     assert after(written, 1) == ()
@@ -69,19 +64,14 @@ async def test_an_order_that_cannot_be_is_refused_with_the_reason(written: World
 
 async def test_a_key_sets_the_files_that_a_task_changes(written: World) -> None:
     async with watching(written, PLAN) as pilot:
-        await pilot.press("f")
-        await shows(pilot, "#1 changes:")
-        await type_text(pilot, "src/** 'a b/*'")
-        await pilot.press("enter")
+        await sees(pilot, "f", "#1 changes:")
+        await type_text(pilot, "src/** 'a b/*'", "enter")
         await shows(pilot, "    changes src/**, a b/*")
         assert written.plan("p").tasks[0].touches == ("src/**", "a b/*")
+        await sees(pilot, "f", "#1 changes: 'src/**' 'a b/*'")
+        await sees(pilot, "ctrl+u enter", "Names no files: #1 Write it")
         await pilot.press("f")
-        await shows(pilot, "#1 changes: 'src/**' 'a b/*'")
-        await pilot.press("ctrl+u", "enter")
-        await shows(pilot, "Names no files: #1 Write it")
-        await pilot.press("f")
-        await type_text(pilot, "'x")
-        await pilot.press("enter")
+        await type_text(pilot, "'x", "enter")
         await shows(pilot, "The files cannot be split into words")
 
     assert written.plan("p").tasks[0].touches == ()
@@ -91,8 +81,7 @@ async def test_a_task_whose_files_another_one_changes_waits_for_it(written: Worl
     written.session("p").change([Touch(Numbered((1, 2)), ("src/**",))])
     async with watching(written, PLAN) as pilot:
         await shows(pilot, "    changes src/**")
-        await pilot.press("g", "s")
-        await shows(pilot, "    waits for #1, which may change the same files")
+        await sees(pilot, "g s", "    waits for #1, which may change the same files")
 
 
 async def test_a_task_says_which_agent_has_it_and_from_whom_it_was_taken_over(written: World) -> None:

@@ -5,7 +5,7 @@ from typing import cast
 
 import pytest
 
-from tests.tui.watching import SIZES, Unreliable, World, grammar, lines, shows, text, type_text, until, watching
+from tests.tui.watching import SIZES, Unreliable, World, grammar, lines, sees, shows, text, type_text, until, watching
 from tildone.core.ops import Append, Mark, Numbered
 from tildone.core.plan import Phase, Status, Task
 from tildone.ids import now
@@ -97,24 +97,17 @@ async def test_pause_and_resume_steer_the_agent_and_stop_asks_first(several: Wor
         return several.session("grammar").state.directive
 
     async with watching(several, Start("grammar")) as pilot:
-        await pilot.press("p")
-        await shows(pilot, "║ grammar", "Paused")
+        await sees(pilot, "p", "║ grammar", "Paused")
         assert directive() is Directive.PAUSE
-        await pilot.press("p")
-        await shows(pilot, "Nothing changed: it was paused already.")
-        await pilot.press("r")
-        await shows(pilot, "● grammar", "Resumed")
-        await pilot.press("s")
-        await shows(pilot, "Stop the agent on grammar?")
+        await sees(pilot, "p", "Nothing changed: it was paused already.")
+        await sees(pilot, "r", "● grammar", "Resumed")
+        await sees(pilot, "s", "Stop the agent on grammar?")
         await pilot.press("enter", "n", "u", "s")
         assert directive() is Directive.GO
-        await pilot.press("escape", "enter", "S", "y")
-        await shows(pilot, "■ stopped", "Stopped")
+        await sees(pilot, "escape enter S y", "■ stopped", "Stopped")
         assert directive() is Directive.STOP
-        await pilot.press("R")
-        await shows(pilot, "Resumed")
-        await pilot.press("P")
-        await shows(pilot, "Paused")
+        await sees(pilot, "R", "Resumed")
+        await sees(pilot, "P", "Paused")
 
 
 async def test_the_filter_narrows_the_list_while_one_types_and_escape_clears_it(several: World) -> None:
@@ -122,36 +115,29 @@ async def test_the_filter_narrows_the_list_while_one_types_and_escape_clears_it(
         await pilot.press("slash")
         await type_text(pilot, "paused")
         await until(pilot, lambda: "billing" not in text(pilot))
-        await pilot.press("enter")
-        await shows(pilot, "/paused", "release")
-        await pilot.press("escape")
-        await shows(pilot, "billing")
+        await sees(pilot, "enter", "/paused", "release")
+        await sees(pilot, "escape", "billing")
         await pilot.press("slash")
         await type_text(pilot, "nothing such")
         await shows(pilot, "Nothing contains “nothing such”.")
-        await pilot.press("space", "escape")
-        await shows(pilot, "billing")
+        await sees(pilot, "space escape", "billing")
 
 
 async def test_the_filter_of_a_plan_shows_the_tasks_that_contain_the_words(several: World) -> None:
     async with watching(several, Start("grammar", opened=True)) as pilot:
         await pilot.press("slash")
-        await type_text(pilot, "cargo")
-        await pilot.press("enter")
+        await type_text(pilot, "cargo", "enter")
         await until(pilot, lambda: "Read the grammar" not in text(pilot))
         assert "Fuzz it" in text(pilot)
-        await pilot.press("escape")
-        await shows(pilot, "Read the grammar")
-        await pilot.press("escape")
-        await shows(pilot, "Sessions")
+        await sees(pilot, "escape", "Read the grammar")
+        await sees(pilot, "escape", "Sessions")
 
 
 async def test_a_plan_that_is_open_stays_open_if_it_no_longer_matches_the_filter(several: World) -> None:
     async with watching(several, Start("grammar")) as pilot:
         await pilot.press("slash")
         await type_text(pilot, "working")
-        await pilot.press("enter", "enter")
-        await shows(pilot, "Read 2/2")
+        await sees(pilot, "enter enter", "Read 2/2")
         several.session("grammar").set_directive(Directive.PAUSE)
         await shows(pilot, "║ paused", "Read 2/2")
 
@@ -165,18 +151,12 @@ async def test_a_session_that_is_deleted_is_left(several: World) -> None:
 
 async def test_keys_move_between_rows_and_panes(several: World) -> None:
     async with watching(several, Start("billing"), SIZES["200x50"]) as pilot:
-        await pilot.press("j")
-        await shows(pilot, "▎ ● grammar", "Read 2/2")
-        await pilot.press("tab")
-        await shows(pilot, "▎  ● Wire up")
-        await pilot.press("k")
-        await shows(pilot, "▎  ✓ Write the tokenizer")
-        await pilot.press("h")
-        await shows(pilot, "▎ ● grammar")
-        await pilot.press("G")
-        await shows(pilot, "▎ ✓ cli")
-        await pilot.press("pageup")
-        await shows(pilot, "▎ ! billing")
+        await sees(pilot, "j", "▎ ● grammar", "Read 2/2")
+        await sees(pilot, "tab", "▎  ● Wire up")
+        await sees(pilot, "k", "▎  ✓ Write the tokenizer")
+        await sees(pilot, "h", "▎ ● grammar")
+        await sees(pilot, "G", "▎ ✓ cli")
+        await sees(pilot, "pageup", "▎ ! billing")
 
 
 async def test_the_mouse_selects_a_row_and_the_wheel_scrolls(plans: World) -> None:
@@ -190,51 +170,41 @@ async def test_the_mouse_selects_a_row_and_the_wheel_scrolls(plans: World) -> No
         await shows(pilot, "Task 12")
         assert "Task 3 " not in text(pilot)
         plan.on_mouse_scroll_up()
-        await pilot.press("G")
-        await shows(pilot, "▎  – Task 99")
-        await pilot.press("g")
-        await shows(pilot, "▎  – Task 0")
+        await sees(pilot, "G", "▎  – Task 99")
+        await sees(pilot, "g", "▎  – Task 0")
 
 
 async def test_the_help_lists_all_keys_and_escape_closes_it(several: World) -> None:
     async with watching(several, Start("grammar"), (80, 60)) as pilot:
-        await pilot.press("question_mark")
-        await shows(pilot, "In the plan", "block (asks what it waits for), or unblock")
+        await sees(pilot, "question_mark", "In the plan", "block (asks what it waits for), or unblock")
         await pilot.press("escape")
         await until(pilot, lambda: "In the plan" not in text(pilot))
-        await pilot.press("enter")
-        await shows(pilot, "Read 2/2")
+        await sees(pilot, "enter", "Read 2/2")
 
 
 async def test_in_a_narrow_terminal_the_help_is_wrapped_and_the_palette_has_no_scrollbar(several: World) -> None:
     async with watching(several, Start("grammar"), (40, 20)) as pilot:
-        await pilot.press("question_mark")
-        await shows(pilot, "show the open", "question of an", "agent, to answer")
+        await sees(pilot, "question_mark", "show the open", "question of an", "agent, to answer")
         assert "…" not in text(pilot)
-        await pilot.press("escape", "ctrl+x")
-        await shows(pilot, "What is to be done?")
+        await sees(pilot, "escape ctrl+x", "What is to be done?")
         assert not pilot.app.screen.show_vertical_scrollbar
 
 
 async def test_a_message_says_which_notes_are_shown(several: World) -> None:
     """Also where no task has any."""
     async with watching(several, Start("cli", opened=True)) as pilot:
-        await pilot.press("p")
-        await shows(pilot, "All notes are shown.")
-        await pilot.press("p")
-        await shows(pilot, "Only the notes of tasks in progress are shown.")
+        await sees(pilot, "p", "All notes are shown.")
+        await sees(pilot, "p", "Only the notes of tasks in progress are shown.")
 
 
 async def test_what_changes_while_the_help_is_shown_is_drawn_below_it(several: World) -> None:
     async with watching(several, Start("grammar"), (120, 60)) as pilot:
-        await pilot.press("question_mark")
-        await shows(pilot, "In the plan")
+        await sees(pilot, "question_mark", "In the plan")
         several.session("grammar").change([Mark(Numbered((4,)), Status.COMPLETED)])
         await pilot.resize_terminal(80, 24)
         app = cast("WatchApp", pilot.app)
         await until(pilot, lambda: app.watched is not None and app.watched.why == "Test every example")
-        await pilot.press("escape")
-        await shows(pilot, "5/7")
+        await sees(pilot, "escape", "5/7")
 
 
 async def test_q_leaves(several: World) -> None:
@@ -246,12 +216,10 @@ async def test_q_leaves(several: World) -> None:
 async def test_the_palette_finds_an_action_by_its_words_and_does_it(several: World) -> None:
     async with watching(several, Start("grammar", opened=True)) as pilot:
         await shows(pilot, "Read 2/2")
-        await pilot.press("ctrl+x")
-        await shows(pilot, "What is to be done?", "done, or open again  task.toggle", "space")
+        await sees(pilot, "ctrl+x", "What is to be done?", "done, or open again  task.toggle", "space")
         await type_text(pilot, "fold")
         await until(pilot, lambda: "task.toggle" not in text(pilot))
-        await pilot.press("enter")
-        await shows(pilot, "Build 2/3 …")
+        await sees(pilot, "enter", "Build 2/3 …")
         await pilot.press("ctrl+x", "down", "down", "up", "escape", "ctrl+x")
         await type_text(pilot, "no such thing")
         await shows(pilot, "No action has these words.")
@@ -262,8 +230,7 @@ async def test_the_palette_finds_an_action_by_its_words_and_does_it(several: Wor
 async def test_the_palette_moves_the_cursor_of_the_list_too(several: World) -> None:
     async with watching(several, Start("grammar")) as pilot:
         await pilot.press("ctrl+x")
-        await type_text(pilot, "row.last")
-        await pilot.press("enter")
+        await type_text(pilot, "row.last", "enter")
         await shows(pilot, "▎ ✓ cli")
 
 
@@ -271,14 +238,10 @@ async def test_own_keys_take_the_place_of_the_defaults(several: World) -> None:
     keys = {"watch.open": "f6,o", "row.down": "m", "watch.keys": "f5"}
     async with watching(several, Start("grammar", keys=keys), (100, 60)) as pilot:
         await shows(pilot, "m k move", "f6 open", "f5 keys")
-        await pilot.press("enter", "j")
-        await shows(pilot, "▎ ● grammar")
-        await pilot.press("m")
-        await shows(pilot, "▎ ║ release")
-        await pilot.press("f5")
-        await shows(pilot, "f6 o", "open the plan")
-        await pilot.press("escape", "k", "o")
-        await shows(pilot, "Read 2/2")
+        await sees(pilot, "enter j", "▎ ● grammar")
+        await sees(pilot, "m", "▎ ║ release")
+        await sees(pilot, "f5", "f6 o", "open the plan")
+        await sees(pilot, "escape k o", "Read 2/2")
 
 
 async def test_what_an_agent_does_and_has_used_is_shown_with_its_plan(several: World) -> None:
@@ -346,8 +309,7 @@ async def test_hostile_text_in_every_field_is_drawn_as_text(plans: World) -> Non
         await type_text(pilot, "[bold")
         await pilot.press("enter", "tab", "p", "j", "n")
         await type_text(pilot, "[/]")
-        await pilot.press("enter", "e", "enter", "s", "z", "z", "S")
-        await shows(pilot, "Stop the agent on ␛[2J")
+        await sees(pilot, "enter e enter s z z S", "Stop the agent on ␛[2J")
         await pilot.press("n", "space")
         drawn = text(pilot)
 

@@ -29,6 +29,7 @@ from tildone.overview.index import SessionIndex
 from tildone.session import Session
 from tildone.tui.app import Start, WatchApp
 from tildone.tui.editing import Editor
+from tildone.tui.need_panel import ARMING_SECONDS
 from tildone.tui.reading import DetailReader
 from tildone.value import replace
 
@@ -155,11 +156,23 @@ async def shows(pilot: Pilot[None], *words: str) -> None:
     await until(pilot, lambda: all(word in text(pilot) for word in words))
 
 
-async def type_text(pilot: Pilot[None], words: str) -> None:
-    """Type a text, key by key, faster than the screen is drawn."""
+async def sees(pilot: Pilot[None], keys: str, *words: str) -> None:
+    """Press keys, and wait until the screen shows all of these words."""
+    await pilot.press(*keys.split())
+    await shows(pilot, *words)
+
+
+async def press_armed(pilot: Pilot[None], *keys: str) -> None:
+    """Press keys once a question has been shown for long enough."""
+    await pilot.pause(ARMING_SECONDS * 1.2)
+    await pilot.press(*keys)
+
+
+async def type_text(pilot: Pilot[None], words: str, *then: str) -> None:
+    """Type a text, key by key, faster than the screen is drawn; then press other keys."""
     for char in words[:-1]:
         pilot.app.post_message(Key(char if char.isalnum() else _character_to_key(char), char))
-    await pilot.press(words[-1])
+    await pilot.press(words[-1], *then)
 
 
 def text(pilot: Pilot[None]) -> str:

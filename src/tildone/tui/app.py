@@ -137,7 +137,6 @@ class WatchApp(App[None]):
         self._countdown: Timer | None = None
 
     def compose(self) -> ComposeResult:
-        """Create the two panes, and the lines below them."""
         texts, asking = self._texts, self._asking
         with self._body:
             with self._left:
@@ -148,7 +147,6 @@ class WatchApp(App[None]):
 
     @property
     def watched(self) -> SessionRow | None:
-        """The session that is shown."""
         return self._index.row(self.session_list.key)
 
     @property
@@ -163,7 +161,6 @@ class WatchApp(App[None]):
         return self.watched is not None and self._detail.name == self.session_list.key
 
     def on_mount(self) -> None:
-        """Begin to follow the store."""
         self.register_theme(self._palette.theme)
         self.theme = "tildone"
         self.set_keymap({name: ",".join(key_names(keys)) for name, keys in self._begin.keys.items()})
@@ -172,20 +169,17 @@ class WatchApp(App[None]):
         self.focus_pane()
 
     def on_unmount(self) -> None:
-        """Stop following."""
         self._follower.stop()
         self._reads.shutdown()
         self.plan_pane.stop()
 
     def notify_change(self, notice: Notice) -> None:
-        """Show what a change came to, for a while."""
         self._notices += 1
         self._draw_notice((Span(f" {notice.text}", Role.ERROR if notice.failed else Role.MUTED),))
         own = self._notices
         self.set_timer(NOTICE_SECONDS, lambda: self._draw_notice(()) if own == self._notices else None)
 
     def focus_pane(self) -> None:
-        """Give the keys to the pane that is in use."""
         (self.plan_pane.rows if self._in_plan else self.session_list).focus()
         self._lay_out(self.size)
 
@@ -200,12 +194,10 @@ class WatchApp(App[None]):
             self.draw_plan()
 
     def draw_times(self) -> None:
-        """Draw what changes as time passes."""
         self.session_list.refresh()
         self.draw_plan()
 
     def draw_plan(self) -> None:
-        """Draw the plan again."""
         session, detail = self.watched, self.detail
         if session is None:
             self.plan_pane.rows.show(lambda _: [])
@@ -229,7 +221,6 @@ class WatchApp(App[None]):
 
     @on(Published)
     def on_published(self) -> None:
-        """Show what was read."""
         is_first, self._is_read = not self._is_read, True
         self._stop_countdown()
         self.draw()
@@ -286,7 +277,6 @@ class WatchApp(App[None]):
 
     @on(RowList.CursorMoved)
     def on_cursor_moved(self, message: RowList.CursorMoved) -> None:
-        """Show the plan of the session with the cursor."""
         if message.rows is self.session_list:
             before = self.plan_pane.options
             self.plan_pane.options = PlanOptions(all_notes=before.all_notes, numbers=before.numbers)
@@ -295,29 +285,23 @@ class WatchApp(App[None]):
 
     @on(RowList.Selected)
     def on_selected(self) -> None:
-        """Say how to go on."""
         copy, end = (shown_keys(self.keys[name])[0] for name in ("transcript.copy", "transcript.escape"))
         self.notify_change(Notice(f"Selected: {copy} copies it, {end} ends the selection."))
 
     @on(RowList.CopyWanted)
     def on_copy_wanted(self, message: RowList.CopyWanted) -> None:
-        """Copy what was selected."""
         self.plan_pane.copy_text(message.text)
 
     def on_resize(self, event: Resize) -> None:
-        """Show both panes, or one."""
         self._lay_out(event.size)
 
     def action_open(self) -> None:
-        """Go to the plan of the session with the cursor."""
         self._go(in_plan=self.watched is not None)
 
     def action_to_list(self) -> None:
-        """Go to the list of sessions."""
         self._go(in_plan=False)
 
     def action_other(self) -> None:
-        """Go to the other pane."""
         self._go(in_plan=not self._in_plan and self.watched is not None)
 
     def action_escape(self) -> None:
@@ -330,7 +314,6 @@ class WatchApp(App[None]):
             self.action_to_list()
 
     def action_filter(self) -> None:
-        """Filter this pane while the person types."""
         if self._in_plan:
             self.plan_pane.action_filter()
         else:
@@ -352,11 +335,9 @@ class WatchApp(App[None]):
         self.plan_pane.action_redo()
 
     def action_help(self) -> None:
-        """List all keys."""
         self.push_screen(HelpScreen(self._palette, lambda columns: help_lines(KEYS, self._pane, self.keys, columns)))
 
     def action_palette(self) -> None:
-        """List the actions of this pane, to choose one."""
         pane = self.plan_pane if self._in_plan else self.session_list
         actions = [*(key for key in KEYS if key.pane is self._pane), *(key for key in KEYS if key.pane is Pane.ANY)]
 
@@ -368,7 +349,6 @@ class WatchApp(App[None]):
         self.push_screen(action_screen(self._palette, actions, self.keys), run)
 
     def _read_detail(self, name: str) -> None:
-        """Read the plan of a session in a thread."""
 
         def read() -> None:
             # The cursor may be elsewhere by now.

@@ -60,7 +60,6 @@ class Editor:
         self.checks = SessionChecks(settings)
 
     def apply(self, session: str, command: Command) -> Notice:
-        """Apply a command to the newest plan of a session."""
         return _caught(lambda: Notice(edit(self._session(session), command).text))
 
     def done(self, session: str, number: int) -> Notice:
@@ -86,7 +85,6 @@ class Editor:
         return _caught(complete)
 
     def verify(self, session: str, number: int) -> Notice:
-        """Run a check again."""
         name = owner_name(number)
 
         def verify() -> Notice:
@@ -120,7 +118,6 @@ class Editor:
         return _caught(change)
 
     def approve(self, session: str, check: Check) -> Notice:
-        """Let a check be run, because the person has read it."""
 
         def approve() -> Notice:
             outcome, warnings = self.checks.approve(self._session(session), [check])
@@ -136,15 +133,12 @@ class Editor:
         return self.apply(session, renamed(number, was, text))
 
     def undo(self, session: str) -> Notice:
-        """Undo the newest change."""
         return _caught(lambda: _moved("Undid", moves.undo(self._session(session))))
 
     def redo(self, session: str) -> Notice:
-        """Redo the change that was undone last."""
         return _caught(lambda: _moved("Redid", moves.redo(self._session(session))))
 
     def steer(self, session: str, directive: Directive) -> Notice:
-        """Pause, stop or resume the agent of a session."""
 
         def steer() -> Notice:
             if steer_sessions(self._settings, [self._session(session)], directive):

@@ -74,7 +74,6 @@ class FindScreen(ModalScreen[str | None]):
             yield from (self._texts[0], self._field, self._rows, *self._texts[1:])
 
     def on_mount(self) -> None:
-        """Show all of them."""
         for text, line in zip(self._texts, self._lines, strict=True):
             text.show(lambda _, line=line: [line])  # type: ignore[misc]  # mypy does not infer lambdas with defaults
         self._show("")
@@ -89,7 +88,6 @@ class FindScreen(ModalScreen[str | None]):
         self.dismiss(self._rows.key or None)
 
     def action_close_whole(self) -> None:
-        """Close it by the key that opened it."""
         if self.has_class("whole"):
             self.dismiss(None)
 

@@ -55,7 +55,6 @@ class PlanList(RowList):
             self._pressed = None
 
     def drag_to(self, x: int, y: int) -> None:
-        """Show where the task would go, or select up to here."""
         if not self._dragged:
             super().drag_to(x, y)
             return
@@ -64,7 +63,6 @@ class PlanList(RowList):
         self.refresh()
 
     def release(self) -> None:
-        """Move the task, or keep what is selected."""
         if not self._dragged:
             super().release()
             return
@@ -87,7 +85,6 @@ class PlanList(RowList):
 
     @on(Click)
     def on_sign(self, event: Click) -> None:
-        """Tell that the sign of a task is clicked."""
         key = self._task_of_sign(event.x, event.y)
         if key and not self.was_dragged:
             self.select(key)

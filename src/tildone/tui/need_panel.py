@@ -104,11 +104,9 @@ class NeedPanel(ResizedWidget, can_focus=True):
             self._done(need, answer)
 
     def on_resize(self) -> None:
-        """Wrap the text for the new width."""
         self._build()
 
     def render_line(self, y: int) -> Strip:
-        """Draw one line."""
         rows = self._visible_rows
         if self._seen_at < 0 and self._top + rows >= len(self._body):
             self._seen_at = self._clock()

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
 
 def width_of(line: Line) -> int:
-    """Return how many columns a line takes."""
     return display_width(plain(line))
 
 

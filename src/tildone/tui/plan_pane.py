@@ -79,7 +79,6 @@ class Owner:
 
     @property
     def name(self) -> str:
-        """Its name in a message."""
         return owner_name(self.number)
 
 
@@ -96,7 +95,6 @@ class PlanPane(Vertical):
         self._changes = ThreadPoolExecutor(1)
 
     def on_mount(self) -> None:
-        """Begin to look at the files of the plan."""
         self.set_interval(LOOK_SECONDS, self.look_at_checks)
 
     def stop(self) -> None:
@@ -106,7 +104,6 @@ class PlanPane(Vertical):
 
     @property
     def session(self) -> SessionRow | None:
-        """The session whose plan is shown."""
         return self._around.session()
 
     @property
@@ -155,7 +152,6 @@ class PlanPane(Vertical):
 
     @on(PlanList.Dropped)
     def on_dropped(self, message: PlanList.Dropped) -> None:
-        """Move the task that was dragged."""
         self._on_task(lambda plan, _: edits.move(plan, [message.task], message.place, message.other))
 
     @on(PlanList.SignClicked)
@@ -176,7 +172,6 @@ class PlanPane(Vertical):
         self.rows.action_last()
 
     def action_filter(self) -> None:
-        """Filter the tasks while the person types."""
         self.asking.prompt.ask("/", self.options.words, self.filter, self._around.focus, self.filter)
 
     def filter(self, words: str) -> None:
@@ -190,7 +185,6 @@ class PlanPane(Vertical):
         self._around.draw()
 
     def action_fold(self) -> None:
-        """Fold the phase with the cursor, or unfold it."""
         phase = self._cursor_phase()
         if phase is not None:
             self.options = replace(self.options, folded=self.options.folded ^ {phase})
@@ -208,14 +202,12 @@ class PlanPane(Vertical):
             self._apply(toggled(task.number, close=lambda plan: edits.close(plan, [str(task.number)], to)))
 
     def action_start(self) -> None:
-        """Mark the task as in progress."""
         self._on_task(edits.start)
 
     def action_remove(self) -> None:
         self._on_task(edits.remove)
 
     def action_reorder(self, rows: int) -> None:
-        """Move the task."""
         if task := self._cursor_task():
             self._apply(moved_by(task.number, rows))
 
@@ -229,7 +221,6 @@ class PlanPane(Vertical):
             self._ask(f"#{number} waits for:", lambda reason: lambda plan: edits.block(plan, [number], reason.strip()))
 
     def action_note(self) -> None:
-        """Ask for a note, and add it to the task."""
         if task := self._cursor_task():
             number = str(task.number)
             self._ask(f"Note on #{number}:", lambda text: lambda plan: edits.note(plan, [number], text))
@@ -240,7 +231,6 @@ class PlanPane(Vertical):
         self._ask("Add:", lambda text: added_after(task.number if task else None, text, phase))
 
     def action_add_phase(self) -> None:
-        """Ask for a phase and its first task, and add both."""
 
         def ask_task(phase: str) -> None:
             if phase.strip():
@@ -250,7 +240,6 @@ class PlanPane(Vertical):
             self.asking.prompt.ask("New phase:", "", ask_task, self._around.focus)
 
     def action_edit(self) -> None:
-        """Let the person change the text of the task."""
         session, task = self.session, self._cursor_task()
         if session and task:
             self._edit(session.name, task.number, was=task.text, text=task.text)
@@ -286,17 +275,14 @@ class PlanPane(Vertical):
             self.copy_text(visible(text))
 
     def action_copy_plan(self) -> None:
-        """Copy the plan as Markdown."""
         if self.plan.tasks:
             self.copy_text(portable_checklist(self.plan))
 
     def action_undo(self) -> None:
-        """Undo the newest change."""
         if session := self.session:
             self.change(partial(self.editor.undo, session.name))
 
     def action_redo(self) -> None:
-        """Redo the change that was undone last."""
         if session := self.session:
             self.change(partial(self.editor.redo, session.name))
 
@@ -336,7 +322,6 @@ class PlanPane(Vertical):
             self.asking.prompt.ask("Answer:", "", lambda text: answered(need, text), end)
 
     def action_verify(self) -> None:
-        """Run the check of the task again, or that of the plan."""
         session, owner = self.session, self._cursor_owner()
         if session and owner and owner.check:
             self._run_check(session, owner, partial(self.editor.verify, session.name, owner.number))
@@ -366,7 +351,6 @@ class PlanPane(Vertical):
             self._around.notify(Notice(f"{owner.name} {why}."))
 
     def _cursor_task(self) -> Task | None:
-        """The task with the cursor."""
         return next((task for task in self.plan.tasks if str(task.number) == self.rows.key), None)
 
     def _cursor_phase(self) -> str | None:
@@ -394,7 +378,6 @@ class PlanPane(Vertical):
             self.change(partial(self.editor.apply, session.name, edit))
 
     def _on_task(self, edit: Callable[[Plan, Sequence[str]], Answer]) -> None:
-        """Apply a command to the task with the cursor."""
         if task := self._cursor_task():
             self._apply(lambda plan: edit(plan, [str(task.number)]))
 

@@ -152,7 +152,6 @@ def preview_lines(session: SessionRow, detail: SessionDetail, now: int, columns:
 
 
 def event_lines(detail: SessionDetail) -> list[Line]:
-    """Return the newest events, the newest first."""
     width = max((len(row.who) for row in detail.events), default=0)
     return [
         (Span(f" {row.when}  {row.who:{width}}  ", Role.DIM), Span("; ".join(row.what), Role.MUTED))

@@ -50,7 +50,6 @@ class Prompt(Horizontal):
         self._ended: Callable[[], object] = lambda: None
 
     def compose(self) -> ComposeResult:
-        """Create the label and the field."""
         yield self._label
         yield self.field
 
@@ -73,13 +72,11 @@ class Prompt(Horizontal):
         self.field.focus()
 
     def on_input_changed(self, event: Input.Changed) -> None:
-        """Pass on what has been typed so far."""
         event.stop()
         if self.display and self._changed:
             self._changed(event.value)
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
-        """Close the prompt and pass on the text."""
         event.stop()
         self._close()
         self._done(event.value)
@@ -138,7 +135,6 @@ class QuestionLine(Widget, can_focus=True):
             answer()
 
     def render_line(self, y: int) -> Strip:
-        """Draw a line of the question."""
         return painted(
             self._lines[y] if y < len(self._lines) else (), self.size.width, self._palette, self._palette.bar
         )
@@ -166,14 +162,11 @@ class HelpScreen(ModalScreen[None]):
         self._rows, self._help, self._way_out = RowList(palette), build, closing
 
     def compose(self) -> ComposeResult:
-        """Create the list."""
         yield self._rows
 
     def on_mount(self) -> None:
-        """Show the keys."""
         closing: Line = (Span(self._way_out, Role.DIM),)
         self._rows.show(lambda columns: [ListRow(line) for line in ((), closing, (), *self._help(columns))])
 
     def action_scroll(self, rows: int) -> None:
-        """Scroll the list."""
         self._rows.scroll_rows(rows)

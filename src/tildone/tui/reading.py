@@ -44,7 +44,6 @@ class SessionDetail:
 
     @property
     def plan(self) -> Plan:
-        """The plan."""
         return self.state.plan
 
 

@@ -54,7 +54,6 @@ class ListRow:
 
     @property
     def spans(self) -> Line:
-        """The line, as it is now."""
         return self.line() if callable(self.line) else self.line
 
 
@@ -71,17 +70,14 @@ class Lines(ResizedWidget):
         self._lines: Sequence[Line] = ()
 
     def show(self, build: Callable[[int], Sequence[Line]]) -> None:
-        """Draw these lines from now on."""
         self._build = build
         self._lines = build(self.size.width)
         self.refresh()
 
     def on_resize(self) -> None:
-        """Build the lines for the new width."""
         self.show(self._build)
 
     def render_line(self, y: int) -> Strip:
-        """Draw one line."""
         line = self._lines[y] if y < len(self._lines) else ()
         background = self._palette.bar if self._raised else self._palette.background
         return painted(line, self.size.width, self._palette, background)
@@ -131,7 +127,6 @@ class RowList(ResizedWidget, can_focus=True):
 
     @property
     def keys(self) -> list[str]:
-        """The keys of the rows, in order."""
         return [key for key in dict.fromkeys(row.key for row in self._rows) if key]
 
     def show(self, build: Callable[[int], Sequence[ListRow]]) -> None:
@@ -153,7 +148,6 @@ class RowList(ResizedWidget, can_focus=True):
 
     @property
     def has_selection(self) -> bool:
-        """Whether something is selected."""
         return self._ends is not None
 
     @property
@@ -173,18 +167,15 @@ class RowList(ResizedWidget, can_focus=True):
         return "\n".join(text.strip() for text in texts)
 
     def clear_selection(self) -> None:
-        """Select nothing."""
         self._ends = None
         self.refresh()
 
     def press(self, x: int, y: int) -> None:
-        """The mouse is pressed at a cell."""
         self.clear_selection()
         self.was_dragged = False
         self._pressed = self._place_at(x, y)
 
     def drag_to(self, x: int, y: int) -> None:
-        """The mouse is moved to a cell while it is pressed."""
         place = self._place_at(x, y)
         if self._pressed is not None and (place != self._pressed or self.has_selection):
             first, end = sorted((self._pressed, place))
@@ -192,7 +183,6 @@ class RowList(ResizedWidget, can_focus=True):
             self.refresh()
 
     def release(self) -> None:
-        """The mouse is released."""
         self._pressed = None
         if self.has_selection:
             self.post_message(self.Selected())
@@ -226,7 +216,6 @@ class RowList(ResizedWidget, can_focus=True):
         self.action_move(pages * max(1, self.size.height - 2))
 
     def action_first(self) -> None:
-        """Move the cursor to the first row."""
         self.action_move(-len(self._rows))
         self._top = 0
 
@@ -235,11 +224,9 @@ class RowList(ResizedWidget, can_focus=True):
         self.action_move(len(self._rows))
 
     def on_resize(self) -> None:
-        """Build the rows for the new width."""
         self.show(self._build)
 
     def on_mouse_down(self, event: events.MouseDown) -> None:
-        """Begin to select."""
         if event.button == 1 and self._select_keys is not None:
             self.capture_mouse()
             self.press(event.x, event.y)
@@ -254,7 +241,6 @@ class RowList(ResizedWidget, can_focus=True):
                 self._edge = self.set_interval(EDGE_SECONDS, lambda: self._scroll_dragging(x, -1 if y < 0 else 1))
 
     def on_mouse_up(self) -> None:
-        """Keep what is selected."""
         self._stop_edge()
         if self.is_dragging:
             self.release_mouse()
@@ -274,7 +260,6 @@ class RowList(ResizedWidget, can_focus=True):
         self.select(self.key_at(event.y))
 
     def on_key(self, event: events.Key) -> None:
-        """Copy what is selected, or end the selection."""
         if not self.has_selection:
             return
         if self._is_key(event, "transcript.copy", "transcript.copySelection"):
@@ -299,7 +284,6 @@ class RowList(ResizedWidget, can_focus=True):
         self.scroll_rows(-WHEEL_ROWS)
 
     def render_line(self, y: int) -> Strip:
-        """Draw one row."""
         index = self._top + y
         row = self._rows[index] if 0 <= index < len(self._rows) else ListRow(())
         is_selected = bool(row.key) and row.key == self.key

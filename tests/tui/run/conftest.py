@@ -1,10 +1,14 @@
 import os
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.host.models.model_server import ModelServer
+from tests.run.run_workspace import CHAT
+from tests.tui.run.run_screen import Connect, Screen, Talk, running
 from tildone.tui.run import app
 
 
@@ -33,6 +37,21 @@ def connect(monkeypatch: pytest.MonkeyPatch) -> Callable[[ModelServer], ModelSer
         return server
 
     return connected
+
+
+@pytest.fixture
+def talk(connect: Connect) -> Talk:
+    """A function that starts a run with a model on loopback."""
+
+    @asynccontextmanager
+    async def talking(server: ModelServer, *argv: str, **look: Any) -> AsyncIterator[Screen]:
+        model = () if "--model" in argv else ("--model", CHAT)
+        with connect(server):
+            async with running(*argv, *model, **look) as screen:
+                screen.server = server
+                yield screen
+
+    return talking
 
 
 @pytest.fixture(autouse=True)

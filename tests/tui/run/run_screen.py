@@ -2,7 +2,8 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager, suppress
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
+from typing import Protocol
 
 from textual.pilot import Pilot
 
@@ -15,6 +16,16 @@ from tildone.host.meter import RunMeter
 from tildone.tui.run.app import RunApp
 
 Connect = Callable[[ModelServer], ModelServer]
+
+
+class Talk(Protocol):
+    """Starts a run with a model on loopback, with the arguments of `tildone run` besides the name of the model."""
+
+    def __call__(
+        self, server: ModelServer, *argv: str, size: tuple[int, int] = (80, 24), theme: str = "dark"
+    ) -> AbstractAsyncContextManager["Screen"]: ...
+
+
 DONE: Turn = {"text": "Done.", "repeat": True}
 STOPS: Turn = {"text": "I stop here.", "repeat": True}
 ASKED = "? Run this command?"
@@ -23,6 +34,9 @@ ARMED = "y once"
 
 class Screen:
     """A run in full screen, and the keys of a person at it."""
+
+    server: ModelServer
+    """The model, if `talk` has started the run."""
 
     def __init__(self, app: RunApp, pilot: Pilot[None]) -> None:
         self.app, self.pilot, self.talk = app, pilot, app.conversation
@@ -45,14 +59,19 @@ class Screen:
     async def press(self, *keys: str) -> None:
         await self.pilot.press(*keys)
 
-    async def type(self, words: str) -> None:
-        """Type a text, key by key."""
-        await type_text(self.pilot, words)
+    async def type(self, words: str, *then: str) -> None:
+        """Type a text, key by key; then press other keys."""
+        await type_text(self.pilot, words, *then)
 
-    async def send(self, words: str) -> None:
-        """Type a text and send it."""
-        self.app.composer.fill(words)
-        await self.pilot.press("enter")
+    async def sees(self, keys: str, *words: str) -> None:
+        """Press keys, and wait until the screen shows all of these words."""
+        await self.press(*keys.split())
+        await self.shows(*words)
+
+    async def send(self, message: str, *words: str) -> None:
+        """Type a message and send it, and wait until the screen shows all of these words."""
+        self.app.composer.fill(message)
+        await self.sees("enter", *words)
 
     async def until(self, holds: Callable[[], bool]) -> None:
         """Wait until something holds, without a key."""

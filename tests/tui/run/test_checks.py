@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from tests.host.models.model_server import ModelServer
-from tests.run.run_workspace import CHAT, WRITE
-from tests.tui.run.run_screen import STOPS, Connect, Screen, running
+from tests.run.run_workspace import WRITE
+from tests.tui.run.run_screen import STOPS, Screen, Talk
 from tildone.app.opening import check_approvals, open_session
 from tildone.core.check import Check
 from tildone.core.ops import Numbered, SetCheck
@@ -29,54 +29,42 @@ async def to_the_plan(screen: Screen) -> None:
     await screen.until(lambda: screen.app.plan.rows.has_focus)
 
 
-async def test_a_check_is_set_and_has_to_pass(connect: Connect, script: Path) -> None:
-    with connect(ModelServer(WRITE, STOPS)):
-        async with running("Go", "--model", CHAT, size=(200, 50)) as screen:
-            await to_the_plan(screen)
-            await screen.press("c")
-            await screen.type(f"{sys.executable} check.py")
-            await screen.press("enter")
-            await screen.shows("#1 is done when this passes", "$ ")
-            await screen.press("space")
-            await screen.shows("#1 is not done", "failed (exit 1)", "│ not yet")
-            (script / "ready").touch()
-            await screen.press("space")
-            await screen.shows("✓ One", "  passed")
-            await screen.until(lambda: screen.app.plan.rows.has_focus)
+async def test_a_check_is_set_and_has_to_pass(talk: Talk, script: Path) -> None:
+    async with talk(ModelServer(WRITE, STOPS), "Go", size=(200, 50)) as screen:
+        await to_the_plan(screen)
+        await screen.press("c")
+        await screen.type(f"{sys.executable} check.py", "enter")
+        await screen.shows("#1 is done when this passes", "$ ")
+        await screen.sees("space", "#1 is not done", "failed (exit 1)", "│ not yet")
+        (script / "ready").touch()
+        await screen.sees("space", "✓ One", "  passed")
+        await screen.until(lambda: screen.app.plan.rows.has_focus)
 
 
-async def test_a_proposed_check_is_approved_and_the_keys_return_to_the_plan(connect: Connect, script: Path) -> None:
+async def test_a_proposed_check_is_approved_and_the_keys_return_to_the_plan(talk: Talk, script: Path) -> None:
     (script / "ready").touch()
-    with connect(ModelServer(WRITE, STOPS)):
-        async with running("Go", "--model", CHAT, size=(200, 50)) as screen:
-            await to_the_plan(screen)
-            backend, check = screen.app.backend, Check((sys.executable, "check.py"))
-            open_session(backend.settings, BY_HAND, backend.store).change([SetCheck(Numbered((1,)), check)])
-            await screen.shows("  proposed")
-            await screen.press("space")
-            await screen.shows("? Let this command be run as a check?", "y yes")
-            await screen.until(lambda: screen.app.plan.asking.need_panel.is_armed)
-            await screen.press("y")
-            await screen.shows("✓ One", "  passed")
-            await screen.until(lambda: screen.app.plan.rows.has_focus)
-            assert check_approvals(backend.settings).is_allowed(check)
+    async with talk(ModelServer(WRITE, STOPS), "Go", size=(200, 50)) as screen:
+        await to_the_plan(screen)
+        backend, check = screen.app.backend, Check((sys.executable, "check.py"))
+        open_session(backend.settings, BY_HAND, backend.store).change([SetCheck(Numbered((1,)), check)])
+        await screen.shows("  proposed")
+        await screen.sees("space", "? Let this command be run as a check?", "y yes")
+        await screen.until(lambda: screen.app.plan.asking.need_panel.is_armed)
+        await screen.sees("y", "✓ One", "  passed")
+        await screen.until(lambda: screen.app.plan.rows.has_focus)
+        assert check_approvals(backend.settings).is_allowed(check)
 
 
 @pytest.mark.usefixtures("script")
-async def test_the_plan_is_checked_ordered_and_says_which_other_agent_works(connect: Connect) -> None:
-    with connect(ModelServer(WRITE, STOPS)):
-        async with running("Go", "--model", CHAT, size=(200, 50)) as screen:
-            await to_the_plan(screen)
-            backend = screen.app.backend
-            await screen.press("D")
-            await screen.type(f"{sys.executable} check.py")
-            await screen.press("enter")
-            await screen.shows("the plan $ ")
-            await screen.press("G", "v")
-            await screen.shows("The plan: ", "│ not yet")
-            await screen.press("g", "o")
-            await screen.shows("#1 comes after:", "– #1 One")
-            await screen.press("escape", "s")
-            await screen.shows("● One")
-            backend.store.records.claim(backend.settings.session, 1, Claimant("codex:2"), 600_000)
-            await screen.shows("held by codex:2 for 10 min")
+async def test_the_plan_is_checked_ordered_and_says_which_other_agent_works(talk: Talk) -> None:
+    async with talk(ModelServer(WRITE, STOPS), "Go", size=(200, 50)) as screen:
+        await to_the_plan(screen)
+        backend = screen.app.backend
+        await screen.press("D")
+        await screen.type(f"{sys.executable} check.py", "enter")
+        await screen.shows("the plan $ ")
+        await screen.sees("G v", "The plan: ", "│ not yet")
+        await screen.sees("g o", "#1 comes after:", "– #1 One")
+        await screen.sees("escape s", "● One")
+        backend.store.records.claim(backend.settings.session, 1, Claimant("codex:2"), 600_000)
+        await screen.shows("held by codex:2 for 10 min")

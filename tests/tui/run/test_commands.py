@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from tests.host.models.model_server import ModelServer, Turn
-from tests.run.run_workspace import CHAT, WRITE
-from tests.tui.run.run_screen import DONE, STOPS, Connect, Screen, running
+from tests.run.run_workspace import WRITE
+from tests.tui.run.run_screen import DONE, STOPS, Screen, Talk
 from tildone.kit.keys import ALL_BINDINGS
 from tildone.kit.theme import plain
 from tildone.log.events import Directive
@@ -30,143 +30,112 @@ def has_theme(screen: Screen, name: str) -> bool:
     return screen.app.theme == f"tildone-{name}"
 
 
-async def test_theme_changes_the_colours_of_everything(connect: Connect) -> None:
-    with connect(ModelServer(DONE)):
-        async with running("Go", "--model", CHAT) as screen:
-            await screen.shows("Done.")
-            for name, palette in PALETTES.items():
-                await screen.send(f"/theme {name}")
-                await screen.until(partial(has_theme, screen, name))
-                widgets = [
-                    widget
-                    for widget in screen.app.screen.walk_children()
-                    for each in ("palette", "_palette")
-                    if getattr(widget, each, palette) not in (palette, plan_colours(palette))
-                ]
-                assert widgets == []
-                styles = [segment.style for segment in screen.app.query_one("#status").render_line(0)]
-                expected = "" if palette.is_ansi else palette.bar.lower()
-                assert {style.bgcolor.name if style and style.bgcolor else "" for style in styles} == {expected}
-                assert screen.app.plan.rows._palette == plan_colours(palette)  # noqa: SLF001  what it is drawn with
-            await screen.send("/theme pink")
-            await screen.shows("The themes are dark, light")
+async def test_theme_changes_the_colours_of_everything(talk: Talk) -> None:
+    async with talk(ModelServer(DONE), "Go") as screen:
+        await screen.shows("Done.")
+        for name, palette in PALETTES.items():
+            await screen.send(f"/theme {name}")
+            await screen.until(partial(has_theme, screen, name))
+            widgets = [
+                widget
+                for widget in screen.app.screen.walk_children()
+                for each in ("palette", "_palette")
+                if getattr(widget, each, palette) not in (palette, plan_colours(palette))
+            ]
+            assert widgets == []
+            styles = [segment.style for segment in screen.app.query_one("#status").render_line(0)]
+            expected = "" if palette.is_ansi else palette.bar.lower()
+            assert {style.bgcolor.name if style and style.bgcolor else "" for style in styles} == {expected}
+            assert screen.app.plan.rows._palette == plan_colours(palette)  # noqa: SLF001  what it is drawn with
+        await screen.send("/theme pink", "The themes are dark, light")
 
 
-async def test_mouse_is_given_back_and_taken_again_and_the_status_bar_names_the_model(connect: Connect) -> None:
-    with connect(ModelServer(DONE)):
-        async with running("--model", CHAT) as screen:
-            calls: list[str] = []
-            driver = screen.app._driver  # noqa: SLF001  the driver of a test has no mouse
-            for name in ("_enable_mouse_support", "_disable_mouse_support"):
-                setattr(driver, name, lambda name=name: calls.append(name))
-            await screen.send("/mouse")
-            await screen.shows("The mouse is the terminal's; /mouse takes it back.")
-            await screen.send("/mouse")
-            await screen.shows("The mouse is used here again.")
-            assert calls == ["_disable_mouse_support", "_enable_mouse_support"]
-            await screen.send("/model openai-chat:another")
-            await screen.shows("answers from now on")
-            await screen.until(lambda: screen.lines[-2].startswith(" another "))
+async def test_mouse_is_given_back_and_taken_again_and_the_status_bar_names_the_model(talk: Talk) -> None:
+    async with talk(ModelServer(DONE)) as screen:
+        calls: list[str] = []
+        driver = screen.app._driver  # noqa: SLF001  the driver of a test has no mouse
+        for name in ("_enable_mouse_support", "_disable_mouse_support"):
+            setattr(driver, name, lambda name=name: calls.append(name))
+        await screen.send("/mouse", "The mouse is the terminal's; /mouse takes it back.")
+        await screen.send("/mouse", "The mouse is used here again.")
+        assert calls == ["_disable_mouse_support", "_enable_mouse_support"]
+        await screen.send("/model openai-chat:another", "answers from now on")
+        await screen.until(lambda: screen.lines[-2].startswith(" another "))
 
 
-async def test_copy_copies_the_last_answer_and_clear_begins_with_an_empty_screen(connect: Connect) -> None:
-    with connect(ModelServer({"text": "The *whole* answer.\n\n- a list"}, DONE)):
-        async with running("--model", CHAT) as screen:
-            await screen.send("/copy")
-            await screen.shows("There is no answer to copy.")
-            await screen.send("Go")
-            await screen.shows("a list", "ready")
-            await screen.send("/copy")
-            await screen.shows("Copied the last answer")
-            assert screen.app.clipboard == "The *whole* answer.\n\n- a list"
-            await screen.send("/clear")
-            await screen.shows("A new conversation begins.")
-            await screen.hides("a list")
+async def test_copy_copies_the_last_answer_and_clear_begins_with_an_empty_screen(talk: Talk) -> None:
+    async with talk(ModelServer({"text": "The *whole* answer.\n\n- a list"}, DONE)) as screen:
+        await screen.send("/copy", "There is no answer to copy.")
+        await screen.send("Go", "a list", "ready")
+        await screen.send("/copy", "Copied the last answer")
+        assert screen.app.clipboard == "The *whole* answer.\n\n- a list"
+        await screen.send("/clear", "A new conversation begins.")
+        await screen.hides("a list")
 
 
-async def test_redo_does_again_what_undo_took_back_and_export_writes_it(connect: Connect, folder: Path) -> None:
-    with connect(ModelServer(WRITE, STOPS)):
-        async with running("Go", "--model", CHAT) as screen:
-            await rested(screen)
-            await screen.send("/todo done One")
-            await screen.shows(" 1/2 ")
-            await screen.send("/undo")
-            await screen.shows(" 0/2 ")
-            await screen.send("/redo")
-            await screen.shows(" 1/2 ")
-            await screen.send("/export PLAN.md")
-            await screen.until((folder / "PLAN.md").exists)
-            await screen.shows("PLAN.md")
+async def test_redo_does_again_what_undo_took_back_and_export_writes_it(talk: Talk, folder: Path) -> None:
+    async with talk(ModelServer(WRITE, STOPS), "Go") as screen:
+        await rested(screen)
+        await screen.send("/todo done One", " 1/2 ")
+        await screen.send("/undo", " 0/2 ")
+        await screen.send("/redo", " 1/2 ")
+        await screen.send("/export PLAN.md")
+        await screen.until((folder / "PLAN.md").exists)
+        await screen.shows("PLAN.md")
 
     assert "- [x] One" in (folder / "PLAN.md").read_text(encoding="utf-8")
 
 
-async def test_pause_lets_the_model_rest_until_resume(connect: Connect) -> None:
-    with connect(ModelServer(WRITE, STOPS)) as server:
-        async with running("Go", "--model", CHAT) as screen:
-            await rested(screen)
-            await screen.send("/pause")
-            await screen.shows("not told to continue", " paused ")
-            before = len(server.requests)
-            await screen.send("Say something")
-            await screen.until(lambda: len(server.requests) > before and not screen.talk.is_working)
-            assert not screen.talk.is_counting_down
-            await screen.send("/resume")
-            await screen.until(lambda: screen.app.detail.state.directive is Directive.GO)
-            await screen.send("Say more")
-            await screen.shows("Goes on by itself")
-            await screen.press("escape")
+async def test_pause_lets_the_model_rest_until_resume(talk: Talk) -> None:
+    async with talk(ModelServer(WRITE, STOPS), "Go") as screen:
+        await rested(screen)
+        await screen.send("/pause", "not told to continue", " paused ")
+        before = len(screen.server.requests)
+        await screen.send("Say something")
+        await screen.until(lambda: len(screen.server.requests) > before and not screen.talk.is_working)
+        assert not screen.talk.is_counting_down
+        await screen.send("/resume")
+        await screen.until(lambda: screen.app.detail.state.directive is Directive.GO)
+        await screen.send("Say more", "Goes on by itself")
+        await screen.press("escape")
 
 
-async def test_all_keys_are_listed_and_scrolled(connect: Connect) -> None:
-    with connect(ModelServer(DONE)):
-        async with running("--model", CHAT) as screen:
-            await screen.type("draft")
-            await screen.press("f1")
-            await screen.shows("esc closes this", "In the editor")
-            seen = set(screen.lines)
-            for _ in range(12):
-                await screen.press("pagedown")
-                await screen.pilot.pause()
-                seen |= set(screen.lines)
-            shown = "\n".join(seen)
-            assert all(
-                plain(line).strip()[:60] in shown for line in help_lines(KEYS, Pane.ANY, ALL_BINDINGS, 76, FIXED)
-            )
-            await screen.press("escape")
-            await screen.hides("esc closes this")
-            await screen.until(lambda: screen.app.composer.has_focus)
-            assert screen.draft == "draft"
-            await screen.send("/keys")
-            await screen.shows("esc closes this", "In the editor")
+async def test_all_keys_are_listed_and_scrolled(talk: Talk) -> None:
+    async with talk(ModelServer(DONE)) as screen:
+        await screen.type("draft")
+        await screen.sees("f1", "esc closes this", "In the editor")
+        seen = set(screen.lines)
+        for _ in range(12):
+            await screen.press("pagedown")
+            await screen.pilot.pause()
+            seen |= set(screen.lines)
+        shown = "\n".join(seen)
+        assert all(plain(line).strip()[:60] in shown for line in help_lines(KEYS, Pane.ANY, ALL_BINDINGS, 76, FIXED))
+        await screen.press("escape")
+        await screen.hides("esc closes this")
+        await screen.until(lambda: screen.app.composer.has_focus)
+        assert screen.draft == "draft"
+        await screen.send("/keys", "esc closes this", "In the editor")
 
 
-async def test_help_lists_every_command(connect: Connect) -> None:
-    with connect(ModelServer(DONE)) as server:
-        async with running("--model", CHAT, size=(120, 50)) as screen:
-            await screen.send("/help")
-            await screen.shows(*(f"/{name} " for name, _ in screen.app.commands.listed()), "//TEXT")
+async def test_help_lists_every_command(talk: Talk) -> None:
+    async with talk(ModelServer(DONE), size=(120, 50)) as screen:
+        await screen.send("/help", *(f"/{name} " for name, _ in screen.app.commands.listed()), "//TEXT")
 
-    assert server.requests == []
+    assert screen.server.requests == []
 
 
-async def test_the_tree_shows_the_plan_as_it_was_then(connect: Connect) -> None:
+async def test_the_tree_shows_the_plan_as_it_was_then(talk: Talk) -> None:
     more: Turn = {"tool": "edit_todos", "args": {"action": "complete", "indices": [0]}}
-    with connect(ModelServer(WRITE, STOPS, more, STOPS)):
-        async with running("First", "--model", CHAT) as screen:
-            await rested(screen)
-            await screen.send("Second")
-            await screen.shows("1/2")
-            await rested(screen)
-            await screen.press("f3")
-            await screen.shows("Here: plan 1/2", "d plan then")
-            await screen.press("d")
-            await screen.shows("The plan as it was:", "✓ One", "– Two")
-            await screen.press("escape")
-            await screen.hides("The plan as it was:")
-            await screen.press("k")
-            await screen.shows("Here: plan 0/2")
-            await screen.press("d")
-            await screen.shows("The plan as it was:", "– One")
-            await screen.press("escape", "escape")
-            await screen.hides("d plan then")
+    async with talk(ModelServer(WRITE, STOPS, more, STOPS), "First") as screen:
+        await rested(screen)
+        await screen.send("Second", "1/2")
+        await rested(screen)
+        await screen.sees("f3", "Here: plan 1/2", "d plan then")
+        await screen.sees("d", "The plan as it was:", "✓ One", "– Two")
+        await screen.press("escape")
+        await screen.hides("The plan as it was:")
+        await screen.sees("k", "Here: plan 0/2")
+        await screen.sees("d", "The plan as it was:", "– One")
+        await screen.press("escape", "escape")
+        await screen.hides("d plan then")

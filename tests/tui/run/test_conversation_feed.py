@@ -10,7 +10,7 @@ from tests.host.models.model_server import ModelServer
 from tests.host.test_host import tool
 from tests.run.plan_calls import OUT_OF_RANGE, PLAN_CALLS
 from tests.run.run_workspace import CHAT
-from tests.tui.run.run_screen import Connect, Screen, running
+from tests.tui.run.run_screen import Connect, Screen, Talk, running
 from tests.tui.transcript.screen import showing
 from tildone.host.events import ToolExecutionEnd, ToolExecutionStart
 from tildone.kit.components import Component, RenderContext, Text
@@ -56,14 +56,15 @@ def roles(screen: Screen, words: str) -> list[Role | None]:
 
 
 @pytest.mark.usefixtures("folder")
-async def test_the_sign_and_the_words_of_a_refusal_have_the_colour_of_an_error(connect: Connect) -> None:
+async def test_the_sign_and_the_words_of_a_refusal_have_the_colour_of_an_error(talk: Talk) -> None:
     turns = [turn for turn, _ in PLAN_CALLS["indexed"]]
-    with connect(ModelServer(*turns, {"text": "The end.", "repeat": True})):
-        async with running("Go", "--model", CHAT, "--dialect", "indexed", "--max-nudges", "0") as screen:
-            await screen.shows("The end.")
+    async with talk(
+        ModelServer(*turns, {"text": "The end.", "repeat": True}), "Go", "--dialect", "indexed", "--max-nudges", "0"
+    ) as screen:
+        await screen.shows("The end.")
 
-            assert roles(screen, OUT_OF_RANGE) == roles(screen, "✗") == 2 * [Role.ERROR]
-            assert roles(screen, "✓").count(Role.SUCCESS) == 1 + len(turns) - 2
+        assert roles(screen, OUT_OF_RANGE) == roles(screen, "✗") == 2 * [Role.ERROR]
+        assert roles(screen, "✓").count(Role.SUCCESS) == 1 + len(turns) - 2
 
 
 async def test_a_result_that_an_extension_has_made_an_error_has_the_sign_of_one() -> None:
@@ -92,7 +93,7 @@ async def test_invalidate_draws_a_running_call_again() -> None:
 
 
 async def test_a_click_on_the_name_of_a_file_opens_it_in_the_editor(
-    folder: Path, connect: Connect, monkeypatch: pytest.MonkeyPatch
+    folder: Path, talk: Talk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """By its whole path, which no editor takes for an option; a file that is gone is told."""
     (folder / "+quit").write_text("x = 1\n", encoding="utf-8")
@@ -100,24 +101,25 @@ async def test_a_click_on_the_name_of_a_file_opens_it_in_the_editor(
     editor.write_text('#!/bin/sh\necho "$1" > opened\n', encoding="utf-8")
     editor.chmod(0o755)
     monkeypatch.setenv("VISUAL", str(editor))
-    with connect(ModelServer({"tool": "read", "args": {"path": "+quit"}}, {"text": "Done.", "repeat": True})):
-        async with running("Go", "--model", CHAT) as screen:
-            monkeypatch.setattr(type(screen.app), "suspend", lambda _: nullcontext())
-            await screen.shows("Read: +quit", "Done.")
-            row = next(row for row, line in enumerate(screen.lines) if "Read: +quit" in line)
-            view = screen.talk.view
-            await screen.pilot.click(view, offset=(10, row - view.region.y))
-            await screen.until((folder / "opened").exists)
-            await screen.until(lambda: (folder / "opened").read_text(encoding="utf-8") == f"{folder / '+quit'}\n")
-            editor.write_text("#!/bin/sh\nexit 1\n", encoding="utf-8")
-            view.post_message(TranscriptPane.FileWanted("+quit"))
-            await screen.shows("The editor failed")
-            (folder / "+quit").unlink()
-            view.post_message(TranscriptPane.FileWanted("+quit"))
-            await screen.shows("There is no file +quit")
-            view.post_message(TranscriptPane.FileWanted("nul\0"))
-            await screen.shows("There is no file nul␀")
-            monkeypatch.delenv("VISUAL")
-            monkeypatch.delenv("EDITOR", raising=False)
-            view.post_message(TranscriptPane.FileWanted("+quit"))
-            await screen.shows("There is no editor")
+    async with talk(
+        ModelServer({"tool": "read", "args": {"path": "+quit"}}, {"text": "Done.", "repeat": True}), "Go"
+    ) as screen:
+        monkeypatch.setattr(type(screen.app), "suspend", lambda _: nullcontext())
+        await screen.shows("Read: +quit", "Done.")
+        row = next(row for row, line in enumerate(screen.lines) if "Read: +quit" in line)
+        view = screen.talk.view
+        await screen.pilot.click(view, offset=(10, row - view.region.y))
+        await screen.until((folder / "opened").exists)
+        await screen.until(lambda: (folder / "opened").read_text(encoding="utf-8") == f"{folder / '+quit'}\n")
+        editor.write_text("#!/bin/sh\nexit 1\n", encoding="utf-8")
+        view.post_message(TranscriptPane.FileWanted("+quit"))
+        await screen.shows("The editor failed")
+        (folder / "+quit").unlink()
+        view.post_message(TranscriptPane.FileWanted("+quit"))
+        await screen.shows("There is no file +quit")
+        view.post_message(TranscriptPane.FileWanted("nul\0"))
+        await screen.shows("There is no file nul␀")
+        monkeypatch.delenv("VISUAL")
+        monkeypatch.delenv("EDITOR", raising=False)
+        view.post_message(TranscriptPane.FileWanted("+quit"))
+        await screen.shows("There is no editor")

@@ -9,7 +9,7 @@ import pytest
 
 from tests.host.models.model_server import ModelServer, Turn
 from tests.run.run_workspace import CHAT
-from tests.tui.run.run_screen import DONE, Connect, running
+from tests.tui.run.run_screen import DONE, Connect, Talk, running
 
 Given = Any
 
@@ -64,104 +64,95 @@ def asking(*questions: Coroutine[Any, Any, Given]) -> list["asyncio.Task[Given]"
     return [asyncio.ensure_future(question) for question in questions]
 
 
-async def test_one_of_several_options_is_chosen_by_its_key_or_with_the_arrows(connect: Connect) -> None:
-    with connect(ModelServer(DONE)):
-        async with running("--model", CHAT) as screen:
-            (first,) = asking(screen.talk.ui.select("Which colour?", ["red", "green", "blue"]))
-            await screen.asked("? Which colour?")
-            assert "1 red" in screen.text
+async def test_one_of_several_options_is_chosen_by_its_key_or_with_the_arrows(talk: Talk) -> None:
+    async with talk(ModelServer(DONE)) as screen:
+        (first,) = asking(screen.talk.ui.select("Which colour?", ["red", "green", "blue"]))
+        await screen.asked("? Which colour?")
+        assert "1 red" in screen.text
+        await screen.press("enter")
+        assert not first.done()
+        await screen.press("2")
+        assert await first == "green"
+        await screen.hides("Which colour?")
+
+        (second,) = asking(screen.talk.ui.select("Which shape?", ["round", "flat"]))
+        await screen.asked("? Which shape?")
+        await screen.press("down", "down", "enter")
+        assert await second == "flat"
+
+
+async def test_a_yes_needs_its_key(talk: Talk) -> None:
+    async with talk(ModelServer(DONE)) as screen:
+        for key in ("y", "n"):
+            (asked,) = asking(screen.talk.ui.confirm("Really?", "It takes an hour."))
+            await screen.asked("? Really?")
+            assert "It takes an hour." in screen.text
             await screen.press("enter")
-            assert not first.done()
-            await screen.press("2")
-            assert await first == "green"
-            await screen.hides("Which colour?")
-
-            (second,) = asking(screen.talk.ui.select("Which shape?", ["round", "flat"]))
-            await screen.asked("? Which shape?")
-            await screen.press("down", "down", "enter")
-            assert await second == "flat"
+            assert not asked.done()
+            await screen.press(key)
+            assert await asked is (key == "y")
+            await screen.hides("Really?")
 
 
-async def test_a_yes_needs_its_key(connect: Connect) -> None:
-    with connect(ModelServer(DONE)):
-        async with running("--model", CHAT) as screen:
-            for key in ("y", "n"):
-                (asked,) = asking(screen.talk.ui.confirm("Really?", "It takes an hour."))
-                await screen.asked("? Really?")
-                assert "It takes an hour." in screen.text
-                await screen.press("enter")
-                assert not asked.done()
-                await screen.press(key)
-                assert await asked is (key == "y")
-                await screen.hides("Really?")
+async def test_a_question_that_nobody_answers_in_time_disappears(talk: Talk) -> None:
+    async with talk(ModelServer(DONE)) as screen:
+        (asked,) = asking(screen.talk.ui.confirm("Now?", "", 1.0))
+        await screen.shows("? Now?")
+        assert await asked is False
+        await screen.hides("Now?")
+        await screen.until(lambda: screen.app.composer.has_focus)
 
 
-async def test_a_question_that_nobody_answers_in_time_disappears(connect: Connect) -> None:
-    with connect(ModelServer(DONE)):
-        async with running("--model", CHAT) as screen:
-            (asked,) = asking(screen.talk.ui.confirm("Now?", "", 1.0))
-            await screen.shows("? Now?")
-            assert await asked is False
-            await screen.hides("Now?")
-            await screen.until(lambda: screen.app.composer.has_focus)
+async def test_a_line_of_text_is_asked_for_and_the_draft_stays(talk: Talk) -> None:
+    async with talk(ModelServer(DONE)) as screen:
+        (asked,) = asking(screen.talk.ui.input("Your name?", "as on the door"))
+        await screen.shows("? Your name?", "as on the door")
+        await screen.until(lambda: screen.app.panel.has_keys)
+        await screen.type("Ada L")
+        await screen.shows("Ada L")
+        await screen.press("enter")
+        assert await asked == "Ada L"
+        await screen.hides("Your name?")
+        assert screen.draft == ""
 
 
-async def test_a_line_of_text_is_asked_for_and_the_draft_stays(connect: Connect) -> None:
-    with connect(ModelServer(DONE)):
-        async with running("--model", CHAT) as screen:
-            (asked,) = asking(screen.talk.ui.input("Your name?", "as on the door"))
-            await screen.shows("? Your name?", "as on the door")
-            await screen.until(lambda: screen.app.panel.has_keys)
-            await screen.type("Ada L")
-            await screen.shows("Ada L")
-            await screen.press("enter")
-            assert await asked == "Ada L"
-            await screen.hides("Your name?")
-            assert screen.draft == ""
-
-
-async def test_without_an_editor_no_text_is_edited(connect: Connect, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_without_an_editor_no_text_is_edited(talk: Talk, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("VISUAL", raising=False)
     monkeypatch.delenv("EDITOR", raising=False)
-    with connect(ModelServer(DONE)):
-        async with running("--model", CHAT) as screen:
-            assert await screen.talk.ui.editor("Change it", "a text") is None
-            await screen.shows("Change it", "There is no editor")
+    async with talk(ModelServer(DONE)) as screen:
+        assert await screen.talk.ui.editor("Change it", "a text") is None
+        await screen.shows("Change it", "There is no editor")
 
 
-async def test_questions_are_asked_one_after_the_other_and_each_has_its_own_answer(connect: Connect) -> None:
-    with connect(ModelServer(DONE)):
-        async with running("--model", CHAT) as screen:
-            ui = screen.talk.ui
-            first, second, third = asking(
-                ui.confirm("One?", ""), ui.confirm("Two?", ""), ui.select("Three?", ["a", "b"])
-            )
-            await screen.asked("? One?  1 of 3")
-            await screen.type("yyy")
-            await screen.until(first.done)
-            await screen.shows("? Two?  2 of 3")
-            assert not second.done()
-            assert not third.done()
-            screen.app.composer.fill("")
-            await screen.asked("? Two?  2 of 3")
-            await screen.press("n")
-            await screen.asked("? Three?  3 of 3")
-            assert not third.done()
-            await screen.press("2")
-            assert (await first, await second, await third) == (True, False, "b")
-            await screen.hides("of 3")
+async def test_questions_are_asked_one_after_the_other_and_each_has_its_own_answer(talk: Talk) -> None:
+    async with talk(ModelServer(DONE)) as screen:
+        ui = screen.talk.ui
+        first, second, third = asking(ui.confirm("One?", ""), ui.confirm("Two?", ""), ui.select("Three?", ["a", "b"]))
+        await screen.asked("? One?  1 of 3")
+        await screen.type("yyy")
+        await screen.until(first.done)
+        await screen.shows("? Two?  2 of 3")
+        assert not second.done()
+        assert not third.done()
+        screen.app.composer.fill("")
+        await screen.asked("? Two?  2 of 3")
+        await screen.press("n")
+        await screen.asked("? Three?  3 of 3")
+        assert not third.done()
+        await screen.press("2")
+        assert (await first, await second, await third) == (True, False, "b")
+        await screen.hides("of 3")
 
 
-async def test_a_question_that_is_cancelled_leaves_the_others(connect: Connect) -> None:
-    with connect(ModelServer(DONE)):
-        async with running("--model", CHAT) as screen:
-            ui = screen.talk.ui
-            first, second = asking(ui.confirm("One?", ""), ui.confirm("Two?", ""))
-            await screen.shows("? One?")
-            first.cancel()
-            await screen.asked("? Two?")
-            await screen.press("y")
-            assert await second is True
+async def test_a_question_that_is_cancelled_leaves_the_others(talk: Talk) -> None:
+    async with talk(ModelServer(DONE)) as screen:
+        ui = screen.talk.ui
+        first, second = asking(ui.confirm("One?", ""), ui.confirm("Two?", ""))
+        await screen.shows("? One?")
+        first.cancel()
+        await screen.asked("? Two?")
+        await screen.press("y")
+        assert await second is True
 
 
 async def test_widgets_statuses_messages_and_renderers_of_an_extension_are_shown(
@@ -173,8 +164,7 @@ async def test_widgets_statuses_messages_and_renderers_of_an_extension_are_shown
         async with running("Go", "--model", CHAT, "--extension", "weather.py") as screen:
             await screen.shows("Weather of Oslo", "7 degrees", "It rains there.")
             assert "degrees and rain" not in screen.text
-            await screen.press("ctrl+o")
-            await screen.shows("7 degrees and rain")
+            await screen.sees("ctrl+o", "7 degrees and rain")
             await screen.send("/show")
             await screen.shows("many clouds", "red", "wind from the west", "a warning of rain", "Forecast: blue")
             assert "\x1b" not in screen.text

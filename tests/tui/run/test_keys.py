@@ -7,8 +7,8 @@ import pytest
 from textual.binding import Binding
 
 from tests.host.models.model_server import ModelServer
-from tests.run.run_workspace import CHAT, WRITE
-from tests.tui.run.run_screen import STOPS, Connect, running
+from tests.run.run_workspace import WRITE
+from tests.tui.run.run_screen import STOPS, Talk
 from tildone.kit.keys import ALL_BINDINGS, RUN_EDITOR, RUN_PLAN, RUN_TRANSCRIPT, TRANSCRIPT_SELECTING, TREE, clash
 from tildone.kit.theme import plain
 from tildone.tui.find_screen import FindScreen
@@ -75,84 +75,70 @@ def test_a_footer_has_the_keys_that_are_in_force(mode: FooterMode) -> None:
     assert all(own[name] in shown for name in names)
 
 
-async def test_a_person_has_keys_of_their_own(connect: Connect, folder: Path) -> None:
+async def test_a_person_has_keys_of_their_own(talk: Talk, folder: Path) -> None:
     set_keys(folder, OWN)
-    with connect(ModelServer(WRITE, STOPS)) as server:
-        async with running("--model", CHAT) as screen:
-            await screen.shows("ctrl+t send", "enter new line", "f6 plan")
-            await screen.type("one")
-            await screen.press("enter")
-            await screen.type("two")
-            assert screen.draft == "one\ntwo"
-            await screen.press("ctrl+t")
-            await screen.shows("Goes on by itself", "f8 leave it")
-            await screen.press("f8")
-            await screen.hides("Goes on by itself")
-            await screen.press("f2")
-            assert not screen.app.plan.display
-            await screen.press("f6")
-            await screen.until(lambda: screen.app.plan.rows.has_focus)
-            await screen.shows("+ done")
-            await screen.press("plus")
-            await screen.shows("1/2")
-            await screen.press("f1")
-            await screen.shows("In the plan", "done, or open again")
+    async with talk(ModelServer(WRITE, STOPS)) as screen:
+        await screen.shows("ctrl+t send", "enter new line", "f6 plan")
+        await screen.type("one", "enter")
+        await screen.type("two")
+        assert screen.draft == "one\ntwo"
+        await screen.sees("ctrl+t", "Goes on by itself", "f8 leave it")
+        await screen.press("f8")
+        await screen.hides("Goes on by itself")
+        await screen.press("f2")
+        assert not screen.app.plan.display
+        await screen.press("f6")
+        await screen.until(lambda: screen.app.plan.rows.has_focus)
+        await screen.shows("+ done")
+        await screen.sees("plus", "1/2")
+        await screen.sees("f1", "In the plan", "done, or open again")
 
-    assert server.requests[0].messages[-1]["content"] == "one\ntwo"
+    assert screen.server.requests[0].messages[-1]["content"] == "one\ntwo"
 
 
 @pytest.mark.usefixtures("folder")
-async def test_the_palette_has_every_action_and_every_command_and_does_the_chosen_one(connect: Connect) -> None:
-    with connect(ModelServer(WRITE, STOPS)):
-        async with running("Go", "--model", CHAT, size=(100, 30)) as screen:
-            await screen.shows("Goes on by itself")
-            await screen.press("escape", "ctrl+x")
-            await screen.shows("What is to be done?")
-            listed = {each.key for each in cast("FindScreen", screen.app.screen).choices}
-            assert {key.name for key in KEYS if key.pane is not Pane.TREE} <= listed
-            assert {f"/{name}" for name, _ in screen.app.commands.listed()} <= listed
+async def test_the_palette_has_every_action_and_every_command_and_does_the_chosen_one(talk: Talk) -> None:
+    async with talk(ModelServer(WRITE, STOPS), "Go", size=(100, 30)) as screen:
+        await screen.shows("Goes on by itself")
+        await screen.sees("escape ctrl+x", "What is to be done?")
+        listed = {each.key for each in cast("FindScreen", screen.app.screen).choices}
+        assert {key.name for key in KEYS if key.pane is not Pane.TREE} <= listed
+        assert {f"/{name}" for name, _ in screen.app.commands.listed()} <= listed
 
-            await screen.type("task.toggle")
-            await screen.shows("done, or open again")
-            await screen.press("enter")
-            await screen.hides("What is to be done?")
-            await screen.shows("1/2")
+        await screen.type("task.toggle")
+        await screen.shows("done, or open again")
+        await screen.press("enter")
+        await screen.hides("What is to be done?")
+        await screen.shows("1/2")
 
-            await screen.press("escape", "escape", "ctrl+x")
-            await screen.type("/keys")
-            await screen.press("enter")
-            await screen.shows("esc closes this")
-            await screen.press("escape")
+        await screen.press("escape", "escape", "ctrl+x")
+        await screen.type("/keys", "enter")
+        await screen.shows("esc closes this")
+        await screen.press("escape")
 
-            await screen.press("ctrl+x")
-            await screen.type("/theme")
-            await screen.press("enter")
-            await screen.until(lambda: screen.draft == "/theme ")
-            await screen.until(lambda: screen.app.composer.has_focus)
-            screen.app.composer.fill("one two")
+        await screen.press("ctrl+x")
+        await screen.type("/theme", "enter")
+        await screen.until(lambda: screen.draft == "/theme ")
+        await screen.until(lambda: screen.app.composer.has_focus)
+        screen.app.composer.fill("one two")
 
-            await screen.press("ctrl+x")
-            await screen.type("editor.deleteWordLeft")
-            await screen.press("enter")
-            await screen.until(lambda: screen.draft == "one ")
-            screen.app.composer.fill("")
+        await screen.press("ctrl+x")
+        await screen.type("editor.deleteWordLeft", "enter")
+        await screen.until(lambda: screen.draft == "one ")
+        screen.app.composer.fill("")
 
-            await screen.press("ctrl+x")
-            await screen.type("run.tree")
-            await screen.press("enter")
-            await screen.shows("d plan then")
+        await screen.press("ctrl+x")
+        await screen.type("run.tree", "enter")
+        await screen.shows("d plan then")
 
 
-async def test_the_tree_has_the_keys_of_the_person(connect: Connect, folder: Path) -> None:
+async def test_the_tree_has_the_keys_of_the_person(talk: Talk, folder: Path) -> None:
     set_keys(folder, 'keys."tree.plan" = "f7"\nkeys."tree.close" = "x"\n')
-    with connect(ModelServer(WRITE, STOPS)):
-        async with running("Go", "--model", CHAT) as screen:
-            await screen.shows("Goes on by itself")
-            await screen.press("escape", "f3")
-            await screen.shows("f7 plan then", "x back")
-            await screen.press("f7")
-            await screen.shows("The plan as it was:", "One", "Two")
-            await screen.press("x")
-            await screen.hides("The plan as it was:")
-            await screen.press("x")
-            await screen.hides("x back")
+    async with talk(ModelServer(WRITE, STOPS), "Go") as screen:
+        await screen.shows("Goes on by itself")
+        await screen.sees("escape f3", "f7 plan then", "x back")
+        await screen.sees("f7", "The plan as it was:", "One", "Two")
+        await screen.press("x")
+        await screen.hides("The plan as it was:")
+        await screen.press("x")
+        await screen.hides("x back")

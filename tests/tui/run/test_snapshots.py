@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.host.models.model_server import ModelServer, Turn
-from tests.run.run_workspace import CHAT
-from tests.tui.run.run_screen import Connect, Screen, running
+from tests.tui.run.run_screen import Screen, Talk
 
 GOLDEN = Path(__file__).with_name("golden")
 ANSWER = """Three things came out of this:
@@ -51,13 +50,12 @@ def short_folder(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None
     ],
 )
 async def test_the_screen_is_as_it_was_drawn_before(
-    connect: Connect, monkeypatch: pytest.MonkeyPatch, size: tuple[int, int], theme: str
+    talk: Talk, monkeypatch: pytest.MonkeyPatch, size: tuple[int, int], theme: str
 ) -> None:
     """The text is the same in every theme: nothing is told by colour alone. The countdown outlasts the picture."""
     monkeypatch.setenv("TILDONE_COUNTDOWN", "600")
-    with connect(ModelServer(*SCRIPT)):
-        async with running("Work through it", "--model", CHAT, size=size, theme=theme) as screen:
-            shown = await pictures(screen)
+    async with talk(ModelServer(*SCRIPT), "Work through it", size=size, theme=theme) as screen:
+        shown = await pictures(screen)
 
     golden = GOLDEN / f"{size[0]}x{size[1]}.txt"
     assert shown == golden.read_text(encoding="utf-8")
@@ -68,8 +66,7 @@ async def pictures(screen: Screen) -> str:
     await screen.asked()
     await screen.shows("y once", "f1 keys", "to show its output")
     question = await at_rest(screen)
-    await screen.press("n", "enter")
-    await screen.shows("Goes on by itself", "The rest of the plan can wait.")
+    await screen.sees("n enter", "Goes on by itself", "The rest of the plan can wait.")
     return f"{question}\n\n{'=' * 20}\n{await at_rest(screen)}\n"
 
 

@@ -181,15 +181,6 @@ async def test_a_block_is_copied_as_it_was_written() -> None:
         assert len(screen.app.sent) == 4
 
 
-async def test_text_is_copied_on_selection_for_those_who_want_it() -> None:
-    async with showing(AnswerBlock("one two three")) as screen:
-        screen.transcript.copy_on_select = True
-        await drag(screen, (6, 0), (9, 0))
-        await screen.until(lambda: bool(screen.app.sent))
-
-        assert screen.app.clipboard == "two"
-
-
 @pytest.mark.parametrize(
     ("certain", "text", "words"),
     [

@@ -152,7 +152,6 @@ class RunApp(App[None]):
         self._answered = ("", 0.0)
 
     def compose(self) -> ComposeResult:
-        """Create everything from the top to the bottom."""
         texts, asking = self.lines.texts, self.plan.asking
         yield texts["top"]
         with self._body:
@@ -167,7 +166,6 @@ class RunApp(App[None]):
         yield from (texts["status"], texts["footer"])
 
     def on_mount(self) -> None:
-        """Draw everything, then open the host."""
         self._use_palette(self._theme_name)
         self.set_keymap({name: ",".join(key_names(keys)) for name, keys in self.backend.settings.keys})
         self._lay_out(self.size)
@@ -201,18 +199,15 @@ class RunApp(App[None]):
         self.panic(Traceback(suppress=[textual]))
 
     def on_unmount(self) -> None:
-        """Stop following."""
         self.conversation.unlisten()
         self._follower.stop()
         self.plan.stop()
 
     def leave(self, code: int = 0) -> None:
-        """End the screen."""
         self.code = code
         self.exit()
 
     def say(self, notice: Notice) -> None:
-        """Show a short message above the editor, for a while."""
         self.lines.say(notice)
 
     def draw_soon(self) -> None:
@@ -222,17 +217,14 @@ class RunApp(App[None]):
             self.set_timer(DRAW_SECONDS, self.draw)
 
     def draw(self) -> None:
-        """Draw the lines around the conversation again."""
         self._draws_later = False
         if self.is_running and self.lines.texts["footer"].is_mounted:
             self.lines.draw(self._footer_mode(), self.size.width)
 
     def draw_plan(self) -> None:
-        """Draw the plan again."""
         self.lines.draw_plan(self.plan.rows, self.plan.shown)
 
     def focus_pane(self) -> None:
-        """Give the keys back after a question about the plan."""
         (self.plan.rows if self.plan.display else self.composer).focus()
 
     def change_theme(self, name: str) -> None:
@@ -266,14 +258,12 @@ class RunApp(App[None]):
         await super().on_event(event)
 
     def on_resize(self, event: events.Resize) -> None:
-        """Show what there is room for."""
         self._lay_out(event.size)
         self.draw()
         self.draw_plan()
 
     @on(PlanRead)
     def on_plan_read(self, message: PlanRead) -> None:
-        """Show the plan."""
         self.detail, self.lines.trouble = message.detail, ""
         self.draw_plan()
         self.draw()
@@ -287,7 +277,6 @@ class RunApp(App[None]):
 
     @on(Composer.Sent)
     def on_sent(self, message: Composer.Sent) -> None:
-        """Deliver what was typed."""
         self.commands.deliver(message.text, later=message.later)
 
     @on(Composer.Typing)
@@ -312,7 +301,6 @@ class RunApp(App[None]):
         self._last_key = monotonic()
 
     def on_descendant_focus(self) -> None:
-        """Show the keys of what has them."""
         self.draw_soon()
 
     def action_command(self, name: str) -> None:
@@ -320,7 +308,6 @@ class RunApp(App[None]):
         self.commands.run(name)
 
     def action_palette(self) -> None:
-        """List all actions and commands, to choose one."""
         # A key of a screen over this one is chosen there.
         actions = {key.name: key for key in listed_first(self._pane) if key.pane is not Pane.TREE}
         commands = {f"/{name}": ScreenKey(f"/{name}", about, "") for name, about in self.commands.listed()}
@@ -383,7 +370,6 @@ class RunApp(App[None]):
         self._go_round(-1)
 
     async def action_edit_outside(self) -> None:
-        """Edit what is typed in the person's own editor."""
 
         async def edit() -> None:
             edited = await self.conversation.edit_outside(self.composer.text)
@@ -393,12 +379,10 @@ class RunApp(App[None]):
         self.conversation.spawn(edit())
 
     def action_redraw(self) -> None:
-        """Draw the whole screen again."""
         self.refresh(layout=True)
         self.draw()
 
     def action_expand(self) -> None:
-        """Expand or collapse."""
         self.conversation.view.action_fold()
 
     def action_nothing(self) -> None:
@@ -416,12 +400,10 @@ class RunApp(App[None]):
         return bool(self.plan.display) and self.size.width < WIDE_COLUMNS
 
     def _session(self) -> SessionRow:
-        """The session of the plan."""
         head = self.detail.state.head
         return SessionRow(self.backend.settings.session, self.backend.title, head, SessionWord.WORKING)
 
     def _use_palette(self, name: str) -> None:
-        """Use the colours of a theme."""
         palette = PALETTES[name]
         # Otherwise Textual would convert the terminal's own colours, of which it does not know the values.
         self.ansi_color = palette.is_ansi

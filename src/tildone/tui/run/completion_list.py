@@ -26,14 +26,12 @@ class CompletionList(Widget):
         self._completions = EditorCompletions()
 
     def show(self, completions: EditorCompletions) -> None:
-        """Draw these completions."""
         self._completions = completions
         self.display = bool(completions.candidates)
         self.styles.height = max(1, len(completions.candidates))
         self.refresh()
 
     def render_line(self, y: int) -> Strip:
-        """Draw one of them."""
         palette, shown = self._palette, self._completions
         if y >= len(shown.candidates):
             return painted((), self.size.width, palette, palette.bar)

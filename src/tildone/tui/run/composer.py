@@ -83,7 +83,7 @@ class Composer(TextArea):
         row, column = self.cursor_location
         self.replace(candidate.text, (row, column - length), (row, column))
 
-    def send(self, *, later: bool = False) -> None:
+    def action_send(self, *, later: bool = False) -> None:
         """Send the text and empty the editor."""
         text = self.text
         if text.strip():
@@ -91,6 +91,9 @@ class Composer(TextArea):
             self.load_text("")
             self.completions = EditorCompletions()
             self.post_message(self.Sent(text.strip(), later=later))
+
+    def action_send_later(self) -> None:
+        self.action_send(later=True)
 
     async def _on_key(self, event: events.Key) -> None:
         if self._handle(event):
@@ -108,11 +111,11 @@ class Composer(TextArea):
             self.action_delete_left()
             self.insert("\n")
         elif self._is(key, "tui.input.submit"):
-            self.send()
+            self.action_send()
         elif self._is(key, "app.message.followUp"):
-            self.send(later=True)
+            self.action_send_later()
         elif self._is(key, "editor.newLine"):
-            self.insert("\n")
+            self.action_new_line()
         elif self._is(key, "app.exit") and not self.text:
             self.app.call_later(self.run_action, "app.leave")
         elif not self.text and event.character and self._offered(event.character):
@@ -126,7 +129,6 @@ class Composer(TextArea):
         return True
 
     def _is(self, key: str, action: str) -> bool:
-        """Return whether a key is bound to an action."""
         return SAME_KEYS.get(key, key) in {PUNCTUATION.get(name, name) for name in key_names(self._keys[action])}
 
     def _handle_completions(self, key: str) -> bool:
@@ -142,16 +144,7 @@ class Composer(TextArea):
             return False
         return True
 
-    def action_send(self) -> None:
-        """Send the text."""
-        self.send()
-
-    def action_send_later(self) -> None:
-        """Send the text, for when the model has stopped."""
-        self.send(later=True)
-
     def action_new_line(self) -> None:
-        """Insert a line break."""
         self.insert("\n")
 
     def action_earlier(self) -> bool:
@@ -177,7 +170,6 @@ class Composer(TextArea):
             self.post_message(events.Key(event.key, event.character))
 
     def on_text_area_changed(self) -> None:
-        """Look for completions."""
         self.post_message(self.Typing())
 
     async def action_kill(self, action: str) -> None:
@@ -193,7 +185,6 @@ class Composer(TextArea):
             self._killed = before[at : at + cut]
 
     def action_yank(self) -> None:
-        """Insert the text that was deleted last."""
         if self._killed:
             self.insert(self._killed)
 

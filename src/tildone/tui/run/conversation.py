@@ -109,7 +109,6 @@ class Conversation(Vertical):
 
     @property
     def is_working(self) -> bool:
-        """Whether a turn is running."""
         return self.host is not None and self.host.is_running
 
     @property
@@ -144,7 +143,6 @@ class Conversation(Vertical):
         self.app.exit()
 
     def show(self) -> None:
-        """Show the open conversation from its beginning."""
         messages = self.transcript.messages()
         if messages:
             self.feed.show_all(messages)
@@ -242,17 +240,14 @@ class Conversation(Vertical):
 
     @on(TranscriptPane.Copied)
     def on_copied(self, message: TranscriptPane.Copied) -> None:
-        """Say what was copied."""
         self._around.say(Notice(message.words))
 
     @on(TranscriptPane.PagerWanted)
     async def on_pager_wanted(self, message: TranscriptPane.PagerWanted) -> None:
-        """Show a text in the person's pager."""
         await self._outside(page_text, message.text)
 
     @on(TranscriptPane.FileWanted)
     async def on_file_wanted(self, message: TranscriptPane.FileWanted) -> None:
-        """Open a file in the person's editor."""
         path = existing_file(message.path, self.backend.conversations.cwd)
         if not editor_command():
             self._fail(NO_EDITOR)

@@ -82,7 +82,6 @@ class RunLines:
         texts["facts"].show(lambda _: self._fact_lines())
 
     def draw_plan(self, rows: RowList, options: PlanOptions) -> None:
-        """Draw the plan, and the line above it."""
         plan, title = self._plan, self._conversation.backend.title
         own = f":{self._conversation.transcript.id}"
         # That the agent of this run works on a task is known.
@@ -108,7 +107,6 @@ class RunLines:
         return moves
 
     def say(self, notice: Notice) -> None:
-        """Show a short message above the editor, for a while."""
         self._notices += 1
         own, line = self._notices, self.texts["message"]
         line.display = True

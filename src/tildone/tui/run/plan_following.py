@@ -31,7 +31,6 @@ class PlanFollower:
         self._thread = Thread(target=self._run, name="tildone-plan", daemon=True)
 
     def start(self) -> None:
-        """Begin to follow."""
         self._thread.start()
 
     def stop(self) -> None:

@@ -81,17 +81,14 @@ class QuestionRows(ResizedWidget, can_focus=True):
         self.refresh()
 
     def on_resize(self) -> None:
-        """Build the lines for the new width."""
         self.build()
 
     def on_key(self, event: events.Key) -> None:
-        """Hand the key over."""
         event.stop()
         event.prevent_default()
         self.pressed(event)
 
     def render_line(self, y: int) -> Strip:
-        """Draw one line."""
         body, keys = self._built
         shown = [*body[self.top : self.top + self.visible_rows], *keys]
         line = shown[y] if y < len(shown) else ()
@@ -134,18 +131,15 @@ class QuestionPanel(Vertical):
         self._taken_at = 0.0
 
     def compose(self) -> ComposeResult:
-        """Create the lines and the field."""
         yield self.body
         yield self._field
 
     @property
     def question(self) -> AskedQuestion[Any] | None:
-        """The open question."""
         return self.body.question
 
     @property
     def has_keys(self) -> bool:
-        """Whether keys go to the question."""
         return self.body.has_focus or self._field.has_focus
 
     def open(self, question: AskedQuestion[Any] | None) -> None:
@@ -211,14 +205,12 @@ class QuestionPanel(Vertical):
             self._give_back(event)
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
-        """Take the text."""
         event.stop()
         if self.question is not None and self.question.asks_text:
             self.question.answer_text(event.value)
             self._answered("enter")
 
     def on_key(self, event: events.Key) -> None:
-        """Return from the text to the keys."""
         question = self.question
         if event.key == "escape" and self._field.has_focus and question is not None:
             event.stop()

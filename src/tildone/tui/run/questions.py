@@ -108,7 +108,6 @@ class AskedKeyQuestion(AskedQuestion[T]):
         self._chosen = -1
 
     def press(self, key: str) -> bool:
-        """Apply a key."""
         choice = self.choices.get(key)
         if self._listed and key in ("up", "down"):
             step = -1 if key == "up" else 1

@@ -46,7 +46,6 @@ class ScreenCommands:
         self._actions = {**actions, "help": self._help}
 
     def listed(self) -> list[tuple[str, str]]:
-        """Return all commands and what they do, by name."""
         host = self._conversation.host
         return sorted(
             {**{name: each.description for name, each in (host.commands if host else {}).items()}, **ABOUT}.items()

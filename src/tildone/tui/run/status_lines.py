@@ -52,7 +52,6 @@ class FooterMode(Enum):
     WAITING_QUESTION = "waiting question"
     TRANSCRIPT = "transcript"
     PLAN = "plan"
-    FAILED = "failed"
 
 
 _PLAN, _EXPAND = Hint("plan", ("run.plan",)), Hint("expand", (EXPAND,))
@@ -75,7 +74,6 @@ _FOOTERS = {
         *(Hint("end", ("transcript.last",)), _EDITOR, _PLAN),
     ),
     FooterMode.PLAN: (*PLAN_HINTS, _EDITOR),
-    FooterMode.FAILED: (_SEND, Hint("again", ("r",)), Hint("model", ("m",)), Hint("details", ("d",))),
 }
 FOOTERS = {mode: (*hints, Hint("keys", ("run.keys",))) for mode, hints in _FOOTERS.items()}
 """The keys in the footer, the most useful first. A name that is not that of an action is a key."""

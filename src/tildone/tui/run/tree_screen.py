@@ -62,11 +62,9 @@ class TreeScreen(ModalScreen[TreeChoice | None]):
         self.prompt = Prompt(palette)
 
     def compose(self) -> ComposeResult:
-        """Create the tree, and the lines around it."""
         yield from (self._texts["title"], self._rows, self._texts["about"], self.prompt, self._texts["footer"])
 
     def on_mount(self) -> None:
-        """Show the tree, with the cursor where the conversation is."""
         branches = sum(1 for node in _all(self._roots) if not node.children)
         about = f"{printable(self._title)} · {format_count(branches, 'branch', 'branches')}"
         self._texts["title"].show(lambda _: [(Span(" Conversation  ", bold=True), Span(about, Role.MUTED))])
@@ -80,15 +78,12 @@ class TreeScreen(ModalScreen[TreeChoice | None]):
         self._rows.focus()
 
     def on_row_list_cursor_moved(self) -> None:
-        """Say what is at the cursor."""
         self._draw()
 
     def action_move(self, rows: int) -> None:
-        """Move the cursor."""
         self._rows.action_move(rows)
 
     def action_close(self) -> None:
-        """Show the tree again, or close it."""
         if self._shows_plan:
             self._shows_plan = False
             self._draw()
@@ -96,13 +91,11 @@ class TreeScreen(ModalScreen[TreeChoice | None]):
             self.dismiss(None)
 
     def action_choose(self, what: str) -> None:
-        """Choose the message with the cursor."""
         node = self._node
         if node is not None:
             self.dismiss(TreeChoice(what, node))
 
     def action_label(self) -> None:
-        """Ask for a label."""
         node = self._node
         if node is not None:
             self.prompt.ask("Label:", node.label, lambda text: self._labelled(node, text), self._rows.focus)

@@ -47,7 +47,6 @@ class RunUI:
 
     @property
     def question(self) -> AskedQuestion[Any] | None:
-        """The question that is asked now."""
         return self._queue[0] if self._queue else None
 
     def set_status(self, key: str, text: str | None) -> None:
@@ -67,11 +66,9 @@ class RunUI:
         self._changed()
 
     def notify(self, message: str, kind: str = "info") -> None:
-        """Show the person a message."""
         self._noted(message, kind)
 
     async def select(self, title: str, options: Sequence[str], timeout: float | None = None) -> str | None:  # noqa: ASYNC109  the protocol's
-        """Let the person choose."""
         return await self._ask(AskedKeyQuestion(title, numbered_choices(options), listed=True), timeout)
 
     async def confirm(self, title: str, message: str, timeout: float | None = None) -> bool:  # noqa: ASYNC109  the protocol's

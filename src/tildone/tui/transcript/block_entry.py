@@ -27,7 +27,6 @@ class BlockEntry:
 
     @property
     def text(self) -> str:
-        """The text of the block as it was written."""
         return source_text(self.block) + "".join(self.pieces) + "".join(self.pending)
 
 

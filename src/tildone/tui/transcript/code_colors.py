@@ -49,7 +49,6 @@ class CodeColors:
         return language in self._loaded
 
     def is_known(self, language: str, code: str) -> bool:
-        """Return whether some code has been coloured."""
         return (language, code) in self._known
 
     def lines(self, language: str, code: str) -> tuple[CodeLine, ...] | None:

@@ -55,7 +55,6 @@ class Document:
 
     @property
     def total(self) -> int:
-        """How many rows there are."""
         return self.heights.total
 
     @property
@@ -69,11 +68,9 @@ class Document:
         return bool(self._dirty)
 
     def index(self, number: int) -> int:
-        """Return the place of the block with this id."""
         return self._index[number]
 
     def add(self, block: Block) -> int:
-        """Append a block, and return its id."""
         self._next += 1
         is_open = self.thinking if isinstance(block, Thinking) else self.expanded and isinstance(block, CallBlock)
         entry = BlockEntry(self._next, block, expanded=is_open)
@@ -136,7 +133,6 @@ class Document:
         return changed
 
     def clear(self) -> None:
-        """Remove all blocks."""
         self.entries.clear()
         self.heights.clear()
         for held in (self._index, self._waiting, self._dirty, self.uncolored):

@@ -18,17 +18,14 @@ class HeightIndex:
 
     @property
     def total(self) -> int:
-        """The height of all blocks."""
         return self.top(len(self._heights))
 
     def append(self, height: int) -> None:
-        """Add a block at the end."""
         self._heights.append(height)
         position = len(self._heights)
         self._tree.append(height + self.top(position - 1) - self.top(position - (position & -position)))
 
     def set(self, index: int, height: int) -> None:
-        """Change the height of a block."""
         growth = height - self._heights[index]
         self._heights[index] = height
         position = index + 1
@@ -60,5 +57,4 @@ class HeightIndex:
         return min(index, max(0, len(self._heights) - 1))
 
     def clear(self) -> None:
-        """Remove all blocks."""
         self.__init__()  # type: ignore[misc]  # it has no subclasses

@@ -64,7 +64,6 @@ class Search:
         return None
 
     def marked(self, index: int, number: int) -> list[Highlighted]:
-        """Return the characters of a line that match."""
         found: list[Highlighted] = []
         for which, pieces in enumerate(self._matches(index)):
             kind = Highlight.CURRENT if self.match == (self._document.entries[index].id, which) else Highlight.FOUND

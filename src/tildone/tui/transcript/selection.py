@@ -21,31 +21,25 @@ class Selection:
 
     @property
     def exists(self) -> bool:
-        """Whether something is selected."""
         return self._from is not None
 
     @property
     def text(self) -> str:
-        """The selected text."""
         return selected_text(self._document, *self._ends()) if self.exists else ""
 
     def clear(self) -> None:
-        """Select nothing."""
         self._from, self.by_keys = None, False
         self._changed()
 
     def select(self, first: Place, end: Place) -> None:
-        """Select the text from one place to another."""
         self._from, self._to = first, end
         self._changed()
 
     def begin_by_keys(self, place: Place) -> None:
-        """Begin to select by keys."""
         self.by_keys = True
         self.select(place, place)
 
     def ends_in(self, block: int) -> bool:
-        """Return whether the end of the selection is in this block."""
         return self.exists and block == self._document.entries[self._to[0]].id
 
     def move_end(self, rows: int, characters: int = 0) -> int:
@@ -69,7 +63,6 @@ class Selection:
         return self._document.row(*self._to[:2])
 
     def marked(self, index: int, number: int, line: DrawnLine) -> list[Highlighted]:
-        """Return the characters of a line that are selected."""
         if not self.exists:
             return []
         start, end = piece_of(*self._ends(), index, number, line)

@@ -38,7 +38,6 @@ class Viewport:
             self.follows, self._seen = False, (last.id, last.rows)
 
     def hold(self, row: int) -> None:
-        """Make the line at a row the anchor."""
         if self._document.entries:
             index, line = self._document.locate(row)
             self._anchor = self._document.entries[index].id, line

@@ -83,7 +83,6 @@ class TranscriptPane(ResizedWidget, ScrollView, inherit_bindings=False, can_focu
 
         @property
         def words(self) -> str:
-            """What to tell the person."""
             return copied_words(self.text, certain=self.certain)
 
     @dataclass
@@ -128,8 +127,6 @@ class TranscriptPane(ResizedWidget, ScrollView, inherit_bindings=False, can_focu
         self.search = Search(self.document)
         self.cursor: int | None = None
         """The id of the block with the cursor."""
-        self.copy_on_select = False
-        """Whether text is copied when the mouse has selected it."""
         self._palette = palette
         self._settling = False
         self._strips: dict[int, tuple[DrawnLine, Strip]] = {}
@@ -152,7 +149,6 @@ class TranscriptPane(ResizedWidget, ScrollView, inherit_bindings=False, can_focu
 
     @property
     def palette(self) -> Palette:
-        """The colours."""
         return self._palette
 
     @palette.setter
@@ -162,7 +158,6 @@ class TranscriptPane(ResizedWidget, ScrollView, inherit_bindings=False, can_focu
         self.refresh()
 
     def add(self, block: Block) -> int:
-        """Append a block, and return its id."""
         number = self.document.add(block)
         self._track(number)
         self._settle()
@@ -194,7 +189,6 @@ class TranscriptPane(ResizedWidget, ScrollView, inherit_bindings=False, can_focu
         self._settle()
 
     def clear(self) -> None:
-        """Remove all blocks."""
         self.cursor = self.search.match = None
         self.selection.clear()
         self.document.clear()
@@ -241,7 +235,6 @@ class TranscriptPane(ResizedWidget, ScrollView, inherit_bindings=False, can_focu
         return index, number, character_at(lines[number].text, max(0, x - PADDING))
 
     def render_line(self, y: int) -> Strip:
-        """Draw one row of the viewport."""
         edge = self._edge_line() if y == self.size.height - 1 else None
         row = self.scroll_offset.y + y
         if edge is None and row < self.document.total:
@@ -288,14 +281,12 @@ class TranscriptPane(ResizedWidget, ScrollView, inherit_bindings=False, can_focu
         event.prevent_default()
 
     def on_paste(self, event: events.Paste) -> None:
-        """Search for what was pasted."""
         if self.search.typed is not None:
             event.stop()
             self.search.typed += event.text.partition("\n")[0]
             self.refresh()
 
     def on_mouse_down(self, event: events.MouseDown) -> None:
-        """Begin to select."""
         if event.button == 1 and not self._on_edge_line(event.y):
             self.selection.clear()
             self._drag = self.place_at(event.x, event.y)
@@ -314,12 +305,9 @@ class TranscriptPane(ResizedWidget, ScrollView, inherit_bindings=False, can_focu
             self._edge = self.set_interval(EDGE_SECONDS, lambda: self._scroll_selecting(beyond))
 
     def on_mouse_up(self, _event: events.MouseUp) -> None:
-        """Keep what is selected."""
         self._drag = None
         self._stop_edge()
         self.release_mouse()
-        if self.copy_on_select and self.selection.exists:
-            self._copy(self.selection.text)
 
     def on_click(self, event: events.Click) -> None:
         """Select a word or a line; once, choose what is there."""
@@ -383,7 +371,6 @@ class TranscriptPane(ResizedWidget, ScrollView, inherit_bindings=False, can_focu
         self._show_end(self.selection.move_word(motion))
 
     def action_block(self, blocks: int) -> None:
-        """Move the cursor to another block, and scroll to it."""
         filled = [entry.id for entry in self.document.entries if entry.rows]
         if filled:
             at = filled.index(self.cursor) + blocks if self.cursor in filled else self._nearest(filled, blocks)
@@ -398,25 +385,21 @@ class TranscriptPane(ResizedWidget, ScrollView, inherit_bindings=False, can_focu
             self._fold(number)
 
     def action_fold_all(self) -> None:
-        """Expand all calls, or fold them."""
         self.selection.clear()
         self.document.expand_all(expanded=not self.document.expanded)
         self._settle()
 
     def action_thinking(self) -> None:
-        """Show what the model thinks, or fold it."""
         self.selection.clear()
         self.document.show_thinking(shown=not self.document.thinking)
         self._settle()
 
     def action_pager(self) -> None:
-        """Open the result of a call that is too long to be expanded."""
         call = self._call()
         if call is not None and is_too_long(call):
             self.post_message(self.PagerWanted(visible(call.result.text)))
 
     def action_open_file(self) -> None:
-        """Open the file that a call is about."""
         call = self._call()
         if call is not None and call.path:
             self.post_message(self.FileWanted(call.path))
@@ -446,12 +429,10 @@ class TranscriptPane(ResizedWidget, ScrollView, inherit_bindings=False, can_focu
             self._copy(code or text)
 
     def action_find(self) -> None:
-        """Begin to type words to search for."""
         self.search.typed = ""
         self.refresh()
 
     def action_match(self, step: int) -> None:
-        """Go to the next match, or to the previous one."""
         if self.search.words:
             self._go_to_match(step)
 

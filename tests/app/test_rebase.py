@@ -110,12 +110,15 @@ def meant(base: Plan, now: Plan, ops: list[PlanOp]) -> tuple[dict[int, Task | No
                 each(positions, lambda _seen, _today: True, lambda task: task)
             case RemoveTasks(positions):
                 present = tuple(at for at in positions if places[at][1] is not None)
-                each(
-                    present, lambda seen, today: replace(seen, number=0) == replace(today, number=0), lambda _task: None
-                )
+                each(present, lambda seen, today: _plain(seen) == _plain(today), lambda _task: None)
             case NewTasks(texts):
                 new.update(texts)
     return tasks, new, clash
+
+
+def _plain(task: Task) -> Task:
+    """What a removal takes away: a task whose order or files others changed is removed all the same."""
+    return Task(task.text, task.status, task.notes)
 
 
 def _fits(part: str, wanted: object) -> Callable[[Task, Task], bool]:

@@ -16,8 +16,9 @@ from types import SimpleNamespace
 
 from tildone.app.opening import run_leases, store_at
 from tildone.fleet.engine import engine_for
+from tildone.fleet.running import WorkerOptions
 from tildone.fleet.upkeep import Reaper, Slots
-from tildone.fleet.worker import Worker, WorkerOptions
+from tildone.fleet.worker import Worker
 from tildone.ids import id_maker, now
 from tildone.log.address import parse_address
 from tildone.log.fleet.facts import Kept

@@ -13,7 +13,8 @@ from tildone.core.plan import Status, Task, flat
 from tildone.errors import UsageError
 from tildone.fleet import upkeep as slots
 from tildone.fleet.git import Git
-from tildone.fleet.worker import Worker, WorkerOptions
+from tildone.fleet.running import WorkerOptions
+from tildone.fleet.worker import Worker
 from tildone.log.events import PlanChanged
 from tildone.log.fleet.facts import Asked, Kept, RunReleased, RunTaken
 from tildone.log.fleet.lease import Ask, LeaseState, NewRun, Work

@@ -13,7 +13,8 @@ from tests.suite.waiting import LIMIT_SECONDS, until
 from tildone.app.opening import run_leases, store_at
 from tildone.fleet.drivers.launch import AgentContext, AgentLaunch
 from tildone.fleet.git import Git
-from tildone.fleet.worker import Worker, WorkerOptions
+from tildone.fleet.running import WorkerOptions
+from tildone.fleet.worker import Worker
 from tildone.log.events import PlanChanged
 from tildone.log.fleet.lease import Lease, LeaseState, NewRun, Work
 from tildone.log.fleet.settings import FleetSettings

@@ -128,7 +128,7 @@ class Results:
     def report(self, after: Lease) -> None:
         """Write the report of the run, and tell where it is."""
         try:
-            path = write_report(self._site.home, self._files.name, self._text(after))
+            path = write_report(self._site.options.home, self._files.name, self._text(after))
         except (TildoneError, OSError) as error:
             self.tell(f"no report was written: {error}")
             return

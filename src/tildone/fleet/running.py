@@ -36,6 +36,7 @@ from tildone.fleet.permissions import (
 from tildone.fleet.process_tree import boot_seconds
 from tildone.fleet.results import Results
 from tildone.fleet.supervision import AgentCommand, AgentEnding, How, SupervisedAgent
+from tildone.fleet.upkeep import MIN_FREE_MB
 from tildone.fleet.workspaces import Workspace, end_earlier_agents, lost_tasks
 from tildone.ids import now
 from tildone.log.address import parse_address
@@ -73,22 +74,38 @@ MAX_STARTS = 25
 
 
 @value
+class WorkerOptions:
+    """How many runs a worker works on at once, and what it permits.
+
+    `allow` are the patterns of the commands that its agents may run, `ask` of those that they may run once a person has
+    approved them in the store, `agents` the names of these agents. `home` is the folder for working trees, outputs and
+    reports, and `grace` the seconds that an agent gets to end. With less than `min_free_mb` megabytes of space on the
+    disk of `home`, the worker takes nothing.
+    """
+
+    slots: int
+    labels: frozenset[str]
+    allow: tuple[str, ...]
+    agents: frozenset[str]
+    home: str
+    grace: float
+    min_free_mb: int = MIN_FREE_MB
+    ask: tuple[str, ...] = ()
+
+
+@value
 class WorkSite:
     """What the runs of a worker have in common. `store` is open at the address `address`; `new_id` makes event ids.
 
-    `agents` are the drivers that the worker permits, `allow` the commands, and `ask` those that it permits once a
-    person has approved them. `left` are the runs that it has left to other workers. `tell` is given lines for the
-    person.
+    `agents` are the drivers that the worker permits, `left` the runs that it has left to other workers. `tell` is given
+    lines for the person.
     """
 
     leases: RunLeases
     store: Store
     address: str
-    home: str
-    grace: float
+    options: WorkerOptions
     agents: Mapping[str, Driver]
-    allow: tuple[str, ...]
-    ask: tuple[str, ...]
     environ: Mapping[str, str]
     prompt_for: PromptFor
     redactor: Redactor
@@ -113,7 +130,7 @@ def agent_start(
     folder, work = files.worktree.folder, lease.work
     prompt = with_last_messages(site.prompt_for(view, events, files.worktree), files.messages_before)
     launch = site.agents[work.agent](
-        AgentContext(folder, site.address, lease.session, prompt, work.model, allow, site.environ, site.ask)
+        AgentContext(folder, site.address, lease.session, prompt, work.model, allow, site.environ, site.options.ask)
     )
     command = AgentCommand(
         launch.arguments,
@@ -122,7 +139,7 @@ def agent_start(
         str(lease.fence),
         files.output,
         release=(sys.executable, "-c", RELEASE, str(lease.fence)),
-        grace=site.grace,
+        grace=site.options.grace,
         max_frozen=_max_frozen(site),
     )
     return PreparedAgent(command, launch.stops_early)
@@ -152,7 +169,7 @@ class Execution:
     def __init__(self, site: WorkSite, lease: Lease) -> None:
         self.lease = lease
         self._site = site
-        self._files = Workspace(lease, site.home, site.redactor.text)
+        self._files = Workspace(lease, site.options.home, site.redactor.text)
         self._results = Results(site, lease, self._files)
         self._waker = Waker(site.store, site.leases, lease)
         self._lock = Lock()
@@ -214,13 +231,13 @@ class Execution:
         self.renewed(settings.deadline_after(before))
         self._results.tell(f"begun, attempt {lease.attempt}")
         state = self._look()
-        refusal = why_not_permitted(lease.work, site.agents, site.allow)
+        refusal = why_not_permitted(lease.work, site.agents, site.options.allow)
         if refusal:
             return RunEnding(WorkOutcome.REFUSED, refusal)
         events = list(site.store.events(lease.session))
         self._answers = answers_to(events, lease.run)
-        approved = approved_patterns(self._answers, (*site.allow, *site.ask))
-        self._allow = (*permitted(site.allow, lease.work.allow), *approved)
+        approved = approved_patterns(self._answers, (*site.options.allow, *site.options.ask))
+        self._allow = (*permitted(site.options.allow, lease.work.allow), *approved)
         refused = refused_commands(lease.work, state.plan, self._allow, self._answers)
         if refused and not self._may_ask(refused):
             return RunEnding(WorkOutcome.REFUSED, why_refused(refused))
@@ -333,7 +350,7 @@ class Execution:
 
     def _may_ask(self, commands: Sequence[str]) -> bool:
         """Return whether the settings of the worker let persons be asked for these commands."""
-        own = (*self._site.allow, *self._site.ask)
+        own = (*self._site.options.allow, *self._site.options.ask)
         return all(matches_any(command, own) for command in commands)
 
     def _hands(self) -> dict[int, Lease]:
@@ -377,6 +394,6 @@ class Execution:
                 if self._order is RunOrder.LOST:
                     raise RunFenced(self.lease.run) from None
                 stopped_at = stopped_at or (monotonic() if self._order is RunOrder.STOP else 0.0)
-                if stopped_at and monotonic() - stopped_at > self._site.grace:
+                if stopped_at and monotonic() - stopped_at > self._site.options.grace:
                     raise
                 sleep(RETRY_SECONDS)

@@ -24,15 +24,15 @@ from tildone.fleet.engine import TableEngine
 from tildone.fleet.handover import prompt_for
 from tildone.fleet.permissions import LeftRuns, could_take
 from tildone.fleet.releasing import STORE_VARIABLE
-from tildone.fleet.running import Execution, WorkSite
-from tildone.fleet.upkeep import MIN_FREE_MB, Heartbeat, Reaper, Slots, worker_id
+from tildone.fleet.running import Execution, WorkerOptions, WorkSite
+from tildone.fleet.upkeep import Heartbeat, Reaper, Slots, worker_id
 from tildone.ids import id_maker, now
 from tildone.log.address import parse_address
 from tildone.log.fleet import workers
 from tildone.log.fleet.lease import Ask, Claimer
 from tildone.stores.base import OpenOptions
 from tildone.typing import TYPE_CHECKING
-from tildone.value import replace, value
+from tildone.value import replace
 from tildone.version import __version__
 from tildone.views.sanitize import printable
 
@@ -51,26 +51,6 @@ STOP_SECONDS = 2.0
 """How long a worker that stops waits for its runs after their grace period."""
 
 LOOK_SECONDS = 1.0
-
-
-@value
-class WorkerOptions:
-    """How many runs a worker works on at once, and what it permits.
-
-    `allow` are the patterns of the commands that its agents may run, `ask` of those that they may run once a person has
-    approved them in the store, `agents` the names of these agents. `home` is the folder for working trees, outputs and
-    reports, and `grace` the seconds that an agent gets to end. With less than `min_free_mb` megabytes of space on the
-    disk of `home`, the worker takes nothing.
-    """
-
-    slots: int
-    labels: frozenset[str]
-    allow: tuple[str, ...]
-    agents: frozenset[str]
-    home: str
-    grace: float
-    min_free_mb: int = MIN_FREE_MB
-    ask: tuple[str, ...] = ()
 
 
 class Worker:
@@ -212,16 +192,13 @@ class Worker:
 
     def _site(self) -> WorkSite:
         store = stores.open_store(parse_address(self._address), OpenOptions(plan_in_entry=plan_in_entry))
-        options, environ = self._options, dict(os.environ)
+        environ = dict(os.environ)
         return WorkSite(
             self._leases,
             store,
             self._address,
-            os.path.abspath(options.home),
-            options.grace,
+            replace(self._options, home=os.path.abspath(self._options.home)),
             self._agents,
-            options.allow,
-            options.ask,
             environ,
             self._prompt,
             Redactor(environ),

@@ -20,7 +20,7 @@ from tildone.files.private import REPLACED, make_private_folder, open_private
 from tildone.fleet.git import Git
 from tildone.fleet.handover import last_messages, messages_in, with_messages
 from tildone.fleet.supervision import Unsupported, end_processes, orphans
-from tildone.fleet.worktrees import CHECKPOINTS, Checkpoint, Repository, Worktree, chained, clone_folder, publish, share
+from tildone.fleet.worktrees import CHECKPOINTS, Checkpoint, Repository, Worktree, clone_folder, publish, share
 from tildone.log.events import Actor, PlanChanged
 from tildone.log.fleet.facts import Kept, RunTaken
 from tildone.log.fleet.lease import fence_in
@@ -96,18 +96,15 @@ class Workspace:
     def checkpoint(self, task: int, message: str) -> Kept | None:
         """Keep the files as they are, and return the fact to record; None outside of git."""
         repository, lease = self._repository, self._lease
-        if repository is None or not self.worktree.branch:
+        if repository is None:
             return None
         text = self._redact(with_messages(message, last_messages(self.transcript, self.output)))
-        if self._hands > 1:
-            git = Git(self.worktree.folder)
-            commit = chained(git, self._tip or git.run("rev-parse", "HEAD"), text)
-            kept: Checkpoint | None = Checkpoint(f"{CHECKPOINTS}{self.name}/{lease.epoch}", commit)
-            repository.keep(f"{CHECKPOINTS}{self.name}/{lease.epoch}", commit)
-            self._tip = commit
-        else:
-            kept = repository.checkpoint(self.worktree, self.name, lease.epoch, text)
-        return Kept(lease.run, lease.hand, lease.epoch, kept.ref, kept.commit, task) if kept else None
+        follows = self._tip if self._hands > 1 else None
+        kept = repository.checkpoint(self.worktree, self.name, lease.epoch, text, follows)
+        if kept is None:
+            return None
+        self._tip = kept.commit
+        return Kept(lease.run, lease.hand, lease.epoch, kept.ref, kept.commit, task)
 
     def share(self, still_held: StillHeld) -> bool:
         """Merge the last checkpoint of a hand into the branch of its run; return False if that is not possible."""

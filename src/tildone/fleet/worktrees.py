@@ -116,21 +116,22 @@ class Repository:
         _add_submodules(folder)
         return Worktree(folder, name, "a new working tree")
 
-    def checkpoint(self, worktree: Worktree, run: FileName, epoch: int, message: str) -> Checkpoint | None:
-        """Keep a working tree as it is, also at the remote repository if there is one; None outside of git."""
+    def checkpoint(
+        self, worktree: Worktree, run: FileName, epoch: int, message: str, follows: str | None = None
+    ) -> Checkpoint | None:
+        """Keep a working tree as it is, also at the remote repository if there is one; None outside of git.
+
+        The commit of a hand `follows` the one before, or HEAD if that is empty: see `chained`.
+        """
         if not worktree.branch:
             return None
-        git = Git(worktree.folder)
-        commit = commit_of(git, git.run("rev-parse", "HEAD"), message)
-        ref = f"{CHECKPOINTS}{run}/{epoch}"
-        self.keep(ref, commit)
-        return Checkpoint(ref, commit)
-
-    def keep(self, ref: str, commit: str) -> None:
-        """Set the ref of a checkpoint, also at the remote repository if there is one."""
+        git, ref = Git(worktree.folder), f"{CHECKPOINTS}{run}/{epoch}"
+        head = git.run("rev-parse", "HEAD")
+        commit = commit_of(git, head, message) if follows is None else chained(git, follows or head, message)
         self._git.run("update-ref", ref, commit)
         if self.has_remote:
             self._git.run("push", "-q", "--force", REMOTE, f"{commit}:{ref}")
+        return Checkpoint(ref, commit)
 
     def remove(self, run: FileName) -> None:
         """Remove the working tree and the checkpoints of a run, also at the remote; its branch stays."""

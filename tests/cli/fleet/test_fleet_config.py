@@ -13,8 +13,8 @@ from tildone.cli.fleet.work import DEFAULT_GRACE_SECONDS
 from tildone.config import load, load_valid
 from tildone.config.fleet import KEYS, MAX_MEGABYTES, MAX_SECONDS, MAX_SLOTS, fleet_config, fleet_fault
 from tildone.fleet.engine import TableEngine
+from tildone.fleet.running import WorkerOptions
 from tildone.fleet.upkeep import MIN_FREE_MB
-from tildone.fleet.worker import WorkerOptions
 from tildone.log.fleet.names import MAX_LABELS
 from tildone.log.fleet.settings import ENGINES
 

@@ -7,7 +7,8 @@ import pytest
 from tests.fleet.workers import Bench
 from tildone.cli.fleet.work import wait_and_drain
 from tildone.errors import StoreBusy
-from tildone.fleet.worker import Worker, WorkerOptions
+from tildone.fleet.running import WorkerOptions
+from tildone.fleet.worker import Worker
 from tildone.log.fleet.lease import Claimer, Lease, WorkOutcome
 
 

@@ -20,6 +20,7 @@ from tildone.fleet import running as launching
 from tildone.fleet import upkeep, worker, workspaces
 from tildone.fleet.drivers.launch import AgentContext, AgentLaunch
 from tildone.fleet.engine import engine_for
+from tildone.fleet.running import WorkerOptions
 from tildone.fleet.upkeep import MIN_FREE_MB
 from tildone.log.address import parse_address
 from tildone.log.fleet import rules
@@ -77,7 +78,7 @@ def main() -> int:
     setting = Setting(**json.loads(sys.argv[1]))
     shift_clock()
     pretend(setting)
-    options = worker.WorkerOptions(
+    options = WorkerOptions(
         slots=setting.slots,
         labels=frozenset(setting.labels),
         allow=("*",),

@@ -17,7 +17,8 @@ from tildone.errors import StoreError, UsageError
 from tildone.fleet.drivers import AGENTS
 from tildone.fleet.drivers.launch import ANYTHING
 from tildone.fleet.engine import EssentialThread, engine_for, on_essential_failure
-from tildone.fleet.worker import Worker, WorkerOptions
+from tildone.fleet.running import WorkerOptions
+from tildone.fleet.worker import Worker
 from tildone.log.fleet.names import check_text
 from tildone.telemetry.opening import open_run_traces
 from tildone.typing import TYPE_CHECKING

@@ -333,7 +333,6 @@ class _KeptResults:
         self.stale, self.is_allowed = runner.stale, runner.is_allowed
 
     def prove(self, checks: Mapping[int, Check]) -> Mapping[int, Proof]:
-        """Run these checks."""
         found = self._runner.prove(checks)
         self.results.update(found)
         return found

@@ -154,13 +154,11 @@ def refuse_faults(outcome: Outcome) -> None:
 
 
 def completing(steps: Iterable[Step]) -> tuple[int, ...]:
-    """Return the numbers of the tasks that steps mark as completed."""
     marks = (step for step in steps if isinstance(step, Mark) and step.status is Status.COMPLETED)
     return tuple(number for step in marks if isinstance(step.target, Numbered) for number in step.target.numbers)
 
 
 def sentence(error: TildoneError) -> str:
-    """Return an error as a screen shows it."""
     text = str(error)
     return text[:1].upper() + text[1:]
 

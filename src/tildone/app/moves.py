@@ -199,7 +199,6 @@ def remove_label(session: Session, name: str) -> str:
 
 
 def short_id(event: str) -> str:
-    """Return the id of an event as a message names it."""
     return printable(event[:SHORT_ID_LENGTH])
 
 

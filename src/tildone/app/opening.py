@@ -250,7 +250,6 @@ def _noted_usage(settings: Settings, agent: str) -> AgentUsage | None:
 
 
 def open_agents(settings: Settings) -> AgentRegistry:
-    """Return the registry of the agents at work in the project."""
     # Imported here because most commands concern no agent.
     from tildone.agents.registry import AgentRegistry  # noqa: PLC0415  see above
 

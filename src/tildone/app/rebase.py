@@ -192,7 +192,6 @@ def _changed_by(session: Session, seen: str, now: Plan, clash: Clash) -> Event |
 
 
 def _compared(plan: Plan, clash: Clash) -> object:
-    """Return what of a task the clash is about."""
     task = next((task for task in plan.tasks if task.number == clash.number), None)
     if task is None:
         return None

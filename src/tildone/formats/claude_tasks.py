@@ -41,7 +41,6 @@ class _NumberedTask:
 
 
 def is_task_file(data: object) -> bool:
-    """Return whether this is the content of a task file."""
     return isinstance(data, dict) and isinstance(data.get("subject"), str)
 
 
@@ -104,7 +103,6 @@ def _task(text: str, data: Json, number: int, warnings: WarningCollector) -> Tas
 
 
 def _notes(text: str, data: Json, number: int, warnings: WarningCollector) -> Iterator[str]:
-    """Fields that become notes."""
     description, metadata = data.get("description"), data.get("metadata")
     if description and description != text:
         yield _text(description)

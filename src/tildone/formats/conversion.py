@@ -60,7 +60,6 @@ class WarningCollector:
         self._numbers: dict[str, list[int]] = {}
 
     def add(self, message: str, *numbers: int) -> None:
-        """Add a warning about these lines or tasks."""
         known = self._numbers.setdefault(message, [])
         known += [number for number in numbers if number not in known[-1:]]
 

@@ -53,7 +53,6 @@ class HistoryFile:
 
     @property
     def plan(self) -> Plan:
-        """The plan at the head of the session."""
         return latest_state(reversed(branch(by_id(self.events), self.session_head.head))).plan
 
 
@@ -61,7 +60,6 @@ ImportFile = PlanFile | HistoryFile
 
 
 def format_of_name(path: str) -> str | None:
-    """Return the format that the suffix of a file's name stands for."""
     stem, _, suffix = path.replace("\\", "/").rpartition("/")[2].rpartition(".")
     return _SUFFIXES.get(suffix.lower()) if stem else None
 

@@ -149,7 +149,6 @@ def task_changes(match: PlanMatch) -> dict[Location, list[Change]]:
 
 
 def removal(task: Task) -> Change:
-    """Return the change that removes a task."""
     return Change(ChangeKind.REMOVED, task.text, None, task.number)
 
 

@@ -29,7 +29,6 @@ def author_data(author: Author) -> Data:
 
 
 def row_data(event: Event, row: TimelineRow, when: When) -> Data:
-    """Return an event with the description of its row in a timeline."""
     call = event.fact.call if isinstance(event.fact, PlanChanged) else None
     return event_data(event, when) | {
         "kind": _kind(event.fact),

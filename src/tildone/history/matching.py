@@ -49,7 +49,6 @@ def task_locations(plan: Plan) -> list[Location]:
 
 
 def task_at(plan: Plan, location: Location) -> Task:
-    """Return the task at a location."""
     return plan.phases[location[0]].tasks[location[1]]
 
 

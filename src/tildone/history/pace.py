@@ -42,7 +42,6 @@ class Pace:
         self._start = at if self._start is None else self._start
 
     def closed(self, at: int) -> None:
-        """Count a task that was closed."""
         self._closures.append(at)
 
     def changed(self, *, is_progress: bool) -> None:
@@ -63,7 +62,6 @@ class Pace:
         self._end_nudge()
 
     def estimate(self, counts: PlanProgress) -> Estimate:
-        """Return the estimate for a plan with this progress."""
         left = counts.total - counts.closed
         if not left:
             return Estimate(None, "all tasks are closed" if counts.total else "the plan is empty")

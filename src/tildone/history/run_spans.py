@@ -106,7 +106,6 @@ class RunTimeline:
 
     @property
     def hands(self) -> int:
-        """How many hands the run has."""
         return len({event.fact.hand for event in self._events})
 
     @property
@@ -216,7 +215,6 @@ def attempt_tasks(timeline: RunTimeline, attempt: Attempt, plan: Plan, shown: Sh
 
 
 def attempt_key(hand: int, epoch: int) -> str:
-    """Return the key of tasks that were in progress when an attempt began."""
     return f"{hand}/{epoch}"
 
 

@@ -56,12 +56,10 @@ class SpanPlace:
 
 
 def trace_id(*about: object) -> int:
-    """Return the id of the trace about something."""
     return _digest(TRACE_BYTES, about)
 
 
 def span_id(*about: object) -> int:
-    """Return the id of the span about something."""
     return _digest(SPAN_BYTES, about)
 
 

@@ -81,7 +81,6 @@ class TaskStats:
     nudges: int = 0
 
     def total(self, status: Status) -> int:
-        """Return the milliseconds in a status that periods have."""
         return sum(each.end - each.start for each in self.periods if each.status is status)
 
     @property
@@ -193,7 +192,6 @@ class _Collector:
         self._removed: list[TaskStats] = []
 
     def add(self, event: Event) -> None:
-        """Count one more event."""
         at = self.advance(event.at)
         match event.fact:
             case PlanChanged() as fact:

@@ -36,7 +36,6 @@ class BoundedNames:
         self._known: set[str] = set()
 
     def of(self, name: str) -> str:
-        """Return what stands for a name."""
         name = name[:MAX_CHARACTERS]
         if name in self._known or len(self._known) < self._limit:
             self._known.add(name)
@@ -65,7 +64,6 @@ class PlanTally:
         self._fails: dict[tuple[str, int], int] = {}
 
     def add(self, event: Event) -> None:
-        """Count one more event."""
         if event.usage is not None and event.author.agent:
             self._use(event.author, event.usage)
         match event.fact:

@@ -38,7 +38,6 @@ class TaskStep:
         return self.event.fact.call if isinstance(self.event.fact, PlanChanged) else None
 
     def has(self, kinds: frozenset[ChangeKind]) -> bool:
-        """Return whether one of the changes is of such a kind."""
         return any(change.kind in kinds for change in self.changes)
 
 
@@ -58,7 +57,6 @@ class TaskHistory:
 
     @property
     def added(self) -> TaskStep:
-        """The step that added it."""
         return self.steps[0]
 
     @property

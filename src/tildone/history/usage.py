@@ -141,7 +141,6 @@ class _Counter:
         self._count = 0
 
     def add(self, event: Event) -> None:
-        """Count one more event."""
         self.at, agent = max(self.at, event.at), event.author.agent
         self._count += 1
         self._first_event.setdefault(agent, self._count)
@@ -173,7 +172,6 @@ class _Counter:
             self.tasks[upcoming[1].number].nudges += 1
 
     def _at_work(self, agent: str) -> list[_Task]:
-        """The tasks in progress that an agent works on."""
         running = [task for task in self.tasks.values() if task.since is not None]
         own = [task for task in running if task.agent == agent]
         return (

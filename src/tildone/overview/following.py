@@ -45,7 +45,6 @@ class IndexFollower:
         self._thread = Thread(target=self._run, name="tildone-index", daemon=True)
 
     def start(self) -> None:
-        """Begin to follow the store."""
         self._thread.start()
 
     def stop(self) -> None:

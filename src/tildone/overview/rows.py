@@ -110,7 +110,6 @@ def outline(info: SessionInfo, facts: SessionFacts, costs: tuple[AgentCost, ...]
 def session_row(
     known: SessionOutline, agents: Sequence[Presence], needs: Sequence[Need], nudge_limit: int
 ) -> SessionRow:
-    """Return the row of a session."""
     shown = _shown_state(known, agents, needs)
     return SessionRow(
         known.info.name,

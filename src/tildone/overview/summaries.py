@@ -19,7 +19,6 @@ _TYPES = (int, int, str, str, str, str, str, int, int, str, str, int, str, list)
 
 
 def encode(known: SessionOutline, nudge_limit: int) -> str:
-    """Return the text of an outline."""
     return codec.dump(
         [
             VERSION,

@@ -64,7 +64,6 @@ def stopwatch(seconds: float) -> str:
 
 
 def days(milliseconds: int) -> str:
-    """Return an age in whole days."""
     return "today" if milliseconds < DAY else format_count(milliseconds // DAY, "day")
 
 

@@ -29,10 +29,8 @@ def bar(amount: int, largest: int, columns: int) -> str:
 
 
 def _level(amount: int, largest: int, cells: int) -> int:
-    """The eighths of cells for an amount."""
     return max(round(amount * cells * _EIGHTHS / largest), 1) if amount > 0 else 0
 
 
 def _part(level: int, cell: int) -> int:
-    """The eighths of one cell that a level fills."""
     return min(max(level - cell * _EIGHTHS, 0), _EIGHTHS)

@@ -23,6 +23,5 @@ _WORDS = {
 
 
 def describe_bound(bound: Bound, limit: float) -> str:
-    """Describe the bound that was reached."""
     amounts = {"dollars": dollars(limit), "tokens": token_count(int(limit))}
     return _WORDS[bound].format(limit=limit, times="once" if limit == 1 else f"{limit} times", **amounts)

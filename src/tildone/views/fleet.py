@@ -69,7 +69,6 @@ class RunRow:
 
     @property
     def lease(self) -> Lease:
-        """The lease of the hand."""
         return self.view.lease
 
 

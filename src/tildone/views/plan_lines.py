@@ -92,7 +92,6 @@ def numbered_lead(task: Task, position: int | None = None) -> Line:
 
 
 def task_lead(position: int, task: Task) -> Line:
-    """Return the status icon and the position of a task."""
     return *_icon(task), Span(f"[{position}]", Role.ACCENT), Span(" ")
 
 

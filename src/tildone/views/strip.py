@@ -50,7 +50,6 @@ def strip_signs(plan: Plan) -> str:
 
 
 def strip_text(plan: Plan, columns: int) -> str:
-    """Return the strip in at most this many columns."""
     return "".join(GAP if status is None else _CELLS[status][0] for status in _cells(strip_signs(plan), columns))
 
 

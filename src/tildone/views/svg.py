@@ -70,7 +70,6 @@ def escaped(text: str, columns: int = MAX_TEXT_COLUMNS) -> str:
 
 
 def label(x: float, y: float, classes: str, text: str, columns: int = MAX_TEXT_COLUMNS) -> str:
-    """Return a text at a place."""
     return element("text", {"x": x, "y": y, "class": classes}, escaped(text, columns))
 
 

@@ -49,7 +49,6 @@ class TimeAxis:
 
     @property
     def breaks(self) -> tuple[AxisPart, ...]:
-        """The parts that are breaks."""
         return tuple(part for part in self.parts if part.is_break)
 
     def ticks(self) -> list[int]:

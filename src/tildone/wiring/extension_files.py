@@ -59,7 +59,6 @@ class ExtensionSource:
 
     @property
     def module(self) -> str:
-        """The name of the module that the extension is imported as."""
         return f"tildone_extension_{crc32(os.fsencode(self.target)):08x}" if is_file(self.target) else self.target
 
 
@@ -78,7 +77,6 @@ def extension_sources(
 
 
 def installed_sources() -> list[ExtensionSource]:
-    """Return the extensions of installed packages."""
     found = []
     for point in entry_points(group=GROUP):
         module, _, function = point.value.partition("[")[0].partition(":")

@@ -66,7 +66,6 @@ class SharedQuestions:
         self._ui.set_widget(key, lines, placement)
 
     def notify(self, message: str, kind: str = "info") -> None:
-        """Show the person a message."""
         self._ui.notify(message, kind)
 
     async def select(self, title: str, options: Sequence[str], timeout: float | None = None) -> str | None:  # noqa: ASYNC109  the protocol's
@@ -152,7 +151,6 @@ class SharedQuestions:
             return None
 
     def _answer_in_store(self, need: str) -> asyncio.Future[Need]:
-        """Return a future that is done when there is an answer in the store."""
         loop = asyncio.get_running_loop()
         answer: asyncio.Future[Need] = loop.create_future()
 
@@ -194,7 +192,6 @@ def permission_reply(answer: str, offered: Sequence[str]) -> PermissionReply:
 
 
 def permission_words(reply: PermissionReply | None) -> str | None:
-    """Return an answer to a permission question as text."""
     if reply is None:
         return None
     return f"{reply.answer.value}: {reply.reason}" if reply.reason else reply.answer.value

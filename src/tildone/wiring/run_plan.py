@@ -48,11 +48,9 @@ class RunPlan:
         return self._chosen[transcript.id]
 
     def has_own_list(self, transcript: Transcript) -> bool:
-        """Return whether the conversation has a list of its own."""
         return self.session_of(transcript) == transcript.id
 
     def use_own_list(self, transcript: Transcript) -> None:
-        """Let the conversation work on a list of its own."""
         self._chosen[transcript.id] = transcript.id
 
     def use_plan(self, transcript: Transcript, session: str = "") -> None:
@@ -60,7 +58,6 @@ class RunPlan:
         self._chosen[transcript.id] = session or self._settings.session
 
     def options_of(self, transcript: Transcript) -> JsonObject:
-        """Return the options that record the choice."""
         return {OWN_LIST: True} if self.has_own_list(transcript) else {SESSION: self.session_of(transcript)}
 
     def _session_of(self, transcript: Transcript) -> str:

@@ -29,12 +29,10 @@ class UnattendedUI(NoUI):
     has_ui = True
 
     def set_status(self, key: str, text: str | None) -> None:
-        """Print a status."""
         if text:
             _print(f"{key}: {text}")
 
     def notify(self, message: str, kind: str = "info") -> None:
-        """Print a message."""
         _print(f"{kind}: {message}")
 
     async def select(self, title: str, options: Sequence[str], timeout: float | None = None) -> str | None:  # noqa: ARG002, ASYNC109  the protocol's

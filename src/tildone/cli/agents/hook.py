@@ -7,5 +7,4 @@ from tildone.cli.parsing.table import ParsedArgs
 
 
 def run(args: ParsedArgs) -> int:
-    """Run the hook with the options that were given."""
     return run_hook([*args.positional, *(f"--{name}={given}" for name, given in args.options.items())])

@@ -118,7 +118,6 @@ def show_changes(changes: Sequence[SettingsChange], *, verbose: bool) -> None:
 
 
 def preview(agent: Integration, changes: Sequence[SettingsChange], nothing: str) -> None:
-    """Print what would be changed in the settings of an agent."""
     show_changes(changes, verbose=True)
     put(f"{agent.title}: nothing was written." if changes else f"{agent.title} {nothing}.")
 

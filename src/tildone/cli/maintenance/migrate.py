@@ -75,7 +75,6 @@ def report_lines(copied: CopyResult, done: str) -> list[str]:
 
 
 def total_lines(copied: CopyResult, done: str, *more: str) -> list[str]:
-    """What was copied and its digest."""
     much = f"{format_count(copied.sessions, 'session')} with {format_count(copied.events, 'event')}"
     return [
         f"{printable(done)}: {', '.join((much, *more))}.",
@@ -84,6 +83,5 @@ def total_lines(copied: CopyResult, done: str, *more: str) -> list[str]:
 
 
 def changed_sessions(copied: CopyResult) -> str:
-    """Which sessions changed while they were copied."""
     names = ", ".join(printable(name) for name in copied.changed_since)
     return f"{format_count(len(copied.changed_since), 'session')} changed in the meantime: {names}"

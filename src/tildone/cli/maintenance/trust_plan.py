@@ -104,7 +104,6 @@ def _report(
 
 
 def _revoke(args: ParsedArgs, data: str, path: str, approvals: Approvals) -> int:
-    """Take the approvals back that the trusted content has brought."""
     checks = _checks_or_none(path, trusted_content(data, path))
     for check in checks:
         approvals.revoke(check)
@@ -155,5 +154,4 @@ def _checks(name: str, content: bytes) -> list[NamedCheck]:
 
 
 def _checks_or_none(name: str, content: bytes | None) -> list[Check]:
-    """Return the checks in the content that was trusted."""
     return [] if content is None else [each.check for each in _checks(name, content)]

@@ -33,7 +33,6 @@ def sharing_lines(found: PlanAgents, columns: int | None) -> list[Line]:
 
 
 def subagent_line(found: SubagentList) -> str:
-    """A subagent and how far it is."""
     done, ended = progress(found.plan), found.subagent.ended is not None
     return f"subagent {printable(found.subagent.name)}: {done.closed}/{done.total}{' (ended)' if ended else ''}"
 

@@ -62,7 +62,6 @@ class Verb:
 
     @property
     def words(self) -> tuple[str, ...]:
-        """The words that name this verb's own verbs."""
         return tuple(name for verb in self.verbs if not verb.hidden for name in (verb.name, *verb.aliases))
 
     def verb(self, name: str) -> Verb | None:
@@ -86,7 +85,6 @@ class Group:
 
     @property
     def table(self) -> VerbTable:
-        """The verbs."""
         return self.load()
 
 
@@ -106,11 +104,9 @@ class ParsedArgs:
 
     @property
     def verb(self) -> Verb:
-        """The verb to run."""
         return self.path[-1]
 
     def has(self, option: str) -> bool:
-        """Whether an option was given."""
         return option in self.options
 
     def values(self, option: str) -> tuple[str, ...]:

@@ -152,7 +152,6 @@ def _kinds_of_argument(verb: Verb, index: int) -> list[str]:
 
 
 def _capitals(text: str) -> list[str]:
-    """The words of two or more capital letters in a text."""
     letters = "".join(char if "A" <= char <= "Z" or char == "_" else " " for char in text)
     return [word for word in letters.split() if len(word) > 1]
 

@@ -32,5 +32,4 @@ def summary_of(verb: Verb) -> str:
 
 
 def filled(text: str) -> str:
-    """The text with its placeholders replaced."""
     return text.format_map(PLACEHOLDERS)

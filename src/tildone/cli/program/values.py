@@ -90,12 +90,10 @@ def events(args: ParsedArgs, _current: str) -> Iterable[Candidate]:
 
 
 def dialects(_args: ParsedArgs, _current: str) -> Iterable[Candidate]:
-    """The names of dialects."""
     return (Candidate(name, ", ".join(entry.tools)) for name, entry in DIALECTS.entries.items())
 
 
 def tools(_args: ParsedArgs, _current: str) -> Iterable[Candidate]:
-    """The names of the dialects' tools."""
     return (Candidate(tool, name) for name, entry in DIALECTS.entries.items() for tool in entry.tools)
 
 
@@ -108,14 +106,12 @@ def agents(args: ParsedArgs, _current: str) -> Iterable[Candidate]:
 
 
 def agents_with_hooks(_args: ParsedArgs, _current: str) -> Iterable[Candidate]:
-    """The coding agents whose hooks can be answered."""
     from tildone.integrations import names_with_hooks  # noqa: PLC0415  as above
 
     return (Candidate(name) for name in names_with_hooks())
 
 
 def formats(_args: ParsedArgs, _current: str) -> Iterable[Candidate]:
-    """The formats that can be imported."""
     # Late, because few command lines name a format.
     from tildone.formats.detection import FORMATS  # noqa: PLC0415  see above
 
@@ -123,7 +119,6 @@ def formats(_args: ParsedArgs, _current: str) -> Iterable[Candidate]:
 
 
 def export_formats(_args: ParsedArgs, _current: str) -> Iterable[Candidate]:
-    """The formats that can be exported."""
     from tildone.cli.transfer.export import EXPORT_FORMATS  # noqa: PLC0415  as above
 
     return map(Candidate, EXPORT_FORMATS)
@@ -158,7 +153,6 @@ def questions(args: ParsedArgs, _current: str) -> Iterable[Candidate]:
 
 
 def answers(args: ParsedArgs, _current: str) -> Iterable[Candidate]:
-    """The answers that a question offers."""
     store, _ = _opened(args)
     return (
         Candidate(option) for need in store.records.needs() if need.id in args.positional for option in need.options
@@ -166,12 +160,10 @@ def answers(args: ParsedArgs, _current: str) -> Iterable[Candidate]:
 
 
 def statuses(_args: ParsedArgs, _current: str) -> Iterable[Candidate]:
-    """The statuses of tasks."""
     return (Candidate(status.value) for status in Status)
 
 
 def shells(_args: ParsedArgs, _current: str) -> Iterable[Candidate]:
-    """The shells that have a completion script."""
     return map(Candidate, SHELLS)
 
 
@@ -188,17 +180,14 @@ def runs(args: ParsedArgs, _current: str) -> Iterable[Candidate]:
 
 
 def workers(args: ParsedArgs, _current: str) -> Iterable[Candidate]:
-    """The workers of a fleet."""
     return (Candidate(worker.id, worker.version) for worker in _leases(args).workers())
 
 
 def schedules(args: ParsedArgs, _current: str) -> Iterable[Candidate]:
-    """The names of schedules of a fleet."""
     return (Candidate(schedule.name, schedule.cron) for schedule in _leases(args).schedules())
 
 
 def fleet_agents(_args: ParsedArgs, _current: str) -> Iterable[Candidate]:
-    """The agents that can work for a fleet."""
     from tildone.fleet.drivers import AGENTS  # noqa: PLC0415  as above
 
     return map(Candidate, AGENTS)

@@ -125,7 +125,6 @@ def _check_overwrite(session: Session, path: str, format_: str) -> None:
 
 
 def _is_former_plan(session: Session, text: str) -> bool:
-    """Whether a text is a recent plan of this session as todo.txt."""
     recent = islice(session.store.history(session.name), MAX_EVENTS_COMPARED)
     plans = (event.fact.plan for event in recent if isinstance(event.fact, PlanChanged))
     return any(todotxt.write(plan).text == text for plan in plans)

@@ -123,7 +123,6 @@ def as_data(args: ParsedArgs, done: Imported) -> dict[str, object]:
 
 
 def amount(done: Imported) -> str:
-    """How much was imported."""
     if isinstance(done.file, HistoryFile):
         total = len(done.file.events)
         return (
@@ -135,5 +134,4 @@ def amount(done: Imported) -> str:
 
 
 def warn_of_losses(file: ImportFile, *, verbose: bool) -> None:
-    """Print what the file contains that was not imported."""
     print_warnings(f"Not imported from {file_title(file.path)}", file.warnings, verbose=verbose)

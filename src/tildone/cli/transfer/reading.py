@@ -52,7 +52,6 @@ def checked_format(format_: str | None) -> str | None:
 
 
 def file_title(path: str) -> str:
-    """The file as a sentence names it."""
     return "standard input" if path == STREAM else path
 
 
@@ -144,7 +143,6 @@ def _is_task_file(path: str) -> bool:
 
 
 def _task_folder(path: str) -> PlanFile:
-    """The list of tasks in a task folder of Claude Code."""
     names = sorted(os.listdir(path))
     files = [os.path.join(path, name) for name in names if name.endswith(".json") and not name.startswith(".")]
     if not files and not {".lock", ".highwatermark"}.intersection(names):

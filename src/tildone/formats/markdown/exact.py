@@ -24,22 +24,18 @@ def visible_text(text: str) -> str:
 
 
 def visible_note_line(line: str) -> str:
-    """Return the visible form of one line of a note."""
     return printable(line).replace(OPENING, f"‹{OPENING[1:]}").rstrip(JS_WHITESPACE)
 
 
 def text_comment(text: str) -> str:
-    """Return the comment with the exact phase name or task text."""
     return _comment(_pieces(text))
 
 
 def notes_comment(notes: Sequence[str]) -> str:
-    """Return the comment with the exact notes of a task."""
     return _comment([_pieces(note) for note in notes])
 
 
 def data_comment(data: object) -> str:
-    """Return the comment with exact data of another form."""
     return _comment(data)
 
 

@@ -116,7 +116,6 @@ class _MarkdownParser:
         return ImportedPlan(parsed.plan, self._warnings.all())
 
     def parse_line(self, number: int, line: str) -> None:
-        """Parse one line."""
         if self._fence:
             self._parse_code(number, line)
             return
@@ -149,7 +148,6 @@ class _MarkdownParser:
             task.attributes.append(line)
 
     def _parse_code(self, number: int, line: str) -> None:
-        """Parse a line of a code block."""
         content = line.strip(JS_WHITESPACE)
         if content and not self._add_note(line):
             self._prose.append(number)
@@ -197,7 +195,6 @@ class _MarkdownParser:
         self._phases.append((number, name, []))
 
     def _parse_item(self, number: int, line: str, text: str) -> None:
-        """Parse a list item with or without a check box."""
         indent, box = indentation(line), re.fullmatch(BOX, text)
         if box is None and not self._add_note(line):
             self._prose.append(number)

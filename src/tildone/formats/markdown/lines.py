@@ -22,7 +22,6 @@ _CODE_OR_COMMENT = "`+|<!--(?!tildone )"
 
 
 def has_box(line: str) -> bool:
-    """Return whether the line is a list item with a check box."""
     item = re.fullmatch(ITEM, line.strip(JS_WHITESPACE))
     return bool(item and re.fullmatch(BOX, item[2] or ""))
 
@@ -33,7 +32,6 @@ def is_foreign(line: str) -> bool:
 
 
 def front_matter_length(lines: list[str]) -> int:
-    """Return the number of lines of YAML front matter."""
     if lines[0].rstrip() != "---":
         return 0
     for count, line in enumerate(lines[1:], start=2):
@@ -58,7 +56,6 @@ def without_comments(line: str) -> str:
 
 
 def indentation(line: str) -> int:
-    """Return the indentation of a line in columns."""
     expanded = line.expandtabs(TAB_COLUMNS)
     return len(expanded) - len(expanded.lstrip(" "))
 

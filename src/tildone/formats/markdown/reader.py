@@ -81,7 +81,6 @@ class _ParsedTask:
         self._lines = []
 
     def task(self) -> Task:
-        """Return the task with its notes and attributes."""
         task = Task(self._text, self._status, (*self._notes, *split_notes(self._lines)))
         found = self.attributes.found
         return replace(task, check=found.check, after=found.after, **found.words)
@@ -95,7 +94,6 @@ class _ParsedAttributes:
         self.found = Attributes()
 
     def add(self, number: int, line: str) -> None:
-        """Add a line and its number."""
         self._lines.append((number, line))
 
     def problems(self, tasks: int) -> Iterator[LineProblem]:
@@ -127,7 +125,6 @@ class _ChecklistParser:
         self._attributes = _ParsedAttributes()
 
     def parse_line(self, number: int, line: str) -> None:
-        """Parse one line."""
         note = re.fullmatch(_NOTE, line)
         if note and self._task:
             self._task.add_note_line(note[1])

@@ -103,7 +103,6 @@ def _exact_notes(notes: tuple[str, ...], is_literal: Callable[[str], bool]) -> l
 
 
 def _is_literal(line: str) -> bool:
-    """Whether the line can be written as it is."""
     return line == _portable(line) and OPENING not in line
 
 

@@ -69,7 +69,6 @@ def permissions(context: CheckContext) -> Iterator[Finding]:
 
 
 def space(context: CheckContext) -> Iterator[Finding]:
-    """Free disk space."""
     path = context.settings.store.path
     if path is None:
         return
@@ -84,7 +83,6 @@ def space(context: CheckContext) -> Iterator[Finding]:
 
 
 def other_processes(context: CheckContext) -> Iterator[Finding]:
-    """Other processes that have the store open."""
     path = context.settings.store.path
     if path is None or not os.path.isfile(path):
         return

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from tests.plans import ABANDONED, BLOCKED, COMPLETED, IN_PROGRESS, PENDING
 from tildone.core.plan import Phase, Plan, Status, Task, flat
 from tildone.kit.theme import Role, Span, plain
-from tildone.views.strip import count_text, strip_spans, strip_text
+from tildone.views.strip import count_text, strip_spans
 
 SIGNS = {PENDING: "─", IN_PROGRESS: "●", COMPLETED: "━", ABANDONED: "·", BLOCKED: "!"}
 STATUSES = {sign: status for status, sign in SIGNS.items()}
@@ -35,6 +35,10 @@ def kept_runs(cells: str) -> list[str]:
         found += cell if cell in "●!" and cell != last else ""
         last = cell
     return list(found)
+
+
+def strip_text(plan: Plan, columns: int) -> str:
+    return plain(strip_spans(plan, columns))
 
 
 def test_each_task_has_a_cell_and_phases_have_a_gap_between_them() -> None:

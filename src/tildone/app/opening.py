@@ -169,7 +169,7 @@ def open_session(
         dialect,
         now=now,
         new_id=id_maker(now, os.urandom),
-        patience=_patience(settings),
+        patience=patience_of(settings),
         completions=_completions(settings, opened) if dialect.completion else None,
         author=author,
         reader=reader,
@@ -350,7 +350,7 @@ def person_here(settings: Settings, store: Store) -> str:
     return clean_name(settings.user or store.user) or person_name(os.environ, settings.project)
 
 
-def _patience(settings: Settings) -> Patience:
+def patience_of(settings: Settings) -> Patience:
     """Return the default bounds, replaced by those that are configured."""
     configured = {bound: getattr(settings, name) for name, bound in LIMITS.items()}
     return replace(Patience(), **{bound: limit for bound, limit in configured.items() if limit is not None})

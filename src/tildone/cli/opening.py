@@ -166,3 +166,14 @@ def session_title(session: str) -> str:
 
 def _is_missing(store: StoreAddress) -> bool:
     return store.path is not None and not os.path.exists(store.path)
+
+
+def missing_package(error: ModuleNotFoundError, what: str, extra: str, package: str = "") -> Exception:
+    """Return the error to raise instead, which says how to install the package; one of tildone's own stays as it is."""
+    name = (error.name or "").partition(".")[0]
+    if name == "tildone":
+        return error
+    # Late, because only a missing package needs it.
+    from tildone.distribution import install_extra  # noqa: PLC0415  see above
+
+    return UsageError(f"{what} needs the package {package or name}: {install_extra(extra)}")

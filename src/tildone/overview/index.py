@@ -21,8 +21,11 @@ from threading import Lock
 
 from tildone.agents.everywhere import active_everywhere
 from tildone.agents.registry import Agent
+from tildone.app.opening import patience_of
+from tildone.config import Settings
 from tildone.errors import StoreDamaged, UnknownEvent
 from tildone.history.held_up import describe_held_up, held_up_by_agents
+from tildone.ids import now
 from tildone.log.events import Directive, DirectiveSet
 from tildone.log.kept import KeptSummary
 from tildone.log.needs import Need
@@ -288,3 +291,12 @@ class SessionIndex:
 
 def _sort_key(row: SessionRow) -> SortKey:
     return row.sort_key
+
+
+def open_index(settings: Settings, store: Store, more_needs: Callable[[], Iterable[Need]] = tuple) -> SessionIndex:
+    """Return an index of all sessions of a store; it is empty until its first refresh.
+
+    `more_needs` returns questions beside those of the store.
+    """
+    limit = patience_of(settings).nudges
+    return SessionIndex(store, settings.agents_dir, now=now, nudge_limit=limit, more_needs=more_needs)

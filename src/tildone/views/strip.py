@@ -49,10 +49,6 @@ def strip_signs(plan: Plan) -> str:
     return " ".join("".join(_SIGNS[task.status] for task in phase.tasks) for phase in plan.phases if phase.tasks)
 
 
-def strip_text(plan: Plan, columns: int) -> str:
-    return "".join(GAP if status is None else _CELLS[status][0] for status in _cells(strip_signs(plan), columns))
-
-
 def strip_spans(plan: Plan, columns: int) -> Line:
     """Return the strip in at most this many columns, with colours."""
     return signs_spans(strip_signs(plan), columns)

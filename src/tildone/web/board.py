@@ -11,16 +11,14 @@ from collections.abc import Callable, Iterable, Iterator
 from threading import Lock
 
 from tildone.app.checks import SessionChecks
-from tildone.app.opening import dialect_of_session, open_session
+from tildone.app.opening import dialect_of_session, open_session, patience_of
 from tildone.config import Settings
-from tildone.dialects.by_hand import BY_HAND
 from tildone.errors import NotFound, TildoneError
 from tildone.log.events import Author
 from tildone.log.state import State, latest_state
 from tildone.log.store import Store
 from tildone.overview.following import IndexFollower
-from tildone.overview.index import IndexChange, SessionIndex
-from tildone.overview.opening import open_index
+from tildone.overview.index import IndexChange, SessionIndex, open_index
 from tildone.overview.rows import SessionRow
 from tildone.session import Session
 from tildone.value import replace
@@ -51,7 +49,7 @@ class Board:
         self.keys = SessionKeys(str(settings.store), digest)
         self.fleet = BoardFleet.of(store)
         self.index: SessionIndex = open_index(settings, store, self.fleet.needs)
-        self.patience = open_session(settings, BY_HAND, store).patience
+        self.patience = patience_of(settings)
         self.checks = SessionChecks(settings)
         self.hub = Hub(self._streams_changed)
         self._telling = Lock()

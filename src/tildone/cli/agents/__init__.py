@@ -140,7 +140,7 @@ VERBS: VerbTable = Registry(
             ),
             examples=("tildone mcp", "tildone mcp --http --port 8633"),
         ),
-        "hook": Verb(
+        "mcp:hook": Verb(
             "hook",
             "AGENT [EVENT]",
             "Answer a hook of a coding agent: keep the agent on its plan.",
@@ -158,21 +158,21 @@ VERBS: VerbTable = Registry(
                 "tildone hook claude StatusLine < status.json",
             ),
         ),
-        "pause": Verb(
+        "steering:pause": Verb(
             "pause",
             "",
             "Let the agents here rest at the end of their turn.",
             description="Applies to the agents of this project, now and later; with --session, to those on that plan.",
             examples=("tildone pause",),
         ),
-        "resume": Verb(
+        "steering:resume": Verb(
             "resume",
             "",
             "Keep the agents here on their plan again.",
             description="Use it after pause or stop, or after a limit was reached. All counters start again at 0.",
             examples=("tildone resume",),
         ),
-        "stop": Verb(
+        "steering:stop": Verb(
             "stop",
             "",
             "Make the agents here end their turn before the next tool call.",

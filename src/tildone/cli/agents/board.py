@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 
 from tildone.app.who import PersonAct, check_person
-from tildone.cli.opening import settings_for
+from tildone.cli.opening import missing_package, settings_for
 from tildone.cli.output.data import put_data
 from tildone.cli.output.screen import put
 from tildone.cli.parsing.table import ParsedArgs
-from tildone.errors import MAX_DIGITS, UsageError, shortened
+from tildone.errors import UsageError, shortened
 from tildone.ids import local_time, now, timestamp
 from tildone.typing import TYPE_CHECKING
 from tildone.views.sanitize import printable
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from tildone.config import Settings
     from tildone.web.access.people import People
 
-DEFAULT_HOST, DEFAULT_PORT, MAX_PORT = "127.0.0.1", 4747, 65535
+DEFAULT_HOST, DEFAULT_PORT = "127.0.0.1", 4747
 TOKEN_USAGE = "use: tildone board token, tildone board token add NAME, or tildone board token remove NAME"  # noqa: S105  no secret
 
 _BASE = re.compile(r"(?:/[A-Za-z0-9_~-][A-Za-z0-9._~-]*)+")
@@ -38,13 +38,7 @@ def run(args: ParsedArgs) -> int:
         from tildone.web import server  # noqa: PLC0415  see above
         from tildone.web.access.admission import ProxyTrust  # noqa: PLC0415  the same
     except ModuleNotFoundError as error:
-        package = (error.name or "").partition(".")[0]
-        if package == "tildone":
-            raise
-        # Late, because only a missing package needs it.
-        from tildone.distribution import install_extra  # noqa: PLC0415  see above
-
-        raise UsageError(f"board needs the package {package}: {install_extra('web')}") from error
+        raise missing_package(error, "board", "web") from error
     if args.positional:
         return _manage_tokens(args, settings)
     for option in ("json", "metrics"):
@@ -56,7 +50,7 @@ def run(args: ParsedArgs) -> int:
         put("Everybody has to sign in again.")
     options = server.BoardOptions(
         host=args.options.get("host", DEFAULT_HOST),
-        port=_port(args),
+        port=args.port(),
         base=_base(args.options.get("base-path", "")),
         public=_public(args.options.get("public-url", "")),
         trust=ProxyTrust(_addresses(args), _header(args.options.get("user-header", ""))),
@@ -97,16 +91,6 @@ def _list_tokens(people: People, *, as_json: bool) -> None:
         put(f"{printable(each.name)}  since {local_time(each.added)}")
     if not found:
         put("There are no tokens. To make one: tildone board token add NAME")
-
-
-def _port(args: ParsedArgs) -> int | None:
-    """The port to listen on; 0 means any free one, None the first free one from the default on."""
-    given = args.options.get("port")
-    if given is None:
-        return None
-    if not given.isdecimal() or len(given) > MAX_DIGITS or int(given) > MAX_PORT:
-        raise UsageError(f"--port requires a number from 0 to {MAX_PORT}, not {shortened(given)!r}")
-    return int(given)
 
 
 def _base(given: str) -> str:

@@ -1,4 +1,4 @@
-"""What `tildone pause`, `resume`, `stop` and `status` share: the agents and the sessions that they apply to."""
+"""`tildone pause`, `resume` and `stop`, and the agents and the sessions that they apply to."""
 
 from __future__ import annotations
 
@@ -51,6 +51,18 @@ MESSAGES = {
         "your next prompt: it cannot be woken from here.",
     ),
 }
+
+
+def pause(args: ParsedArgs) -> int:
+    return steer(args, Directive.PAUSE)
+
+
+def stop(args: ParsedArgs) -> int:
+    return steer(args, Directive.STOP)
+
+
+def resume(args: ParsedArgs) -> int:
+    return steer(args, Directive.GO)
 
 
 def steer(args: ParsedArgs, directive: Directive) -> int:

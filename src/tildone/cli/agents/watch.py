@@ -6,11 +6,10 @@ import os
 import sys
 from functools import partial
 
-from tildone.app.opening import open_session, open_store
-from tildone.cli.opening import settings_for, with_session
+from tildone.app.opening import open_store, patience_of
+from tildone.cli.opening import missing_package, settings_for, with_session
 from tildone.cli.output.screen import on_terminal
 from tildone.cli.parsing.table import ParsedArgs
-from tildone.dialects.by_hand import BY_HAND
 from tildone.errors import NotFound, UsageError
 from tildone.ids import local_time, now
 from tildone.typing import TYPE_CHECKING
@@ -49,22 +48,16 @@ def run(args: ParsedArgs) -> int:
 def _app(settings: Settings, store: Store, *, opened: bool) -> WatchApp:
     try:
         # Optional extra, and slow to import.
-        from tildone.overview.opening import open_index  # noqa: PLC0415  see above
+        from tildone.overview.index import open_index  # noqa: PLC0415  see above
         from tildone.tui.app import Start, WatchApp  # noqa: PLC0415  see above
         from tildone.tui.editing import Editor  # noqa: PLC0415  see above
         from tildone.tui.palette import theme_for  # noqa: PLC0415  see above
         from tildone.tui.reading import DetailReader  # noqa: PLC0415  see above
     except ModuleNotFoundError as error:
-        if (error.name or "").partition(".")[0] == "tildone":
-            raise
-        # Late, because only a missing package needs it.
-        from tildone.distribution import install_extra  # noqa: PLC0415  see above
-
-        raise UsageError(f"watch needs the package {error.name}: {install_extra('tui')}") from error
+        raise missing_package(error, "watch", "tui") from error
     clock = partial(local_time, form="%H:%M")
     theme = theme_for(os.environ, settings.theme)
-    patience = open_session(settings, BY_HAND, store).patience
-    reader = DetailReader(store, when=clock, patience=patience)
+    reader = DetailReader(store, when=clock, patience=patience_of(settings))
     start = Start(settings.session, opened, theme, dict(settings.keys))
     index = open_index(settings, store)
     return WatchApp(index, reader, Editor(settings, store), start, now=now, clock=clock)

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     VerbTable = Registry[Implementation, "Verb"]
 
 UNLIMITED = 1_000_000
+MAX_PORT = 65_535
 
 
 @value
@@ -112,6 +113,19 @@ class ParsedArgs:
     def values(self, option: str) -> tuple[str, ...]:
         """Every value that was given for an option, in order."""
         return tuple(given for name, given in self.occurrences if name == option)
+
+    def port(self) -> int | None:
+        """The port to listen on, if one was given; 0 means any free one.
+
+        Raises:
+            UsageError: the value is no port.
+        """
+        given = self.options.get("port")
+        if given is None:
+            return None
+        if not given.isdecimal() or len(given) > MAX_DIGITS or int(given) > MAX_PORT:
+            raise UsageError(f"--port requires a number from 0 to {MAX_PORT}, not {shortened(given)!r}")
+        return int(given)
 
     def positive_int(self, option: str, default: int) -> int:
         """The value of an option that takes a positive integer.

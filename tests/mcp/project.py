@@ -37,7 +37,7 @@ from tildone.log.state import latest_state
 from tildone.mcp.access import PATH
 from tildone.mcp.backend import Backend
 from tildone.mcp.callers import stdio_callers
-from tildone.mcp.dispatcher import Dispatcher
+from tildone.mcp.dispatcher import MessageDispatcher
 from tildone.mcp.http_server import make_transport, make_web_server
 from tildone.mcp.reporting import log_error
 from tildone.mcp.stdio_output import Output
@@ -118,7 +118,7 @@ class Project:
 
         def run() -> None:
             with os.fdopen(source, "rb") as stdin, os.fdopen(out, "wb"):
-                serve(stdin, output, Dispatcher(output, dialect_named(dialect), open_backend))
+                serve(stdin, output, MessageDispatcher(output, dialect_named(dialect), open_backend))
 
         thread = threading.Thread(target=run, name="stdio server")
         thread.start()

@@ -7,7 +7,6 @@ from contextlib import suppress
 from time import monotonic
 
 from tildone.app.opening import open_agents
-from tildone.mcp import resources
 from tildone.mcp.calling_agent import CallingAgent
 from tildone.mcp.connections import Connection, SharedStore
 from tildone.mcp.json_rpc import INVALID_PARAMS, RequestError
@@ -24,6 +23,7 @@ if TYPE_CHECKING:
     from tildone.dialects.base import Dialect
     from tildone.mcp.callers import Caller, CallerResolver
     from tildone.mcp.request import Request
+    from tildone.mcp.resources import PlanUri
     from tildone.mcp.snapshot import SessionSnapshot
 
 MAX_CONNECTIONS = 200
@@ -119,19 +119,24 @@ class Backend:
             case "tools/call":
                 return self._call_tool(request, connection)
             case "resources/read":
+                from tildone.mcp.resources import contents  # noqa: PLC0415  see `read`
+
                 uri, snapshot = self.read(request, connection, request.params["uri"])
-                return {"contents": [resources.contents(uri, snapshot)]}
+                return {"contents": [contents(uri, snapshot)]}
             case _:
                 return self._complete(request, connection)
 
-    def read(self, request: Request, connection: Connection, uri: str) -> tuple[resources.PlanUri, SessionSnapshot]:
+    def read(self, request: Request, connection: Connection, uri: str) -> tuple[PlanUri, SessionSnapshot]:
         """Return a URI, parsed, and the state of the session that it names for this caller.
 
         Raises:
             ResourceNotFound: it names no resource, or none that the caller may read.
             TildoneError: the store cannot be read.
         """
-        parsed = resources.parse_uri(uri)
+        # Late, because few clients read resources, and every one calls tools.
+        from tildone.mcp.resources import parse_uri  # noqa: PLC0415  see above
+
+        parsed = parse_uri(uri)
         if parsed is None:
             raise ResourceNotFound(request, uri)
         snapshot = connection.snapshot(events=MAX_LOG_EVENTS if parsed.log else 0)

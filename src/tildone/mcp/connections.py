@@ -7,30 +7,27 @@ import threading
 from tildone.agents.registry import MODEL_NOTE
 from tildone.app.opening import open_session, open_store
 from tildone.errors import RunFenced
-from tildone.history.timeline import newest_events
-from tildone.log.events import Author, PlanChanged
-from tildone.log.state import latest_state
+from tildone.log.events import Author
 from tildone.mcp.call_checks import CallChecks
 from tildone.mcp.callers import Retention
 from tildone.mcp.executor import SerialExecutor
 from tildone.mcp.presence import CallerPresence
-from tildone.mcp.snapshot import SessionSnapshot
 from tildone.mcp.tools import error_reply
 from tildone.typing import TYPE_CHECKING
 from tildone.value import replace
 from tildone.views.doing import doing
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable
 
     from tildone.agents.registry import Agent
     from tildone.config import Settings
     from tildone.dialects.base import Dialect, Reply
-    from tildone.log.events import Event
     from tildone.log.store import Store
     from tildone.mcp.callers import Caller
     from tildone.mcp.calling_agent import CallingAgent
     from tildone.mcp.request import Request
+    from tildone.mcp.snapshot import SessionSnapshot
     from tildone.session import Session
 
 STORE_TIMEOUT_SECONDS = 5.0
@@ -129,12 +126,10 @@ class Connection:
         Raises:
             TildoneError: the store cannot be read.
         """
-        store = self._store.get()
-        name = session or self._agent.current().session
-        newest_first = list(_to_plan(store.history(name)))
-        changed = next((event for event in newest_first if isinstance(event.fact, PlanChanged)), None)
-        recent = tuple(newest_events(store.history(name), events)) if events else ()
-        return SessionSnapshot(name, latest_state(newest_first), changed, recent)
+        # Late, because calls show no session.
+        from tildone.mcp.resources import snapshot  # noqa: PLC0415  see above
+
+        return snapshot(self._store.get(), session or self._agent.current().session, events)
 
     def session_names(self) -> list[str]:
         """Return the names of all sessions, the most recently written first.
@@ -173,11 +168,3 @@ class Connection:
         if self.caller.retention is Retention.NONE:
             self._session.set_seen_head(None)
         return self._session
-
-
-def _to_plan(newest_first: Iterable[Event]) -> Iterator[Event]:
-    """The events up to the newest snapshot, which determine the state."""
-    for event in newest_first:
-        yield event
-        if isinstance(event.fact, PlanChanged):
-            return

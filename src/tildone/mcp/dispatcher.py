@@ -64,7 +64,7 @@ SUBSCRIPTION_KEY = "io.modelcontextprotocol/subscriptionId"
 ACKNOWLEDGED, UPDATED = "notifications/subscriptions/acknowledged", "notifications/resources/updated"
 
 
-class Dispatcher:
+class MessageDispatcher:
     """Answers the messages of one client. Unless `all_sessions`, a client is shown its own session only.
 
     `open_backend` is called by the first request that needs the store, and `greet` with the client's name once it is

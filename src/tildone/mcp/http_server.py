@@ -6,6 +6,7 @@ import asyncio
 import os
 import socket
 import sys
+from typing import TYPE_CHECKING
 
 from starlette.applications import Starlette
 from starlette.routing import Route
@@ -17,7 +18,7 @@ from tildone.errors import UsageError
 from tildone.mcp.access import PATH, AccessMiddleware
 from tildone.mcp.backend import Backend
 from tildone.mcp.callers import http_callers
-from tildone.mcp.dispatcher import Dispatcher
+from tildone.mcp.dispatcher import MessageDispatcher
 from tildone.mcp.http_transport import HttpTransport
 from tildone.mcp.reporting import log_error
 from tildone.mcp.token import Token, find_token
@@ -26,6 +27,9 @@ from tildone.serving.connections import OpenConnections
 from tildone.serving.lifecycle import exit_code, handling_signals
 from tildone.serving.origins import is_loopback
 from tildone.serving.server import WebServer, bound_socket, url
+
+if TYPE_CHECKING:
+    from tildone.mcp.dispatcher import Transport
 
 SESSION_IDLE_SECONDS = 600.0
 """How long an MCP session stays without a request in progress. One whose client listens for notifications has one."""
@@ -74,9 +78,11 @@ async def _serve(
 
 def make_transport(backend: Backend, dialect: Dialect) -> HttpTransport:
     """Return an application whose clients all use one backend. Each is shown its own session only."""
-    return HttpTransport(
-        lambda client: Dispatcher(client, dialect, lambda _report: backend, all_sessions=False), SESSION_IDLE_SECONDS
-    )
+
+    def make_dispatcher(client: Transport) -> MessageDispatcher:
+        return MessageDispatcher(client, dialect, lambda _report: backend, all_sessions=False)
+
+    return HttpTransport(make_dispatcher, SESSION_IDLE_SECONDS)
 
 
 def make_web_server(transport: HttpTransport, host: str, token: Token | None) -> WebServer:

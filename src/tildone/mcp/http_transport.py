@@ -33,7 +33,7 @@ from mcp_types import HEADER_MISMATCH
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 
-from tildone.mcp.dispatcher import Dispatcher
+from tildone.mcp.dispatcher import MessageDispatcher
 from tildone.mcp.json_rpc import (
     INTERNAL_ERROR,
     INVALID_REQUEST,
@@ -100,7 +100,7 @@ def _event(line: bytes) -> bytes:
 class _Session:
     """The transport of one client: its open streams, by the ids of the requests; None is that of GET."""
 
-    def __init__(self, make_dispatcher: Callable[[_Session], Dispatcher]) -> None:
+    def __init__(self, make_dispatcher: Callable[[_Session], MessageDispatcher]) -> None:
         self.id = uuid4().hex
         self.streams: dict[RequestId | None, _Stream] = {}
         self.dispatcher = make_dispatcher(self)
@@ -139,7 +139,7 @@ class _Session:
 class HttpTransport:
     """An ASGI application that passes messages on to dispatchers, and keeps the sessions of clients."""
 
-    def __init__(self, make_dispatcher: Callable[[_Session], Dispatcher], idle_seconds: float) -> None:
+    def __init__(self, make_dispatcher: Callable[[_Session], MessageDispatcher], idle_seconds: float) -> None:
         self._make_dispatcher = make_dispatcher
         self._idle_seconds = idle_seconds
         self._sessions: dict[str, _Session] = {}

@@ -8,20 +8,25 @@ from tildone.app.look import phases_data, task_data
 from tildone.core.query import progress
 from tildone.formats.markdown.writer import EMPTY, lossless_checklist
 from tildone.history.event_data import event_data, row_data
-from tildone.history.timeline import timeline
+from tildone.history.timeline import newest_events, timeline
 from tildone.ids import timestamp
 from tildone.log import codec
+from tildone.log.events import PlanChanged
+from tildone.log.state import latest_state
 from tildone.mcp.listings import CURRENT, CURRENT_JSON, JSON, LOG, LOG_JSON, MARKDOWN, MAX_LOG_EVENTS, SCHEME, TEXT
+from tildone.mcp.snapshot import SessionSnapshot
 from tildone.typing import TYPE_CHECKING
 from tildone.value import value
 from tildone.views.limits import MAX_FRAME, MAX_RESOURCE, bounded_lines, bounded_plan, clipped
 from tildone.views.sanitize import escape_json, safe_text
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
     from typing import Any
 
     from tildone.core.plan import Task
-    from tildone.mcp.snapshot import SessionSnapshot
+    from tildone.log.events import Event
+    from tildone.log.store import Store
     from tildone.views.limits import Part
 
 JSON_VERSION = 1
@@ -53,6 +58,26 @@ def parse_uri(uri: str) -> PlanUri | None:
 def session_uri(session: str) -> str:
     """Return the URI of a session."""
     return f"{SCHEME}{quote(session, safe='', errors='replace')}"
+
+
+def snapshot(store: Store, session: str, events: int) -> SessionSnapshot:
+    """Return the current state of a session, with that many of its newest events.
+
+    Raises:
+        TildoneError: the store cannot be read.
+    """
+    newest_first = list(_to_plan(store.history(session)))
+    changed = next((event for event in newest_first if isinstance(event.fact, PlanChanged)), None)
+    recent = tuple(newest_events(store.history(session), events)) if events else ()
+    return SessionSnapshot(session, latest_state(newest_first), changed, recent)
+
+
+def _to_plan(newest_first: Iterable[Event]) -> Iterator[Event]:
+    """The events up to the newest snapshot, which determine the state."""
+    for event in newest_first:
+        yield event
+        if isinstance(event.fact, PlanChanged):
+            return
 
 
 def contents(parsed: PlanUri, snapshot: SessionSnapshot) -> dict[str, str]:

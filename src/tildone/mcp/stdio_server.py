@@ -19,7 +19,7 @@ from tildone.dialects import DEFAULT_DIALECT, dialect_named
 from tildone.errors import TildoneError
 from tildone.integrations.hook_protocol import PROBE_CLIENT
 from tildone.mcp.clients import HOST_PROGRAMS
-from tildone.mcp.dispatcher import Dispatcher
+from tildone.mcp.dispatcher import MessageDispatcher
 from tildone.mcp.json_rpc import INVALID_REQUEST, InvalidMessage
 from tildone.mcp.reporting import log_error
 from tildone.mcp.stdio_output import Output, claim_standard_streams
@@ -77,7 +77,7 @@ def _run(
     dialect = dialect_named(dialect_name or DEFAULT_DIALECT)
     source, out = claim_standard_streams()
     output = Output(out, _interrupt_reading)
-    dispatcher = Dispatcher(output, dialect, backend_opener(load_settings, dialect, agent), greet)
+    dispatcher = MessageDispatcher(output, dialect, backend_opener(load_settings, dialect, agent), greet)
     try:
         _handle_signals(_stop)
         serve(source, output, dispatcher)
@@ -88,7 +88,7 @@ def _run(
     return 0
 
 
-def serve(source: BinaryIO, output: Output, dispatcher: Dispatcher) -> None:
+def serve(source: BinaryIO, output: Output, dispatcher: MessageDispatcher) -> None:
     """Answer lines until end of file, or until the client no longer reads answers."""
     with suppress(OSError):
         while not output.is_broken and (line := source.readline(MAX_LINE_BYTES)):

@@ -69,11 +69,11 @@ def probe_all(
     for launch in launches:
         groups.setdefault((launch.command, launch.environ, launch.folder), []).append(launch)
     results: dict[Launch, ProbeResult] = {}
-    conversations: list[Conversation] = []
+    exchanges: list[ProbeExchange] = []
     with TemporaryDirectory(prefix="tildone-probe-") as scratch, ThreadPoolExecutor(MAX_PROCESSES) as pool:
 
         def ask(number: int, launch: Launch) -> ProbeResult:
-            return probe(launch, project, os.path.join(scratch, f"{number}.db"), timeout, conversations)
+            return probe(launch, project, os.path.join(scratch, f"{number}.db"), timeout, exchanges)
 
         running = {pool.submit(ask, number, same[0]): same for number, same in enumerate(groups.values())}
         try:
@@ -86,15 +86,15 @@ def probe_all(
         finally:
             # After Ctrl-C, what is still running would be waited for until its time limit.
             pool.shutdown(wait=False, cancel_futures=True)
-            for conversation in conversations:
-                conversation.expire()
+            for exchange in exchanges:
+                exchange.expire()
     return results
 
 
-def probe(launch: Launch, project: str, store: str, timeout: float, conversations: list[Conversation]) -> ProbeResult:
+def probe(launch: Launch, project: str, store: str, timeout: float, exchanges: list[ProbeExchange]) -> ProbeResult:
     """Start a command as its coding agent does, in the project, and return its answer.
 
-    An MCP server gets `store` instead of the person's store. The exchange is added to `conversations`.
+    An MCP server gets `store` instead of the person's store. The exchange is added to `exchanges`.
     """
     environ = {**os.environ, **{name: os.path.expandvars(text) for name, text in launch.environ}}
     if not launch.event:
@@ -106,13 +106,13 @@ def probe(launch: Launch, project: str, store: str, timeout: float, conversation
             process = _start(launch, environ, folder, errors)
         except (OSError, ValueError) as error:
             return ProbeResult(reason=_cannot_start(launch, error))
-        conversation = Conversation(process, errors, timeout)
-        conversations.append(conversation)
-        talk = conversation.ask_hook if launch.event else conversation.ask_server
+        exchange = ProbeExchange(process, errors, timeout)
+        exchanges.append(exchange)
+        talk = exchange.ask_hook if launch.event else exchange.ask_server
         try:
             return talk(launch, project)
         finally:
-            conversation.close()
+            exchange.close()
 
 
 def _start(launch: Launch, environ: Mapping[str, str], folder: str, errors: IO[bytes]) -> subprocess.Popen[bytes]:
@@ -149,7 +149,7 @@ def _interpreter(program: str) -> str:
     return first.removeprefix(b"#!").strip().decode("utf-8", "replace") if first.startswith(b"#!") else ""
 
 
-class Conversation:
+class ProbeExchange:
     """The exchange with one process, which ends when the process does or at the time limit."""
 
     def __init__(self, process: subprocess.Popen[bytes], errors: IO[bytes], timeout: float) -> None:

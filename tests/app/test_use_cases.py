@@ -7,6 +7,7 @@ hand on, the library by its calls. What an agent may not do is in `test_who.py`,
 import sys
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
@@ -14,17 +15,18 @@ import pytest
 
 from tests.cli.person import Person
 from tests.web.boards import Answered, Browser, Place, board, place_in, until
-from tildone.app.checks import SessionChecks, typed_check
+from tildone.app.checks import SessionChecks
 from tildone.app.edits import added_after, edit, moved_by, sentence
 from tildone.app.opening import check_approvals, dialect_of_session, open_session
 from tildone.commands import attributes, edits
+from tildone.commands.answer import Answer
 from tildone.core.check import Check, Proof, Result
-from tildone.core.ops import Append, Mark, Numbered, Order, SetCheck, Touch
+from tildone.core.ops import Append, Mark, Numbered, SetCheck
 from tildone.core.plan import Plan, Status, Task
 from tildone.errors import TildoneError
 from tildone.session import Session
 from tildone.tui.editing import Editor, Notice
-from tildone.value import replace
+from tildone.value import replace, value
 from tildone.views.proofs import check_text
 
 if TYPE_CHECKING:
@@ -35,8 +37,6 @@ FAILED = "exit code 7"
 NUMBERS = count(1)
 REFUSED = {0, 3, 422}
 """The exit code and the status of what cannot be applied to a plan."""
-
-NO_TASK = "there is no task #9"
 
 
 class Surface:
@@ -61,11 +61,15 @@ class Surface:
         return [fact(task) for task in self.session.plan.tasks]
 
     def did(self, case: str, *words: Any) -> str | None:
-        way = getattr(self, case, None)
-        if way is None:
-            pytest.skip("this surface does not offer it")
+        way = partial(self.edited, EDITS[case]) if case in EDITS else getattr(self, case)
         found: str | None = way(*words)
         return found
+
+    def edited(self, row: "Row", *words: Any) -> str | None:
+        raise NotImplementedError
+
+    def check_of(self, number: int) -> Check | None:
+        return next((task.check for task in self.session.plan.tasks if task.number == number), None)
 
 
 def fact(task: Task) -> str:
@@ -75,45 +79,89 @@ def fact(task: Task) -> str:
     return " ".join([f"#{task.number}", task.text, task.status.value, *more, *proof])
 
 
+@value
+class Row:
+    """An edit: how it is typed, what a screen or a program makes of it, and what a page sends."""
+
+    argv: Callable[..., tuple[str, ...]]
+    command: Callable[..., "Command"]
+    op: Callable[..., dict[str, object]]
+
+
+def verb(name: str) -> Callable[..., tuple[str, ...]]:
+    return lambda *words: ("todo", name, *map(str, words))
+
+
+def on_task(make: Callable[..., Answer]) -> Callable[..., "Command"]:
+    return lambda number, *more: lambda plan: make(plan, [str(number)], *more)
+
+
+def marked(number: int, status: Status) -> "Command":
+    words = [str(number)]
+    match status:
+        case Status.IN_PROGRESS:
+            return lambda plan: edits.start(plan, words)
+        case Status.BLOCKED:
+            return lambda plan: edits.block(plan, words, "")
+        case Status.PENDING:
+            return lambda plan: edits.reopen(plan, words)
+        case _:
+            return lambda plan: edits.close(plan, words, status)
+
+
+VERBS = {
+    Status.IN_PROGRESS: "start",
+    Status.COMPLETED: "done",
+    Status.ABANDONED: "drop",
+    Status.BLOCKED: "block",
+    Status.PENDING: "reopen",
+}
+EDITS = {
+    "add": Row(verb("add"), lambda text: added_after(None, text, None), lambda text: {"op": "append", "text": text}),
+    "rename": Row(verb("rename"), on_task(edits.rename), lambda at, text: {"op": "reword", "at": at, "text": text}),
+    "note": Row(verb("note"), on_task(edits.note), lambda at, text: {"op": "note", "at": at, "text": text}),
+    "move up": Row(
+        lambda number: ("todo", "move", str(number), "--before", str(number - 1)),
+        lambda number: moved_by(number, -1),
+        lambda at: {"op": "move", "at": at, "before": max(0, at - 1)},
+    ),
+    "remove": Row(verb("rm"), on_task(edits.remove), lambda at: {"op": "remove", "at": at}),
+    "mark": Row(
+        lambda number, status: ("todo", VERBS[status], str(number)),
+        marked,
+        lambda at, status: {"op": "mark", "at": at, "status": status.value},
+    ),
+    "order": Row(
+        verb("after"),
+        lambda number, after: lambda plan: attributes.order(plan, str(number), [str(after)]),
+        lambda at, after: {"op": "order", "at": at, "after": [after]},
+    ),
+    "touch": Row(
+        verb("touches"),
+        lambda number, glob: lambda plan: attributes.set_words(plan, "touches", str(number), [glob]),
+        lambda at, glob: {"op": "touch", "at": at, "globs": [glob]},
+    ),
+}
+
+
 class CommandLine(Surface):
-    def typed(self, *argv: str) -> str | None:
+    def edited(self, row: Row, *words: Any) -> str | None:
+        return self.typed(*row.argv(*words))
+
+    def typed(self, *argv: str, command: tuple[str, ...] = ()) -> str | None:
         person = Person(self.place.folder, self.place.home, self.place.environment())
-        answer = person.run(*argv[: argv.index("--") if "--" in argv else None], "--session", self.name, *rest(argv))
+        answer = person.run(*argv, "--session", self.name, *(("--", *command) if command else ()))
         self.code = answer.code
         return None if answer.code == 0 else answer.err.removeprefix("tildone: ").strip() or answer.out
 
-    def add(self, text: str) -> str | None:
-        return self.typed("todo", "add", text)
-
-    def rename(self, number: int, text: str) -> str | None:
-        return self.typed("todo", "rename", str(number), text)
-
-    def note(self, number: int, text: str) -> str | None:
-        return self.typed("todo", "note", str(number), text)
-
-    def move_up(self, number: int) -> str | None:
-        return self.typed("todo", "move", str(number), "--before", str(number - 1))
-
-    def remove(self, number: int) -> str | None:
-        return self.typed("todo", "rm", str(number))
-
-    def mark(self, number: int, status: Status) -> str | None:
-        return self.typed("todo", VERBS[status], str(number))
-
-    def order(self, number: int, after: int) -> str | None:
-        return self.typed("todo", "after", str(number), str(after))
-
-    def touch(self, number: int, glob: str) -> str | None:
-        return self.typed("todo", "touches", str(number), glob)
-
     def set_check(self, number: int, command: tuple[str, ...]) -> str | None:
-        return self.typed("todo", "check", str(number), *(("--", *command) if command else ("--remove",)))
+        return self.typed("todo", "check", str(number), *(() if command else ("--remove",)), command=command)
 
     def verify(self, number: int) -> str | None:
         return self.typed("verify", str(number))
 
     def approve(self, number: int, _seen: Check) -> str | None:
-        return self.typed("approve", str(number), "--yes")
+        return self.typed("approve", str(number) if number else "--plan", "--yes")
 
     def undo(self) -> str | None:
         return self.typed("undo")
@@ -125,76 +173,28 @@ class CommandLine(Surface):
         return self.typed("checkout", event)
 
 
-VERBS = {
-    Status.IN_PROGRESS: "start",
-    Status.COMPLETED: "done",
-    Status.ABANDONED: "drop",
-    Status.BLOCKED: "block",
-    Status.PENDING: "reopen",
-}
-
-
-def rest(argv: tuple[str, ...]) -> tuple[str, ...]:
-    return argv[argv.index("--") :] if "--" in argv else ()
-
-
 class Watch(Surface):
     def __init__(self, place: Place, name: str, browser: Browser) -> None:
         super().__init__(place, name, browser)
         self.editor = Editor(place.settings(), place.store())
 
+    def edited(self, row: Row, *words: Any) -> str | None:
+        if words[1:] != (Status.COMPLETED,):
+            return self.told(self.editor.apply(self.name, row.command(*words)))
+        try:
+            self.editor.checks.begin(self.name, words[:1])
+        except TildoneError as error:
+            return sentence(error)
+        notice = self.editor.done(self.name, words[0])
+        self.editor.checks.end(self.name, words[:1])
+        return self.told(notice)
+
     def told(self, notice: Notice) -> str | None:
         return notice.text if notice.failed else None
 
-    def applied(self, command: "Command") -> str | None:
-        return self.told(self.editor.apply(self.name, command))
-
-    def add(self, text: str) -> str | None:
-        return self.applied(added_after(None, text, None))
-
-    def rename(self, number: int, text: str) -> str | None:
-        was = next((task.text for task in self.session.plan.tasks if task.number == number), "")
-        return self.told(self.editor.rename(self.name, number, was, text))
-
-    def note(self, number: int, text: str) -> str | None:
-        return self.applied(lambda plan: edits.note(plan, [str(number)], text))
-
-    def move_up(self, number: int) -> str | None:
-        return self.applied(moved_by(number, -1))
-
-    def remove(self, number: int) -> str | None:
-        return self.applied(lambda plan: edits.remove(plan, [str(number)]))
-
-    def mark(self, number: int, status: Status) -> str | None:
-        words = [str(number)]
-        match status:
-            case Status.COMPLETED:
-                try:
-                    self.editor.checks.begin(self.name, [number])
-                except TildoneError as error:
-                    return sentence(error)
-                notice = self.editor.done(self.name, number)
-                self.editor.checks.end(self.name, [number])
-                return self.told(notice)
-            case Status.ABANDONED:
-                return self.applied(lambda plan: edits.close(plan, words, status))
-            case Status.BLOCKED:
-                return self.applied(lambda plan: edits.block(plan, words, ""))
-            case Status.IN_PROGRESS:
-                return self.applied(lambda plan: edits.start(plan, words))
-            case Status.PENDING:
-                return self.applied(lambda plan: edits.reopen(plan, words))
-
-    def order(self, number: int, after: int) -> str | None:
-        return self.applied(lambda plan: attributes.order(plan, str(number), [str(after)]))
-
-    def touch(self, number: int, glob: str) -> str | None:
-        return self.applied(lambda plan: attributes.set_words(plan, "touches", str(number), [glob]))
-
     def set_check(self, number: int, command: tuple[str, ...]) -> str | None:
-        was = next((task.check for task in self.session.plan.tasks if task.number == number), None)
         line = check_text(Check(command)) if command else ""
-        return self.told(self.editor.set_check(self.name, number, line, was))
+        return self.told(self.editor.set_check(self.name, number, line, self.check_of(number)))
 
     def verify(self, number: int) -> str | None:
         return self.told(self.editor.verify(self.name, number))
@@ -214,6 +214,11 @@ class Board(Surface):
         super().__init__(place, name, browser)
         self.key = browser.key(name)
 
+    def edited(self, row: Row, *words: Any) -> str | None:
+        numbers = [task.number for task in self.session.plan.tasks]
+        at = [numbers.index(word) if word in numbers else word for word in words[:1]]
+        return self.post("ops", ops=[row.op(*at, *words[1:])])
+
     def post(self, path: str, **body: object) -> str | None:
         answered: Answered = self.browser.post(f"/api/s/{self.key}/{path}", body, self.session.state.head or "empty")
         self.code = answered.status
@@ -222,38 +227,8 @@ class Board(Surface):
             return unproved[0]["reason"] if unproved else None
         return str(answered.json["error"])
 
-    def op(self, name: str, number: int, **fields: object) -> str | None:
-        return self.post("ops", ops=[{"op": name, "at": self.at(number), **fields}])
-
-    def at(self, number: int) -> int:
-        return next((at for at, task in enumerate(self.session.plan.tasks) if task.number == number), number)
-
-    def add(self, text: str) -> str | None:
-        return self.post("ops", ops=[{"op": "append", "text": text}])
-
-    def rename(self, number: int, text: str) -> str | None:
-        return self.op("reword", number, text=text)
-
-    def note(self, number: int, text: str) -> str | None:
-        return self.op("note", number, text=text)
-
-    def move_up(self, number: int) -> str | None:
-        return self.op("move", number, before=max(0, self.at(number) - 1))
-
-    def remove(self, number: int) -> str | None:
-        return self.op("remove", number)
-
-    def mark(self, number: int, status: Status) -> str | None:
-        return self.op("mark", number, status=status.value)
-
-    def order(self, number: int, after: int) -> str | None:
-        return self.op("order", number, after=[after])
-
-    def touch(self, number: int, glob: str) -> str | None:
-        return self.op("touch", number, globs=[glob])
-
     def set_check(self, number: int, command: tuple[str, ...]) -> str | None:
-        was = next((task.check for task in self.session.plan.tasks if task.number == number), None)
+        was = self.check_of(number)
         line, base = (check_text(Check(each)) if each else "" for each in (command, was.command if was else ()))
         return self.post("check", number=number, line=line, base=base)
 
@@ -274,62 +249,40 @@ class Board(Surface):
 
 
 class Library(Surface):
-    """What a program does with a session, without commands in words."""
+    """What a program does with a session of its own."""
 
     def __init__(self, place: Place, name: str, browser: Browser) -> None:
         super().__init__(place, name, browser)
         self.settings, store = replace(place.settings(), session=name), place.store()
         self.own = open_session(self.settings, dialect_of_session(self.settings, store), store)
+        self.checks = SessionChecks(self.settings)
+
+    def edited(self, row: Row, *words: Any) -> str | None:
+        def change() -> str | None:
+            outcome = edit(self.own, row.command(*words)).outcome
+            return next(
+                (task.proof.reason for task in outcome.after.tasks if task.number in outcome.unproved and task.proof),
+                None,
+            )
+
+        return self.caught(change)
 
     def caught(self, act: Callable[[], object]) -> str | None:
         try:
-            act()
+            found = act()
         except TildoneError as error:
             return str(error)
-        return None
-
-    def edited(self, command: "Command") -> str | None:
-        return self.caught(lambda: edit(self.own, command))
-
-    def add(self, text: str) -> str | None:
-        return self.edited(lambda plan: edits.add(plan, [text]))
-
-    def rename(self, number: int, text: str) -> str | None:
-        return self.edited(lambda plan: edits.rename(plan, [str(number)], text))
-
-    def remove(self, number: int) -> str | None:
-        return self.edited(lambda plan: edits.remove(plan, [str(number)]))
-
-    def mark(self, number: int, status: Status) -> str | None:
-        outcome = self.own.change([Mark(Numbered((number,)), status)])
-        if outcome.faults:
-            return NO_TASK
-        proof = next((task.proof for task in outcome.after.tasks if task.number in outcome.unproved), None)
-        return proof.reason if proof else None
-
-    def order(self, number: int, after: int) -> str | None:
-        return self.faulty(Order(Numbered((number,)), (after,)))
-
-    def touch(self, number: int, glob: str) -> str | None:
-        return self.faulty(Touch(Numbered((number,)), (glob,)))
-
-    def faulty(self, step: Order | Touch) -> str | None:
-        return NO_TASK if self.own.change([step]).faults else None
-
-    def verify(self, number: int) -> str | None:
-        def verify() -> None:
-            proofs.update(SessionChecks(self.settings).verify(self.own, [number])[1])
-
-        proofs: dict[int, Proof] = {}
-        return self.caught(verify) or next((proof.reason for proof in proofs.values() if proof.reason), None)
+        return found if isinstance(found, str) else None
 
     def set_check(self, number: int, command: tuple[str, ...]) -> str | None:
-        was = next((task.check for task in self.session.plan.tasks if task.number == number), None)
-        check = typed_check(check_text(Check(command)) if command else "", was)
-        return self.caught(lambda: SessionChecks(self.settings).set_check(self.own, number, check, was))
+        check, was = Check(command) if command else None, self.check_of(number)
+        return self.caught(lambda: self.checks.set_check(self.own, number, check, was))
+
+    def verify(self, number: int) -> str | None:
+        return self.caught(lambda: self.checks.verify(self.own, [number])[1][number].reason or None)
 
     def approve(self, _number: int, seen: Check) -> str | None:
-        return self.caught(lambda: SessionChecks(self.settings).approve(self.own, [seen]))
+        return self.caught(lambda: self.checks.approve(self.own, [seen]))
 
     def undo(self) -> str | None:
         return self.caught(self.own.undo)
@@ -364,7 +317,7 @@ CHANGES: list[tuple[str, tuple[Any, ...], list[str]]] = [
     ("add", ("Four",), [ONE, TWO, THREE, "#4 Four pending"]),
     ("rename", (2, "Zwei"), [ONE, "#2 Zwei pending", THREE]),
     ("note", (2, "why"), [ONE, "#2 Two pending why", THREE]),
-    ("move_up", (3,), [ONE, THREE, TWO]),
+    ("move up", (3,), [ONE, THREE, TWO]),
     ("remove", (1,), [TWO, THREE]),
     ("mark", (2, Status.IN_PROGRESS), [ONE, "#2 Two in_progress", THREE]),
     ("mark", (2, Status.COMPLETED), [ONE, "#2 Two completed", THREE]),
@@ -479,7 +432,7 @@ def test_tasks_that_would_wait_for_each_other_are_refused(surface: Surface) -> N
 
     why = surface.did("order", 1, 2)
 
-    assert isinstance(surface, Library) or "would wait for each other" in str(why)
+    assert "would wait for each other" in str(why)
     assert surface.code in REFUSED
     assert surface.facts()[0] == ONE
 
@@ -512,9 +465,8 @@ def test_approving_forgets_that_the_check_of_the_plan_was_refused(surface: Surfa
     check = Check((*PASSES, surface.name))
     surface.session.change([SetCheck(None, check)])
     surface.session.record_proofs({0: Proof(Result.REFUSED, check.command)})
-    number = "--plan" if isinstance(surface, CommandLine) else 0
 
-    assert surface.did("approve", number, check) is None
+    assert surface.did("approve", 0, check) is None
     assert surface.session.plan.proof is None
 
 

@@ -90,3 +90,8 @@ def texts_in(stored: str | list[str]) -> tuple[str, ...]:
     if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
         raise ValueError(f"{shortened(str(stored))!r} is no list of texts")
     return tuple(texts)
+
+
+def remaining(lease: Lease, clock: int) -> int:
+    """Return for how many milliseconds a lease is still held."""
+    return max(0, lease.until - clock) if lease.is_held else 0

@@ -1,15 +1,22 @@
-"""`LeaseTransaction`: what the operations on leases need of a store. It is imported only by type checkers."""
+"""`LeaseTables` and `LeaseTransaction`: what the operations on leases need of a store.
+
+It is imported only by type checkers.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Protocol
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol, TypeVar
 
 from tildone.log.events import Event
-from tildone.log.fleet.lease import Claimer, Lease
+from tildone.log.findings import Finding
+from tildone.log.fleet.facts import Kept
+from tildone.log.fleet.lease import Claimer, Lease, RunFence
 from tildone.log.fleet.rules import Moment
 from tildone.log.fleet.settings import FleetSettings
 from tildone.log.fleet.workers import RunSchedule
+
+T = TypeVar("T")
 
 
 class LeaseTransaction(Protocol):
@@ -103,3 +110,53 @@ class LeaseTransaction(Protocol):
 
     def put_schedule(self, schedule: RunSchedule) -> None:
         """Add or replace a schedule."""
+
+
+class LeaseTables(Protocol):
+    """The tables of leases, workers, schedules and limits in a store, by named statements.
+
+    Statements have the same names and parameters in every store; one that does not need a parameter ignores it.
+    """
+
+    def change(self, work: Callable[[LeaseTransaction], T]) -> T:
+        """Do the work in a transaction, and return its result."""
+
+    def rows(self, statement: str, /, **row: Any) -> Sequence[Sequence[Any]]:
+        """Return the rows of a statement."""
+
+    def write(self, statement: str, /, **row: Any) -> int:
+        """Run a statement that changes rows, tell those who wait, and return how many rows it changed."""
+
+    def timed_rows(self, statement: str, /, **row: Any) -> Sequence[tuple[Sequence[Any], int]]:
+        """Return the rows of a statement on leases, each with the time by the clock that measures leases."""
+
+    def rows_of_sessions(self, sessions: Sequence[str]) -> Sequence[tuple[Sequence[Any], int]]:
+        """Return the rows of the leases of some sessions, with the time, in no particular order."""
+
+    def renew(self, held: Sequence[RunFence], lease: int) -> Sequence[tuple[str, int, int, str]]:
+        """Renew leases for so many milliseconds; return run, hand, epoch and what is asked of those that are held."""
+
+    def beat(self, row: dict[str, Any], labels: Sequence[str]) -> str:
+        """Record a sign of life of a worker, and return what is asked of it."""
+
+    def append(self, held: RunFence, fact: Kept, event: str) -> bool:
+        """Append a fact that leaves its lease as it is; return False if that needs a transaction.
+
+        Raises:
+            RunFenced: the lease is no longer held.
+        """
+
+    def session(self, stored: Any) -> str:
+        """Return the name of a session from its column."""
+
+    def now(self) -> int:
+        """Return the time by the clock of signs of life, in milliseconds since 1970."""
+
+    def size(self) -> int:
+        """Return how many bytes the store takes up on disk."""
+
+    def wait(self, is_reached: Callable[[], bool], timeout: float) -> bool:
+        """Wait until `is_reached` returns True. Return False if `timeout` seconds passed first."""
+
+    def findings(self) -> list[Finding]:
+        """Check what workers need of the store."""

@@ -1,55 +1,74 @@
-"""The operations on leases, the same in every store: what is read, decided and written in one transaction.
+"""The leases of a store: what is read, decided and written in one transaction is the same in every store.
 
-A store implements `LeaseTransaction` and `_change`. Whoever locks several things locks them in this order: the name of
-a session or of a worker, leases, limits, the session. Whoever chooses among queued leases waits for none of them. So
+A store implements `LeaseTables` and `LeaseTransaction`. Whoever locks several things locks them in this order: the name
+of a session or of a worker, leases, limits, the session. Whoever chooses among queued leases waits for none of them. So
 operations that meet wait for each other, but never in a circle. If a store repeats a transaction whose answer was lost,
 the second one finds what the first one did.
 """
 
 from __future__ import annotations
 
-from tildone.errors import NotFound, Refused, RunFenced
-from tildone.log.events import Actor, Event
+from tildone.errors import NotFound, Refused, RunFenced, StoreDamaged, UsageError
+from tildone.log.codec import parse_strictly, plan_from_json
+from tildone.log.events import Actor, Event, PlanChanged
 from tildone.log.fleet import rules
+from tildone.log.fleet.cron import parse_cron
 from tildone.log.fleet.facts import Asked
-from tildone.log.fleet.lease import LeaseState, checked_run
-from tildone.log.fleet.names import check_text
-from tildone.log.fleet.rules import Step
+from tildone.log.fleet.lease import LeaseState, NewRun, Renewed, RunFence, checked_run
+from tildone.log.fleet.names import MAX_NAME, check_text
+from tildone.log.fleet.rules import Step, leases_in
+from tildone.log.fleet.settings import MINUTE_MS, checked_limit, checked_settings, request_at
+from tildone.log.fleet.workers import RunView
+from tildone.stores.fleet_rows import ask_in, limit_in, settings_in, worker_in
+from tildone.stores.lease_rows import lease_in, remaining
 from tildone.stores.repository_names import lock_repositories, with_known_repository, with_local_path
+from tildone.stores.schedule_rows import schedule_in, schedule_row
 from tildone.typing import TYPE_CHECKING
 from tildone.value import replace
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-    from typing import TypeVar
+    from collections.abc import Callable, Collection, Iterable, Sequence
+    from typing import Any
 
     from tildone.log.events import Fact
+    from tildone.log.findings import Finding
     from tildone.log.fleet.facts import Kept
-    from tildone.log.fleet.lease import Ask, Claimer, Lease, NewRun, RunFence, WorkOutcome
-    from tildone.stores.lease_transaction import LeaseTransaction
+    from tildone.log.fleet.lease import Ask, Claimer, Lease, WorkOutcome
+    from tildone.log.fleet.port import NextTime
+    from tildone.log.fleet.settings import FleetSettings, ProviderLimit
+    from tildone.log.fleet.workers import RunSchedule, WorkerInfo
+    from tildone.log.store import Store
+    from tildone.log.tree import SessionInfo
+    from tildone.stores.lease_transaction import LeaseTables, LeaseTransaction
     from tildone.stores.scribe import Scribe
 
-    T = TypeVar("T")
+MAX_SINGLE_SESSIONS = 20
+"""Up to how many sessions are read one by one, instead of the list of all."""
 
 MAX_REAPED = 50
 """How many leases one call of `reap` takes at most."""
 
 
-class LeaseOperations:
-    """The operations of `RunLeases` that change leases. See there."""
+UNIQUE_LENGTH = 6
+"""How many characters of an id make the run of a schedule unique."""
 
-    _scribe: Scribe
 
-    def _change(self, work: Callable[[LeaseTransaction], T]) -> T:
-        """Do the work in a transaction, and return its result."""
-        raise NotImplementedError
+class _UnusableSchedule(Exception):
+    """No run of the schedule of that name can be queued."""
+
+
+class StoredLeases:
+    """The leases of runs in the tables of a store. `RunLeases` in `tildone.log.fleet.port` documents the calls."""
+
+    def __init__(self, store: Store, tables: LeaseTables, scribe: Scribe) -> None:
+        self._store = store
+        self._tables = tables
+        self._scribe = scribe
 
     def add(self, new: NewRun, first: Sequence[Fact] = ()) -> list[Lease]:
-        """Queue a run, and return its leases."""
         return self.add_all([(new, first)])[0]
 
     def add_all(self, runs: Sequence[tuple[NewRun, Sequence[Fact]]]) -> list[list[Lease]]:
-        """Queue several runs, or none of them, and return their leases."""
         checked = [(with_local_path(checked_run(new)), first) for new, first in runs]
 
         def work(tables: LeaseTransaction) -> list[list[Lease]]:
@@ -61,10 +80,9 @@ class LeaseOperations:
             tables.announce()
             return added
 
-        return self._change(work)
+        return self._tables.change(work)
 
     def take(self, who: Claimer, owner: str, run: str, hand: int, attempt: int) -> Lease | None:
-        """Take the lease that an engine has dispatched."""
         check_text(owner)
 
         def work(tables: LeaseTransaction) -> Lease | None:
@@ -77,10 +95,9 @@ class LeaseOperations:
                 return None
             return self._taken(tables, lease, who, owner)
 
-        return self._change(work)
+        return self._tables.change(work)
 
     def claim(self, who: Claimer, owners: Sequence[str]) -> list[Lease]:
-        """Take the first queued leases that the worker can run and no limit forbids."""
         for owner in owners:
             check_text(owner)
 
@@ -92,11 +109,9 @@ class LeaseOperations:
                 found += [self._taken(tables, lease, who, free.pop(0)) for lease in chosen]
             return found
 
-        return self._change(work) if owners else []
+        return self._tables.change(work) if owners else []
 
     def reap(self, seen_for: int) -> list[Lease]:
-        """Take lapsed leases from their owners, and return them."""
-
         def work(tables: LeaseTransaction) -> Lease | None:
             settings = tables.settings()
             found = tables.lapsed(settings, by_time=seen_for >= settings.grace)
@@ -106,41 +121,33 @@ class LeaseOperations:
 
         reaped: list[Lease] = []
         # Each in a transaction of its own, so that no other worker waits for long.
-        while len(reaped) < MAX_REAPED and (lease := self._change(work)) is not None:
+        while len(reaped) < MAX_REAPED and (lease := self._tables.change(work)) is not None:
             reaped.append(lease)
         return reaped
 
     def release(self, held: RunFence, why: str, delay: int = 0) -> Lease | None:
-        """Give a lease back."""
         return self._give_back(held, lambda lease, now: rules.released(lease, held, why, now, delay))
 
     def lose(self, held: RunFence, why: str) -> Lease | None:
-        """Take a lease from a worker that has ended."""
-
         def work(tables: LeaseTransaction) -> Lease | None:
             lease = tables.lease(held.run, held.hand)
             return self._lost(tables, lease, why) if lease and rules.is_holder(lease, held) else None
 
-        return self._change(work)
+        return self._tables.change(work)
 
     def close(self, held: RunFence, outcome: WorkOutcome, why: str = "") -> Lease | None:
-        """End the work under a lease, and return the lease after it."""
         return self._give_back(held, lambda lease, now: rules.closed(lease, held, outcome, why, now))
 
     def request_stop(self, run: str, ask: Ask, why: str = "") -> list[Lease]:
-        """Ask the holders of a run to stop, and return its leases."""
-
         def work(tables: LeaseTransaction) -> list[Lease]:
             steps = [(lease, rules.stop_requested(lease, ask, why, tables.at.now)) for lease in _known(tables, run)]
             changed = [self._record(tables, lease, step, Actor.USER) for lease, step in steps]
             tables.announce()
             return changed
 
-        return self._change(work)
+        return self._tables.change(work)
 
     def requeue(self, run: str) -> list[Lease]:
-        """Resume or retry a run, and return its leases."""
-
         def work(tables: LeaseTransaction) -> list[Lease]:
             session = tables.session_of(run)
             if session is not None:
@@ -154,10 +161,11 @@ class LeaseOperations:
             tables.announce()
             return [changed.get(lease.hand, lease) for lease in known]
 
-        return self._change(work)
+        return self._tables.change(work)
 
     def append(self, held: RunFence, fact: Asked | Kept, event: str) -> None:
-        """Append a fact under a lease, as the event of that id."""
+        if not isinstance(fact, Asked) and self._tables.append(held, fact, event):
+            return
 
         def work(tables: LeaseTransaction) -> None:
             lease = tables.lease(held.run, held.hand)
@@ -168,11 +176,9 @@ class LeaseOperations:
             step = rules.asked(lease, fact) if isinstance(fact, Asked) else Step(lease, (fact,))
             self._record(tables, lease, step, Actor.AGENT, event)
 
-        self._change(work)
+        self._tables.change(work)
 
     def answer(self, run: str, question: str, text: str, who: str, event: str) -> Lease:
-        """Answer a question of a run, and return the lease of the hand that asked."""
-
         def work(tables: LeaseTransaction) -> Lease:
             known = _known(tables, run)
             if tables.has_event(known[0].session, event):
@@ -185,11 +191,9 @@ class LeaseOperations:
                     return after
             raise Refused(f"run {run} has no open question {question!r}")
 
-        return self._change(work)
+        return self._tables.change(work)
 
     def dispatch(self, who: Claimer, most: int) -> list[Lease]:
-        """Mark the first queued leases that the worker can run as sent, and return them."""
-
         def work(tables: LeaseTransaction) -> list[Lease]:
             found: list[Lease] = []
             while len(found) < most:
@@ -201,11 +205,9 @@ class LeaseOperations:
                 found += [replace(lease, sent=True) for lease in chosen]
             return found
 
-        return self._change(work)
+        return self._tables.change(work)
 
     def resend(self, run: str, hand: int, attempt: int) -> Lease | None:
-        """Let an attempt that has not begun be sent again."""
-
         def work(tables: LeaseTransaction) -> Lease | None:
             lease = tables.lease(run, hand)
             after = None if lease is None else rules.resent(lease, attempt)
@@ -214,7 +216,183 @@ class LeaseOperations:
                 tables.announce()
             return after
 
-        return self._change(work)
+        return self._tables.change(work)
+
+    def rebuild(self) -> int:
+        sessions = [self._tables.session(name) for (name,) in self._tables.rows("run_sessions")]
+        return sum(map(self._rebuild, sessions))
+
+    def request(self, provider: str) -> int:
+        def work(tables: LeaseTransaction) -> int:
+            per_minute, earliest = tables.requests(provider)
+            if per_minute <= 0:
+                return 0
+            # Requests are spread over a minute, whatever the row says.
+            earliest = min(earliest, tables.at.now + MINUTE_MS)
+            following, wait = request_at(earliest, tables.at.now, per_minute)
+            if not wait:
+                tables.set_next_request(provider, following)
+            return wait
+
+        return self._tables.change(work)
+
+    def skip_delay(self, run: str) -> None:
+        def work(tables: LeaseTransaction) -> None:
+            found = [rules.without_delay(lease, tables.at.now) for lease in tables.leases(run)]
+            hastened = [lease for lease in found if lease is not None]
+            for lease in hastened:
+                tables.update(lease)
+            if hastened:
+                tables.announce()
+
+        self._tables.change(work)
+
+    def reconsider(self, run: str, hand: int, worker: str) -> None:
+        def work(tables: LeaseTransaction) -> None:
+            lease = tables.lease(run, hand)
+            if lease is not None and lease.is_queued and worker in lease.refused:
+                tables.update(replace(lease, refused=tuple(each for each in lease.refused if each != worker)))
+                tables.announce()
+
+        self._tables.change(work)
+
+    def tick(self, next_time: NextTime) -> dict[str, str]:
+        found: dict[str, str] = {}
+        unusable: set[str] = set()
+        while True:
+            try:
+                ticked = self._tables.change(lambda tables: self._tick(tables, next_time, unusable))
+            except _UnusableSchedule as error:
+                # It is passed over, so that it does not hold up the others.
+                unusable.add(str(error))
+                continue
+            if ticked is None:
+                return found
+            found[ticked[0]] = ticked[1]
+
+    def renew(self, held: Sequence[RunFence]) -> list[Renewed]:
+        rows = self._tables.renew(held, self.settings().lease) if held else ()
+        return [Renewed(RunFence(run, hand, epoch), ask_in(ask)) for run, hand, epoch, ask in rows]
+
+    def look(self, run: str | None = None) -> list[RunView]:
+        workers = {worker.id: worker for worker in self.workers()}
+        rows = self._tables.timed_rows("all_leases", run=run)
+        leases = self._leases(columns for columns, _ in rows)
+        sessions = self._sessions({lease.session for lease in leases})
+        clock = rows[0][1] if rows else 0
+        return [
+            RunView(lease, sessions.get(lease.session), workers.get(lease.worker), remaining(lease, clock))
+            for lease in leases
+        ]
+
+    def active(self) -> list[Lease]:
+        return self._leases(self._tables.rows("active_leases"))
+
+    def sent(self) -> list[Lease]:
+        return self._leases(self._tables.rows("sent_leases"))
+
+    def size(self) -> int:
+        return self._tables.size()
+
+    def forget(self, run: str) -> bool:
+        return self._tables.write("forget_leases", run=run) > 0
+
+    def revision(self) -> int:
+        return next((int(revision) for (revision,) in self._tables.rows("fleet_revision")), 0)
+
+    def wait(self, revision: int, timeout: float) -> bool:
+        return self._tables.wait(lambda: self.revision() != revision, timeout)
+
+    def settings(self) -> FleetSettings:
+        return settings_in(self._tables.rows("fleet_settings"), self._scribe)
+
+    def configure(self, settings: FleetSettings) -> None:
+        kept, names = checked_settings(settings), ("lease", "heartbeat", "margin", "reaper", "renewal", "engine")
+        self._tables.write("configure", **{name: getattr(kept, name) for name in names})
+
+    def findings(self) -> list[Finding]:
+        return self._tables.findings()
+
+    def limits(self) -> list[ProviderLimit]:
+        return self._scribe.good(map(limit_in, self._tables.rows("limits")))
+
+    def set_limit(self, limit: ProviderLimit) -> None:
+        checked_limit(limit)
+        statement = "set_limit" if limit.runs or limit.requests else "remove_limit"
+        self._tables.write(statement, name=limit.provider, runs=limit.runs, requests=limit.requests)
+
+    def beat(self, worker: WorkerInfo) -> Ask:
+        row = {name: getattr(worker, name) for name in ("id", "host", "pid", "version", "protocol", "slots")}
+        return ask_in(self._tables.beat(row, worker.labels))
+
+    def leave(self, worker: str) -> None:
+        self._tables.write("worker_leave", id=worker)
+
+    def workers(self) -> list[WorkerInfo]:
+        return self._scribe.good(map(worker_in, self._tables.rows("workers")))
+
+    def drain(self, worker: str) -> bool:
+        return self._tables.write("drain", id=worker) > 0
+
+    def set_schedule(self, schedule: RunSchedule) -> None:
+        parse_cron(schedule.cron)
+        self._tables.write("set_schedule", **schedule_row(schedule))
+
+    def unschedule(self, name: str) -> bool:
+        return self._tables.write("unschedule", name=name) > 0
+
+    def schedules(self) -> list[RunSchedule]:
+        return self._scribe.good(map(schedule_in, self._tables.rows("schedules")))
+
+    def _leases(self, rows: Iterable[Sequence[Any]]) -> list[Lease]:
+        return self._scribe.good(lease_in(columns, self._tables.session) for columns in rows)
+
+    def _sessions(self, names: Collection[str]) -> dict[str, SessionInfo]:
+        """Return the entries of sessions in the list of all, each read alone if they are few."""
+        if len(names) > MAX_SINGLE_SESSIONS:
+            return {info.name: info for info in self._store.sessions()}
+        found = map(self._store.session_info, names)
+        return {info.name: info for info in found if info is not None}
+
+    def _rebuild(self, session: str) -> int:
+        found = leases_in(session, self._store.events(session))
+
+        def work(tables: LeaseTransaction) -> int:
+            tables.lock(session)
+            missing = [lease for lease in found if tables.lease(lease.run, lease.hand) is None]
+            until = tables.at.clock + tables.settings().lease
+            for lease in missing:
+                tables.insert(replace(lease, until=until, boot=tables.at.boot) if lease.is_held else lease)
+            tables.announce()
+            return len(missing)
+
+        return self._tables.change(work)
+
+    def _tick(self, tables: LeaseTransaction, next_time: NextTime, unusable: Collection[str]) -> tuple[str, str] | None:
+        schedule = tables.due()
+        if schedule is None:
+            return None
+        # Late, because only schedules need the calendar.
+        from datetime import UTC, datetime  # noqa: PLC0415  see above
+
+        following = replace(schedule, next=next_time(schedule, tables.at.now))
+        last = tables.session_of(schedule.last) if schedule.last else None
+        if schedule.name in unusable or (last is not None and schedule.last in tables.active(last)):
+            tables.put_schedule(following)
+            return schedule.name, ""
+        when = f"-{datetime.fromtimestamp(schedule.next / 1000, UTC):%Y%m%d-%H%M}"
+        # Processes and folders are named after runs, and another fleet on a machine may have a schedule of that name.
+        unique = f"-{self._scribe.new_id()[-UNIQUE_LENGTH:]}"
+        name = f"{schedule.name[: MAX_NAME - len(when) - len(unique)]}{when}{unique}"
+        try:
+            plan = plan_from_json(parse_strictly(schedule.plan))
+            tables.lock(name)
+            self._add(tables, checked_run(NewRun(name, name, schedule.work)), [PlanChanged(plan)])
+        except (Refused, UsageError, StoreDamaged, ValueError) as error:
+            raise _UnusableSchedule(schedule.name) from error
+        tables.put_schedule(replace(following, last=name))
+        tables.announce()
+        return schedule.name, name
 
     def _add(self, tables: LeaseTransaction, new: NewRun, first: Sequence[Fact]) -> list[Lease]:
         """Queue a run whose session is locked."""
@@ -253,7 +431,7 @@ class LeaseOperations:
             tables.announce()
             return after
 
-        return self._change(work)
+        return self._tables.change(work)
 
     def _record(
         self, tables: LeaseTransaction, before: Lease, step: Step, actor: Actor = Actor.TIMER, event: str = ""

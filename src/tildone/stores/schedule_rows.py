@@ -13,10 +13,10 @@ if TYPE_CHECKING:
     from typing import Any
 
 
-def schedule_row(schedule: RunSchedule) -> tuple[str, str, str, int, str, str, str]:
+def schedule_row(schedule: RunSchedule) -> dict[str, Any]:
     """Return the columns of a schedule."""
-    work = dump(work_to_json(schedule.work))
-    return schedule.name, schedule.cron, schedule.plan, schedule.next, work, schedule.zone, schedule.last
+    names = ("name", "cron", "plan", "next", "zone", "last")
+    return {name: getattr(schedule, name) for name in names} | {"work": dump(work_to_json(schedule.work))}
 
 
 def schedule_in(row: Sequence[Any]) -> RunSchedule | BadRow:

@@ -45,6 +45,10 @@ class Scribe:
         return found
 
 
+READER = Scribe(str, int)
+"""For those who only read."""
+
+
 def leases_of(store: Store, scribe: Scribe) -> RunLeases:
     """Return the leases of runs in a store.
 

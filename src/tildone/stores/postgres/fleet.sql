@@ -57,7 +57,7 @@ SELECT COLUMNS, tildone.clock() FROM tildone.leases l LEFT JOIN tildone.sessions
 WHERE l.state = 'open' AND l.owner IS NOT NULL ORDER BY l.run, l.hand
 
 -- name: asking_leases
-SELECT COLUMNS FROM tildone.leases l LEFT JOIN tildone.sessions s ON s.name = l.session
+SELECT COLUMNS, tildone.clock() FROM tildone.leases l LEFT JOIN tildone.sessions s ON s.name = l.session
 WHERE l.questions <> '[]' ORDER BY l.run, l.hand
 
 -- name: leases_of_sessions
@@ -84,7 +84,7 @@ WHERE l.state = 'open' AND l.owner IS NOT NULL
 -- name: fleet_exists
 SELECT EXISTS (SELECT FROM tildone.leases) OR EXISTS (SELECT FROM tildone.workers)
 
--- name: living_leases
+-- name: active_leases
 SELECT COLUMNS FROM tildone.leases l LEFT JOIN tildone.sessions s ON s.name = l.session
 WHERE l.state IN ('open', 'waiting', 'paused') ORDER BY l.run, l.hand
 
@@ -96,7 +96,7 @@ JOIN pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = 'tildone' AND c.
 SELECT coalesce(s.long_name, l.session) FROM tildone.leases l LEFT JOIN tildone.sessions s ON s.name = l.session
 WHERE l.run = %(run)s LIMIT 1
 
--- name: living_runs
+-- name: active_runs
 SELECT DISTINCT run FROM tildone.leases
 WHERE session = %(session)s AND state IN ('open', 'waiting', 'paused')
 

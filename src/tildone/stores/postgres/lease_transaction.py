@@ -42,8 +42,6 @@ if TYPE_CHECKING:
 MAX_EVENTS_TO_PLAN = 1024
 MAX_BYTES_TO_PLAN = 10_000_000
 
-SCHEDULE_COLUMNS = ("name", "cron", "plan", "next", "work", "zone", "last")
-
 _RUN, _HAND = COLUMNS.index("run"), COLUMNS.index("hand")
 
 
@@ -89,7 +87,7 @@ class PostgresLeaseTransaction:
 
     def active(self, session: str) -> set[str]:
         """Return the runs of a session that have not ended, without a lock."""
-        return {run for (run,) in self._rows("living_runs", session=key(session))}
+        return {run for (run,) in self._rows("active_runs", session=key(session))}
 
     def owned(self, owners: Sequence[str]) -> list[Lease]:
         """Return the leases that owners have."""
@@ -211,7 +209,7 @@ class PostgresLeaseTransaction:
 
     def put_schedule(self, schedule: RunSchedule) -> None:
         """Add or replace a schedule."""
-        self._connection.execute(query("set_schedule"), schedule_columns(schedule))
+        self._connection.execute(query("set_schedule"), schedule_row(schedule))
 
     def _first(self, statement: str, /, **row: Any) -> list[Lease]:
         """Return the leases of a query for the first ones. If these are bad rows, they are set aside."""
@@ -231,7 +229,7 @@ class PostgresLeaseTransaction:
         """Return the leases of the rows of a query, and keep what these have besides."""
         leases = []
         for columns in rows:
-            lease = lease_of(columns[: len(COLUMNS)])
+            lease = lease_in(columns[: len(COLUMNS)], from_sql)
             if isinstance(lease, BadRow):
                 self._scribe.on_bad_row(lease)
                 continue
@@ -248,19 +246,9 @@ class PostgresLeaseTransaction:
         return self._connection.execute(query(statement), row).fetchall()
 
 
-def lease_of(columns: Sequence[Any]) -> Lease | BadRow:
-    """Return the lease of a row."""
-    return lease_in(columns, from_sql)
-
-
 def head_in(head: str | None, body: str | None) -> str | None:
     """Return the head of a session from its key; if that is shortened, `body` is its event."""
     return None if head is None else event_id(head, body)
-
-
-def schedule_columns(schedule: RunSchedule) -> dict[str, Any]:
-    """Return the parameters of a schedule."""
-    return dict(zip(SCHEDULE_COLUMNS, schedule_row(schedule), strict=True))
 
 
 def _columns(lease: Lease) -> dict[str, Any]:

@@ -54,8 +54,8 @@ if TYPE_CHECKING:
     from tildone.log.findings import Finding
     from tildone.log.fleet.lease import RunFence
     from tildone.log.store import ProgressCallback
-    from tildone.stores.postgres.leases import PostgresLeases
-    from tildone.stores.postgres.run_lists import PostgresRunLists
+    from tildone.stores.leasing import StoredLeases
+    from tildone.stores.run_lists import StoredRunLists
     from tildone.stores.scribe import Scribe
 
 # Limits on the number of events that one query of a history returns: the first stops at the newest plan, the limit of
@@ -194,19 +194,22 @@ class PostgresStore:
     def compact(self) -> None:
         """Do nothing: the server's autovacuum reuses space."""
 
-    def leases(self, scribe: Scribe) -> PostgresLeases:
+    def leases(self, scribe: Scribe) -> StoredLeases:
         """Return the leases of runs."""
         # Late, because only workers and their commands need them.
-        from tildone.stores.postgres.leases import PostgresLeases  # noqa: PLC0415  see above
+        from tildone.stores.leasing import StoredLeases  # noqa: PLC0415  see above
+        from tildone.stores.postgres.leases import PostgresLeaseTables  # noqa: PLC0415  see above
 
-        return PostgresLeases(self, self._database, self._lease_listener, scribe)
+        return StoredLeases(self, PostgresLeaseTables(self._database, self._lease_listener, scribe), scribe)
 
-    def run_lists(self) -> PostgresRunLists:
+    def run_lists(self) -> StoredRunLists:
         """Return the leases of runs, to be read in parts."""
         # Late, because only screens need them.
-        from tildone.stores.postgres.run_lists import PostgresRunLists  # noqa: PLC0415  see above
+        from tildone.stores.postgres.leases import PostgresLeaseTables  # noqa: PLC0415  see above
+        from tildone.stores.run_lists import StoredRunLists  # noqa: PLC0415  see above
+        from tildone.stores.scribe import READER  # noqa: PLC0415  see above
 
-        return PostgresRunLists(self._database)
+        return StoredRunLists(PostgresLeaseTables(self._database, self._lease_listener, READER))
 
     def close(self) -> None:
         """Close all connections and wake waiters. A closed store must not be used again."""

@@ -14,7 +14,8 @@ from tildone.log.tree import SessionHead
 from tildone.stores.fleet_rows import settings_in
 from tildone.stores.lease_rows import COLUMNS, changed_row, lease_in, lease_row
 from tildone.stores.schedule_rows import schedule_in, schedule_row
-from tildone.stores.sqlite import fleet_queries, queries
+from tildone.stores.sqlite import queries
+from tildone.stores.sqlite.fleet_queries import query
 from tildone.stores.sqlite.rows import insert_event, session_head_in
 from tildone.stores.sqlite.schema import from_sql, to_sql
 from tildone.typing import TYPE_CHECKING
@@ -68,29 +69,27 @@ class SqliteLeaseTransaction:
 
     def settings(self) -> FleetSettings:
         """Return the settings of the fleet."""
-        return settings_of(self._connection, self._scribe)
+        return settings_in(self._rows("fleet_settings"), self._scribe)
 
     def leases(self, run: str) -> list[Lease]:
         """Return the leases of a run, by hand."""
-        return self._leases(fleet_queries.LEASES, (run,))
+        return self._leases("leases", run=run)
 
     def lease(self, run: str, hand: int) -> Lease | None:
         """Return the lease of a hand."""
-        return next(iter(self._leases(fleet_queries.LEASE, (run, hand))), None)
+        return next(iter(self._leases("lease", run=run, hand=hand)), None)
 
     def session_of(self, run: str) -> str | None:
         """Return the session of a run."""
-        session = self._connection.execute(fleet_queries.SESSION_OF_RUN, (run,)).get
-        return None if session is None else from_sql(session)
+        return next((from_sql(session) for (session,) in self._rows("session_of_run", run=run)), None)
 
     def active(self, session: str) -> set[str]:
         """Return the runs of a session that have not ended."""
-        rows: list[Any] = self._connection.execute(fleet_queries.ACTIVE_RUNS, (to_sql(session),)).fetchall()
-        return {run for (run,) in rows}
+        return {run for (run,) in self._rows("active_runs", session=to_sql(session))}
 
     def owned(self, owners: Sequence[str]) -> list[Lease]:
         """Return the leases that owners have."""
-        return self._leases(fleet_queries.OWNED_LEASES, (dump(list(owners)),))
+        return self._leases("owned_leases", owners=dump(list(owners)))
 
     def takeable(self, who: Claimer, run: str, hand: int) -> Lease | None:
         """Return the lease of a hand if it is queued, and a worker may take it."""
@@ -107,7 +106,7 @@ class SqliteLeaseTransaction:
     def lapsed(self, _settings: FleetSettings, *, by_time: bool) -> tuple[Lease, str] | None:
         """Return a lease that has lapsed, and why."""
         here = self._machine
-        for columns in self._connection.execute(fleet_queries.HELD_LEASES).fetchall():
+        for columns in self._rows("held_leases"):
             lease = lease_in(columns, from_sql)
             if isinstance(lease, BadRow):
                 self._set_aside(columns, lease)
@@ -119,11 +118,11 @@ class SqliteLeaseTransaction:
 
     def insert(self, lease: Lease) -> None:
         """Add a lease."""
-        self._connection.execute(fleet_queries.INSERT_LEASE, _columns(lease))
+        self._rows("insert_lease", **_columns(lease))
 
     def update(self, lease: Lease) -> None:
         """Change a lease."""
-        self._connection.execute(fleet_queries.UPDATE_LEASE, changed_row(lease) | {"sent": int(lease.sent)})
+        self._rows("update_lease", **changed_row(lease) | {"sent": int(lease.sent)})
 
     def mark_sent(self, leases: Sequence[Lease]) -> None:
         """Record that an engine has leases."""
@@ -147,7 +146,7 @@ class SqliteLeaseTransaction:
 
     def lapse_claims(self, session: str, lease: str) -> None:
         """End the claims of tasks that agents have under a lease, given as `run/hand`."""
-        self._connection.execute(fleet_queries.LAPSE_CLAIMS, (to_sql(session), lease_mark(lease)))
+        self._rows("lapse_claims", session=to_sql(session), mark=lease_mark(lease))
 
     def task(self, session: str) -> int:
         """Return the number of the task to work on; 0 if there is none."""
@@ -156,39 +155,37 @@ class SqliteLeaseTransaction:
 
     def announce(self) -> None:
         """Change the revision, which those who wait look at."""
-        self._connection.execute(fleet_queries.ANNOUNCE)
+        self._rows("announce")
 
     def has_repository(self, repo: str) -> bool:
         """Return whether a lease has a repository of exactly that name."""
-        return self._connection.execute(fleet_queries.HAS_REPOSITORY, (repo,)).get is not None
+        return bool(self._rows("has_repository", repo=repo))
 
     def repositories(self) -> list[str]:
         """Return the names of the repositories of all leases."""
-        rows: list[Any] = self._connection.execute(fleet_queries.REPOSITORIES).fetchall()
-        return [repo for (repo,) in rows]
+        return [repo for (repo,) in self._rows("repositories")]
 
     def requests(self, provider: str) -> tuple[int, int]:
         """Return how many requests a minute a provider may get, and when the next would be at equal intervals."""
-        requests, earliest = self._connection.execute(fleet_queries.REQUESTS, (provider,)).get or (0, 0)
-        return requests, earliest
+        return next(((requests, earliest) for requests, earliest in self._rows("requests", name=provider)), (0, 0))
 
     def set_next_request(self, provider: str, earliest: int) -> None:
         """Set when the next request would be at equal intervals."""
-        self._connection.execute(fleet_queries.SET_NEXT_REQUEST, (earliest, provider))
+        self._rows("set_next_request", name=provider, earliest=earliest)
 
     def due(self) -> RunSchedule | None:
         """Return a schedule that is due."""
-        while row := self._connection.execute(fleet_queries.DUE, (self.at.now,)).get:
-            schedule = schedule_in(row)
+        while rows := self._rows("due", now=self.at.now):
+            schedule = schedule_in(rows[0])
             if not isinstance(schedule, BadRow):
                 return schedule
             self._scribe.on_bad_row(schedule)
-            self._connection.execute(fleet_queries.STOP_SCHEDULE, (schedule.name,))
+            self._rows("set_schedule_aside", name=schedule.name)
         return None
 
     def put_schedule(self, schedule: RunSchedule) -> None:
         """Add or replace a schedule."""
-        self._connection.execute(fleet_queries.SET_SCHEDULE, schedule_row(schedule))
+        self._rows("set_schedule", **schedule_row(schedule))
 
     def _session_head(self, session: str) -> SessionHead:
         row = self._connection.execute(queries.SESSION_HEAD, (to_sql(session),)).get
@@ -197,31 +194,23 @@ class SqliteLeaseTransaction:
     def _claimable(self, who: Claimer, run: str | None, hand: int | None, *, unsent: bool) -> list[Lease]:
         row = {"run": run, "hand": hand, "now": self.at.now, "protocol": who.protocol, "worker": who.worker}
         row |= {"labels": dump(list(who.labels)), "unsent": unsent, "quoted_worker": dump(who.worker)}
-        while columns := self._connection.execute(fleet_queries.CLAIMABLE, row).get:
-            lease = lease_in(columns, from_sql)
+        while rows := self._rows("claimable", **row):
+            columns, lease = rows[0], lease_in(rows[0], from_sql)
             if not isinstance(lease, BadRow):
                 return [lease]
             self._set_aside(columns, lease)
         return []
 
-    def _leases(self, statement: str, row: Any) -> list[Lease]:
-        return self._scribe.good(rows_of_leases(self._connection, statement, row))
+    def _leases(self, statement: str, /, **row: Any) -> list[Lease]:
+        return self._scribe.good(lease_in(columns, from_sql) for columns in self._rows(statement, **row))
+
+    def _rows(self, statement: str, /, **row: Any) -> list[Any]:
+        return self._connection.execute(query(statement), row).fetchall()
 
     def _set_aside(self, columns: Any, bad: BadRow) -> None:
         self._scribe.on_bad_row(bad)
         run, hand = columns[COLUMNS.index("run")], columns[COLUMNS.index("hand")]
-        self._connection.execute(fleet_queries.FAIL_LEASE, (run, hand))
-
-
-def rows_of_leases(connection: apsw.Connection, statement: str, row: Any) -> list[Lease | BadRow]:
-    """Return the leases of a query that returns all columns."""
-    rows: list[Any] = connection.execute(statement, row).fetchall()
-    return [lease_in(columns, from_sql) for columns in rows]
-
-
-def settings_of(connection: apsw.Connection, scribe: Scribe) -> FleetSettings:
-    """Return the settings of the fleet."""
-    return settings_in(connection.execute(fleet_queries.FLEET_SETTINGS).fetchall(), scribe)
+        self._rows("set_aside", run=run, hand=hand)
 
 
 def _columns(lease: Lease) -> dict[str, Any]:

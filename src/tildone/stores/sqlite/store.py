@@ -37,10 +37,10 @@ if TYPE_CHECKING:
     from tildone.log.fleet.lease import RunFence
     from tildone.log.store import ProgressCallback
     from tildone.log.tree import SessionInfo
+    from tildone.stores.leasing import StoredLeases
+    from tildone.stores.run_lists import StoredRunLists
     from tildone.stores.scribe import Scribe
     from tildone.stores.sqlite.lease_transaction import Machine
-    from tildone.stores.sqlite.leases import SqliteLeases
-    from tildone.stores.sqlite.run_lists import SqliteRunLists
 
 BATCH_CHARACTERS = 100_000
 """About how many characters of events are read at once; a single event may be longer."""
@@ -168,19 +168,22 @@ class SqliteStore:
 
         return compact(self._file)
 
-    def leases(self, scribe: Scribe, machine: Machine | None = None) -> SqliteLeases:
+    def leases(self, scribe: Scribe, machine: Machine | None = None) -> StoredLeases:
         """Return the leases of runs, by default with the clock of this machine."""
         # Late, because only workers and their commands need them.
-        from tildone.stores.sqlite.leases import SqliteLeases  # noqa: PLC0415  see above
+        from tildone.stores.leasing import StoredLeases  # noqa: PLC0415  see above
+        from tildone.stores.sqlite.leases import SqliteLeaseTables  # noqa: PLC0415  see above
 
-        return SqliteLeases(self, self._file, scribe, machine)
+        return StoredLeases(self, SqliteLeaseTables(self, self._file, scribe, machine), scribe)
 
-    def run_lists(self) -> SqliteRunLists:
+    def run_lists(self) -> StoredRunLists:
         """Return the leases of runs, to be read in parts."""
         # Late, because only screens need them.
-        from tildone.stores.sqlite.run_lists import SqliteRunLists  # noqa: PLC0415  see above
+        from tildone.stores.run_lists import StoredRunLists  # noqa: PLC0415  see above
+        from tildone.stores.scribe import READER  # noqa: PLC0415  see above
+        from tildone.stores.sqlite.leases import SqliteLeaseTables  # noqa: PLC0415  see above
 
-        return SqliteRunLists(self._file)
+        return StoredRunLists(SqliteLeaseTables(self, self._file, READER))
 
     def close(self) -> None:
         self._file.close()

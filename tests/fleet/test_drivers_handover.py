@@ -29,7 +29,7 @@ def run(tmp_path: Path) -> Iterator[HeldRun]:
 
 def prompt(run: HeldRun, worktree: Worktree) -> str:
     [view] = run.leases.look(run.lease.run)
-    return prompt_for(view, run.store.events(SESSION), worktree)
+    return prompt_for(view.lease, run.store.events(SESSION), worktree)
 
 
 def test_the_first_agent_is_told_the_plan_and_where_it_works(run: HeldRun) -> None:

@@ -8,7 +8,7 @@ from tildone.core.check import is_passed
 from tildone.core.query import open_tasks
 from tildone.fleet.supervision import How
 from tildone.log.events import Actor
-from tildone.log.fleet.facts import Answered, RunQueued, RunReleased
+from tildone.log.fleet.facts import Answered, RunQueued, RunReleased, is_of
 from tildone.log.fleet.lease import Ask, WorkOutcome
 from tildone.typing import TYPE_CHECKING
 from tildone.value import value
@@ -72,7 +72,7 @@ def out_of_order(why: str, newest_first: Iterable[Event], lease: Lease) -> RunEn
     tries = 0
     for event in newest_first:
         fact = event.fact
-        if isinstance(fact, RunQueued | RunReleased) and (fact.run, fact.hand) == (lease.run, lease.hand):
+        if isinstance(fact, RunQueued | RunReleased) and is_of(fact, lease):
             if not isinstance(fact, RunReleased) or not fact.why.startswith(OUT_OF_ORDER):
                 break
             tries += 1
@@ -107,7 +107,7 @@ def why_it_stopped(state: State) -> str:
 def has_new_answer(newest_first: Iterable[Event], lease: Lease) -> bool:
     """Return whether a question of the run was answered after its agent had last written to the log."""
     for event in newest_first:
-        if isinstance(event.fact, Answered) and (event.fact.run, event.fact.hand) == (lease.run, lease.hand):
+        if isinstance(event.fact, Answered) and is_of(event.fact, lease):
             return True
         if event.actor is Actor.AGENT:
             return False

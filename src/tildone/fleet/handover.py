@@ -17,7 +17,7 @@ import os
 from tildone.core.plan import Status
 from tildone.dialects.fleet_prompts import ALONE, ANSWERS, BEGUN, LAST_MESSAGES, TAKEN_OVER, WHY, place
 from tildone.dialects.run_prompts import work_prompt
-from tildone.log.fleet.facts import Answered, Asked, RunLost, RunReleased, RunTaken
+from tildone.log.fleet.facts import Answered, Asked, RunLost, RunReleased, RunTaken, is_of
 from tildone.log.state import latest_state
 from tildone.log.tree import branch, by_id
 from tildone.typing import TYPE_CHECKING
@@ -31,10 +31,10 @@ if TYPE_CHECKING:
     from tildone.core.plan import Plan
     from tildone.fleet.worktrees import Worktree
     from tildone.log.events import Event, Fact
-    from tildone.log.fleet.workers import RunView
+    from tildone.log.fleet.lease import Lease
 
 
-def prompt_for(view: RunView, events: Iterable[Event], worktree: Worktree) -> str:
+def prompt_for(lease: Lease, events: Iterable[Event], worktree: Worktree) -> str:
     """Return the first prompt of the agent that has just got the lease.
 
     `events` are those of the session of its plan, in the order they were written: the newest is the head.
@@ -43,9 +43,9 @@ def prompt_for(view: RunView, events: Iterable[Event], worktree: Worktree) -> st
     plan = latest_state(reversed(branch(by_id(written), written[-1].id if written else None))).plan
     facts = [event.fact for event in written]
     parts = [work_prompt(plan), place(worktree.branch, worktree.found, shared=worktree.shared)]
-    if _is_successor(view, facts):
-        parts += [TAKEN_OVER, _listed(WHY, _reasons(view, facts)), _listed(BEGUN, _begun(plan)), worktree.lost]
-    parts += [_listed(ANSWERS, _answers(view, facts)), ALONE]
+    if _is_successor(lease, facts):
+        parts += [TAKEN_OVER, _listed(WHY, _reasons(lease, facts)), _listed(BEGUN, _begun(plan)), worktree.lost]
+    parts += [_listed(ANSWERS, _answers(lease, facts)), ALONE]
     return "\n\n".join(part for part in parts if part)
 
 
@@ -54,22 +54,13 @@ def with_last_messages(prompt: str, said: Sequence[str]) -> str:
     return "\n\n".join(filter(None, [prompt, _listed(LAST_MESSAGES, said)]))
 
 
-def _is_successor(view: RunView, facts: Sequence[Fact]) -> bool:
-    lease = view.lease
-    return any(
-        isinstance(fact, RunTaken) and (fact.run, fact.hand) == (lease.run, lease.hand) and fact.epoch < lease.epoch
-        for fact in facts
-    )
+def _is_successor(lease: Lease, facts: Sequence[Fact]) -> bool:
+    return any(isinstance(fact, RunTaken) and is_of(fact, lease) and fact.epoch < lease.epoch for fact in facts)
 
 
-def _reasons(view: RunView, facts: Sequence[Fact]) -> list[str]:
+def _reasons(lease: Lease, facts: Sequence[Fact]) -> list[str]:
     """Return why the last agent of this hand does not go on."""
-    lease = view.lease
-    ends = [
-        fact.why
-        for fact in facts
-        if isinstance(fact, RunLost | RunReleased) and (fact.run, fact.hand) == (lease.run, lease.hand) and fact.why
-    ]
+    ends = [fact.why for fact in facts if isinstance(fact, RunLost | RunReleased) and is_of(fact, lease) and fact.why]
     return ends[-1:]
 
 
@@ -79,9 +70,9 @@ def _begun(plan: Plan) -> list[str]:
     return [f"#{task.number} {task.text}{''.join(f' ({note})' for note in task.notes[-1:])}" for task in begun]
 
 
-def _answers(view: RunView, facts: Sequence[Fact]) -> list[str]:
+def _answers(lease: Lease, facts: Sequence[Fact]) -> list[str]:
     """Return the questions of the run that were answered, each with its answer."""
-    run = view.lease.run
+    run = lease.run
     asked = {fact.question: fact.text for fact in facts if isinstance(fact, Asked) and fact.run == run}
     answered = [fact for fact in facts if isinstance(fact, Answered) and fact.run == run]
     return [f"{asked.get(fact.question, fact.question)} Answer: {fact.text}" for fact in answered]

@@ -13,7 +13,7 @@ from tildone.fleet.git import Git, GitError
 from tildone.fleet.workspaces import covered
 from tildone.fleet.worktrees import bring_in, settled
 from tildone.log.events import PlanChanged
-from tildone.log.fleet.facts import Kept, RunQueued, RunReleased
+from tildone.log.fleet.facts import Kept, RunQueued, RunReleased, is_of
 from tildone.log.fleet.lease import WorkOutcome
 from tildone.log.fleet.names import is_commit
 from tildone.typing import TYPE_CHECKING
@@ -92,9 +92,9 @@ def looks_of(newest_first: Iterable[Event], lease: Lease, plan: Plan) -> int:
         fact = event.fact
         if isinstance(fact, PlanChanged) and progress(fact.plan).closed < closed:
             break
-        if isinstance(fact, RunQueued) and (fact.run, fact.hand) == (lease.run, lease.hand):
+        if isinstance(fact, RunQueued) and is_of(fact, lease):
             break
-        if isinstance(fact, RunReleased) and (fact.run, fact.hand, fact.why) == (lease.run, lease.hand, LOOKS_AGAIN):
+        if isinstance(fact, RunReleased) and is_of(fact, lease) and fact.why == LOOKS_AGAIN:
             looks += 1
     return looks
 

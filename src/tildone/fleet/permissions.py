@@ -177,7 +177,7 @@ def others_may_permit(lease: Lease, workers: Iterable[WorkerInfo], now: int) -> 
     return any(
         worker.id not in (lease.worker, *lease.refused)
         and worker.slots
-        and set(lease.work.labels) <= set(worker.labels)
+        and lease.work.fits(worker.labels)
         and now - worker.seen < SEEN_MS
         for worker in workers
     )
@@ -191,7 +191,7 @@ def could_take(lease: Lease, who: Claimer, now: int) -> bool:
     return (
         lease.state is LeaseState.OPEN
         and lease.work.protocol <= who.protocol
-        and set(lease.work.labels) <= set(who.labels)
+        and lease.work.fits(who.labels)
         and who.worker not in lease.refused
         and (lease.epoch > 0 or lease.not_before <= now)
     )

@@ -18,7 +18,7 @@ from tildone.errors import Refused, RunFenced, StoreError, TildoneError
 from tildone.fleet.drivers.launch import AgentContext
 from tildone.fleet.endings import CANCELLED, ENDINGS, ORDERS, RunEnding, RunOrder, ending_of, is_done, out_of_order
 from tildone.fleet.git import GitError
-from tildone.fleet.handover import with_last_messages
+from tildone.fleet.handover import prompt_for, with_last_messages
 from tildone.fleet.hands import Waker, closed_tasks, hand_ending, looks_of, other_hands, waits
 from tildone.fleet.permissions import (
     NOT_PERMITTED,
@@ -47,23 +47,20 @@ from tildone.value import value
 from tildone.views.proofs import check_text
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Mapping, Sequence
     from typing import TypeVar
 
     from tildone.agents.secrets import Redactor
     from tildone.fleet.drivers.launch import Driver
     from tildone.fleet.hands import OtherHands
     from tildone.fleet.permissions import LeftRuns
-    from tildone.fleet.worktrees import Worktree
     from tildone.log.events import Event
     from tildone.log.fleet.lease import Lease, RunFence
     from tildone.log.fleet.port import RunLeases
-    from tildone.log.fleet.workers import RunView
     from tildone.log.state import State
     from tildone.log.store import Store
 
     T = TypeVar("T")
-    PromptFor = Callable[[RunView, Iterable[Event], Worktree], str]
 
 
 RELEASE = "from tildone.fleet.releasing import main; main()"
@@ -107,7 +104,6 @@ class WorkSite:
     options: WorkerOptions
     agents: Mapping[str, Driver]
     environ: Mapping[str, str]
-    prompt_for: PromptFor
     redactor: Redactor
     new_id: Callable[[], str]
     left: LeftRuns
@@ -126,9 +122,8 @@ def agent_start(
     site: WorkSite, lease: Lease, files: Workspace, events: Sequence[Event], allow: tuple[str, ...]
 ) -> PreparedAgent:
     """Return how the agent of a lease is started in its working tree. `allow` are the commands that it may run."""
-    [view] = [view for view in site.leases.look(lease.run) if view.lease.hand == lease.hand]
     folder, work = files.worktree.folder, lease.work
-    prompt = with_last_messages(site.prompt_for(view, events, files.worktree), files.messages_before)
+    prompt = with_last_messages(prompt_for(lease, events, files.worktree), files.messages_before)
     launch = site.agents[work.agent](
         AgentContext(folder, site.address, lease.session, prompt, work.model, allow, site.environ, site.options.ask)
     )

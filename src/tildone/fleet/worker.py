@@ -21,7 +21,6 @@ from tildone.files.private import make_private_folder
 from tildone.fleet.drivers import AGENTS
 from tildone.fleet.endings import RunOrder
 from tildone.fleet.engine import TableEngine
-from tildone.fleet.handover import prompt_for
 from tildone.fleet.permissions import LeftRuns, could_take
 from tildone.fleet.releasing import STORE_VARIABLE
 from tildone.fleet.running import Execution, WorkerOptions, WorkSite
@@ -41,7 +40,6 @@ if TYPE_CHECKING:
 
     from tildone.fleet.drivers.launch import Driver
     from tildone.fleet.engine import EngineFor
-    from tildone.fleet.running import PromptFor
     from tildone.log.fleet.lease import Lease
     from tildone.log.fleet.port import RunLeases
     from tildone.registry import Registry
@@ -59,14 +57,13 @@ class Worker:
     `traces` tells of its runs, if they are traced.
     """
 
-    def __init__(  # noqa: PLR0913  what a worker is given comes in by name
+    def __init__(
         self,
         leases: RunLeases,
         options: WorkerOptions,
         store: str,
         *,
         agents: Mapping[str, Driver] | Registry[Driver, str] = AGENTS,
-        prompt: PromptFor = prompt_for,
         engine: EngineFor = TableEngine,
         traces: RunTraces | None = None,
     ) -> None:
@@ -79,7 +76,7 @@ class Worker:
         if options.slots < 1:
             raise UsageError(f"a worker has at least one slot, not {options.slots}")
         self.id = worker_id()
-        self._leases, self._options, self._address, self._prompt = leases, options, store, prompt
+        self._leases, self._options, self._address = leases, options, store
         self._traces = traces
         self._agents = {name: agents[name] for name in agents if name in options.agents}
         labels = tuple(sorted(options.labels))
@@ -200,7 +197,6 @@ class Worker:
             replace(self._options, home=os.path.abspath(self._options.home)),
             self._agents,
             environ,
-            self._prompt,
             Redactor(environ),
             id_maker(now, os.urandom),
             self._left,

@@ -22,7 +22,7 @@ from tildone.fleet.handover import last_messages, messages_in, with_messages
 from tildone.fleet.supervision import Unsupported, end_processes, orphans
 from tildone.fleet.worktrees import CHECKPOINTS, Checkpoint, Repository, Worktree, clone_folder, publish, share
 from tildone.log.events import Actor, PlanChanged
-from tildone.log.fleet.facts import Kept, RunTaken
+from tildone.log.fleet.facts import Kept, RunTaken, is_of
 from tildone.log.fleet.lease import fence_in
 from tildone.log.fleet.names import FileName, is_address, is_commit
 from tildone.typing import TYPE_CHECKING
@@ -148,7 +148,7 @@ class Workspace:
 
     def _last_epoch(self, events: Sequence[Event]) -> int:
         """Return the epoch of the agent before; 0 if there was none."""
-        taken = [event.fact for event in events if isinstance(event.fact, RunTaken) and _is_of(event.fact, self._lease)]
+        taken = [event.fact for event in events if isinstance(event.fact, RunTaken) and is_of(event.fact, self._lease)]
         return max((fact.epoch for fact in taken if fact.epoch < self._lease.epoch), default=0)
 
     def _file(self, suffix: str) -> str:
@@ -182,15 +182,11 @@ def newest_checkpoint(events: Sequence[Event], lease: Lease) -> Checkpoint | Non
     """Return the newest checkpoint of a run's hand. What is no checkpoint of it was put into the log by others."""
     name = FileName.of(lease.run, lease.hand)
     for event in reversed(events):
-        if isinstance(event.fact, Kept) and _is_of(event.fact, lease):
+        if isinstance(event.fact, Kept) and is_of(event.fact, lease):
             kept = event.fact
             if kept.ref == f"{CHECKPOINTS}{name}/{kept.epoch}" and is_commit(kept.commit):
                 return Checkpoint(kept.ref, kept.commit)
     return None
-
-
-def _is_of(fact: Kept | RunTaken, lease: Lease) -> bool:
-    return (fact.run, fact.hand) == (lease.run, lease.hand)
 
 
 def _earlier(lease: Lease) -> set[str]:
@@ -243,7 +239,7 @@ def _kept_until(events: Sequence[Event], lease: Lease) -> int:
     for at, event in enumerate(events):
         positions[event.id] = at
         fact = event.fact
-        if isinstance(fact, Kept | RunTaken) and (fact.run, fact.hand) == (lease.run, lease.hand):
+        if isinstance(fact, Kept | RunTaken) and is_of(fact, lease):
             if isinstance(fact, Kept):
                 kept = covered(fact, at, positions) + 1
             elif taken is None:

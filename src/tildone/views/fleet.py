@@ -117,7 +117,7 @@ def why_queued(lease: Lease, views: Sequence[RunView], workers: Sequence[WorkerI
     """
     if not lease.is_queued:
         return ""
-    able = [worker for worker in workers if set(lease.work.labels) <= set(worker.labels)]
+    able = [worker for worker in workers if lease.work.fits(worker.labels)]
     if not able:
         labels = ", ".join(map(printable, lease.work.labels))
         return f"no worker has its labels: {labels}" if workers else "there are no workers"

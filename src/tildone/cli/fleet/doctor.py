@@ -207,7 +207,7 @@ def _of_run(view: RunView, workers: Sequence[WorkerInfo], now: int, silence: int
 
 
 def _takers(lease: Lease, workers: Sequence[WorkerInfo]) -> list[WorkerInfo]:
-    return [worker for worker in workers if set(lease.work.labels) <= set(worker.labels)]
+    return [worker for worker in workers if lease.work.fits(worker.labels)]
 
 
 def _finding_data(finding: Finding) -> dict[str, object]:

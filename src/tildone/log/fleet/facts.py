@@ -15,6 +15,8 @@ from tildone.value import value
 if TYPE_CHECKING:
     from typing import Any
 
+    from tildone.log.fleet.lease import Lease
+
     Json = dict[str, Any]
 
 
@@ -137,6 +139,11 @@ _KINDS: dict[str, type[RunFact]] = {
 }
 _NAMES = {kind: name for name, kind in _KINDS.items()}
 _EMPTY = ("", 0, ())
+
+
+def is_of(fact: RunFact, lease: Lease) -> bool:
+    """Return whether a fact tells of the hand that a lease is for."""
+    return (fact.run, fact.hand) == (lease.run, lease.hand)
 
 
 def fact_name(fact: RunFact) -> str:

@@ -26,7 +26,11 @@ from tildone.log.fleet.names import (
     check_text,
     is_revision,
 )
+from tildone.typing import TYPE_CHECKING
 from tildone.value import value
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
 
 LEASE_VARIABLE = "TILDONE_LEASE"
 """The environment variable with the lease of the processes that a worker starts: `run/hand/epoch`."""
@@ -131,6 +135,10 @@ class Work:
     allow: tuple[str, ...] = ()
     ref: str = ""
     protocol: int = PROTOCOL
+
+    def fits(self, labels: Collection[str]) -> bool:
+        """Return whether a worker with these labels has all that are needed."""
+        return set(self.labels) <= set(labels)
 
 
 @value

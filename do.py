@@ -443,39 +443,20 @@ def table(*names: str) -> int:
     return run_all([installing_clients(*names), ("table", run)])
 
 
-def newest(*names: str) -> int:
-    """Try the newest versions of the coding agents, or of those named, and say what changed."""
-    setup()
-    return run_all([("newest", [str(PYTHON), "-m", "tests.clients.newest", *names])])
-
-
-def drill(*names: str) -> int:
-    """Run 1,000 random sequences of changes to the settings files of the coding agents, or of those named."""
-    setup()
-    return run_all([("drill", [str(PYTHON), "-m", "tests.integrations.drill", "--sequences", "1000", *names])])
-
-
 def prove(*rows: str) -> int:
     """Run `demo` and `test` in a bare Debian root under various conditions (needs root and debootstrap)."""
     return subprocess.run([sys.executable, "-m", "tests.bare_debian.prove", *rows], cwd=ROOT, check=False).returncode
 
 
-def faults(*words: str) -> int:
-    """Kill, damage, fuzz and outwit tildone for up to an hour and count failures; `short` takes less than a minute."""
-    setup()
-    return run_all([("faults", [str(PYTHON), "-m", "tests.faults", *words])])
+def runs(module: str, doc: str, *first: str) -> Callable[..., int]:
+    """Return a verb that runs a module of this checkout with the words it is given."""
 
+    def verb(*words: str) -> int:
+        setup()
+        return run_all([(module.rpartition(".")[2], [str(PYTHON), "-m", module, *first, *words])])
 
-def drills(*words: str) -> int:
-    """Kill, stop and cut off the workers of a fleet, 20 times each, and count lost tasks; `many`: 100 plans at once."""
-    setup()
-    return run_all([("drills", [str(PYTHON), "-m", "tests.fleet.drills", *words])])
-
-
-def breaks(*words: str) -> int:
-    """Break 200 lines of the source at random and print those that no test notices."""
-    setup()
-    return run_all([("breaks", [str(PYTHON), "-m", "tests.suite.breaks", *words])])
+    verb.__doc__ = doc
+    return verb
 
 
 def fmt() -> int:
@@ -483,18 +464,6 @@ def fmt() -> int:
     setup()
     steps = [("lint fixes", [tool("ruff"), "check", "--fix"]), ("format", [tool("ruff"), "format"])]
     return run_all([*steps, ("JavaScript format", [tool("deno"), "fmt"])])
-
-
-def docs() -> int:
-    """Regenerate the generated parts of the documentation: references, tables and console output."""
-    setup()
-    return run_all([("docs", [str(PYTHON), "-m", "tests.project.rewrite_docs"])])
-
-
-def bench(*options: str) -> int:
-    """Run the benchmarks, or those that `--only` names."""
-    setup()
-    return run_all([("bench", [str(PYTHON), "-m", "bench", *options])])
 
 
 def lock() -> int:
@@ -722,16 +691,36 @@ VERBS: dict[str, Callable[..., int]] = {
     "portable": portable,
     "clients": clients,
     "table": table,
-    "newest": newest,
-    "drill": drill,
+    "newest": runs(
+        "tests.clients.newest",
+        "Try the newest versions of the coding agents, or of those named, and say what changed.",
+    ),
+    "drill": runs(
+        "tests.integrations.drill",
+        "Run 1,000 random sequences of changes to the settings files of the coding agents, or of those named.",
+        "--sequences",
+        "1000",
+    ),
     "prove": prove,
-    "faults": faults,
-    "drills": drills,
-    "breaks": breaks,
+    "faults": runs(
+        "tests.faults",
+        "Kill, damage, fuzz and outwit tildone for up to an hour and count failures; `short` takes less than a minute.",
+    ),
+    "drills": runs(
+        "tests.fleet.drills",
+        "Kill, stop and cut off the workers of a fleet, 20 times each, and count lost tasks; `many`: 100 plans.",
+    ),
+    "breaks": runs(
+        "tests.suite.breaks",
+        "Break 200 lines of the source at random and print those that no test notices.",
+    ),
     "fmt": fmt,
     "demo": demo,
-    "docs": docs,
-    "bench": bench,
+    "docs": runs(
+        "tests.project.rewrite_docs",
+        "Regenerate the generated parts of the documentation: references, tables and console output.",
+    ),
+    "bench": runs("bench", "Run the benchmarks, or those that `--only` names."),
     "lock": lock,
 }
 

@@ -8,14 +8,12 @@ from tests.project.source import ROOT, Module, contract, imports, modules, rooms
 
 PAGE = ROOT / "docs" / "architecture.md"
 GENERATED = re.compile(r"(?<=<!-- generated from the source -->\n).*(?=<!-- end -->)", re.DOTALL)
-LARGE = 0.15
-"""A room with a greater share of the lines than this must be divided into sub-rooms."""
 
 
 def page() -> str:
     """Return the page as it should be now."""
     text = PAGE.read_text(encoding="utf-8")
-    return GENERATED.sub(lambda _: f"\n{_drawing()}\n{_table()}\n\n{_large_rooms()}\n", text)
+    return GENERATED.sub(lambda _: f"\n{_drawing()}\n{_table()}\n", text)
 
 
 def layers() -> list[list[str]]:
@@ -41,17 +39,6 @@ def shares() -> dict[str, float]:
     """Return the share of the source lines that each room has."""
     total = lines_of(modules().values())
     return {room: lines_of(_members(room)) / total for room in rooms()}
-
-
-def sub_rooms(room: str) -> dict[str, int]:
-    """Return the packages directly inside a room, with their numbers of lines."""
-    prefix = f"tildone.{room}."
-    found: dict[str, list[Module]] = defaultdict(list)
-    for module in _members(room):
-        name, dot, _ = module.name.removeprefix(prefix).partition(".")
-        if dot or (module.path.name == "__init__.py" and module.name.startswith(prefix)):
-            found[name].append(module)
-    return {name: lines_of(members) for name, members in sorted(found.items())}
 
 
 def without_summary() -> list[str]:
@@ -106,13 +93,3 @@ def _table() -> str:
 
 def _below(room: str) -> str:
     return ", ".join(f"`{name}`" for name in sorted(edges()[room])) or "nothing"
-
-
-def _large_rooms() -> str:
-    rows = [
-        f"| `{room}` | {', '.join(f'`{name}` {lines:,}' for name, lines in sub_rooms(room).items())} |"
-        for room, share in shares().items()
-        if share > LARGE
-    ]
-    title = f"Rooms with more than {LARGE:.0%} of the lines, and the sub-rooms that divide them:"
-    return "\n".join([title, "", "| room | sub-rooms and their lines |", "|---|---|", *rows])

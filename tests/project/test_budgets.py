@@ -1,42 +1,20 @@
-"""Budgets on the shape of the source: functions, import cycles, broad excepts, `Any`."""
+"""Budgets on the shape of the source: import cycles, broad excepts, `Any`."""
 
 import ast
 import graphlib
 import re
-import statistics
-from collections.abc import Iterable, Iterator
 
 from tests.project.source import imports, modules, nodes
 
-MEDIAN_LINES = 8
-NINETIETH_PERCENTILE_LINES = 20
 BROAD = ("Exception", "BaseException")
 BROAD_EXCEPTS = 31
 ANY_LINES_IN_HOST = 40
-
-Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
 def test_there_is_no_import_cycle() -> None:
     graph = {name: set(imports(module)) & modules().keys() for name, module in modules().items()}
 
     graphlib.TopologicalSorter(graph).prepare()
-
-
-def functions(found: Iterable[ast.AST]) -> Iterator[Function]:
-    return (node for node in found if isinstance(node, Function))
-
-
-def test_most_functions_are_short() -> None:
-    """Half of them fit 8 lines and nine in ten fit 20, their docstrings included."""
-    lengths = sorted(
-        (function.end_lineno or function.lineno) - function.lineno + 1
-        for module in modules().values()
-        for function in functions(nodes(module))
-    )
-
-    assert statistics.median(lengths) <= MEDIAN_LINES
-    assert lengths[int(len(lengths) * 0.9)] <= NINETIETH_PERCENTILE_LINES
 
 
 def test_broad_excepts_do_not_spread() -> None:

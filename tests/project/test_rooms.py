@@ -5,7 +5,6 @@ import subprocess
 import sys
 
 from do import PURE_ROOMS
-from tests.project import rooms_page
 from tests.project.source import Module, contract, imports, modules, nodes, rooms
 
 OUTSIDE = set(contract("pure")["forbidden_modules"])
@@ -33,28 +32,6 @@ def test_pure_rooms_do_not_open_or_print() -> None:
     assert {(home, name) for home, name in names if name in {"open", "print", "input", "__import__"}} == set()
 
 
-def test_stores_know_only_the_log_and_what_is_below_it() -> None:
-    stores = [module for module in modules().values() if module.room == "stores"]
-    known = {modules()[name].room for store in stores for name in imports(store) if name in modules()}
-
-    assert known <= {"stores", "files", "log", "core", "distribution", "errors", "registry", "typing", "value"}
-
-
-def test_dialects_do_not_know_each_other() -> None:
-    prefix = "tildone.dialects."
-    shared = {"base", "safe_texts", "schema", "snapshot"}
-    known = {
-        (home.split(".")[2], name.split(".")[2])
-        for home, module in modules().items()
-        if home.startswith(prefix)
-        for name in imports(module)
-        if name.startswith(prefix)
-    }
-
-    assert known
-    assert {(own, other) for own, other in known if other not in shared | {own}} == set()
-
-
 def test_the_ground_floor_stands_on_nothing() -> None:
     assert [name for name in imports(rooms()["errors"]) if name.startswith("tildone")] == []
 
@@ -67,23 +44,6 @@ def test_importing_the_hook_path_loads_nothing_heavy() -> None:
     answer = subprocess.run([sys.executable, "-c", show], capture_output=True, text=True, check=True)
 
     assert answer.stdout.split() == []
-
-
-def test_every_room_imports_only_rooms_below_it() -> None:
-    """What the drawing in docs/architecture.md shows: arrows point down."""
-    level = {room: number for number, layer in enumerate(rooms_page.layers()) for room in layer}
-    upwards = {(room, used) for room, below in rooms_page.edges().items() for used in below if room} - {
-        (room, used) for room in level for used in level if level[room] < level[used]
-    }
-
-    assert upwards == set()
-
-
-def test_a_large_room_is_divided_into_sub_rooms() -> None:
-    """No undivided room holds more than 15 % of the lines."""
-    large = [room for room, share in rooms_page.shares().items() if share > rooms_page.LARGE]
-
-    assert {room: [*rooms_page.sub_rooms(room)] for room in large if len(rooms_page.sub_rooms(room)) < 3} == {}
 
 
 def test_registries_import_only_from_their_own_package() -> None:

@@ -249,6 +249,11 @@ def _noted_usage(settings: Settings, agent: str) -> AgentUsage | None:
         return None
 
 
+def session_title(session: str) -> str:
+    """The session as a sentence names it: a path as it is, any other name in quotes."""
+    return session if os.path.isabs(session) else f"session {session!r}"
+
+
 def open_agents(settings: Settings) -> AgentRegistry:
     # Imported here because most commands concern no agent.
     from tildone.agents.registry import AgentRegistry  # noqa: PLC0415  see above

@@ -159,11 +159,6 @@ def is_same_store(one: StoreAddress, other: StoreAddress) -> bool:
     return os.path.realpath(one.path) == os.path.realpath(other.path)
 
 
-def session_title(session: str) -> str:
-    """The session as a sentence names it: a path as it is, any other name in quotes."""
-    return session if os.path.isabs(session) else f"session {session!r}"
-
-
 def _is_missing(store: StoreAddress) -> bool:
     return store.path is not None and not os.path.exists(store.path)
 

@@ -166,16 +166,6 @@ def test_they_take_no_words(person: Person) -> None:
     assert [answer.code for answer in answers] == [2, 2, 2, 2]
 
 
-@pytest.mark.parametrize("verb", ["resume", "pause", "stop"])
-def test_an_agent_cannot_change_how_it_is_held_in_its_shell(person: Person, verb: str) -> None:
-    person.run("todo", "add", "One")
-
-    refused = person.run(verb, CODEX_SESSION_ID="c1")
-
-    assert (refused.code, refused.out) == (3, "")
-    assert refused.err == f"tildone: only a person can {verb} an agent: this is the shell of codex:c1\n"
-
-
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="only Linux says which process started another")
 def test_an_agent_is_recognised_by_its_process_too(person: Person, tmp_path: Path) -> None:
     """Of a coding agent that tells its shells nothing: here a script with its name, which runs the command."""

@@ -83,14 +83,6 @@ def test_without_a_terminal_nobody_can_be_asked(person: Person, file: Path) -> N
     assert person.run("todo").err == notice(file)
 
 
-def test_an_agent_cannot_trust_a_file(person: Person, file: Path) -> None:
-    """In its shell the command is refused, whatever its options."""
-    answer = person.run("trust", "--yes", CODEX_SESSION_ID="c1")
-
-    assert (answer.code, answer.err) == (3, "tildone: only a person can trust a file: this is the shell of codex:c1\n")
-    assert person.run("todo").err == notice(file)
-
-
 def test_after_a_change_the_file_has_to_be_trusted_again(person: Person, file: Path) -> None:
     person.says("trust", "--yes")
     file.write_text('session = "theirs"\n', encoding="utf-8")

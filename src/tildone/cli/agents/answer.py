@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from tildone.agents.everywhere import active_everywhere
 from tildone.app.answering import answer_need
-from tildone.cli.opening import open_existing_store, open_to_read, session_title, settings_for
+from tildone.app.opening import session_title
+from tildone.cli.opening import open_existing_store, open_to_read, settings_for
 from tildone.cli.output.data import put_data
 from tildone.cli.output.screen import put, put_caution, put_raw
 from tildone.cli.parsing.table import ParsedArgs

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from tildone.app.opening import session_title
 from tildone.app.plan_agents import plan_agents
 from tildone.app.steering import STEERED
 from tildone.cli.agents.steering import agent_line, agents_and_sessions
-from tildone.cli.opening import open_to_read, session_title, settings_for, with_session
+from tildone.cli.opening import open_to_read, settings_for, with_session
 from tildone.cli.output.agents import sharing_data, subagent_line
 from tildone.cli.output.data import put_data
 from tildone.cli.output.screen import columns, put, put_spans

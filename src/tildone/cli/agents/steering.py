@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from tildone.app.opening import open_agents, open_session, open_store
+from tildone.app.opening import open_agents, open_session, open_store, session_title
 from tildone.app.steering import STEERED, steer_sessions
-from tildone.cli.opening import session_title, settings_for, with_session
+from tildone.cli.opening import settings_for, with_session
 from tildone.cli.output.screen import put
 from tildone.cli.parsing.table import ParsedArgs
 from tildone.core.query import open_tasks

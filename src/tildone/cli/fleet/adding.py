@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 
+from tildone.app.importing import read_file, source_of
 from tildone.cli.fleet.opening import ATTEMPT_SECONDS, MAX_LISTED, Fleet, fleet_settings, open_fleet, patiently
 from tildone.cli.output.data import put_data
 from tildone.cli.output.patterns import tell_reach
@@ -12,7 +13,6 @@ from tildone.cli.output.screen import put, put_notice
 from tildone.cli.output.titles import session_meant
 from tildone.cli.parsing.table import ParsedArgs
 from tildone.cli.run.project_plan import NO_LIMITS, plan_from_file
-from tildone.cli.transfer.reading import read_file, source_of
 from tildone.config import project_root
 from tildone.core.arrange import written
 from tildone.core.guard import PLAN, is_unproved, reopened

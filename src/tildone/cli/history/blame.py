@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from tildone.cli.opening import open_for_reading, session_title
+from tildone.app.opening import session_title
+from tildone.cli.opening import open_for_reading
 from tildone.cli.output.data import put_data
 from tildone.cli.output.screen import columns, put, put_spans
 from tildone.cli.parsing.table import ParsedArgs

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 
+from tildone.app.opening import session_title
 from tildone.cli.history.log import print_no_events
-from tildone.cli.opening import open_for_reading, session_title, settings_for
+from tildone.cli.opening import open_for_reading, settings_for
 from tildone.cli.output.data import put_data
 from tildone.cli.output.screen import columns, put, put_spans
 from tildone.cli.parsing.table import ParsedArgs

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tildone.cli.opening import session_title
+from tildone.app.opening import session_title
 from tildone.typing import TYPE_CHECKING
 
 if TYPE_CHECKING:

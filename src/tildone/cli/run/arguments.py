@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 import sys
 
+from tildone.app.importing import read_file
 from tildone.cli.opening import settings_for
 from tildone.cli.parsing.table import ParsedArgs
-from tildone.cli.transfer.reading import read_file
 from tildone.config import Settings
 from tildone.errors import NotFound, UsageError, nearest
 from tildone.formats.detection import MARKDOWN, PlanFile

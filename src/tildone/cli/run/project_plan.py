@@ -10,8 +10,8 @@ from __future__ import annotations
 import os
 
 from tildone.app.edits import replace_plan
+from tildone.app.importing import source_of
 from tildone.app.opening import open_session, open_store
-from tildone.cli.transfer.reading import source_of
 from tildone.config import Settings
 from tildone.core.origins import with_source
 from tildone.core.plan import Phase, Plan, Task

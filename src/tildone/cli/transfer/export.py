@@ -5,11 +5,12 @@ from __future__ import annotations
 import os
 from itertools import islice
 
-from tildone.cli.opening import open_for_reading, session_title, settings_for
+from tildone.app.importing import STREAM
+from tildone.app.opening import session_title
+from tildone.cli.opening import open_for_reading, settings_for
 from tildone.cli.output.screen import on_terminal, put, put_json, put_raw
 from tildone.cli.output.warnings import print_warnings
 from tildone.cli.parsing.table import ParsedArgs
-from tildone.cli.transfer.reading import STREAM
 from tildone.errors import Refused, UsageError, nearest
 from tildone.files.atomic import read_text, write_text
 from tildone.files.private import SHARED_FILE

@@ -3,22 +3,35 @@
 from __future__ import annotations
 
 import os
+from functools import partial
 from shlex import quote
 
-from tildone.cli.opening import open_for_editing, session_title, settings_for
+from tildone.app.importing import (
+    STREAM,
+    Imported,
+    checked_format,
+    file_title,
+    import_history,
+    import_plan,
+    proposed_checks,
+    read_files,
+    source_of,
+)
+from tildone.app.opening import open_store, session_title
+from tildone.cli.opening import open_for_editing, open_to_read, settings_for
 from tildone.cli.output.data import put_data
 from tildone.cli.output.screen import columns, put, put_spans
 from tildone.cli.output.summary import plan_summary
+from tildone.cli.output.warnings import print_warnings
 from tildone.cli.parsing.table import ParsedArgs
 from tildone.cli.plan.hints import command_hint
-from tildone.cli.transfer.importing import amount, as_data, import_history, import_plan, proposed_checks, warn_of_losses
-from tildone.cli.transfer.reading import STREAM, checked_format, file_title, read_files, source_of
-from tildone.cli.transfer.watch import watch
 from tildone.core.origins import with_source
 from tildone.core.plan import Phase, Plan
 from tildone.errors import UsageError
 from tildone.formats.conversion import ConversionWarning
-from tildone.formats.detection import MARKDOWN, HistoryFile, PlanFile
+from tildone.formats.detection import MARKDOWN, HistoryFile, ImportFile, PlanFile
+from tildone.kit.formatting import format_count
+from tildone.log.store import Store
 from tildone.typing import TYPE_CHECKING
 from tildone.value import replace
 from tildone.views.plan_lines import plan_lines
@@ -27,25 +40,34 @@ from tildone.views.sanitize import printable
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from tildone.cli.transfer.importing import Imported
-
 
 def run(args: ParsedArgs) -> int:
     """Read the files; replace the plan of the session with the plans among them, and add the histories."""
     format_ = checked_format(args.options.get("from"))
     args = _with_session(args)
     if args.has("watch"):
+        # Late, because few imports are followed by others.
+        from tildone.cli.transfer.watch import watch  # noqa: PLC0415  see above
+
         return watch(args, format_)
     files = read_files(args.positional, format_)
     histories = [file for file in files if isinstance(file, HistoryFile)]
     plans = [file for file in files if isinstance(file, PlanFile)]
     if len(histories) > 1 and "session" in args.options:
         raise UsageError("several histories do not fit into one session; import them one by one, or without --session")
-    done = [import_history(args, file) for file in histories]
+    dry_run = args.has("dry-run")
+    opened, into = partial(_store, args), args.options.get("session", "")
+    done = [import_history(file, opened, into, dry_run=dry_run) for file in histories]
     if plans:
-        done.append(import_plan(open_for_editing(args, dry_run=args.has("dry-run")), _merged(plans), args))
+        session = open_for_editing(args, dry_run=dry_run)
+        done.append(import_plan(session, _merged(plans), force=args.has("force"), dry_run=dry_run))
     _report(args, done)
     return 0
+
+
+def _store(args: ParsedArgs) -> Store:
+    settings = settings_for(args)
+    return open_to_read(settings) if args.has("dry-run") else open_store(settings)
 
 
 def _with_session(args: ParsedArgs) -> ParsedArgs:
@@ -101,7 +123,7 @@ def _report(args: ParsedArgs, done: Sequence[Imported]) -> None:
 
 def _mention_proposed(args: ParsedArgs, done: Imported) -> None:
     """Say how the checks are approved that came with the plan and do not run yet."""
-    count = len(proposed_checks(args, done))
+    count = len(proposed_checks(settings_for(args), done.after))
     if not count:
         return
     is_file = done.file.format == MARKDOWN and os.path.isfile(done.file.path)
@@ -116,3 +138,33 @@ def _print_plan(plan: Plan) -> None:
 
 def _target(session: str, current: str) -> str:
     return "" if session == current else f", into {printable(session_title(session))}"
+
+
+def as_data(args: ParsedArgs, done: Imported) -> dict[str, object]:
+    """The result, for JSON output."""
+    return {
+        "file": done.file.path,
+        "format": done.file.format,
+        "session": done.session,
+        "phases": len(done.after.phases),
+        "tasks": len(done.after.tasks),
+        "changed": done.before != done.after,
+        "proposed_checks": len(proposed_checks(settings_for(args), done.after)),
+        "new_events": done.new,
+        "said": [warning.text() for warning in done.file.warnings],
+    }
+
+
+def amount(done: Imported) -> str:
+    if isinstance(done.file, HistoryFile):
+        total = len(done.file.events)
+        return (
+            format_count(total, "event")
+            if done.new == total
+            else f"{format_count(total, 'event')}, {done.new} of them new"
+        )
+    return f"{format_count(len(done.after.tasks), 'task')} in {format_count(len(done.after.phases), 'phase')}"
+
+
+def warn_of_losses(file: ImportFile, *, verbose: bool) -> None:
+    print_warnings(f"Not imported from {file_title(file.path)}", file.warnings, verbose=verbose)

@@ -13,13 +13,13 @@ import os
 import sys
 import time
 
-from tildone.app.opening import dialect_of_session, open_session, open_store
+from tildone.app.importing import STREAM, Imported, import_history, import_plan, read_file
+from tildone.app.opening import dialect_of_session, open_session, open_store, session_title
 from tildone.cli import INTERRUPTED
-from tildone.cli.opening import session_title, settings_for
+from tildone.cli.opening import settings_for
 from tildone.cli.output.data import put_data
 from tildone.cli.parsing.table import ParsedArgs
-from tildone.cli.transfer.importing import Imported, amount, as_data, import_history, import_plan, warn_of_losses
-from tildone.cli.transfer.reading import STREAM, read_file
+from tildone.cli.transfer.import_files import amount, as_data, warn_of_losses
 from tildone.errors import NotFound, Refused, TildoneError, UsageError
 from tildone.formats.detection import HistoryFile
 from tildone.history.changes import changes
@@ -153,9 +153,9 @@ class Follower:
 
     def _imported(self, file: ImportFile) -> Imported:
         if isinstance(file, HistoryFile):
-            return import_history(self._args, file, self._store)
+            return import_history(file, lambda: self._store, self._args.options.get("session", ""))
         dialect = dialect_of_session(self._settings, self._store)
-        return import_plan(open_session(self._settings, dialect, self._store), file, self._args)
+        return import_plan(open_session(self._settings, dialect, self._store), file, force=self._args.has("force"))
 
     def _report(self, done: Imported, *, first: bool) -> None:
         """Print one line for each import that changed something."""

@@ -1,4 +1,7 @@
-"""Reads the files to import from disk or standard input, and gives what they contain."""
+"""Importing files: a plan replaces the plan of a session, a history is added to its events.
+
+Files are read from disk or standard input; their format is detected.
+"""
 
 from __future__ import annotations
 
@@ -7,8 +10,13 @@ import re
 import sys
 from tempfile import TemporaryDirectory
 
+from tildone.app.opening import check_approvals, session_title
+from tildone.core.arrange import written
+from tildone.core.origins import with_imported_proofs, with_source
+from tildone.core.plan import Plan
+from tildone.core.reduce import reduce
 from tildone.dialects import plan_in_entry
-from tildone.errors import NotFound, Refused, TildoneError, UsageError, nearest
+from tildone.errors import NotFound, Refused, StoreError, TildoneError, UsageError, nearest
 from tildone.files.private import REPLACED, open_private
 from tildone.formats import claude_tasks
 from tildone.formats.conversion import ConversionWarning, ImportedPlan
@@ -27,17 +35,109 @@ from tildone.formats.detection import (
     reason,
 )
 from tildone.log import codec
+from tildone.log.events import Actor, PlanChanged
+from tildone.log.state import latest_state
+from tildone.log.tree import by_id
 from tildone.stores.pi.interchange import read_history
 from tildone.typing import TYPE_CHECKING
+from tildone.value import replace, value
+from tildone.views.faults import describe_fault
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from typing import Any
+
+    from tildone.config import Settings
+    from tildone.core.check import Check
+    from tildone.log.events import Event
+    from tildone.log.store import Store
+    from tildone.session import Session
 
 STREAM = "-"
 
 _TASK_FILE = re.compile(r"[0-9]+\.json")
 _BOMS = {b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16"}
+
+
+@value
+class Imported:
+    """The result of importing a file: the session, and the plan there before and after.
+
+    `new` is how many events of a history the session did not have; a plan has no events.
+    """
+
+    file: ImportFile
+    session: str
+    before: Plan
+    after: Plan
+    new: int | None = None
+
+
+def import_plan(session: Session, file: PlanFile, *, force: bool = False, dry_run: bool = False) -> Imported:
+    """Replace the plan of the session. Only with `force` by an empty one.
+
+    Raises:
+        Refused: the new plan is empty, or violates the session's rules.
+    """
+    if not file.plan.tasks and session.plan.tasks and not force:
+        raise Refused(f"{file_title(file.path)} contains no tasks; to empty the plan, use --force or: tildone todo rm")
+    steps = written(with_source(file.plan, source_of(file.path)))
+    outcome = reduce(session.plan, steps, session.dialect.rules) if dry_run else session.change(steps, Actor.IMPORT)
+    if outcome.faults:
+        raise Refused("; ".join(map(describe_fault, outcome.faults)))
+    return Imported(file, session.name, outcome.before, outcome.after)
+
+
+def import_history(
+    file: HistoryFile, opened: Callable[[], Store], session: str = "", *, dry_run: bool = False
+) -> Imported:
+    """Add a history to a session, by default the one that it names, and move the head to its head.
+
+    A proof in it that this session does not have already is stale until its check is run here.
+
+    Raises:
+        Refused: the history is empty.
+        StoreError: the session has different events with the same ids.
+    """
+    if not file.events:
+        raise Refused(f"{file_title(file.path)} contains no plan")
+    store, session = opened(), session or file.session
+    before = latest_state(store.history(session)).plan
+    here = by_id(store.events(session))
+    file = replace(file, events=tuple(_own_or_foreign(event, here) for event in file.events))
+    if dry_run:
+        return Imported(file, session, before, file.plan, sum(event.id not in here for event in file.events))
+    try:
+        new = store.import_events(session, file.events, file.session_head)
+    except StoreError as error:
+        if not _have_conflict(store, session, file):
+            raise
+        hint = f"import {file_title(file.path)} into another with --session"
+        raise StoreError(f"{session_title(session)} has different events with the same ids; {hint}") from error
+    return Imported(file, session, before, file.plan, new)
+
+
+def proposed_checks(settings: Settings, plan: Plan) -> list[Check]:
+    """Return the checks in a plan that nobody has approved, so that they do not run."""
+    checks = [check for check in (plan.check, *(task.check for task in plan.tasks)) if check is not None]
+    if not checks:
+        return []
+    approvals = check_approvals(settings)
+    return [check for check in checks if not approvals.is_allowed(check)]
+
+
+def _own_or_foreign(event: Event, here: Mapping[str, Event]) -> Event:
+    """Return the event of the session if it is the same, else that of the file, whose proofs prove nothing here."""
+    if not isinstance(event.fact, PlanChanged):
+        return event
+    foreign = replace(event, fact=replace(event.fact, plan=with_imported_proofs(event.fact.plan)))
+    own = here.get(event.id)
+    return own if own is not None and own in (event, foreign) else foreign
+
+
+def _have_conflict(store: Store, session: str, file: HistoryFile) -> bool:
+    here = by_id(store.events(session))
+    return any(here.get(event.id, event) != event for event in file.events)
 
 
 def checked_format(format_: str | None) -> str | None:

@@ -2,17 +2,19 @@
 
 import json
 from pathlib import Path
-from typing import Any
+from types import UnionType
+from typing import Any, get_args
 
 import pytest
 
-from tildone.host.content import Cost, Usage, add_usage
-from tildone.host.content_codec import decode_usage
-from tildone.host.entries import UnknownEntry
-from tildone.host.entry_codec import decode_entry, encode_body
-from tildone.host.message_codec import decode_message, encode_message
-from tildone.host.messages import AssistantMessage, ToolResultMessage, UnknownMessage
+from tildone.host.content import Block, Cost, UnknownBlock, Usage, add_usage
+from tildone.host.content_codec import BLOCKS, decode_usage
+from tildone.host.entries import CustomMessageEntry, EntryBody, UnknownEntry
+from tildone.host.entry_codec import ENTRIES, decode_entry, encode_body
+from tildone.host.message_codec import MESSAGES, decode_message, encode_message
+from tildone.host.messages import AssistantMessage, Message, ToolResultMessage, UnknownMessage
 from tildone.host.transcript import Transcript
+from tildone.host.wire import Shapes
 
 Json = dict[str, Any]
 TRACES = sorted((Path(__file__).parents[1] / "traces").glob("*.json"))
@@ -118,3 +120,15 @@ def test_missing_content_is_empty() -> None:
     message = decode_message({"role": "toolResult", "toolCallId": "c", "toolName": "t", "content": None})
 
     assert message == ToolResultMessage("c", "t", (), is_error=None)
+
+
+@pytest.mark.parametrize(
+    ("union", "shapes", "apart"),
+    [
+        (Block, BLOCKS, {UnknownBlock}),
+        (Message, MESSAGES, {UnknownMessage}),
+        (EntryBody, ENTRIES, {UnknownEntry, CustomMessageEntry}),
+    ],
+)
+def test_every_member_of_a_union_has_a_shape(union: UnionType, shapes: Shapes[Any], apart: set[type]) -> None:
+    assert set(get_args(union)) == {*shapes.kinds} | apart

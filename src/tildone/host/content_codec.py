@@ -1,9 +1,8 @@
-"""Converts content blocks and usage from pi's JSON objects and back. Decoding never fails: see `message_codec`."""
+"""Converts content blocks and usage from pi's JSON objects and back. Decoding never fails: see `wire`."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import assert_never
 
 from tildone.host.content import (
     Block,
@@ -15,10 +14,43 @@ from tildone.host.content import (
     UnknownBlock,
     Usage,
 )
-from tildone.host.wire import Fields, JsonObject, present
+from tildone.host.wire import Field, Fields, JsonObject, Shape, Shapes
 
-PROVIDER_STATE = "tildone"
-"""The field of a block that holds its `provider_state`. Pi preserves unknown fields and sends them to no provider."""
+# Pi preserves unknown fields of a block and sends them to no provider.
+_STATE = Field("provider_state", Fields.object, wire="tildone")
+
+BLOCKS: Shapes[Block] = Shapes(
+    "type",
+    {
+        "text": Shape(TextBlock, Field("text", needed=True), Field("signature", wire="textSignature"), _STATE),
+        "thinking": Shape(
+            ThinkingBlock,
+            Field("thinking", needed=True),
+            Field("signature", wire="thinkingSignature"),
+            Field("redacted", Fields.flag),
+            _STATE,
+        ),
+        "image": Shape(ImageBlock, Field("data", needed=True), Field("mime_type", needed=True)),
+        "toolCall": Shape(
+            ToolCallBlock,
+            Field("id", needed=True),
+            Field("name", needed=True),
+            Field("arguments", Fields.object, needed=True),
+            Field("raw_arguments"),
+            Field("signature", wire="thoughtSignature"),
+            _STATE,
+        ),
+    },
+)
+
+_COUNTS = ("input", "output", "cache_read", "cache_write")
+_COST = Shape(Cost, *(Field(name, Fields.number) for name in (*_COUNTS, "total")))
+_USAGE = Shape(
+    Usage,
+    *(Field(name, Fields.number) for name in (*_COUNTS, "total_tokens")),
+    Field("cost", _COST.nested, write=_COST.encode),
+    Field("reasoning", Fields.number),
+)
 
 
 def decode_blocks(content: object) -> tuple[Block, ...]:
@@ -37,101 +69,20 @@ def decode_block(record: object) -> Block:
     """Return the block that a JSON value describes."""
     if not isinstance(record, dict):
         return UnknownBlock({"type": "unknown", "value": record})
-    fields = Fields(record, "type")
-    match record:
-        case {"type": "text", "text": str()}:
-            text = fields.text("text") or ""
-            return TextBlock(text, fields.text("textSignature"), fields.object(PROVIDER_STATE), fields.rest)
-        case {"type": "thinking", "thinking": str()}:
-            thinking, signature = fields.text("thinking") or "", fields.text("thinkingSignature")
-            state = fields.object(PROVIDER_STATE)
-            return ThinkingBlock(thinking, signature, fields.flag("redacted"), state, fields.rest)
-        case {"type": "image", "data": str(), "mimeType": str()}:
-            return ImageBlock(fields.text("data") or "", fields.text("mimeType") or "", fields.rest)
-        case {"type": "toolCall", "id": str(), "name": str(), "arguments": dict()}:
-            return _decode_tool_call(fields)
-        case _:
-            return UnknownBlock(record)
+    block = BLOCKS.decode(record)
+    return UnknownBlock(record) if block is None else block
 
 
 def encode_block(block: Block) -> JsonObject:
     """Return the JSON object of a block."""
-    match block:
-        case TextBlock(text, signature, state, extra):
-            return {"type": "text", "text": text, **_state("textSignature", signature, state), **extra}
-        case ThinkingBlock(thinking, signature, redacted, state, extra):
-            optional = {**_state("thinkingSignature", signature, state), **present(redacted=redacted)}
-            return {"type": "thinking", "thinking": thinking, **optional, **extra}
-        case ImageBlock(data, mime_type, extra):
-            return {"type": "image", "data": data, "mimeType": mime_type, **extra}
-        case ToolCallBlock(call_id, name, arguments, raw_arguments, signature, state, extra):
-            call = {"type": "toolCall", "id": call_id, "name": name, "arguments": arguments}
-            raw = present(rawArguments=raw_arguments)
-            return {**call, **raw, **_state("thoughtSignature", signature, state), **extra}
-        case UnknownBlock(record):
-            return record
-        case _:
-            assert_never(block)
+    return block.record if isinstance(block, UnknownBlock) else BLOCKS.encode(block)
 
 
 def decode_usage(record: JsonObject) -> Usage:
     """Return the usage that a JSON object describes."""
-    fields = Fields(record)
-    cost = fields.object("cost")
-    return Usage(
-        fields.number("input"),
-        fields.number("output"),
-        fields.number("cacheRead"),
-        fields.number("cacheWrite"),
-        fields.number("totalTokens"),
-        None if cost is None else _decode_cost(cost),
-        fields.number("reasoning"),
-        fields.rest,
-    )
+    return _USAGE.decode(Fields(record)) or Usage()
 
 
 def encode_usage(usage: Usage) -> JsonObject:
     """Return the JSON object of a usage."""
-    numbers = present(
-        input=usage.input,
-        output=usage.output,
-        cacheRead=usage.cache_read,
-        cacheWrite=usage.cache_write,
-        totalTokens=usage.total_tokens,
-        cost=None if usage.cost is None else _encode_cost(usage.cost),
-        reasoning=usage.reasoning,
-    )
-    return {**numbers, **usage.extra}
-
-
-def _encode_cost(cost: Cost) -> JsonObject:
-    prices = present(
-        input=cost.input,
-        output=cost.output,
-        cacheRead=cost.cache_read,
-        cacheWrite=cost.cache_write,
-        total=cost.total,
-    )
-    return {**prices, **cost.extra}
-
-
-def _decode_cost(record: JsonObject) -> Cost:
-    fields = Fields(record)
-    return Cost(
-        fields.number("input"),
-        fields.number("output"),
-        fields.number("cacheRead"),
-        fields.number("cacheWrite"),
-        fields.number("total"),
-        fields.rest,
-    )
-
-
-def _decode_tool_call(fields: Fields) -> ToolCallBlock:
-    call_id, name, arguments = fields.text("id") or "", fields.text("name") or "", fields.object("arguments") or {}
-    raw, signature = fields.text("rawArguments"), fields.text("thoughtSignature")
-    return ToolCallBlock(call_id, name, arguments, raw, signature, fields.object(PROVIDER_STATE), fields.rest)
-
-
-def _state(field: str, signature: str | None, state: JsonObject | None) -> JsonObject:
-    return present(**{field: signature, PROVIDER_STATE: state})
+    return _USAGE.encode(usage)

@@ -5,9 +5,6 @@ Decoding never fails: an entry that lacks a required field becomes an `UnknownEn
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import assert_never
-
 from tildone.host.entries import (
     BranchSummaryEntry,
     CompactionEntry,
@@ -23,10 +20,12 @@ from tildone.host.entries import (
     UnknownEntry,
 )
 from tildone.host.message_codec import decode_custom, decode_message, encode_custom, encode_message
-from tildone.host.wire import Fields, JsonObject, present
+from tildone.host.messages import Message
+from tildone.host.wire import Field, Fields, JsonObject, Shape, Shapes
 from tildone.stores.pi.session_file import format_timestamp, parse_timestamp
 
-_COMMON = ("type", "id", "parentId", "timestamp")
+_COMMON = ("id", "parentId", "timestamp")
+CUSTOM_MESSAGE = "custom_message"
 
 
 def decode_entry(record: JsonObject) -> Entry:
@@ -44,91 +43,58 @@ def new_entry(entry_id: str, parent_id: str | None, at: int, body: EntryBody) ->
 
 def decode_body(record: JsonObject) -> EntryBody:
     """Return the body of the entry in a JSON object."""
-    kind, fields = str(record["type"]), Fields(record, *_COMMON)
-    unknown = UnknownEntry(kind, dict(fields.rest))
-    decode = _DECODERS.get(kind)
-    body = decode(fields) if decode else None
+    fields = Fields(record, "type", *_COMMON)
+    unknown = UnknownEntry(str(record["type"]), dict(fields.rest))
+    if unknown.type == CUSTOM_MESSAGE:
+        message = decode_custom(fields)
+        return unknown if message is None else CustomMessageEntry(message)
+    body = ENTRIES.decode(record, *_COMMON)
     return unknown if body is None else body
 
 
 def encode_body(body: EntryBody) -> tuple[str, JsonObject]:
     """Return the type of an entry, and the fields that are specific to that type."""
     match body:
-        case MessageEntry(message):
-            return "message", {"message": encode_message(message)}
-        case CustomEntry(custom_type, data):
-            return "custom", {"customType": custom_type, "data": data}
         case CustomMessageEntry(message):
-            return "custom_message", encode_custom(message)
-        case LabelEntry(target_id, label):
-            return "label", {"targetId": target_id, "label": label}
-        case ConversationInfoEntry(name):
-            return "session_info", {"name": name}
-        case ModelChangeEntry(provider, model_id):
-            return "model_change", {"provider": provider, "modelId": model_id}
-        case CompactionEntry(summary, first_kept_id, tokens_before):
-            kept = present(firstKeptEntryId=first_kept_id, tokensBefore=tokens_before)
-            return "compaction", {"summary": summary, **kept}
-        case BranchSummaryEntry(summary, from_id):
-            return "branch_summary", {"summary": summary, **present(fromId=from_id)}
-        case ContextEditEntry(target_id, replacement):
-            return "context_edit", {"targetId": target_id, "replacement": replacement}
+            return CUSTOM_MESSAGE, encode_custom(message)
         case UnknownEntry(kind, fields):
             return kind, fields
         case _:
-            assert_never(body)
+            encoded = ENTRIES.encode(body)
+            return encoded.pop("type"), encoded
 
 
-def _decode_message(fields: Fields) -> MessageEntry | None:
-    message = fields.object("message")
-    return None if message is None else MessageEntry(decode_message(message))
+def _message(fields: Fields, name: str) -> Message | None:
+    message = fields.object(name)
+    return None if message is None else decode_message(message)
 
 
-def _decode_custom_message(fields: Fields) -> CustomMessageEntry | None:
-    message = decode_custom(fields)
-    return None if message is None else CustomMessageEntry(message)
+def _name(fields: Fields, name: str) -> str:
+    return fields.text(name) or ""
 
 
-def _decode_custom(fields: Fields) -> CustomEntry | None:
-    custom_type = fields.text("customType")
-    return None if custom_type is None else CustomEntry(custom_type, fields.anything("data"))
+_SUMMARY, _TARGET = Field("summary", needed=True), Field("target_id", needed=True)
 
-
-def _decode_label(fields: Fields) -> LabelEntry | None:
-    target = fields.text("targetId")
-    return None if target is None else LabelEntry(target, fields.text("label"))
-
-
-def _decode_model_change(fields: Fields) -> ModelChangeEntry | None:
-    provider, model = fields.text("provider"), fields.text("modelId")
-    return None if provider is None or model is None else ModelChangeEntry(provider, model)
-
-
-def _decode_compaction(fields: Fields) -> CompactionEntry | None:
-    summary = fields.text("summary")
-    if summary is None:
-        return None
-    return CompactionEntry(summary, fields.text("firstKeptEntryId"), fields.number("tokensBefore"))
-
-
-def _decode_branch_summary(fields: Fields) -> BranchSummaryEntry | None:
-    summary = fields.text("summary")
-    return None if summary is None else BranchSummaryEntry(summary, fields.text("fromId"))
-
-
-def _decode_context_edit(fields: Fields) -> ContextEditEntry | None:
-    target = fields.text("targetId")
-    return None if target is None else ContextEditEntry(target, fields.anything("replacement"))
-
-
-_DECODERS: dict[str, Callable[[Fields], EntryBody | None]] = {
-    "message": _decode_message,
-    "custom": _decode_custom,
-    "custom_message": _decode_custom_message,
-    "label": _decode_label,
-    "session_info": lambda fields: ConversationInfoEntry(fields.text("name") or ""),
-    "model_change": _decode_model_change,
-    "compaction": _decode_compaction,
-    "branch_summary": _decode_branch_summary,
-    "context_edit": _decode_context_edit,
-}
+ENTRIES: Shapes[EntryBody] = Shapes(
+    "type",
+    {
+        "message": Shape(MessageEntry, Field("message", _message, write=encode_message, needed=True), extra=False),
+        "custom": Shape(
+            CustomEntry, Field("custom_type", needed=True), Field("data", Fields.anything, kept=True), extra=False
+        ),
+        "label": Shape(LabelEntry, _TARGET, Field("label", kept=True), extra=False),
+        "session_info": Shape(ConversationInfoEntry, Field("name", _name), extra=False),
+        "model_change": Shape(
+            ModelChangeEntry, Field("provider", needed=True), Field("model_id", needed=True), extra=False
+        ),
+        "compaction": Shape(
+            CompactionEntry,
+            _SUMMARY,
+            Field("first_kept_id", wire="firstKeptEntryId"),
+            Field("tokens_before", Fields.number),
+            extra=False,
+        ),
+        "branch_summary": Shape(BranchSummaryEntry, _SUMMARY, Field("from_id"), extra=False),
+        "context_edit": Shape(ContextEditEntry, _TARGET, Field("replacement", Fields.anything, kept=True), extra=False),
+    },
+)

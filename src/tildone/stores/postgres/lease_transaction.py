@@ -14,18 +14,16 @@ from __future__ import annotations
 from tildone.core.query import next_task
 from tildone.errors import HeadMoved
 from tildone.log import codec
-from tildone.log.claims import lease_mark
 from tildone.log.fleet.rules import Moment, admitted
 from tildone.log.fleet.settings import FleetSettings
 from tildone.log.fleet.workers import BadRow
 from tildone.log.json_scanner import dump
 from tildone.log.state import latest_state
-from tildone.stores.fleet_rows import settings_in
-from tildone.stores.lease_rows import COLUMNS, changed_row, lease_in, lease_row
+from tildone.stores.lease_rows import COLUMNS, lease_in
+from tildone.stores.lease_transaction import LeaseTransaction
 from tildone.stores.postgres.names import from_sql, key
 from tildone.stores.postgres.queries import query
 from tildone.stores.postgres.rows import event_id, row_of, session_row
-from tildone.stores.schedule_rows import schedule_in, schedule_row
 from tildone.typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -36,7 +34,6 @@ if TYPE_CHECKING:
 
     from tildone.log.events import Event
     from tildone.log.fleet.lease import Claimer, Lease
-    from tildone.log.fleet.workers import RunSchedule
     from tildone.stores.scribe import Scribe
 
 MAX_EVENTS_TO_PLAN = 1024
@@ -45,14 +42,11 @@ MAX_BYTES_TO_PLAN = 10_000_000
 _RUN, _HAND = COLUMNS.index("run"), COLUMNS.index("hand")
 
 
-class PostgresLeaseTransaction:
-    """What an operation reads and writes on a connection that is in a transaction.
-
-    Bad rows are passed over. Where one would be in the way of others, it is set aside first: the run has failed.
-    """
+class PostgresLeaseTransaction(LeaseTransaction):
+    """What an operation reads and writes on a connection that is in a transaction."""
 
     def __init__(self, connection: Connection, scribe: Scribe, *, locks_heads: bool = False) -> None:
-        self._connection, self._scribe, self._locks_heads = connection, scribe, locks_heads
+        self._connection, self.scribe, self._locks_heads = connection, scribe, locks_heads
         self._clock: int | None = None
         self._heads: dict[str, str | None] = {}
         self._limited_providers: set[str] = set()
@@ -62,36 +56,12 @@ class PostgresLeaseTransaction:
     def at(self) -> Moment:
         """The time at which it was first asked for."""
         if self._clock is None:
-            [(self._clock,)] = self._rows("clock")
+            [(self._clock,)] = self.rows("clock")
         return Moment(self._clock, self._clock)
 
     def lock(self, name: str) -> None:
         """Let no other transaction lock that name until this one ends."""
-        self._rows("lock_name", name=key(name))
-
-    def settings(self) -> FleetSettings:
-        """Return the settings of the fleet."""
-        return settings_in(self._rows("fleet_settings"), self._scribe)
-
-    def leases(self, run: str) -> list[Lease]:
-        """Return the leases of a run, by hand."""
-        return self._leases("leases", run=run)
-
-    def lease(self, run: str, hand: int) -> Lease | None:
-        """Return the lease of a hand."""
-        return next(iter(self._leases("lease", run=run, hand=hand)), None)
-
-    def session_of(self, run: str) -> str | None:
-        """Return the session of a run, without a lock."""
-        return next((from_sql(session) for (session,) in self._rows("session_of_run", run=run)), None)
-
-    def active(self, session: str) -> set[str]:
-        """Return the runs of a session that have not ended, without a lock."""
-        return {run for (run,) in self._rows("active_runs", session=key(session))}
-
-    def owned(self, owners: Sequence[str]) -> list[Lease]:
-        """Return the leases that owners have."""
-        return self._leases("owned_leases", owners=list(owners))
+        self.rows("lock_name", name=key(name))
 
     def takeable(self, who: Claimer, run: str, hand: int) -> Lease | None:
         """Return the lease of a hand if it is queued, and a worker may take it, without a look at limits."""
@@ -114,7 +84,7 @@ class PostgresLeaseTransaction:
         row = {"providers": list(providers), "repos": list(repos), "waits": not self._has_waited, "sent": sent}
         self._has_waited = True
         room, holders = dict.fromkeys(providers, 0), dict[str, set[str]]()
-        for provider, repo, most, held, holder in self._rows("limits_in_use", **row):
+        for provider, repo, most, held, holder in self.rows("limits_in_use", **row):
             if repo is not None:
                 holders.setdefault(repo, set()).update([holder] if holder is not None else [])
             elif most:
@@ -129,14 +99,6 @@ class PostgresLeaseTransaction:
         leases = self._first("lapsed", clock=self.at.clock, grace=settings.grace) if by_time else []
         return next(((lease, "its lease has lapsed") for lease in leases), None)
 
-    def insert(self, lease: Lease) -> None:
-        """Add a lease."""
-        self._connection.execute(query("insert_lease"), _columns(lease))
-
-    def update(self, lease: Lease) -> None:
-        """Change a lease."""
-        self._connection.execute(query("update_lease"), changed_row(lease))
-
     def mark_sent(self, leases: Sequence[Lease]) -> None:
         """Record that an engine has leases."""
         row = {"runs": [lease.run for lease in leases], "hands": [lease.hand for lease in leases]}
@@ -145,7 +107,7 @@ class PostgresLeaseTransaction:
     def head(self, session: str) -> str | None:
         """Return the head of a session."""
         if session not in self._heads:
-            rows = self._rows("locked_head", session=key(session))
+            rows = self.rows("locked_head", session=key(session))
             self._heads[session] = next((head_in(head, body) for head, body in rows), None)
         return self._heads[session]
 
@@ -161,14 +123,9 @@ class PostgresLeaseTransaction:
             HeadMoved: another writer has appended an event, or has created the session.
         """
         row = session_row(session) | row_of(event)
-        if self._rows("append_keeping", **row) != [("done",)]:
+        if self.rows("append_keeping", **row) != [("done",)]:
             raise HeadMoved(session)
         self._heads[session] = event.id
-
-    def lapse_claims(self, session: str, lease: str) -> None:
-        """End the claims of tasks that agents have under a lease, given as `run/hand`."""
-        row = {"session": key(session), "mark": lease_mark(lease)}
-        self._connection.execute(query("lapse_claims"), row)
 
     def task(self, session: str) -> int:
         """Return the number of the task to work on; 0 if there is none."""
@@ -177,44 +134,10 @@ class PostgresLeaseTransaction:
         upcoming = next_task(latest_state(codec.decode(body) for body, _ in rows).plan)
         return upcoming[1].number if upcoming else 0
 
-    def announce(self) -> None:
-        """Tell those who wait that leases may be free, or that a stop was requested."""
-        self._rows("announce")
-
-    def has_repository(self, repo: str) -> bool:
-        """Return whether a lease has a repository of exactly that name."""
-        return bool(self._rows("has_repository", repo=repo))
-
-    def repositories(self) -> list[str]:
-        """Return the names of the repositories of all leases."""
-        return [repo for (repo,) in self._rows("repositories")]
-
-    def requests(self, provider: str) -> tuple[int, int]:
-        """Return how many requests a minute a provider may get, and when the next would be at equal intervals."""
-        return next(((requests, earliest) for requests, earliest in self._rows("requests", name=provider)), (0, 0))
-
-    def set_next_request(self, provider: str, earliest: int) -> None:
-        """Set when the next request would be at equal intervals."""
-        self._connection.execute(query("set_next_request"), {"name": provider, "earliest": earliest})
-
-    def due(self) -> RunSchedule | None:
-        """Return a schedule that is due."""
-        while rows := self._rows("due", now=self.at.now):
-            schedule = schedule_in(rows[0])
-            if not isinstance(schedule, BadRow):
-                return schedule
-            self._scribe.on_bad_row(schedule)
-            self._connection.execute(query("set_schedule_aside"), {"name": schedule.name})
-        return None
-
-    def put_schedule(self, schedule: RunSchedule) -> None:
-        """Add or replace a schedule."""
-        self._connection.execute(query("set_schedule"), schedule_row(schedule))
-
     def _first(self, statement: str, /, **row: Any) -> list[Lease]:
         """Return the leases of a query for the first ones. If these are bad rows, they are set aside."""
-        while rows := self._rows(statement, **row):
-            leases = self._kept(rows)
+        while rows := self.rows(statement, **row):
+            leases = self.kept(rows)
             if leases:
                 return leases
             keys = [(columns[_RUN], columns[_HAND]) for columns in rows]
@@ -222,16 +145,25 @@ class PostgresLeaseTransaction:
             self._connection.execute(query("set_aside"), row_keys)
         return []
 
-    def _leases(self, statement: str, /, **row: Any) -> list[Lease]:
-        return self._kept(self._rows(statement, **row))
+    def execute(self, statement: str, /, **row: Any) -> None:
+        self._connection.execute(query(statement), row)
 
-    def _kept(self, rows: Sequence[Sequence[Any]]) -> list[Lease]:
+    def key(self, session: str) -> str:
+        return key(session)
+
+    def session(self, stored: Any) -> str:
+        return from_sql(stored)
+
+    def texts(self, texts: Sequence[str]) -> list[str]:
+        return list(texts)
+
+    def kept(self, rows: Sequence[Sequence[Any]]) -> list[Lease]:
         """Return the leases of the rows of a query, and keep what these have besides."""
         leases = []
         for columns in rows:
             lease = lease_in(columns[: len(COLUMNS)], from_sql)
             if isinstance(lease, BadRow):
-                self._scribe.on_bad_row(lease)
+                self.scribe.on_bad_row(lease)
                 continue
             clock, head, body, *is_limited = columns[len(COLUMNS) :]
             self._clock = clock if self._clock is None else self._clock
@@ -242,17 +174,13 @@ class PostgresLeaseTransaction:
             leases.append(lease)
         return leases
 
-    def _rows(self, statement: str, /, **row: Any) -> list[tuple[Any, ...]]:
+    def rows(self, statement: str, /, **row: Any) -> list[tuple[Any, ...]]:
         return self._connection.execute(query(statement), row).fetchall()
 
 
 def head_in(head: str | None, body: str | None) -> str | None:
     """Return the head of a session from its key; if that is shortened, `body` is its event."""
     return None if head is None else event_id(head, body)
-
-
-def _columns(lease: Lease) -> dict[str, Any]:
-    return lease_row(lease) | {"session": key(lease.session), "labels": list(lease.work.labels)}
 
 
 def _worker(who: Claimer) -> dict[str, Any]:

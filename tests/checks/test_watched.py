@@ -26,6 +26,11 @@ def repository(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
+def runner(repository: Path, tmp_path: Path) -> Runner:
+    return Runner(repository, tmp_path)
+
+
+@pytest.fixture
 def plain(tmp_path: Path) -> Path:
     """A project without git."""
     folder = tmp_path / "project"
@@ -82,9 +87,8 @@ CHANGES = [
 @pytest.mark.parametrize("check", [PASSES, ON_SOURCES])
 @pytest.mark.parametrize("change", CHANGES)
 def test_a_change_makes_a_proof_stale_and_its_commit_a_later_one_keeps_fresh(
-    change: Callable[[Path], None], check: Check, repository: Path, tmp_path: Path
+    change: Callable[[Path], None], check: Check, repository: Path, runner: Runner
 ) -> None:
-    runner = Runner(repository, tmp_path)
     proof = runner.prove(check)
 
     change(repository)
@@ -103,9 +107,8 @@ def test_a_change_makes_a_proof_stale_and_its_commit_a_later_one_keeps_fresh(
 
 @pytest.mark.parametrize("check", [PASSES, ON_SOURCES])
 def test_a_new_file_that_is_committed_after_the_check_has_passed_keeps_it_fresh(
-    check: Check, repository: Path, tmp_path: Path
+    check: Check, repository: Path, runner: Runner
 ) -> None:
-    runner = Runner(repository, tmp_path)
     write(repository / "src" / "new file.py", "y = 1\n")
     proof = runner.prove(check)
 
@@ -117,8 +120,7 @@ def test_a_new_file_that_is_committed_after_the_check_has_passed_keeps_it_fresh(
     assert runner.is_stale(check, proof)
 
 
-def test_an_untracked_file_counts_only_for_a_check_that_names_it(repository: Path, tmp_path: Path) -> None:
-    runner = Runner(repository, tmp_path)
+def test_an_untracked_file_counts_only_for_a_check_that_names_it(repository: Path, runner: Runner) -> None:
     write(repository / "src" / "new.py", "y = 1\n")
     by_default, named = runner.prove(PASSES), runner.prove(ON_SOURCES)
 
@@ -129,9 +131,8 @@ def test_an_untracked_file_counts_only_for_a_check_that_names_it(repository: Pat
 
 
 def test_a_file_that_was_made_after_the_check_has_passed_and_is_added_makes_it_stale(
-    repository: Path, tmp_path: Path
+    repository: Path, runner: Runner
 ) -> None:
-    runner = Runner(repository, tmp_path)
     proof = runner.prove(PASSES)
     write(repository / "src" / "new.py", "y = 1\n")
     assert not runner.is_stale(PASSES, proof)
@@ -142,8 +143,7 @@ def test_a_file_that_was_made_after_the_check_has_passed_and_is_added_makes_it_s
 
 
 @pytest.mark.parametrize("check", [PASSES, replace(PASSES, watches=("**",))])
-def test_ignored_files_never_count(check: Check, repository: Path, tmp_path: Path) -> None:
-    runner = Runner(repository, tmp_path)
+def test_ignored_files_never_count(check: Check, repository: Path, runner: Runner) -> None:
     proof = runner.prove(check)
 
     write(repository / "trace.log", "x\n")
@@ -151,26 +151,20 @@ def test_ignored_files_never_count(check: Check, repository: Path, tmp_path: Pat
     assert not runner.is_stale(check, proof)
 
 
-@pytest.mark.parametrize("globs", [("src",), ("src/",), ("src/*.py",), ("**/parser.py",), ("docs", "src/p*")])
-def test_only_what_matches_a_glob_counts(globs: tuple[str, ...], repository: Path, tmp_path: Path) -> None:
-    check, runner = replace(PASSES, watches=globs), Runner(repository, tmp_path)
+MATCHING = [("src",), ("src/",), ("src/*.py",), ("**/parser.py",), ("docs", "src/p*")]
+OTHERS = [("*.py",), ("lib",), ("src/*.c",)]
+
+
+@pytest.mark.parametrize("globs", [*MATCHING, *OTHERS])
+def test_only_what_matches_a_glob_counts(globs: tuple[str, ...], repository: Path, runner: Runner) -> None:
+    check = replace(PASSES, watches=globs)
     proof = runner.prove(check)
 
     write(repository / "README", "Other words.\n")
     assert not runner.is_stale(check, proof)
 
     edit(repository)
-    assert runner.is_stale(check, proof)
-
-
-@pytest.mark.parametrize("globs", [("*.py",), ("lib",), ("src/*.c",)])
-def test_what_matches_no_glob_does_not_count(globs: tuple[str, ...], repository: Path, tmp_path: Path) -> None:
-    check, runner = replace(PASSES, watches=globs), Runner(repository, tmp_path)
-    proof = runner.prove(check)
-
-    edit(repository)
-
-    assert not runner.is_stale(check, proof)
+    assert runner.is_stale(check, proof) is (globs in MATCHING)
 
 
 @pytest.mark.parametrize("is_tracked", [True, False])
@@ -230,7 +224,7 @@ def test_in_a_repository_with_longer_hashes_a_commit_keeps_a_proof_fresh(tmp_pat
     assert runner.stale(proofs) == frozenset({0})
 
 
-def test_during_a_merge_the_working_file_counts(repository: Path, tmp_path: Path) -> None:
+def test_during_a_merge_the_working_file_counts(repository: Path, runner: Runner) -> None:
     git(repository, "checkout", "-qb", "other")
     write(repository / "src" / "parser.py", "x = 'theirs'\n")
     git(repository, "commit", "-qam", "Theirs")
@@ -238,7 +232,6 @@ def test_during_a_merge_the_working_file_counts(repository: Path, tmp_path: Path
     write(repository / "src" / "parser.py", "x = 'ours'\n")
     git(repository, "commit", "-qam", "Ours")
     git(repository, "merge", "-q", "other", check=False)
-    runner = Runner(repository, tmp_path)
     write(repository / "src" / "parser.py", "x = 'both'\n")
 
     proof = runner.prove(PASSES)
@@ -251,11 +244,10 @@ def test_during_a_merge_the_working_file_counts(repository: Path, tmp_path: Path
     assert runner.is_stale(PASSES, proof)
 
 
-def test_the_commit_of_a_submodule_counts(repository: Path, tmp_path: Path) -> None:
+def test_the_commit_of_a_submodule_counts(repository: Path, runner: Runner, tmp_path: Path) -> None:
     library = make_repository(tmp_path / "library")
     git(repository, "-c", "protocol.file.allow=always", "submodule", "add", "-q", str(library), "lib")
     git(repository, "commit", "-qam", "With a library")
-    runner = Runner(repository, tmp_path)
     proof = runner.prove(PASSES)
     seen: set[str] = set()
 
@@ -328,10 +320,9 @@ def test_a_folder_with_too_many_files_has_no_digest_and_its_proofs_do_not_become
     assert not runner.is_stale(PASSES, proof)
 
 
-def test_what_a_check_changes_itself_is_not_proved(repository: Path, tmp_path: Path) -> None:
+def test_what_a_check_changes_itself_is_not_proved(runner: Runner) -> None:
     """The digest is of the files before the run: what was edited during it may not have been seen."""
     check = python("open('src/parser.py', 'a').write('#')")
-    runner = Runner(repository, tmp_path)
 
     proof = runner.prove(check)
 

@@ -4,7 +4,7 @@ import os
 import socket
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -44,18 +44,29 @@ def error_told_to_the_person(answer: Answer) -> str:
     return error_of_silent_hook(Answer(answer.code, "", answer.err))
 
 
-def test_a_store_that_is_a_folder(workspace: Workspace) -> None:
+def folder_as_store(workspace: Workspace) -> None:
     Path(workspace.settings.store.location).mkdir(parents=True)
 
-    assert "it is a directory" in error_told_to_the_person(HookedAgent(workspace).call(HookPoint.STOP))
 
-
-def test_a_store_that_is_damaged(workspace: Workspace) -> None:
+def damaged_store(workspace: Workspace) -> None:
     store = Path(workspace.settings.store.location)
     store.parent.mkdir(parents=True)
     store.write_bytes(b"not a database, but long enough to be taken for one. " * 100)
 
-    assert "is not a tildone store" in error_told_to_the_person(HookedAgent(workspace).call(HookPoint.STOP))
+
+def agents_not_writable(workspace: Workspace) -> None:
+    workspace.plan(*OPEN)
+    Path(workspace.settings.agents_dir).write_text("a file\n", encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("broken", "why"),
+    [(folder_as_store, "it is a directory"), (damaged_store, "is not a tildone store"), (agents_not_writable, "")],
+)
+def test_data_that_cannot_be_used(workspace: Workspace, broken: Callable[[Workspace], None], why: str) -> None:
+    broken(workspace)
+
+    assert why in error_told_to_the_person(HookedAgent(workspace).call(HookPoint.STOP))
 
 
 def test_a_store_with_a_missing_event(workspace: Workspace) -> None:
@@ -78,32 +89,26 @@ def test_a_hook_that_waits_for_a_store_ends_before_the_watchdog() -> None:
     assert sqlite_summary.LOCK_TIMEOUT_MS / 1000 + context.STORE_TIMEOUT_SECONDS < hooks.TIMEOUT_SECONDS / 2
 
 
-def test_a_store_that_another_process_keeps_locked(workspace: Workspace) -> None:
-    """The hook waits for the lock only briefly, for reading and for writing."""
+LOCKS = {
+    "locked": ("PRAGMA locking_mode = EXCLUSIVE", "BEGIN EXCLUSIVE", "UPDATE sessions SET updated = updated + 1"),
+    "written to": ("BEGIN IMMEDIATE",),
+}
+
+
+@pytest.mark.parametrize("how", LOCKS)
+def test_a_store_that_another_process_keeps(workspace: Workspace, how: str) -> None:
+    """The hook waits only briefly. A nudge that can't be stored is not sent: it would not be counted."""
     workspace.plan(*OPEN)
+    HookedAgent(workspace).call(HookPoint.STOP)
     holder = apsw.Connection(workspace.settings.store.location)
-    holder.execute("PRAGMA locking_mode = EXCLUSIVE")
-    holder.execute("BEGIN EXCLUSIVE")
-    holder.execute("UPDATE sessions SET updated = updated + 1")
+    for statement in LOCKS[how]:
+        holder.execute(statement)
 
     error = error_told_to_the_person(HookedAgent(workspace).call_unwatched(HookPoint.STOP))
 
     holder.close()
     assert "in use by another process" in error
     assert HookedAgent(workspace).call(HookPoint.STOP).out
-
-
-def test_a_store_that_another_process_keeps_writing_to(workspace: Workspace) -> None:
-    """A nudge that can't be stored is not sent: nudges that are not counted would never end."""
-    workspace.plan(*OPEN)
-    HookedAgent(workspace).call(HookPoint.STOP)
-    holder = apsw.Connection(workspace.settings.store.location)
-    holder.execute("BEGIN IMMEDIATE")
-
-    error = error_told_to_the_person(HookedAgent(workspace).call_unwatched(HookPoint.STOP))
-
-    holder.close()
-    assert "in use by another process" in error
 
 
 def test_a_home_where_nothing_can_be_written(workspace: Workspace) -> None:
@@ -115,13 +120,6 @@ def test_a_home_where_nothing_can_be_written(workspace: Workspace) -> None:
 
     assert (answer.code, answer.out) == (0, "")
     assert answer.err.count("\n") <= 1
-
-
-def test_a_folder_of_agents_that_can_not_be_written(workspace: Workspace) -> None:
-    workspace.plan(*OPEN)
-    Path(workspace.settings.agents_dir).write_text("a file\n", encoding="utf-8")
-
-    error_told_to_the_person(HookedAgent(workspace).call(HookPoint.STOP))
 
 
 @pytest.mark.skipif(os.name == "nt" or os.geteuid() == 0, reason="nobody can keep root from writing")
@@ -137,33 +135,16 @@ def test_a_store_that_is_read_only(workspace: Workspace) -> None:
     assert "Permission denied" in error
 
 
-@pytest.fixture
-def black_hole() -> Iterator[int]:
-    """A port with a listener that never answers."""
-    with socket.socket() as listening:
-        listening.bind(("127.0.0.1", 0))
-        listening.listen(1)
-        yield listening.getsockname()[1]
-
-
-def test_a_database_that_is_out_of_reach(workspace: Workspace) -> None:
+@pytest.mark.parametrize("listens", [False, pytest.param(True, marks=pytest.mark.slow)])
+def test_a_database_that_is_out_of_reach_or_never_answers(workspace: Workspace, *, listens: bool) -> None:
     with socket.socket() as nobody:
         nobody.bind(("127.0.0.1", 0))
-        port = nobody.getsockname()[1]
-        url = f"postgresql://me:secret@127.0.0.1:{port}/plans"
-
+        if listens:
+            nobody.listen(1)
+        url = f"postgresql://me:secret@127.0.0.1:{nobody.getsockname()[1]}/plans"
         there = replace(workspace, more={"TILDONE_STORE": url})
+
         error = error_told_to_the_person(HookedAgent(there).call_unwatched(HookPoint.STOP))
-
-    assert "secret" not in error
-
-
-@pytest.mark.slow
-def test_a_database_that_never_answers(workspace: Workspace, black_hole: int) -> None:
-    url = f"postgresql://me:secret@127.0.0.1:{black_hole}/plans"
-
-    there = replace(workspace, more={"TILDONE_STORE": url})
-    error = error_told_to_the_person(HookedAgent(there).call_unwatched(HookPoint.STOP))
 
     assert "secret" not in error
 
@@ -247,20 +228,12 @@ def test_options_are_applied_before_and_after_the_verb(workspace: Workspace) -> 
     assert "Write the parser" in in_subprocess(["claude"], payload, workspace.environ, program).out
 
 
-def test_a_bug_is_reported_with_its_type(agent: HookedAgent, monkeypatch: pytest.MonkeyPatch) -> None:
-    agent.workspace.plan(*OPEN)
-
-    def broken(*_: object) -> str:
-        raise KeyError("who\nknows")
-
-    monkeypatch.setattr(answers, "answer", broken)
-
-    assert "KeyError" in error_told_to_the_person(agent.report(HookPoint.STOP))
-
-
-@pytest.mark.parametrize("error", [KeyboardInterrupt, SystemExit, MemoryError, RecursionError, BrokenPipeError])
-def test_any_exception_is_caught(
-    agent: HookedAgent, monkeypatch: pytest.MonkeyPatch, error: type[BaseException]
+@pytest.mark.parametrize(
+    "error",
+    [KeyError("who\nknows"), KeyboardInterrupt(), SystemExit(), MemoryError(), RecursionError(), BrokenPipeError()],
+)
+def test_any_exception_is_caught_and_reported_with_its_type(
+    agent: HookedAgent, monkeypatch: pytest.MonkeyPatch, error: BaseException
 ) -> None:
     agent.workspace.plan(*OPEN)
 
@@ -269,7 +242,7 @@ def test_any_exception_is_caught(
 
     monkeypatch.setattr(answers, "answer", broken)
 
-    error_told_to_the_person(agent.report(HookPoint.STOP))
+    assert type(error).__name__ in error_told_to_the_person(agent.report(HookPoint.STOP))
 
 
 def test_a_package_that_is_missing(workspace: Workspace, tmp_path: Path) -> None:

@@ -28,14 +28,19 @@ from tildone.log.events import Actor, Bound, Directive, DirectiveSet, Event, Nud
 OPEN = (("Write the parser", "in_progress"), ("Wire it up", "pending"))
 
 
+@pytest.fixture
+def agent(workspace: Workspace) -> HookedAgent:
+    """An agent with open tasks."""
+    workspace.plan(*OPEN)
+    return HookedAgent(workspace)
+
+
 def facts(workspace: Workspace) -> list[str]:
     session = workspace.session
     return [type(event.fact).__name__ for event in session.store.events(session.name)]
 
 
 def test_an_agent_that_stops_with_work_left_is_told_to_continue_and_the_nudge_is_recorded(agent: HookedAgent) -> None:
-    agent.workspace.plan(*OPEN)
-
     nudge = agent.stops()
 
     assert "Write the parser" in nudge
@@ -88,13 +93,10 @@ def test_an_agent_is_told_which_tasks_came_from_the_person(workspace: Workspace,
 
 def test_the_coding_agents_own_loop_flag_does_not_switch_the_gate_off(agent: HookedAgent) -> None:
     """Our bounds end a chain of nudges; the flag would end it after the first."""
-    agent.workspace.plan(*OPEN)
-
     assert all(agent.stops(f"Stop {i}.", stop_hook_active=True) for i in range(5))
 
 
 def test_an_agent_that_asks_waits_or_plans_is_not_continued_and_nothing_is_recorded(agent: HookedAgent) -> None:
-    agent.workspace.plan(*OPEN)
     waiting: list[dict[str, Any]] = [
         {"last_assistant_message": "Which of the two?"},
         {"agent_id": "a1"},
@@ -110,7 +112,6 @@ def test_an_agent_that_asks_waits_or_plans_is_not_continued_and_nothing_is_recor
 
 
 def test_finished_background_tasks_do_not_prevent_a_nudge(agent: HookedAgent) -> None:
-    agent.workspace.plan(*OPEN)
     finished: list[dict[str, Any]] = [
         {"background_tasks": [{"id": "1", "status": "completed"}, {"id": "2", "status": "killed"}, "odd"]},
         {"background_tasks": "none", "session_crons": {}},
@@ -153,7 +154,6 @@ def test_a_person_may_switch_the_gate_off(workspace: Workspace) -> None:
 
 @pytest.mark.parametrize("directive", [Directive.PAUSE, Directive.STOP])
 def test_a_paused_or_stopped_agent_stays_so_after_a_prompt(agent: HookedAgent, directive: Directive) -> None:
-    agent.workspace.plan(*OPEN)
     agent.workspace.session.set_directive(directive)
 
     agent.report(HookPoint.PROMPT, prompt="Go on")
@@ -165,7 +165,6 @@ def test_a_paused_or_stopped_agent_stays_so_after_a_prompt(agent: HookedAgent, d
 
 
 def test_the_person_is_notified_once_that_a_bound_was_reached_and_how_to_resume(agent: HookedAgent) -> None:
-    agent.workspace.plan(*OPEN)
     for _ in range(3):
         agent.stops()
 
@@ -196,7 +195,6 @@ def test_a_notice_that_the_agent_can_not_show_goes_to_standard_error(workspace: 
 
 def test_a_persons_prompt_resets_the_bounds_after_one_was_reached(agent: HookedAgent) -> None:
     """A prompt from a timer does not; otherwise a loop could continue itself."""
-    agent.workspace.plan(*OPEN)
     for _ in range(4):
         agent.stops()
 
@@ -211,7 +209,6 @@ def test_a_persons_prompt_resets_the_bounds_after_one_was_reached(agent: HookedA
 
 def test_our_own_text_as_a_prompt_resets_nothing(agent: HookedAgent) -> None:
     """Some agents report it so."""
-    agent.workspace.plan(*OPEN)
     nudge = agent.stops("a")
 
     agent.report(HookPoint.PROMPT, prompt=nudge)
@@ -232,7 +229,6 @@ def test_our_own_text_as_a_prompt_does_not_come_with_the_plan_again(workspace: W
 
 
 def test_a_persons_prompt_in_the_middle_of_a_chain_resets_every_count(agent: HookedAgent) -> None:
-    agent.workspace.plan(*OPEN)
     for word in "abc":
         agent.stops(word)
     counted = agent.workspace.session.state.ledger.continued
@@ -244,7 +240,6 @@ def test_a_persons_prompt_in_the_middle_of_a_chain_resets_every_count(agent: Hoo
 
 
 def test_a_prompt_writes_nothing_unless_there_is_something_to_reset(agent: HookedAgent) -> None:
-    agent.workspace.plan(*OPEN)
     head = agent.workspace.session.state.head
 
     agent.report(HookPoint.PROMPT, prompt="Begin")
@@ -270,7 +265,6 @@ def test_a_bound_holds_whatever_the_agent_does(workspace: Workspace, bound: str)
 
 
 def test_resuming_resets_the_bounds(agent: HookedAgent) -> None:
-    agent.workspace.plan(*OPEN)
     for _ in range(4):
         agent.stops()
     assert agent.stops() == ""
@@ -281,7 +275,6 @@ def test_resuming_resets_the_bounds(agent: HookedAgent) -> None:
 
 
 def test_a_new_message_or_a_changed_file_counts_as_activity(agent: HookedAgent) -> None:
-    agent.workspace.plan(*OPEN)
     for number in range(3):
         assert agent.stops("Same.")
         (agent.workspace.project / "work.py").write_text(f"# {number}\n", encoding="utf-8")
@@ -337,8 +330,6 @@ def test_the_cost_can_be_configured(workspace: Workspace) -> None:
 
 @pytest.mark.parametrize("cost", [None, "much", {"total_cost_usd": True}, {"total_cost_usd": "2"}, {}])
 def test_an_invalid_cost_is_ignored(agent: HookedAgent, cost: object) -> None:
-    agent.workspace.plan(*OPEN)
-
     answer = agent.report(HookPoint.STATUS_LINE, cost=cost)
 
     assert answer.out == "✓ 0/2 · #1 Write the parser\n"
@@ -451,15 +442,12 @@ def test_no_coding_agent_is_continued_for_ever(tmp_path: Path) -> None:
 
 
 def test_a_digest_of_the_message_is_stored_and_not_the_message(agent: HookedAgent) -> None:
-    agent.workspace.plan(*OPEN)
-
     agent.stops("A secret.")
 
     assert agent.workspace.session.state.fingerprint.message == digest("A secret.")
 
 
 def test_a_bound_that_was_already_reported_is_not_reported_again(agent: HookedAgent) -> None:
-    agent.workspace.plan(*OPEN)
     session = agent.workspace.session
     first = Event("n", session.state.head, now(), Actor.TIMER, Nudged(20, 20))
     session.store.append(session.name, first)
@@ -490,7 +478,6 @@ def test_the_project_is_found_from_any_of_its_folders(workspace: Workspace) -> N
 def test_a_prompt_that_a_model_reports_in_its_shell_resets_nothing(agent: HookedAgent) -> None:
     """It calls the hook by hand, as if a person had spoken. The prompt of a person resets the counts."""
     forger = replace(agent, workspace=replace(agent.workspace, more={"AI_AGENT": "claude-code"}))
-    agent.workspace.plan(*OPEN)
     agent.stops("One.")
 
     forger.report(HookPoint.PROMPT, prompt="Go on")

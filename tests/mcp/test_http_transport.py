@@ -114,9 +114,9 @@ async def test_a_change_is_reported_until_the_client_disconnects(project: Projec
             connected(server, mode, message_handler=inbox) as client,
             subscribed(client, inbox, CURRENT) as next_change,
         ):
-            watched = watching()
             await asyncio.to_thread(project.add, "By hand")
             changed = await next_change()
+            watched = watching()
         for thread in watched:
             await asyncio.to_thread(thread.join, TIMEOUT_SECONDS)
 

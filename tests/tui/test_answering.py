@@ -3,7 +3,7 @@
 import pytest
 from textual.pilot import Pilot
 
-from tests.tui.watching import World, sees, shows, text, type_text, until, watching
+from tests.tui.watching import World, enters, sees, shows, text, type_text, until, watching
 from tildone.core.plan import Phase, Task
 from tildone.log.needs import Need
 from tildone.tui.app import Start
@@ -95,8 +95,7 @@ async def test_a_long_command_is_read_to_its_end_before_it_can_be_answered(plans
         assert answer_of(plans) == ""
         await sees(pilot, "pagedown pagedown pagedown", "step 29", "y once")
         clock.now += 1
-        await pilot.press("y")
-        await until(pilot, lambda: answer_of(plans) == "once")
+        await sees(pilot, "y", lambda: answer_of(plans) == "once")
 
 
 async def test_a_question_that_somebody_else_answers_is_closed(asked: World) -> None:
@@ -115,11 +114,9 @@ async def test_a_question_without_choices_is_answered_with_a_text(plans: World) 
         await shows(pilot, "y answers")
         await sees(pilot, "y", "█   Which name?", "Answer:")
         await type_text(pilot, "til")
-        await pilot.press("escape")
-        await until(pilot, lambda: "█" not in text(pilot))
+        await sees(pilot, "escape", lambda: "█" not in text(pilot))
         await pilot.press("y")
-        await type_text(pilot, "tildone", "enter")
-        await until(pilot, lambda: answer_of(plans) == "tildone")
+        await enters(pilot, "tildone", lambda: answer_of(plans) == "tildone")
         await until(pilot, lambda: "█" not in text(pilot))
 
 

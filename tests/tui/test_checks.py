@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.tui.watching import World, lines, press_armed, sees, shows, text, type_text, until, watching
+from tests.tui.watching import World, enters, lines, press_armed, sees, shows, text, type_text, until, watching
 from tildone.app.opening import check_approvals
 from tildone.core.check import Check, Proof, Result
 from tildone.core.ops import Mark, Numbered, SetCheck
@@ -77,8 +77,7 @@ async def test_a_key_sets_a_check_which_is_approved_and_an_empty_line_removes_it
 async def test_a_command_that_proves_nothing_is_refused(written: World, line: str, said: str) -> None:
     async with watching(written, PLAN) as pilot:
         await pilot.press("c")
-        await type_text(pilot, line, "enter")
-        await shows(pilot, said)
+        await enters(pilot, line, said)
 
     assert written.plan("p").tasks[0].check is None
 
@@ -108,8 +107,7 @@ async def test_a_second_done_does_not_run_the_check_twice_and_other_changes_do_n
     async with watching(written, PLAN) as pilot:
         await sees(pilot, "space", "checking…")
         await sees(pilot, "space", "The check of #1 is running already")
-        await pilot.press("j", "x")
-        await until(pilot, lambda: written.status("p", 2) == "abandoned")
+        await sees(pilot, "j x", lambda: written.status("p", 2) == "abandoned")
         (written.folder / "go").touch()
         await shows(pilot, "✓ Write it")
 
@@ -119,8 +117,7 @@ async def test_a_second_done_does_not_run_the_check_twice_and_other_changes_do_n
 async def test_leaving_ends_a_check_and_records_nothing(written: World) -> None:
     checked(written, WAITS)
     async with watching(written, PLAN) as pilot:
-        await pilot.press("space")
-        await until(pilot, lambda: runs(written) == 1)
+        await sees(pilot, "space", lambda: runs(written) == 1)
 
     assert written.status("p", 1) == "pending"
     assert written.plan("p").tasks[0].proof is None
@@ -206,8 +203,7 @@ async def test_the_check_of_a_plan_is_shown_below_it(written: World) -> None:
 async def test_a_key_sets_the_check_of_the_plan_and_an_empty_line_removes_it(written: World) -> None:
     async with watching(written, PLAN) as pilot:
         await sees(pilot, "D", "The plan is done if this passes:")
-        await type_text(pilot, "make test", "enter")
-        await shows(pilot, "The plan is done when this passes: make test", "the plan $ make test")
+        await enters(pilot, "make test", "The plan is done when this passes: make test", "the plan $ make test")
         check = written.plan("p").check
         assert check == Check(("make", "test"))
         assert check_approvals(written.settings).is_allowed(check)

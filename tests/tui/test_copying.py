@@ -47,11 +47,9 @@ async def test_y_copies_the_text_of_the_task_and_capital_y_the_plan_as_markdown(
     async with watching(written, PLAN) as pilot:
         await sees(pilot, "y", "Copied, if the terminal allows it")
         assert pilot.app.clipboard == "Wire up the command line"
-        await pilot.press("Y")
-        await until(pilot, lambda: pilot.app.clipboard.startswith("# Read\n- [x] Read the grammar\n"))
+        await sees(pilot, "Y", lambda: pilot.app.clipboard.startswith("# Read\n- [x] Read the grammar\n"))
         assert "- [/] Wire up the command line\n" in pilot.app.clipboard
-        await pilot.press("z", "y")
-        await until(pilot, lambda: pilot.app.clipboard == "Build")
+        await sees(pilot, "z y", lambda: pilot.app.clipboard == "Build")
 
 
 async def test_an_empty_plan_leaves_the_clipboard_as_it_is(plans: World) -> None:
@@ -86,8 +84,7 @@ async def test_a_drag_over_tasks_selects_their_texts_and_y_copies_them(written: 
         await drag(pilot, plan, (11, first), (20, first), (12, first + 2))
         await shows(pilot, "Selected: y copies it, esc ends the selection.")
         assert pilot.app.clipboard == ""
-        await pilot.press("y")
-        await until(pilot, lambda: pilot.app.clipboard != "")
+        await sees(pilot, "y", lambda: pilot.app.clipboard != "")
         assert pilot.app.clipboard == "the tokenizer\nWire up the command line\nFlags"
         assert not plan.has_selection
         assert written.status("p", 3) == "completed"
@@ -137,11 +134,9 @@ async def test_two_clicks_select_a_word_three_the_text_and_escape_ends_it(writte
 async def test_ctrl_c_copies_what_is_selected_in_the_list_and_leaves_without_a_selection(written: World) -> None:
     async with watching(written, Start("p")) as pilot:
         await drag(pilot, pilot.app.query_one("#sessions", RowList), (4, 0), (5, 0))
-        await pilot.press("ctrl+c")
-        await until(pilot, lambda: pilot.app.clipboard == "p")
+        await sees(pilot, "ctrl+c", lambda: pilot.app.clipboard == "p")
         assert pilot.app.is_running
-        await pilot.press("ctrl+c")
-        await until(pilot, lambda: not pilot.app.is_running)
+        await sees(pilot, "ctrl+c", lambda: not pilot.app.is_running)
 
 
 async def test_a_selection_stays_while_its_rows_do(written: World) -> None:

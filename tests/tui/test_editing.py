@@ -4,7 +4,7 @@ from functools import partial
 
 import pytest
 
-from tests.tui.watching import World, lines, sees, shows, text, type_text, until, watching
+from tests.tui.watching import World, enters, lines, sees, shows, text, type_text, until, watching
 from tildone.core.ops import Numbered, Remove, Rename
 from tildone.core.plan import Phase, Task
 from tildone.tui.app import Start
@@ -48,8 +48,7 @@ async def test_a_message_says_what_was_done_and_undo_takes_it_back(written: Worl
 async def test_blocking_asks_what_the_task_waits_for(written: World) -> None:
     async with watching(written, PLAN) as pilot:
         await sees(pilot, "b", "#4 waits for:")
-        await type_text(pilot, "the key", "enter")
-        await shows(pilot, "│ waits: the key", "Blocked: #4")
+        await enters(pilot, "the key", "│ waits: the key", "Blocked: #4")
 
     assert written.status("p", 4) == "blocked"
 
@@ -57,8 +56,7 @@ async def test_blocking_asks_what_the_task_waits_for(written: World) -> None:
 async def test_a_note_is_added_and_all_notes_are_shown_on_request(written: World) -> None:
     async with watching(written, PLAN) as pilot:
         await pilot.press("g", "n")
-        await type_text(pilot, "see page 3", "enter")
-        await shows(pilot, "Noted on: #1")
+        await enters(pilot, "see page 3", "Noted on: #1")
         assert "│ see page 3" not in text(pilot)
         await sees(pilot, "p", "│ see page 3")
 
@@ -66,13 +64,10 @@ async def test_a_note_is_added_and_all_notes_are_shown_on_request(written: World
 async def test_a_task_is_added_after_the_cursor_and_a_phase_with_its_first_task(written: World) -> None:
     async with watching(written, PLAN) as pilot:
         await pilot.press("a")
-        await type_text(pilot, "Name the flags", "enter")
-        await shows(pilot, "Added to Build: #8 Name the flags")
+        await enters(pilot, "Name the flags", "Added to Build: #8 Name the flags")
         await pilot.press("A")
-        await type_text(pilot, "Ship", "enter")
-        await shows(pilot, "First task of Ship:")
-        await type_text(pilot, "Sign it", "enter")
-        await shows(pilot, "Added to the new phase Ship: #9 Sign it")
+        await enters(pilot, "Ship", "First task of Ship:")
+        await enters(pilot, "Sign it", "Added to the new phase Ship: #9 Sign it")
 
     build = [task.text for task in written.plan("p").phases[1].tasks]
     assert build == ["Write the tokenizer", "Wire up the command line", "Name the flags", "Keep the old flags"]
@@ -90,15 +85,11 @@ async def test_an_empty_text_is_refused_and_escape_adds_nothing(written: World) 
 
 async def test_tasks_are_moved_by_one_row_also_into_the_next_phase(written: World) -> None:
     async with watching(written, PLAN) as pilot:
-        await pilot.press("K")
-        await until(pilot, lambda: numbers(written) == [1, 2, 4, 3, 5, 6, 7])
-        await pilot.press("K")
-        await until(pilot, lambda: [len(phase.tasks) for phase in written.plan("p").phases] == [3, 2, 2])
+        await sees(pilot, "K", lambda: numbers(written) == [1, 2, 4, 3, 5, 6, 7])
+        await sees(pilot, "K", lambda: [len(phase.tasks) for phase in written.plan("p").phases] == [3, 2, 2])
         assert numbers(written) == [1, 2, 4, 3, 5, 6, 7]
-        await pilot.press("J")
-        await until(pilot, lambda: [len(phase.tasks) for phase in written.plan("p").phases] == [2, 3, 2])
-        await pilot.press("J", "J", "J")
-        await until(pilot, lambda: numbers(written) == [1, 2, 3, 5, 4, 6, 7])
+        await sees(pilot, "J", lambda: [len(phase.tasks) for phase in written.plan("p").phases] == [2, 3, 2])
+        await sees(pilot, "J J J", lambda: numbers(written) == [1, 2, 3, 5, 4, 6, 7])
         assert [len(phase.tasks) for phase in written.plan("p").phases] == [2, 2, 3]
         await sees(pilot, "g K", "Nothing changed: #1 is the first task.")
 
@@ -113,8 +104,7 @@ async def test_delete_removes_the_task_and_the_cursor_goes_to_the_next(written: 
 async def test_the_text_of_a_task_is_edited(written: World) -> None:
     async with watching(written, PLAN) as pilot:
         await sees(pilot, "e", "#4: Wire up the command line")
-        await type_text(pilot, " now", "enter")
-        await shows(pilot, "Renamed: #4 Wire up the command line now")
+        await enters(pilot, " now", "Renamed: #4 Wire up the command line now")
 
     assert "Wire up the command line now" in written.texts("p")
 
@@ -148,8 +138,7 @@ async def test_a_text_that_somebody_else_changed_meanwhile_is_shown_beside_ones_
 async def test_what_another_process_does_meanwhile_is_kept(written: World) -> None:
     async with watching(written, PLAN) as pilot:
         written.session("p").change([Remove(Numbered((1,)))])
-        await pilot.press("space")
-        await until(pilot, lambda: written.status("p", 4) == "completed")
+        await sees(pilot, "space", lambda: written.status("p", 4) == "completed")
 
     assert numbers(written) == [2, 3, 4, 5, 6, 7]
 
@@ -167,15 +156,13 @@ async def test_the_first_task_of_an_empty_plan_is_added(plans: World) -> None:
     async with watching(plans, PLAN) as pilot:
         await shows(pilot, "No tasks yet.")
         await pilot.press("space", "e", "a")
-        await type_text(pilot, "First", "enter")
-        await shows(pilot, "– First")
+        await enters(pilot, "First", "– First")
 
 
 async def test_a_task_is_added_at_the_end_of_its_phase_after_its_last_one(written: World) -> None:
     async with watching(written, PLAN) as pilot:
         await pilot.press("j", "a")
-        await type_text(pilot, "Name them", "enter")
-        await shows(pilot, "Added to Build: #8 Name them")
+        await enters(pilot, "Name them", "Added to Build: #8 Name them")
 
     assert [task.text for task in written.plan("p").phases[1].tasks][-1] == "Name them"
 
@@ -183,8 +170,7 @@ async def test_a_task_is_added_at_the_end_of_its_phase_after_its_last_one(writte
 async def test_a_task_is_added_to_the_folded_phase_with_the_cursor(written: World) -> None:
     async with watching(written, PLAN) as pilot:
         await pilot.press("z", "a")
-        await type_text(pilot, "Name them", "enter")
-        await shows(pilot, "Added to Build: #8 Name them")
+        await enters(pilot, "Name them", "Added to Build: #8 Name them")
 
 
 async def test_a_click_on_the_sign_of_a_task_closes_it_and_elsewhere_only_moves_the_cursor(written: World) -> None:

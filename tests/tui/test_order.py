@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.tui.watching import World, lines, sees, shows, text, type_text, until, watching
+from tests.tui.watching import World, enters, lines, sees, shows, text, until, watching
 from tildone.core.ops import Numbered, Order, Touch
 from tildone.core.plan import Phase, Status, Task
 from tildone.ids import now
@@ -29,8 +29,7 @@ async def test_a_task_that_waits_for_others_says_so_until_they_are_closed(writte
     async with watching(written, PLAN) as pilot:
         await until(pilot, lambda: "     waits for #1 Write it" in lines(pilot))
         await shows(pilot, "– #2 Test it", "waits for #1, #2")
-        await pilot.press("g", "x")
-        await until(pilot, lambda: "waits for #1" not in text(pilot))
+        await sees(pilot, "g x", lambda: "waits for #1" not in text(pilot))
         await shows(pilot, "waits for #2 Test it")
 
 
@@ -38,8 +37,7 @@ async def test_a_key_sets_the_order_and_shows_the_numbers_meanwhile(written: Wor
     async with watching(written, PLAN) as pilot:
         assert "#1" not in text(pilot)
         await sees(pilot, "G o", "#3 comes after:", "– #1 Write it", "– #2 Test it")
-        await type_text(pilot, "1, #2", "enter")
-        await shows(pilot, "#3 Ship it comes after #1, #2", "waits for #1, #2")
+        await enters(pilot, "1, #2", "#3 Ship it comes after #1, #2", "waits for #1, #2")
         assert after(written, 3) == (1, 2)
         await sees(pilot, "o", "#3 comes after: #1 #2")
         await sees(pilot, "ctrl+u enter", "Waits for no other task: #3 Ship it")
@@ -56,8 +54,7 @@ async def test_an_order_that_cannot_be_is_refused_with_the_reason(written: World
     written.session("p").change([Order(Numbered((3,)), (1,))])
     async with watching(written, PLAN) as pilot:
         await pilot.press("g", "o")
-        await type_text(pilot, line, "enter")
-        await shows(pilot, said)
+        await enters(pilot, line, said)
 
     assert after(written, 1) == ()
 
@@ -65,14 +62,12 @@ async def test_an_order_that_cannot_be_is_refused_with_the_reason(written: World
 async def test_a_key_sets_the_files_that_a_task_changes(written: World) -> None:
     async with watching(written, PLAN) as pilot:
         await sees(pilot, "f", "#1 changes:")
-        await type_text(pilot, "src/** 'a b/*'", "enter")
-        await shows(pilot, "    changes src/**, a b/*")
+        await enters(pilot, "src/** 'a b/*'", "    changes src/**, a b/*")
         assert written.plan("p").tasks[0].touches == ("src/**", "a b/*")
         await sees(pilot, "f", "#1 changes: 'src/**' 'a b/*'")
         await sees(pilot, "ctrl+u enter", "Names no files: #1 Write it")
         await pilot.press("f")
-        await type_text(pilot, "'x", "enter")
-        await shows(pilot, "The files cannot be split into words")
+        await enters(pilot, "'x", "The files cannot be split into words")
 
     assert written.plan("p").tasks[0].touches == ()
 

@@ -5,7 +5,20 @@ from typing import cast
 
 import pytest
 
-from tests.tui.watching import SIZES, Unreliable, World, grammar, lines, sees, shows, text, type_text, until, watching
+from tests.tui.watching import (
+    SIZES,
+    Unreliable,
+    World,
+    enters,
+    grammar,
+    lines,
+    sees,
+    shows,
+    text,
+    type_text,
+    until,
+    watching,
+)
 from tildone.core.ops import Append, Mark, Numbered
 from tildone.core.plan import Phase, Status, Task
 from tildone.ids import now
@@ -32,8 +45,7 @@ def several(plans: World) -> World:
 
 async def test_no_size_is_refused(several: World) -> None:
     async with watching(several, Start("grammar", opened=True), (1, 1)) as pilot:
-        await pilot.press("space", "escape", "j", "question_mark", "escape")
-        await until(pilot, lambda: several.status("grammar", 4) == "completed")
+        await sees(pilot, "space escape j question_mark escape", lambda: several.status("grammar", 4) == "completed")
         for size in ((10, 3), (39, 9), (60, 15), (119, 29)):
             await pilot.resize_terminal(*size)
             await pilot.press("enter", "escape", "k", "question_mark", "escape")
@@ -80,8 +92,7 @@ async def test_the_row_with_the_cursor_stays_where_it_is_until_the_cursor_leaves
         several.session("release").change([Mark(Numbered((2,)), Status.BLOCKED)])
         await until(pilot, lambda: lines(pilot)[4].startswith("▎ ! release"))
         assert "↕" in lines(pilot)[4]
-        await pilot.press("j")
-        await until(pilot, lambda: "! release" in "".join(lines(pilot)[2:4]))
+        await sees(pilot, "j", lambda: "! release" in "".join(lines(pilot)[2:4]))
         assert "↕" not in text(pilot)
 
 
@@ -126,8 +137,7 @@ async def test_the_filter_narrows_the_list_while_one_types_and_escape_clears_it(
 async def test_the_filter_of_a_plan_shows_the_tasks_that_contain_the_words(several: World) -> None:
     async with watching(several, Start("grammar", opened=True)) as pilot:
         await pilot.press("slash")
-        await type_text(pilot, "cargo", "enter")
-        await until(pilot, lambda: "Read the grammar" not in text(pilot))
+        await enters(pilot, "cargo", lambda: "Read the grammar" not in text(pilot))
         assert "Fuzz it" in text(pilot)
         await sees(pilot, "escape", "Read the grammar")
         await sees(pilot, "escape", "Sessions")
@@ -177,8 +187,7 @@ async def test_the_mouse_selects_a_row_and_the_wheel_scrolls(plans: World) -> No
 async def test_the_help_lists_all_keys_and_escape_closes_it(several: World) -> None:
     async with watching(several, Start("grammar"), (80, 60)) as pilot:
         await sees(pilot, "question_mark", "In the plan", "block (asks what it waits for), or unblock")
-        await pilot.press("escape")
-        await until(pilot, lambda: "In the plan" not in text(pilot))
+        await sees(pilot, "escape", lambda: "In the plan" not in text(pilot))
         await sees(pilot, "enter", "Read 2/2")
 
 
@@ -209,8 +218,7 @@ async def test_what_changes_while_the_help_is_shown_is_drawn_below_it(several: W
 
 async def test_q_leaves(several: World) -> None:
     async with watching(several, Start("grammar")) as pilot:
-        await pilot.press("q")
-        await until(pilot, lambda: not pilot.app.is_running)
+        await sees(pilot, "q", lambda: not pilot.app.is_running)
 
 
 async def test_the_palette_finds_an_action_by_its_words_and_does_it(several: World) -> None:
@@ -223,15 +231,13 @@ async def test_the_palette_finds_an_action_by_its_words_and_does_it(several: Wor
         await pilot.press("ctrl+x", "down", "down", "up", "escape", "ctrl+x")
         await type_text(pilot, "no such thing")
         await shows(pilot, "No action has these words.")
-        await pilot.press("enter")
-        await until(pilot, lambda: "What is to be done?" not in text(pilot))
+        await sees(pilot, "enter", lambda: "What is to be done?" not in text(pilot))
 
 
 async def test_the_palette_moves_the_cursor_of_the_list_too(several: World) -> None:
     async with watching(several, Start("grammar")) as pilot:
         await pilot.press("ctrl+x")
-        await type_text(pilot, "row.last", "enter")
-        await shows(pilot, "▎ ✓ cli")
+        await enters(pilot, "row.last", "▎ ✓ cli")
 
 
 async def test_own_keys_take_the_place_of_the_defaults(several: World) -> None:

@@ -2,7 +2,7 @@
 
 import os
 import subprocess
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -156,10 +156,20 @@ async def shows(pilot: Pilot[None], *words: str) -> None:
     await until(pilot, lambda: all(word in text(pilot) for word in words))
 
 
-async def sees(pilot: Pilot[None], keys: str, *words: str) -> None:
-    """Press keys, and wait until the screen shows all of these words."""
+async def sees(pilot: Pilot[None], keys: str, *proofs: str | Callable[[], bool]) -> None:
+    """Press keys, and wait until the screen shows all of these words, and all of this holds."""
     await pilot.press(*keys.split())
-    await shows(pilot, *words)
+    await until(pilot, lambda: holds_all(proofs, text(pilot)))
+
+
+async def enters(pilot: Pilot[None], words: str, *proofs: str | Callable[[], bool]) -> None:
+    """Type a text and Enter, and wait until the screen shows all of these words, and all of this holds."""
+    await type_text(pilot, words)
+    await sees(pilot, "enter", *proofs)
+
+
+def holds_all(proofs: Iterable[str | Callable[[], bool]], shown: str) -> bool:
+    return all(proof in shown if isinstance(proof, str) else proof() for proof in proofs)
 
 
 async def press_armed(pilot: Pilot[None], *keys: str) -> None:

@@ -22,6 +22,8 @@ from tildone.tui.row_list import Line
 from tildone.views.sanitize import printable, printable_lines
 
 ARMING_SECONDS = 0.3
+"""How long the whole question is shown before its keys count."""
+
 BAR = "█"
 MIN_ROWS = 6
 SCROLLED = {"j": 1, "down": 1, "k": -1, "up": -1, "pagedown": 8, "pageup": -8}

@@ -175,7 +175,6 @@ class PlanPane(Vertical):
         self.asking.prompt.ask("/", self.options.words, self.filter, self._around.focus, self.filter)
 
     def filter(self, words: str) -> None:
-        """Show the tasks that contain all words."""
         self.options = replace(self.options, words=words)
         self._around.draw()
 
@@ -295,12 +294,10 @@ class PlanPane(Vertical):
         if Directive(directive) is not Directive.STOP:
             steer()
             return
-        line = (
-            Span(f" Stop the agent on {printable(session.title)}?", Role.WARNING, bold=True),
-            *(Span("  y", bold=True), Span(" stop it", Role.MUTED)),
-            *(Span("  n", bold=True), Span(" leave it", Role.MUTED)),
+        question = f"Stop the agent on {printable(session.title)}?"
+        self.asking.question.ask(
+            question, {"y": ("stop it", steer), "n": ("leave it", lambda: None)}, self._around.focus
         )
-        self.asking.question.ask(line, {"y": steer, "n": lambda: None}, self._around.focus)
 
     def action_answer(self) -> None:
         """Show the oldest open question of the session, to be answered."""
@@ -406,7 +403,6 @@ class PlanPane(Vertical):
         self.asking.prompt.ask(label, shown, done, end)
 
     def _set_numbers(self, *, shown: bool) -> None:
-        """Show the numbers of all tasks while a line is asked for in which tasks are named by number."""
         self.options = replace(self.options, numbers=shown)
         self._around.draw()
 
@@ -428,17 +424,12 @@ class PlanPane(Vertical):
                 (Span(" 1 ", bold=True), Span("yours   ", Role.MUTED), Span(printable(shown))),
                 (Span(" 2 ", bold=True), Span("theirs  ", Role.MUTED), Span(printable(theirs))),
             ]
-            line: Line = (
-                *(Span(" 1", bold=True), Span(" keep yours  ", Role.MUTED)),
-                *(Span("2", bold=True), Span(" keep theirs  ", Role.MUTED)),
-                *(Span("e", bold=True), Span(" edit", Role.MUTED)),
-            )
-            answers: dict[str, Callable[[], object]] = {
-                "1": lambda: self._rename(session, number, was=theirs, shown=shown),
-                "2": lambda: None,
-                "e": lambda: self._edit(session, number, was=theirs, text=shown),
+            answers: dict[str, tuple[str, Callable[[], object]]] = {
+                "1": ("keep yours", lambda: self._rename(session, number, was=theirs, shown=shown)),
+                "2": ("keep theirs", lambda: None),
+                "e": ("edit", lambda: self._edit(session, number, was=theirs, text=shown)),
             }
-            self.asking.question.ask(line, answers, self._around.focus, texts)
+            self.asking.question.ask("", answers, self._around.focus, texts)
 
         self.change(partial(self.editor.rename, session, number, was, shown), settle)
 

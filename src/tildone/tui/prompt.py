@@ -108,16 +108,20 @@ class QuestionLine(Widget, can_focus=True):
 
     def ask(
         self,
-        line: Line,
-        answers: Mapping[str, Callable[[], object]],
+        question: str,
+        answers: Mapping[str, tuple[str, Callable[[], object]]],
         ended: Callable[[], object],
         above: Sequence[Line] = (),
     ) -> None:
-        """Ask; `answers` has what to do for each key. `ended` is called when the question is closed.
+        """Ask; `answers` has a word for each key, and what it does. `ended` is called when the question is closed.
 
         The lines `above` the question are what it is about.
         """
-        self._lines, self._answers, self._ended = [*above, line], answers, ended
+        line: Line = (Span(f" {question}", Role.WARNING, bold=True),) if question else ()
+        for key, (word, _) in answers.items():
+            line = (*line, Span(f"{'  ' if line else ' '}{key}", bold=True), Span(f" {word}", Role.MUTED))
+        self._lines, self._ended = [*above, line], ended
+        self._answers = {key: answer for key, (_, answer) in answers.items()}
         self.styles.height = len(self._lines)
         self.display = True
         self.focus()

@@ -205,7 +205,6 @@ class RowList(ResizedWidget, can_focus=True):
             self.refresh()
 
     def action_move(self, rows: int) -> None:
-        """Move the cursor down by this many rows; up, if negative."""
         keys = self.keys
         if keys:
             place = keys.index(self.key) + rows if self.key in keys else 0
@@ -296,7 +295,6 @@ class RowList(ResizedWidget, can_focus=True):
         return self._with_selection(strip, index)
 
     def mark_at(self, _index: int) -> str:
-        """Return what to draw before a row in place of the cursor; empty for nothing."""
         return ""
 
     def _select(self, key: str) -> None:

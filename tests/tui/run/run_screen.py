@@ -8,7 +8,7 @@ from typing import Protocol
 from textual.pilot import Pilot
 
 from tests.host.models.model_server import ModelServer, Turn
-from tests.tui.watching import lines, text, type_text, until
+from tests.tui.watching import enters, lines, sees, text, type_text, until
 from tildone.cli.parsing.args import parse
 from tildone.cli.run.setup import RunSetup
 from tildone.cli.verbs import ROOT
@@ -63,10 +63,13 @@ class Screen:
         """Type a text, key by key; then press other keys."""
         await type_text(self.pilot, words, *then)
 
-    async def sees(self, keys: str, *words: str) -> None:
-        """Press keys, and wait until the screen shows all of these words."""
-        await self.press(*keys.split())
-        await self.shows(*words)
+    async def sees(self, keys: str, *proofs: str | Callable[[], bool]) -> None:
+        """Press keys, and wait until the screen shows all of these words, and all of this holds."""
+        await sees(self.pilot, keys, *proofs)
+
+    async def enters(self, words: str, *proofs: str | Callable[[], bool]) -> None:
+        """Type a text and Enter, and wait until the screen shows all of these words, and all of this holds."""
+        await enters(self.pilot, words, *proofs)
 
     async def send(self, message: str, *words: str) -> None:
         """Type a message and send it, and wait until the screen shows all of these words."""

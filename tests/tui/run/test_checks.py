@@ -25,16 +25,14 @@ def script(folder: Path) -> Path:
 
 async def to_the_plan(screen: Screen) -> None:
     await screen.shows("– One", "Goes on")
-    await screen.press("escape", "f2")
-    await screen.until(lambda: screen.app.plan.rows.has_focus)
+    await screen.sees("escape f2", lambda: screen.app.plan.rows.has_focus)
 
 
 async def test_a_check_is_set_and_has_to_pass(talk: Talk, script: Path) -> None:
     async with talk(ModelServer(WRITE, STOPS), "Go", size=(200, 50)) as screen:
         await to_the_plan(screen)
         await screen.press("c")
-        await screen.type(f"{sys.executable} check.py", "enter")
-        await screen.shows("#1 is done when this passes", "$ ")
+        await screen.enters(f"{sys.executable} check.py", "#1 is done when this passes", "$ ")
         await screen.sees("space", "#1 is not done", "failed (exit 1)", "│ not yet")
         (script / "ready").touch()
         await screen.sees("space", "✓ One", "  passed")
@@ -61,8 +59,7 @@ async def test_the_plan_is_checked_ordered_and_says_which_other_agent_works(talk
         await to_the_plan(screen)
         backend = screen.app.backend
         await screen.press("D")
-        await screen.type(f"{sys.executable} check.py", "enter")
-        await screen.shows("the plan $ ")
+        await screen.enters(f"{sys.executable} check.py", "the plan $ ")
         await screen.sees("G v", "The plan: ", "│ not yet")
         await screen.sees("g o", "#1 comes after:", "– #1 One")
         await screen.sees("escape s", "● One")

@@ -119,8 +119,7 @@ async def test_the_draft_is_edited_in_another_editor(
     async with talk(ModelServer()) as screen:
         monkeypatch.setattr(type(screen.app), "suspend", _no_suspend)
         await screen.type("draft")
-        await screen.press("ctrl+g")
-        await screen.until(lambda: screen.draft == "draft and more")
+        await screen.sees("ctrl+g", lambda: screen.draft == "draft and more")
 
 
 def _no_suspend(_app: object) -> object:

@@ -87,8 +87,7 @@ async def test_a_person_has_keys_of_their_own(talk: Talk, folder: Path) -> None:
         await screen.hides("Goes on by itself")
         await screen.press("f2")
         assert not screen.app.plan.display
-        await screen.press("f6")
-        await screen.until(lambda: screen.app.plan.rows.has_focus)
+        await screen.sees("f6", lambda: screen.app.plan.rows.has_focus)
         await screen.shows("+ done")
         await screen.sees("plus", "1/2")
         await screen.sees("f1", "In the plan", "done, or open again")
@@ -112,24 +111,20 @@ async def test_the_palette_has_every_action_and_every_command_and_does_the_chose
         await screen.shows("1/2")
 
         await screen.press("escape", "escape", "ctrl+x")
-        await screen.type("/keys", "enter")
-        await screen.shows("esc closes this")
+        await screen.enters("/keys", "esc closes this")
         await screen.press("escape")
 
         await screen.press("ctrl+x")
-        await screen.type("/theme", "enter")
-        await screen.until(lambda: screen.draft == "/theme ")
+        await screen.enters("/theme", lambda: screen.draft == "/theme ")
         await screen.until(lambda: screen.app.composer.has_focus)
         screen.app.composer.fill("one two")
 
         await screen.press("ctrl+x")
-        await screen.type("editor.deleteWordLeft", "enter")
-        await screen.until(lambda: screen.draft == "one ")
+        await screen.enters("editor.deleteWordLeft", lambda: screen.draft == "one ")
         screen.app.composer.fill("")
 
         await screen.press("ctrl+x")
-        await screen.type("run.tree", "enter")
-        await screen.shows("d plan then")
+        await screen.enters("run.tree", "d plan then")
 
 
 async def test_the_tree_has_the_keys_of_the_person(talk: Talk, folder: Path) -> None:

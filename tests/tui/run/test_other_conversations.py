@@ -14,8 +14,7 @@ async def test_a_message_is_edited_and_both_branches_are_in_the_tree(talk: Talk)
     async with talk(ModelServer(*answers)) as screen:
         await screen.send("First thing", "Answer 0.")
         await screen.send("Second thing", "Answer 1.")
-        await screen.press("tab", "K", "K", "e")
-        await screen.until(lambda: screen.draft == "Second thing")
+        await screen.sees("tab K K e", lambda: screen.draft == "Second thing")
         await screen.hides("Answer 1.")
         await screen.send("Another way", "Answer 2.")
         assert "Second thing" not in str(screen.server.requests[-1].messages)
@@ -28,8 +27,7 @@ async def test_a_fork_begins_a_new_conversation_with_the_text(talk: Talk) -> Non
     async with talk(ModelServer({"text": "One."}, {"text": "Two."})) as screen:
         await screen.send("Begin", "One.")
         first = screen.talk.host.transcript.file if screen.talk.host else None
-        await screen.press("f3", "f")
-        await screen.until(lambda: screen.draft == "Begin")
+        await screen.sees("f3 f", lambda: screen.draft == "Begin")
         await screen.hides("One.")
         assert screen.talk.host is not None
         assert screen.talk.host.transcript.file != first

@@ -72,8 +72,7 @@ async def test_tab_arms_the_question_and_the_draft_stays(folder: Path, talk: Tal
         await screen.type("draft")
         screen.server.release()
         await screen.shows(ASKED)
-        await screen.press("tab")
-        await screen.until(screen.app.panel.body.is_armed)
+        await screen.sees("tab", screen.app.panel.body.is_armed)
         await screen.press("y")
         await screen.hides(ASKED)
         await screen.until((folder / "made").exists)
@@ -107,8 +106,7 @@ async def test_a_question_takes_the_keys_again_when_nobody_types_any_more(folder
         screen.app.composer.fill("")
         await screen.asked()
         assert not (folder / "made").exists()
-        await screen.press("y")
-        await screen.until((folder / "made").exists)
+        await screen.sees("y", (folder / "made").exists)
 
 
 async def test_always_is_asked_once_more(folder: Path, talk: Talk) -> None:
@@ -118,8 +116,7 @@ async def test_always_is_asked_once_more(folder: Path, talk: Talk) -> None:
         assert not (folder / "made").exists()
         await screen.press("escape")
         await screen.press("tab")
-        await screen.press("a", "a")
-        await screen.until((folder / "more").exists)
+        await screen.sees("a a", (folder / "more").exists)
 
 
 async def test_a_dangerous_command_needs_a_capital_letter_and_says_why(folder: Path, talk: Talk) -> None:
@@ -128,8 +125,7 @@ async def test_a_dangerous_command_needs_a_capital_letter_and_says_why(folder: P
         await screen.asked()
         await screen.shows("Careful: it deletes files.", "Y once")
         assert ARMED not in screen.text
-        await screen.press("Y")
-        await screen.until(lambda: not (folder / "build").exists())
+        await screen.sees("Y", lambda: not (folder / "build").exists())
 
 
 @pytest.mark.usefixtures("folder")
@@ -137,8 +133,7 @@ async def test_a_no_has_a_reason_that_the_model_reads(talk: Talk) -> None:
     async with talk(ModelServer(command("ls"), DONE), "Go") as screen:
         await screen.asked()
         await screen.sees("n", "Why not?")
-        await screen.type("Use fd", "enter")
-        await screen.until(lambda: len(screen.server.requests) > 1)
+        await screen.enters("Use fd", lambda: len(screen.server.requests) > 1)
 
     assert "Their reason: Use fd" in str(screen.server.requests[1].messages[-1])
 
@@ -150,11 +145,9 @@ async def test_a_long_command_must_be_read_to_its_end(folder: Path, talk: Talk) 
         await screen.until(lambda: screen.app.panel.has_keys)
         await screen.shows("read to its end first")
         assert not screen.app.panel.body.end_is_visible
-        await screen.press("pagedown", "pagedown", "pagedown")
-        await screen.until(lambda: screen.app.panel.body.end_is_visible)
+        await screen.sees("pagedown pagedown pagedown", lambda: screen.app.panel.body.end_is_visible)
         await screen.until(screen.app.panel.body.is_armed)
-        await screen.press("y")
-        await screen.until((folder / "made").exists)
+        await screen.sees("y", (folder / "made").exists)
 
 
 async def test_a_change_is_shown_as_a_diff_whose_hunks_are_stepped(folder: Path, talk: Talk) -> None:
@@ -169,8 +162,7 @@ async def test_a_change_is_shown_as_a_diff_whose_hunks_are_stepped(folder: Path,
         await screen.until(screen.app.panel.body.is_armed)
         await screen.sees("k", "LINE 3")
         await screen.sees("j", "LINE 50")
-        await screen.press("y")
-        await screen.until(lambda: (folder / "a.txt").read_text(encoding="utf-8") == new)
+        await screen.sees("y", lambda: (folder / "a.txt").read_text(encoding="utf-8") == new)
 
 
 async def test_a_question_calls_a_person_who_looks_elsewhere_and_takes_no_key_before_they_are_back(

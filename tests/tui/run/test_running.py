@@ -132,11 +132,9 @@ async def test_a_conversation_is_resumed_with_what_was_said(connect: Connect) ->
             await screen.press("escape")
         async with running("--continue") as screen:
             await screen.shows("❯ Plan it", "write_todos", "It is done.")
-            await screen.press("escape")
-            await screen.until(lambda: not screen.talk.is_working and not screen.talk.is_counting_down)
+            await screen.sees("escape", lambda: not screen.talk.is_working and not screen.talk.is_counting_down)
             screen.app.composer.fill("")
-            await screen.press("up", "up")
-            await screen.until(lambda: "Plan it" in screen.draft or "Work" in screen.draft)
+            await screen.sees("up up", lambda: "Plan it" in screen.draft or "Work" in screen.draft)
 
 
 async def test_a_key_that_is_refused_names_the_variable_and_offers_what_helps(talk: Talk) -> None:
@@ -146,8 +144,7 @@ async def test_a_key_that_is_refused_names_the_variable_and_offers_what_helps(ta
         await screen.shows("The provider refused the key.", "401", "OPENAI_API_KEY", "r try again", "m another model")
         await screen.until(lambda: not screen.talk.is_working)
         await asyncio.sleep(1.1)
-        await screen.press("m")
-        await screen.until(lambda: screen.draft == "/model ")
+        await screen.sees("m", lambda: screen.draft == "/model ")
         screen.app.composer.fill("")
         await asyncio.sleep(1.1)
         await screen.sees("r", "It works now.")
@@ -180,16 +177,13 @@ async def test_the_plan_is_edited_beside_the_conversation(talk: Talk, folder: Pa
     del folder
     async with talk(ModelServer(WRITE, STOPS), "Go", size=(200, 50)) as screen:
         await screen.shows("– One", "– Two", "Goes on")
-        await screen.press("escape", "f2")
-        await screen.until(lambda: screen.app.plan.rows.has_focus)
+        await screen.sees("escape f2", lambda: screen.app.plan.rows.has_focus)
         await screen.sees("space", "✓ One", "1/2")
         await screen.press("a")
-        await screen.type("Three", "enter")
-        await screen.shows("– Three", "1/3")
+        await screen.enters("Three", "– Three", "1/3")
         await screen.press("u")
         await screen.hides("– Three")
-        await screen.press("escape")
-        await screen.until(lambda: screen.app.composer.has_focus)
+        await screen.sees("escape", lambda: screen.app.composer.has_focus)
 
 
 @pytest.mark.parametrize("size", SIZES)
@@ -202,8 +196,7 @@ async def test_every_size_shows_an_editor(talk: Talk, size: tuple[int, int]) -> 
         while not panel.body.end_is_visible:
             await screen.press("down")
         await screen.until(panel.body.is_armed)
-        await screen.press("y")
-        await screen.until(lambda: screen.app.panel.question is None)
+        await screen.sees("y", lambda: screen.app.panel.question is None)
         await screen.type("hello")
         await screen.shows("❯ hello")
         columns = size[0]

@@ -60,6 +60,17 @@ class Shown:
         await self.pilot.pause()
         return self.rows
 
+    async def add(self, block: Block) -> int:
+        """Add a block, and wait for the frame that shows it."""
+        number = self.transcript.add(block)
+        await self.pilot.pause()
+        return number
+
+    async def click(self, cell: tuple[int, int]) -> None:
+        """Click on a cell of the widget."""
+        await self.pilot.click(self.transcript, offset=cell)
+        await self.pilot.pause()
+
     async def until(self, holds: Callable[[], bool]) -> None:
         await until(self.pilot, holds)
 

@@ -57,8 +57,7 @@ async def test_a_click_on_a_file_name_opens_it(column: int, *, opens: bool) -> N
     """A click beside it folds."""
     async with showing(replace(done("cat a.py b.py", numbered(20)), path="a.py"), size=(50, 30)) as screen:
         assert screen.rows[0] == '  Bash: "cat a.py b.py"'
-        await screen.pilot.click(screen.transcript, offset=(column, 0))
-        await screen.pilot.pause()
+        await screen.click((column, 0))
 
         assert paths(screen) == ["a.py"] * opens
         assert ("▎   line 20" in screen.rows) is not opens
@@ -81,16 +80,14 @@ async def test_a_click_on_the_header_folds_and_one_below_it_does_not() -> None:
     async with showing(done("ls", numbered(20)), size=(50, 30)) as screen:
         await screen.pilot.click(screen.transcript, offset=(5, 0))
         assert "▎   line 20" in screen.rows
-        await screen.pilot.click(screen.transcript, offset=(5, 3))
-        await screen.pilot.pause()
+        await screen.click((5, 3))
         assert "▎   line 20" in screen.rows
 
 
 async def test_all_calls_are_expanded_also_those_to_come() -> None:
     async with showing(done("ls", numbered(10)), done("cat", numbered(10)), size=(50, 40)) as screen:
         await screen.press("O")
-        screen.transcript.add(done("pwd", numbered(10)))
-        await screen.pilot.pause()
+        await screen.add(done("pwd", numbered(10)))
         assert screen.rows.count("    line 10") == 3
         assert (await screen.press("O")).count("    line 10") == 0
 
@@ -107,8 +104,7 @@ async def test_folding_takes_the_last_visible_block_if_the_cursor_is_elsewhere()
     async with showing(long, AnswerBlock(numbered(30)), long, size=(50, 12)) as screen:
         await screen.press("g", "J")
         assert screen.transcript.cursor == 1
-        await screen.press("G", "space", "G")
-        assert screen.rows[-1] == "    line 12"
+        assert (await screen.press("G", "space", "G"))[-1] == "    line 12"
         await screen.press("g")
         assert "  line 12" not in screen.rows
 

@@ -22,8 +22,7 @@ def found(screen: Shown, color: str = DARK.warning) -> list[str]:
 
 async def test_words_are_found_and_marked() -> None:
     async with showing(AnswerBlock("one two one"), PersonMessage("One"), size=(40, 8)) as screen:
-        await screen.press("slash", *"onx", "backspace")
-        assert screen.rows[-1] == "  /on▍"
+        assert (await screen.press("slash", *"onx", "backspace"))[-1] == "  /on▍"
         await screen.press("e", "enter")
 
         assert found(screen, DARK.accent) == ["one"]
@@ -77,12 +76,10 @@ async def test_a_word_across_a_wrapped_line_is_found() -> None:
 async def test_words_that_are_nowhere_are_reported() -> None:
     async with showing(AnswerBlock(numbered(30))) as screen:
         before = screen.transcript.scroll_offset
-        await screen.press("slash", *"zzz", "enter")
-        assert screen.rows[-1] == "  /zzz · not found · esc"
+        assert (await screen.press("slash", *"zzz", "enter"))[-1] == "  /zzz · not found · esc"
         assert screen.transcript.scroll_offset == before
         await screen.press("n")
-        await screen.press("escape")
-        assert screen.rows[-1] == "  line 30"
+        assert (await screen.press("escape"))[-1] == "  line 30"
 
 
 async def test_typing_can_be_given_up_and_the_last_words_are_searched_again() -> None:

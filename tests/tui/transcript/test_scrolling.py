@@ -83,11 +83,9 @@ async def test_the_wheel_scrolls_three_rows() -> None:
 async def test_a_click_on_the_announcement_goes_to_the_end() -> None:
     async with showing(AnswerBlock(numbered(30))) as screen:
         await screen.press("g")
-        screen.transcript.add(AnswerBlock("new"))
-        await screen.pilot.pause()
+        await screen.add(AnswerBlock("new"))
         assert screen.rows[-1] == "  ↓ 2 new lines · end"
-        await screen.pilot.click(screen.transcript, offset=(5, 9))
-        await screen.pilot.pause()
+        await screen.click((5, 9))
 
         assert screen.rows[-1] == "  new"
 
@@ -131,8 +129,7 @@ async def test_another_width_keeps_the_text_at_the_top_of_a_long_answer(keys: tu
 
         assert first in screen.rows[0].split()
         assert screen.rows[-1] == "  ↓ 2 new lines · end"
-        await screen.press("G")
-        assert screen.rows[-1] == "  lines▍"
+        assert (await screen.press("G"))[-1] == "  lines▍"
 
 
 async def test_a_selection_ends_when_its_lines_are_fitted_to_another_width() -> None:
@@ -221,8 +218,7 @@ async def test_clearing_and_loading_show_another_conversation() -> None:
 
 async def test_a_running_call_turns_its_sign_until_it_has_ended() -> None:
     async with showing() as screen:
-        number = screen.transcript.add(CallBlock(view("make"), text_result("one"), since=0.0))
-        await screen.pilot.pause()
+        number = await screen.add(CallBlock(view("make"), text_result("one"), since=0.0))
         assert screen.rows[:3] == ['  Bash: "make" ⠹ 0:38', "    Bash: working...", "    one"]
         clock = iter(range(39, 10_000))
         screen.transcript.document.now = lambda: float(next(clock))

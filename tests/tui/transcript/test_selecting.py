@@ -143,10 +143,8 @@ async def test_the_keys_of_words_have_another_meaning_while_nothing_is_selected(
 
 async def test_words_beyond_the_edge_scroll() -> None:
     async with showing(AnswerBlock(numbered(30))) as screen:
-        await screen.press("v", *"bbbb")
-        assert screen.rows[0] == "  line 19"
-        await screen.press(*["e"] * 30)
-        assert screen.rows[-1] == "  line 30"
+        assert (await screen.press("v", *"bbbb"))[0] == "  line 19"
+        assert (await screen.press(*["e"] * 30))[-1] == "  line 30"
 
 
 async def test_escape_ends_the_selection() -> None:

@@ -228,7 +228,6 @@ class RunApp(App[None]):
         (self.plan.rows if self.plan.display else self.composer).focus()
 
     def change_theme(self, name: str) -> None:
-        """Use other colours, everywhere."""
         self._palette = PALETTES[name]
         for widget in self.screen.walk_children():
             for attribute in ("_palette", "palette"):
@@ -304,7 +303,6 @@ class RunApp(App[None]):
         self.draw_soon()
 
     def action_command(self, name: str) -> None:
-        """Run a command of the screen."""
         self.commands.run(name)
 
     def action_palette(self) -> None:
@@ -458,7 +456,6 @@ class RunApp(App[None]):
         self.draw()
 
     def _hide_plan(self) -> None:
-        """Hide the plan, and give the keys to the editor."""
         self._plan_wanted = None if self._plan_is_over else False
         self._lay_out(self.size)
         self.composer.focus()
@@ -510,13 +507,8 @@ class RunApp(App[None]):
             self.say(Notice(f"The turn ends with this command; {key} twice stops the command, too."))
 
     def _ask_to_leave(self) -> None:
-        line = (
-            Span(" A turn is running. Leave all the same?", Role.WARNING, bold=True),
-            *(Span("  y", bold=True), Span(" leave", Role.MUTED)),
-            *(Span("  n", bold=True), Span(" stay", Role.MUTED)),
-        )
-        answers = {"y": lambda: self.leave(INTERRUPTED), "n": lambda: None}
-        self.plan.asking.question.ask(line, answers, self.focus_pane)
+        answers = {"y": ("leave", lambda: self.leave(INTERRUPTED)), "n": ("stay", lambda: None)}
+        self.plan.asking.question.ask("A turn is running. Leave all the same?", answers, self.focus_pane)
 
     def _question_opened(self, question: AskedQuestion[Any] | None) -> None:
         if question is not None and question is self.panel.question:

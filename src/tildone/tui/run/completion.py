@@ -40,11 +40,9 @@ class EditorCompletions:
 
     @property
     def candidate(self) -> EditorCandidate:
-        """The chosen one."""
         return self.candidates[self.at]
 
     def moved(self, rows: int) -> EditorCompletions:
-        """Return the list with another one chosen."""
         return replace(self, at=(self.at + rows) % len(self.candidates), was_moved=True)
 
 

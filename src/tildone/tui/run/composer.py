@@ -68,7 +68,6 @@ class Composer(TextArea):
 
     @property
     def before_cursor(self) -> str:
-        """The text before the cursor."""
         return self.get_text_range((0, 0), self.cursor_location)
 
     def fill(self, text: str) -> None:
@@ -84,7 +83,6 @@ class Composer(TextArea):
         self.replace(candidate.text, (row, column - length), (row, column))
 
     def action_send(self, *, later: bool = False) -> None:
-        """Send the text and empty the editor."""
         text = self.text
         if text.strip():
             self.sent_texts.add(text)

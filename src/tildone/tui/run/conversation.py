@@ -104,7 +104,6 @@ class Conversation(Vertical):
 
     @property
     def transcript(self) -> Transcript:
-        """What was said so far."""
         return (self.host or self.backend).transcript
 
     @property
@@ -191,7 +190,6 @@ class Conversation(Vertical):
         self.feed.note("\n".join(lines))
 
     def copy_answer(self) -> None:
-        """Copy the last answer."""
         last = last_answer(self.host.transcript.messages()) if self.host else None
         if last is None or not text_of(last):
             self._fail("There is no answer to copy.")

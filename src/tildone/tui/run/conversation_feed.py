@@ -75,7 +75,6 @@ class ConversationFeed:
         self._own.append(text)
 
     def note(self, text: str, kind: str = "info") -> None:
-        """Show a message to the person."""
         self._view.add(Remark(Text(text, NOTE_ROLES.get(kind, Role.MUTED))))
 
     def show_all(self, messages: Iterable[Message]) -> None:

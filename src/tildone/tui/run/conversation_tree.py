@@ -99,7 +99,6 @@ def tree_rows(
 
 
 def find_node(roots: tuple[TreeNode, ...], entry_id: str) -> TreeNode | None:
-    """Return the node of a message."""
     for node in roots:
         found = node if node.id == entry_id else find_node(node.children, entry_id)
         if found is not None:

@@ -20,6 +20,7 @@ from textual.strip import Strip
 from textual.widgets import Input
 
 from tildone.kit.theme import Role, Span
+from tildone.tui.need_panel import ARMING_SECONDS, BAR
 from tildone.tui.painting import painted
 from tildone.tui.palette import Palette
 from tildone.tui.prompt import LineInput
@@ -27,13 +28,9 @@ from tildone.tui.resized import ResizedWidget
 from tildone.tui.row_list import Line
 from tildone.tui.run.questions import AskedQuestion, keys_line
 
-ARMING_SECONDS = 0.3
-"""How long the whole question is shown before its keys count."""
-
 QUIET_SECONDS = 1.0
 """How long no key must have come before a question takes the keys by itself."""
 
-BAR = "█"
 MIN_ROWS = 5
 SCROLLED = {"down": 1, "up": -1, "pagedown": 8, "pageup": -8}
 

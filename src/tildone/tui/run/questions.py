@@ -67,7 +67,6 @@ class AskedQuestion(Generic[T]):
         return False
 
     def rows(self, columns: int) -> list[Line]:
-        """Return the lines of the question."""
         first, *more = self._title.split("\n")
         wrapped = wrap_text(printable(first), max(1, columns - 4)) or [""]
         lines: list[Line] = [(Span("? ", Role.WARNING, bold=True), Span(wrapped[0], bold=True), *self._marks())]
@@ -75,11 +74,9 @@ class AskedQuestion(Generic[T]):
         return lines + [(Span(f"{INDENT}{text}"),) for line in more for text in _wrapped(line, columns)]
 
     def key_line(self, columns: int) -> list[Line]:  # noqa: ARG002  a question without keys
-        """Return the keys that answer."""
         return []
 
     def hunks(self, columns: int) -> list[int]:  # noqa: ARG002  a question without a diff
-        """Return the rows at which the hunks of a diff begin."""
         return []
 
     def _marks(self) -> Line:
@@ -94,7 +91,6 @@ class AskedTextQuestion(AskedQuestion[str]):
         self.asks_text = True
 
     def answer_text(self, text: str) -> None:
-        """Take the text."""
         self.set_answer(text)
 
 
@@ -130,7 +126,6 @@ class AskedKeyQuestion(AskedQuestion[T]):
         return rows
 
     def key_line(self, columns: int) -> list[Line]:
-        """Return the keys."""
         if self._listed:
             return [(Span(f"{INDENT}a key answers, or ↑ ↓ and enter", Role.DIM),)]
         return keys_line([(key, printable(choice.label)) for key, choice in self.choices.items()], columns)
@@ -166,7 +161,6 @@ class AskedPermission(AskedQuestion[PermissionReply]):
         return True
 
     def answer_text(self, text: str) -> None:
-        """Say no, with a reason."""
         self.set_answer(PermissionReply(PermissionAnswer.NO, text.strip()))
 
     def leave_text(self) -> bool:
@@ -209,7 +203,6 @@ class AskedPermission(AskedQuestion[PermissionReply]):
         return keys_line(keys, columns)
 
     def hunks(self, columns: int) -> list[int]:
-        """Return the rows at which the hunks begin."""
         if not self._diff or self._is_side_by_side(columns):
             return []
         row = len(super().rows(columns))

@@ -59,7 +59,6 @@ class ScreenCommands:
         return list(dict.fromkeys(models)) if command == "model" else []
 
     def run(self, name: str, rest: str = "") -> None:
-        """Run a command of the screen."""
         if name == "theme" and rest.strip() in THEMES:
             self._change_theme(rest.strip())
         elif name == "theme":

@@ -72,18 +72,15 @@ class RunUI:
         return await self._ask(AskedKeyQuestion(title, numbered_choices(options), listed=True), timeout)
 
     async def confirm(self, title: str, message: str, timeout: float | None = None) -> bool:  # noqa: ASYNC109  the protocol's
-        """Ask the person to confirm."""
         choices = {"y": QuestionChoice("yes", answer=True), "n": QuestionChoice("no", answer=False)}
         question: AskedKeyQuestion[bool] = AskedKeyQuestion(f"{title}\n{message}" if message else title, choices)
         confirmed = await self._ask(question, timeout)
         return bool(confirmed)
 
     async def input(self, title: str, placeholder: str = "") -> str | None:
-        """Ask for a line of text."""
         return await self._ask(AskedTextQuestion(f"{title}\n{placeholder}" if placeholder else title), None)
 
     async def ask_permission(self, request: PermissionRequest) -> PermissionReply | None:
-        """Ask whether a tool may do something."""
         return await self._ask(AskedPermission(request, self._detail()), None)
 
     async def editor(self, title: str, prefill: str = "") -> str | None:

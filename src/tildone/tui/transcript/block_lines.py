@@ -60,7 +60,6 @@ class Look:
 
 
 def block_lines(block: Block, look: Look) -> list[DrawnLine]:
-    """Return the lines of a block."""
     match block:
         case PersonMessage(text):
             return _message_lines(text, look)
@@ -79,7 +78,6 @@ def block_lines(block: Block, look: Look) -> list[DrawnLine]:
 
 
 def markdown_lines(text: str, columns: int, role: Role) -> list[DrawnLine]:
-    """Return the lines of a text that is complete."""
     stream = StreamedMarkdown(max(columns, MIN_COLUMNS), role)
     stream.feed(text)
     return stream.lines

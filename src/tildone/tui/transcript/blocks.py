@@ -3,26 +3,15 @@
 from __future__ import annotations
 
 from enum import Enum
-from typing import Protocol
 
-from tildone.kit.components import Component, RenderOptions
+from tildone.kit.components import Component
 from tildone.kit.definition import ToolResult
 from tildone.kit.theme import Role, Styled
+from tildone.typing import TYPE_CHECKING
 from tildone.value import value
 
-
-class CallView(Protocol):
-    """What draws a call: the renderers of its tool, or the default ones."""
-
-    @property
-    def is_merged(self) -> bool:
-        """Whether the result replaces the line of the call."""
-
-    def header(self, options: RenderOptions) -> Component:
-        """Return the call."""
-
-    def result(self, result: ToolResult, options: RenderOptions) -> Component:
-        """Return a result, partial or final."""
+if TYPE_CHECKING:
+    from tildone.host.call_row import CallRow
 
 
 class CallState(Enum):
@@ -61,7 +50,7 @@ class CallBlock:
     `seconds` is how long it took; None if that is not known. `path` is the file that it is about, as it was given.
     """
 
-    view: CallView
+    view: CallRow
     result: ToolResult = ToolResult((), {})
     state: CallState = CallState.RUNNING
     since: float | None = None

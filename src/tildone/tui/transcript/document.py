@@ -154,7 +154,6 @@ class Document:
                 self._set_height(index)
 
     def set_expanded(self, number: int, *, expanded: bool) -> None:
-        """Expand a block, or fold it."""
         entry = self.entries[self._index[number]]
         if entry.expanded != expanded:
             entry.expanded = expanded

@@ -533,7 +533,6 @@ class TranscriptPane(ResizedWidget, ScrollView, inherit_bindings=False, can_focu
             self._settle()
 
     def _show_end(self, row: int) -> None:
-        """Scroll so that the end of the selection is visible."""
         top = self.scroll_offset.y
         self._scroll_rows(min(0, row - top) or max(0, row - top - self.size.height + 1))
         self.refresh()

@@ -9,7 +9,8 @@ import pytest
 
 from tests.fleet.agents import new_lease, processes_of, touch
 from tildone.fleet.process_tree import Program
-from tildone.fleet.supervisor import Orders, decode_orders, encode_orders
+from tildone.fleet.supervision import AgentCommand, encode_orders
+from tildone.fleet.supervisor import Orders, decode_orders
 
 PACKAGES = str(Path(sys.modules["tildone"].__file__ or "").parent.parent)
 BOOT = "import sys; sys.path.append(sys.argv[1]); from tildone.fleet.supervisor import main; main()"
@@ -26,17 +27,22 @@ def supervisor(tmp_path: Path) -> subprocess.Popen[bytes]:
     )
 
 
-def orders_for(tmp_path: Path, *arguments: str, release: str = "") -> bytes:
-    program = Program([os.fsencode(each) for each in arguments], os.fsencode(tmp_path), dict(os.environb))
-    commands = [b"sh", b"-c", release.encode()] if release else []
-    return encode_orders(Orders(program, str(tmp_path / "output"), 1000, 1.0, commands, 60.0, "tree"))
+def orders_for(tmp_path: Path, *arguments: str, release: tuple[str, ...], seconds: float = 60.0) -> bytes:
+    output, environ = str(tmp_path / "output"), dict(os.environ)
+    return encode_orders(
+        AgentCommand(arguments, str(tmp_path), environ, "r/0/1", output, release, seconds, 1.0, 1000, "tree")
+    )
+
+
+def shell(text: str) -> tuple[str, ...]:
+    return "sh", "-c", text
 
 
 @pytest.mark.parametrize("share", [0.0, 0.001, 0.5, 0.99])
 def test_a_supervisor_whose_pipe_is_closed_before_its_orders_are_complete_does_nothing(
     share: float, tmp_path: Path
 ) -> None:
-    message = orders_for(tmp_path, "touch", "begun", release=touch(tmp_path / "released"))
+    message = orders_for(tmp_path, "touch", "begun", release=shell(touch(tmp_path / "released")))
 
     process = supervisor(tmp_path)
     reports, errors = process.communicate(message[: int(len(message) * share)])
@@ -47,7 +53,7 @@ def test_a_supervisor_whose_pipe_is_closed_before_its_orders_are_complete_does_n
 
 def test_a_pipe_that_is_closed_before_the_agent_is_started_gives_the_lease_back(tmp_path: Path) -> None:
     process = supervisor(tmp_path)
-    message = orders_for(tmp_path, "touch", "begun", release=touch(tmp_path / "released"))
+    message = orders_for(tmp_path, "touch", "begun", release=shell(touch(tmp_path / "released")))
 
     reports, _ = process.communicate(message)
 
@@ -62,7 +68,7 @@ def test_a_worker_that_is_gone_when_the_agent_exits_gives_the_lease_back(tmp_pat
     assert process.stdin
     assert process.stdout
     process.stdout.close()
-    process.stdin.write(orders_for(tmp_path, "true", release=touch(tmp_path / "released")) + b"inf\n")
+    process.stdin.write(orders_for(tmp_path, "true", release=shell(touch(tmp_path / "released"))) + b"inf\n")
     process.stdin.flush()
 
     assert process.wait() == 0
@@ -73,34 +79,31 @@ def test_a_worker_that_is_gone_when_the_agent_exits_gives_the_lease_back(tmp_pat
 
 def test_a_release_command_that_hangs_is_killed_with_what_it_started(tmp_path: Path) -> None:
     lease = new_lease()
-    program = Program([b"true"], os.fsencode(tmp_path), {})
-    hanging = [b"env", f"TILDONE_LEASE={lease}".encode(), b"sh", b"-c", b"sleep 3600 & sleep 3600"]
-    process = supervisor(tmp_path)
+    hanging = "env", f"TILDONE_LEASE={lease}", *shell("sleep 3600 & sleep 3600")
 
-    reports, _ = process.communicate(
-        encode_orders(Orders(program, str(tmp_path / "output"), 1000, 1.0, hanging, 0.2, "tree"))
-    )
+    reports, _ = supervisor(tmp_path).communicate(orders_for(tmp_path, "true", release=hanging, seconds=0.2))
 
     assert reports == b"ended worker gone\n"
     assert processes_of(lease) == []
 
 
 def test_a_release_command_that_cannot_be_started_is_said_in_the_output(tmp_path: Path) -> None:
-    program = Program([b"true"], os.fsencode(tmp_path), {})
-
-    reports, _ = supervisor(tmp_path).communicate(
-        encode_orders(Orders(program, str(tmp_path / "output"), 1000, 1.0, [b"no-such-program"], 5.0, "tree"))
-    )
+    reports, _ = supervisor(tmp_path).communicate(orders_for(tmp_path, "true", release=("no-such-program",)))
 
     assert reports == b"ended worker gone\n"
     assert "the lease is not given back: the program no-such-program" in (tmp_path / "output").read_text("utf-8")
 
 
 def test_orders_survive_the_pipe() -> None:
-    program = Program([b"agent", b"", b"a=b\n\xff"], b"/a folder", {b"NAME": b"a=b\n", b"EMPTY": b""})
-    orders = Orders(program, "/out\udcff", 12, 0.1, [b"release", b"it"], 1e-3, "group", 2.5)
+    environ = {"NAME": "a=b\n", "EMPTY": ""}
+    agent = ("agent", "", "a=b\n\udcff")
+    command = AgentCommand(
+        agent, "/a folder", environ, "r/0/1", "/out\udcff", ("release", "it"), 1e-3, 0.1, 12, "group", 2.5
+    )
 
-    length, _, body = encode_orders(orders).partition(b"\n")
+    length, _, body = encode_orders(command).partition(b"\n")
 
+    variables = {b"NAME": b"a=b\n", b"EMPTY": b"", b"TILDONE_LEASE": b"r/0/1"}
+    program = Program([b"agent", b"", b"a=b\n\xff"], b"/a folder", variables)
     assert int(length) == len(body)
-    assert decode_orders(body) == orders
+    assert decode_orders(body) == Orders(program, "/out\udcff", 12, 0.1, [b"release", b"it"], 1e-3, "group", 2.5)

@@ -23,8 +23,7 @@ from threading import Event, Lock, Thread
 
 from tildone.agents.processes import ENV_END, ENV_START, FLAGS, START_CODE, START_TIME, STATE, process_stat
 from tildone.errors import TildoneError
-from tildone.fleet.process_tree import Cgroup, Containment, Program
-from tildone.fleet.supervisor import Orders, encode_orders
+from tildone.fleet.process_tree import Cgroup, Containment
 from tildone.log.fleet.lease import LEASE_VARIABLE
 from tildone.typing import TYPE_CHECKING
 from tildone.value import value
@@ -216,7 +215,7 @@ class SupervisedAgent:
         self._command, self.cgroup = command, ""
         self._ending: AgentEnding | None = None
         self._over, self._lock = Event(), Lock()
-        self._process = _start_supervisor(_orders(command), deadline)
+        self._process = _start_supervisor(command, deadline)
         Thread(target=self._watch, daemon=True).start()
 
     @property
@@ -291,28 +290,35 @@ class SupervisedAgent:
         return AgentEnding(How.SUPERVISOR_GONE, reason="" if is_clean else "processes of the agent are still running")
 
 
-def _orders(command: AgentCommand) -> Orders:
+def encode_orders(command: AgentCommand) -> bytes:
+    """Return what a supervisor reads first.
+
+    Raises:
+        ValueError: an argument or a variable contains NUL.
+    """
     environ = {**command.environ, LEASE_VARIABLE: command.lease}
-    return Orders(
-        Program(
-            [os.fsencode(argument) for argument in command.arguments],
-            os.fsencode(command.folder),
-            {os.fsencode(name): os.fsencode(text) for name, text in environ.items()},
-        ),
-        os.path.abspath(command.output),
-        command.max_output,
-        command.grace,
-        [os.fsencode(argument) for argument in command.release],
-        command.release_seconds,
-        command.containment,
-        command.max_frozen,
-    )
+    fields = [
+        *(("argument", argument) for argument in command.arguments),
+        ("folder", command.folder),
+        *(("variable", f"{name}={text}") for name, text in environ.items()),
+        ("output", os.path.abspath(command.output)),
+        ("max_output", str(command.max_output)),
+        ("grace", repr(command.grace)),
+        *(("release", argument) for argument in command.release),
+        ("release_seconds", repr(command.release_seconds)),
+        ("containment", command.containment),
+        ("max_frozen", repr(command.max_frozen)),
+    ]
+    if any("\0" in text for _, text in fields):
+        raise ValueError("the command or the environment of the agent contains a NUL character")
+    body = os.fsencode("\0".join(f"{name}={text}" for name, text in fields))
+    return b"%d\n" % len(body) + body
 
 
-def _start_supervisor(orders: Orders, deadline: float) -> subprocess.Popen[bytes]:
+def _start_supervisor(command: AgentCommand, deadline: float) -> subprocess.Popen[bytes]:
     """Start a supervisor and give it its orders, out of reach of the signals of a terminal."""
     try:
-        message = encode_orders(orders) + f"{deadline!r}\n".encode()
+        message = encode_orders(command) + f"{deadline!r}\n".encode()
         process = subprocess.Popen(  # noqa: S603  our own program
             [sys.executable, "-I", "-S", "-c", _BOOT, _PACKAGES],
             stdin=subprocess.PIPE,

@@ -60,32 +60,8 @@ class Orders:
     max_frozen: float = inf
 
 
-def encode_orders(orders: Orders) -> bytes:
-    """Return the form for the pipe.
-
-    Raises:
-        ValueError: an argument or a variable contains NUL.
-    """
-    fields = [
-        *((b"argument", argument) for argument in orders.agent.arguments),
-        (b"folder", orders.agent.folder),
-        *((b"variable", name + b"=" + text) for name, text in orders.agent.environ.items()),
-        (b"output", os.fsencode(orders.output)),
-        (b"max_output", b"%d" % orders.max_output),
-        (b"grace", repr(orders.grace).encode()),
-        *((b"release", argument) for argument in orders.release),
-        (b"release_seconds", repr(orders.release_seconds).encode()),
-        (b"containment", orders.containment.encode()),
-        (b"max_frozen", repr(orders.max_frozen).encode()),
-    ]
-    if any(b"\0" in text for _, text in fields):
-        raise ValueError("the command or the environment of the agent contains a NUL character")
-    body = b"\0".join(name + b"=" + text for name, text in fields)
-    return b"%d\n" % len(body) + body
-
-
 def decode_orders(body: bytes) -> Orders:
-    """Return the orders from the fields, without the length."""
+    """Return the orders from the fields, without the length: see `encode_orders` of `supervision`."""
     found: dict[bytes, list[bytes]] = {}
     for field in body.split(b"\0"):
         name, _, text = field.partition(b"=")

@@ -1,19 +1,14 @@
 """The change feed of a folder of session files beyond the contract: other programs, damage, costs, other processes."""
 
 import os
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from threading import Barrier
 
 import pytest
 
-from tests.plans import session_on
-from tests.stores.contract import LONG_ENOUGH, chain
+from tests.stores.contract import chain
 from tests.stores.jsonl_entries import begin, lines, message, result
 from tests.stores.jsonl_files import file_of, opened
-from tests.stores.jsonl_programs import ended, started
-from tildone.log.tree import SessionChange, SessionHead
-from tildone.stores import polling
+from tildone.log.tree import SessionChange
 from tildone.stores.pi.history import History
 from tildone.stores.pi.store import JsonlStore
 
@@ -26,45 +21,6 @@ def folder(tmp_path: Path) -> Path:
 @pytest.fixture
 def store(folder: Path) -> JsonlStore:
     return opened(folder)
-
-
-def test_a_waiter_for_any_change_notices_other_processes(folder: Path, store: JsonlStore) -> None:
-    """By polling."""
-    session_on(store).call("write_todos", {"mode": "replace", "todos": [{"text": "one"}]})
-    before = store.records.revision()
-
-    with started("toggle", folder, 0, 1) as other:
-        heard = store.records.wait_any(before, LONG_ENOUGH)
-        ended(other)
-
-    assert heard
-    assert [(change.session, change.head) for change in store.records.changed(before)] == [("s", "0-0")]
-
-
-def test_a_waiter_for_any_change_is_notified_at_once_by_its_own_process(
-    store: JsonlStore, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """It does not have to poll."""
-    monkeypatch.setattr(polling, "FIRST_POLL_SECONDS", LONG_ENOUGH)
-    monkeypatch.setattr(polling, "MAX_POLL_SECONDS", LONG_ENOUGH)
-    chain(store, "s", "a", "b")
-    in_step = Barrier(2, timeout=LONG_ENOUGH)
-
-    def follow() -> list[bool]:
-        woken = []
-        for _ in range(10):
-            revision = store.records.revision()
-            in_step.wait()
-            woken.append(store.records.wait_any(revision, 2 * LONG_ENOUGH))
-        return woken
-
-    with ThreadPoolExecutor(1) as pool:
-        following = pool.submit(follow)
-        for head, other in (("b", "a"), ("a", "b")) * 5:
-            in_step.wait()
-            store.move_head("s", SessionHead(other), expected=head)
-
-        assert following.result(LONG_ENOUGH / 2) == [True] * 10
 
 
 def test_what_another_program_appends_is_told(folder: Path, store: JsonlStore) -> None:

@@ -3,14 +3,12 @@
 import json
 import os
 import shutil
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from threading import Barrier
 
 import pytest
 
 from tests.plans import plan_of, session_on
-from tests.stores.contract import LONG_ENOUGH, WILD, chain, ids, planned
+from tests.stores.contract import WILD, chain, ids, planned
 from tests.stores.jsonl_entries import Entry, begin, entries_of, message, result
 from tests.stores.jsonl_files import file_of, oddities
 from tildone.core.plan import Phase, Plan, Status, Task
@@ -19,7 +17,6 @@ from tildone.dialects.phased.entries import phases_in
 from tildone.errors import UnknownEvent
 from tildone.log.events import Actor, Event, Labelled, PlanChanged
 from tildone.log.tree import SessionHead
-from tildone.stores import polling
 from tildone.stores.pi import folder as folders
 from tildone.stores.pi import outline
 from tildone.stores.pi.session_file import parse_line
@@ -235,25 +232,6 @@ def test_an_append_reads_only_the_end_of_the_file(folder: Path, store: JsonlStor
     assert store._files._cache["s"].outline.tree.position("e7") is not None  # noqa: SLF001  what was read stays as read
     assert next(store.history("s", "e7")).id == "e7"
     assert store._files._cache["s"].outline.tree.position("e7") is None  # noqa: SLF001  until it is found to be otherwise
-
-
-def test_a_waiter_is_notified_at_once_by_its_own_process(store: JsonlStore, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It does not have to poll."""
-    monkeypatch.setattr(polling, "FIRST_POLL_SECONDS", LONG_ENOUGH)
-    monkeypatch.setattr(polling, "MAX_POLL_SECONDS", LONG_ENOUGH)
-    chain(store, "s", "a", "b")
-    in_step = Barrier(2, timeout=LONG_ENOUGH)
-
-    def follow() -> list[bool]:
-        return [in_step.wait() >= 0 and store.wait("s", head, 2 * LONG_ENOUGH) for head in ("b", "a") * 10]
-
-    with ThreadPoolExecutor(1) as pool:
-        following = pool.submit(follow)
-        for head, other in (("b", "a"), ("a", "b")) * 10:
-            in_step.wait()
-            store.move_head("s", SessionHead(other), expected=head)
-
-        assert following.result(LONG_ENOUGH / 2) == [True] * 20
 
 
 def test_a_missing_folder_is_empty_and_healthy(folder: Path, store: JsonlStore) -> None:

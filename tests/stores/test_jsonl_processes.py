@@ -99,18 +99,6 @@ def test_processes_that_create_the_same_session_share_one_file(folder: Path, sto
     assert sorted(ids(store.history("s"))) == ["a", "b", "c"]
 
 
-def test_a_waiter_notices_changes_of_other_processes(folder: Path, store: JsonlStore) -> None:
-    """By polling."""
-    session_on(store).call("write_todos", {"mode": "replace", "todos": [{"text": "one"}]})
-
-    with started("toggle", folder, 0, 1) as other:
-        heard = store.wait("s", "e0", 60)
-        ended(other)
-
-    assert heard
-    assert store.session_head("s").head == "0-0"
-
-
 def test_waiting_for_the_lock_does_not_block_readers(folder: Path, store: JsonlStore) -> None:
     """Other threads of the process can read meanwhile."""
     chain(store, "s", "a")
@@ -145,19 +133,6 @@ def test_a_lock_held_too_long_is_reported(folder: Path) -> None:
 
     assert read == ["a"]
     assert ids(store.history("s")) == ["b", "a"]
-
-
-def test_a_writer_waits_for_a_lock(folder: Path, store: JsonlStore) -> None:
-    """Without an error, and other threads continue meanwhile: one of them releases the lock."""
-    folder.mkdir()
-
-    with started("hold", folder) as holder, ThreadPoolExecutor(1) as pool:
-        wait_for("held", holder)
-        writing = pool.submit(chain, store, "s", "a")
-        ended(holder)
-        writing.result()
-
-    assert ids(store.history("s")) == ["a"]
 
 
 def test_a_deleted_lock_file_is_replaced(folder: Path, store: JsonlStore, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,20 +1,17 @@
 """Properties of the SQLite store beyond the contract: its file, its costs, and other processes."""
 
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from threading import Barrier
 from typing import Any
 
 import apsw
 import pytest
 
 from tests.plans import session_on
-from tests.stores.contract import LONG_ENOUGH, chain, ids, planned
+from tests.stores.contract import chain, ids, planned
 from tests.stores.processes import finish, start, wait_for
 from tildone.log.store import Store
 from tildone.log.tree import SessionHead
-from tildone.stores import polling
 from tildone.stores.sqlite.schema import APPLICATION_ID, SCHEMA_VERSION
 from tildone.stores.sqlite.store import SqliteStore
 
@@ -181,39 +178,6 @@ def test_processes_that_create_the_same_store_wait_for_each_other(path: Path) ->
     finish(makers)
 
     assert tables(path) == tables(path.with_name("model.db"))
-
-
-def test_a_waiter_notices_changes_of_other_processes(path: Path) -> None:
-    """By polling."""
-    store = SqliteStore(path)
-    session_on(store).call("write_todos", {"mode": "replace", "todos": [{"text": "one"}]})
-
-    with start("toggle", path, 0, 1) as other:
-        heard = store.wait("s", "e0", LONG_ENOUGH)
-        finish([other])
-
-    assert heard
-    assert store.session_head("s").head == "0-0"
-
-
-def test_a_waiter_is_notified_at_once_by_its_own_process(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It does not have to poll."""
-    monkeypatch.setattr(polling, "FIRST_POLL_SECONDS", LONG_ENOUGH)
-    monkeypatch.setattr(polling, "MAX_POLL_SECONDS", LONG_ENOUGH)
-    store = SqliteStore(path)
-    chain(store, "s", "a", "b")
-    in_step = Barrier(2, timeout=LONG_ENOUGH)
-
-    def follow() -> list[bool]:
-        return [in_step.wait() >= 0 and store.wait("s", head, 2 * LONG_ENOUGH) for head in ("b", "a") * 10]
-
-    with ThreadPoolExecutor(1) as pool:
-        following = pool.submit(follow)
-        for head, other in (("b", "a"), ("a", "b")) * 10:
-            in_step.wait()
-            store.move_head("s", SessionHead(other), expected=head)
-
-        assert following.result(LONG_ENOUGH / 2) == [True] * 20
 
 
 def tables(path: Path) -> object:

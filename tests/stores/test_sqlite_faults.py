@@ -4,7 +4,6 @@ import os
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 from pathlib import Path
 
@@ -212,19 +211,6 @@ def test_a_lock_held_too_long_is_reported(path: Path) -> None:
         assert f"by another process ({holder.pid}), for longer" in str(caught.value)
     assert read == ["a"]
     assert ids(store.history("s")) == ["b", "a"]
-
-
-def test_a_writer_waits_for_a_lock(path: Path) -> None:
-    """Without an error, and other threads continue meanwhile: one of them releases the lock."""
-    store = SqliteStore(path)
-
-    with start("hold", path) as holder, ThreadPoolExecutor(1) as pool:
-        wait_for("held", holder)
-        writing = pool.submit(chain, store, "s", "a")
-        holder.communicate()
-        writing.result()
-
-    assert ids(store.history("s")) == ["a"]
 
 
 def test_creating_a_store_waits_for_a_lock(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,22 +1,18 @@
 """The change feed of the SQLite store beyond the contract: its triggers, its costs, older schemas, other processes."""
 
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from threading import Barrier
 from typing import Any
 
 import apsw
 import pytest
 
-from tests.plans import session_on
-from tests.stores.contract import LONG_ENOUGH, chain, planned
-from tests.stores.processes import finish, run, start
+from tests.stores.contract import chain, planned
+from tests.stores.processes import run
 from tests.stores.test_sqlite_schema import first_schema
 from tildone.log import codec
 from tildone.log.store import Store
 from tildone.log.tree import SessionChange, SessionHead
-from tildone.stores import polling
 from tildone.stores.sqlite.schema import SCHEMA_VERSION
 from tildone.stores.sqlite.store import SqliteStore
 
@@ -153,47 +149,6 @@ def test_a_migrated_store_goes_on_with_its_revisions(path: Path) -> None:
     store.move_head("s", SessionHead("a", ("b",)), expected="b")
 
     assert store.records.changed(before) == [SessionChange("s", "a", before + 1)]
-
-
-def test_a_waiter_for_any_change_notices_other_processes(path: Path) -> None:
-    """By polling."""
-    store = SqliteStore(path)
-    session_on(store).call("write_todos", {"mode": "replace", "todos": [{"text": "one"}]})
-    before = store.records.revision()
-
-    with start("toggle", path, 0, 1) as other:
-        heard = store.records.wait_any(before, LONG_ENOUGH)
-        finish([other])
-
-    assert heard
-    assert store.records.changed(before) == [SessionChange("s", "0-0", before + 1)]
-
-
-def test_a_waiter_for_any_change_is_notified_at_once_by_its_own_process(
-    path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """It does not have to poll."""
-    monkeypatch.setattr(polling, "FIRST_POLL_SECONDS", LONG_ENOUGH)
-    monkeypatch.setattr(polling, "MAX_POLL_SECONDS", LONG_ENOUGH)
-    store = SqliteStore(path)
-    chain(store, "s", "a", "b")
-    in_step = Barrier(2, timeout=LONG_ENOUGH)
-
-    def follow() -> list[bool]:
-        woken = []
-        for _ in range(10):
-            revision = store.records.revision()
-            in_step.wait()
-            woken.append(store.records.wait_any(revision, 2 * LONG_ENOUGH))
-        return woken
-
-    with ThreadPoolExecutor(1) as pool:
-        following = pool.submit(follow)
-        for head, other in (("b", "a"), ("a", "b")) * 5:
-            in_step.wait()
-            store.move_head("s", SessionHead(other), expected=head)
-
-        assert following.result(LONG_ENOUGH / 2) == [True] * 10
 
 
 def test_writers_that_are_killed_leave_the_feed_as_the_sessions_are(path: Path) -> None:

@@ -10,7 +10,7 @@ from tildone.agents.registry import SUBAGENT_MARK
 from tildone.config import Settings, default_agents_dir
 from tildone.config.values import LIMITS
 from tildone.dialects import dialect_named, dialect_of_tool, plan_in_entry
-from tildone.ids import id_maker, now
+from tildone.ids import id_maker, local_time, now
 from tildone.log.address import parse_address
 from tildone.log.events import Actor, Author, PlanChanged
 from tildone.loop.decision import Patience
@@ -362,13 +362,17 @@ def patience_of(settings: Settings) -> Patience:
 
 
 def _completions(settings: Settings, store: Store) -> Completions:
-    # Imported here because only one dialect has a log of completed plans.
-    from tildone.app.completions import completions_of  # noqa: PLC0415  see above
+    """Return the log of completed plans in the project: one file for a session that is stored."""
+    # Imported here because only one dialect has such a log.
+    from tildone.agents.identity import digest  # noqa: PLC0415  see above
 
-    return completions_of(settings, store)
+    name = digest(f"{settings.store} {settings.session}")
+    record = os.path.join(os.path.dirname(settings.agents_dir), "completions", name) if settings.agents_dir else ""
+    return _completions_in(settings.project, record if store.durable else "")
 
 
-def _completions_in(project: str) -> Completions:
-    from tildone.app.completions import completions_in  # noqa: PLC0415  as in `_completions`
+def _completions_in(project: str, record: str = "") -> Completions:
+    """Return the log in a project's folder. All that have the same `record` append to one file."""
+    from tildone.agents.completion_log import CompletionLog  # noqa: PLC0415  as in `_completions`
 
-    return completions_in(project)
+    return CompletionLog(project, lambda: local_time(now(), "%Y%m%d-%H%M%S"), record)

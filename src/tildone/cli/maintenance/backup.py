@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import sys
-import time
 
 from tildone.cli import INTERRUPTED
 from tildone.cli.maintenance.migrate import changed_sessions, copied_data, total_lines
@@ -18,6 +17,7 @@ from tildone.config import data_folder
 from tildone.errors import NotFound, Refused, StoreDamaged, UsageError
 from tildone.files.atomic import publish
 from tildone.files.private import make_private_folder
+from tildone.ids import local_time, now
 from tildone.kit.formatting import format_count
 from tildone.log.address import parse_address
 from tildone.log.copying import copy
@@ -102,7 +102,7 @@ def _warn_of_changes(copied: CopyResult) -> None:
 
 def _path(store: StoreAddress, given: str | None) -> str:
     """The path of the backup. In a folder, the file is named after the current time."""
-    name = f"tildone-{time.strftime('%Y%m%d-%H%M%S')}.db"
+    name = f"tildone-{local_time(now(), '%Y%m%d-%H%M%S')}.db"
     if given is None:
         beside = data_folder(os.environ) if store.path is None else os.path.dirname(store.path)
         return os.path.join(beside, FOLDER, name)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import sys
 import tempfile
-import time
 from shutil import copyfileobj
 
 from tildone.app.opening import open_store
@@ -21,6 +20,7 @@ from tildone.cli.output.titles import session_meant, titled_sessions
 from tildone.cli.parsing.table import ParsedArgs
 from tildone.errors import StoreDamaged, UsageError
 from tildone.files.private import REPLACED, open_private
+from tildone.ids import local_time, now
 from tildone.kit.formatting import format_count
 from tildone.log.address import parse_address
 from tildone.log.copying import copy, preview_copy
@@ -148,7 +148,7 @@ def _replace_damaged(settings: Settings, error: StoreDamaged) -> tuple[Store, st
     if not kind.replaceable(settings.store):
         raise error
     path = settings.store.location
-    renamed = f"{path}.damaged-{time.strftime('%Y%m%d-%H%M%S')}"
+    renamed = f"{path}.damaged-{local_time(now(), '%Y%m%d-%H%M%S')}"
     while os.path.exists(renamed):
         renamed += "+"
     put_notice(f"{printable(str(error))}\nThe store is renamed to {printable(renamed)}")

@@ -19,7 +19,7 @@ from tildone.agents.subagents import parent_session
 from tildone.app.check_facts import CheckFacts
 from tildone.app.check_states import owner_name
 from tildone.app.edits import Edited, edit
-from tildone.app.opening import check_approvals, check_runner
+from tildone.app.opening import check_approvals, check_runner, dialect_of_session, open_session
 from tildone.app.who import PersonAct, check_person, not_the_person
 from tildone.checks.empty_folder import warnings_about
 from tildone.checks.prover import CheckRunner
@@ -35,6 +35,7 @@ from tildone.core.query import has_checks
 from tildone.core.reduce import Outcome, Step
 from tildone.errors import Conflict, NotFound, Refused, TildoneError, UsageError
 from tildone.log.events import Actor
+from tildone.log.store import Store
 from tildone.loop.proving import stale_numbers
 from tildone.session import Session
 from tildone.value import replace, value
@@ -336,6 +337,16 @@ class _KeptResults:
         found = self._runner.prove(checks)
         self.results.update(found)
         return found
+
+
+def open_on_screen(settings: Settings, store: Store, name: str, person: str = "") -> Session:
+    """Return a session whose changes are by a person; without a name, by the one who acts here.
+
+    Its changes run no checks: only `SessionChecks` does, when the person completes tasks.
+    """
+    settings = replace(settings, session=name, user=person or settings.user)
+    session = open_session(settings, dialect_of_session(settings, store), store)
+    return session.using(parts=replace(session.parts, prover=None))
 
 
 def changed_meanwhile(session: Session, number: int, now: Check | None) -> Conflict:

@@ -11,9 +11,8 @@ from collections.abc import Callable
 from tildone.app import moves
 from tildone.app.answering import answer_need
 from tildone.app.check_states import owner_name
-from tildone.app.checks import SessionChecks, owner, typed_check
+from tildone.app.checks import SessionChecks, open_on_screen, owner, typed_check
 from tildone.app.edits import edit, renamed, sentence, task_of
-from tildone.app.opening import dialect_of_session, open_session
 from tildone.app.steering import STEERED, steer_sessions
 from tildone.commands import edits
 from tildone.config import Settings
@@ -25,7 +24,7 @@ from tildone.log.needs import NeedAnswered
 from tildone.log.store import Store
 from tildone.session import Session
 from tildone.typing import TYPE_CHECKING
-from tildone.value import replace, value
+from tildone.value import value
 from tildone.views.proofs import check_text
 
 if TYPE_CHECKING:
@@ -160,10 +159,7 @@ class Editor:
         return _caught(give)
 
     def _session(self, name: str) -> Session:
-        settings = replace(self._settings, session=name)
-        session = open_session(settings, dialect_of_session(settings, self._store), self._store)
-        # Only what completes a task runs checks, and not while other changes wait.
-        return session.using(parts=replace(session.parts, prover=None))
+        return open_on_screen(self._settings, self._store, name)
 
 
 def _moved(done: str, moved: moves.Moved) -> Notice:

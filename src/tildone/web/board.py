@@ -10,11 +10,10 @@ import asyncio
 from collections.abc import Callable, Iterable, Iterator
 from threading import Lock
 
-from tildone.app.checks import SessionChecks
-from tildone.app.opening import dialect_of_session, open_session, patience_of
+from tildone.app.checks import SessionChecks, open_on_screen
+from tildone.app.opening import patience_of
 from tildone.config import Settings
 from tildone.errors import NotFound, TildoneError
-from tildone.log.events import Author
 from tildone.log.state import State, latest_state
 from tildone.log.store import Store
 from tildone.overview.following import IndexFollower
@@ -85,10 +84,7 @@ class Board:
 
     def session(self, name: str, person: str) -> Session:
         """Return a session whose changes are by a person; without a name, the one who started the board."""
-        settings = replace(self.settings, session=name, user=person or self.settings.user)
-        session = open_session(settings, dialect_of_session(settings, self.store), self.store, Author)
-        # Only what completes a task runs checks.
-        return session.using(parts=replace(session.parts, prover=None))
+        return open_on_screen(self.settings, self.store, name, person)
 
     def needs(self) -> Data:
         """Return what waits for a person."""

@@ -6,11 +6,11 @@ import sys
 from contextlib import contextmanager
 from threading import Timer
 
+from tildone.app.check_states import owner_name
 from tildone.app.checks import SessionChecks
 from tildone.cli.opening import settings_for
 from tildone.cli.output.progress import ProgressLine
 from tildone.cli.output.screen import on_terminal, put_notice
-from tildone.core.guard import PLAN
 from tildone.typing import TYPE_CHECKING
 from tildone.value import replace
 from tildone.views.proofs import check_text
@@ -47,8 +47,8 @@ class CheckProgress:
         self.clear()
         if not on_terminal(sys.stderr):
             return
-        what = "the plan" if number == PLAN else f"#{number}"
-        text = f"Checking {what}: $ {printable(check_text(check))} (at most {check.seconds} s; Ctrl-C ends it)"
+        limit = f"at most {check.seconds} s; Ctrl-C ends it"
+        text = f"Checking {owner_name(number)}: $ {printable(check_text(check))} ({limit})"
         self._timer = Timer(DELAY_SECONDS, self._line.say, [text])
         self._timer.daemon = True
         self._timer.start()

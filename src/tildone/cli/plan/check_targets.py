@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tildone.app.check_states import owner_name
 from tildone.app.edits import error_of
 from tildone.cli.opening import shows_positions
 from tildone.cli.plan.applying import words
@@ -59,8 +60,7 @@ def targets_of(args: ParsedArgs, session: Session) -> frozenset[int]:
     known = {each.number for each in checks_of(plan)}
     without = [number for number in numbers if number not in known]
     if without:
-        name = "the plan" if without[0] == PLAN else f"#{without[0]}"
-        raise Refused(f"{name} has no check; to set one: tildone todo check TASK -- COMMAND")
+        raise Refused(f"{owner_name(without[0])} has no check; to set one: tildone todo check TASK -- COMMAND")
     return frozenset(numbers)
 
 

@@ -3,7 +3,6 @@
     TildoneError            1
     ├── UsageError          2   invalid command line or setting
     ├── Refused             3   the request cannot be applied to this plan; also if a check did not pass
-    │   └── Conflict            others have changed what it is about, or are at it: look again
     ├── NotFound            4
     │   ├── UnknownEvent
     │   └── UnknownNeed
@@ -57,10 +56,6 @@ class Refused(TildoneError):
     def __init__(self, *message: str, **facts: object) -> None:
         super().__init__(*message)
         self.facts = facts
-
-
-class Conflict(Refused):
-    """Others have changed what the request is about, or are at it; nothing changed."""
 
 
 class NotFound(TildoneError):

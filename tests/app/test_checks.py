@@ -11,6 +11,7 @@ import pytest
 from tildone.agents.subagents import subagent_session
 from tildone.app.check_facts import CheckFacts
 from tildone.app.checks import STALE_SECONDS, CheckSet, SessionChecks, typed_check, words_of
+from tildone.app.conflict import Conflict
 from tildone.app.opening import check_approvals, open_session, open_store
 from tildone.checks.running import Interrupted
 from tildone.config import Settings, load
@@ -18,7 +19,7 @@ from tildone.core.check import Check, Proof, Result
 from tildone.core.ops import Append, Mark, Numbered, SetCheck
 from tildone.core.plan import Status, Task
 from tildone.dialects.by_hand import BY_HAND
-from tildone.errors import Conflict, Refused, TildoneError, UsageError
+from tildone.errors import Refused, TildoneError, UsageError
 from tildone.log.store import Store
 from tildone.session import Session
 from tildone.value import replace

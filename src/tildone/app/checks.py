@@ -18,6 +18,7 @@ from weakref import WeakSet
 from tildone.agents.subagents import parent_session
 from tildone.app.check_facts import CheckFacts
 from tildone.app.check_states import owner_name
+from tildone.app.conflict import Conflict
 from tildone.app.edits import Edited, edit
 from tildone.app.opening import check_approvals, check_runner, dialect_of_session, open_session
 from tildone.app.who import PersonAct, check_person, not_the_person
@@ -33,7 +34,7 @@ from tildone.core.ops import Mark, Numbered, SetCheck
 from tildone.core.plan import Plan, Status, Task
 from tildone.core.query import has_checks
 from tildone.core.reduce import Outcome, Step
-from tildone.errors import Conflict, NotFound, Refused, TildoneError, UsageError
+from tildone.errors import NotFound, Refused, TildoneError, UsageError
 from tildone.log.events import Actor
 from tildone.log.store import Store
 from tildone.loop.proving import stale_numbers
@@ -217,7 +218,7 @@ class SessionChecks:
                 self._approve(session.name, check)
             return answer
 
-        edited = edit(session, command, checks=self if self._is_unattended else None)
+        edited = edit(session, command, complete=self.complete if self._is_unattended else None)
         if check is None:
             return CheckSet(edited)
         warnings = tuple(warnings_about([check])) if approves else ()

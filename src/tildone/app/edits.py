@@ -6,13 +6,14 @@ which the command line derives its exit code, the board its status and a screen 
 
 from __future__ import annotations
 
+from tildone.app.conflict import Conflict
 from tildone.commands import edits
 from tildone.commands.answer import Answer, FailureReason
 from tildone.core.arrange import written
 from tildone.core.ops import Insert, Mark, Numbered
 from tildone.core.plan import Plan, Status, Task
 from tildone.core.reduce import reduce
-from tildone.errors import Conflict, NotFound, Refused, TildoneError, UsageError
+from tildone.errors import NotFound, Refused, TildoneError, UsageError
 from tildone.log.events import Actor
 from tildone.typing import TYPE_CHECKING
 from tildone.value import value
@@ -21,13 +22,13 @@ from tildone.views.faults import describe_fault
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from tildone.app.checks import SessionChecks
     from tildone.core.check import Proof
     from tildone.core.reduce import Outcome, Step
     from tildone.core.rules import Rules
     from tildone.session import Session
 
     Command = Callable[[Plan], Answer]
+    Complete = Callable[[Session, Iterable[int], Callable[[Session], Outcome]], tuple[Outcome, Mapping[int, Proof]]]
 
 ERRORS: dict[FailureReason, type[TildoneError]] = {
     FailureReason.USAGE: UsageError,
@@ -68,13 +69,12 @@ def edit(
     command: Command | Answer,
     *,
     actor: Actor = Actor.USER,
-    checks: SessionChecks | None = None,
-    begun: bool = False,
+    complete: Complete | None = None,
 ) -> Edited:
     """Make the change of a command.
 
     A command is asked again for the newest plan if somebody else has changed that meanwhile; an answer stays as it is.
-    With `checks`, the checks of the tasks that it completes are run there first. `begun` says that these are marked.
+    With `complete`, that of `SessionChecks`, the checks of the tasks that it completes are run first.
 
     Raises:
         TildoneError: nothing was changed.
@@ -93,10 +93,10 @@ def edit(
 
     proofs: Mapping[int, Proof] = {}
     completed = completing(answer.steps or ())
-    if checks is None:
+    if complete is None:
         outcome = change(session)
     else:
-        outcome, proofs = checks.complete(session, completed, change, begun=begun)
+        outcome, proofs = complete(session, completed, change)
     refuse_faults(outcome)
     news = session.news_of_claims
     if news and not outcome.changed:

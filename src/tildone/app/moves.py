@@ -9,11 +9,12 @@ from __future__ import annotations
 
 from itertools import islice
 
+from tildone.app.conflict import Conflict
 from tildone.core.check import Check
 from tildone.core.ops import Numbered, Order, SetCheck, Touch, Write
 from tildone.core.plan import WORD_FIELDS, Phase, Plan, Task
 from tildone.core.reduce import Outcome, Step, reduce
-from tildone.errors import Conflict, NotFound, Refused, UsageError
+from tildone.errors import NotFound, Refused, UsageError
 from tildone.history.changes import changes
 from tildone.history.matching import PlanMatch, match_plans, task_at, task_locations
 from tildone.history.sentences import change_sentences
@@ -43,7 +44,7 @@ class Moved:
 
 
 @value
-class Labelled:
+class LabelSet:
     """The label that an event has now, the one that it had before, and whether it is another one."""
 
     event: str
@@ -158,7 +159,7 @@ def newest_change(session: Session) -> str | None:
     return next((event.id for event in history if isinstance(event.fact, PlanChanged)), None)
 
 
-def set_label(session: Session, name: str, event: str | None, *, force: bool = False) -> Labelled:
+def set_label(session: Session, name: str, event: str | None, *, force: bool = False) -> LabelSet:
     """Label an event. With `force`, a label of another event is moved to it.
 
     Raises:
@@ -175,14 +176,14 @@ def set_label(session: Session, name: str, event: str | None, *, force: bool = F
     names = events_by_label(events)
     other = names.get(name)
     if other == event:
-        return Labelled(event, name, changed=False)
+        return LabelSet(event, name, changed=False)
     if other is not None:
         if not force:
             has = f"{short_id(other)} has the label {name!r}"
             raise Refused(f"{has}; to move it to {short_id(event)}, use --force")
         session.label(other, "")
     session.label(event, name)
-    return Labelled(event, name, next((known for known, each in names.items() if each == event), None))
+    return LabelSet(event, name, next((known for known, each in names.items() if each == event), None))
 
 
 def remove_label(session: Session, name: str) -> str:

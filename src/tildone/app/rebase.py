@@ -22,12 +22,13 @@ from operator import attrgetter
 from typing import Any, assert_never
 
 from tildone.app.checks import SessionChecks
+from tildone.app.conflict import Conflict
 from tildone.app.edits import Edited, refuse_faults
 from tildone.core.ops import Append, Mark, Move, Note, Numbered, Order, Remove, Rename, Touch
 from tildone.core.plan import WORD_FIELDS, Plan, Status, Task
 from tildone.core.reduce import Outcome, Step
 from tildone.core.rules import Focus, Rules
-from tildone.errors import Conflict, UsageError
+from tildone.errors import UsageError
 from tildone.history.matching import match_plans, task_at, task_locations
 from tildone.log.events import Event, PlanChanged
 from tildone.log.state import latest_state
@@ -45,7 +46,7 @@ REMOVED = "removed"
 
 
 @value
-class Part:
+class TaskPart:
     """A part of a task that an op sets: how it is read, set and shown in a clash."""
 
     of: Callable[[Task], Any]
@@ -53,14 +54,14 @@ class Part:
     shown: Callable[[Any], str]
 
 
-def _words_part(name: str) -> Part:
-    return Part(attrgetter(name), lambda target, words: Touch(target, words, name), ", ".join)
+def _words_part(name: str) -> TaskPart:
+    return TaskPart(attrgetter(name), lambda target, words: Touch(target, words, name), ", ".join)
 
 
 PARTS = {
-    STATUS: Part(lambda task: task.status, Mark, lambda status: str(status.value)),
-    TEXT: Part(lambda task: task.text, Rename, str),
-    ORDER: Part(lambda task: task.after, Order, lambda numbers: ", ".join(f"#{number}" for number in numbers)),
+    STATUS: TaskPart(lambda task: task.status, Mark, lambda status: str(status.value)),
+    TEXT: TaskPart(lambda task: task.text, Rename, str),
+    ORDER: TaskPart(lambda task: task.after, Order, lambda numbers: ", ".join(f"#{number}" for number in numbers)),
     **{field.thing: _words_part(name) for name, field in WORD_FIELDS.items()},
 }
 _FIELDS_BY_OP = {field.op: field for field in WORD_FIELDS.values()}

@@ -7,18 +7,20 @@ and so is a text that somebody else has changed.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 from tildone.app import moves
 from tildone.app.answering import answer_need
 from tildone.app.check_states import owner_name
 from tildone.app.checks import SessionChecks, open_on_screen, owner, typed_check
+from tildone.app.conflict import Conflict
 from tildone.app.edits import edit, renamed, sentence, task_of
 from tildone.app.steering import STEERED, steer_sessions
 from tildone.commands import edits
 from tildone.config import Settings
 from tildone.core.check import Check, Result
 from tildone.core.plan import Status
-from tildone.errors import Conflict, TildoneError
+from tildone.errors import TildoneError
 from tildone.log.events import Directive
 from tildone.log.needs import NeedAnswered
 from tildone.log.store import Store
@@ -68,8 +70,7 @@ class Editor:
             edited = edit(
                 self._session(session),
                 lambda plan: edits.close(plan, [str(number)], Status.COMPLETED),
-                checks=self.checks,
-                begun=True,
+                complete=partial(self.checks.complete, begun=True),
             )
             failed = {key: proof for key, proof in edited.proofs.items() if proof.result is not Result.PASSED}
             if failed:

@@ -15,6 +15,7 @@ from textual.containers import Vertical
 
 from tildone.app.check_states import owner_name
 from tildone.app.checks import words_of
+from tildone.app.conflict import Conflict
 from tildone.app.edits import added_after, moved_by, sentence, toggled
 from tildone.commands import attributes, edits
 from tildone.commands.answer import Answer
@@ -22,7 +23,6 @@ from tildone.core.check import Check
 from tildone.core.guard import PLAN
 from tildone.core.plan import WORD_FIELDS, Plan, Status, Task
 from tildone.core.query import has_checks
-from tildone.errors import Conflict
 from tildone.formats.markdown.writer import portable_checklist
 from tildone.kit.theme import Role, Span
 from tildone.log.events import Directive

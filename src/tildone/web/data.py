@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from tildone.app.check_facts import CheckFacts
 from tildone.app.check_states import check_state
+from tildone.app.conflict import Conflict
 from tildone.app.edits import sentence
 from tildone.app.look import phases_data, task_data
 from tildone.app.rebase import Clash
@@ -19,7 +20,7 @@ from tildone.core.guard import PLAN
 from tildone.core.plan import WORD_FIELDS, Plan, Status, Task
 from tildone.core.query import waits_for
 from tildone.core.touches import in_the_way
-from tildone.errors import Conflict, Refused
+from tildone.errors import Refused
 from tildone.history.timeline import HeadRelation, TimelineRow
 from tildone.log.claims import Claim
 from tildone.log.events import Actor, DirectiveSet, Event, Labelled, Nudged, PlanChanged, Tripped

@@ -36,7 +36,7 @@ def apply_answer(args: ParsedArgs, session: Session, answer: Answer, actor: Acto
     from tildone.cli.plan.check_progress import session_checks  # noqa: PLC0415  see above
 
     with session_checks(args, session) as checks:
-        edited = edit(session, answer, actor=actor, checks=checks)
+        edited = edit(session, answer, actor=actor, complete=checks.complete)
     return put_edited(args, session, edited)
 
 

@@ -91,6 +91,16 @@ async def test_a_question_takes_these_answers(
     assert (desk.lines, desk.ui.is_asking) == ([], False)
 
 
+async def test_a_question_explains_its_answers() -> None:
+    desk = Desk("?", "N")
+
+    assert await desk.answered(desk.ui.ask_permission(DANGEROUS)) == no()
+    shown = desk.stream.getvalue()
+    assert "Careful: it deletes files." in shown
+    assert "\nA  allows everything that is named behind it" in shown
+    assert "\nn  refuses this call; the model is told, and goes on.\n" in shown
+
+
 async def test_questions_are_asked_one_at_a_time_and_the_row_above_is_taken_up_again() -> None:
     desk = Desk("y", "n")
     desk.output.ask("> ")

@@ -53,19 +53,6 @@ def test_a_letter_and_enter_answer(person: Person) -> None:
     assert statuses(person, "s") == "✓✓✓●"
 
 
-def test_a_question_explains_its_keys(person: Person) -> None:
-    with ModelServer(command("ls"), DONE) as server:
-        terminal = at_terminal(person, "Go", "--model", CHAT, **provider_environment(server))
-        asked(terminal, "  ls")
-        terminal.type(b"?\r")
-        terminal.until("n  refuses this call; the model is told, and goes on.")
-        terminal.type(b"N\r")
-        answer = terminal.end()
-
-    assert answer.code == 0
-    assert "Denied by the person" in str(server.requests[1].messages[-1])
-
-
 def test_a_dangerous_command_needs_capital_letters_and_says_why(person: Person) -> None:
     (person.folder / "build").mkdir()
     with ModelServer(command("rm -r build"), DONE) as server:

@@ -19,7 +19,6 @@ LINUX_PROGRAMS = (
 
 
 def copy_to_clipboard(text: str) -> bool:
-    """Copy the text to the clipboard and return whether that succeeded."""
     encoding = "utf-16" if sys.platform == "win32" else "utf-8"
     for name, *options in programs(sys.platform, os.environ):
         executable = which(name)

@@ -13,7 +13,6 @@ from tildone.dialects.declared import DIALECT as DECLARED
 from tildone.dialects.declared.envelope import internal_error
 from tildone.extensions.restoring import OpenSession, is_shared
 from tildone.extensions.skeleton import DialectExtension
-from tildone.extensions.tools import definition
 from tildone.formats.markdown.writer import bounded_checklist
 from tildone.host.extension_api import ExtensionAPI
 from tildone.host.extension_context import ExtensionContext
@@ -52,15 +51,7 @@ class DeclaredExtension(DialectExtension):
         self.api.on(BeforeSettle, self.nudge)
 
     def definition(self, tool: Tool) -> ToolDefinition:
-        """Return the tool's definition, with its renderer."""
-        return definition(
-            tool,
-            self.call,
-            lambda: self.session,
-            self.dialect.refuse,
-            render_result=render_result,
-            any_case_name=True,
-        )
+        return self.define(tool, render_result=render_result, any_case_name=True)
 
     def execute(self, session: Session, tool: Tool, params: dict[str, Any], ctx: ExtensionContext) -> Reply:
         """Execute a model's call. An internal error is reported in the envelope and leaves the list unchanged."""

@@ -77,7 +77,6 @@ class IndexedExtension(DialectExtension):
             self.api.register_message_renderer(custom_type, _message_renderer(custom_type))
 
     def definition(self, tool: Tool) -> ToolDefinition:
-        """Return the tool's definition, with its renderers."""
         return definition(
             tool,
             self.call,

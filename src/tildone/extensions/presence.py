@@ -42,7 +42,6 @@ AT_MOST_EVERY_MS = 1_000
 
 
 def presence(open_session: OpenSession) -> Callable[[ExtensionAPI], None]:
-    """Return the extension."""
     return lambda api: PresenceTeller(api, open_session).register()
 
 
@@ -87,7 +86,6 @@ class PresenceTeller:
         self._change(ctx, doing(event.tool_name, event.args))
 
     def called(self, _event: ToolExecutionEnd, ctx: ExtensionContext) -> None:
-        """Tell that the tool has ended."""
         self._change(ctx, "")
 
     def count(self, event: MessageEnd, _ctx: ExtensionContext) -> None:
@@ -115,7 +113,6 @@ class PresenceTeller:
             self._change(ctx, "", why=why.value)
 
     def leave(self, *_: object) -> None:
-        """Remove the presence."""
         self._cancel()
         if self._session is not None and self._is_told:
             with suppress(StoreError):

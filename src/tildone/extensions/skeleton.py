@@ -121,16 +121,16 @@ class DialectExtension:
         self.api.on(BeforeSettle, self.nudge)
 
     def definition(self, tool: Tool) -> ToolDefinition:
-        """Return the host's definition of a tool."""
-        return definition(
+        return self.define(
             tool,
-            self.call,
-            lambda: self.session,
-            self.dialect.refuse,
             any_case_name=True,
             render_call=lambda args: default_call(self.definition(tool), args, name_all=True),
             render_result=render_plan,
         )
+
+    def define(self, tool: Tool, **options: Any) -> ToolDefinition:
+        """Return the definition of a tool that works on the session of this plan; see `extensions.tools`."""
+        return definition(tool, self.call, lambda: self.session, self.dialect.refuse, **options)
 
     @property
     def session(self) -> Session:

@@ -46,7 +46,6 @@ class CallRow:
         return self._tool is not None and self._tool.merged
 
     def header(self, options: RenderOptions) -> Component:
-        """Return the call."""
         if self._tool is None:
             return Text(self.name, bold=True)
         try:

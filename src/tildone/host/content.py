@@ -120,7 +120,6 @@ def arguments_of(call: ToolCallBlock) -> str | JsonObject:
 
 
 def blocks(content: Content) -> tuple[Block, ...]:
-    """Return content as blocks."""
     return (TextBlock(content),) if isinstance(content, str) else content
 
 

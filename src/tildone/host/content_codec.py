@@ -61,7 +61,6 @@ def decode_blocks(content: object) -> tuple[Block, ...]:
 
 
 def encode_blocks(content: Iterable[Block]) -> list[JsonObject]:
-    """Return the JSON objects of blocks."""
     return [encode_block(block) for block in content]
 
 
@@ -74,15 +73,12 @@ def decode_block(record: object) -> Block:
 
 
 def encode_block(block: Block) -> JsonObject:
-    """Return the JSON object of a block."""
     return block.record if isinstance(block, UnknownBlock) else BLOCKS.encode(block)
 
 
 def decode_usage(record: JsonObject) -> Usage:
-    """Return the usage that a JSON object describes."""
     return _USAGE.decode(Fields(record)) or Usage()
 
 
 def encode_usage(usage: Usage) -> JsonObject:
-    """Return the JSON object of a usage."""
     return _USAGE.encode(usage)

@@ -42,7 +42,6 @@ def new_entry(entry_id: str, parent_id: str | None, at: int, body: EntryBody) ->
 
 
 def decode_body(record: JsonObject) -> EntryBody:
-    """Return the body of the entry in a JSON object."""
     fields = Fields(record, "type", *_COMMON)
     unknown = UnknownEntry(str(record["type"]), dict(fields.rest))
     if unknown.type == CUSTOM_MESSAGE:

@@ -15,7 +15,6 @@ from tildone.kit.definition import ToolResult, result_to_json
 
 
 def encode_event(event: PublicEvent) -> JsonObject:
-    """Return the JSON object of an event."""
     return {"type": event.type, **_fields(event)}
 
 

@@ -155,7 +155,6 @@ class ConversationView:
 
     @property
     def id(self) -> str:
-        """The conversation's id."""
         return self._host.transcript.id
 
     @property
@@ -165,7 +164,6 @@ class ConversationView:
 
     @property
     def file(self) -> str | None:
-        """The file of the conversation, if it has one."""
         return self._host.transcript.file
 
     def branch(self) -> list[Entry]:

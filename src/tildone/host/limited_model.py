@@ -33,17 +33,14 @@ class LimitedModel:
 
     @property
     def api(self) -> str:
-        """The API of the model."""
         return self._model.api
 
     @property
     def provider(self) -> str:
-        """The provider of the model."""
         return self._model.provider
 
     @property
     def id(self) -> str:
-        """The name of the model."""
         return self._model.id
 
     async def stream(

@@ -26,13 +26,11 @@ from tildone.value import replace
 
 
 def decode_message(record: JsonObject) -> Message:
-    """Return the message that a JSON object describes."""
     message = MESSAGES.decode(record)
     return UnknownMessage(record) if message is None else message
 
 
 def encode_message(message: Message) -> JsonObject:
-    """Return the JSON object of a message."""
     return message.record if isinstance(message, UnknownMessage) else MESSAGES.encode(message)
 
 

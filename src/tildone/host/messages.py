@@ -154,7 +154,6 @@ ModelMessage = UserMessage | AssistantMessage | ToolResultMessage
 
 
 def tool_result_message(call: ToolCallBlock, result: ToolResult, *, is_error: bool, at: int) -> ToolResultMessage:
-    """Return the message with the result of `call`."""
     return ToolResultMessage(call.id, call.name, result_blocks(result), result.details, is_error, at)
 
 
@@ -183,7 +182,6 @@ def text_of(message: Message) -> str:
 
 
 def tool_calls(message: Message) -> list[ToolCallBlock]:
-    """Return the tool calls of a message, in order."""
     content = message.content if isinstance(message, AssistantMessage) else ()
     return [block for block in content if isinstance(block, ToolCallBlock)]
 

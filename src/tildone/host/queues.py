@@ -33,7 +33,6 @@ class MessageQueues:
         self.next_turn: deque[QueuedMessage] = deque()
 
     def add(self, message: QueuedMessage, delivery: Delivery) -> None:
-        """Queue a message."""
         self._queue(delivery).append(message)
 
     def next(self, *, stopped: bool) -> QueuedMessage | None:

@@ -28,25 +28,19 @@ class SubagentUI:
         """Ignored: the panels are the parent's."""
 
     def notify(self, message: str, kind: str = "info") -> None:
-        """Show the person a message of the subagent."""
         self._ui.notify(f"{self._name}: {message}", kind)
 
     async def select(self, title: str, options: Sequence[str], timeout: float | None = None) -> str | None:  # noqa: ASYNC109  the protocol's
-        """Let the person choose."""
         return await self._ui.select(f"{self._name}: {title}", options, timeout)
 
     async def confirm(self, title: str, message: str, timeout: float | None = None) -> bool:  # noqa: ASYNC109  the protocol's
-        """Ask the person to confirm."""
         return await self._ui.confirm(f"{self._name}: {title}", message, timeout)
 
     async def input(self, title: str, placeholder: str = "") -> str | None:
-        """Ask for a line of text."""
         return await self._ui.input(f"{self._name}: {title}", placeholder)
 
     async def editor(self, title: str, prefill: str = "") -> str | None:
-        """Ask for a text of several lines."""
         return await self._ui.editor(f"{self._name}: {title}", prefill)
 
     async def ask_permission(self, request: PermissionRequest) -> PermissionReply | None:
-        """Ask whether a tool of the subagent may do something."""
         return await self._ui.ask_permission(replace(request, question=f"{self._name}: {request.question}"))

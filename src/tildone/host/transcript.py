@@ -68,7 +68,6 @@ class Transcript:
 
     @property
     def id(self) -> str:
-        """The conversation's id."""
         return str(self.header["id"])
 
     @property

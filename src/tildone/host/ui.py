@@ -53,21 +53,16 @@ class NoUI:
         """Ignored."""
 
     async def select(self, title: str, options: Sequence[str], timeout: float | None = None) -> str | None:  # noqa: ARG002, ASYNC109  the protocol's
-        """Declined."""
         return None
 
     async def confirm(self, title: str, message: str, timeout: float | None = None) -> bool:  # noqa: ARG002, ASYNC109  the protocol's
-        """Declined."""
         return False
 
     async def input(self, title: str, placeholder: str = "") -> str | None:  # noqa: ARG002  the protocol's
-        """Declined."""
         return None
 
     async def editor(self, title: str, prefill: str = "") -> str | None:  # noqa: ARG002  the protocol's
-        """Declined."""
         return None
 
     async def ask_permission(self, request: PermissionRequest) -> PermissionReply | None:  # noqa: ARG002  the protocol's
-        """Declined."""
         return None

@@ -50,7 +50,6 @@ class Fields:
         return self.rest.pop(name) if isinstance(self.rest.get(name), bool) else None
 
     def object(self, name: str) -> JsonObject | None:
-        """Take an object."""
         return self.rest.pop(name) if isinstance(self.rest.get(name), dict) else None
 
     def anything(self, name: str) -> JsonValue:
@@ -79,7 +78,6 @@ class Field:
 
     @property
     def json_name(self) -> str:
-        """The name of the field in JSON."""
         return self.wire or re.sub("_([a-z])", lambda letter: letter[1].upper(), self.name)
 
 
@@ -101,7 +99,6 @@ class Shape(Generic[R]):
         return self.kind(**found, extra=fields.rest) if self._extra else self.kind(**found)
 
     def encode(self, record: object) -> JsonObject:
-        """Return the fields of a record."""
         encoded: JsonObject = {}
         for name, field in self._fields:
             item = getattr(record, field.name)
@@ -130,6 +127,5 @@ class Shapes(Generic[R]):
         return shape.decode(Fields(record, self._tag, *common)) if shape else None
 
     def encode(self, record: object) -> JsonObject:
-        """Return the JSON object of a record."""
         kind = self.kinds[type(record)]
         return {self._tag: kind, **self._shapes[kind].encode(record)}

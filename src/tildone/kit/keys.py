@@ -232,7 +232,6 @@ def key_names(keys: str) -> list[str]:
 
 
 def is_key(name: str) -> bool:
-    """Return whether a name is that of a key."""
     for modifier in _MODIFIERS:
         name = name.removeprefix(modifier)
     return name in _NAMED or name in PUNCTUATION.values() or (len(name) == 1 and name.isprintable() and name != " ")

@@ -74,11 +74,9 @@ class Theme:
         return Span(spans_of(text), _role(color))
 
     def bold(self, text: Styled) -> Span:
-        """Return the text in bold."""
         return Span(spans_of(text), bold=True)
 
     def italic(self, text: Styled) -> Span:
-        """Return the text in italics."""
         return Span(spans_of(text), italic=True)
 
     def strikethrough(self, text: Styled) -> Span:

@@ -23,34 +23,27 @@ class RpcUI:
         self._open: dict[str, asyncio.Future[Record]] = {}
 
     def set_status(self, key: str, text: str | None) -> None:
-        """Show a short text under a key; None removes it."""
         self._request("setStatus", statusKey=key, statusText=text)
 
     def set_widget(self, key: str, lines: Sequence[str] | None, placement: str | None = None) -> None:
-        """Show lines under a key; None removes them."""
         widget = list(lines) if lines is not None else None
         self._request("setWidget", widgetKey=key, widgetLines=widget, widgetPlacement=placement)
 
     def notify(self, message: str, kind: str = "info") -> None:
-        """Show the person a message."""
         self._request("notify", message=message, notifyType=kind)
 
     async def select(self, title: str, options: Sequence[str], timeout: float | None = None) -> str | None:  # noqa: ASYNC109  the protocol's
-        """Ask the person to choose one of the options."""
         answer = await self._ask(timeout, "select", title=title, options=list(options))
         return answer.get("value")
 
     async def confirm(self, title: str, message: str, timeout: float | None = None) -> bool:  # noqa: ASYNC109  the protocol's
-        """Ask the person to confirm."""
         answer = await self._ask(timeout, "confirm", title=title, message=message)
         return bool(answer.get("confirmed"))
 
     async def input(self, title: str, placeholder: str = "") -> str | None:
-        """Ask for a line of text."""
         return (await self._ask(None, "input", title=title, placeholder=placeholder)).get("value")
 
     async def editor(self, title: str, prefill: str = "") -> str | None:
-        """Ask for a text of several lines."""
         return (await self._ask(None, "editor", title=title, prefill=prefill)).get("value")
 
     async def ask_permission(self, request: PermissionRequest) -> PermissionReply | None:

@@ -13,7 +13,6 @@ from tildone.host.process_signals import on_signals
 
 
 async def run_headless(setup: RunSetup, host: Host) -> RunOutcome:
-    """Run the host with the setup's prompt, and return the outcome."""
     received: asyncio.Queue[int] = asyncio.Queue()
     async with closing(host):
         with on_signals(received.put_nowait):

@@ -207,7 +207,6 @@ class PersonCommands:
             ctx.ui.notify("The conversation is replaced by a summary of it; the plan is kept")
 
     async def help(self, _typed: str, ctx: ExtensionContext) -> None:
-        """List the commands."""
         ctx.ui.notify(command_list(self._host))
 
     def _open_model(self, spec: str) -> Model:

@@ -86,23 +86,18 @@ class PlainUI:
         self._print(key, "\n".join(lines or ()), Role.MUTED)
 
     def notify(self, message: str, kind: str = "info") -> None:
-        """Show the person a message."""
         self._show(Text(message, ROLES.get(kind, Role.MUTED)))
 
     async def select(self, title: str, options: Sequence[str], timeout: float | None = None) -> str | None:  # noqa: ASYNC109  the protocol's
-        """Let the person choose."""
         numbered = {str(number): option for number, option in enumerate(options, 1)}
         chosen = await self._ask(lambda: self._choose(title, numbered), timeout)
         return numbered[chosen] if chosen else None
 
     async def confirm(self, title: str, message: str, timeout: float | None = None) -> bool:  # noqa: ASYNC109  the protocol's
-        """Ask the person to confirm."""
         question = f"{title}\n{message}" if message else title
         return await self._ask(lambda: self._choose(question, {"y": "yes", "n": "no"}), timeout) == "y"
 
     async def input(self, title: str, placeholder: str = "") -> str | None:
-        """Ask for a line of text."""
-
         async def question() -> str | None:
             self._show_title(f"{title}\n{placeholder}" if placeholder else title)
             return await self._read(ANSWER)
@@ -115,7 +110,6 @@ class PlainUI:
         return await self._edit(prefill)
 
     async def ask_permission(self, request: PermissionRequest) -> PermissionReply | None:
-        """Ask whether a tool may do something."""
         return await self._ask(lambda: self._permission(request))
 
     async def _ask(self, question: Question[T], seconds: float | None = None) -> T | None:

@@ -186,7 +186,6 @@ class RunSetup:
 
     @property
     def is_prepared(self) -> bool:
-        """Whether `prepare` is done."""
         return self._model is not None
 
     @property
@@ -204,7 +203,6 @@ class RunSetup:
 
     @property
     def plan(self) -> Plan:
-        """The plan that the run works on."""
         return self._session.plan
 
     def nothing_to_do(self) -> int:
@@ -223,7 +221,6 @@ class RunSetup:
         return 0
 
     def _planned(self) -> Plan:
-        """Return the plan that this run works on."""
         file = self._arguments.file
         plan = self._session.plan
         return plan_from_file(plan, file, restart=self._arguments.given.has("restart")) if file else plan

@@ -41,7 +41,6 @@ class Notices(NoUI):
     renderer: EventRenderer | None = None
 
     def notify(self, message: str, kind: str = "info") -> None:
-        """Write the message."""
         if self.renderer is not None:
             self.renderer.put(Text(message, ROLES.get(kind, Role.MUTED)))
 

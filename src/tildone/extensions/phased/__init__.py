@@ -22,7 +22,7 @@ from tildone.extensions.phased.todo import DESCRIPTION, NAME, Copy, TodoCommand
 from tildone.extensions.request_bounds import GO_ON
 from tildone.extensions.restoring import OpenSession, records_of_plan
 from tildone.extensions.skeleton import DialectExtension
-from tildone.extensions.tools import definition, with_refusals
+from tildone.extensions.tools import with_refusals
 from tildone.host.content import TextBlock
 from tildone.host.events import ToolExecutionEnd
 from tildone.host.extension_api import ExtensionAPI
@@ -93,12 +93,8 @@ class PhasedExtension(DialectExtension):
             self.register_hooks()
 
     def definition(self, tool: Tool) -> ToolDefinition:
-        """Return the tool's definition, with its renderers."""
-        return definition(
+        return self.define(
             tool,
-            self.call,
-            lambda: self.session,
-            self.dialect.refuse,
             render_call=lambda args: Text(phase_tree.write_call(args)),
             render_result=render_result,
             discoverable=True,
@@ -261,7 +257,6 @@ def render_result(
 
 
 def plan_in(details: object) -> Plan | None:
-    """Return the plan in the details of a result, or None."""
     if not isinstance(details, Mapping):
         return None
     try:

@@ -34,14 +34,12 @@ class ConversationPlan:
 
     @property
     def session(self) -> Session:
-        """The session of the plan, for the open conversation."""
         if self._session is None:
             self._session = self._open_session("")
         return self._session
 
     @property
     def plan(self) -> Plan:
-        """The current plan."""
         return self.session.plan
 
     def open(self, conversation: str, branch: Entries) -> None:

@@ -11,7 +11,6 @@ NEWLINE = "\n"
 
 
 def first_text(result: ToolResult) -> str | None:
-    """Return the first text of a result, or None."""
     return next((block.text for block in result.content if isinstance(block, TextContent)), None)
 
 

@@ -76,7 +76,6 @@ def path_of(places: Iterable[str | int]) -> str:
 
 
 def _alternatives(error: LibraryError) -> list[list[LibraryError]]:
-    """The errors of each alternative."""
     # The error of a schema that is False has no path.
     return [list(group) for _, group in groupby(error.context or (), key=lambda each: [*each.schema_path][:1])]
 

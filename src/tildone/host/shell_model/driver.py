@@ -153,7 +153,6 @@ def _calls(conversation: Sequence[ModelMessage]) -> list[ToolCall]:
 
 
 def _last_result(conversation: Sequence[ModelMessage]) -> ToolResultMessage | None:
-    """Return the newest message, if it is a result."""
     last = conversation[-1] if conversation else None
     return last if isinstance(last, ToolResultMessage) else None
 

@@ -24,7 +24,6 @@ _BETWEEN = " \t:–—-"
 
 
 def commands_of(task: Task) -> tuple[str, ...]:
-    """Return the commands of a task, in order."""
     found = _AT_THE_END.fullmatch(task.text)
     in_text = (found["command"].strip(),) if found else ()
     in_notes = (

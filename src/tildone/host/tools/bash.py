@@ -58,8 +58,6 @@ class BashParams(TypedDict):
 
 
 def bash_tool(guard: PermissionGuard) -> ToolDefinition:
-    """Return the tool, under a permission guard."""
-
     async def execute(
         _call_id: str, params: BashParams, signal: AbortSignal | None, on_update: OnUpdate | None, ctx: ExtensionContext
     ) -> ToolResult:

@@ -41,7 +41,6 @@ class Encoding:
         return data[len(self.bom) :].decode(self.name, self._error_handler)
 
     def encode(self, text: str) -> bytes:
-        """Return the bytes of a file with this text."""
         return self.bom + text.encode(self.name, self._error_handler)
 
     @property
@@ -116,5 +115,4 @@ class FileLocks:
         self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
     def of(self, path: str) -> asyncio.Lock:
-        """Return the lock of this path."""
         return self._locks.setdefault(path, asyncio.Lock())

@@ -54,8 +54,6 @@ class ReadParams(TypedDict):
 
 
 def read_tool(guard: PermissionGuard) -> ToolDefinition:
-    """Return the tool, under a permission guard."""
-
     async def execute(
         _call_id: str,
         params: ReadParams,

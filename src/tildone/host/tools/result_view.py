@@ -37,7 +37,6 @@ def diff_view(summary: Text, diff: str, options: RenderOptions) -> Component:
 
 
 def diff_role(line: str) -> Role:
-    """Return the role of a line of a unified diff."""
     return _DIFF.get(line[:1], Role.DIM)
 
 

@@ -180,7 +180,6 @@ def _set_result(future: asyncio.Future[T], result: T) -> None:
 
 
 def shell_arguments(line: str) -> str | list[str]:
-    """Return the arguments that run a line in a shell."""
     if WINDOWS:
         return line
     return [shutil.which("bash", path="/bin:/usr/bin") or shutil.which("bash") or "/bin/sh", "-c", line]

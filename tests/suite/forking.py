@@ -94,6 +94,8 @@ CPU_SECONDS = [0.0]
 """What the forked processes that have ended used."""
 
 _nurseries: dict[str, Nursery] = {}
+_starting = threading.Lock()
+"""Held while a nursery is started: the first commands of a test may come from two threads."""
 
 
 class ForkingPopen(REAL_POPEN[Any]):
@@ -117,8 +119,9 @@ class ForkingPopen(REAL_POPEN[Any]):
             super()._execute_child(args, *others)  # type: ignore[misc]  # the stubs of the base class lack this method
             return
         kind = "hosts" if HOSTING.intersection(words[:2]) else "verbs"
-        if kind not in _nurseries:
-            _nurseries[kind] = Nursery(NURSERIES[kind])
+        with _starting:
+            if kind not in _nurseries:
+                _nurseries[kind] = Nursery(NURSERIES[kind])
         folder = os.path.abspath(cwd or ".")
         if not os.path.isdir(folder):
             raise FileNotFoundError(folder)

@@ -60,6 +60,9 @@ CLEARED_VARIABLES = dict.fromkeys(
 
 Tasks = list[tuple[str, str]]
 
+OPEN = (("Write the parser", "in_progress"), ("Wire it up", "pending"))
+"""A plan with open tasks."""
+
 
 @dataclass(frozen=True, slots=True)
 class Workspace:
@@ -165,6 +168,20 @@ class HookedAgent:
         event = self.event(point)
         given = to_json(self.payload(event, {}))
         return in_subprocess([self.integration.name, event], given, self.workspace.environ, UNWATCHED)
+
+    def is_told(self, point: HookPoint, **extra: Any) -> str:
+        """Call a hook that succeeds, and return what its reply adds to the context of the model."""
+        answer = self.report(point, **extra)
+        assert (answer.code, answer.err) == (0, "")
+        reply = json.loads(answer.out) if answer.out else {}
+        return str(reply.get("hookSpecificOutput", {}).get("additionalContext") or reply.get("context") or "")
+
+    def writes(self, *items: tuple[str, str], **more: Any) -> str:
+        """The model writes its native list; return what it is told then."""
+        ((tool, (where, text)), *_) = self.integration.list_tools.items()
+        given = {where: [{text: content, "status": status} for content, status in items], **more}
+        fields = hooks_of(self.integration).fields
+        return self.is_told(HookPoint.AFTER_TOOL, **{fields["tool"]: tool, fields["tool_input"]: given})
 
     def stops(self, words: str = "I stop here.", **extra: Any) -> str:
         """Report a stop, and return the text that makes the agent continue; empty if there is none."""

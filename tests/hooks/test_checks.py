@@ -9,7 +9,7 @@ from tests.checks.repositories import git, make_repository, python
 from tests.cli.person import Answer
 from tests.hooks.agent import HookedAgent, Workspace
 from tests.hooks.test_gate import facts
-from tests.hooks.test_mirror import created, used, wrote
+from tests.hooks.test_mirror import created, used
 from tildone.app.opening import check_approvals, open_session, open_store
 from tildone.core.check import Check, Result
 from tildone.core.ops import Numbered, SetCheck, Write
@@ -191,14 +191,14 @@ def test_a_check_that_was_never_run_holds_as_any_open_task(agent: HookedAgent) -
 
 def test_a_native_list_completes_a_task_whose_check_passes(agent: HookedAgent) -> None:
     workspace = agent.workspace
-    wrote(agent, ("Parse", "in_progress"), ("Wire", "pending"))
+    agent.writes(("Parse", "in_progress"), ("Wire", "pending"))
     workspace.session.change([SetCheck(Numbered((1,)), CHECK)])
     check_approvals(workspace.settings).approve(CHECK)
 
-    failed = wrote(agent, ("Parse", "completed"), ("Wire", "in_progress"))
+    failed = agent.writes(("Parse", "completed"), ("Wire", "in_progress"))
     assert statuses(workspace) == ["in_progress", "in_progress"]
     make(workspace)
-    passed = wrote(agent, ("Parse", "completed"), ("Wire", "in_progress"))
+    passed = agent.writes(("Parse", "completed"), ("Wire", "in_progress"))
 
     assert "“Parse” is not done:" in failed
     assert "failed with exit code 1\nmissing" in failed
@@ -229,11 +229,11 @@ def test_a_check_that_takes_longer_than_a_hook_may_is_left_to_a_command(
     monkeypatch.setattr(context, "CHECK_SECONDS", 0.5)
     workspace = agent.workspace
     slow = python("import time; time.sleep(60)", seconds=60)
-    wrote(agent, ("Parse", "in_progress"))
+    agent.writes(("Parse", "in_progress"))
     workspace.session.change([SetCheck(Numbered((1,)), slow)])
     check_approvals(workspace.settings).approve(slow)
 
-    reply = wrote(agent, ("Parse", "completed"))
+    reply = agent.writes(("Parse", "completed"))
 
     assert "Run: tildone verify 1" in reply
     task = workspace.session.plan.tasks[0]
@@ -243,10 +243,10 @@ def test_a_check_that_takes_longer_than_a_hook_may_is_left_to_a_command(
 def test_a_proposed_check_is_not_run_by_a_mirror(agent: HookedAgent) -> None:
     workspace = agent.workspace
     check = python("open('ran', 'w')")
-    wrote(agent, ("Parse", "in_progress"))
+    agent.writes(("Parse", "in_progress"))
     workspace.session.change([SetCheck(Numbered((1,)), check)], Actor.AGENT)
 
-    reply = wrote(agent, ("Parse", "completed"))
+    reply = agent.writes(("Parse", "completed"))
 
     assert "waits for a person to approve its check" in reply
     assert not (workspace.project / "ran").exists()
@@ -255,11 +255,11 @@ def test_a_proposed_check_is_not_run_by_a_mirror(agent: HookedAgent) -> None:
 
 def test_a_native_list_that_lacks_a_task_with_a_check_does_not_remove_it(agent: HookedAgent) -> None:
     workspace = agent.workspace
-    wrote(agent, ("Parse", "in_progress"), ("Wire", "pending"))
+    agent.writes(("Parse", "in_progress"), ("Wire", "pending"))
     workspace.session.change([SetCheck(Numbered((1,)), CHECK)])
 
-    kept = wrote(agent, ("Write docs", "completed"))
-    again = wrote(agent, ("Write docs", "completed"), ("Ship", "completed"))
+    kept = agent.writes(("Write docs", "completed"))
+    again = agent.writes(("Write docs", "completed"), ("Ship", "completed"))
 
     assert "kept “Parse”" in kept
     assert "it has a check; only a person can remove it" in kept

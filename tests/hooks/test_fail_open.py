@@ -12,7 +12,16 @@ import apsw
 import pytest
 
 from tests.cli.person import Answer
-from tests.hooks.agent import WITH_HOOKS, HookedAgent, Workspace, in_process, in_subprocess, plan_of, to_json
+from tests.hooks.agent import (
+    OPEN,
+    WITH_HOOKS,
+    HookedAgent,
+    Workspace,
+    in_process,
+    in_subprocess,
+    plan_of,
+    to_json,
+)
 from tests.suite.forking import PROGRAM
 from tests.trusted import write_trusted
 from tildone import hooks
@@ -21,7 +30,6 @@ from tildone.hooks import answers, context
 from tildone.integrations.record import HookPoint
 from tildone.stores import sqlite_summary
 
-OPEN = (("Write the parser", "in_progress"), ("Wire it up", "pending"))
 PAYLOAD = {"session_id": "s1", "hook_event_name": "Stop", "last_assistant_message": "I stop."}
 
 

@@ -9,11 +9,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.cli.person import Answer
-from tests.hooks.agent import WITH_HOOKS, Workspace, hooks_of, in_process, in_subprocess, to_json
+from tests.hooks.agent import OPEN, WITH_HOOKS, Workspace, hooks_of, in_process, in_subprocess, to_json
 from tests.hooks.golden import FILES, PROJECT_PLACEHOLDER, golden
 from tildone.integrations.record import HookPoint, Integration
 
-OPEN = (("Write the parser", "in_progress"), ("Wire it up", "pending"))
 EVENTS = sorted(
     {event for integration in WITH_HOOKS.values() for event in hooks_of(integration).points}
     | {"", "Odd", "stop\n", "SubagentStop"}

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.hooks.agent import WITH_HOOKS, HookedAgent, Workspace, hooks_of, new_workspace, plan_of
+from tests.hooks.agent import OPEN, WITH_HOOKS, HookedAgent, Workspace, hooks_of, new_workspace, plan_of
 from tests.trusted import write_trusted
 from tildone.agents.identity import AgentId, digest
 from tildone.app.opening import open_session, open_store
@@ -24,8 +24,6 @@ from tildone.integrations.opencode import INTEGRATION as OPENCODE
 from tildone.integrations.pi import INTEGRATION as PI
 from tildone.integrations.record import HookPoint, Integration
 from tildone.log.events import Actor, Bound, Directive, DirectiveSet, Event, Nudged, Tripped
-
-OPEN = (("Write the parser", "in_progress"), ("Wire it up", "pending"))
 
 
 @pytest.fixture

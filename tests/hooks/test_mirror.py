@@ -1,12 +1,10 @@
 """The mirror: native todo lists of coding agents, followed in the plan without overriding changes by people."""
 
-import json
 from typing import Any
 
 import pytest
 
-from tests.cli.person import Answer
-from tests.hooks.agent import HookedAgent, Workspace, hooks_of, tasks_of
+from tests.hooks.agent import HookedAgent, Workspace, tasks_of
 from tildone.agents.identity import AgentId
 from tildone.agents.registry import LIST_NOTE
 from tildone.core.ops import Append, Mark, Named, Note, Remove, Rename
@@ -27,27 +25,9 @@ from tildone.log.events import Actor, Call, PlanChanged
 TASKS = [("Parse", "completed"), ("Wire", "in_progress"), ("Measure", "pending")]
 
 
-def wrote(agent: HookedAgent, *items: tuple[str, str], **more: Any) -> str:
-    """The model writes its native list; return what it is told then."""
-    ((tool, (where, text)), *_) = agent.integration.list_tools.items()
-    given_list = {where: [{text: content, "status": status} for content, status in items], **more}
-    fields = hooks_of(agent.integration).fields
-    return told(agent.report(HookPoint.AFTER_TOOL, **{fields["tool"]: tool, fields["tool_input"]: given_list}))
-
-
 def used(agent: HookedAgent, tool: str, given_input: dict[str, Any], response: Any = None) -> str:
-    return told(
-        agent.report(
-            HookPoint.AFTER_TOOL, tool_name=tool, tool_input=given_input, tool_response=response or {"success": True}
-        )
-    )
-
-
-def told(answer: Answer) -> str:
-    """What a hook's reply tells the model."""
-    assert (answer.code, answer.err) == (0, "")
-    reply = json.loads(answer.out) if answer.out else {}
-    return str(reply.get("hookSpecificOutput", {}).get("additionalContext") or reply.get("context") or "")
+    given = {"tool_name": tool, "tool_input": given_input, "tool_response": response or {"success": True}}
+    return agent.is_told(HookPoint.AFTER_TOOL, **given)
 
 
 def created(agent: HookedAgent, number: str, subject: str) -> str:
@@ -62,8 +42,8 @@ def test_a_native_list_becomes_the_plan_and_later_lists_update_it(
 ) -> None:
     agent = HookedAgent(workspace, integration)
 
-    wrote(agent, ("Parse", "in_progress"), ("Wire", "pending"))
-    wrote(agent, *TASKS)
+    agent.writes(("Parse", "in_progress"), ("Wire", "pending"))
+    agent.writes(*TASKS)
 
     (event, _) = workspace.session.store.history(workspace.session.name)
     assert workspace.tasks == TASKS
@@ -74,7 +54,7 @@ def test_a_native_list_becomes_the_plan_and_later_lists_update_it(
 
 
 def test_the_gate_continues_a_model_with_a_native_list_without_naming_our_tools(agent: HookedAgent) -> None:
-    wrote(agent, *TASKS)
+    agent.writes(*TASKS)
 
     nudge = agent.stops()
 
@@ -94,26 +74,26 @@ def test_every_coding_agents_word_for_a_status_is_known(agent: HookedAgent) -> N
         "whatever": "pending",
     }
 
-    wrote(agent, *((f"Parse as {word}", word) for word in statuses))
+    agent.writes(*((f"Parse as {word}", word) for word in statuses))
 
     assert agent.workspace.tasks == [(f"Parse as {word}", status) for word, status in statuses.items()]
 
 
 def test_a_finished_native_list_lets_the_agent_stop(agent: HookedAgent) -> None:
-    wrote(agent, ("Parse", "completed"), ("Wire", "cancelled"))
+    agent.writes(("Parse", "completed"), ("Wire", "cancelled"))
 
     assert agent.stops() == ""
 
 
 def test_a_list_that_the_model_wrote_counts_as_seen(agent: HookedAgent) -> None:
-    wrote(agent, *TASKS)
+    agent.writes(*TASKS)
 
     assert agent.seen_head == agent.workspace.session.state.head
 
 
 def test_changes_by_people_survive_the_next_native_list(agent: HookedAgent) -> None:
     """Added tasks, abandoned tasks, removed tasks and notes."""
-    wrote(agent, ("Parse", "pending"), ("Wire", "pending"), ("Measure", "pending"))
+    agent.writes(("Parse", "pending"), ("Wire", "pending"), ("Measure", "pending"))
     agent.workspace.session.change(
         (
             Append((Task("By hand"),)),
@@ -123,10 +103,10 @@ def test_changes_by_people_survive_the_next_native_list(agent: HookedAgent) -> N
         )
     )
 
-    wrote(agent, ("Parse", "completed"), ("Wire", "pending"), ("Measure", "pending"), ("Ship", "pending"))
+    agent.writes(("Parse", "completed"), ("Wire", "pending"), ("Measure", "pending"), ("Ship", "pending"))
     assert ("Wire", "abandoned") in agent.workspace.tasks
     agent.workspace.session.change((Append((Task("More"),)),))
-    wrote(agent, ("Parse", "completed"), ("Wire", "completed"), ("Ship", "completed"))
+    agent.writes(("Parse", "completed"), ("Wire", "completed"), ("Ship", "completed"))
 
     tasks = agent.workspace.session.plan.tasks
     assert tasks_of(agent.workspace.session.plan) == [
@@ -150,7 +130,7 @@ def test_a_plan_that_the_model_writes_with_our_tools_does_not_change(agent: Hook
     )
     assert not session.call(tool, call).is_error
 
-    wrote(agent, *TASKS)
+    agent.writes(*TASKS)
     created(agent, "1", "Theirs")
 
     assert agent.workspace.tasks == [("Ours", "pending")]
@@ -162,7 +142,7 @@ def test_a_finished_plan_of_our_tools_is_replaced(agent: HookedAgent) -> None:
     session.call("todo", {"add": ["Ours"]})
     session.call("todo", {"done": 1})
 
-    wrote(agent, *TASKS)
+    agent.writes(*TASKS)
 
     assert agent.workspace.tasks == TASKS
 
@@ -170,10 +150,10 @@ def test_a_finished_plan_of_our_tools_is_replaced(agent: HookedAgent) -> None:
 def test_in_a_plan_that_people_made_tasks_are_ticked_off_and_nothing_else_changes(agent: HookedAgent) -> None:
     agent.workspace.plan(("Parse", "pending"), ("Wire", "pending"), ("Ship", "completed"))
 
-    wrote(agent, ("Parse", "completed"), ("Wire", "in_progress"), ("Ship", "pending"), ("A detail", "pending"))
+    agent.writes(("Parse", "completed"), ("Wire", "in_progress"), ("Ship", "pending"), ("A detail", "pending"))
 
     assert agent.workspace.tasks == [("Parse", "completed"), ("Wire", "in_progress"), ("Ship", "completed")]
-    wrote(agent, ("Parse", "pending"), ("Wire", "pending"))
+    agent.writes(("Parse", "pending"), ("Wire", "pending"))
     assert agent.workspace.tasks == [("Parse", "completed"), ("Wire", "in_progress"), ("Ship", "completed")]
 
 
@@ -268,7 +248,7 @@ def test_only_native_list_tools_write_lists() -> None:
 
 
 def test_mirrored_calls_are_distinguished_from_calls_of_our_own_tools(agent: HookedAgent) -> None:
-    wrote(agent, *TASKS)
+    agent.writes(*TASKS)
 
     (event,) = agent.workspace.session.store.events(agent.workspace.session.name)
 
@@ -279,7 +259,7 @@ def test_mirrored_calls_are_distinguished_from_calls_of_our_own_tools(agent: Hoo
 
 def test_the_mirror_never_replies(agent: HookedAgent) -> None:
     """A question still prevents a nudge."""
-    wrote(agent, *TASKS)
+    agent.writes(*TASKS)
 
     assert agent.report(HookPoint.STOP, last_assistant_message="Which one?").out == ""
 
@@ -331,12 +311,12 @@ def test_a_task_that_a_person_adds_after_the_model_has_is_closed_with_it(agent: 
 
 
 def test_a_task_of_a_whole_list_that_a_person_added_before_is_one_task(agent: HookedAgent) -> None:
-    wrote(agent, ("Parse", "in_progress"))
+    agent.writes(("Parse", "in_progress"))
     person_adds(agent, "Wire it up")
 
-    wrote(agent, ("Parse", "completed"), ("wire it up", "in_progress"))
+    agent.writes(("Parse", "completed"), ("wire it up", "in_progress"))
     assert agent.workspace.tasks == [("Parse", "completed"), ("Wire it up", "in_progress")]
-    wrote(agent, ("Parse", "completed"), ("wire it up", "completed"))
+    agent.writes(("Parse", "completed"), ("wire it up", "completed"))
 
     assert agent.workspace.tasks == [("Parse", "completed"), ("Wire it up", "completed")]
 
@@ -363,10 +343,10 @@ def test_a_model_closes_a_persons_task_by_number_whatever_either_calls_it(agent:
 
 
 def test_a_persons_rename_survives_a_whole_list_with_the_old_text(agent: HookedAgent) -> None:
-    wrote(agent, ("Parse", "pending"), ("Wire", "pending"))
+    agent.writes(("Parse", "pending"), ("Wire", "pending"))
     agent.workspace.session.change((Rename(Named("Wire"), "Connect the modules"),))
 
-    wrote(agent, ("Parse", "pending"), ("Wire", "completed"))
+    agent.writes(("Parse", "pending"), ("Wire", "completed"))
 
     assert agent.workspace.tasks == [("Parse", "pending"), ("Connect the modules", "completed")]
 
@@ -380,9 +360,9 @@ def test_a_persons_task_is_abandoned_if_the_model_deletes_it_and_stays_open_if_i
     created(agent, "2", "Wire it up")
     updated(agent, "2", status="deleted")
     assert agent.workspace.tasks == [("Parse", "pending"), ("Wire it up", "abandoned"), ("Ship it", "pending")]
-    wrote(agent, ("Parse", "completed"), ("Ship it", "pending"))
+    agent.writes(("Parse", "completed"), ("Ship it", "pending"))
 
-    wrote(agent, ("Another", "pending"))
+    agent.writes(("Another", "pending"))
 
     assert agent.workspace.tasks == [
         ("Another", "pending"),
@@ -406,25 +386,25 @@ def test_a_task_that_a_person_removed_does_not_return(agent: HookedAgent) -> Non
 
 def test_a_persons_task_that_was_listed_and_then_removed_does_not_return(agent: HookedAgent) -> None:
     """The list that contained it changed nothing in the plan."""
-    wrote(agent, ("Parse", "pending"))
+    agent.writes(("Parse", "pending"))
     person_adds(agent, "Wire it up")
-    wrote(agent, ("Parse", "pending"), ("Wire it up", "pending"))
+    agent.writes(("Parse", "pending"), ("Wire it up", "pending"))
     agent.workspace.session.change((Remove(Named("Wire it up")),))
 
-    wrote(agent, ("Parse", "in_progress"), ("Wire it up", "pending"))
+    agent.writes(("Parse", "in_progress"), ("Wire it up", "pending"))
 
     assert agent.workspace.tasks == [("Parse", "in_progress")]
 
 
 def test_what_a_person_reopened_stays_open_until_the_model_closes_it_again(agent: HookedAgent) -> None:
     agent.workspace.plan(("Parse", "pending"), ("Wire", "pending"))
-    wrote(agent, ("Parse", "completed"), ("Wire", "pending"))
+    agent.writes(("Parse", "completed"), ("Wire", "pending"))
     agent.workspace.session.change((Mark(Named("Parse"), Status.PENDING),))
 
-    wrote(agent, ("Parse", "completed"), ("Wire", "completed"))
+    agent.writes(("Parse", "completed"), ("Wire", "completed"))
     assert agent.workspace.tasks == [("Parse", "pending"), ("Wire", "completed")]
-    wrote(agent, ("Parse", "in_progress"), ("Wire", "completed"))
-    wrote(agent, ("Parse", "completed"), ("Wire", "completed"))
+    agent.writes(("Parse", "in_progress"), ("Wire", "completed"))
+    agent.writes(("Parse", "completed"), ("Wire", "completed"))
 
     assert agent.workspace.tasks == [("Parse", "completed"), ("Wire", "completed")]
 
@@ -468,11 +448,11 @@ def test_a_list_survives_the_end_of_a_conversation_that_is_resumed(agent: Hooked
 
 
 def test_a_new_conversation_replaces_the_list_of_the_one_before(agent: HookedAgent) -> None:
-    wrote(agent, ("Old", "pending"))
+    agent.writes(("Old", "pending"))
     person_adds(agent, "By hand")
     agent.report(HookPoint.SESSION_END, reason="other")
 
-    wrote(HookedAgent(agent.workspace, id="s2"), ("New", "pending"))
+    HookedAgent(agent.workspace, id="s2").writes(("New", "pending"))
 
     assert agent.workspace.tasks == [("New", "pending"), ("By hand", "pending")]
 
@@ -481,9 +461,9 @@ def test_two_agents_on_one_plan_have_a_list_each(workspace: Workspace) -> None:
     """Each changes its own tasks only, although the coding agent numbers the tasks of both alike."""
     shared = Workspace(workspace.project, workspace.home, {"TILDONE_SESSION": str(workspace.settings.session)})
     one, other = HookedAgent(shared), HookedAgent(shared, id="s2")
-    wrote(one, ("Parse", "in_progress"))
-    wrote(other, ("Wire", "in_progress"))
-    wrote(one, ("Parse", "completed"))
+    one.writes(("Parse", "in_progress"))
+    other.writes(("Wire", "in_progress"))
+    one.writes(("Parse", "completed"))
     created(one, "1", "Ship")
     created(other, "1", "Measure")
 
@@ -499,10 +479,10 @@ def test_two_agents_on_one_plan_have_a_list_each(workspace: Workspace) -> None:
 
 @pytest.mark.parametrize("note", ["", "{", "[]", '{"session": 1}', '{"session": "%s", "tasks": [["1"], 3]}'])
 def test_a_damaged_note_of_the_list_counts_as_missing(agent: HookedAgent, note: str) -> None:
-    wrote(agent, ("Parse", "pending"))
+    agent.writes(("Parse", "pending"))
     agents, session = agent.workspace.agents, agent.workspace.settings.session
     agents.set_note(AgentId.parse(agent.key), LIST_NOTE, note.replace("%s", session))
 
-    wrote(agent, ("Parse", "completed"))
+    agent.writes(("Parse", "completed"))
 
     assert agent.workspace.tasks == [("Parse", "completed")]

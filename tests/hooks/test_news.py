@@ -1,6 +1,5 @@
 """What others change in the plan is told to the model after its next tool call, once; what it does itself never is."""
 
-import json
 import os
 import subprocess
 from concurrent.futures import ThreadPoolExecutor
@@ -8,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.hooks.agent import HookedAgent, Workspace, hooks_of, tasks_of
+from tests.hooks.agent import OPEN, HookedAgent, Workspace, hooks_of, tasks_of
 from tests.hooks.test_fast_path import LOADED_BY_A_SILENT_HOOK, READS_A_STORE, loaded
 from tests.suite.forking import PROGRAM, starting
 from tildone.core.ops import Append, Mark, Named, Remove, Rename
@@ -25,28 +24,18 @@ from tildone.integrations.qwen import INTEGRATION as QWEN
 from tildone.integrations.record import HookPoint, Integration
 from tildone.log.events import Directive
 
-OPEN = (("Write the parser", "in_progress"), ("Wire it up", "pending"))
 ADDED = "Your plan was changed since you last saw it (by the user): added #3 “Measure”."
 CHANGED = "Your plan was changed since you last saw it"
 
 
 def said(agent: HookedAgent, point: HookPoint, **fields: Any) -> str:
     """What a hook tells the model."""
-    names = hooks_of(agent.integration).fields
-    answer = agent.report(point, **{names.get(name, name): given for name, given in fields.items()})  # type: ignore[call-overload]  # any name
-    assert (answer.code, answer.err) == (0, "")
-    reply = json.loads(answer.out) if answer.out else {}
-    return str(reply.get("hookSpecificOutput", {}).get("additionalContext") or reply.get("context") or "")
+    names = {str(field): name for field, name in hooks_of(agent.integration).fields.items()}
+    return agent.is_told(point, **{names.get(name, name): given for name, given in fields.items()})
 
 
 def after_tool(agent: HookedAgent, tool: str = "Bash", **fields: Any) -> str:
     return said(agent, HookPoint.AFTER_TOOL, tool=tool, **fields)
-
-
-def wrote(agent: HookedAgent, *items: tuple[str, str]) -> str:
-    """Write the native list, and return what the model is told."""
-    ((tool, (where, text)), *_) = agent.integration.list_tools.items()
-    return after_tool(agent, tool, tool_input={where: [{text: content, "status": status} for content, status in items]})
 
 
 def started(workspace: Workspace, integration: Integration = CLAUDE, **more: str) -> HookedAgent:
@@ -112,10 +101,10 @@ def test_the_first_task_of_a_plan_is_told_too(agent: HookedAgent) -> None:
 
 
 def test_a_removed_task_is_said_to_be_removed_and_does_not_return(agent: HookedAgent) -> None:
-    wrote(agent, ("Parse", "pending"), ("Wire", "pending"))
+    agent.writes(("Parse", "pending"), ("Wire", "pending"))
     agent.workspace.session.change((Remove(Named("Wire")),))
 
-    told = [wrote(agent, ("Parse", status), ("Wire", "pending")) for status in ("in_progress", "completed")]
+    told = [agent.writes(("Parse", status), ("Wire", "pending")) for status in ("in_progress", "completed")]
 
     assert told == [f"{CHANGED} (by the user): removed “Wire”.", ""]
     assert agent.workspace.tasks == [("Parse", "completed")]
@@ -125,7 +114,7 @@ def test_own_changes_of_a_native_list_are_never_told(agent: HookedAgent) -> None
     """Neither after the next tool call nor with the next prompt, in a plan of its own and in a person's plan."""
     started(agent.workspace)
     told = [
-        wrote(agent, ("Write the parser", "completed")),
+        agent.writes(("Write the parser", "completed")),
         after_tool(agent, "TaskCreate", tool_input={"subject": "Wire it up"}, tool_response={"task": {"id": "1"}}),
         after_tool(agent, "TaskUpdate", tool_input={"taskId": "1", "status": "completed"}),
         after_tool(agent),
@@ -140,10 +129,10 @@ def test_own_changes_of_a_native_list_are_never_told(agent: HookedAgent) -> None
 
 
 def test_changes_by_others_are_told_with_an_own_change_and_without_it(agent: HookedAgent) -> None:
-    wrote(agent, ("Parse", "pending"), ("Wire", "pending"))
+    agent.writes(("Parse", "pending"), ("Wire", "pending"))
     add(agent, "Measure")
 
-    told = wrote(agent, ("Parse", "completed"), ("Wire", "pending"))
+    told = agent.writes(("Parse", "completed"), ("Wire", "pending"))
 
     assert told == f"{CHANGED} (by the user): added “Measure”."
     assert after_tool(agent) == ""
@@ -151,9 +140,9 @@ def test_changes_by_others_are_told_with_an_own_change_and_without_it(agent: Hoo
 
 def test_own_changes_are_not_told_where_only_a_prompt_can_tell_anything(workspace: Workspace) -> None:
     agent = HookedAgent(workspace, QWEN)
-    wrote(agent, ("Parse", "pending"), ("Wire", "pending"))
+    agent.writes(("Parse", "pending"), ("Wire", "pending"))
     agent.workspace.session.change((Append((Task("Measure"),)), Rename(Named("Wire"), "Connect")))
-    assert wrote(agent, ("Parse", "completed"), ("Wire", "pending"), ("Ship", "pending")) == ""
+    assert agent.writes(("Parse", "completed"), ("Wire", "pending"), ("Ship", "pending")) == ""
 
     assert said(agent, HookPoint.PROMPT, prompt="Go on") == (
         f"{CHANGED} (by the user): added “Measure”; renamed “Wire” to “Connect”."
@@ -165,7 +154,7 @@ def test_changes_by_another_agent_are_told_with_its_name(workspace: Workspace) -
     one, other = started(shared), HookedAgent(shared, CODEX, "s2")
     said(other, HookPoint.PROMPT, prompt="Begin")
 
-    wrote(other, ("Write the parser", "completed"))
+    other.writes(("Write the parser", "completed"))
 
     assert after_tool(one) == f"{CHANGED} (by codex s2): completed #1 “Write the parser”."
     assert (after_tool(one), after_tool(other)) == ("", "")

@@ -5,7 +5,7 @@ import os
 
 import pytest
 
-from tests.hooks.agent import HookedAgent, Workspace
+from tests.hooks.agent import OPEN, HookedAgent, Workspace
 from tildone.agents.identity import AgentId
 from tildone.agents.processes import agent_process
 from tildone.agents.registry import CALLER_NOTE
@@ -13,8 +13,6 @@ from tildone.integrations.gemini import INTEGRATION as GEMINI
 from tildone.integrations.opencode import INTEGRATION as OPENCODE
 from tildone.integrations.pi import INTEGRATION as PI
 from tildone.integrations.record import HookPoint
-
-OPEN = (("Write the parser", "in_progress"), ("Wire it up", "pending"))
 
 
 def called(agent: HookedAgent, tool: str = "todo", **args: object) -> dict[str, object]:

@@ -6,7 +6,7 @@ import subprocess
 
 import pytest
 
-from tests.hooks.agent import HookedAgent, Workspace, hooks_of
+from tests.hooks.agent import OPEN, HookedAgent, Workspace, hooks_of
 from tildone.agents.servers import ProvidedTools
 from tildone.core.ops import Append
 from tildone.core.plan import Task
@@ -16,8 +16,6 @@ from tildone.integrations.cursor import INTEGRATION as CURSOR
 from tildone.integrations.pi import INTEGRATION as PI
 from tildone.integrations.record import HookPoint
 from tildone.log.events import Nudged
-
-OPEN = (("Write the parser", "in_progress"), ("Wire it up", "pending"))
 
 
 @pytest.fixture(autouse=True)

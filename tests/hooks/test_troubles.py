@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.hooks.agent import WITH_HOOKS, HookedAgent, Workspace, hooks_of
+from tests.hooks.agent import OPEN, WITH_HOOKS, HookedAgent, Workspace, hooks_of
 from tests.trusted import write_trusted
 from tildone.agents.identity import AgentId
 from tildone.agents.registry import AgentRegistry
@@ -18,7 +18,6 @@ from tildone.integrations.pi import INTEGRATION as PI
 from tildone.integrations.record import HookPoint
 from tildone.log.events import Directive
 
-OPEN = (("Write the parser", "in_progress"), ("Wire it up", "pending"))
 HEADLESS = {"CLAUDE_CODE_ENTRYPOINT": "sdk-cli"}
 AT_A_SCREEN = {"CLAUDE_CODE_ENTRYPOINT": "cli"}
 

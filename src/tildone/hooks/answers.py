@@ -121,8 +121,8 @@ def _reply(context: HookContext) -> HookReply | None:
         case HookPoint.BEFORE_TOOL:
             return _halt_if_stopped(context)
         case HookPoint.AFTER_TOOL | HookPoint.TOOL_FAILED | HookPoint.TASK_CREATED | HookPoint.TASK_COMPLETED:
-            told = news.tool_called(context)
-            return _halt_if_stopped(context) or told
+            reply = news.tool_called(context)
+            return _halt_if_stopped(context) or reply
     return None
 
 

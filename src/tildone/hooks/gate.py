@@ -82,8 +82,8 @@ def _waiting_notice(event: HookEvent, session: Session, agent_id: AgentId, why: 
     from tildone.hooks.remembered import Remembered  # noqa: PLC0415  see above
     from tildone.views.waiting import waiting_notice  # noqa: PLC0415  see above
 
-    aside = session.held_up
-    notice = waiting_notice(plan) or (f"tildone: {aside}. To look at it: tildone status" if aside else "")
+    held_up = session.held_up
+    notice = waiting_notice(plan) or (f"tildone: {held_up}. To look at it: tildone status" if held_up else "")
     if not notice:
         return None
     proofs = (plan.proof, *(task.proof for task in plan.tasks))

@@ -181,8 +181,8 @@ def _describe_news(context: HookContext, plan: Plan, head: str | None, *, with_a
     own = session.author_of(Actor.AGENT)
     events = list(islice(session.store.history(session.name, head), MAX_EVENTS_READ))
     found = changes_by_others(seen, plan, events, seen_head, own)
-    told = [change for change in found if with_added or change.kind is not ChangeKind.ADDED]
-    sentences = change_sentences(told, numbers=session.dialect.numbered)
+    news = [change for change in found if with_added or change.kind is not ChangeKind.ADDED]
+    sentences = change_sentences(news, numbers=session.dialect.numbered)
     return describe_changes(sentences, others_since(events, seen_head, own)) if sentences else None
 
 

@@ -109,8 +109,8 @@ class Connection:
             return reply
         except Exception as error:  # noqa: BLE001  the outermost function of a call: reported to model and person
             self._report(error)
-            told, self._is_fenced = self._is_fenced, isinstance(error, RunFenced)
-            return error_reply(self._dialect, tool, arguments, error, told=told)
+            repeated, self._is_fenced = self._is_fenced, isinstance(error, RunFenced)
+            return error_reply(self._dialect, tool, arguments, error, repeated=repeated)
         finally:
             self._checks.end()
 

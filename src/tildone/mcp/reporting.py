@@ -8,16 +8,16 @@ from tildone.errors import RunFenced, TildoneError
 from tildone.views.sanitize import printable
 
 
-def client_message(error: Exception, *, told: bool = False) -> str:
+def client_message(error: Exception, *, repeated: bool = False) -> str:
     """Return the message for the client. For a bug, it names only the type: the error's text may contain anything.
 
-    An agent that was `told` before that its run is another worker's is refused in few words.
+    If `repeated`, the agent knows that its run is another worker's, and is refused in few words.
     """
     if isinstance(error, RunFenced):
         # Late, because only agents of a fleet are told so.
         from tildone.dialects.native import FENCED, STILL_FENCED  # noqa: PLC0415  see above
 
-        return STILL_FENCED if told else FENCED
+        return STILL_FENCED if repeated else FENCED
     return str(error) if isinstance(error, TildoneError) else f"tildone itself is at fault: {type(error).__name__}"
 
 

@@ -61,10 +61,12 @@ def tool_result(tool: Tool, reply: Reply, *, structured: bool) -> dict[str, Any]
     return result
 
 
-def error_reply(dialect: Dialect, tool_name: str, arguments: object, error: Exception, *, told: bool = False) -> Reply:
+def error_reply(
+    dialect: Dialect, tool_name: str, arguments: object, error: Exception, *, repeated: bool = False
+) -> Reply:
     """Return an error that is not the model's fault as a reply, phrased by the dialect. See `client_message`."""
     tool = dialect.tool(tool_name)
-    message = client_message(error, told=told)
+    message = client_message(error, repeated=repeated)
     if tool is None:
         return Reply(message, {}, is_error=True)
     return dialect.refuse(tool, [SchemaProblem("", message)], arguments)

@@ -14,7 +14,7 @@ from tildone.tui.transcript.strips import Highlight, Highlighted
 from tildone.views.sanitize import printable
 
 
-class Search:
+class TextSearch:
     """The `words` that are marked in a document. `typed` is what is being typed; None while nothing is.
 
     `match` is what was gone to: the id of its block, and which of the matches there it is. `failed` says that there is

@@ -35,7 +35,7 @@ from tildone.tui.transcript.blocks import Block, CallBlock, NoticeBlock, PersonM
 from tildone.tui.transcript.document import Document
 from tildone.tui.transcript.keys import KEYS
 from tildone.tui.transcript.places import Place, character_at, path_at, word_at
-from tildone.tui.transcript.search import Search
+from tildone.tui.transcript.search import TextSearch
 from tildone.tui.transcript.selection import Selection
 from tildone.tui.transcript.strips import PADDING, line_strip
 from tildone.tui.transcript.viewport import Viewport
@@ -124,7 +124,7 @@ class TranscriptPane(ResizedWidget, ScrollView, inherit_bindings=False, can_focu
         self.document.on_refit = self._refitted
         self.viewport = Viewport(self.document)
         self.selection = Selection(self.document, self.refresh)
-        self.search = Search(self.document)
+        self.search = TextSearch(self.document)
         self.cursor: int | None = None
         """The id of the block with the cursor."""
         self._palette = palette

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from itertools import islice
-
 from tildone.errors import StoreError
 from tildone.log import codec
 from tildone.log.events import PlanChanged
 from tildone.log.findings import Finding, Severity
+from tildone.stores.integrity import counted, error_findings
 from tildone.stores.postgres.names import from_sql, key
 from tildone.stores.postgres.rows import key_or_none
 from tildone.typing import TYPE_CHECKING
@@ -18,9 +17,6 @@ if TYPE_CHECKING:
     from typing import Any
 
     Rows = Callable[..., list[tuple[Any, ...]]]
-
-MAX_FINDINGS = 20
-"""How many errors are reported: more would not change the remedy."""
 
 BATCH_EVENTS = 1000
 BATCH_BYTES = 1_000_000
@@ -75,17 +71,7 @@ def findings(rows: Rows) -> Iterator[Finding]:
         yield Finding(Severity.WARNING, _UNSAFE, _MAKE_SAFE)
     if read_only:
         yield Finding(Severity.WARNING, _READ_ONLY, _MAKE_WRITABLE)
-    count = 0
-    try:
-        for problem in islice(_integrity_errors(rows), MAX_FINDINGS + 1):
-            count += 1
-            yield Finding(Severity.ERROR, "there are more errors" if count > MAX_FINDINGS else problem, _REMEDY)
-    except StoreError as error:
-        count += 1
-        yield Finding(Severity.ERROR, f"the rest cannot be read: {error}", _REMEDY)
-    if not count:
-        [(sessions, events)] = rows("totals")
-        yield Finding(Severity.OK, f"{_count(sessions, 'session')} and {_count(events, 'event')}, all intact")
+    yield from error_findings(_integrity_errors(rows), _REMEDY, StoreError, lambda: rows("totals")[0])
 
 
 def _integrity_errors(rows: Rows) -> Iterator[str]:
@@ -119,7 +105,7 @@ def _session_errors(rows: Rows, session: StoredSession) -> Iterator[str]:
     """Return errors of a session whose columns do not match its events."""
     name = f"session {from_sql(session.name)!r}"
     if session.found != session.events:
-        yield f"{name} should have {_count(session.events, 'event')}, but has {session.found:,}"
+        yield f"{name} should have {counted(session.events, 'event')}, but has {session.found:,}"
     elif not session.times_match:
         yield f"{name} has wrong creation or update times"
     if not session.head_exists:
@@ -137,7 +123,3 @@ def _redo_keys(text: str) -> set[str] | None:
         return None
     is_valid = isinstance(redo, list) and all(isinstance(event, str) for event in redo)
     return {key(event) for event in redo} if is_valid else None
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"

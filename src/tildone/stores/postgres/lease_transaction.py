@@ -54,13 +54,11 @@ class PostgresLeaseTransaction(LeaseTransaction):
 
     @property
     def at(self) -> Moment:
-        """The time at which it was first asked for."""
         if self._clock is None:
             [(self._clock,)] = self.rows("clock")
         return Moment(self._clock, self._clock)
 
     def lock(self, name: str) -> None:
-        """Let no other transaction lock that name until this one ends."""
         self.rows("lock_name", name=key(name))
 
     def takeable(self, who: Claimer, run: str, hand: int) -> Lease | None:
@@ -95,24 +93,20 @@ class PostgresLeaseTransaction(LeaseTransaction):
         return admitted(leases, room, holders)
 
     def lapsed(self, settings: FleetSettings, *, by_time: bool) -> tuple[Lease, str] | None:
-        """Return a lease that has lapsed, and why."""
         leases = self._first("lapsed", clock=self.at.clock, grace=settings.grace) if by_time else []
         return next(((lease, "its lease has lapsed") for lease in leases), None)
 
     def mark_sent(self, leases: Sequence[Lease]) -> None:
-        """Record that an engine has leases."""
         row = {"runs": [lease.run for lease in leases], "hands": [lease.hand for lease in leases]}
         self._connection.execute(query("mark_sent"), row)
 
     def head(self, session: str) -> str | None:
-        """Return the head of a session."""
         if session not in self._heads:
             rows = self.rows("locked_head", session=key(session))
             self._heads[session] = next((head_in(head, body) for head, body in rows), None)
         return self._heads[session]
 
     def has_event(self, session: str, event: str) -> bool:
-        """Return whether a session has an event."""
         row = {"session": key(session), "id": key(event)}
         return self._connection.execute(query("body"), row).fetchone() is not None
 
@@ -128,7 +122,6 @@ class PostgresLeaseTransaction(LeaseTransaction):
         self._heads[session] = event.id
 
     def task(self, session: str) -> int:
-        """Return the number of the task to work on; 0 if there is none."""
         row = {"session": key(session), "head": None, "steps": MAX_EVENTS_TO_PLAN, "bytes": MAX_BYTES_TO_PLAN}
         rows = self._connection.execute(query("history"), row | {"to_snapshot": True}).fetchall()
         upcoming = next_task(latest_state(codec.decode(body) for body, _ in rows).plan)
@@ -158,7 +151,6 @@ class PostgresLeaseTransaction(LeaseTransaction):
         return list(texts)
 
     def kept(self, rows: Sequence[Sequence[Any]]) -> list[Lease]:
-        """Return the leases of the rows of a query, and keep what these have besides."""
         leases = []
         for columns in rows:
             lease = lease_in(columns[: len(COLUMNS)], from_sql)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from binascii import crc32
-from itertools import islice
 
 import apsw
 
 from tildone.log import codec
 from tildone.log.findings import Finding, Severity
+from tildone.stores.integrity import MAX_FINDINGS, counted, error_findings
 from tildone.stores.sqlite import queries
 from tildone.stores.sqlite.rows import redo_in
 from tildone.stores.sqlite.schema import SCHEMA_VERSION, from_sql, schema_version, to_sql
@@ -20,9 +20,6 @@ if TYPE_CHECKING:
 
     from tildone.log.store import ProgressCallback
 
-MAX_FINDINGS = 20
-"""How many errors are reported: more would not change the remedy."""
-
 _REMEDY = "restore a backup: tildone restore FILE"
 _UPDATE = "any other command migrates it; to make a backup first: tildone backup"
 
@@ -33,20 +30,11 @@ def findings(connection: apsw.Connection, path: str, progress: ProgressCallback 
     yield Finding(Severity.OK, f"SQLite {apsw.sqlite_lib_version()}, schema {version}")
     if version < SCHEMA_VERSION:
         yield Finding(Severity.WARNING, f"the store has not been migrated to schema {SCHEMA_VERSION}", _UPDATE)
-    count = 0
-    try:
-        # The queries need the current schema; in an older one only the pages are checked.
-        current = version == SCHEMA_VERSION
-        errors = integrity_errors(connection, progress) if current else _page_errors(connection)
-        for error in islice(errors, MAX_FINDINGS + 1):
-            count += 1
-            yield Finding(Severity.ERROR, "there are more errors" if count > MAX_FINDINGS else error, _REMEDY)
-    except (apsw.Error, UnicodeDecodeError) as error:
-        count += 1
-        yield Finding(Severity.ERROR, f"the rest cannot be read: {error}", _REMEDY)
-    if not count:
-        sessions, events = connection.execute(queries.TOTALS).get
-        yield Finding(Severity.OK, f"{_count(sessions, 'session')} and {_count(events, 'event')}, all intact")
+    # The queries need the current schema; in an older one only the pages are checked.
+    current = version == SCHEMA_VERSION
+    errors = integrity_errors(connection, progress) if current else _page_errors(connection)
+    unreadable = (apsw.Error, UnicodeDecodeError)
+    yield from error_findings(errors, _REMEDY, unreadable, lambda: connection.execute(queries.TOTALS).get)
 
 
 def integrity_errors(connection: apsw.Connection, progress: ProgressCallback | None = None) -> Iterator[str]:
@@ -100,7 +88,7 @@ def _session_errors(connection: apsw.Connection, row: tuple[Any, ...]) -> Iterat
     label = f"session {from_sql(name)!r}"
     count, *ends = connection.execute(queries.EVENTS_OF_SESSION, (name,)).get
     if count != events:
-        yield f"{label} should have {_count(events, 'event')}, but has {count:,}"
+        yield f"{label} should have {counted(events, 'event')}, but has {count:,}"
     elif (created, updated, newest) != (*(connection.execute(queries.TIME_OF_EVENT, (n,)).get for n in ends), ends[1]):
         yield f"{label} has wrong creation or update times"
     if not matches:
@@ -112,7 +100,3 @@ def _session_errors(connection: apsw.Connection, row: tuple[Any, ...]) -> Iterat
         if event_id is None or connection.execute(queries.EVENT_EXISTS, (name, to_sql(event_id))).get is None:
             yield f"{label} has a damaged redo list"
             return
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"

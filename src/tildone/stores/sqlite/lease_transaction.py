@@ -66,7 +66,6 @@ class SqliteLeaseTransaction(LeaseTransaction):
         """Do nothing: the transaction has the lock of the whole store."""
 
     def takeable(self, who: Claimer, run: str, hand: int) -> Lease | None:
-        """Return the lease of a hand if it is queued, and a worker may take it."""
         return next(iter(self._claimable(who, run, hand, unsent=False)), None)
 
     def claimable(self, who: Claimer, _most: int, *, unsent: bool = False) -> list[Lease]:
@@ -78,7 +77,6 @@ class SqliteLeaseTransaction(LeaseTransaction):
         return list(leases)
 
     def lapsed(self, _settings: FleetSettings, *, by_time: bool) -> tuple[Lease, str] | None:
-        """Return a lease that has lapsed, and why."""
         here = self._machine
         for columns in self.rows("held_leases"):
             lease = lease_in(columns, from_sql)
@@ -91,27 +89,22 @@ class SqliteLeaseTransaction(LeaseTransaction):
         return None
 
     def mark_sent(self, leases: Sequence[Lease]) -> None:
-        """Record that an engine has leases."""
         for lease in leases:
             self.update(replace(lease, sent=True))
 
     def head(self, session: str) -> str | None:
-        """Return the head of a session."""
         return self._session_head(session).head
 
     def has_event(self, session: str, event: str) -> bool:
-        """Return whether a session has an event."""
         return self._connection.execute(queries.EVENT_EXISTS, (to_sql(session), to_sql(event))).get is not None
 
     def append(self, session: str, event: Event) -> None:
-        """Append an event to the head. The redo stack stays, unless the event contains a plan."""
         redo = () if isinstance(event.fact, PlanChanged) else self._session_head(session).redo
         insert_event(self._connection, session, event, "")
         if redo:
             self._connection.execute(queries.MOVE_HEAD, (to_sql(event.id), dump(list(redo)), to_sql(session)))
 
     def task(self, session: str) -> int:
-        """Return the number of the task to work on; 0 if there is none."""
         upcoming = next_task(latest_state(self._history(session)).plan)
         return upcoming[1].number if upcoming else 0
 

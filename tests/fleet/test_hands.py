@@ -8,13 +8,31 @@ import pytest
 from tests.cli.fleet.conftest import postgres, sqlite
 from tests.fleet.agents import FOREVER, touch, wait_for
 from tests.fleet.crew import Crew, shell
-from tests.fleet.repositories import bare, git
-from tests.fleet.workers import SETTINGS
+from tests.fleet.repositories import bare, git, project
+from tests.fleet.workers import SETTINGS, Bench
+from tests.plans import plan_of
 from tests.stores.postgres import needs_server
 from tests.suite.waiting import until
 from tildone.core.numbers import numbered
-from tildone.core.plan import flat
-from tildone.log.fleet.lease import LeaseState
+from tildone.core.plan import Plan, Status, Task, flat
+from tildone.fleet import hands
+from tildone.fleet import hands as hand_tree
+from tildone.fleet.endings import RunEnding
+from tildone.fleet.hands import (
+    MAX_LOOKS,
+    FilesMissing,
+    HandTree,
+    OtherHands,
+    Waker,
+    hand_ending,
+    looks_of,
+    other_hands,
+    waits,
+)
+from tildone.log.claims import Claim, Claimant
+from tildone.log.events import Actor, Author, Event, Fact, PlanChanged
+from tildone.log.fleet.facts import Kept, RunEnded, RunQueued, RunReleased
+from tildone.log.fleet.lease import Claimer, Lease, LeaseState, NewRun, Work, WorkOutcome
 from tildone.value import replace
 
 FOREVER_MS = int(FOREVER * 1000)
@@ -129,3 +147,236 @@ def test_what_two_hands_cannot_merge_is_noted_and_kept_on_a_branch(crew: Crew, t
     assert note.startswith("conflict: what hand ")
     merged, own = (git(crew.repo, "show", f"{branch}:parser.py") for branch in (f"tildone/{crew.run}", kept))
     assert {merged, own} == {"1", "2"}
+
+
+AFTER = Task("two", number=2, after=(1,))
+OPEN = PlanChanged(flat(Task("one", number=1), AFTER))
+DONE = PlanChanged(flat(Task("one", Status.COMPLETED, number=1), AFTER))
+
+
+def log(*facts: Fact) -> list[Event]:
+    author = Author(agent="shell:r/1")
+    return [Event(f"e{number}", None, 0, Actor.AGENT, fact, author) for number, fact in enumerate(facts)]
+
+
+@pytest.mark.parametrize(
+    ("as_of", "is_there"), [("e0", False), ("e1", True), ("", True)], ids=["before", "after", "unknown"]
+)
+def test_a_task_waits_for_a_checkpoint_whose_files_were_read_after_the_task_before_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, as_of: str, *, is_there: bool
+) -> None:
+    """Another hand may complete a task while its worker keeps the files, which are those before the task then."""
+    monkeypatch.setattr(hand_tree, "WAIT_SECONDS", 0.0)
+    repo = project(tmp_path)
+    kept = Kept("r", 1, 1, "refs/x", git(repo, "rev-parse", "HEAD"), as_of=as_of)
+
+    tree = HandTree(str(repo), "r", "shell:r/0", lambda: log(OPEN, DONE, kept))
+
+    if is_there:
+        assert tree.begin(AFTER) == ""
+    else:
+        with pytest.raises(FilesMissing, match="the files of tasks before it are not in tildone/r yet"):
+            tree.begin(AFTER)
+
+
+GAVE_UP = RunEnding(WorkOutcome.FAILED, "the agent ended with 2 open tasks")
+LEASE = Lease("r", 0, "s")
+NOBODY = OtherHands(0, frozenset())
+
+
+@pytest.mark.parametrize(
+    ("plan", "theirs", "ending"),
+    [
+        (plan_of("one", "two"), {1, 2}, RunEnding(WorkOutcome.DONE, "other hands have the rest")),
+        (plan_of("one", "two"), {1}, None),
+        (
+            flat(Task("one", number=1), Task("two", number=2, after=(1,))),
+            {1},
+            RunEnding(None, "other hands have the rest", 7),
+        ),
+        (
+            flat(Task("one", Status.IN_PROGRESS, number=1, touches=("src",)), Task("two", number=2, touches=("s*",))),
+            {1},
+            RunEnding(None, "other hands have the rest", 7),
+        ),
+        (
+            flat(Task("one", Status.IN_PROGRESS, number=1, touches=("src",)), Task("two", number=2, touches=("doc",))),
+            {1},
+            None,
+        ),
+        (flat(Task("one", Status.BLOCKED, number=1)), (), None),
+        (flat(Task("one", number=1), Task("two", number=2, after=(1,))), (), None),
+        (Plan(), (), None),
+    ],
+)
+def test_a_hand_waits_while_others_have_all_that_can_be_done(
+    plan: Plan, theirs: set[int], ending: RunEnding | None
+) -> None:
+    others = OtherHands(1, frozenset(theirs))
+
+    assert waits(plan, others, 7) == ending
+    assert hand_ending(GAVE_UP, plan, others, 7, MAX_LOOKS) == (ending or GAVE_UP)
+    assert waits(plan, replace(others, count=0), 7) is None
+    assert hand_ending(GAVE_UP, plan, NOBODY, 7, 0) == GAVE_UP
+
+
+@pytest.mark.parametrize("outcome", [WorkOutcome.RETRY, WorkOutcome.DONE, WorkOutcome.WAITING])
+def test_only_a_hand_that_gave_up_waits(outcome: WorkOutcome) -> None:
+    ending = RunEnding(outcome)
+
+    assert hand_ending(ending, plan_of("one"), OtherHands(1, frozenset({1})), 7, 0) == ending
+
+
+def test_its_own_tasks_and_hands_that_have_ended_are_not_those_of_others() -> None:
+    claims = [
+        Claim(1, 1, 9, Claimant("claude:a", lease="r/0"), remaining=5),
+        Claim(2, 1, 9, Claimant("claude:b", lease="r/1"), remaining=5),
+        Claim(3, 1, 9, Claimant("codex:c"), remaining=5),
+        Claim(4, 1, 9, Claimant("claude:b", lease="r/1"), remaining=0),
+    ]
+    every = [LEASE, Lease("r", 1, "s", state=LeaseState.WAITING), Lease("r", 2, "s", state=LeaseState.DONE)]
+
+    assert other_hands(LEASE, every, claims) == OtherHands(1, frozenset({2, 3}))
+
+
+def newest_first(*facts: Fact) -> list[Event]:
+    return [Event(f"e{number}", None, 0, Actor.TIMER, fact) for number, fact in enumerate(facts)]
+
+
+def test_a_hand_looks_again_for_a_task_a_few_times_while_none_is_closed() -> None:
+    """Its agent may have ended just before another hand left a task, or had done what one waits for."""
+    plan = flat(Task("one", Status.COMPLETED, number=1), Task("two", number=2), Task("three", number=3))
+    look = RunReleased("r", 0, 1, LeaseState.OPEN, "it looks again for a task")
+    others = replace(look, hand=1), RunReleased("r", 0, 1, LeaseState.OPEN, "drained")
+    closed = PlanChanged(plan), PlanChanged(flat(Task("one", number=1), Task("two", number=2)))
+
+    def ending(*facts: Fact) -> RunEnding:
+        looks = looks_of(newest_first(*facts), LEASE, plan)
+        return hand_ending(GAVE_UP, plan, OtherHands(1, frozenset({3})), 7, looks)
+
+    assert ending() == RunEnding(None, "it looks again for a task", 1000)
+    assert ending(look, *others, PlanChanged(plan), look).delay == 4000
+    assert ending(look, *closed, look, look).delay == 2000
+    assert ending(look, RunQueued("r", 0, 0, 1, Work()), look, look).delay == 2000
+    assert ending(*[look] * MAX_LOOKS) == GAVE_UP
+
+
+def test_hands_that_do_nothing_do_not_wait_for_each_other_for_ever(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(hands, "FIRST_LOOK_MS", 1)
+    bench.leases.add(NewRun(bench.run, "s", Work(agent="sh", model="true"), hands=2), [PlanChanged(plan_of("one"))])
+
+    with bench.worker(slots=2):
+        until(lambda: not any(view.lease.state.is_active for view in bench.leases.look(bench.run)))
+
+    assert [view.lease.state for view in bench.leases.look(bench.run)] == [LeaseState.FAILED] * 2
+
+
+def test_no_agent_is_started_while_another_hand_has_the_rest(bench: Bench) -> None:
+    started = bench.folder / "started"
+    work = Work(agent="sh", model=f"touch {started}")
+    bench.leases.configure(replace(SETTINGS, lease=600_000))
+    bench.leases.add(NewRun(bench.run, "s", work, hands=2), [PlanChanged(plan_of("one"))])
+    other = bench.leases.take(Claimer("there/1/a"), "there/1/a/1", bench.run, 0, 1)
+    assert other is not None
+    bench.store.records.claim("s", 1, Claimant("claude:a", lease=f"{bench.run}/0"), 600_000)
+
+    with bench.worker():
+        until(lambda: bench.facts(RunEnded))
+
+    [ended] = bench.facts(RunEnded)
+    assert isinstance(ended, RunEnded)
+    assert (ended.hand, ended.state, ended.why) == (1, LeaseState.DONE, "other hands have the rest")
+    assert not started.exists()
+
+
+LONG = 600_000
+HERE, THERE = 0, 1
+"""The hand that looks, and the one that waits."""
+
+
+def tasks(first: Status, *others: Task) -> Plan:
+    return flat(Task("first", first, number=1), *others)
+
+
+def after(number: int, *touches: str, status: Status = Status.PENDING) -> Task:
+    """A task after the first one."""
+    return Task(f"task {number}", status, number=number, after=(1,), touches=touches)
+
+
+def waker(bench: Bench, plan: Plan, *, hands: int = 2) -> Waker:
+    """Return the waker of the hand that looks; the other one waits."""
+    bench.leases.add(NewRun(bench.run, "s", Work(agent="sh"), 2), [PlanChanged(plan_of("one"))])
+    own, other = (bench.leases.take(Claimer("there/1/a"), f"there/1/a/{n}", bench.run, n, 1) for n in (HERE, THERE))
+    assert own is not None
+    assert other is not None
+    bench.leases.release(other.fence, "other hands have the rest", LONG)
+    found = Waker(bench.store, bench.leases, own)
+    found.begin(plan, hands)
+    return found
+
+
+def is_woken(bench: Bench) -> bool:
+    return not bench.leases.look(bench.run)[THERE].lease.not_before
+
+
+@pytest.mark.parametrize("goes_on", [True, False])
+@pytest.mark.parametrize(
+    ("left", "claimed", "expected"),
+    [
+        ([after(2), after(3)], {}, {True: True, False: True}),
+        ([after(2)], {}, {True: False, False: True}),
+        ([after(2), after(3)], {2: HERE}, {True: True, False: True}),
+        ([after(2), after(3)], {2: THERE}, {True: False, False: True}),
+        ([after(2)], {2: HERE}, {True: False, False: False}),
+        ([after(2, "src", status=Status.IN_PROGRESS), after(3, "src")], {2: HERE}, {True: False, False: False}),
+        ([after(2), after(3)], {1: HERE}, {True: True, False: True}),
+        ([after(2), Task("later", number=3, after=(2,))], {}, {True: False, False: True}),
+        ([], {}, {True: False, False: False}),
+    ],
+    ids=["two", "one", "own begun", "another begun", "begun", "same files", "claim of a closed task", "chain", "none"],
+)
+def test_a_hand_is_woken_if_a_task_is_left_for_it(
+    bench: Bench, left: list[Task], claimed: dict[int, int], expected: dict[bool, bool], *, goes_on: bool
+) -> None:
+    """A hand that goes on starts one itself."""
+    found = waker(bench, tasks(Status.IN_PROGRESS, *left))
+    for task, hand in claimed.items():
+        bench.store.records.claim("s", task, Claimant(f"claude:{hand}", lease=f"{bench.run}/{hand}"), LONG)
+
+    found.look(tasks(Status.COMPLETED, *left), goes_on=goes_on)
+
+    assert is_woken(bench) is expected[goes_on]
+
+
+def test_nobody_is_woken_unless_a_task_was_closed(bench: Bench) -> None:
+    """Hands that find nothing to do would wake each other for ever."""
+    both = after(2), after(3)
+    found = waker(bench, tasks(Status.COMPLETED, *both))
+
+    found.look(tasks(Status.COMPLETED, *both), goes_on=False)
+
+    assert not is_woken(bench)
+
+
+def test_a_closed_task_wakes_once(bench: Bench) -> None:
+    both = after(2), after(3)
+    found = waker(bench, tasks(Status.IN_PROGRESS, *both))
+    found.look(tasks(Status.COMPLETED, *both), goes_on=False)
+    other = bench.leases.take(Claimer("there/1/a"), "there/1/a/9", bench.run, THERE, 2)
+    assert other is not None
+    bench.leases.release(other.fence, "other hands have the rest", LONG)
+
+    found.look(tasks(Status.COMPLETED, *both), goes_on=False)
+
+    assert not is_woken(bench)
+
+
+def test_a_run_of_one_hand_wakes_nobody(bench: Bench) -> None:
+    both = after(2), after(3)
+    found = waker(bench, tasks(Status.IN_PROGRESS, *both), hands=1)
+
+    found.look(tasks(Status.COMPLETED, *both), goes_on=False)
+
+    assert not is_woken(bench)

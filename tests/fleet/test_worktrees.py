@@ -1,14 +1,28 @@
 """Working trees of runs, in real repositories of git."""
 
 import os
+import subprocess
 from pathlib import Path
+from threading import Timer
 
 import pytest
 
 from tests.fleet.repositories import bare, change, files, git, project, write
+from tildone.errors import RunFenced
 from tildone.fleet.git import Git, GitError
 from tildone.fleet.workspaces import Workspace, newest_checkpoint
-from tildone.fleet.worktrees import ADD_ATTEMPTS, Checkpoint, Repository, names_with_checkpoints, publish
+from tildone.fleet.worktrees import (
+    ADD_ATTEMPTS,
+    Checkpoint,
+    Repository,
+    Worktree,
+    bring_in,
+    chained,
+    names_with_checkpoints,
+    publish,
+    settled,
+    share,
+)
 from tildone.log.events import Actor, Event
 from tildone.log.fleet.facts import Kept
 from tildone.log.fleet.lease import Lease, Work
@@ -287,3 +301,278 @@ def test_what_is_no_checkpoint_of_the_run_is_not_used(project: Path, tmp_path: P
     assert newest_checkpoint(events, lease) == Checkpoint(real.ref, commit)
     assert newest_checkpoint(events[1:], lease) is None
     Workspace(lease, str(tmp_path / "home")).prepare(events[1:])
+
+
+BRANCH = "tildone/nightly.1"
+
+
+def held() -> None:
+    """The lease is held."""
+
+
+def hand(repository: Repository, number: int) -> Worktree:
+    return repository.prepare(FileName.of(RUN, number), branch=RUN)
+
+
+def shared(repository: Repository, worktree: Worktree, tip: str = "", own: str = "tildone/own") -> tuple[str, bool]:
+    """Keep what a hand has done, and merge it; return the commit, and whether it is merged."""
+    tree = Git(worktree.folder)
+    commit = chained(tree, tip or tree.run("rev-parse", "HEAD"), "a task")
+    return commit, share(repository, worktree, commit, own, held)
+
+
+def test_what_is_left_is_committed_and_pushed(project: Path, bare: Path, tmp_path: Path) -> None:
+    repository = Repository(str(project), str(tmp_path / "home"))
+    worktree = repository.prepare(RUN)
+    change(worktree)
+
+    commit = publish(repository, worktree, "Write the parser", held)
+
+    assert git(bare, "rev-parse", f"refs/heads/{BRANCH}") == git(project, "rev-parse", BRANCH) == commit
+    assert git(bare, "log", "-1", "--format=%s", commit) == "Write the parser"
+    assert git(worktree.folder, "status", "--porcelain") == ""
+    assert publish(repository, worktree, "Nothing new", held) == commit
+
+
+def test_two_workers_with_homes_of_their_own_share_a_repository(project: Path, tmp_path: Path) -> None:
+    """The successor need not wait until the working tree of the other is removed."""
+    old, new = (Repository(str(project), str(tmp_path / home)) for home in ("one", "two"))
+    worktree = old.prepare(RUN)
+    write(worktree, "parser.py", "two\n")
+    kept = old.checkpoint(worktree, RUN, 1, "Task 1")
+    successor = new.prepare(RUN, kept)
+    write(successor, "lexer.py", "new\n")
+
+    publish(new, successor, "Done", held)
+
+    assert git(project, "show", f"{BRANCH}:parser.py") == "two"
+    assert git(project, "show", f"{BRANCH}:lexer.py") == "new"
+
+
+@pytest.mark.parametrize("remote", [False, True])
+def test_a_worker_taken_for_dead_moves_nothing_that_its_heir_has_moved(
+    project: Path, tmp_path: Path, request: pytest.FixtureRequest, *, remote: bool
+) -> None:
+    """It found its lease to be held, was stopped, and pushes when its successor has published."""
+    where = request.getfixturevalue("bare") if remote else project
+    old, new = (Repository(str(project), str(tmp_path / home)) for home in ("one", "two"))
+    late, successor = old.prepare(RUN), new.prepare(RUN)
+    write(late, "parser.py", "the late one's\n")
+    write(successor, "parser.py", "the successor's\n")
+    calls = []
+
+    def stopped() -> None:
+        calls.append("held")
+        if len(calls) > 1:
+            raise RunFenced(RUN)
+        publish(new, successor, "Done", held)
+
+    with pytest.raises(RunFenced):
+        publish(old, late, "Done, too", stopped)
+
+    assert git(where, "show", f"{BRANCH}:parser.py") == "the successor's"
+
+
+def test_an_heir_publishes_although_the_other_has_pushed_the_branch(project: Path, bare: Path, tmp_path: Path) -> None:
+    """The other was lost after it had pushed, and the successor has never seen that branch."""
+    old = Repository(str(project), str(tmp_path / "one"))
+    late = old.prepare(RUN)
+    other = Repository(bare.as_uri(), str(tmp_path / "two"))
+    write(late, "parser.py", "the first one's\n")
+    publish(old, late, "Done", held)
+    successor = other.prepare(RUN)
+    write(successor, "parser.py", "the successor's\n")
+
+    commit = publish(other, successor, "Done", held)
+
+    assert git(bare, "rev-parse", BRANCH) == commit
+
+
+def test_hands_merge_what_they_have_done_task_by_task(project: Path, tmp_path: Path) -> None:
+    repository = Repository(str(project), str(tmp_path / "home"))
+    first, second = hand(repository, 0), hand(repository, 1)
+
+    write(first, "parser.py", "one\ntwo\n")
+    tip, _ = shared(repository, first)
+    write(second, "lexer.py", "a\n")
+    other, _ = shared(repository, second)
+    write(first, "parser.py", "one\ntwo changed\nthree\n")
+    _, is_merged = shared(repository, first, tip)
+    git(second.folder, "add", "lexer.py")
+    git(second.folder, "commit", "-qm", "The agent's own commit")
+    write(second, "lexer.py", "a changed\nb\n")
+    assert shared(repository, second, other)[1]
+
+    assert is_merged
+    assert git(project, "show", f"{BRANCH}:parser.py") == "one\ntwo changed\nthree"
+    assert git(project, "show", f"{BRANCH}:lexer.py") == "a changed\nb"
+    assert shared(repository, first, tip)[1]
+
+
+def test_a_conflict_keeps_the_branch_of_the_hand(project: Path, bare: Path, tmp_path: Path) -> None:
+    first, second = Repository(str(project), str(tmp_path / "one")), Repository(bare.as_uri(), str(tmp_path / "two"))
+    here, there = hand(first, 0), hand(second, 1)
+    write(here, "parser.py", "the first one's\n")
+    write(there, "parser.py", "the second one's\n")
+
+    assert shared(first, here)[1]
+    assert not shared(second, there, own="tildone/nightly.1.hand1")[1]
+
+    assert git(bare, "show", f"{BRANCH}:parser.py") == "the first one's"
+    assert git(bare, "show", f"{BRANCH}.hand1:parser.py") == "the second one's"
+
+
+def test_hands_that_merge_at_the_same_time_merge_again(project: Path, tmp_path: Path) -> None:
+    repository = Repository(str(project), str(tmp_path / "home"))
+    first, second = hand(repository, 0), hand(repository, 1)
+    write(first, "a.py", "a\n")
+    write(second, "b.py", "b\n")
+    tree = Git(first.folder)
+    commit = chained(tree, tree.run("rev-parse", "HEAD"), "a task")
+    calls = []
+
+    def other_is_faster() -> None:
+        calls.append("held")
+        if len(calls) == 1:
+            shared(repository, second)
+
+    assert share(repository, first, commit, "tildone/own", other_is_faster)
+    assert len(calls) == 2
+    assert git(project, "ls-tree", "--name-only", BRANCH).split() == [
+        ".gitignore",
+        "a.py",
+        "b.py",
+        "old.py",
+        "parser.py",
+    ]
+
+
+def test_a_hand_waits_while_another_moves_the_branch(project: Path, tmp_path: Path) -> None:
+    """Another git may have the lock of the branch for a while on a slow machine."""
+    repository = Repository(str(project), str(tmp_path / "home"))
+    worktree = hand(repository, 1)
+    write(worktree, "one.py", "one\n")
+    lock = project / ".git" / "refs" / "heads" / f"{BRANCH}.lock"
+    lock.parent.mkdir(parents=True)
+    lock.touch()
+    timer = Timer(1.0, lock.unlink)
+    timer.start()
+
+    commit, is_merged = shared(repository, worktree)
+
+    timer.join()
+    assert is_merged
+    assert git(project, "rev-parse", BRANCH) == commit
+
+
+@pytest.mark.parametrize("remote", [False, True])
+def test_a_hand_brings_in_what_the_others_have_done(
+    project: Path, tmp_path: Path, request: pytest.FixtureRequest, *, remote: bool
+) -> None:
+    source = request.getfixturevalue("bare").as_uri() if remote else str(project)
+    first, second = Repository(source, str(tmp_path / "one")), Repository(source, str(tmp_path / "two"))
+    here, there = hand(first, 0), hand(second, 1)
+    tree = Git(there.folder)
+    assert bring_in(tree, BRANCH)
+    write(here, "a.py", "a\n")
+    shared(first, here)
+    change(there)
+    settled(tree, "a task")
+
+    assert bring_in(tree, BRANCH)
+
+    assert files(there.folder) == {"a.py": "a\n", "parser.py": "two\n", "new ü.py": "new\n", "noise.log": "x\n"}
+    assert git(there.folder, "status", "--porcelain") == ""
+    write(here, "parser.py", "a conflict\n")
+    settled(Git(here.folder), "a task")
+    shared(first, here)
+    assert not bring_in(tree, BRANCH)
+    assert files(there.folder)["parser.py"] == "two\n"
+
+
+def test_a_remote_repository_that_is_out_of_order_is_said(project: Path, bare: Path, tmp_path: Path) -> None:
+    repository = Repository(str(project), str(tmp_path / "home"))
+    worktree = repository.prepare(RUN)
+    bare.rename(tmp_path / "away.git")
+
+    with pytest.raises(GitError, match="git ls-remote failed"):
+        publish(repository, worktree, "Done", held)
+
+    (tmp_path / "away.git").rename(bare)
+    hook = bare / "hooks" / "pre-receive"
+    hook.write_text("#!/bin/sh\necho not for you; exit 1\n", encoding="utf-8")
+    hook.chmod(0o755)
+    with pytest.raises(GitError, match="pre-receive"):
+        publish(repository, worktree, "Done", held)
+
+
+@pytest.fixture
+def repository(tmp_path: Path) -> Path:
+    folder = tmp_path / "repository"
+    subprocess.run(["git", "init", "-q", folder], check=True)
+    (folder / "file.txt").write_text("text\n")
+    return folder
+
+
+def configure(repository: Path, key: str, value: str) -> None:
+    subprocess.run(["git", "-C", repository, "config", key, value], check=True)
+
+
+def test_no_filter_of_the_repository_runs_and_no_secret_reaches_one(
+    repository: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen = tmp_path / "seen"
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-secret")
+    configure(repository, "filter.evil.clean", f"env > {seen}; cat")
+    configure(repository, "filter.evil.required", "true")
+    (repository / ".gitattributes").write_text("* filter=evil\n")
+    git = Git(str(repository))
+
+    git.run("add", "-A")
+    git.run("commit", "-q", "-m", "checkpoint")
+
+    assert not seen.exists()
+    assert git.run("show", "HEAD:file.txt") == "text"
+
+
+def test_a_filter_of_the_person_runs_without_their_secrets(
+    repository: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Such as that of git-lfs. The agent cannot put another one in its place."""
+    own, seen = tmp_path / "gitconfig", tmp_path / "seen"
+    own.write_text('[filter "upper"]\n\tclean = tr a-z A-Z\n')
+    monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(own))
+    configure(repository, "filter.upper.clean", f"touch {seen}; cat")
+    (repository / ".gitattributes").write_text("*.txt filter=upper\n")
+    git = Git(str(repository))
+
+    git.run("add", "-A")
+
+    assert not seen.exists()
+    assert git.run("show", ":file.txt") == "TEXT"
+
+
+@pytest.mark.parametrize(
+    "key", ["diff.external", "core.sshCommand", "core.editor", "gpg.program", "credential.helper", "diff.evil.textconv"]
+)
+def test_no_other_program_of_the_repository_runs(repository: Path, tmp_path: Path, key: str) -> None:
+    seen = tmp_path / "seen"
+    configure(repository, key, f"touch {seen}; false")
+    configure(repository, "commit.gpgSign", "true")
+    (repository / ".gitattributes").write_text("* diff=evil\n")
+    git = Git(str(repository))
+
+    git.run("add", "-A")
+    git.run("commit", "-q", "-m", "checkpoint")
+    (repository / "file.txt").write_text("other\n")
+    git.asks("diff", "HEAD")
+    git.asks("ls-remote", "ssh://localhost:1/none")
+
+    assert not seen.exists()
+
+
+def test_a_program_that_cannot_be_overridden_is_an_error(repository: Path) -> None:
+    configure(repository, "filter.a=b.clean", "cat")
+
+    with pytest.raises(GitError, match="name a program in a way that cannot be overridden"):
+        Git(str(repository)).run("add", "-A")

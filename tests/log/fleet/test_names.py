@@ -1,10 +1,20 @@
 """Names that become paths, refs and arguments: nothing is made from any other text."""
 
+import os
+
 import pytest
 
 from tildone.errors import UsageError
 from tildone.log.fleet.lease import Lease, NewRun, Work, check_work, checked_run
-from tildone.log.fleet.names import FileName, is_commit, is_ref, is_repository
+from tildone.log.fleet.names import (
+    FileName,
+    is_address,
+    is_commit,
+    is_ref,
+    is_repository,
+    provider_family,
+    repository_key,
+)
 from tildone.log.fleet.workers import RunSchedule, WorkerInfo
 
 NO_NAMES = [
@@ -99,3 +109,41 @@ def test_a_worker_and_the_last_run_of_a_schedule_are_checked() -> None:
             WorkerInfo(**{"id": "here/1/a"} | changes)
     with pytest.raises(UsageError):
         RunSchedule("nightly", "0 3 * * *", "{}", 0, last="../../x")
+
+
+@pytest.mark.parametrize(
+    ("name", "family"),
+    [
+        ("openai", "openai"),
+        ("openai-chat", "openai"),
+        ("OpenAI-responses", "openai"),
+        ("google-gla", "google"),
+        ("gemini", "google"),
+        ("vertex-ai", "google"),
+        ("amazon-bedrock", "bedrock"),
+        ("z-ai", "z-ai"),
+        ("openrouter", "openrouter"),
+        ("", ""),
+    ],
+)
+def test_names_of_a_provider_are_one(name: str, family: str) -> None:
+    assert provider_family(name) == family
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("https://Example.org/a/b.git", "https://example.org/a/b/"),
+        ("git@example.org:a/b.git", "ssh://git@example.org/a/b"),
+        ("file:///srv/a", "/srv/a/"),
+        ("FILE://localhost/srv/a", "/srv/./a"),
+    ],
+)
+def test_a_repository_has_one_key_however_it_is_spelled(one: str, other: str) -> None:
+    keys = [repository_key(name, os.path.normpath) for name in (one, other, "https://example.org/a/c")]
+
+    assert keys[0] == keys[1] != keys[2]
+
+
+def test_an_address_differs_from_a_path() -> None:
+    assert list(map(is_address, ["https://a/b", "git@a:b", "/a/b", "a/b", "C:\\a", ""])) == [True, True, *[False] * 4]

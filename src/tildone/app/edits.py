@@ -158,8 +158,9 @@ def completing(steps: Iterable[Step]) -> tuple[int, ...]:
     return tuple(number for step in marks if isinstance(step.target, Numbered) for number in step.target.numbers)
 
 
-def sentence(error: TildoneError) -> str:
-    text = str(error)
+def sentence(words: object) -> str:
+    """Return an error, or what a sentence begins with, with a capital letter."""
+    text = str(words)
     return text[:1].upper() + text[1:]
 
 

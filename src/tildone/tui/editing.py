@@ -76,7 +76,7 @@ class Editor:
             if failed:
                 first = next(iter(failed))
                 outputs = tuple((key, proof.tail) for key, proof in failed.items())
-                reason = f"{_capital(owner_name(first))} is not done: {failed[first].reason}"
+                reason = f"{sentence(owner_name(first))} is not done: {failed[first].reason}"
                 return Notice(reason, failed=True, outputs=outputs)
             task = task_of(edited.outcome.after, number)
             passed = f" ({check_text(task.check)} passed)" if task and task.check else ""
@@ -95,7 +95,7 @@ class Editor:
             before, after = task_of(outcome.before, number), task_of(outcome.after, number)
             reopened = before and after and not before.status.is_open and after.status.is_open
             return Notice(
-                f"{_capital(name)}{' is open again' if reopened else ''}: {proof.reason}",
+                f"{sentence(name)}{' is open again' if reopened else ''}: {proof.reason}",
                 failed=True,
                 outputs=((number, proof.tail),),
             )
@@ -104,7 +104,7 @@ class Editor:
 
     def set_check(self, session: str, number: int, line: str, was: Check | None) -> Notice:
         """Set a check to a command line; an empty one removes it."""
-        name = _capital(owner_name(number))
+        name = sentence(owner_name(number))
 
         def change() -> Notice:
             found = self.checks.set_check(self._session(session), number, typed_check(line, was), was)
@@ -142,7 +142,7 @@ class Editor:
 
         def steer() -> Notice:
             if steer_sessions(self._settings, [self._session(session)], directive):
-                return Notice(f"{_capital(STEERED[directive])}: {EFFECTS[directive]}.")
+                return Notice(f"{sentence(STEERED[directive])}: {EFFECTS[directive]}.")
             return Notice(f"Nothing changed: it was {STEERED[directive]} already.")
 
         return _caught(steer)
@@ -175,7 +175,3 @@ def _caught(change: Callable[[], Notice]) -> Notice:
         return Notice(sentence(error), failed=True, theirs=theirs if isinstance(theirs, str) else None)
     except TildoneError as error:
         return Notice(sentence(error), failed=True)
-
-
-def _capital(text: str) -> str:
-    return text[:1].upper() + text[1:]

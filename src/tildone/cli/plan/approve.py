@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tildone.app.check_facts import check_facts
+from tildone.app.edits import sentence
 from tildone.app.who import PersonAct
 from tildone.cli.opening import open_for_editing, open_for_reading, settings_for
 from tildone.cli.output.consent import person_agrees
@@ -77,7 +78,7 @@ def _show(proposed: list[NamedCheck]) -> None:
 
 def show_check(each: NamedCheck, note: str = "") -> None:
     """Print whose check it is, the exact arguments of its command, and the folder it is run in."""
-    put(f"{printable(each.name[0].upper() + each.name[1:])}{note}")
+    put(f"{printable(sentence(each.name))}{note}")
     put(f"  command: {printable(codec.dump(list(each.check.command)))}")
     put(f"  folder:  {printable(each.check.folder or '.')}")
     put_caution(check_caution(each.check))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from tildone.app.check_facts import check_facts
-from tildone.app.edits import error_of
+from tildone.app.edits import error_of, sentence
 from tildone.cli.opening import open_for_editing, open_for_reading, settings_for, shows_positions, working_folder
 from tildone.cli.output.data import put_data
 from tildone.cli.output.screen import put, put_notice
@@ -133,7 +133,7 @@ def _show(args: ParsedArgs) -> int:
     if not found:
         put("There is no check. To set one: tildone todo check TASK -- COMMAND")
     for each in found:
-        put(printable(each.name[0].upper() + each.name[1:]))
+        put(printable(sentence(each.name)))
         put(f"  $ {printable(check_text(each.check))} · {state_words(each, states)}")
         for line in _details(each):
             put(f"  {printable(line)}")

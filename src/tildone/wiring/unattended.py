@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import sys
 from collections.abc import Mapping, Sequence
+from typing import TypeVar
 
 from tildone.app.opening import run_leases
 from tildone.errors import StoreError, TildoneError
@@ -21,6 +22,8 @@ from tildone.log.fleet.lease import LEASE_VARIABLE
 from tildone.log.fleet.names import provider_family
 from tildone.log.store import Store
 from tildone.views.sanitize import printable
+
+T = TypeVar("T")
 
 
 class UnattendedUI(NoUI):
@@ -36,24 +39,16 @@ class UnattendedUI(NoUI):
         _print(f"{kind}: {message}")
 
     async def select(self, title: str, options: Sequence[str], timeout: float | None = None) -> str | None:  # noqa: ARG002, ASYNC109  the protocol's
-        """Wait until somebody answers in the store, or the time is over."""
-        await _nobody(timeout)
-        return None
+        return await _unanswered(None, timeout)
 
     async def confirm(self, title: str, message: str, timeout: float | None = None) -> bool:  # noqa: ARG002, ASYNC109  the protocol's
-        """Wait until somebody answers in the store, or the time is over."""
-        await _nobody(timeout)
-        return False
+        return await _unanswered(False, timeout)  # noqa: FBT003  the answer of nobody
 
     async def input(self, title: str, placeholder: str = "") -> str | None:  # noqa: ARG002  the protocol's
-        """Wait until somebody answers in the store."""
-        await _nobody(None)
-        return None
+        return await _unanswered(None)
 
     async def ask_permission(self, request: PermissionRequest) -> PermissionReply | None:  # noqa: ARG002  the protocol's
-        """Wait until somebody answers in the store."""
-        await _nobody(None)
-        return None
+        return await _unanswered(None)
 
 
 def unattended_ui(environ: Mapping[str, str]) -> UI | None:
@@ -82,10 +77,11 @@ def limited_model(model: Model, store: Store, environ: Mapping[str, str], ui: UI
     return LimitedModel(model, take, lambda text: shown.set_status("limit", text))
 
 
-async def _nobody(seconds: float | None) -> None:
-    """Wait for so many seconds, or until the question is cancelled."""
+async def _unanswered(declined: T, seconds: float | None = None) -> T:
+    """Wait until somebody answers in the store, which cancels the question, or for so many seconds."""
     waiting: asyncio.Future[None] = asyncio.get_running_loop().create_future()
     await asyncio.wait({waiting}, timeout=seconds)
+    return declined
 
 
 def _print(line: str) -> None:

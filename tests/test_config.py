@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.trusted import write_trusted
+from tests.trusted import own_file, write_own, write_trusted
 from tildone.config import load, load_valid, project_root
 from tildone.errors import UsageError, shortened
 
@@ -23,16 +23,6 @@ def project(tmp_path: Path) -> Path:
     folder = tmp_path / "project"
     (folder / ".git").mkdir(parents=True)
     return folder
-
-
-def write(file: Path, text: str) -> None:
-    file.parent.mkdir(parents=True, exist_ok=True)
-    file.write_text(text, encoding="utf-8")
-
-
-def user_file(home: dict[str, str]) -> Path:
-    folder = Path(home["XDG_CONFIG_HOME"]) / "tildone"
-    return folder / "config.toml"
 
 
 def test_every_folder_of_a_project_has_the_same_session(project: Path, home: dict[str, str]) -> None:
@@ -69,7 +59,7 @@ def test_a_symbolic_link_leads_to_the_same_session(project: Path, tmp_path: Path
 
 def test_settings_have_an_order_of_precedence(project: Path, home: dict[str, str]) -> None:
     """A flag, then the environment, then the project's file, then the user's file."""
-    write(user_file(home), 'session = "user"\n')
+    write_own(home, 'session = "user"\n')
     sessions = [load({}, home, str(project)).session]
     write_trusted(project / "tildone.toml", 'session = "project"\n', home)
     sessions.append(load({}, home, str(project)).session)
@@ -87,13 +77,13 @@ def test_an_empty_variable_is_ignored(project: Path, home: dict[str, str]) -> No
 
 
 def test_a_path_is_relative_to_the_file_that_contains_it(project: Path, home: dict[str, str]) -> None:
-    write(user_file(home), 'store = "own.db"\n')
+    write_own(home, 'store = "own.db"\n')
     of_user = str(load({}, home, str(project)).store)
     write_trusted(project / "tildone.toml", 'store = "../shared.db"\n', home)
     of_project = str(load({}, home, str(project)).store)
     of_flag = str(load({"store": "here.db"}, home, str(project)).store)
 
-    assert of_user == str(user_file(home).with_name("own.db"))
+    assert of_user == str(own_file(home).with_name("own.db"))
     assert of_project == str(project.parent / "shared.db")
     assert of_flag == str(project / "here.db")
 
@@ -130,7 +120,7 @@ def test_an_invalid_file_is_reported_with_its_path_and_the_problem(
 
 def test_valid_settings_apply_beside_invalid_ones(project: Path, home: dict[str, str]) -> None:
     """For a program that reports all of them: each invalid setting is named once, and has its default."""
-    write(user_file(home), "countdown = 7\nmax_nudges = -1\n")
+    write_own(home, "countdown = 7\nmax_nudges = -1\n")
     write_trusted(project / "tildone.toml", 'gate = "shut"\nsession = "ours"\n', home)
     environ = home | {"TILDONE_MAX_SAME": "many", "TILDONE_MAX_MINUTES": "9", "TILDONE_MAX_TOTAL": "9" * 5000}
 
@@ -139,7 +129,7 @@ def test_valid_settings_apply_beside_invalid_ones(project: Path, home: dict[str,
     assert (settings.countdown, settings.session, settings.max_minutes) == (7, "ours", 9)
     assert (settings.max_nudges, settings.gate, settings.max_same, settings.max_cost) == (None, True, None, None)
     assert problems == [
-        f"{user_file(home)}, line 2: max_nudges must be a whole number, 0 or more",
+        f"{own_file(home)}, line 2: max_nudges must be a whole number, 0 or more",
         f'{project / "tildone.toml"}, line 1: gate must be "on" or "off"',
         "$TILDONE_MAX_SAME: max-same must be a whole number, 0 or more, not 'many'",
         f"$TILDONE_MAX_TOTAL: max-total must be a whole number, 0 or more, not {shortened('9' * 5000)!r}",
@@ -154,7 +144,7 @@ def test_a_byte_order_mark_is_no_part_of_the_settings(project: Path, home: dict[
 
 
 def test_a_file_that_cannot_be_opened_is_an_error(project: Path, home: dict[str, str]) -> None:
-    user_file(home).mkdir(parents=True)
+    own_file(home).mkdir(parents=True)
 
     with pytest.raises(UsageError, match=r"config\.toml: "):
         load({}, home, str(project))
@@ -214,15 +204,8 @@ def test_a_wrong_price_is_an_error_that_shows_the_form(project: Path, home: dict
         load({}, home, str(project))
 
 
-def own_file(home: dict[str, str], text: str) -> str:
-    path = Path(home["XDG_CONFIG_HOME"]) / "tildone" / "config.toml"
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(text, encoding="utf-8")
-    return str(path)
-
-
 def test_a_person_has_keys_and_a_theme_of_their_own(project: Path, home: dict[str, str]) -> None:
-    own_file(home, 'theme = "safe-light"\nkeys."app.tools.expand" = "f6"\nkeys."task.toggle" = "t, f7"\n')
+    write_own(home, 'theme = "safe-light"\nkeys."app.tools.expand" = "f6"\nkeys."task.toggle" = "t, f7"\n')
 
     assert load({}, home, str(project)).theme == "safe-light"
     assert load({}, home, str(project)).keys == (("app.tools.expand", "f6"), ("task.toggle", "t, f7"))
@@ -249,7 +232,7 @@ def test_a_project_does_not_change_what_keys_do_even_if_it_is_trusted(project: P
 def test_a_wrong_key_is_an_error_that_names_the_file_and_the_action(
     project: Path, home: dict[str, str], text: str, problem: str
 ) -> None:
-    path = own_file(home, text)
+    path = write_own(home, text)
 
     with pytest.raises(UsageError) as caught:
         load({}, home, str(project))
@@ -260,7 +243,7 @@ def test_a_wrong_key_is_an_error_that_names_the_file_and_the_action(
 def test_only_the_persons_own_file_allows_commands_as_checks(project: Path, home: dict[str, str]) -> None:
     write_trusted(project / "tildone.toml", 'check_allow = ["make *"]\n', home)
     by_project = load({}, home, str(project)).check_allow
-    own_file(home, 'check_allow = ["pytest *", "npm test"]\n')
+    write_own(home, 'check_allow = ["pytest *", "npm test"]\n')
 
     assert by_project == ()
     assert load({}, home, str(project)).check_allow == ("pytest *", "npm test")
@@ -270,7 +253,7 @@ def test_only_the_persons_own_file_allows_commands_as_checks(project: Path, home
 def test_a_worker_names_the_allowed_checks_in_place_of_the_person(
     text: str, allowed: tuple[str, ...], project: Path, home: dict[str, str]
 ) -> None:
-    own_file(home, 'check_allow = ["pytest *"]\n')
+    write_own(home, 'check_allow = ["pytest *"]\n')
     by_worker = {**home, "TILDONE_CHECK_ALLOW": text, "TILDONE_LEASE": "nightly/0/1"}
 
     assert load({}, by_worker, str(project)).check_allow == allowed
@@ -283,24 +266,20 @@ def test_the_variable_of_workers_does_not_count_elsewhere(project: Path, home: d
 
 @pytest.mark.parametrize("text", ['"pytest"', "[3]", '[""]', '["*"]', '["* *"]'])
 def test_what_allows_every_command_is_no_pattern(project: Path, home: dict[str, str], text: str) -> None:
-    own_file(home, f"check_allow = {text}")
+    write_own(home, f"check_allow = {text}")
 
     with pytest.raises(UsageError, match=r"line 1: check_allow must be a list of patterns of commands: \["):
         load({}, home, str(project))
 
 
-def test_a_screen_reader_is_a_switch(tmp_path: Path) -> None:
+def test_a_screen_reader_is_a_switch(project: Path, home: dict[str, str]) -> None:
     """It is true or false, in a file and in the environment."""
-    home = tmp_path / "home" / "tildone"
-    home.mkdir(parents=True)
-    environ = {"XDG_CONFIG_HOME": str(tmp_path / "home"), "HOME": str(tmp_path)}
-
-    assert not load({}, environ, str(tmp_path)).accessible
-    assert load({}, {**environ, "TILDONE_ACCESSIBLE": "true"}, str(tmp_path)).accessible
+    assert not load({}, home, str(project)).accessible
+    assert load({}, {**home, "TILDONE_ACCESSIBLE": "true"}, str(project)).accessible
     with pytest.raises(UsageError, match="accessible must be true or false, not 'yes'"):
-        load({}, {**environ, "TILDONE_ACCESSIBLE": "yes"}, str(tmp_path))
-    (home / "config.toml").write_text("accessible = true\n", encoding="utf-8")
-    assert load({}, environ, str(tmp_path)).accessible
-    (home / "config.toml").write_text('accessible = "yes"\n', encoding="utf-8")
+        load({}, {**home, "TILDONE_ACCESSIBLE": "yes"}, str(project))
+    write_own(home, "accessible = true\n")
+    assert load({}, home, str(project)).accessible
+    write_own(home, 'accessible = "yes"\n')
     with pytest.raises(UsageError, match="accessible must be true or false"):
-        load({}, environ, str(tmp_path))
+        load({}, home, str(project))

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.trusted import trust, write_trusted
+from tests.trusted import trust, write_own, write_trusted
 from tildone.config import data_folder, load, load_valid, origins
 from tildone.config.project_file import MAX_BYTES
 from tildone.config.trust import is_trusted, revoke, set_trusted
@@ -52,12 +52,6 @@ def file(tmp_path: Path) -> Path:
     project = tmp_path / "project"
     (project / ".git").mkdir(parents=True)
     return project / "tildone.toml"
-
-
-def person_sets(home: dict[str, str], text: str) -> None:
-    path = Path(home["XDG_CONFIG_HOME"], "tildone", "config.toml")
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(text, encoding="utf-8")
 
 
 def test_an_untrusted_file_sets_nothing_but_the_dialect(file: Path, home: dict[str, str]) -> None:
@@ -105,7 +99,7 @@ def test_an_untrusted_file_can_lower_each_bound_and_raise_none(file: Path, home:
         (limit + 10, limit + 5, limit + 5),
         (limit + 10, limit + 11, limit + 10),
     ]:
-        person_sets(home, "" if person is None else f"{name} = {person}\n")
+        write_own(home, "" if person is None else f"{name} = {person}\n")
         file.write_text(f"{name} = {given}\n", encoding="utf-8")
 
         assert getattr(load({}, home, str(file.parent)), name) == in_force
@@ -122,7 +116,7 @@ def test_an_untrusted_file_leaves_something_of_each_bound(file: Path, home: dict
         (None, 0, None),
         (1, 0, 1),
     ]:
-        person_sets(home, "" if person is None else f"{name} = {person}\n")
+        write_own(home, "" if person is None else f"{name} = {person}\n")
         file.write_text(f"{name} = {given}\n", encoding="utf-8")
         settings = load({}, home, str(file.parent))
 
@@ -138,7 +132,7 @@ def test_a_trusted_file_raises_a_default_but_no_bound_of_the_person(
 ) -> None:
     write_trusted(file, f"{name} = 100000\n", home)
     raised = getattr(load({}, home, str(file.parent)), name)
-    person_sets(home, f"{name} = 3\n")
+    write_own(home, f"{name} = 3\n")
     bounded = getattr(load({}, home, str(file.parent)), name)
     write_trusted(file, f"{name} = 2\n", home)
 

@@ -24,3 +24,16 @@ def trust(file: Path, environ: Mapping[str, str]) -> None:
             if name in environ:
                 patch.setenv(name, environ[name])
         set_trusted(data_folder(environ), str(file.resolve()), file.read_bytes())
+
+
+def own_file(home: dict[str, str]) -> Path:
+    """The person's own settings file."""
+    return Path(home["XDG_CONFIG_HOME"]) / "tildone" / "config.toml"
+
+
+def write_own(home: dict[str, str], text: str) -> str:
+    """Write the person's own settings, and return the path of the file."""
+    file = own_file(home)
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(text, encoding="utf-8")
+    return str(file)

@@ -89,14 +89,6 @@ def events(args: ParsedArgs, _current: str) -> Iterable[Candidate]:
     yield from (Candidate(event.id[:SHORT_ID_LENGTH], local_time(event.at)) for event in recent)
 
 
-def dialects(_args: ParsedArgs, _current: str) -> Iterable[Candidate]:
-    return (Candidate(name, ", ".join(entry.tools)) for name, entry in DIALECTS.entries.items())
-
-
-def tools(_args: ParsedArgs, _current: str) -> Iterable[Candidate]:
-    return (Candidate(tool, name) for name, entry in DIALECTS.entries.items() for tool in entry.tools)
-
-
 def agents(args: ParsedArgs, _current: str) -> Iterable[Candidate]:
     """The coding agents that are not named yet."""
     # Late, because few command lines name an agent.
@@ -131,21 +123,6 @@ def modes(_args: ParsedArgs, _current: str) -> Iterable[Candidate]:
     return map(Candidate, MODES)
 
 
-def stores(_args: ParsedArgs, _current: str) -> Iterable[Candidate]:
-    """How addresses of stores that are not plain files begin."""
-    return (Candidate("jsonl:", "a folder of session files"), Candidate("postgresql://", "a PostgreSQL database"))
-
-
-def scopes(_args: ParsedArgs, _current: str) -> Iterable[Candidate]:
-    """Where settings of coding agents are installed."""
-    return (Candidate("user", "all your projects"), Candidate("project", "this project, in files to share"))
-
-
-def sharing_states(_args: ParsedArgs, _current: str) -> Iterable[Candidate]:
-    """The states of `tildone share`."""
-    return (Candidate("on", "all agents work on one plan"), Candidate("off", "each agent has a plan of its own"))
-
-
 def questions(args: ParsedArgs, _current: str) -> Iterable[Candidate]:
     """The ids of the open questions of agents."""
     store, _ = _opened(args)
@@ -157,19 +134,6 @@ def answers(args: ParsedArgs, _current: str) -> Iterable[Candidate]:
     return (
         Candidate(option) for need in store.records.needs() if need.id in args.positional for option in need.options
     )
-
-
-def statuses(_args: ParsedArgs, _current: str) -> Iterable[Candidate]:
-    return (Candidate(status.value) for status in Status)
-
-
-def shells(_args: ParsedArgs, _current: str) -> Iterable[Candidate]:
-    return map(Candidate, SHELLS)
-
-
-def themes(_args: ParsedArgs, _current: str) -> Iterable[Candidate]:
-    """The themes of `tildone watch`."""
-    return map(Candidate, THEMES)
 
 
 def runs(args: ParsedArgs, _current: str) -> Iterable[Candidate]:
@@ -193,11 +157,13 @@ def fleet_agents(_args: ParsedArgs, _current: str) -> Iterable[Candidate]:
     return map(Candidate, AGENTS)
 
 
+_STORES = (Candidate("jsonl:", "a folder of session files"), Candidate("postgresql://", "a PostgreSQL database"))
+
 PROVIDERS: dict[str, Provider] = {
     "AGENT": agents,
     "AGENT_WITH_HOOKS": agents_with_hooks,
     "ANSWER": answers,
-    "DIALECT": dialects,
+    "DIALECT": lambda *_: (Candidate(name, ", ".join(entry.tools)) for name, entry in DIALECTS.entries.items()),
     "EVENT": events,
     "EXPORT_FORMAT": export_formats,
     "FLEET_AGENT": fleet_agents,
@@ -207,16 +173,22 @@ PROVIDERS: dict[str, Provider] = {
     "QUESTION": questions,
     "RUN": runs,
     "SCHEDULE": schedules,
-    "SCOPE": scopes,
+    "SCOPE": lambda *_: (
+        Candidate("user", "all your projects"),
+        Candidate("project", "this project, in files to share"),
+    ),
     "SESSION": sessions,
-    "SHELL": shells,
-    "STATE": sharing_states,
-    "STATUS": statuses,
-    "STORE": stores,
+    "SHELL": lambda *_: map(Candidate, SHELLS),
+    "STATE": lambda *_: (
+        Candidate("on", "all agents work on one plan"),
+        Candidate("off", "each agent has a plan of its own"),
+    ),
+    "STATUS": lambda *_: (Candidate(status.value) for status in Status),
+    "STORE": lambda *_: _STORES,
     "TASK": tasks,
-    "THEME": themes,
-    "TO": stores,
-    "TOOL": tools,
+    "THEME": lambda *_: map(Candidate, THEMES),
+    "TO": lambda *_: _STORES,
+    "TOOL": lambda *_: (Candidate(tool, name) for name, entry in DIALECTS.entries.items() for tool in entry.tools),
     "WORKER": workers,
 }
 """Where the values come from, by the words in capitals that help texts use."""

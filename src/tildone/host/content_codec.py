@@ -14,42 +14,42 @@ from tildone.host.content import (
     UnknownBlock,
     Usage,
 )
-from tildone.host.wire import Field, Fields, JsonObject, Shape, Shapes
+from tildone.host.wire import Fields, JsonObject, Shape, Shapes, WireField
 
 # Pi preserves unknown fields of a block and sends them to no provider.
-_STATE = Field("provider_state", Fields.object, wire="tildone")
+_STATE = WireField("provider_state", Fields.object, wire="tildone")
 
 BLOCKS: Shapes[Block] = Shapes(
     "type",
     {
-        "text": Shape(TextBlock, Field("text", needed=True), Field("signature", wire="textSignature"), _STATE),
+        "text": Shape(TextBlock, WireField("text", needed=True), WireField("signature", wire="textSignature"), _STATE),
         "thinking": Shape(
             ThinkingBlock,
-            Field("thinking", needed=True),
-            Field("signature", wire="thinkingSignature"),
-            Field("redacted", Fields.flag),
+            WireField("thinking", needed=True),
+            WireField("signature", wire="thinkingSignature"),
+            WireField("redacted", Fields.flag),
             _STATE,
         ),
-        "image": Shape(ImageBlock, Field("data", needed=True), Field("mime_type", needed=True)),
+        "image": Shape(ImageBlock, WireField("data", needed=True), WireField("mime_type", needed=True)),
         "toolCall": Shape(
             ToolCallBlock,
-            Field("id", needed=True),
-            Field("name", needed=True),
-            Field("arguments", Fields.object, needed=True),
-            Field("raw_arguments"),
-            Field("signature", wire="thoughtSignature"),
+            WireField("id", needed=True),
+            WireField("name", needed=True),
+            WireField("arguments", Fields.object, needed=True),
+            WireField("raw_arguments"),
+            WireField("signature", wire="thoughtSignature"),
             _STATE,
         ),
     },
 )
 
 _COUNTS = ("input", "output", "cache_read", "cache_write")
-_COST = Shape(Cost, *(Field(name, Fields.number) for name in (*_COUNTS, "total")))
+_COST = Shape(Cost, *(WireField(name, Fields.number) for name in (*_COUNTS, "total")))
 _USAGE = Shape(
     Usage,
-    *(Field(name, Fields.number) for name in (*_COUNTS, "total_tokens")),
-    Field("cost", _COST.nested, write=_COST.encode),
-    Field("reasoning", Fields.number),
+    *(WireField(name, Fields.number) for name in (*_COUNTS, "total_tokens")),
+    WireField("cost", _COST.nested, write=_COST.encode),
+    WireField("reasoning", Fields.number),
 )
 
 

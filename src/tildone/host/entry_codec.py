@@ -21,7 +21,7 @@ from tildone.host.entries import (
 )
 from tildone.host.message_codec import decode_custom, decode_message, encode_custom, encode_message
 from tildone.host.messages import Message
-from tildone.host.wire import Field, Fields, JsonObject, Shape, Shapes
+from tildone.host.wire import Fields, JsonObject, Shape, Shapes, WireField
 from tildone.stores.pi.session_file import format_timestamp, parse_timestamp
 
 _COMMON = ("id", "parentId", "timestamp")
@@ -72,28 +72,33 @@ def _name(fields: Fields, name: str) -> str:
     return fields.text(name) or ""
 
 
-_SUMMARY, _TARGET = Field("summary", needed=True), Field("target_id", needed=True)
+_SUMMARY, _TARGET = WireField("summary", needed=True), WireField("target_id", needed=True)
 
 ENTRIES: Shapes[EntryBody] = Shapes(
     "type",
     {
-        "message": Shape(MessageEntry, Field("message", _message, write=encode_message, needed=True), extra=False),
+        "message": Shape(MessageEntry, WireField("message", _message, write=encode_message, needed=True), extra=False),
         "custom": Shape(
-            CustomEntry, Field("custom_type", needed=True), Field("data", Fields.anything, kept=True), extra=False
+            CustomEntry,
+            WireField("custom_type", needed=True),
+            WireField("data", Fields.anything, kept=True),
+            extra=False,
         ),
-        "label": Shape(LabelEntry, _TARGET, Field("label", kept=True), extra=False),
-        "session_info": Shape(ConversationInfoEntry, Field("name", _name), extra=False),
+        "label": Shape(LabelEntry, _TARGET, WireField("label", kept=True), extra=False),
+        "session_info": Shape(ConversationInfoEntry, WireField("name", _name), extra=False),
         "model_change": Shape(
-            ModelChangeEntry, Field("provider", needed=True), Field("model_id", needed=True), extra=False
+            ModelChangeEntry, WireField("provider", needed=True), WireField("model_id", needed=True), extra=False
         ),
         "compaction": Shape(
             CompactionEntry,
             _SUMMARY,
-            Field("first_kept_id", wire="firstKeptEntryId"),
-            Field("tokens_before", Fields.number),
+            WireField("first_kept_id", wire="firstKeptEntryId"),
+            WireField("tokens_before", Fields.number),
             extra=False,
         ),
-        "branch_summary": Shape(BranchSummaryEntry, _SUMMARY, Field("from_id"), extra=False),
-        "context_edit": Shape(ContextEditEntry, _TARGET, Field("replacement", Fields.anything, kept=True), extra=False),
+        "branch_summary": Shape(BranchSummaryEntry, _SUMMARY, WireField("from_id"), extra=False),
+        "context_edit": Shape(
+            ContextEditEntry, _TARGET, WireField("replacement", Fields.anything, kept=True), extra=False
+        ),
     },
 )

@@ -21,7 +21,7 @@ from tildone.host.messages import (
     UnknownMessage,
     UserMessage,
 )
-from tildone.host.wire import Field, Fields, JsonObject, Shape, Shapes
+from tildone.host.wire import Fields, JsonObject, Shape, Shapes, WireField
 from tildone.value import replace
 
 
@@ -69,13 +69,13 @@ def _encode_content(content: Content) -> str | list[JsonObject]:
     return content if isinstance(content, str) else encode_blocks(content)
 
 
-_AT = Field("timestamp", Fields.number)
-_CONTENT = Field("content", _content, write=_encode_content, needed=True)
+_AT = WireField("timestamp", Fields.number)
+_CONTENT = WireField("content", _content, write=_encode_content, needed=True)
 _CUSTOM_FIELDS = (
-    Field("custom_type", needed=True),
+    WireField("custom_type", needed=True),
     _CONTENT,
-    Field("display", Fields.flag),
-    Field("details", Fields.not_null),
+    WireField("display", Fields.flag),
+    WireField("details", Fields.not_null),
     _AT,
 )
 _CUSTOM = Shape(CustomMessage, *_CUSTOM_FIELDS)
@@ -83,41 +83,41 @@ _CUSTOM = Shape(CustomMessage, *_CUSTOM_FIELDS)
 MESSAGES: Shapes[Message] = Shapes(
     "role",
     {
-        "user": Shape(UserMessage, Field("content", _content_or_none, write=_encode_content), _AT),
+        "user": Shape(UserMessage, WireField("content", _content_or_none, write=_encode_content), _AT),
         "assistant": Shape(
             AssistantMessage,
-            Field("content", _blocks, write=encode_blocks),
-            *(Field(name) for name in ("api", "provider", "model")),
-            Field("usage", _usage, write=encode_usage),
-            Field("stop_reason"),
+            WireField("content", _blocks, write=encode_blocks),
+            *(WireField(name) for name in ("api", "provider", "model")),
+            WireField("usage", _usage, write=encode_usage),
+            WireField("stop_reason"),
             _AT,
-            *(Field(name) for name in ("error_message", "response_id", "response_model", "raw_stop_reason")),
+            *(WireField(name) for name in ("error_message", "response_id", "response_model", "raw_stop_reason")),
         ),
         "toolResult": Shape(
             ToolResultMessage,
-            Field("tool_call_id", needed=True),
-            Field("tool_name", needed=True),
-            Field("content", _blocks, write=encode_blocks),
-            Field("details", Fields.not_null),
-            Field("is_error", Fields.flag),
+            WireField("tool_call_id", needed=True),
+            WireField("tool_name", needed=True),
+            WireField("content", _blocks, write=encode_blocks),
+            WireField("details", Fields.not_null),
+            WireField("is_error", Fields.flag),
             _AT,
         ),
         "custom": Shape(CustomMessage, *_CUSTOM_FIELDS),
-        "developer": Shape(DeveloperMessage, _CONTENT, Field("attribution"), _AT),
+        "developer": Shape(DeveloperMessage, _CONTENT, WireField("attribution"), _AT),
         "bashExecution": Shape(
             BashExecutionMessage,
-            Field("command", needed=True),
-            Field("output", needed=True),
-            Field("exit_code", Fields.number),
-            Field("cancelled", Fields.flag),
-            Field("truncated", Fields.flag),
-            Field("full_output_path"),
-            Field("exclude_from_context", Fields.flag),
+            WireField("command", needed=True),
+            WireField("output", needed=True),
+            WireField("exit_code", Fields.number),
+            WireField("cancelled", Fields.flag),
+            WireField("truncated", Fields.flag),
+            WireField("full_output_path"),
+            WireField("exclude_from_context", Fields.flag),
             _AT,
         ),
-        "branchSummary": Shape(BranchSummaryMessage, Field("summary", needed=True), Field("from_id"), _AT),
+        "branchSummary": Shape(BranchSummaryMessage, WireField("summary", needed=True), WireField("from_id"), _AT),
         "compactionSummary": Shape(
-            CompactionSummaryMessage, Field("summary", needed=True), Field("tokens_before", Fields.number), _AT
+            CompactionSummaryMessage, WireField("summary", needed=True), WireField("tokens_before", Fields.number), _AT
         ),
     },
 )

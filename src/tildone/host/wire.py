@@ -62,7 +62,7 @@ class Fields:
 
 
 @value
-class Field:
+class WireField:
     """A field of a record: its attribute, and how it is read and written.
 
     Without `wire`, its name in JSON is the attribute's in camel case. A record without a `needed` field is none. A
@@ -84,7 +84,7 @@ class Field:
 class Shape(Generic[R]):
     """The fields of one kind of record. With `extra`, unknown fields are in its attribute of this name."""
 
-    def __init__(self, kind: Callable[..., R], *fields: Field, extra: bool = True) -> None:
+    def __init__(self, kind: Callable[..., R], *fields: WireField, extra: bool = True) -> None:
         self.kind = kind
         self._fields = [(field.json_name, field) for field in fields]
         self._extra = extra

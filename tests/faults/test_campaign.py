@@ -16,7 +16,7 @@ from tests.faults import agent_shell, campaign, shared_plan, stores
 from tests.faults.agent_shell import Trial
 from tests.faults.doors import added_texts
 from tests.faults.fuzz import worker
-from tests.faults.fuzz.target import Target
+from tests.faults.fuzz.odd import Target
 from tests.faults.tally import Plan, Tally, short
 from tests.hooks.agent import WITH_HOOKS
 from tests.plans import plan_of

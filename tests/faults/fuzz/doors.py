@@ -8,7 +8,7 @@ from typing import Any
 from unittest.mock import patch
 
 from tests.faults.fuzz import odd
-from tests.faults.fuzz.target import Target
+from tests.faults.fuzz.odd import Target
 from tests.hooks.agent import WITH_HOOKS, Workspace, environment, hooks_of, in_process, to_json
 from tests.hooks.golden import FILES, PROJECT_PLACEHOLDER, golden
 from tests.hooks.test_fuzz import is_fine

@@ -1,7 +1,8 @@
 """Odd inputs: texts, JSON values and bytes that parsers rarely see. Everything follows from a `Random`."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from random import Random
 from typing import Any
 
@@ -101,3 +102,18 @@ def mutated(luck: Random, given: bytes) -> bytes:
         else:
             del changed[at:]
     return bytes(changed)
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """A parser. `draw` makes an input, and `feed` has it read.
+
+    An exception that is not among the `answers` is a crash. `weight` is how many inputs it gets for each one of a
+    target with weight 1: little, for one that takes long.
+    """
+
+    name: str
+    draw: Callable[[Random], Any]
+    feed: Callable[[Any], object]
+    answers: tuple[type[BaseException], ...] = ()
+    weight: int = 10

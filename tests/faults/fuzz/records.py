@@ -9,7 +9,7 @@ from random import Random
 from typing import Any
 
 from tests.faults.fuzz import odd
-from tests.faults.fuzz.target import Target
+from tests.faults.fuzz.odd import Target
 from tests.hooks.agent import WITH_HOOKS, hooks_of
 from tests.hooks.golden import FILES, golden
 from tests.plans import session_on

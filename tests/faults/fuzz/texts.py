@@ -6,7 +6,7 @@ from pathlib import Path
 from random import Random
 
 from tests.faults.fuzz import odd
-from tests.faults.fuzz.target import Target
+from tests.faults.fuzz.odd import Target
 from tests.formats.hostile_plans import FAMILIES
 from tildone.cli.parsing.args import parse
 from tildone.cli.program.bash_line import split_line

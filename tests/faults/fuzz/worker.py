@@ -19,7 +19,7 @@ from random import Random
 from types import FrameType
 
 from tests.faults.fuzz import doors, records, texts
-from tests.faults.fuzz.target import Target
+from tests.faults.fuzz.odd import Target
 
 WATCHDOG_SECONDS = 10.0
 REPORT_SECONDS = 1.0

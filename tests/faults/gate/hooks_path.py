@@ -25,9 +25,7 @@ from tests.faults.gate.actions import (
     Touch,
 )
 from tests.faults.gate.agents import Agent
-from tests.faults.gate.clock import running_ahead
-from tests.faults.gate.outcome import MAX_CONTINUATIONS, Ended, end_of
-from tests.faults.gate.view import PlanView
+from tests.faults.gate.outcome import MAX_CONTINUATIONS, Ended, PlanView, end_of, running_ahead
 from tests.hooks.agent import HookedAgent, Workspace, environment
 from tests.suite.forking import PROGRAM
 from tildone.agents.subagents import register, subagent_of

@@ -13,9 +13,7 @@ from pathlib import Path
 
 from tests.faults.gate.actions import Action, Add, Call, Command, Touch
 from tests.faults.gate.agents import Agent
-from tests.faults.gate.clock import running_ahead
-from tests.faults.gate.outcome import MAX_REQUESTS, Ended, end_of
-from tests.faults.gate.view import PlanView
+from tests.faults.gate.outcome import MAX_REQUESTS, Ended, PlanView, end_of, running_ahead
 from tests.hooks.agent import Workspace, environment
 from tests.suite.forking import PROGRAM
 from tildone.app.opening import open_session, open_store

@@ -122,6 +122,9 @@ class _Session:
     @contextmanager
     def open_stream(self, number: RequestId | None) -> Iterator[_Stream]:
         """Receive what belongs to a request, for as long as the block runs."""
+        if number in self.streams:
+            # The client has used the id again, so the response to the earlier request would be ambiguous.
+            self.streams[number].put(b"", is_last=True)
         stream = self.streams[number] = _Stream()
         try:
             yield stream

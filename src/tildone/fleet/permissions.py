@@ -11,6 +11,7 @@ from __future__ import annotations
 from threading import Lock
 
 from tildone.agents.identity import digest
+from tildone.app.answering import YES
 from tildone.checks.approvals import Approvals
 from tildone.checks.prover import MAX_SECONDS
 from tildone.core.check import Check
@@ -36,7 +37,6 @@ if TYPE_CHECKING:
 
 
 COMMAND, CHECK = "command", "check"
-YES = "yes"
 ID_CHARACTERS = 10
 
 

@@ -13,6 +13,7 @@ from textual import on
 from textual.binding import BindingType
 from textual.containers import Vertical
 
+from tildone.app.answering import NO, YES
 from tildone.app.check_states import owner_name
 from tildone.app.checks import words_of
 from tildone.app.conflict import Conflict
@@ -50,8 +51,6 @@ if TYPE_CHECKING:
 
 LOOK_SECONDS = 3
 """How often the files of the plan that is shown are compared with its proofs."""
-
-YES, NO = "yes", "no"
 
 
 @value

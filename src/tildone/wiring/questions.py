@@ -17,6 +17,7 @@ from contextlib import suppress
 from threading import Thread
 from typing import Any, TypeVar
 
+from tildone.app.answering import NO, YES
 from tildone.errors import StoreError, UnknownNeed
 from tildone.host.permission_request import PermissionAnswer, PermissionReply, PermissionRequest
 from tildone.host.ui import UI
@@ -34,8 +35,6 @@ RECHECK_SECONDS = 60.0
 
 ID_BYTES = 5
 """Ids are short, because a person types them."""
-
-YES, NO = "yes", "no"
 
 
 @value

@@ -5,6 +5,7 @@ from __future__ import annotations
 from tildone.agents.everywhere import active_everywhere
 from tildone.app.answering import answer_need
 from tildone.app.opening import session_title
+from tildone.app.who import PersonAct, check_person
 from tildone.cli.opening import open_existing_store, open_to_read, settings_for
 from tildone.cli.output.data import put_data
 from tildone.cli.output.screen import put, put_caution, put_raw
@@ -43,6 +44,8 @@ def run(args: ParsedArgs) -> int:
         else:
             _print(found)
         return 0
+    # An agent is refused before it learns what there is to answer.
+    check_person(settings, PersonAct.ANSWER)
     need = _named(reading, wanted)
     try:
         answered = answer_need(settings, open_existing_store(settings), need.id, " ".join(words))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tildone.app.answering import NO, YES, OpenQuestion, RunAnswer, answer_question, open_questions
-from tildone.app.who import PersonAct
+from tildone.app.who import PersonAct, check_person
 from tildone.cli.fleet.opening import Fleet, fleet_if_any, open_existing_fleet
 from tildone.cli.output.data import put_data
 from tildone.cli.output.screen import put, put_caution, put_raw
@@ -59,6 +59,9 @@ def answer(args: ParsedArgs) -> int:
     if not name:
         return _put_open(args, _all_questions(args), "No run waits for an answer.")
     fleet = open_existing_fleet(args)
+    if words:
+        # An agent is refused before it learns what there is to answer.
+        check_person(fleet.settings, PersonAct.ANSWER)
     views = fleet.run_named(name)
     found = questions_of(fleet, views)
     if not words:
@@ -94,6 +97,7 @@ def approve(args: ParsedArgs) -> int:
         waiting = [question for question in _all_questions(args) if question.is_permission]
         return _put_open(args, waiting, "No run waits for approval.")
     fleet = open_existing_fleet(args)
+    check_person(fleet.settings, PersonAct.APPROVE_RUN)
     selected = [
         question for word in args.positional for question in _selected(fleet, word, args.options.get("question"))
     ]

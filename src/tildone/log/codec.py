@@ -270,10 +270,13 @@ def _phase_in(data: Json) -> Phase:
     return Phase(data["name"], tuple(map(_task_in, data["tasks"])))
 
 
+_ATTRIBUTES = frozenset(ATTRIBUTES)
+
+
 def _task_in(data: Json) -> Task:
     notes, number, from_user = tuple(data.get("notes", ())), data.get("number", 0), data.get("from_user") is True
     task = Task(data["text"], _STATUSES[data["status"]], notes, number, from_user, str(data.get("source", "")))
-    return _with_attributes(task, data) if any(name in data for name in ATTRIBUTES) else task
+    return _with_attributes(task, data) if not _ATTRIBUTES.isdisjoint(data) else task
 
 
 def _with_attributes(owner: R, data: Json) -> R:

@@ -7,9 +7,9 @@ from pathlib import Path
 from bench.calls import BASE, appending
 from bench.measure import Row, medians
 from bench.plans import PLAN
-from tildone.ids import id_maker, now
-from tildone.log import codec
-from tildone.log.events import Actor, Call, Event, PlanChanged
+from tildone.base.ids import id_maker, now
+from tildone.plan import codec
+from tildone.plan.events import Actor, Call, Event, PlanChanged
 from tildone.stores.sqlite.store import SqliteStore
 
 AIM = 2.0

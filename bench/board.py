@@ -15,9 +15,9 @@ from bench.board_pages import page_rows
 from bench.measure import Memory, Row, medians
 from bench.plans import PLAN
 from tildone.app.opening import session_in, store_at
-from tildone.core.ops import Append, At, Mark
-from tildone.core.plan import Status
-from tildone.dialects.by_hand import BY_HAND
+from tildone.plan.dialects import BY_HAND
+from tildone.plan.model import Status
+from tildone.plan.ops import Append, At, Mark
 
 LOAD_AIM, LIVE_AIM, MEMORY_AIM = 1.5, 4.0, 0.1
 LOAD, LIVE, MEMORY = (

@@ -7,7 +7,7 @@ import apsw
 
 from bench.measure import Row, medians
 from bench.plans import Toggle, filled_session
-from tildone.log import codec
+from tildone.plan import codec
 from tildone.stores.memory import MemoryStore
 from tildone.stores.sqlite.store import SqliteStore
 

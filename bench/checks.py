@@ -9,14 +9,13 @@ from pathlib import Path
 
 from bench.hooks import environ, hook
 from bench.measure import Row, medians
-from tildone.agents.servers import ProvidedTools
 from tildone.app.opening import check_approvals, open_session
-from tildone.config import Settings, load
-from tildone.core.check import Check
-from tildone.core.ops import Append, Mark, Numbered, SetCheck
-from tildone.core.plan import Status, Task
-from tildone.dialects.by_hand import BY_HAND
-from tildone.session import Session
+from tildone.app.settings import Settings, load
+from tildone.log.session import Session
+from tildone.plan.dialects import BY_HAND
+from tildone.plan.model import Check, Status, Task
+from tildone.plan.ops import Append, Mark, Numbered, SetCheck
+from tildone.stores.assignment import ProvidedTools
 
 TRIVIAL = Check((sys.executable, "-I", "-c", "pass"))
 GLOBS = 5

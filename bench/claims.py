@@ -17,10 +17,10 @@ from bench.postgres import successive_events
 from tests.stores.postgres import running_server
 from tests.stores.postgres_keeper import why_not
 from tildone.app.opening import open_store
-from tildone.config import Settings
-from tildone.log.address import parse_address
-from tildone.log.claims import Claimant
+from tildone.app.settings import Settings
 from tildone.log.store import Store
+from tildone.plan.claims import Claimant
+from tildone.stores import parse_address
 
 WRITERS = 8
 LEASE_MS = 600_000

@@ -21,15 +21,16 @@ from tests.plans import plan_of
 from tests.stores.postgres import Server, database_of, execute, running_server
 from tests.stores.postgres_keeper import why_not
 from tildone.app.opening import run_leases, store_at
-from tildone.fleet.engine import DBOS, TABLE, forget_attempts, prepare_engine
-from tildone.log.address import parse_address
-from tildone.log.events import PlanChanged
-from tildone.log.fleet.lease import NewRun
-from tildone.log.fleet.port import RunLeases
-from tildone.log.fleet.settings import FleetSettings
-from tildone.log.fleet.workers import FIRST, RunGroup, RunLists
+from tildone.fleet.engine import DBOS, TABLE
+from tildone.fleet.engines import forget_attempts, prepare_engine
+from tildone.log.lease_port import RunLeases
+from tildone.log.settings import FleetSettings
 from tildone.log.store import Store
-from tildone.stores.run_lists import lists_of
+from tildone.plan.events import PlanChanged
+from tildone.plan.lists import FIRST, RunGroup, RunLists
+from tildone.plan.runs import NewRun
+from tildone.stores import parse_address
+from tildone.stores.leasing import lists_of
 
 WORKERS, SLOTS = 2, 50
 BASE = "3 steps of DBOS itself"

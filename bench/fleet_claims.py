@@ -10,8 +10,8 @@ from bench.measure import Row
 from tests.plans import plan_of
 from tests.stores.postgres import Server
 from tildone.app.opening import run_leases, store_at
-from tildone.log.events import PlanChanged
-from tildone.log.fleet.lease import Claimer, NewRun, Work
+from tildone.plan.events import PlanChanged
+from tildone.plan.runs import Claimer, NewRun, Work
 
 WORKERS = 8
 BATCH = 50

@@ -15,14 +15,13 @@ from threading import Thread
 from types import SimpleNamespace
 
 from tildone.app.opening import run_leases, store_at
-from tildone.fleet.engine import engine_for
-from tildone.fleet.running import WorkerOptions
+from tildone.base.ids import id_maker, now
+from tildone.fleet.engines import engine_for
 from tildone.fleet.upkeep import Reaper, Slots
 from tildone.fleet.worker import Worker
-from tildone.ids import id_maker, now
-from tildone.log.address import parse_address
-from tildone.log.fleet.facts import Kept
-from tildone.log.fleet.lease import Claimer, Lease, WorkOutcome
+from tildone.fleet.worksite import WorkerOptions
+from tildone.plan.runs import Claimer, Kept, Lease, WorkOutcome
+from tildone.stores import parse_address
 
 TASKS, ENTRIES = 3, 2
 COMMIT = "0" * 40

@@ -10,12 +10,12 @@ from pathlib import Path
 
 from bench.cold import BASE, command
 from bench.measure import Row, medians
-from tildone.agents.servers import ProvidedTools
 from tildone.app.opening import open_session
-from tildone.config import Settings, load
-from tildone.core.ops import Append, Everything, Mark
-from tildone.core.plan import Status, Task
-from tildone.dialects.by_hand import BY_HAND
+from tildone.app.settings import Settings, load
+from tildone.plan.dialects import BY_HAND
+from tildone.plan.model import Status, Task
+from tildone.plan.ops import Append, Everything, Mark
+from tildone.stores.assignment import ProvidedTools
 from tildone.stores.sqlite.store import SqliteStore
 
 SILENT, SPEAKING = 2.5, 5.0

@@ -8,11 +8,10 @@ from typing import Any
 
 from bench.measure import Row, medians
 from bench.plans import PLAN, Toggle, filled_session, session_on
-from tildone.core.plan import Plan
-from tildone.dialects import plan_in_entry
-from tildone.log.events import Actor, Call, Event, PlanChanged
-from tildone.log.tree import SessionHead
-from tildone.stores.pi.interchange import write_history
+from tildone.plan.dialects import plan_in_entry
+from tildone.plan.events import Actor, Call, Event, PlanChanged, SessionHead
+from tildone.plan.model import Plan
+from tildone.stores.pi.drafts import write_history
 from tildone.stores.pi.store import JsonlStore
 
 AIM = 1.5

@@ -3,12 +3,11 @@
 import os
 from itertools import cycle
 
-from tildone.core.numbers import assign_numbers
-from tildone.core.plan import Plan, Task, flat
-from tildone.dialects.indexed import DIALECT as INDEXED
-from tildone.ids import id_maker, now
+from tildone.base.ids import id_maker, now
+from tildone.log.session import Session
 from tildone.log.store import Store
-from tildone.session import Session
+from tildone.plan.dialects.indexed import DIALECT as INDEXED
+from tildone.plan.model import Plan, Task, assign_numbers, flat
 
 PLAN: Plan = assign_numbers(Plan(), flat(*(Task(f"Task number {number} of a plan of ten") for number in range(10))))
 

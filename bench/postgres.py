@@ -12,13 +12,12 @@ from bench.plans import PLAN, session_on
 from tests.stores.postgres import running_server
 from tests.stores.postgres_keeper import why_not
 from tildone.app.opening import open_store
-from tildone.config import Settings
-from tildone.errors import StoreError
-from tildone.log import codec
-from tildone.log.address import parse_address
-from tildone.log.events import Actor, Call, Event, PlanChanged
+from tildone.app.settings import Settings
+from tildone.base.errors import StoreError
 from tildone.log.store import Store
-from tildone.log.tree import SessionHead
+from tildone.plan import codec
+from tildone.plan.events import Actor, Call, Event, PlanChanged, SessionHead
+from tildone.stores import parse_address
 
 SHORT = 10
 SESSIONS, WAITERS = 1_000, 100

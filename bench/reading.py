@@ -6,8 +6,7 @@ from pathlib import Path
 
 from bench.measure import Row, medians
 from bench.plans import PLAN, session_on
-from tildone.log.events import Actor, Call, Event, Nudged, PlanChanged
-from tildone.log.tree import SessionHead
+from tildone.plan.events import Actor, Call, Event, Nudged, PlanChanged, SessionHead
 from tildone.stores.sqlite.store import SqliteStore
 
 AIM = 1.5

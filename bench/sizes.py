@@ -10,18 +10,15 @@ from pathlib import Path
 
 from bench.hooks import environ, hook, plan, project
 from bench.measure import Row, medians
-from tildone.agents.identity import AgentId
-from tildone.agents.registry import Agent, AgentRegistry
-from tildone.agents.servers import ProvidedTools
 from tildone.app.opening import open_session
-from tildone.config import load
-from tildone.core.numbers import assign_numbers
-from tildone.core.ops import Append, Mark, Numbered
-from tildone.core.plan import Plan, Status, Task, flat
-from tildone.dialects.by_hand import BY_HAND
-from tildone.ids import now
-from tildone.log.events import Actor, Event, PlanChanged
-from tildone.log.tree import SessionHead
+from tildone.app.settings import load
+from tildone.base.ids import now
+from tildone.plan.dialects import BY_HAND
+from tildone.plan.events import Actor, Event, PlanChanged, SessionHead
+from tildone.plan.model import Plan, Status, Task, assign_numbers, flat
+from tildone.plan.ops import Append, Mark, Numbered
+from tildone.stores.agents import Agent, AgentId, AgentRegistry
+from tildone.stores.assignment import ProvidedTools
 from tildone.stores.sqlite.store import SqliteStore
 
 BASE = "same hook, ordinary plan"

@@ -19,10 +19,9 @@ from rs_bpe.bpe import openai  # type: ignore[import-not-found]  # its modules a
 
 from bench.measure import Tokens
 from bench.wire import compact
-from tildone.core.plan import Status
-from tildone.dialects import dialect_named
-from tildone.dialects.base import Dialect
-from tildone.session import Session
+from tildone.log.session import Session
+from tildone.plan.dialects import Dialect, dialect_named
+from tildone.plan.model import Status
 from tildone.stores.memory import MemoryStore
 
 TASKS = (

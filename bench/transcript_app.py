@@ -10,9 +10,9 @@ from collections.abc import Iterator
 from textual.app import App, ComposeResult
 from textual.widgets import Input
 
-from tildone.tui.palette import PALETTES
-from tildone.tui.transcript.blocks import AnswerBlock, Block
-from tildone.tui.transcript.widget import TranscriptPane
+from tildone.screens.transcript.blocks import AnswerBlock, Block
+from tildone.screens.transcript.widget import TranscriptPane
+from tildone.screens.widgets.keys import PALETTES
 
 PIECE, PIECES_AT_ONCE, SECONDS_BETWEEN = 24, 3, 0.01
 LINES_OF_MESSAGE = 100

@@ -15,7 +15,7 @@ import pytest
 from hypothesis import settings
 from hypothesis.database import DirectoryBasedExampleDatabase
 
-from do import PURE_ROOMS
+from do import PURE
 from tests.suite.forking import close_nurseries, forking
 
 pytest_plugins = ["tests.suite.costs"]
@@ -93,9 +93,9 @@ def _default_interrupt() -> Iterator[None]:
 
 
 def pytest_collection_modifyitems(config: pytest.Config) -> None:
-    """Import the pure rooms while their coverage is measured: tests may import them late, or not at all."""
-    for room in PURE_ROOMS if config.getoption("cov_source", None) else ():
-        package = import_module(f"tildone.{room}")
+    """Import the pure folders while their coverage is measured: tests may import them late, or not at all."""
+    for folder in PURE if config.getoption("cov_source", None) else ():
+        package = import_module(f"tildone.{folder.replace('/', '.')}")
         for module in walk_packages(package.__path__, f"{package.__name__}."):
             import_module(module.name)
 

@@ -4,10 +4,29 @@ import itertools
 
 from hypothesis import strategies as st
 
-from tildone.core.check import Check, Proof, Result
-from tildone.core.faults import MissingField
-from tildone.core.numbers import assign_numbers, numbered
-from tildone.core.ops import (
+from tildone.base import replace
+from tildone.log.session import Session
+from tildone.log.store import Store
+from tildone.plan.dialects import Dialect
+from tildone.plan.dialects.indexed import DIALECT as INDEXED
+from tildone.plan.faults import MissingField
+from tildone.plan.gate import Patience
+from tildone.plan.model import (
+    Check,
+    Focus,
+    Phase,
+    Plan,
+    Proof,
+    Result,
+    Rules,
+    Status,
+    Task,
+    Unit,
+    assign_numbers,
+    flat,
+    numbered,
+)
+from tildone.plan.ops import (
     Append,
     At,
     Everything,
@@ -26,15 +45,7 @@ from tildone.core.ops import (
     Touch,
     Write,
 )
-from tildone.core.plan import Phase, Plan, Status, Task, flat
-from tildone.core.rules import Focus, Rules, Unit
-from tildone.dialects.base import Dialect
-from tildone.dialects.indexed import DIALECT as INDEXED
-from tildone.log.store import Store
-from tildone.loop.decision import Patience
-from tildone.session import Session
 from tildone.stores.memory import MemoryStore
-from tildone.value import replace
 
 PENDING, IN_PROGRESS, COMPLETED, ABANDONED, BLOCKED = Status
 

@@ -6,20 +6,18 @@ from pathlib import Path
 
 import pytest
 
-from tildone.agents.identity import AgentId
-from tildone.agents.processes import machine_name, start_time
-from tildone.agents.registry import CLAIM_NOTE, Agent
 from tildone.app.claims import AgentClaims, claims_of
 from tildone.app.opening import open_agents, open_session, open_store
-from tildone.config import Settings
-from tildone.core.ops import Append, Mark, Numbered, Order, Touch
-from tildone.core.plan import Status, Task
-from tildone.dialects import dialect_named
-from tildone.ids import now
-from tildone.log.address import parse_address
-from tildone.log.claims import Claimant
-from tildone.log.events import Actor, Author
-from tildone.session import Session
+from tildone.app.settings import Settings
+from tildone.base.ids import now
+from tildone.log.session import Session
+from tildone.plan.claims import Claimant
+from tildone.plan.dialects import dialect_named
+from tildone.plan.events import Actor, Author
+from tildone.plan.model import Status, Task
+from tildone.plan.ops import Append, Mark, Numbered, Order, Touch
+from tildone.stores import parse_address
+from tildone.stores.agents import CLAIM_NOTE, Agent, AgentId, machine_name, start_time
 
 ADA, BOB = "claude:ada", "codex:bob"
 DEAD = 2**22 + 1

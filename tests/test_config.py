@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from tests.trusted import own_file, write_own, write_trusted
-from tildone.config import load, load_valid, project_root
-from tildone.errors import UsageError, shortened
+from tildone.app.settings import load, load_valid, project_root
+from tildone.base.errors import UsageError, shortened
 
 
 @pytest.fixture
@@ -173,7 +173,7 @@ def test_the_data_folder_follows_the_conventions_of_the_platform(
 
 def test_without_a_settings_file_no_toml_parser_is_imported(project: Path, home: dict[str, str]) -> None:
     """Importing it would take longer than the rest of a command."""
-    program = f"import sys; from tildone.config import load; load({{}}, {home!r}, {str(project)!r})"
+    program = f"import sys; from tildone.app.settings import load; load({{}}, {home!r}, {str(project)!r})"
     asked = f"{program}; print('tomllib' in sys.modules, 'difflib' in sys.modules)"
 
     answer = subprocess.run([sys.executable, "-c", asked], capture_output=True, text=True, check=True)

@@ -15,30 +15,30 @@ from tests.host import records as messages
 from tests.plans import COMPLETED, plan_of, session_on
 from tests.project.differences import DIFFERENCES
 from tildone import DECLARED, INDEXED, PHASED, session_in
+from tildone.app.edit import ReadFile, WriteFile
+from tildone.app.slash import after_request, command
+from tildone.base.errors import Refused
 from tildone.cli import main
-from tildone.commands.answer import ReadFile, WriteFile
-from tildone.commands.requests import after_request
-from tildone.commands.slash import command
-from tildone.core.ops import Append, Mark, Named, Write
-from tildone.core.plan import Phase, Plan, Task
-from tildone.dialects.base import Dialect
-from tildone.errors import Refused
-from tildone.extensions.indexed import indexed
-from tildone.extensions.phased import phases
-from tildone.formats.markdown.reader import read
-from tildone.formats.markdown.writer import lossless_checklist
-from tildone.host.events import AgentEnd
-from tildone.host.extension_events import BranchChange, ConversationEnd, ConversationStart, ExtensionEvent
-from tildone.host.messages import AssistantMessage
-from tildone.kit.components import RenderOptions
-from tildone.kit.components.drawing import markup
-from tildone.kit.theme import plain
-from tildone.log.events import Bound, StopFingerprint
-from tildone.loop.decision import GiveUp, GoOn, Patience, Rest, RestReason, Turn
-from tildone.session import Session
+from tildone.log.session import Session
+from tildone.plan.dialects import Dialect
+from tildone.plan.events import Bound, StopFingerprint
+from tildone.plan.formats.markdown import lossless_checklist
+from tildone.plan.formats.markdown_reader import reader_read
+from tildone.plan.gate import GiveUp, GoOn, Patience, Rest, RestReason, Turn
+from tildone.plan.model import Phase, Plan, Task
+from tildone.plan.ops import Append, Mark, Named, Write
+from tildone.plan.text import lists as indexed_tools
+from tildone.plan.text import safe as sanitize
+from tildone.plan.text.styles import plain
+from tildone.run.events import AgentEnd
+from tildone.run.extension import BranchChange, ConversationEnd, ConversationStart, ExtensionEvent
+from tildone.run.extensions.indexed import indexed
+from tildone.run.extensions.phased import phases
+from tildone.run.kit.components import RenderOptions
+from tildone.run.kit.definition import markup
+from tildone.run.messages import AssistantMessage
 from tildone.stores.memory import MemoryStore
 from tildone.stores.sqlite.store import SqliteStore
-from tildone.views import indexed_tools, sanitize
 
 [EDIT_TODOS] = [tool for tool in INDEXED.tools if tool.name == "edit_todos"]
 STATUSES = ("in_progress", "pending", "pending", "pending", "cancelled", "cancelled")
@@ -372,7 +372,7 @@ def test_lossless_markdown() -> None:
 
     assert isinstance(exported, WriteFile)
     assert after_request(ReadFile(exported.path), exported.text).steps == (Write(plan.phases),)
-    assert read(lossless_checklist(plan)).plan == plan
+    assert reader_read(lossless_checklist(plan)).plan == plan
 
 
 def test_reminder_cannot_be_closed() -> None:

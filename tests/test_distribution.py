@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import tildone
-from tildone import distribution
+from tildone.base import distribution
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="the folders of an installation are laid out as on Unix")
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tildone.errors import closest, nearest, shortened
+from tildone.base.errors import closest, nearest, shortened
 
 VERBS = ("todo", "call", "log", "undo", "redo", "checkout", "export", "install", "uninstall", "status", "sessions")
 

@@ -3,7 +3,7 @@
 import itertools
 import os
 
-from tildone.ids import ID_LENGTH, id_maker
+from tildone.base.ids import ID_LENGTH, id_maker
 
 
 def test_ids_are_short_and_sort_by_time() -> None:

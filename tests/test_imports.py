@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from tildone.agents.servers import ProvidedTools
 from tildone.app.opening import session_in, store_at
-from tildone.config import load
-from tildone.core.ops import Append
-from tildone.core.plan import Task
-from tildone.dialects.by_hand import BY_HAND
+from tildone.app.settings import load
+from tildone.plan.dialects import BY_HAND
+from tildone.plan.model import Task
+from tildone.plan.ops import Append
+from tildone.stores.assignment import ProvidedTools
 
 HEAVY = {
     "argparse",
@@ -34,7 +34,9 @@ HEAVY = {
 SHOW = "import sys; print(*sorted(sys.modules), sep='\\n', file=sys.stderr)"
 
 
-@pytest.mark.parametrize("module", ["tildone", "tildone.session", "tildone.stores.sqlite.store", "tildone.app.opening"])
+@pytest.mark.parametrize(
+    "module", ["tildone", "tildone.log.session", "tildone.stores.sqlite.store", "tildone.app.opening"]
+)
 def test_modules_of_commands_and_hooks_import_no_heavy_packages(module: str) -> None:
     """In a new interpreter."""
     assert loaded(f"import {module}; {SHOW}") & HEAVY == set()
@@ -65,14 +67,14 @@ def test_a_hook_that_continues_an_agent_imports_few_modules(tmp_path: Path) -> N
     settings = load({}, environ, str(tmp_path))
     session_in(store_at(str(settings.store)), settings.session, BY_HAND).change([Append((Task("One"),))])
     event = json.dumps({"session_id": "s", "cwd": str(tmp_path), "hook_event_name": "Stop"})
-    program = f"from tildone.hooks import main; main(['claude']); {SHOW}"
+    program = f"from tildone.agents.hooks import main; main(['claude']); {SHOW}"
 
     with ProvidedTools(settings.agents_dir, os.getpid()):
         first, second = (run(program, event, **environ) for _ in range(2))
 
     assert [json.loads(answer.stdout)["decision"] for answer in (first, second)] == ["block", "block"]
     modules = set(second.stderr.split()) - set(run(SHOW).stderr.split())
-    assert modules & {"json", "re", "threading", "tildone.core.reduce", "tildone.core.ops"} == set()
+    assert modules & {"json", "re", "threading", "tildone.plan.reduce", "tildone.plan.ops"} == set()
     assert len(modules) <= MAX_MODULES_OF_A_HOOK
 
 

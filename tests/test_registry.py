@@ -5,12 +5,12 @@ import sys
 
 import pytest
 
-from tildone.registry import Registry
+from tildone.base import Registry
 
 
 def test_a_member_is_imported_on_first_use() -> None:
     show = (
-        "import sys; from tildone.registry import Registry;"
+        "import sys; from tildone.base import Registry;"
         "members = Registry('wsgiref', 'BaseHandler', {'handlers': None, 'validate': None});"
         "print('wsgiref.handlers' in sys.modules, members['handlers'].__name__, 'wsgiref.validate' in sys.modules)"
     )

@@ -9,12 +9,12 @@ import pytest
 
 from tests.plans import plan_of
 from tildone.app.opening import run_leases, session_in, store_at
-from tildone.core.ops import Append
-from tildone.core.plan import Task
-from tildone.dialects.by_hand import BY_HAND
-from tildone.errors import RunFenced, UsageError
-from tildone.log.events import PlanChanged
-from tildone.log.fleet.lease import LEASE_VARIABLE, Claimer, Lease, NewRun
+from tildone.base.errors import RunFenced, UsageError
+from tildone.plan.dialects import BY_HAND
+from tildone.plan.events import PlanChanged
+from tildone.plan.model import Task
+from tildone.plan.ops import Append
+from tildone.plan.runs import LEASE_VARIABLE, Claimer, Lease, NewRun
 from tildone.stores.memory import MemoryStore
 
 

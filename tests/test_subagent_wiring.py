@@ -8,13 +8,13 @@ from tests.host.subagent_bench import Scripts, task
 from tests.host.test_host import tool
 from tildone.app.opening import open_agents, open_store
 from tildone.app.plan_agents import plan_agents
-from tildone.config import Settings
-from tildone.host.host import Host
-from tildone.host.messages import text_of
-from tildone.host.tools.permissions import PermissionPolicy
-from tildone.kit.definition import ToolResult, text_result
-from tildone.log.address import parse_address
-from tildone.wiring.hosting import open_conversations, open_host
+from tildone.app.settings import Settings
+from tildone.run.host import Host
+from tildone.run.hosting import open_conversations, open_host
+from tildone.run.kit.definition import ToolResult, text_result
+from tildone.run.messages import text_of
+from tildone.run.tools.permissions import PermissionPolicy
+from tildone.stores import parse_address
 
 WRITE = [("write_todos", {"mode": "replace", "todos": [{"text": "Look"}]})]
 

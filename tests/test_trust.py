@@ -8,11 +8,10 @@ from pathlib import Path
 import pytest
 
 from tests.trusted import trust, write_own, write_trusted
-from tildone.config import data_folder, load, load_valid, origins
-from tildone.config.project_file import MAX_BYTES
-from tildone.config.trust import is_trusted, revoke, set_trusted
-from tildone.config.values import AMOUNTS, FLOORS, KEYS, LIMITS
-from tildone.loop.decision import Patience
+from tildone.app.settings import data_folder, load, load_valid, origins
+from tildone.app.settings_file import MAX_BYTES, is_trusted, revoke, set_trusted
+from tildone.app.values import AMOUNTS, FLOORS, KEYS, LIMITS
+from tildone.plan.gate import Patience
 
 LOOSE = {name: (getattr(Patience(), LIMITS[name]) or 999_999) + 1 for name in LIMITS}
 """Every bound, looser than its default."""
@@ -248,8 +247,8 @@ def test_origins_name_a_file_only_for_settings_that_apply(file: Path, home: dict
 
 
 def test_a_project_without_a_settings_file_loads_none_of_this() -> None:
-    program = "import os, sys; from tildone.config import load; load({}, os.environ, '/')"
-    asked = f"{program}; print([name for name in sys.modules if name in ('tomllib', 'tildone.config.trust')])"
+    program = "import os, sys; from tildone.app.settings import load; load({}, os.environ, '/')"
+    asked = f"{program}; print([name for name in sys.modules if name in ('tomllib', 'tildone.app.settings_file')])"
 
     answer = subprocess.run([sys.executable, "-c", asked], capture_output=True, text=True, check=True)
 

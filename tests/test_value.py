@@ -5,8 +5,8 @@ import pickle
 
 import pytest
 
-from tildone.core.plan import Phase, Status, Task
-from tildone.value import replace, value
+from tildone.base import replace, value
+from tildone.plan.model import Phase, Status, Task
 
 
 @value

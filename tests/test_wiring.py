@@ -8,15 +8,14 @@ import pytest
 
 from tests.plans import plan_of
 from tildone.app.opening import MAX_EVENTS_SEARCHED, dialect_of_session, open_session, open_store, session_in, store_at
-from tildone.config import Settings
-from tildone.core.ops import Write
-from tildone.core.rules import Rules
-from tildone.dialects import dialect_named
-from tildone.dialects.by_hand import BY_HAND
-from tildone.distribution import install_extra
-from tildone.errors import UsageError
-from tildone.log.address import parse_address
-from tildone.log.events import Actor
+from tildone.app.settings import Settings
+from tildone.base.distribution import install_extra
+from tildone.base.errors import UsageError
+from tildone.plan.dialects import BY_HAND, dialect_named
+from tildone.plan.events import Actor
+from tildone.plan.model import Rules
+from tildone.plan.ops import Write
+from tildone.stores import parse_address
 from tildone.stores.memory import MemoryStore
 
 HERE = Settings(store=parse_address("unused.db"), session="s", project="/nowhere")
@@ -38,7 +37,7 @@ def test_a_misspelled_kind_of_store_is_corrected_in_the_error() -> None:
 @pytest.mark.parametrize("missing", ["psycopg", "psycopg.conninfo"])
 def test_a_missing_driver_is_named_in_the_error(monkeypatch: pytest.MonkeyPatch, missing: str) -> None:
     """With the command that installs it."""
-    for name in [name for name in sys.modules if name.startswith("tildone.stores.postgres")]:
+    for name in [name for name in sys.modules if name.startswith("tildone.stores.postgres.address")]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, missing, None)
 

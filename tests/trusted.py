@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from tildone.config import data_folder
-from tildone.config.trust import set_trusted
+from tildone.app.settings import data_folder
+from tildone.app.settings_file import set_trusted
 
 
 def write_trusted(file: Path, content: str | bytes, environ: Mapping[str, str]) -> None:

@@ -7,7 +7,9 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import TypedDict
 
-from tildone.kit.components import (
+from tildone.plan.text.amounts import format_count, format_size
+from tildone.plan.text.styles import Theme
+from tildone.run.kit.components import (
     Component,
     Container,
     Field,
@@ -20,11 +22,15 @@ from tildone.kit.components import (
     ToolCallHeader,
     ToolFooter,
 )
-from tildone.kit.definition import OnUpdate, ToolDefinition, ToolResult, send_update, text_result
-from tildone.kit.formatting import format_count, format_size
-from tildone.kit.signal import AbortSignal
-from tildone.kit.theme import Theme
-from tildone.kit.validation import validated
+from tildone.run.kit.definition import (
+    AbortSignal,
+    OnUpdate,
+    ToolDefinition,
+    ToolResult,
+    send_update,
+    text_result,
+    validated,
+)
 
 MAX_MODEL_ENTRIES = 100
 """How many entries of a listing the model reads."""

@@ -8,10 +8,40 @@
 Names are imported when they are first used, so importing the package costs nothing.
 """
 
+import sys
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from importlib.machinery import ModuleSpec
+
     from tildone.app.opening import session_in, store_at
-    from tildone.core.ops import (
+    from tildone.base.errors import (
+        HeadMoved,
+        NotFound,
+        Refused,
+        RunFenced,
+        StoreBusy,
+        StoreDamaged,
+        StoreError,
+        StoreTooNew,
+        StoreUnreachable,
+        TildoneError,
+        UnknownEvent,
+        UnknownNeed,
+        UsageError,
+    )
+    from tildone.log.session import Session
+    from tildone.log.store import Store
+    from tildone.plan.dialects import Dialect, Reply, Tool
+    from tildone.plan.dialects.arguments import anthropic_tools, openai_tools, tool_instructions
+    from tildone.plan.dialects.brief import DIALECT as BRIEF
+    from tildone.plan.dialects.declared import DIALECT as DECLARED
+    from tildone.plan.dialects.indexed import DIALECT as INDEXED
+    from tildone.plan.dialects.phased import DIALECT as PHASED
+    from tildone.plan.events import Actor, Author, Bound, Directive, StopFingerprint
+    from tildone.plan.gate import Decision, GiveUp, GoOn, Patience, Rest, RestReason, Turn, Verdict
+    from tildone.plan.model import Phase, Plan, Status, Task, flat, next_task, open_tasks
+    from tildone.plan.ops import (
         Append,
         At,
         Everything,
@@ -30,58 +60,32 @@ if TYPE_CHECKING:
         Touch,
         Write,
     )
-    from tildone.core.plan import Phase, Plan, Status, Task, flat
-    from tildone.core.query import next_task, open_tasks
-    from tildone.core.reduce import Outcome
-    from tildone.dialects.base import Dialect, Reply, Tool
-    from tildone.dialects.brief import DIALECT as BRIEF
-    from tildone.dialects.declared import DIALECT as DECLARED
-    from tildone.dialects.indexed import DIALECT as INDEXED
-    from tildone.dialects.phased import DIALECT as PHASED
-    from tildone.dialects.provider_tools import anthropic_tools, openai_tools, tool_instructions
-    from tildone.errors import (
-        HeadMoved,
-        NotFound,
-        Refused,
-        RunFenced,
-        StoreBusy,
-        StoreDamaged,
-        StoreError,
-        StoreTooNew,
-        StoreUnreachable,
-        TildoneError,
-        UnknownEvent,
-        UnknownNeed,
-        UsageError,
-    )
-    from tildone.log.events import Actor, Author, Bound, Directive, StopFingerprint
-    from tildone.log.store import Store
-    from tildone.loop.decision import Decision, GiveUp, GoOn, Patience, Rest, RestReason, Turn, Verdict
-    from tildone.session import Session
+    from tildone.plan.reduce import Outcome
     from tildone.stores.memory import MemoryStore
     from tildone.stores.sqlite.store import SqliteStore
     from tildone.version import __version__
 
 _HOMES = {
-    "tildone.core.ops": (
+    "tildone.plan.ops": (
         "Append At Everything InPhase Insert Mark Move Named Note Numbered Order Remove Rename SetCheck StartNext "
         "Touch Write"
     ),
-    "tildone.core.plan": "Phase Plan Status Task flat",
-    "tildone.core.query": "next_task open_tasks",
-    "tildone.core.reduce": "Outcome",
-    "tildone.dialects.base": "Dialect Reply Tool",
-    "tildone.dialects.brief": "DIALECT:BRIEF",
-    "tildone.dialects.declared": "DIALECT:DECLARED",
-    "tildone.dialects.indexed": "DIALECT:INDEXED",
-    "tildone.dialects.phased": "DIALECT:PHASED",
-    "tildone.dialects.provider_tools": "anthropic_tools openai_tools tool_instructions",
-    "tildone.errors": "HeadMoved NotFound Refused RunFenced StoreBusy StoreDamaged StoreError StoreTooNew"
-    " StoreUnreachable TildoneError UnknownEvent UnknownNeed UsageError",
-    "tildone.log.events": "Actor Author Bound Directive StopFingerprint",
+    "tildone.plan.model": "Phase Plan Status Task flat next_task open_tasks",
+    "tildone.plan.reduce": "Outcome",
+    "tildone.plan.dialects": "Dialect Reply Tool",
+    "tildone.plan.dialects.brief": "DIALECT:BRIEF",
+    "tildone.plan.dialects.declared": "DIALECT:DECLARED",
+    "tildone.plan.dialects.indexed": "DIALECT:INDEXED",
+    "tildone.plan.dialects.phased": "DIALECT:PHASED",
+    "tildone.plan.dialects.arguments": "anthropic_tools openai_tools tool_instructions",
+    "tildone.base.errors": (
+        "HeadMoved NotFound Refused RunFenced StoreBusy StoreDamaged StoreError StoreTooNew StoreUnreachable "
+        "TildoneError UnknownEvent UnknownNeed UsageError"
+    ),
+    "tildone.plan.events": "Actor Author Bound Directive StopFingerprint",
     "tildone.log.store": "Store",
-    "tildone.loop.decision": "Decision GiveUp GoOn Patience Rest RestReason Turn Verdict",
-    "tildone.session": "Session",
+    "tildone.plan.gate": "Decision GiveUp GoOn Patience Rest RestReason Turn Verdict",
+    "tildone.log.session": "Session",
     "tildone.stores.memory": "MemoryStore",
     "tildone.stores.sqlite.store": "SqliteStore",
     "tildone.version": "__version__",
@@ -177,3 +181,19 @@ def __getattr__(name: str) -> object:
 
 def __dir__() -> list[str]:
     return sorted(__all__)
+
+
+class _MovedModules:
+    """Finds documented modules under the names that they had before version 0.2."""
+
+    @staticmethod
+    def find_spec(name: str, _path: object = None, _target: object = None) -> "ModuleSpec | None":
+        if not name.startswith(("tildone.host", "tildone.kit", "tildone.value")):
+            return None
+        # Only extensions that were written before need it.
+        from tildone.base.moved import moved_spec
+
+        return moved_spec(name)
+
+
+sys.meta_path.insert(0, _MovedModules)

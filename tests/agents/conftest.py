@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from tests.agents.facts import PROJECT
-from tildone.agents.registry import AgentRegistry
+from tildone.stores.agents import AgentRegistry
 
 
 @pytest.fixture

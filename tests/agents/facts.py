@@ -2,8 +2,8 @@
 
 import os
 
-from tildone.agents.identity import AgentId
-from tildone.ids import now
+from tildone.base.ids import now
+from tildone.stores.agents import AgentId
 
 PROJECT = "/projects/parser"
 NOW = now()

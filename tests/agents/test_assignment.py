@@ -3,11 +3,9 @@
 from concurrent.futures import ThreadPoolExecutor
 
 from tests.agents.facts import CLAUDE_A, CLAUDE_B, CODEX_A, CODEX_B, HERE, NOW, PARENT, PROJECT
-from tildone.agents.assignment import assign_session
-from tildone.agents.identity import AgentId
-from tildone.agents.processes import start_time
-from tildone.agents.registry import FRESH_FOR_MS, Agent, AgentRegistry
-from tildone.value import replace
+from tildone.base import replace
+from tildone.stores.agents import FRESH_FOR_MS, Agent, AgentId, AgentRegistry, start_time
+from tildone.stores.assignment import assign_session
 
 
 def test_the_first_agent_gets_the_project_session_and_keeps_it(agents: AgentRegistry) -> None:

@@ -5,7 +5,7 @@ import subprocess
 from pathlib import Path
 
 from tests.checks.repositories import git, make_repository
-from tildone.agents.branch import branch_of, git_folder
+from tildone.app.person import branch_of, git_folder
 
 
 def test_the_branch_is_the_one_that_git_names(tmp_path: Path) -> None:

@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 from tests.plans import plan_of
-from tildone.agents.completion_log import CompletionLog
-from tildone.dialects.declared import DIALECT as DECLARED
-from tildone.errors import Refused
-from tildone.session import Session
+from tildone.app.completion_log import CompletionLog
+from tildone.base.errors import Refused
+from tildone.log.session import Session
+from tildone.plan.dialects.declared import DIALECT as DECLARED
 from tildone.stores.memory import MemoryStore
 
 FIRST, SECOND = "20250102-030405", "20250102-030406"
@@ -181,7 +181,7 @@ def test_all_processes_of_a_session_append_to_one_file(tmp_path: Path) -> None:
 
 def test_real_processes_number_their_entries_without_gaps_or_doubles(tmp_path: Path) -> None:
     script = (
-        "import sys\nfrom tildone.agents.completion_log import CompletionLog\n"
+        "import sys\nfrom tildone.app.completion_log import CompletionLog\n"
         "log = CompletionLog(sys.argv[1], lambda: sys.argv[3], sys.argv[2])\n"
         "for _ in range(10): assert log.add(lambda number, stamp: f'# {number}\\n')\n"
     )

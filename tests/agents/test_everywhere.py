@@ -3,10 +3,8 @@
 import os
 from pathlib import Path
 
-from tildone.agents.everywhere import active_everywhere
-from tildone.agents.identity import AgentId
-from tildone.agents.processes import start_time
-from tildone.agents.registry import Agent, AgentRegistry
+from tildone.stores.agents import Agent, AgentId, AgentRegistry, start_time
+from tildone.stores.everywhere import active_everywhere
 
 NOW = 1_800_000_000_000
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tildone.agents.identity import MAX_CONVERSATION_ID_CHARS, AgentId, agent_id, digest
+from tildone.stores.agents import MAX_CONVERSATION_ID_CHARS, AgentId, agent_id, digest
 
 
 def test_the_text_form_is_fixed() -> None:

@@ -5,12 +5,20 @@ from pathlib import Path
 
 import pytest
 
-from tildone.agents import registry as module
-from tildone.agents.assignment import assign_session
-from tildone.agents.identity import AgentId, digest
-from tildone.agents.live import FOLDER
-from tildone.agents.processes import start_time
-from tildone.agents.registry import ACTIVE_FOR_MS, EXPIRY_EVERY_MS, FRESH_FOR_MS, REMOVED_AFTER_MS, Agent, AgentRegistry
+from tildone.stores import agents as module
+from tildone.stores.agents import (
+    ACTIVE_FOR_MS,
+    EXPIRY_EVERY_MS,
+    FRESH_FOR_MS,
+    REMOVED_AFTER_MS,
+    Agent,
+    AgentId,
+    AgentRegistry,
+    digest,
+    start_time,
+)
+from tildone.stores.assignment import assign_session
+from tildone.stores.live import FOLDER
 
 NOW = 2_000_000_000_000
 DEAD = 2**22 + 1

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.stores.processes import finish, start, wait_for
-from tildone.agents.open_files import processes_with_open
+from tildone.base.processes import processes_with_open
 
 linux_only = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="only Linux has /proc")
 

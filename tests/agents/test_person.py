@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tildone.agents.person import MAX_NAME_CHARS, clean_name, person_name
+from tildone.app.person import MAX_NAME_CHARS, clean_name, person_name
 
 try:
     import pwd

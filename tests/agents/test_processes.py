@@ -9,12 +9,12 @@ from shlex import quote
 import pytest
 
 from tests.agents.facts import HERE
-from tildone.agents.processes import agent_process, has_ended, is_running, runs_program, start_time
+from tildone.stores.agents import agent_process, has_ended, is_running, runs_program, start_time
 
 
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="only Linux says what a process runs")
 def test_the_agent_process_is_the_first_that_is_not_a_shell() -> None:
-    show = "from tildone.agents.processes import agent_process; print(agent_process())"
+    show = "from tildone.stores.agents import agent_process; print(agent_process())"
     script = f"env nice sh -c {quote(f'{quote(sys.executable)} -c {quote(show)}; true')}"
 
     direct = subprocess.run([sys.executable, "-c", show], capture_output=True, text=True, check=True)

@@ -10,11 +10,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.agents.facts import CLAUDE_A, CLAUDE_B, CODEX_A, HERE, NOW, PROJECT
-from tildone.agents.assignment import assign_session
-from tildone.agents.identity import AgentId, agent_id, digest
-from tildone.agents.processes import start_time
-from tildone.agents.registry import ACTIVE_FOR_MS, FRESH_FOR_MS, REMOVED_AFTER_MS, Agent, AgentRegistry
-from tildone.errors import StoreError
+from tildone.base.errors import StoreError
+from tildone.stores.agents import (
+    ACTIVE_FOR_MS,
+    FRESH_FOR_MS,
+    REMOVED_AFTER_MS,
+    Agent,
+    AgentId,
+    AgentRegistry,
+    agent_id,
+    digest,
+    start_time,
+)
+from tildone.stores.assignment import assign_session
 
 
 @given(

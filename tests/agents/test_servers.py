@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tildone.agents.servers import ANY_AGENT, ProvidedTools, has_tools
+from tildone.stores.assignment import ANY_AGENT, ProvidedTools, has_tools
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="hooks do not know their agent's process there")
 

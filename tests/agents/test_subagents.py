@@ -3,9 +3,8 @@
 from itertools import product
 
 from tests.agents.facts import CLAUDE_A, HERE, NOW, PROJECT
-from tildone.agents.identity import AgentId
-from tildone.agents.registry import Agent, AgentRegistry
-from tildone.agents.subagents import (
+from tildone.stores.agents import Agent, AgentId, AgentRegistry
+from tildone.stores.assignment import (
     end,
     parent_session,
     register,

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from tests.needs import need
-from tildone.agents import worktree
-from tildone.agents.worktree import fingerprint
+from tildone.app import person as worktree
+from tildone.app.person import fingerprint
 
 GIT = {
     "PATH": os.environ.get("PATH", ""),

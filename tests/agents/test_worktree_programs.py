@@ -8,7 +8,7 @@ import pytest
 
 from tests.agents.test_worktree import GIT, git
 from tests.needs import need
-from tildone.agents.worktree import fingerprint
+from tildone.app.person import fingerprint
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="plants shell scripts")
 

@@ -10,7 +10,7 @@ import pytest
 
 pytestmark = pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="only Linux says what a process runs")
 
-SHOW = "from tildone.agents.processes import agent_process; print(agent_process(['somehost']))"
+SHOW = "from tildone.stores.agents import agent_process; print(agent_process(['somehost']))"
 PROGRAM = f"{quote(sys.executable)} -c {quote(SHOW)}"
 
 SHEBANG = os.path.realpath(sys.executable)

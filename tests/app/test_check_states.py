@@ -4,7 +4,7 @@ import pytest
 
 from tildone.app.check_facts import CheckFacts
 from tildone.app.check_states import CheckWord, check_state
-from tildone.core.check import Check, Proof, Result
+from tildone.plan.model import Check, Proof, Result
 
 CHECK = Check(("pytest", "-q"))
 ALL = frozenset({1})

@@ -8,22 +8,21 @@ from pathlib import Path
 
 import pytest
 
-from tildone.agents.subagents import subagent_session
 from tildone.app.check_facts import CheckFacts
 from tildone.app.checks import STALE_SECONDS, CheckSet, SessionChecks, typed_check, words_of
 from tildone.app.conflict import Conflict
 from tildone.app.opening import check_approvals, open_session, open_store
-from tildone.checks.running import Interrupted
-from tildone.config import Settings, load
-from tildone.core.check import Check, Proof, Result
-from tildone.core.ops import Append, Mark, Numbered, SetCheck
-from tildone.core.plan import Status, Task
-from tildone.dialects.by_hand import BY_HAND
-from tildone.errors import Refused, TildoneError, UsageError
+from tildone.app.proofs import Interrupted
+from tildone.app.settings import Settings, load
+from tildone.base import replace
+from tildone.base.errors import Refused, TildoneError, UsageError
+from tildone.log.session import Session
 from tildone.log.store import Store
-from tildone.session import Session
-from tildone.value import replace
-from tildone.views.proofs import check_text
+from tildone.plan.dialects import BY_HAND
+from tildone.plan.model import Check, Proof, Result, Status, Task
+from tildone.plan.ops import Append, Mark, Numbered, SetCheck
+from tildone.plan.text.proofs import check_text
+from tildone.stores.assignment import subagent_session
 
 PASSES = (sys.executable, "-c", "import sys; sys.exit(0)")
 FAILS = (sys.executable, "-c", "raise SystemExit('it is broken')")

@@ -7,11 +7,10 @@ import pytest
 from tests.cli.person import Person
 from tests.hooks.agent import HookedAgent, Workspace
 from tests.web.boards import Place, board, place_in
-from tildone.core.check import Check
-from tildone.core.ops import Append, Numbered, SetCheck
-from tildone.core.plan import Task
-from tildone.integrations.record import HookPoint
-from tildone.overview.index import SessionIndex
+from tildone.agents.integrations import HookPoint
+from tildone.app.index import SessionIndex
+from tildone.plan.model import Check, Task
+from tildone.plan.ops import Append, Numbered, SetCheck
 
 AGENT = {"CLAUDE_CODE_SESSION_ID": "s1"}
 TOLD = "the agent set aside #1 (check: make test)"

@@ -8,7 +8,7 @@ import pytest
 
 from tests.cli.person import Person
 from tests.hooks.agent import WITH_HOOKS, HookedAgent, Workspace, new_workspace
-from tildone.integrations.record import HookPoint
+from tildone.agents.integrations import HookPoint
 
 AGENT = {"CLAUDE_CODE_SESSION_ID": "s1"}
 GONE = "no longer has the plan that an agent was held to here; was it deleted?"

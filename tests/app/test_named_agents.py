@@ -6,8 +6,8 @@ import pytest
 
 from tests.cli.person import Person
 from tests.web.boards import Place, board, place_in
-from tildone.core.ops import Append
-from tildone.core.plan import Task
+from tildone.plan.model import Task
+from tildone.plan.ops import Append
 
 AGENT = {"CLAUDE_CODE_SESSION_ID": "5f0c1234-aaaa-bbbb-cccc-00009e7d"}
 TYPED: dict[str, tuple[str, ...]] = {

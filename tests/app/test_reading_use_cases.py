@@ -12,19 +12,18 @@ import pytest
 
 from tests.cli.person import Person
 from tests.web.boards import Browser, Place, board, place_in
+from tildone.agents.mcp.protocol import CURRENT_JSON
+from tildone.agents.mcp.resources import contents, parse_uri
+from tildone.agents.mcp.subscriptions import SessionSnapshot
+from tildone.app.apply import Editor, Notice
 from tildone.app.opening import open_session
-from tildone.core.check import Check
-from tildone.core.ops import Append, Mark, Note, Numbered, Order, SetCheck, Touch
-from tildone.core.plan import Plan, Status, Task
-from tildone.dialects.by_hand import BY_HAND
-from tildone.log import codec
-from tildone.log.events import Directive
+from tildone.base import replace
 from tildone.log.needs import Need
-from tildone.mcp.listings import CURRENT_JSON
-from tildone.mcp.resources import contents, parse_uri
-from tildone.mcp.snapshot import SessionSnapshot
-from tildone.tui.editing import Editor, Notice
-from tildone.value import replace
+from tildone.plan import codec
+from tildone.plan.dialects import BY_HAND
+from tildone.plan.events import Directive
+from tildone.plan.model import Check, Plan, Status, Task
+from tildone.plan.ops import Append, Mark, Note, Numbered, Order, SetCheck, Touch
 
 NUMBERS = count(1)
 FIELDS = {

@@ -19,13 +19,11 @@ from tildone.app.rebase import (
     RemoveTasks,
     SetPart,
 )
-from tildone.core.numbers import numbered
-from tildone.core.ops import Append, At, Mark, Move, Note, Op, Order, Remove, Rename, Touch
-from tildone.core.plan import Phase, Plan, Status, Task
-from tildone.core.reduce import reduce
-from tildone.core.rules import Rules
-from tildone.history.matching import match_plans, task_at, task_locations
-from tildone.value import replace
+from tildone.base import replace
+from tildone.plan.history.changes import match_plans, task_at, task_locations
+from tildone.plan.model import Phase, Plan, Rules, Status, Task, numbered
+from tildone.plan.ops import Append, At, Mark, Move, Note, Op, Order, Remove, Rename, Touch
+from tildone.plan.reduce import reduce
 
 RULES = Rules(atomic=True)
 NAMES = {STATUS: "status", TEXT: "text", ORDER: "after", "files": "touches"}

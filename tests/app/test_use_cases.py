@@ -15,19 +15,19 @@ import pytest
 
 from tests.cli.person import Person
 from tests.web.boards import Answered, Browser, Place, board, place_in, until
+from tildone.app import attributes
+from tildone.app import edit as edits
+from tildone.app.apply import Editor, Notice
 from tildone.app.checks import SessionChecks
+from tildone.app.edit import Answer
 from tildone.app.edits import added_after, edit, moved_by, sentence
 from tildone.app.opening import check_approvals, dialect_of_session, open_session
-from tildone.commands import attributes, edits
-from tildone.commands.answer import Answer
-from tildone.core.check import Check, Proof, Result
-from tildone.core.ops import Append, Mark, Numbered, SetCheck
-from tildone.core.plan import Plan, Status, Task
-from tildone.errors import TildoneError
-from tildone.session import Session
-from tildone.tui.editing import Editor, Notice
-from tildone.value import replace, value
-from tildone.views.proofs import check_text
+from tildone.base import replace, value
+from tildone.base.errors import TildoneError
+from tildone.log.session import Session
+from tildone.plan.model import Check, Plan, Proof, Result, Status, Task
+from tildone.plan.ops import Append, Mark, Numbered, SetCheck
+from tildone.plan.text.proofs import check_text
 
 if TYPE_CHECKING:
     from tildone.app.edits import Command

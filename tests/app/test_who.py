@@ -18,26 +18,24 @@ from tests.rpc.client import Client
 from tests.run.run_workspace import CHAT, provider_environment
 from tests.suite.forking import PROGRAM
 from tests.web.boards import Place, board, place_in
+from tildone.agents.integrations import INTEGRATIONS
+from tildone.app.apply import Editor, Notice
 from tildone.app.opening import check_approvals, run_leases, session_in
-from tildone.app.surfaces import FORM, IN_SHELLS_OF_AGENTS, OTHERS, QUESTION, WAYS, Surface
-from tildone.app.who import PersonAct
-from tildone.cli.parsing.table import Verb
-from tildone.cli.verbs import ROOT
-from tildone.core.check import Check
-from tildone.core.ops import Append, Numbered, SetCheck
-from tildone.core.plan import Task
-from tildone.dialects import DIALECTS, tools_of
-from tildone.dialects.brief import DIALECT as BRIEF
-from tildone.ids import now
-from tildone.integrations import INTEGRATIONS
-from tildone.log.events import Actor, Directive
-from tildone.log.fleet.lease import LEASE_VARIABLE, Claimer, NewRun
+from tildone.app.who import FORM, IN_SHELLS_OF_AGENTS, OTHERS, QUESTION, WAYS, PersonAct, Surface
+from tildone.base.ids import now
+from tildone.cli.parsing import ROOT
+from tildone.cli.table import Verb
 from tildone.log.needs import Need
-from tildone.tui.editing import Editor, Notice
-from tildone.tui.keys import KEYS, PLAN_KEYS
-from tildone.tui.run.keys import KEYS as RUN_KEYS
-from tildone.tui.run.screen_commands import ABOUT
-from tildone.web.app import WRITERS
+from tildone.plan.dialects import DIALECTS, tools_of
+from tildone.plan.dialects.brief import DIALECT as BRIEF
+from tildone.plan.events import Actor, Directive
+from tildone.plan.model import Check, Task
+from tildone.plan.ops import Append, Numbered, SetCheck
+from tildone.plan.runs import LEASE_VARIABLE, Claimer, NewRun
+from tildone.screens.board.app import WRITERS
+from tildone.screens.run import KEYS as RUN_KEYS
+from tildone.screens.run.commands import ABOUT
+from tildone.screens.watch.app import KEYS, PLAN_KEYS
 
 AGENT = {"CLAUDE_CODE_SESSION_ID": "s1", "AI_AGENT": "claude-code"}
 CHECK = Check(("cp", "a", "made"))

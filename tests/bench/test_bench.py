@@ -17,7 +17,7 @@ from bench.measure import Memory, Row, medians
 from tests.project.source import ROOT
 from tests.stores.postgres_keeper import why_not
 from tests.web.browser.install import HOW, OTHER_BROWSER, find_browser
-from tildone.dialects.brief import DIALECT as BRIEF
+from tildone.plan.dialects.brief import DIALECT as BRIEF
 
 ROWS: dict[tuple[str, ...], tuple[str, ...]] = {
     ("cold", "first_paint", "hooks", "sizes"): (

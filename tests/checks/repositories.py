@@ -7,9 +7,9 @@ from pathlib import Path
 
 from tests.agents.test_worktree import GIT
 from tests.needs import need
-from tildone.checks.approvals import Approvals
-from tildone.checks.prover import CheckRunner
-from tildone.core.check import Check, Proof
+from tildone.app.proofs import CheckRunner
+from tildone.app.trust import Approvals
+from tildone.plan.model import Check, Proof
 
 PASSES = Check((sys.executable, "-c", "import sys; sys.exit(0)"))
 """A check that passes. It is a program that can do anything else, too, so it is not refused as trivial."""

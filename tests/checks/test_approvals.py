@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tildone.checks.approvals import Approvals
-from tildone.core.check import Check
+from tildone.app.trust import Approvals
+from tildone.plan.model import Check
 
 TESTS = Check(("pytest", "-q", "tests"))
 

@@ -9,12 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.checks.repositories import git, make_repository
-from tildone.agents.identity import digest
-from tildone.checks import kept_listings
-from tildone.checks.globs import matches
-from tildone.checks.kept_listings import CHECKSUM_BYTES, KeptListings
-from tildone.checks.listing import matching, with_entries, without
-from tildone.checks.watched import WatchedFiles
+from tildone.app import watched as kept_listings
+from tildone.app.watched import CHECKSUM_BYTES, KeptListings, WatchedFiles, matches, matching, with_entries, without
+from tildone.stores.agents import digest
 
 NAMES = st.binary(min_size=1, max_size=4).map(lambda name: name.replace(b"\0", b"/")) | st.text("a/.", min_size=1).map(
     str.encode

@@ -11,10 +11,10 @@ from time import sleep
 import pytest
 
 from tests.checks.repositories import PASSES, Runner, make_repository, python
-from tildone.checks.approvals import Consent
-from tildone.checks.running import Interrupted
-from tildone.core.check import Check, Proof, Result
-from tildone.value import replace
+from tildone.app.proofs import Interrupted
+from tildone.app.trust import Consent
+from tildone.base import replace
+from tildone.plan.model import Check, Proof, Result
 
 FAILS = python("import sys; print('what went wrong'); sys.exit(4)")
 

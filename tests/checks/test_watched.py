@@ -8,13 +8,12 @@ from pathlib import Path
 import pytest
 
 from tests.checks.repositories import PASSES, Runner, git, make_repository, python
+from tildone.app import watched
 from tildone.app.opening import check_approvals, check_runner
-from tildone.checks import watched
-from tildone.checks.globs import matches
-from tildone.checks.watched import WatchedFiles
-from tildone.config import load
-from tildone.core.check import Check
-from tildone.value import replace
+from tildone.app.settings import load
+from tildone.app.watched import WatchedFiles, matches
+from tildone.base import replace
+from tildone.plan.model import Check
 
 ON_SOURCES = replace(PASSES, watches=("src",))
 posix = pytest.mark.skipif(sys.platform == "win32", reason="modes and links of POSIX")

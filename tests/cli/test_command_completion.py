@@ -1,7 +1,7 @@
 """Completion of a verb that takes a command of another program."""
 
-from tildone.cli.program.candidates import Completions, completions
-from tildone.cli.verbs import ROOT
+from tildone.cli.parsing import ROOT
+from tildone.cli.program.completion import Completions, completions
 
 
 def test_behind_two_dashes_files_are_completed_and_no_options() -> None:

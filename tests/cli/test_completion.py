@@ -14,8 +14,7 @@ import pytest
 
 from tests.cli.person import Person
 from tests.suite.forking import PROGRAM
-from tildone.cli.program.bash_line import split_line
-from tildone.cli.program.completion import SCRIPTS
+from tildone.cli.program.completion import SCRIPTS, split_line
 
 HOSTILE = "Zap $(touch pwned) `touch pwned` \"q\" 'a' \\ !x; & | * ~ #1: ünï 漢"
 READY, END = "READY>", "<end>"

@@ -11,14 +11,12 @@ import pytest
 
 from tests.cli.parsing.test_args import leaves
 from tests.cli.person import Person
-from tildone import errors
+from tildone.base import errors
 from tildone.cli import INTERRUPTED, PIPE_BROKEN, main
-from tildone.cli.parsing.args import parse
-from tildone.cli.parsing.table import command
-from tildone.cli.program.exit_codes import EXIT_CODES
-from tildone.cli.program.man import manual_page
+from tildone.cli.parsing import ROOT, parse
+from tildone.cli.program.help import EXIT_CODES, manual_page
 from tildone.cli.program.overview import ALL_CLOSED, NO_PLAN, OPEN_TASKS
-from tildone.cli.verbs import ROOT
+from tildone.cli.table import command
 
 NARROW = 40
 

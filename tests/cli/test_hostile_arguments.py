@@ -14,9 +14,9 @@ from pathlib import Path
 import pytest
 
 from tildone.cli import main
-from tildone.cli.parsing.table import Verb
-from tildone.cli.verbs import ROOT
-from tildone.dialects import DIALECTS
+from tildone.cli.parsing import ROOT
+from tildone.cli.table import Verb
+from tildone.plan.dialects import DIALECTS
 
 HOSTILE = (
     "1e999",

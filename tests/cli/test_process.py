@@ -94,4 +94,4 @@ def test_the_version_needs_hardly_any_module(person: Person) -> None:
     imported = set(person.python(AT_EXIT + script).out.splitlines()[1].split())
 
     assert {name for name in imported if not name.startswith("tildone")} <= {"__future__", "atexit", "gc"}
-    assert "tildone.cli.dispatch" not in imported
+    assert "tildone.cli.parsing" not in imported

@@ -10,9 +10,9 @@ from tests.cli.person import Person
 from tests.suite.forking import PROGRAM, starting
 from tests.trusted import write_trusted
 from tildone.cli import main
-from tildone.cli.parsing.table import command
-from tildone.cli.verbs import ROOT
-from tildone.dialects import DIALECTS, tools_of
+from tildone.cli.parsing import ROOT
+from tildone.cli.table import command
+from tildone.plan.dialects import DIALECTS, tools_of
 
 SERVING = {"board", "mcp", "run", "watch", "work"}
 """Verbs that serve or run until they are ended."""
@@ -135,8 +135,8 @@ def test_no_slow_module_is_imported(person: Person) -> None:
 
 
 def test_a_verb_imports_no_integrations_for_the_sake_of_help_texts(person: Person) -> None:
-    assert "tildone.integrations" not in imported(person, ["todo"])
-    assert "tildone.integrations" in imported(person, ["help", "install"])
+    assert "tildone.agents.integrations" not in imported(person, ["todo"])
+    assert "tildone.agents.integrations" in imported(person, ["help", "install"])
 
 
 def imported(person: Person, argv: list[str]) -> set[str]:

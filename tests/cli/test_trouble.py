@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from tests.cli.person import Person
-from tildone.errors import TildoneError
-from tildone.files.atomic import read_text, write_text
+from tildone.base.errors import TildoneError
+from tildone.base.files import read_text, write_text
 
 
 @pytest.mark.skipif(not os.path.isdir("/proc/self"), reason="needs a folder where nobody can write")

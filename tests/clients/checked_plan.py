@@ -9,13 +9,12 @@ from tests.clients.agents import Sandbox
 from tests.clients.driving import install_in
 from tests.clients.inside import InstalledClient
 from tildone.app.opening import check_approvals, open_session
-from tildone.config import load
-from tildone.core.check import Check, Proof
-from tildone.core.ops import Append, Numbered, SetCheck
-from tildone.core.plan import Task
-from tildone.dialects.brief import DIALECT as BRIEF
-from tildone.log.events import Nudged
-from tildone.session import Session
+from tildone.app.settings import load
+from tildone.log.session import Session
+from tildone.plan.dialects.brief import DIALECT as BRIEF
+from tildone.plan.events import Nudged
+from tildone.plan.model import Check, Proof, Task
+from tildone.plan.ops import Append, Numbered, SetCheck
 
 T = TypeVar("T")
 

@@ -17,9 +17,9 @@ from tests.host.models.model_server import Turn
 from tests.rpc.client import Client, Record
 from tests.suite.forking import PROGRAM
 from tildone.app.opening import open_store
-from tildone.config import Settings
-from tildone.log.address import parse_address
-from tildone.wiring.hosting import open_conversations, open_host
+from tildone.app.settings import Settings
+from tildone.run.hosting import open_conversations, open_host
+from tildone.stores import parse_address
 
 Entry = dict[str, Any]
 Message = dict[str, Any]
@@ -174,7 +174,7 @@ def answers(entries: Iterable[Entry]) -> list[Entry]:
 
 async def _branch_off(folder: Path, file: Path, entry: str) -> None:
     """Go back to an entry and continue from there, as a program that embeds tildone does."""
-    from tildone.host.providers import open_model  # noqa: PLC0415  it takes seconds to load
+    from tildone.run.providers import open_model  # noqa: PLC0415  it takes seconds to load
 
     cwd = str(folder / "project")
     settings = Settings(

@@ -18,14 +18,12 @@ from tests.host.models.model_server import ReceivedRequest, Turn
 from tests.suite.forking import PROGRAM
 from tests.suite.waiting import until
 from tildone.app.opening import run_leases, store_at
-from tildone.core.plan import Status
 from tildone.fleet.git import Git
-from tildone.log.events import Event, PlanChanged
-from tildone.log.fleet.facts import Kept
-from tildone.log.fleet.lease import Lease
-from tildone.log.fleet.port import RunLeases
-from tildone.log.state import latest_state
+from tildone.log.lease_port import RunLeases
 from tildone.log.store import Store
+from tildone.plan.events import Event, PlanChanged, latest_state
+from tildone.plan.model import Status
+from tildone.plan.runs import Kept, Lease
 
 SECONDS = 600.0
 """How long a worker may take; on an idle machine, it takes some seconds."""

@@ -16,8 +16,8 @@ from tests.clients.model import DONE, SIDE_ANSWER, Model, offered_tools, with_of
 from tests.clients.supervisor import supervised
 from tests.host.models.model_server import ReceivedRequest, Turn, calls_of
 from tests.suite.forking import PROGRAM
-from tildone.agents.registry import Agent, AgentRegistry
-from tildone.log.state import latest_state
+from tildone.plan.events import latest_state
+from tildone.stores.agents import Agent, AgentRegistry
 from tildone.stores.sqlite.store import SqliteStore
 
 CLIENTS = ("claude", "codex", "gemini", "opencode", "pi")

@@ -16,7 +16,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from tildone.integrations import INTEGRATIONS
+from tildone.agents.integrations import INTEGRATIONS
 
 ROOT = Path(__file__).resolve().parents[2]
 FOLDER = ROOT / ".clients"

@@ -18,8 +18,7 @@ from tests.clients.inside import CLIENTS
 from tests.clients.install import AGENTS
 from tests.clients.results import NO, YES, Recorder, Results, load, save
 from tests.clients.situations import ABSENT, CONTINUATIONS, GROUPS, SITUATIONS, Cell, Mode
-from tildone.integrations import INTEGRATIONS, all_integrations
-from tildone.integrations.record import HookPoint, Integration
+from tildone.agents.integrations import INTEGRATIONS, HookPoint, Integration, all_integrations
 
 PAGE = Path(__file__).parents[2] / "docs" / "reference" / "integrations.md"
 NONE, NOT_TRIED = "–", "·"

@@ -27,7 +27,7 @@ from tests.clients.install import OTHER_FOLDER, Missing, Package, install
 from tests.clients.results import NO, YES, Results
 from tests.clients.situations import Cell, Mode
 from tests.clients.trial import FAILED, PASSED, SKIPPED, Trial, try_out
-from tildone.integrations import INTEGRATIONS
+from tildone.agents.integrations import INTEGRATIONS
 
 LOOKUP_TIMEOUT_SECONDS = 60
 INSTALL_TIMEOUT_SECONDS = 180.0

@@ -9,7 +9,7 @@ from tests.clients.fleets import FILES, TASKS, AgentFleet, FleetModel, command, 
 from tests.clients.inside import GO_ON, last_message
 from tests.stores.conftest import server, url
 from tests.stores.postgres import needs_server
-from tildone.log.fleet.lease import LeaseState
+from tildone.plan.runs import LeaseState
 
 __all__ = ["server", "url"]
 

@@ -11,11 +11,11 @@ from tests.clients.fleets import FILES, AgentFleet, FleetModel, command, done, e
 from tests.clients.inside import GO_ON, last_message, without_tools
 from tests.fleet.agents import processes_of
 from tests.host.models.model_server import Turn
-from tildone.dialects.fleet_prompts import BEGUN, LAST_MESSAGES, TAKEN_OVER, WHY
-from tildone.dialects.native import FENCED
-from tildone.log.events import Actor
-from tildone.log.fleet.lease import Claimer, Lease, LeaseState
-from tildone.log.fleet.settings import FleetSettings
+from tildone.log.settings import FleetSettings
+from tildone.plan.dialects.native import FENCED
+from tildone.plan.dialects.prompts import BEGUN, LAST_MESSAGES, TAKEN_OVER, WHY
+from tildone.plan.events import Actor
+from tildone.plan.runs import Claimer, Lease, LeaseState
 
 pytestmark = pytest.mark.slow
 

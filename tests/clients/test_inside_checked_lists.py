@@ -10,7 +10,7 @@ from tests.clients.inside import GO_ON, TASK, last_message, without_tools
 from tests.clients.situations import CONTINUATIONS, proves
 from tests.clients.test_inside_lists import LISTS, PARSER, WIRE, with_its_list
 from tests.host.models.model_server import Turn
-from tildone.core.check import Check
+from tildone.plan.model import Check
 
 pytestmark = pytest.mark.slow
 

@@ -23,7 +23,7 @@ from tests.clients.situations import CONTINUATIONS, proves
 from tests.clients.tui import ESCAPE, at_terminal
 from tests.host.models.model_server import Turn
 from tests.suite.forking import PROGRAM
-from tildone.core.check import Check
+from tildone.plan.model import Check
 
 pytestmark = pytest.mark.slow
 

@@ -11,11 +11,10 @@ from tests.clients.driving import HEADLESS, ActingModel, MakeSandbox, shell
 from tests.clients.inside import CLIENTS, WAIT, InstalledClient, TwoAgentModel, install, last_message
 from tests.host.models.model_server import ReceivedRequest, Turn
 from tests.suite.waiting import until
-from tildone.agents.identity import AgentId
-from tildone.agents.registry import CLAIM_NOTE, AgentRegistry
 from tildone.app.claims import AgentClaims
-from tildone.config import load
-from tildone.log.claims import Claim
+from tildone.app.settings import load
+from tildone.plan.claims import Claim
+from tildone.stores.agents import CLAIM_NOTE, AgentId, AgentRegistry
 from tildone.stores.sqlite.store import SqliteStore
 
 pytestmark = pytest.mark.slow

@@ -17,9 +17,9 @@ from tests.clients.model import SIDE_ANSWER, Model, offered_tools, with_offered_
 from tests.host.models.model_server import ReceivedRequest, Turn
 from tests.run.run_workspace import ALLOW_ALL, CHAT
 from tests.suite.forking import PROGRAM
-from tildone.core.plan import Status
-from tildone.log.claims import Claim
-from tildone.log.events import Event, PlanChanged
+from tildone.plan.claims import Claim
+from tildone.plan.events import Event, PlanChanged
+from tildone.plan.model import Status
 from tildone.stores.sqlite.store import SqliteStore
 
 pytestmark = pytest.mark.slow

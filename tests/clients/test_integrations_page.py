@@ -10,7 +10,7 @@ import pytest
 from tests.clients.integrations_page import PAGE, page
 from tests.clients.results import NO, YES, Recorder, Results, load, save
 from tests.clients.situations import ABSENT, PROPERTY, SITUATIONS, Cell, Mode
-from tildone.integrations import INTEGRATIONS
+from tildone.agents.integrations import INTEGRATIONS
 
 Outcome = Literal["passed", "failed", "skipped"]
 HELD = Cell("held", "pi", Mode.TERMINAL)

@@ -11,15 +11,13 @@ from tests.clients.agents import Sandbox, pi_rpc, require
 from tests.clients.conversations import HOSTILE_TEXT, conversation, lines, nodes, prompt_and_wait, text
 from tests.clients.model import Model
 from tildone.app.opening import session_in
-from tildone.core.ops import At, Mark
-from tildone.core.plan import Plan, Status
-from tildone.dialects import plan_in_entry
-from tildone.dialects.base import Dialect
-from tildone.dialects.indexed import DIALECT as INDEXED
-from tildone.dialects.phased import DIALECT as PHASED
-from tildone.log.events import Event
-from tildone.log.tree import SessionHead
-from tildone.session import Session
+from tildone.log.session import Session
+from tildone.plan.dialects import Dialect, plan_in_entry
+from tildone.plan.dialects.indexed import DIALECT as INDEXED
+from tildone.plan.dialects.phased import DIALECT as PHASED
+from tildone.plan.events import Event, SessionHead
+from tildone.plan.model import Plan, Status
+from tildone.plan.ops import At, Mark
 from tildone.stores.pi.store import JsonlStore
 
 pytestmark = pytest.mark.slow

@@ -16,9 +16,9 @@ from tests.clients.model import Model, offered_tools
 from tests.host.models.model_server import Turn
 from tests.integrations import rewrites
 from tests.integrations.drill import Drill, read, write
-from tildone.integrations import INTEGRATIONS
-from tildone.integrations.checks.host_version import host_version, too_old
-from tildone.log.findings import Finding
+from tildone.agents.doctor import host_version, too_old
+from tildone.agents.integrations import INTEGRATIONS
+from tildone.log.kept import Finding
 
 pytestmark = pytest.mark.slow
 

@@ -11,7 +11,7 @@ from tests.clients.situations import proves
 from tests.clients.tui import FOLDER, PROMPTS, WAIT, at_terminal, install_for_terminal
 from tests.host.models.model_server import Turn
 from tests.walks import tmux
-from tildone.integrations import INTEGRATIONS
+from tildone.agents.integrations import INTEGRATIONS
 
 pytestmark = [
     pytest.mark.slow,

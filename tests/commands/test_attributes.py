@@ -3,12 +3,11 @@
 import pytest
 
 from tests.plans import COMPLETED, plan_of
-from tildone.commands import attributes
-from tildone.commands.answer import Answer
-from tildone.core.check import Check
-from tildone.core.ops import Numbered, Order, SetCheck, Touch
-from tildone.core.plan import Task
-from tildone.value import replace
+from tildone.app import attributes
+from tildone.app.edit import Answer
+from tildone.base import replace
+from tildone.plan.model import Check, Task
+from tildone.plan.ops import Numbered, Order, SetCheck, Touch
 
 PLAN = plan_of("Parse", "Test", "Ship")
 MAKE = Check(("make", "all"))

@@ -4,26 +4,27 @@ import pytest
 from hypothesis import given
 
 from tests.plans import ABANDONED, COMPLETED, IN_PROGRESS, plan_of, plans, rules
-from tildone.commands.answer import (
-    Answer,
-    CopyText,
-    FailureReason,
-    Level,
-    Message,
-    OpenEditor,
-    ReadFile,
-    Request,
-    WriteFile,
+from tildone.app.edit import Answer, CopyText, FailureReason, Level, Message, OpenEditor, ReadFile, Request, WriteFile
+from tildone.app.slash import (
+    HELP,
+    after_request,
+    append,
+    command,
+    copy,
+    draft,
+    edit,
+    export,
+    import_,
+    mark,
+    request_failed,
+    show,
+    start,
 )
-from tildone.commands.requests import after_request, copy, draft, edit, export, import_, request_failed
-from tildone.commands.slash import HELP, command
-from tildone.commands.verbs import append, mark, show, start
-from tildone.core.ops import Append, InPhase, Mark, Named, Write
-from tildone.core.plan import Phase, Plan, Task
-from tildone.core.reduce import reduce
-from tildone.core.rules import Focus, Rules
-from tildone.dialects.phased.words import edit_reminder
-from tildone.formats.markdown.writer import lossless_checklist
+from tildone.plan.dialects.phased import edit_reminder
+from tildone.plan.formats.markdown import lossless_checklist
+from tildone.plan.model import Focus, Phase, Plan, Rules, Task
+from tildone.plan.ops import Append, InPhase, Mark, Named, Write
+from tildone.plan.reduce import reduce
 
 PLAN = Plan((Phase("Build", (Task("Parse", IN_PROGRESS), Task("Wire up"))), Phase("Ship", (Task("Tell"),))))
 

@@ -4,15 +4,11 @@ import pytest
 from hypothesis import given
 
 from tests.plans import ABANDONED, BLOCKED, COMPLETED, IN_PROGRESS, PENDING, numbered_plans, plan_of, rules
-from tildone.commands import edits
-from tildone.commands.answer import Answer, FailureReason
-from tildone.commands.edits import Place
-from tildone.core.check import Check
-from tildone.core.numbers import numbered
-from tildone.core.ops import Append, Mark, Move, Note, Numbered, Order, Remove, Rename, SetCheck, Touch, Write
-from tildone.core.plan import Phase, Plan, Status, Task, flat
-from tildone.core.reduce import Step, reduce
-from tildone.core.rules import Rules
+from tildone.app import edit as edits
+from tildone.app.edit import Answer, FailureReason, Place
+from tildone.plan.model import Check, Phase, Plan, Rules, Status, Task, flat, numbered
+from tildone.plan.ops import Append, Mark, Move, Note, Numbered, Order, Remove, Rename, SetCheck, Touch, Write
+from tildone.plan.reduce import Step, reduce
 
 PLAN = numbered(
     Plan(

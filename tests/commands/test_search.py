@@ -3,10 +3,9 @@
 import pytest
 
 from tests.plans import COMPLETED
-from tildone.commands.answer import Answer, FailureReason
-from tildone.commands.search import Search, find
-from tildone.core.numbers import numbered
-from tildone.core.plan import Phase, Plan, Task
+from tildone.app.edit import Answer, FailureReason
+from tildone.app.search import Search, find
+from tildone.plan.model import Phase, Plan, Task, numbered
 
 PLAN = numbered(
     Plan(

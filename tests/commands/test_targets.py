@@ -3,10 +3,17 @@
 import pytest
 
 from tests.plans import COMPLETED, plan_of
-from tildone.commands.answer import Answer, FailureReason
-from tildone.commands.targets import Targets, find_targets, find_task, find_tasks, number_ranges, task_number
-from tildone.core.numbers import numbered
-from tildone.core.plan import Phase, Plan, Task
+from tildone.app.edit import (
+    Answer,
+    FailureReason,
+    Targets,
+    find_targets,
+    find_task,
+    find_tasks,
+    number_ranges,
+    task_number,
+)
+from tildone.plan.model import Phase, Plan, Task, numbered
 
 PLAN = numbered(Plan((Phase("Build", (Task("Fix #2"), Task("Test", COMPLETED), Task("Test again"))), Phase("Test"))))
 

@@ -5,9 +5,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.plans import ABANDONED, COMPLETED, IN_PROGRESS, plan_of, plans
-from tildone.commands.typed import capitalized, phases_like, tasks_like, title, verb_and_rest, words
-from tildone.core.plan import Phase, Plan, Task, flat
-from tildone.formats.whitespace import JS_WHITESPACE
+from tildone.app.edit import capitalized, phases_like, tasks_like, title, verb_and_rest, words
+from tildone.plan.formats import JS_WHITESPACE
+from tildone.plan.model import Phase, Plan, Task, flat
 
 
 @pytest.mark.parametrize(

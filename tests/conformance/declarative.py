@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from tildone import DECLARED
-from tildone.agents.completion_log import CompletionLog
-from tildone.session import Session
+from tildone.app.completion_log import CompletionLog
+from tildone.log.session import Session
 from tildone.stores.memory import MemoryStore
 
 TIME_MS = re.compile(r'^    "time_ms": \d+', re.MULTILINE)

@@ -19,8 +19,8 @@ from tests.conformance.answers import answers
 from tests.conformance.phases import Phases
 from tests.project.differences import DIFFERENCES
 from tildone import INDEXED
-from tildone.core.plan import Task, flat
-from tildone.dialects.indexed.entries import STATUSES, is_item
+from tildone.plan.dialects.indexed import STATUSES, is_item
+from tildone.plan.model import Task, flat
 
 Json = dict[str, Any]
 Match = Callable[[Any, Any], bool]

@@ -12,29 +12,26 @@ from tests.conformance.shipped import load_and_find, shipped
 from tests.extensions.stage import Stage
 from tests.host import records
 from tildone import PHASED
-from tildone.commands.answer import WriteFile
-from tildone.commands.requests import export
-from tildone.commands.verbs import FIRST_PHASE
-from tildone.core.ops import Write
-from tildone.core.plan import Plan
-from tildone.core.reduce import reduce
-from tildone.dialects.phased.entries import phases_in, phases_out
-from tildone.extensions.phased import PANEL, PhasedExtension, plan_in
-from tildone.formats.markdown.reader import read
-from tildone.formats.markdown.writer import portable_checklist
-from tildone.host.content import ToolCallBlock
-from tildone.host.events import ToolExecutionEnd
-from tildone.host.extension_events import BeforeSettle, ExtensionEvent, KeepGoing, ToolResultReady
-from tildone.host.message_codec import encode_custom, encode_message
-from tildone.host.messages import CustomMessage, StopReason
-from tildone.host.model import assistant_message
-from tildone.kit.components import RenderOptions
-from tildone.kit.components.drawing import markup
-from tildone.kit.definition import Content, ImageContent, TextContent, ToolDefinition, ToolResult
-from tildone.kit.schema import schema_problems
+from tildone.app.edit import WriteFile
+from tildone.app.slash import FIRST_PHASE, export
+from tildone.base.schema import schema_problems
+from tildone.plan.dialects.phased import phases_in, phases_out
+from tildone.plan.formats.markdown import portable_checklist
+from tildone.plan.formats.markdown_reader import reader_read
+from tildone.plan.model import Plan
+from tildone.plan.ops import Write
+from tildone.plan.reduce import reduce
+from tildone.plan.text import phases as phase_tree
+from tildone.plan.text.phases import phase_title, roman_numeral
+from tildone.run.codec import encode_custom, encode_message
+from tildone.run.events import ToolExecutionEnd
+from tildone.run.extension import BeforeSettle, ExtensionEvent, KeepGoing, ToolResultReady
+from tildone.run.extensions.phased import PANEL, PhasedExtension, plan_in
+from tildone.run.kit.components import RenderOptions
+from tildone.run.kit.definition import Content, ImageContent, TextContent, ToolDefinition, ToolResult, markup
+from tildone.run.messages import CustomMessage, StopReason, ToolCallBlock
+from tildone.run.model import assistant_message
 from tildone.stores.memory import MemoryStore
-from tildone.views import phase_tree
-from tildone.views.phase_titles import phase_title, roman_numeral
 
 Json = dict[str, Any]
 
@@ -87,7 +84,7 @@ class Phases:
 
     def from_markdown(self, call: Json) -> Json:
         """As `/todo import` reads it."""
-        reading = read(call["markdown"], FIRST_PHASE)
+        reading = reader_read(call["markdown"], FIRST_PHASE)
         plan = reduce(Plan(), [Write(reading.plan.phases)], PHASED.rules).after
         return {"phases": phases_out(plan), "errors": [str(problem) for problem in reading.problems]}
 

@@ -6,13 +6,11 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
-from tildone.config import Settings, load
-from tildone.host.extension_api import ExtensionAPI
-from tildone.host.host import Extension, Host
+from tildone.app.settings import Settings, load
+from tildone.base import replace
 from tildone.log.store import Store
-from tildone.value import replace
-from tildone.wiring.hosting import plan_extension
-from tildone.wiring.run_plan import RunPlan
+from tildone.run.host import Extension, ExtensionAPI, Host
+from tildone.run.hosting import RunPlan, plan_extension
 
 
 def shipped(dialect: str, host: Host, store: Store, phases: Mapping[str, Any] | None = None) -> Extension:

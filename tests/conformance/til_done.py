@@ -9,28 +9,23 @@ from tests.clock import FakeClock
 from tests.conformance.shipped import load_and_find, shipped
 from tests.host.records import SilentModel
 from tildone import INDEXED
-from tildone.core.plan import Plan, Task, flat
-from tildone.dialects.indexed.entries import STATUSES, is_item
-from tildone.dialects.indexed.words import WORDS
-from tildone.host.entries import Entry, UnknownEntry
-from tildone.host.events import AgentEnd
-from tildone.host.extension_api import ExtensionAPI
-from tildone.host.extension_events import BeforeAgentStart, BranchChange, ConversationStart
-from tildone.host.host import Host
-from tildone.host.message_codec import decode_message, encode_custom
-from tildone.host.messages import CustomMessage, DeveloperMessage
-from tildone.host.parameters import checked
-from tildone.host.queues import Delivery
-from tildone.host.transcript import Transcript
-from tildone.host.ui import NoUI
-from tildone.kit.components import Component, RenderOptions
-from tildone.kit.components.drawing import markup
-from tildone.kit.definition import TextContent, ToolDefinition, ToolResult, result_to_json
-from tildone.kit.schema import SchemaProblem
-from tildone.loop.decision import Decision, GiveUp, GoOn, Rest, RestReason, Turn
-from tildone.session import Session
+from tildone.base.schema import SchemaProblem
+from tildone.log.session import Session
+from tildone.plan.dialects.indexed import STATUSES, WORDS, is_item
+from tildone.plan.gate import Decision, GiveUp, GoOn, Rest, RestReason, Turn
+from tildone.plan.model import Plan, Task, flat
+from tildone.plan.text import safe as plain_list
+from tildone.run.codec import decode_message, encode_custom
+from tildone.run.events import AgentEnd, Entry, UnknownEntry
+from tildone.run.extension import BeforeAgentStart, BranchChange, ConversationStart, NoUI
+from tildone.run.host import ExtensionAPI, Host
+from tildone.run.kit.components import Component, RenderOptions
+from tildone.run.kit.definition import TextContent, ToolDefinition, ToolResult, markup, result_to_json
+from tildone.run.messages import CustomMessage, DeveloperMessage
+from tildone.run.parameters import checked
+from tildone.run.queues import Delivery
+from tildone.run.transcript import Transcript
 from tildone.stores.memory import MemoryStore
-from tildone.views import plain_list
 
 Json = dict[str, Any]
 

@@ -19,13 +19,12 @@ from itertools import count
 from pathlib import Path
 
 from tests.project.blocks import matches
-from tildone.agents.completion_log import CompletionLog
-from tildone.core.ops import Append
-from tildone.core.plan import Task
-from tildone.dialects import dialect_named
-from tildone.dialects.base import Dialect
-from tildone.loop.decision import GiveUp, GoOn, Rest
-from tildone.session import Session
+from tildone.app.completion_log import CompletionLog
+from tildone.log.session import Session
+from tildone.plan.dialects import Dialect, dialect_named
+from tildone.plan.gate import GiveUp, GoOn, Rest
+from tildone.plan.model import Task
+from tildone.plan.ops import Append
 from tildone.stores.memory import MemoryStore
 
 FOLDER = Path(__file__).parent

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.conversations.replay import FOLDER, STEP, conversations, dialect_of, replayed
-from tildone.dialects.indexed import DIALECT as INDEXED
+from tildone.plan.dialects.indexed import DIALECT as INDEXED
 
 every_conversation = pytest.mark.parametrize(
     "file", conversations(), ids=lambda file: file.relative_to(FOLDER).as_posix()

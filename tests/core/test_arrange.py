@@ -1,10 +1,9 @@
 """A flat list is arranged into the phases of a plan, and keeps what its author did not know."""
 
-from tildone.core.arrange import arrange, keep_unseen, with_unseen, written
-from tildone.core.check import Check
-from tildone.core.ops import Mark, Numbered, SetCheck, Write
-from tildone.core.plan import Phase, Plan, Status, Task, flat
-from tildone.value import replace
+from tildone.base import replace
+from tildone.plan.asked import arrange, keep_unseen, with_unseen, written
+from tildone.plan.model import Check, Phase, Plan, Status, Task, flat
+from tildone.plan.ops import Mark, Numbered, SetCheck, Write
 
 PLAN = Plan(
     (

@@ -5,11 +5,12 @@ from hypothesis import assume, given
 
 from tests import plans
 from tests.plans import ABANDONED, COMPLETED, IN_PROGRESS, PENDING, plan_of
-from tildone.core.asked import shed
-from tildone.core.check import Check, Proof, Result, is_passed
-from tildone.core.faults import HasCheck, NoSuchNumber
-from tildone.core.guard import PLAN, ByModel, is_unproved, sets_checks
-from tildone.core.ops import (
+from tildone.base import replace
+from tildone.plan.asked import shed
+from tildone.plan.faults import HasCheck, NoSuchNumber
+from tildone.plan.guard import PLAN, ByModel, is_unproved, sets_checks
+from tildone.plan.model import Check, Focus, Phase, Plan, Proof, Result, Rules, Task, flat, is_passed
+from tildone.plan.ops import (
     Append,
     At,
     Everything,
@@ -25,10 +26,7 @@ from tildone.core.ops import (
     SetCheck,
     Write,
 )
-from tildone.core.plan import Phase, Plan, Task, flat
-from tildone.core.reduce import Outcome, reduce
-from tildone.core.rules import Focus, Rules
-from tildone.value import replace
+from tildone.plan.reduce import Outcome, reduce
 
 TESTS, LINT = Check(("pytest", "-q")), Check(("ruff", "check"))
 ONE = Numbered((1,))

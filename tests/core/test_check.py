@@ -3,14 +3,22 @@
 import pytest
 
 from tests.plans import COMPLETED, PENDING, plan_of
-from tildone.core.check import Check, Proof, Result, is_passed, proves_nothing
-from tildone.core.faults import CheckOutside, Cycle, NoSuchNumber, TaskMissing, UselessCheck
-from tildone.core.ops import Append, Everything, Mark, Named, Numbered, Order, SetCheck, Touch, Write
-from tildone.core.order import cycle_from
-from tildone.core.plan import Phase, Task
-from tildone.core.query import is_ready, waits_for
-from tildone.core.reduce import Step, reduce
-from tildone.core.rules import Rules
+from tildone.plan.faults import CheckOutside, Cycle, NoSuchNumber, TaskMissing, UselessCheck
+from tildone.plan.model import (
+    Check,
+    Phase,
+    Proof,
+    Result,
+    Rules,
+    Task,
+    cycle_from,
+    is_passed,
+    is_ready,
+    proves_nothing,
+    waits_for,
+)
+from tildone.plan.ops import Append, Everything, Mark, Named, Numbered, Order, SetCheck, Touch, Write
+from tildone.plan.reduce import Step, reduce
 
 
 @pytest.mark.parametrize(

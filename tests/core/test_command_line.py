@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tildone.core.check import Check
-from tildone.core.command_line import split_command
-from tildone.views.proofs import check_text
+from tildone.plan.command_line import split_command
+from tildone.plan.model import Check
+from tildone.plan.text.proofs import check_text
 
 
 @pytest.mark.parametrize(

@@ -7,15 +7,11 @@ from hypothesis import example, given
 
 from tests import plans
 from tests.plans import BLOCKED, COMPLETED, IN_PROGRESS, PENDING, plan_of
-from tildone.core.check import Check, Proof, Result, is_passed
-from tildone.core.guard import PLAN, is_unproved, reopened
-from tildone.core.ops import Append, Mark, Numbered, Op, Order, Remove, Rename, SetCheck, Write
-from tildone.core.order import cycle_from
-from tildone.core.plan import Phase, Plan, Task, flat
-from tildone.core.query import has_checks
-from tildone.core.reduce import Outcome, reduce
-from tildone.core.rules import Rules
-from tildone.value import replace
+from tildone.base import replace
+from tildone.plan.guard import PLAN, is_unproved, reopened
+from tildone.plan.model import Check, Phase, Plan, Proof, Result, Rules, Task, cycle_from, flat, has_checks, is_passed
+from tildone.plan.ops import Append, Mark, Numbered, Op, Order, Remove, Rename, SetCheck, Write
+from tildone.plan.reduce import Outcome, reduce
 
 TESTS = Check(("pytest", "-q"))
 LINT = Check(("ruff", "check"))

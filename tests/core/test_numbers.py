@@ -5,12 +5,10 @@ from hypothesis import given
 
 from tests import plans
 from tests.plans import BLOCKED, COMPLETED, IN_PROGRESS, PENDING
-from tildone.core import faults
-from tildone.core.numbers import numbered, same_content, with_status
-from tildone.core.ops import Append, At, Mark, Move, Named, Note, Numbered, Remove, Rename, Write
-from tildone.core.plan import Phase, Plan, Status, Task, flat
-from tildone.core.reduce import Outcome, Step, reduce
-from tildone.core.rules import Rules
+from tildone.plan import faults
+from tildone.plan.model import Phase, Plan, Rules, Status, Task, flat, numbered, same_content, with_status
+from tildone.plan.ops import Append, At, Mark, Move, Named, Note, Numbered, Remove, Rename, Write
+from tildone.plan.reduce import Outcome, Step, reduce
 
 FREE = Rules()
 ABC = reduce(Plan(), [Append((Task("a"), Task("b"), Task("c")))], FREE).after

@@ -4,13 +4,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests import plans
-from tildone.core.check import Proof, Result
-from tildone.core.ops import Op
-from tildone.core.origins import Origin, keep_origins, with_imported_proofs, with_source
-from tildone.core.plan import Phase, Plan, Task, flat
-from tildone.core.reduce import reduce
-from tildone.core.rules import Rules
-from tildone.value import replace
+from tildone.base import replace
+from tildone.plan.model import Phase, Plan, Proof, Result, Rules, Task, flat, with_imported_proofs, with_source
+from tildone.plan.ops import Op, Origin, keep_origins
+from tildone.plan.reduce import reduce
 
 
 def origins(plan: Plan) -> dict[str, bool]:

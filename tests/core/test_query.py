@@ -1,10 +1,13 @@
 """Queries on a plan."""
 
 from tests.plans import ABANDONED, COMPLETED, IN_PROGRESS, plan_of
-from tildone.core.plan import Phase, Plan, Task, flat
-from tildone.core.query import (
+from tildone.plan.model import (
+    Phase,
+    Plan,
     PlanProgress,
+    Task,
     TaskInPhase,
+    flat,
     newly_completed,
     next_task,
     open_tasks,

@@ -5,26 +5,11 @@ from hypothesis import given
 
 from tests import plans
 from tests.plans import ABANDONED, COMPLETED, IN_PROGRESS, PENDING, plan_of
-from tildone.core import faults
-from tildone.core.focus import enforce_focus
-from tildone.core.numbers import numbered
-from tildone.core.ops import (
-    Append,
-    At,
-    Everything,
-    InPhase,
-    Insert,
-    Mark,
-    Named,
-    Note,
-    Op,
-    Remove,
-    Selector,
-    Write,
-)
-from tildone.core.plan import Phase, Plan, Task, flat
-from tildone.core.reduce import Outcome, Step, reduce
-from tildone.core.rules import Focus, Rules, Unit, length
+from tildone.plan import faults
+from tildone.plan.model import Focus, Phase, Plan, Rules, Task, Unit, flat, length, numbered
+from tildone.plan.ops import Append, At, Everything, InPhase, Insert, Mark, Named, Note, Op, Remove, Selector, Write
+from tildone.plan.reduce import Outcome, Step, reduce
+from tildone.plan.selection import enforce_focus
 
 FREE = Rules()
 ONE = Rules(focus=Focus.EXACTLY_ONE)

@@ -1,6 +1,6 @@
 """The attributes of each status, from which views, formats and stored events are derived."""
 
-from tildone.core.plan import Status
+from tildone.plan.model import Status
 
 
 def test_names_icons_and_checkboxes_are_unique() -> None:

@@ -6,11 +6,9 @@ from hypothesis import strategies as st
 
 from tests import plans
 from tests.plans import ABANDONED, BLOCKED, COMPLETED, IN_PROGRESS, PENDING
-from tildone.core.numbers import numbered
-from tildone.core.ops import Append, Mark, Numbered, StartNext
-from tildone.core.plan import Phase, Plan, Status, Task, flat
-from tildone.core.reduce import Step, reduce
-from tildone.core.rules import Rules
+from tildone.plan.model import Phase, Plan, Rules, Status, Task, flat, numbered
+from tildone.plan.ops import Append, Mark, Numbered, StartNext
+from tildone.plan.reduce import Step, reduce
 
 LETTERS = {"p": PENDING, "i": IN_PROGRESS, "c": COMPLETED, "a": ABANDONED, "b": BLOCKED}
 

@@ -8,10 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.plans import COMPLETED, IN_PROGRESS, plan_of
-from tildone.core.ops import Mark, Numbered, Touch
-from tildone.core.reduce import Step, reduce
-from tildone.core.rules import Rules
-from tildone.core.touches import conflicting, globs_meet, in_the_way, may_conflict
+from tildone.plan.model import Rules, conflicting, globs_meet, in_the_way, may_conflict
+from tildone.plan.ops import Mark, Numbered, Touch
+from tildone.plan.reduce import Step, reduce
 
 LETTERS = "ab"
 WORDS = ["".join(word) for length in range(7) for word in itertools.product(LETTERS, repeat=length)]

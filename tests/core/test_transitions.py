@@ -1,9 +1,8 @@
 """The table of states that the documentation shows."""
 
 from tests.plans import ABANDONED, BLOCKED, COMPLETED, IN_PROGRESS, PENDING
-from tildone.core.check import Result
-from tildone.core.plan import Status
-from tildone.core.transitions import EVENTS, table
+from tildone.plan.model import Result, Status
+from tildone.plan.reduce import EVENTS, table
 
 
 def test_only_a_passing_check_or_none_at_all_leaves_a_task_completed() -> None:

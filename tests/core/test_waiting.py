@@ -1,8 +1,7 @@
 """Which tasks wait for which others."""
 
 from tests.plans import ABANDONED, BLOCKED, COMPLETED
-from tildone.core.order import waiting_tasks
-from tildone.core.plan import Task, flat
+from tildone.plan.model import Task, flat, waiting_tasks
 
 
 def test_open_tasks_wait_for_the_open_ones_among_those_they_come_after() -> None:

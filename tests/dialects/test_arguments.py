@@ -2,9 +2,8 @@
 
 import pytest
 
-from tildone.dialects import DIALECTS, dialect_named
-from tildone.dialects.arguments import MAX_ARGUMENT_CHARACTERS, read_arguments
-from tildone.dialects.base import Tool
+from tildone.plan.dialects import DIALECTS, Tool, dialect_named
+from tildone.plan.dialects.arguments import MAX_ARGUMENT_CHARACTERS, read_arguments
 
 WRITE_TODOS = dialect_named("indexed").tools[0]
 TODO_WRITE = dialect_named("phased").tools[0]

@@ -1,6 +1,6 @@
 """Where an agent of a fleet is told that it works."""
 
-from tildone.dialects.fleet_prompts import place
+from tildone.plan.dialects.prompts import place
 
 FOUND = "the checkpoint refs/tildone/nightly-1/2"
 TREE = f"You work in the current folder, a working tree of git, made from {FOUND}. It is on no branch; stay so."

@@ -3,11 +3,10 @@
 import pytest
 
 from tests.plans import session_on
-from tildone.core.ops import Write
-from tildone.core.plan import Phase, Status, Task
-from tildone.core.rules import Rules
-from tildone.dialects import DIALECTS, dialect_named
-from tildone.log.events import Actor
+from tildone.plan.dialects import DIALECTS, dialect_named
+from tildone.plan.events import Actor
+from tildone.plan.model import Phase, Rules, Status, Task
+from tildone.plan.ops import Write
 
 PHASES = (Phase("Build", (Task("Parse"), Task("Wire up"))), Phase("Ship", (Task("Tag"),)))
 STATUSES = (Status.IN_PROGRESS, Status.COMPLETED, Status.ABANDONED)

@@ -2,10 +2,10 @@
 
 import pytest
 
-from tildone.dialects import DIALECTS
-from tildone.dialects.brief import DIALECT as BRIEF
-from tildone.dialects.declared import DIALECT as DECLARED
-from tildone.dialects.provider_tools import anthropic_tools, openai_tools, tool_instructions
+from tildone.plan.dialects import DIALECTS
+from tildone.plan.dialects.arguments import anthropic_tools, openai_tools, tool_instructions
+from tildone.plan.dialects.brief import DIALECT as BRIEF
+from tildone.plan.dialects.declared import DIALECT as DECLARED
 
 
 @pytest.mark.parametrize("name", list(DIALECTS))

@@ -5,8 +5,8 @@ import sys
 
 import pytest
 
-from tildone.core.plan import Phase, Plan, Task
-from tildone.dialects import (
+from tildone.base.errors import UsageError
+from tildone.plan.dialects import (
     DEFAULT_DIALECT,
     DIALECTS,
     dialect_named,
@@ -15,8 +15,8 @@ from tildone.dialects import (
     plan_in_entry,
     tools_of,
 )
-from tildone.dialects.phased.entries import EDIT, SNAPSHOT
-from tildone.errors import UsageError
+from tildone.plan.dialects.phased import EDIT, SNAPSHOT
+from tildone.plan.model import Phase, Plan, Task
 
 every_dialect = pytest.mark.parametrize("name", list(DIALECTS))
 
@@ -52,11 +52,11 @@ def test_an_unknown_dialect_is_refused_with_the_known_ones() -> None:
 
 @every_dialect
 def test_one_dialect_is_imported_without_the_others(name: str) -> None:
-    show = f"import sys; from tildone.dialects import dialect_named; dialect_named({name!r}); print(*sys.modules)"
+    show = f"import sys; from tildone.plan.dialects import dialect_named; dialect_named({name!r}); print(*sys.modules)"
 
     answer = subprocess.run([sys.executable, "-c", show], capture_output=True, text=True, check=True)
 
-    loaded = {module.split(".")[2] for module in answer.stdout.split() if module.startswith("tildone.dialects.")}
+    loaded = {module.split(".")[2] for module in answer.stdout.split() if module.startswith("tildone.plan.dialects.")}
     assert loaded & set(DIALECTS) == {name}
 
 

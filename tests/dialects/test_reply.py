@@ -2,7 +2,7 @@
 
 import pytest
 
-from tildone.dialects.base import Reply
+from tildone.plan.dialects import Reply
 
 
 @pytest.mark.parametrize(

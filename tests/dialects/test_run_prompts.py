@@ -1,7 +1,7 @@
 """The prompts with which `tildone run` starts a model on a plan."""
 
-from tildone.core.plan import Phase, Plan, Task
-from tildone.dialects.run_prompts import change_reminder, work_prompt
+from tildone.plan.dialects.prompts import change_reminder, work_prompt
+from tildone.plan.model import Phase, Plan, Task
 
 
 def test_a_plan_is_given_with_its_phases() -> None:

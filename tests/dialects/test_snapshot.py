@@ -2,8 +2,8 @@
 
 import pytest
 
-from tildone.core.plan import Phase, Plan, Status, Task
-from tildone.dialects.snapshot import changed_in_details, recover, with_plan
+from tildone.plan.dialects import changed_in_details, recover, with_plan
+from tildone.plan.model import Phase, Plan, Status, Task
 
 PLAN = Plan((Phase("A", (Task("a", Status.BLOCKED, ("waits",), 3), Task("b", number=1))),), 3)
 

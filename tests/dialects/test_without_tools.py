@@ -1,10 +1,9 @@
 """The dialect records without tools: for models that may run commands, and for plans of people."""
 
 from tests.plans import COMPLETED
-from tildone.core.plan import Plan, Task, flat
-from tildone.dialects import dialect_named
-from tildone.dialects.by_command import by_command
-from tildone.dialects.by_hand import BY_HAND
+from tildone.plan.dialects import BY_HAND, dialect_named
+from tildone.plan.dialects.native import by_command
+from tildone.plan.model import Plan, Task, flat
 
 
 def test_a_nudge_by_command_lists_five_tasks_from_the_next_one() -> None:

@@ -6,18 +6,16 @@ from typing import Any
 
 from tests.clock import FakeClock
 from tests.host import records
-from tildone.dialects.base import Dialect
-from tildone.host.content import TextBlock, tool_call
-from tildone.host.events import PublicEvent
-from tildone.host.host import Extension, Host
-from tildone.host.messages import AssistantMessage, StopReason, text_of
-from tildone.host.model import ChatRequest, assistant_message
-from tildone.host.stream_events import AnswerDone
-from tildone.host.transcript import Transcript
-from tildone.host.ui import NoUI
-from tildone.kit.signal import AbortSignal
+from tildone.log.session import Session
 from tildone.log.store import Store
-from tildone.session import Session
+from tildone.plan.dialects import Dialect
+from tildone.run.events import AnswerDone, PublicEvent
+from tildone.run.extension import NoUI
+from tildone.run.host import Extension, Host
+from tildone.run.kit.definition import AbortSignal
+from tildone.run.messages import AssistantMessage, StopReason, TextBlock, text_of, tool_call
+from tildone.run.model import ChatRequest, assistant_message
+from tildone.run.transcript import Transcript
 from tildone.stores.memory import MemoryStore
 from tildone.stores.pi.session_file import header
 

@@ -9,19 +9,18 @@ import pytest
 from tests.checks.repositories import Runner, make_repository, python
 from tests.extensions.stage import Answer, Stage
 from tests.suite.waiting import until_async
-from tildone.config import Settings
-from tildone.core.check import Check
-from tildone.core.ops import Append, Numbered, SetCheck
-from tildone.core.plan import Status, Task
-from tildone.dialects import dialect_named
-from tildone.extensions import extension_of
-from tildone.host.call_row import CallRow
-from tildone.host.events import ToolExecutionEnd
-from tildone.kit.components import RenderOptions
-from tildone.kit.components.drawing import markup
-from tildone.log.address import parse_address
-from tildone.session import Session
-from tildone.value import replace
+from tildone.app.settings import Settings
+from tildone.base import replace
+from tildone.log.session import Session
+from tildone.plan.dialects import dialect_named
+from tildone.plan.model import Check, Status, Task
+from tildone.plan.ops import Append, Numbered, SetCheck
+from tildone.run.events import ToolExecutionEnd
+from tildone.run.extensions import extension_of
+from tildone.run.kit.components import RenderOptions
+from tildone.run.kit.definition import markup
+from tildone.run.subagents import CallRow
+from tildone.stores import parse_address
 
 DONE: Answer = {"call": ("todo", {"done": 1})}
 WAITS = python(

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tildone.extensions.clipboard import copy_to_clipboard, programs
+from tildone.run.extensions.presence import copy_to_clipboard, programs
 
 on_posix = pytest.mark.skipif(os.name == "nt", reason="the programs are shell scripts")
 

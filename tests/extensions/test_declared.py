@@ -7,20 +7,19 @@ import pytest
 
 from tests.extensions.stage import Answer, Stage
 from tests.host import records as messages
-from tildone.core.numbers import without_numbers
-from tildone.core.ops import Append
-from tildone.core.plan import Plan, Status, Task, flat
-from tildone.dialects.declared import DIALECT as DECLARED
-from tildone.errors import StoreBusy
-from tildone.extensions.declared import declared
-from tildone.extensions.skeleton import STATUS
-from tildone.host.events import ToolExecutionEnd
-from tildone.host.extension_events import BranchChange
-from tildone.kit.components import RenderOptions, Text
-from tildone.kit.definition import text_result
-from tildone.kit.theme import Role
-from tildone.log import codec
-from tildone.log.events import Event
+from tildone.base.errors import StoreBusy
+from tildone.plan import codec
+from tildone.plan.dialects.declared import DIALECT as DECLARED
+from tildone.plan.events import Event
+from tildone.plan.model import Plan, Status, Task, flat, without_numbers
+from tildone.plan.ops import Append
+from tildone.plan.text.styles import Role
+from tildone.run.events import ToolExecutionEnd
+from tildone.run.extension import BranchChange
+from tildone.run.extensions.declared import declared
+from tildone.run.extensions.skeleton import STATUS
+from tildone.run.kit.components import RenderOptions, Text
+from tildone.run.kit.definition import text_result
 from tildone.stores.memory import MemoryStore
 from tildone.stores.sqlite.store import SqliteStore
 

@@ -8,15 +8,14 @@ import pytest
 from tests.extensions.stage import Stage
 from tests.host import records as messages
 from tests.plans import plan_of
-from tildone.core.ops import Append, Numbered, Op, Rename, Write
-from tildone.core.plan import Phase, Task
-from tildone.dialects.indexed import DIALECT as INDEXED
-from tildone.extensions.indexed import indexed
-from tildone.kit.components import RenderOptions
-from tildone.kit.components.drawing import markup
-from tildone.kit.definition import TextContent, ToolResult
-from tildone.log.events import Bound
-from tildone.loop.decision import GiveUp, GoOn
+from tildone.plan.dialects.indexed import DIALECT as INDEXED
+from tildone.plan.events import Bound
+from tildone.plan.gate import GiveUp, GoOn
+from tildone.plan.model import Phase, Task
+from tildone.plan.ops import Append, Numbered, Op, Rename, Write
+from tildone.run.extensions.indexed import indexed
+from tildone.run.kit.components import RenderOptions
+from tildone.run.kit.definition import TextContent, ToolResult, markup
 
 
 def written(*texts: str) -> dict[str, object]:

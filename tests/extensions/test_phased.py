@@ -7,23 +7,20 @@ import pytest
 
 from tests.extensions.stage import Answer, Stage
 from tests.host import records as messages
-from tildone.core.numbers import without_numbers
-from tildone.core.ops import Mark, Named
-from tildone.core.plan import Phase, Plan, Status, Task
-from tildone.dialects.phased import DIALECT as PHASED
-from tildone.dialects.phased.entries import phases_out
-from tildone.errors import UsageError
-from tildone.extensions.phased import EDIT_TYPE, FAILURE_TYPE, PANEL, phases
-from tildone.extensions.phased.settings import PhasedSettings
-from tildone.host.content import ToolCallBlock
-from tildone.host.events import ToolExecutionEnd
-from tildone.host.extension_api import ExtensionAPI
-from tildone.host.extension_events import BeforeAgentStart, BeforeSettle, ToolResultReady
-from tildone.host.messages import CustomMessage, StopReason
-from tildone.host.model import assistant_message
-from tildone.kit.components import RenderOptions, Text
-from tildone.kit.definition import ToolDefinition, ToolResult, text_result
-from tildone.kit.theme import plain, spans_of
+from tildone.base.errors import UsageError
+from tildone.plan.dialects.phased import DIALECT as PHASED
+from tildone.plan.dialects.phased import phases_out
+from tildone.plan.model import Phase, Plan, Status, Task, without_numbers
+from tildone.plan.ops import Mark, Named
+from tildone.plan.text.styles import plain, spans_of
+from tildone.run.events import ToolExecutionEnd
+from tildone.run.extension import BeforeAgentStart, BeforeSettle, ToolResultReady
+from tildone.run.extensions.phased import EDIT_TYPE, FAILURE_TYPE, PANEL, PhasedSettings, phases
+from tildone.run.host import ExtensionAPI
+from tildone.run.kit.components import RenderOptions, Text
+from tildone.run.kit.definition import ToolDefinition, ToolResult, text_result
+from tildone.run.messages import CustomMessage, StopReason, ToolCallBlock
+from tildone.run.model import assistant_message
 from tildone.stores.sqlite.store import SqliteStore
 
 PLAN = {"call": ("todo_write", {"ops": [{"op": "init", "list": [{"phase": "A", "items": ["wire", "test"]}]}]})}

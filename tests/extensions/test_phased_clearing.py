@@ -5,16 +5,12 @@ from typing import Any
 import pytest
 
 from tests.extensions.stage import Answer, Stage
-from tildone.core.numbers import without_numbers
-from tildone.core.ops import Append, Mark, Named, Remove
-from tildone.core.plan import Phase, Plan, Status, Task
-from tildone.dialects.phased import DIALECT as PHASED
-from tildone.errors import StoreBusy
-from tildone.extensions.phased import PANEL, phases
-from tildone.extensions.phased.clearing import RETRY_MS
-from tildone.extensions.phased.settings import PhasedSettings
-from tildone.log.events import Actor, Event, PlanChanged
-from tildone.log.tree import SessionHead
+from tildone.base.errors import StoreBusy
+from tildone.plan.dialects.phased import DIALECT as PHASED
+from tildone.plan.events import Actor, Event, PlanChanged, SessionHead
+from tildone.plan.model import Phase, Plan, Status, Task, without_numbers
+from tildone.plan.ops import Append, Mark, Named, Remove
+from tildone.run.extensions.phased import PANEL, RETRY_MS, PhasedSettings, phases
 from tildone.stores.memory import MemoryStore
 
 ITEMS = ["wire", "test", "ship"]

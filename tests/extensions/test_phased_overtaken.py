@@ -1,10 +1,10 @@
 """A conversation is opened after its plan was changed in the store."""
 
 from tests.extensions.stage import Stage
-from tildone.core.ops import Append
-from tildone.core.plan import Task
-from tildone.dialects.phased import DIALECT as PHASED
-from tildone.extensions.phased import phases
+from tildone.plan.dialects.phased import DIALECT as PHASED
+from tildone.plan.model import Task
+from tildone.plan.ops import Append
+from tildone.run.extensions.phased import phases
 
 INIT = {"call": ("todo_write", {"ops": [{"op": "init", "list": [{"phase": "A", "items": ["one"]}]}]})}
 

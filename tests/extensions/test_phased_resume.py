@@ -3,15 +3,13 @@
 from typing import Any
 
 from tests.extensions.stage import Stage
-from tildone.core.numbers import without_numbers
-from tildone.core.ops import Append
-from tildone.core.plan import Phase, Plan, Status, Task
-from tildone.dialects.phased import DIALECT as PHASED
-from tildone.dialects.phased.entries import SNAPSHOT, phases_out
-from tildone.extensions.phased import EDIT_TYPE, PANEL, phases
-from tildone.extensions.phased.settings import PhasedSettings
-from tildone.host.extension_events import BranchChange
-from tildone.host.transcript import Transcript
+from tildone.plan.dialects.phased import DIALECT as PHASED
+from tildone.plan.dialects.phased import SNAPSHOT, phases_out
+from tildone.plan.model import Phase, Plan, Status, Task, without_numbers
+from tildone.plan.ops import Append
+from tildone.run.extension import BranchChange
+from tildone.run.extensions.phased import EDIT_TYPE, PANEL, PhasedSettings, phases
+from tildone.run.transcript import Transcript
 from tildone.stores.pi.session_file import header
 
 HALF_DONE = Plan((Phase("A", (Task("wire", Status.COMPLETED), Task("test", Status.IN_PROGRESS))),))

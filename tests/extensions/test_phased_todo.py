@@ -4,17 +4,13 @@ from collections.abc import Callable
 from pathlib import Path
 
 from tests.extensions.stage import Answer, Json, Stage
-from tildone.core.numbers import without_numbers
-from tildone.core.ops import Append, Named, Remove
-from tildone.core.plan import Phase, Plan, Status, Task
-from tildone.core.reduce import Step
-from tildone.core.rules import Rules
-from tildone.dialects.phased import DIALECT as PHASED
-from tildone.dialects.phased.entries import EDIT, phases_out
-from tildone.extensions.phased import PANEL, phases
-from tildone.extensions.phased.settings import PhasedSettings
-from tildone.extensions.phased.todo import CONFLICT_TITLE, EDITOR_TITLE, Copy
-from tildone.log.events import Actor, Event
+from tildone.plan.dialects.phased import DIALECT as PHASED
+from tildone.plan.dialects.phased import EDIT, phases_out
+from tildone.plan.events import Actor, Event
+from tildone.plan.model import Phase, Plan, Rules, Status, Task, without_numbers
+from tildone.plan.ops import Append, Named, Remove
+from tildone.plan.reduce import Step
+from tildone.run.extensions.phased import CONFLICT_TITLE, EDITOR_TITLE, PANEL, Copy, PhasedSettings, phases
 from tildone.stores.memory import MemoryStore
 
 PLAN = {"call": ("todo_write", {"ops": [{"op": "init", "list": [{"phase": "A", "items": ["wire", "test"]}]}]})}

@@ -6,12 +6,12 @@ import pytest
 
 from tests.extensions.stage import Answer, Stage
 from tests.stores.overridden import overridden, raising
-from tildone.dialects.indexed import DIALECT as INDEXED
-from tildone.errors import StoreError
-from tildone.extensions.indexed import indexed
-from tildone.extensions.presence import AT_MOST_EVERY_MS, EVERY_MS, presence
+from tildone.base.errors import StoreError
 from tildone.log.presence import Presence
-from tildone.loop.decision import RestReason
+from tildone.plan.dialects.indexed import DIALECT as INDEXED
+from tildone.plan.gate import RestReason
+from tildone.run.extensions.indexed import indexed
+from tildone.run.extensions.presence import AT_MOST_EVERY_MS, EVERY_MS, presence
 from tildone.stores.memory import MemoryStore
 
 WRITE: dict[str, Any] = {"call": ("write_todos", {"mode": "replace", "todos": [{"text": "One"}]})}

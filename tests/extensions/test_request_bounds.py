@@ -3,13 +3,13 @@
 from typing import Any
 
 from tests.extensions.stage import Answer, Stage
-from tildone.dialects.indexed import DIALECT as INDEXED
-from tildone.extensions.indexed import indexed
-from tildone.extensions.request_bounds import GO_ON, request_bounds
-from tildone.host.extension_events import SubagentTurn
-from tildone.log.events import Bound, Tripped
-from tildone.loop.decision import Patience
-from tildone.session import Session
+from tildone.log.session import Session
+from tildone.plan.dialects.indexed import DIALECT as INDEXED
+from tildone.plan.events import Bound, Tripped
+from tildone.plan.gate import Patience
+from tildone.run.extension import SubagentTurn
+from tildone.run.extensions.indexed import indexed
+from tildone.run.extensions.skeleton import GO_ON, request_bounds
 
 LIST: Answer = {"call": ("list_todos", {})}
 

@@ -4,16 +4,16 @@ import pytest
 
 from tests.extensions.stage import Answer, Json, Stage
 from tests.plans import session_on
-from tildone.config import Settings
-from tildone.core.ops import Append, Write
-from tildone.core.plan import Phase, Status, Task
-from tildone.dialects import DIALECTS, dialect_named
-from tildone.extensions import extension_of
-from tildone.extensions.restoring import NOT_RESTORED
-from tildone.host.extension_events import ConversationStart
-from tildone.log.address import parse_address
-from tildone.log.events import Actor, Author
-from tildone.session import Session
+from tildone.app.settings import Settings
+from tildone.log.session import Session
+from tildone.plan.dialects import DIALECTS, dialect_named
+from tildone.plan.events import Actor, Author
+from tildone.plan.model import Phase, Status, Task
+from tildone.plan.ops import Append, Write
+from tildone.run.extension import ConversationStart
+from tildone.run.extensions import extension_of
+from tildone.run.extensions.skeleton import NOT_RESTORED
+from tildone.stores import parse_address
 
 PLAN = "plan"
 PHASES = (Phase("One", (Task("a", notes=("why",)),)), Phase("Two", (Task("b"),)))

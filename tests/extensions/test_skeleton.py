@@ -5,16 +5,15 @@ from typing import Any
 import pytest
 
 from tests.extensions.stage import Answer, Stage
-from tildone.config import Settings
-from tildone.core.ops import Append
-from tildone.core.plan import Plan, Status, Task
-from tildone.dialects import DIALECTS, dialect_named
-from tildone.dialects.brief import DIALECT as BRIEF
-from tildone.dialects.snapshot import changed_in_details
-from tildone.extensions import EXTENSIONS, extension_of
-from tildone.extensions.skeleton import LIMIT_NOTICE, PLAN_CONTEXT, STATUS, skeleton
-from tildone.log.address import parse_address
-from tildone.log.events import Directive
+from tildone.app.settings import Settings
+from tildone.plan.dialects import DIALECTS, changed_in_details, dialect_named
+from tildone.plan.dialects.brief import DIALECT as BRIEF
+from tildone.plan.events import Directive
+from tildone.plan.model import Plan, Status, Task
+from tildone.plan.ops import Append
+from tildone.run.extensions import EXTENSIONS, extension_of
+from tildone.run.extensions.skeleton import LIMIT_NOTICE, PLAN_CONTEXT, STATUS, skeleton
+from tildone.stores import parse_address
 
 ADDED: Answer = {"call": ("todo", {"add": ["one", "two"]})}
 STOPS: Answer = {"text": "I stop."}

@@ -8,17 +8,17 @@ import pytest
 
 from tests.extensions.stage import Answer, Stage
 from tests.host import records as messages
-from tildone.agents.registry import AgentRegistry
-from tildone.dialects.declared import DIALECT as DECLARED
-from tildone.dialects.indexed import DIALECT as INDEXED
-from tildone.dialects.native import STOPPED
-from tildone.dialects.phased import DIALECT as PHASED
-from tildone.extensions.declared import declared
-from tildone.extensions.indexed import indexed
-from tildone.extensions.phased import phases
-from tildone.extensions.steering import NOTICE, steering
-from tildone.host.extension_events import SubagentTurn
-from tildone.log.events import Directive
+from tildone.plan.dialects.declared import DIALECT as DECLARED
+from tildone.plan.dialects.indexed import DIALECT as INDEXED
+from tildone.plan.dialects.native import STOPPED
+from tildone.plan.dialects.phased import DIALECT as PHASED
+from tildone.plan.events import Directive
+from tildone.run.extension import SubagentTurn
+from tildone.run.extensions.declared import declared
+from tildone.run.extensions.indexed import indexed
+from tildone.run.extensions.phased import phases
+from tildone.run.extensions.presence import NOTICE, steering
+from tildone.stores.agents import AgentRegistry
 
 WRITE: Answer = {"call": ("write_todos", {"mode": "replace", "todos": [{"text": "One"}]})}
 START: dict[str, Any] = {"call": ("edit_todos", {"action": "start", "indices": [0]})}

@@ -9,13 +9,13 @@ from tests.extensions.stage import Stage
 from tests.hooks.agent import HookedAgent, new_workspace
 from tests.project.source import ROOT
 from tildone import MemoryStore, session_in
-from tildone.config import load
-from tildone.core.ops import Append
-from tildone.core.plan import Task
-from tildone.dialects import DIALECTS, dialect_named
-from tildone.extensions import extension_of
-from tildone.integrations.claude import INTEGRATION as CLAUDE
-from tildone.loop.decision import GoOn
+from tildone.agents.integrations.claude import INTEGRATION as CLAUDE
+from tildone.app.settings import load
+from tildone.plan.dialects import DIALECTS, dialect_named
+from tildone.plan.gate import GoOn
+from tildone.plan.model import Task
+from tildone.plan.ops import Append
+from tildone.run.extensions import extension_of
 
 PAGE = (ROOT / "docs" / "reference" / "dialects.md").read_text(encoding="utf-8")
 SECTION = PAGE.partition("## An agent that stops\n")[2].partition("\n## ")[0]

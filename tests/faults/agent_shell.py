@@ -20,14 +20,11 @@ from tests.faults.tally import Plan, Tally
 from tests.hooks.agent import WITH_HOOKS, HookedAgent, Workspace
 from tests.suite.forking import PROGRAM
 from tests.web.boards import Place, board, place_in
-from tildone.app.surfaces import IN_SHELLS_OF_AGENTS
-from tildone.app.who import PersonAct
-from tildone.core.check import Check
-from tildone.core.ops import Append, Numbered, SetCheck
-from tildone.core.plan import Task
-from tildone.integrations import INTEGRATIONS
-from tildone.integrations.record import HookPoint
-from tildone.log.events import DirectiveSet
+from tildone.agents.integrations import INTEGRATIONS, HookPoint
+from tildone.app.who import IN_SHELLS_OF_AGENTS, PersonAct
+from tildone.plan.events import DirectiveSet
+from tildone.plan.model import Check, Task
+from tildone.plan.ops import Append, Numbered, SetCheck
 
 CONVERSATION = "c1"
 TIMEOUT_SECONDS = 3600

@@ -20,10 +20,10 @@ from tests.hooks.agent import Workspace
 from tests.stores.writers import say
 from tests.suite.forking import PROGRAM
 from tildone.app.opening import open_session
-from tildone.config import load
-from tildone.core.plan import Plan as TildonePlan
-from tildone.dialects import dialect_named
-from tildone.log.events import PlanChanged
+from tildone.app.settings import load
+from tildone.plan.dialects import dialect_named
+from tildone.plan.events import PlanChanged
+from tildone.plan.model import Plan as TildonePlan
 
 WRITERS = 16
 TIMEOUT_SECONDS = 600

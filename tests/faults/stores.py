@@ -13,13 +13,13 @@ from tests.stores import jsonl_programs, processes
 from tests.stores.contract import ids
 from tests.stores.postgres import ended, program, running_server
 from tests.stores.postgres_keeper import why_not
-from tildone.dialects import plan_in_entry
-from tildone.dialects.brief import DIALECT as BRIEF
-from tildone.errors import StoreError
-from tildone.history.timeline import timeline
-from tildone.ids import id_maker, timestamp
+from tildone.base.errors import StoreError
+from tildone.base.ids import id_maker, timestamp
+from tildone.log.session import Session
 from tildone.log.store import Store
-from tildone.session import Session
+from tildone.plan.dialects import plan_in_entry
+from tildone.plan.dialects.brief import DIALECT as BRIEF
+from tildone.plan.history.timeline import timeline
 from tildone.stores.memory import MemoryStore
 from tildone.stores.pi.store import JsonlStore
 from tildone.stores.postgres.store import PostgresStore

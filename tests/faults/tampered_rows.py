@@ -27,14 +27,15 @@ from tests.stores.postgres_keeper import why_not
 from tests.suite.forking import PROGRAM
 from tests.suite.waiting import until
 from tildone.app.opening import run_leases, store_at
-from tildone.fleet.engine import DBOS, prepare_engine
-from tildone.log.address import parse_address
-from tildone.log.codec import dump, plan_to_json
-from tildone.log.events import PlanChanged
-from tildone.log.fleet.lease import LeaseState, NewRun, Work
-from tildone.log.fleet.port import RunLeases
-from tildone.log.fleet.settings import FleetSettings, ProviderLimit
-from tildone.log.fleet.workers import RunSchedule, WorkerInfo
+from tildone.fleet.engine import DBOS
+from tildone.fleet.engines import prepare_engine
+from tildone.log.lease_port import RunLeases
+from tildone.log.settings import FleetSettings, ProviderLimit
+from tildone.plan.codec import dump, plan_to_json
+from tildone.plan.events import PlanChanged
+from tildone.plan.lists import RunSchedule, WorkerInfo
+from tildone.plan.runs import LeaseState, NewRun, Work
+from tildone.stores import parse_address
 
 SECONDS = 900
 PLAN = plan_of("Do nothing: `true`")

@@ -23,7 +23,7 @@ from tests.plans import plan_of
 from tests.stores.contract import chain
 from tests.stores.many_hands.audit import BREACHES
 from tildone.app.who import PersonAct
-from tildone.errors import UsageError
+from tildone.base.errors import UsageError
 from tildone.stores.memory import MemoryStore
 from tildone.stores.sqlite.store import SqliteStore
 

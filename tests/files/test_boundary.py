@@ -3,8 +3,8 @@ from pathlib import Path
 
 import pytest
 
-from tildone.errors import Refused
-from tildone.files.boundary import path_of, real_path_inside
+from tildone.base.errors import Refused
+from tildone.base.private import path_of, real_path_inside
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ from typing import Never
 
 import pytest
 
-from tildone.files.private import make_private_folder, make_shared_folder, open_private, open_shared
+from tildone.base.private import make_private_folder, make_shared_folder, open_private, open_shared
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="Windows has no modes")
 UMASKS = (0o000, 0o022, 0o077, 0o777)

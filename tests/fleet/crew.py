@@ -10,13 +10,11 @@ from tests.fleet.repositories import project
 from tests.fleet.workers import SETTINGS
 from tests.suite.forking import PROGRAM
 from tildone.app.opening import run_leases, store_at
-from tildone.core.check import Check
-from tildone.core.plan import Plan, Status, Task
+from tildone.base import replace
 from tildone.fleet.workspaces import lost_tasks
-from tildone.log.events import PlanChanged
-from tildone.log.fleet.lease import Lease, NewRun, Work
-from tildone.log.state import latest_state
-from tildone.value import replace
+from tildone.plan.events import PlanChanged, latest_state
+from tildone.plan.model import Check, Plan, Status, Task
+from tildone.plan.runs import Lease, NewRun, Work
 
 SESSION = "plan"
 

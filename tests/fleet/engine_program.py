@@ -11,12 +11,13 @@ from time import sleep
 from types import SimpleNamespace
 
 from tildone.app.opening import run_leases, store_at
-from tildone.errors import StoreError
-from tildone.fleet.engine import Engine, engine_for
+from tildone.base.errors import StoreError
+from tildone.fleet.engine import Engine
+from tildone.fleet.engines import engine_for
 from tildone.fleet.upkeep import Reaper, Slots
-from tildone.log.address import parse_address
-from tildone.log.fleet.lease import Claimer, Lease, WorkOutcome
-from tildone.log.fleet.port import RunLeases
+from tildone.log.lease_port import RunLeases
+from tildone.plan.runs import Claimer, Lease, WorkOutcome
+from tildone.stores import parse_address
 
 RENEWAL_SECONDS = 0.5
 

@@ -15,12 +15,13 @@ from tests.plans import plan_of
 from tests.stores.postgres import truncate
 from tests.suite.waiting import LIMIT_SECONDS, until
 from tildone.app.opening import run_leases, store_at
-from tildone.fleet.engine import DBOS, prepare_engine
-from tildone.log.address import parse_address
-from tildone.log.events import PlanChanged
-from tildone.log.fleet.lease import Lease, NewRun, Work
-from tildone.log.fleet.port import RunLeases
-from tildone.log.fleet.settings import FleetSettings
+from tildone.fleet.engine import DBOS
+from tildone.fleet.engines import prepare_engine
+from tildone.log.lease_port import RunLeases
+from tildone.log.settings import FleetSettings
+from tildone.plan.events import PlanChanged
+from tildone.plan.runs import Lease, NewRun, Work
+from tildone.stores import parse_address
 
 ROOT = Path(__file__).resolve().parents[2]
 LONG = FleetSettings(lease=600_000, heartbeat=1_000, margin=1_000, reaper=200, renewal=5_000)

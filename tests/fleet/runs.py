@@ -9,14 +9,13 @@ from pathlib import Path
 
 from tests.clients.supervisor import supervised
 from tildone.app.opening import run_leases, store_at
-from tildone.core.plan import Plan
 from tildone.fleet.drivers import AGENTS
 from tildone.fleet.drivers.launch import AgentContext
-from tildone.log.events import Event, PlanChanged
-from tildone.log.fleet.lease import LEASE_VARIABLE, Claimer, Lease, NewRun
-from tildone.log.fleet.port import RunLeases
-from tildone.log.state import latest_state
+from tildone.log.lease_port import RunLeases
 from tildone.log.store import Store
+from tildone.plan.events import Event, PlanChanged, latest_state
+from tildone.plan.model import Plan
+from tildone.plan.runs import LEASE_VARIABLE, Claimer, Lease, NewRun
 
 SESSION = "plan"
 SECONDS = 600.0

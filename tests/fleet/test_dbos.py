@@ -10,9 +10,8 @@ from tests.stores.postgres import Server, execute, needs_server
 from tests.suite.waiting import until
 from tildone.app.opening import store_at
 from tildone.fleet.engine import DBOS
-from tildone.log.fleet.facts import RunLost
-from tildone.log.fleet.lease import Claimer, Lease, LeaseState
-from tildone.log.fleet.workers import WorkerInfo
+from tildone.plan.lists import WorkerInfo
+from tildone.plan.runs import Claimer, Lease, LeaseState, RunLost
 
 pytestmark = [needs_server, needs_dbos]
 

@@ -17,14 +17,13 @@ from tests.fleet.workers import Bench
 from tests.host.models.model_server import Turn
 from tests.plans import plan_of
 from tests.suite.waiting import until
-from tildone.agents.secrets import is_secret
-from tildone.dialects.native import FENCED, STILL_FENCED
-from tildone.errors import Refused
+from tildone.base import replace
+from tildone.base.errors import Refused
+from tildone.base.secrets import is_secret
 from tildone.fleet.drivers import AGENTS
 from tildone.fleet.drivers.launch import AgentContext, AgentLaunch, providers_of
-from tildone.log.fleet.facts import Asked, RunReleased
-from tildone.log.fleet.lease import LEASE_VARIABLE, TRANSCRIPT_VARIABLE, LeaseState
-from tildone.value import replace
+from tildone.plan.dialects.native import FENCED, STILL_FENCED
+from tildone.plan.runs import LEASE_VARIABLE, TRANSCRIPT_VARIABLE, Asked, LeaseState, RunReleased
 
 SECRETS = {
     "ANTHROPIC_API_KEY": "anthropic",

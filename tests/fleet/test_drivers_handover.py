@@ -7,14 +7,13 @@ from pathlib import Path
 import pytest
 
 from tests.fleet.runs import SESSION, HeldRun, hold
-from tildone.core.plan import Status, Task, flat
-from tildone.dialects.fleet_prompts import TAKEN_OVER
+from tildone.base import replace
 from tildone.fleet.handover import MAX_CHARACTERS, MAX_SAID, last_messages, messages_in, prompt_for, with_messages
 from tildone.fleet.workspaces import Workspace
 from tildone.fleet.worktrees import Worktree
-from tildone.log.fleet.facts import Asked
-from tildone.log.fleet.lease import Claimer, WorkOutcome
-from tildone.value import replace
+from tildone.plan.dialects.prompts import TAKEN_OVER
+from tildone.plan.model import Status, Task, flat
+from tildone.plan.runs import Asked, Claimer, WorkOutcome
 
 NEW = Worktree("/w", "tildone/r1", "a new working tree")
 LOST = Worktree("/w", "tildone/r1", "the checkpoint refs/tildone/r1/1", "What the agent before you changed is lost.")

@@ -16,8 +16,8 @@ from tests.stores.leases import fleet_on_sqlite
 from tests.stores.postgres import Server, needs_server
 from tests.suite.waiting import LIMIT_SECONDS, until
 from tildone.fleet.engine import DBOS, TABLE, TableEngine
-from tildone.log.fleet.lease import Ask, Claimer, LeaseState
-from tildone.log.fleet.settings import ProviderLimit
+from tildone.log.settings import ProviderLimit
+from tildone.plan.runs import Ask, Claimer, LeaseState
 
 needs_dbos = pytest.mark.skipif(find_spec("dbos") is None, reason="dbos is not installed: pip install 'tildone[fleet]'")
 SQLITE, POSTGRES = "sqlite", "postgres"

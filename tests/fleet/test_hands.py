@@ -13,8 +13,7 @@ from tests.fleet.workers import SETTINGS, Bench
 from tests.plans import plan_of
 from tests.stores.postgres import needs_server
 from tests.suite.waiting import until
-from tildone.core.numbers import numbered
-from tildone.core.plan import Plan, Status, Task, flat
+from tildone.base import replace
 from tildone.fleet import hands
 from tildone.fleet import hands as hand_tree
 from tildone.fleet.endings import RunEnding
@@ -29,11 +28,21 @@ from tildone.fleet.hands import (
     other_hands,
     waits,
 )
-from tildone.log.claims import Claim, Claimant
-from tildone.log.events import Actor, Author, Event, Fact, PlanChanged
-from tildone.log.fleet.facts import Kept, RunEnded, RunQueued, RunReleased
-from tildone.log.fleet.lease import Claimer, Lease, LeaseState, NewRun, Work, WorkOutcome
-from tildone.value import replace
+from tildone.plan.claims import Claim, Claimant
+from tildone.plan.events import Actor, Author, Event, Fact, PlanChanged
+from tildone.plan.model import Plan, Status, Task, flat, numbered
+from tildone.plan.runs import (
+    Claimer,
+    Kept,
+    Lease,
+    LeaseState,
+    NewRun,
+    RunEnded,
+    RunQueued,
+    RunReleased,
+    Work,
+    WorkOutcome,
+)
 
 FOREVER_MS = int(FOREVER * 1000)
 

@@ -12,10 +12,9 @@ from tests.fleet.crew import Crew, shell
 from tests.fleet.repositories import bare, git
 from tests.fleet.workers import SETTINGS
 from tests.suite.waiting import until
-from tildone.core.numbers import numbered
-from tildone.core.plan import Task, flat
-from tildone.log.fleet.lease import LeaseState
-from tildone.value import replace
+from tildone.base import replace
+from tildone.plan.model import Task, flat, numbered
+from tildone.plan.runs import LeaseState
 
 TASKS, HANDS, KILLS = 10, 3, 4
 """A run fails whose worker is lost five times in one task."""

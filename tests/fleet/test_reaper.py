@@ -8,8 +8,8 @@ import pytest
 from tests.stores.leases import LONG, Fleet, fleet_on_sqlite
 from tildone.fleet.engine import TableEngine
 from tildone.fleet.upkeep import TIDY_SECONDS, Reaper
-from tildone.log.fleet.lease import Claimer, Lease, LeaseState
-from tildone.log.fleet.rules import MAX_LOSSES
+from tildone.log.lease_rules import MAX_LOSSES
+from tildone.plan.runs import Claimer, Lease, LeaseState
 
 
 class RecordingEngine(TableEngine):

@@ -11,17 +11,14 @@ from tests.fleet.agents import touch, wait_for
 from tests.fleet.repositories import bare, git, project
 from tests.fleet.workers import Bench
 from tests.suite.waiting import until
-from tildone.core.check import Check, Proof, Result
-from tildone.core.ops import Mark, Numbered
-from tildone.core.plan import Status, Task, flat
-from tildone.dialects.by_hand import BY_HAND
+from tildone.base.ids import id_maker, now
 from tildone.fleet import endings
-from tildone.ids import id_maker, now
-from tildone.log.events import Actor, PlanChanged
-from tildone.log.fleet.facts import Kept, RunReleased, RunTaken
-from tildone.log.fleet.lease import Claimer, LeaseState, NewRun, Work
-from tildone.log.state import latest_state
-from tildone.session import Session
+from tildone.log.session import Session
+from tildone.plan.dialects import BY_HAND
+from tildone.plan.events import Actor, PlanChanged, latest_state
+from tildone.plan.model import Check, Proof, Result, Status, Task, flat
+from tildone.plan.ops import Mark, Numbered
+from tildone.plan.runs import Claimer, Kept, LeaseState, NewRun, RunReleased, RunTaken, Work
 
 
 @pytest.fixture

@@ -12,21 +12,18 @@ import pytest
 from tests.fleet.repositories import project
 from tests.fleet.runs import HeldRun, hold
 from tildone.app.opening import open_session, store_at
-from tildone.config import load
-from tildone.core.check import Check
-from tildone.core.ops import Append, Mark, Numbered, Order, Touch
-from tildone.core.plan import Plan, Status, Task, flat
-from tildone.dialects.by_hand import BY_HAND
+from tildone.app.settings import load
+from tildone.base import replace
 from tildone.fleet import hands as hand_tree
 from tildone.fleet.drivers import AGENTS
 from tildone.fleet.hands import HandTree
-from tildone.fleet.shell_agent import DONE, Approver, ShellAgent
-from tildone.log.events import Actor, Author, PlanChanged
-from tildone.log.fleet.facts import Asked
-from tildone.log.fleet.lease import LEASE_VARIABLE
-from tildone.session import Session
-from tildone.value import replace
-from tildone.wiring.shell_agent import main
+from tildone.fleet.shell_agent import DONE, Approver, ShellAgent, main
+from tildone.log.session import Session
+from tildone.plan.dialects import BY_HAND
+from tildone.plan.events import Actor, Author, PlanChanged
+from tildone.plan.model import Check, Plan, Status, Task, flat
+from tildone.plan.ops import Append, Mark, Numbered, Order, Touch
+from tildone.plan.runs import LEASE_VARIABLE, Asked
 
 Hold = Callable[[Plan], HeldRun]
 Work = Callable[..., "subprocess.CompletedProcess[str]"]

@@ -32,13 +32,13 @@ from tests.fleet.agents import (
 )
 from tests.project.source import ROOT
 from tests.suite.waiting import LIMIT_SECONDS, until
+from tildone.base import replace
 from tildone.fleet import supervision as leftovers
 from tildone.fleet import supervision as minding
 from tildone.fleet.handover import MAX_TAIL_BYTES, last_lines
 from tildone.fleet.process_tree import Containment, boot_seconds
 from tildone.fleet.supervision import AgentEnding, How, SupervisedAgent, Unsupported, end_processes, orphans
 from tildone.fleet.supervisor import OutputFile
-from tildone.value import replace
 
 Run = Callable[..., SupervisedAgent]
 

@@ -25,6 +25,7 @@ from tests.fleet.agents import (
 )
 from tests.needs import need_control_groups
 from tests.suite.waiting import until
+from tildone.base import replace
 from tildone.fleet.process_tree import Cgroup, Program, boot_seconds
 from tildone.fleet.supervision import (
     AgentCommand,
@@ -36,7 +37,6 @@ from tildone.fleet.supervision import (
     encode_orders,
 )
 from tildone.fleet.supervisor import Orders, decode_orders
-from tildone.value import replace
 
 Run = Callable[..., SupervisedAgent]
 PACKAGES = str(Path(sys.modules["tildone"].__file__ or "").parent.parent)
@@ -227,8 +227,8 @@ def test_a_supervisor_imports_little() -> None:
     loaded = set(listed.stdout.split())
     assert not loaded & {"signal", "enum", "re", "json", "subprocess", "contextlib", "threading", "collections"}
     assert {name for name in loaded if name.startswith("tildone.") and not name.startswith("tildone.fleet")} == {
-        *("tildone.agents", "tildone.agents.processes", "tildone.files", "tildone.files.private"),
-        *("tildone.typing", "tildone.value"),
+        *("tildone.stores.agents", "tildone.stores.agents", "tildone.base.private", "tildone.base.private"),
+        *("tildone.base", "tildone.base"),
     }
 
 

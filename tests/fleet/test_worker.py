@@ -8,18 +8,15 @@ import pytest
 from tests.fleet.agents import processes_of, touch, wait_for
 from tests.fleet.workers import Bench, repository
 from tests.suite.waiting import until
-from tildone.core.check import Check
-from tildone.core.plan import Status, Task, flat
-from tildone.errors import UsageError
+from tildone.base.errors import UsageError
 from tildone.fleet import upkeep as slots
 from tildone.fleet.git import Git
-from tildone.fleet.running import WorkerOptions
 from tildone.fleet.worker import Worker
-from tildone.log.events import PlanChanged
-from tildone.log.fleet.facts import Asked, Kept, RunReleased, RunTaken
-from tildone.log.fleet.lease import Ask, LeaseState, NewRun, Work
-from tildone.log.fleet.settings import FleetSettings
-from tildone.log.state import latest_state
+from tildone.fleet.worksite import WorkerOptions
+from tildone.log.settings import FleetSettings
+from tildone.plan.events import PlanChanged, latest_state
+from tildone.plan.model import Check, Status, Task, flat
+from tildone.plan.runs import Ask, Asked, Kept, LeaseState, NewRun, RunReleased, RunTaken, Work
 
 
 def test_a_plan_that_is_worked_through_is_done_published_and_reported(bench: Bench, tmp_path: Path) -> None:

@@ -14,8 +14,7 @@ from tests.plans import plan_of
 from tests.stores.leases import LONG, fleet_on_sqlite
 from tests.suite.waiting import until
 from tildone.app.opening import run_leases, store_at
-from tildone.core.check import Check
-from tildone.core.plan import Task, flat
+from tildone.base import replace
 from tildone.fleet.endings import MAX_DELAY_MS, MAX_TRIES, RunEnding, ending_of, not_published, out_of_order
 from tildone.fleet.engine import TableEngine
 from tildone.fleet.permissions import (
@@ -30,15 +29,24 @@ from tildone.fleet.permissions import (
 )
 from tildone.fleet.supervision import AgentEnding, How
 from tildone.fleet.upkeep import Reaper
-from tildone.log.events import Actor, Event, Fact, PlanChanged
-from tildone.log.fleet import rules
-from tildone.log.fleet.facts import RunEnded, RunQueued, RunReleased
-from tildone.log.fleet.lease import PROTOCOL, Claimer, Lease, LeaseState, NewRun, Work, WorkOutcome
-from tildone.log.fleet.settings import FleetSettings
-from tildone.log.fleet.workers import WorkerInfo
-from tildone.log.state import State
-from tildone.value import replace
-from tildone.views.proofs import check_text
+from tildone.log import lease_rules as rules
+from tildone.log.settings import FleetSettings
+from tildone.plan.events import Actor, Event, Fact, PlanChanged, State
+from tildone.plan.lists import WorkerInfo
+from tildone.plan.model import Check, Task, flat
+from tildone.plan.runs import (
+    PROTOCOL,
+    Claimer,
+    Lease,
+    LeaseState,
+    NewRun,
+    RunEnded,
+    RunQueued,
+    RunReleased,
+    Work,
+    WorkOutcome,
+)
+from tildone.plan.text.proofs import check_text
 
 
 def test_a_run_can_only_narrow_what_its_worker_allows() -> None:

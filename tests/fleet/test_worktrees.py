@@ -8,7 +8,8 @@ from threading import Timer
 import pytest
 
 from tests.fleet.repositories import bare, change, files, git, project, write
-from tildone.errors import RunFenced
+from tildone.base import replace
+from tildone.base.errors import RunFenced
 from tildone.fleet.git import Git, GitError
 from tildone.fleet.workspaces import Workspace, newest_checkpoint
 from tildone.fleet.worktrees import (
@@ -23,11 +24,9 @@ from tildone.fleet.worktrees import (
     settled,
     share,
 )
-from tildone.log.events import Actor, Event
-from tildone.log.fleet.facts import Kept
-from tildone.log.fleet.lease import Lease, Work
-from tildone.log.fleet.names import FileName, is_address
-from tildone.value import replace
+from tildone.plan.events import Actor, Event
+from tildone.plan.names import FileName, is_address
+from tildone.plan.runs import Kept, Lease, Work
 
 RUN = FileName("nightly.1")
 SOURCES = ("old.py", "parser.py")

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from random import Random
 
-from tildone.core.plan import Phase, Plan, Status, Task
+from tildone.plan.model import Phase, Plan, Status, Task
 
 WORDS = ["Write", "the", "schema", "#12", "naïve", "(draft)", "日本語", "done?"]
 BREAKS = ["\n", "\r", "\r\n", "\v", "\f", "\x85", "\u2028", "\u2029", "\n\n", "\r\r\n", "a", "b c"]

@@ -5,10 +5,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.plans import ABANDONED, COMPLETED, IN_PROGRESS, unnumbered_plan_of
-from tildone.core.plan import Plan, Task, flat
-from tildone.formats.claude_tasks import is_task_file, is_todo_list, read_task_files, read_todo_list
-from tildone.formats.conversion import ConversionWarning
-from tildone.log import codec
+from tildone.plan import codec
+from tildone.plan.formats import ConversionWarning
+from tildone.plan.formats.claude_tasks import is_task_file, is_todo_list, read_task_files, read_todo_list
+from tildone.plan.model import Plan, Task, flat
 
 Fields = dict[str, object]
 

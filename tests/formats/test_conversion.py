@@ -2,7 +2,7 @@
 
 import pytest
 
-from tildone.formats.conversion import ConversionWarning, WarningCollector
+from tildone.plan.formats import ConversionWarning, WarningCollector
 
 
 @pytest.mark.parametrize(

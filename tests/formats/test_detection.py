@@ -2,7 +2,10 @@
 
 import pytest
 
-from tildone.formats.detection import (
+from tildone.plan.events import SessionHead
+from tildone.plan.formats import archive
+from tildone.plan.formats.archive import Archive
+from tildone.plan.formats.detection import (
     CLAUDE,
     JSON,
     MARKDOWN,
@@ -16,9 +19,6 @@ from tildone.formats.detection import (
     parse_file,
     reason,
 )
-from tildone.log import archive
-from tildone.log.archive import Archive
-from tildone.log.tree import SessionHead
 
 TASK = '{"id": "1", "subject": "a", "status": "pending"}'
 TODOS = '[{"content": "a", "status": "pending", "activeForm": "a"}]'

@@ -6,10 +6,10 @@ from hypothesis import strategies as st
 
 from tests.formats.hostile_plans import FAMILIES, LONG, plans
 from tests.plans import ABANDONED, COMPLETED, IN_PROGRESS, PENDING, unnumbered_plan_of
-from tildone.core.plan import Phase, Plan, Status, Task, flat
-from tildone.formats.markdown.reader import LineProblem, ParsedChecklist, read
-from tildone.formats.markdown.writer import lossless_checklist, portable_checklist
-from tildone.views.sanitize import safe_text
+from tildone.plan.formats.markdown import lossless_checklist, portable_checklist
+from tildone.plan.formats.markdown_reader import LineProblem, ParsedChecklist, reader_read
+from tildone.plan.model import Phase, Plan, Status, Task, flat
+from tildone.plan.text.safe import safe_text
 
 EXAMPLES = 5 * settings().max_examples
 PLANS_EACH = 2 * EXAMPLES
@@ -103,7 +103,9 @@ def test_the_lossless_and_the_portable_form_of_an_ordinary_plan_are_equal(plan: 
     """Comments are only for values that would be lost; CRLF line ends change nothing."""
     assert lossless_checklist(plan) == portable_checklist(plan)
     assert (
-        read(portable_checklist(plan).replace("\n", "\r\n")) == read(portable_checklist(plan)) == ParsedChecklist(plan)
+        reader_read(portable_checklist(plan).replace("\n", "\r\n"))
+        == reader_read(portable_checklist(plan))
+        == ParsedChecklist(plan)
     )
 
 
@@ -157,12 +159,12 @@ def test_every_generated_plan_survives_a_round_trip() -> None:
         text = lossless_checklist(plan)
         tried += 1
 
-        assert read(text) == ParsedChecklist(plan)
-        assert read(text.encode().decode().replace("\n", "\r\n")) == ParsedChecklist(plan)
+        assert reader_read(text) == ParsedChecklist(plan)
+        assert reader_read(text.encode().decode().replace("\n", "\r\n")) == ParsedChecklist(plan)
         assert "\r" not in text
         assert (
             text == portable_checklist(plan)
-            or read(portable_checklist(plan)) != ParsedChecklist(plan)
+            or reader_read(portable_checklist(plan)) != ParsedChecklist(plan)
             or "<!--tildone" in text
         )
 
@@ -175,7 +177,7 @@ def test_every_generated_plan_survives_a_round_trip() -> None:
 @example(flat(Task("a", notes=("",))))
 def test_any_plan_survives_a_round_trip(plan: Plan) -> None:
     """With any characters."""
-    assert read(lossless_checklist(plan)) == ParsedChecklist(plan)
+    assert reader_read(lossless_checklist(plan)) == ParsedChecklist(plan)
 
 
 @given(any_plans)
@@ -183,13 +185,13 @@ def test_any_plan_survives_a_round_trip(plan: Plan) -> None:
 def test_a_form_for_any_reader_survives_too_and_shows_nothing_that_is_not_safe(plan: Plan) -> None:
     text = lossless_checklist(plan, escaped=True)
 
-    assert read(text) == ParsedChecklist(plan)
+    assert reader_read(text) == ParsedChecklist(plan)
     assert [line for line in text.splitlines() if line != safe_text(line)] == []
 
 
 def test_very_long_texts_survive_a_round_trip() -> None:
     for plan in plans(LONG, "long", 20):
-        assert read(lossless_checklist(plan)) == ParsedChecklist(plan)
+        assert reader_read(lossless_checklist(plan)) == ParsedChecklist(plan)
 
 
 @pytest.mark.parametrize(
@@ -208,7 +210,7 @@ def test_very_long_texts_survive_a_round_trip() -> None:
 )
 def test_a_comment_is_used_only_if_it_matches_the_visible_text(edited: str, task: Task) -> None:
     """Checking a box keeps the exact text; an edited text is never lost."""
-    assert read(edited) == ParsedChecklist(flat(task))
+    assert reader_read(edited) == ParsedChecklist(flat(task))
 
 
 @pytest.mark.parametrize(
@@ -227,19 +229,19 @@ def test_a_comment_is_used_only_if_it_matches_the_visible_text(edited: str, task
 )
 def test_a_notes_comment_is_used_only_if_it_matches_the_visible_notes(edited: str, notes: tuple[str, ...]) -> None:
     """It covers all notes above it; lines below it are new notes."""
-    assert read(f"- [ ] t\n{edited}") == ParsedChecklist(flat(Task("t", notes=notes)))
+    assert reader_read(f"- [ ] t\n{edited}") == ParsedChecklist(flat(Task("t", notes=notes)))
 
 
 def test_a_phase_can_be_renamed_in_an_editor() -> None:
     """Its comment no longer matches and is ignored."""
     named = Plan((Phase("a\nb"),))
 
-    assert read(lossless_checklist(named)) == ParsedChecklist(named)
-    assert read(lossless_checklist(named).replace("a⏎b", "c")) == ParsedChecklist(Plan((Phase("c"),)))
+    assert reader_read(lossless_checklist(named)) == ParsedChecklist(named)
+    assert reader_read(lossless_checklist(named).replace("a⏎b", "c")) == ParsedChecklist(Plan((Phase("c"),)))
 
 
 def test_an_element_whose_visible_text_was_deleted_is_a_problem() -> None:
-    parsed = read('# <!--tildone "a\\nb"-->\n- [ ] <!--tildone "a\\nb"-->\n')
+    parsed = reader_read('# <!--tildone "a\\nb"-->\n- [ ] <!--tildone "a\\nb"-->\n')
 
     assert parsed.plan == Plan((Phase(""),))
     assert [problem.line for problem in parsed.problems] == [1, 2]
@@ -251,7 +253,7 @@ def test_variants_of_the_form_are_read() -> None:
         "\ufeff###### Six  \r\n\r\n\t* [X] done\r\n+[>]\tactive\n\n    >   a note \n-  []  open\n- [~] out\n>no space\n"
     )
 
-    assert read(text) == ParsedChecklist(
+    assert reader_read(text) == ParsedChecklist(
         Plan(
             (
                 Phase(
@@ -270,7 +272,7 @@ def test_variants_of_the_form_are_read() -> None:
 
 def test_tasks_above_the_first_heading_are_in_an_unnamed_phase() -> None:
     """As in a flat list."""
-    assert read("- [ ] a\n# B\n- [ ] b\n").plan == Plan((Phase("", (Task("a"),)), Phase("B", (Task("b"),))))
+    assert reader_read("- [ ] a\n# B\n- [ ] b\n").plan == Plan((Phase("", (Task("a"),)), Phase("B", (Task("b"),))))
 
 
 @pytest.mark.parametrize(
@@ -305,11 +307,11 @@ def test_tasks_above_the_first_heading_are_in_an_unnamed_phase() -> None:
 )
 def test_a_line_that_cannot_be_parsed_is_a_problem_with_its_number(text: str, problems: list[str]) -> None:
     """The message describes the valid forms."""
-    assert [str(problem) for problem in read(text).problems] == problems
+    assert [str(problem) for problem in reader_read(text).problems] == problems
 
 
 def test_the_lines_around_a_problem_are_read() -> None:
-    assert read("# A\n- [ ] a\n???\n- [ ] b\n") == ParsedChecklist(
+    assert reader_read("# A\n- [ ] a\n???\n- [ ] b\n") == ParsedChecklist(
         Plan((Phase("A", (Task("a"), Task("b"))),)),
         (LineProblem(3, "not a heading (# name), a task (- [ ] text) or a note (> text)"),),
     )
@@ -319,8 +321,8 @@ def test_the_lines_around_a_problem_are_read() -> None:
 @settings(max_examples=EXAMPLES)
 def test_any_text_can_be_read_and_its_plan_survives_a_round_trip(text: str) -> None:
     """Every skipped line is reported once, in order."""
-    parsed = read(text)
+    parsed = reader_read(text)
     numbers = [problem.line for problem in parsed.problems]
 
-    assert read(lossless_checklist(parsed.plan)) == ParsedChecklist(parsed.plan)
+    assert reader_read(lossless_checklist(parsed.plan)) == ParsedChecklist(parsed.plan)
     assert numbers == sorted(set(numbers))

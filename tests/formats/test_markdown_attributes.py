@@ -6,18 +6,20 @@ from hypothesis import strategies as st
 
 from tests import plans
 from tests.plans import COMPLETED, IN_PROGRESS, plan_of
-from tildone.core.check import Check
-from tildone.core.numbers import without_numbers
-from tildone.core.ops import Mark, Numbered, Order, Remove, SetCheck, Touch
-from tildone.core.plan import Phase, Plan, Task, flat
-from tildone.core.reduce import Step, reduce
-from tildone.core.rules import Rules
-from tildone.formats import todotxt
-from tildone.formats.markdown import importer
-from tildone.formats.markdown.attributes import Attributes, attribute_lines, restore_attributes
-from tildone.formats.markdown.reader import LineProblem, read
-from tildone.formats.markdown.writer import lossless_checklist, portable_checklist
-from tildone.value import replace
+from tildone.base import replace
+from tildone.plan.formats import markdown_reader as importer
+from tildone.plan.formats import todotxt
+from tildone.plan.formats.markdown import (
+    Attributes,
+    attribute_lines,
+    lossless_checklist,
+    portable_checklist,
+    restore_attributes,
+)
+from tildone.plan.formats.markdown_reader import LineProblem, reader_read
+from tildone.plan.model import Check, Phase, Plan, Rules, Task, flat, without_numbers
+from tildone.plan.ops import Mark, Numbered, Order, Remove, SetCheck, Touch
+from tildone.plan.reduce import Step, reduce
 
 TESTS = Check(("pytest", "-q", "a b"), "sub dir", 300, 2, ("src", "it's *"))
 WHOLE = replace(
@@ -74,14 +76,14 @@ wild_plans = st.builds(
 
 def test_attributes_are_lines_below_their_task() -> None:
     assert lossless_checklist(WHOLE) == TEXT
-    assert read(TEXT).plan == WHOLE
-    assert read(TEXT).problems == ()
+    assert reader_read(TEXT).plan == WHOLE
+    assert reader_read(TEXT).problems == ()
     assert importer.read(TEXT).plan == WHOLE
 
 
 def test_line_ends_of_windows_are_read_the_same() -> None:
-    assert read(TEXT.replace("\n", "\r\n")).plan == WHOLE
-    assert read(TEXT.replace("  (", "\t(").replace("  $", "\t$")).plan == WHOLE
+    assert reader_read(TEXT.replace("\n", "\r\n")).plan == WHOLE
+    assert reader_read(TEXT.replace("  (", "\t(").replace("  $", "\t$")).plan == WHOLE
 
 
 @example(
@@ -89,7 +91,7 @@ def test_line_ends_of_windows_are_read_the_same() -> None:
 )
 @given(wild_plans, st.booleans())
 def test_every_plan_is_restored_whatever_its_attributes_contain(plan: Plan, escaped: bool) -> None:  # noqa: FBT001  given
-    parsed = read(lossless_checklist(plan, escaped=escaped))
+    parsed = reader_read(lossless_checklist(plan, escaped=escaped))
 
     assert (parsed.plan, parsed.problems) == (plan, ())
 
@@ -98,7 +100,7 @@ def test_every_plan_is_restored_whatever_its_attributes_contain(plan: Plan, esca
 def test_no_text_or_note_is_read_as_an_attribute(notes: list[str], text: str) -> None:
     plan = flat(Task(text, notes=tuple(notes)))
 
-    for restored in (read(lossless_checklist(plan)).plan, read(portable_checklist(plan)).plan):
+    for restored in (reader_read(lossless_checklist(plan)).plan, reader_read(portable_checklist(plan)).plan):
         assert restored.check is None
         assert all((task.check, task.after, task.touches) == (None, (), ()) for task in restored.tasks)
 
@@ -113,7 +115,7 @@ def test_numbers_of_tasks_are_written_as_places_in_the_text() -> None:
     plan = reduce(plan_of("a", "b", "c", "d"), steps, Rules()).after
 
     assert lossless_checklist(plan) == "- [ ] c\n  (touches a)\n- [ ] d\n  (after 1)\n"
-    assert read(lossless_checklist(plan)).plan == without_numbers(plan)
+    assert reader_read(lossless_checklist(plan)).plan == without_numbers(plan)
 
 
 def test_an_edited_line_counts_more_than_the_comment_below_it() -> None:
@@ -150,13 +152,13 @@ def test_a_comment_of_another_form_is_ignored(data: str) -> None:
     ],
 )
 def test_a_line_without_meaning_is_a_problem(lines: str, problem: LineProblem) -> None:
-    assert read(f"- [ ] a\n{lines}").problems == (problem,)
+    assert reader_read(f"- [ ] a\n{lines}").problems == (problem,)
 
 
 def test_only_options_of_a_check_can_come_before_all_tasks() -> None:
-    assert read("$ make\n(seconds 5)\n- [ ] a").plan.check == Check(("make",), seconds=5)
-    assert read("(after 1)\n- [ ] a").problems[0].line == 1
-    assert read("# A\n$ make\n- [ ] a").problems[0].line == 2
+    assert reader_read("$ make\n(seconds 5)\n- [ ] a").plan.check == Check(("make",), seconds=5)
+    assert reader_read("(after 1)\n- [ ] a").problems[0].line == 1
+    assert reader_read("# A\n$ make\n- [ ] a").problems[0].line == 2
 
 
 def test_attributes_are_found_in_other_markdown() -> None:

@@ -6,10 +6,10 @@ from hypothesis import strategies as st
 
 from tests.formats.hostile_plans import FAMILIES, plans
 from tests.plans import ABANDONED, BLOCKED, COMPLETED, IN_PROGRESS, unnumbered_plan_of
-from tildone.core.plan import Phase, Plan, Task, flat
-from tildone.formats.conversion import ConversionWarning
-from tildone.formats.markdown.importer import has_checkbox, read
-from tildone.formats.markdown.writer import lossless_checklist, portable_checklist
+from tildone.plan.formats import ConversionWarning
+from tildone.plan.formats.markdown import lossless_checklist, portable_checklist
+from tildone.plan.formats.markdown_reader import has_checkbox, read
+from tildone.plan.model import Phase, Plan, Task, flat
 
 PLANS_EACH = 60
 

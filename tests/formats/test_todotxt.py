@@ -6,9 +6,9 @@ from hypothesis import strategies as st
 
 from tests.formats.hostile_plans import FAMILIES, plans
 from tests.plans import ABANDONED, COMPLETED, IN_PROGRESS, PENDING, unnumbered_plan_of
-from tildone.core.plan import Phase, Plan, Status, Task, flat
-from tildone.formats.conversion import ConversionWarning
-from tildone.formats.todotxt import read, write
+from tildone.plan.formats import ConversionWarning
+from tildone.plan.formats.todotxt import read, write
+from tildone.plan.model import Phase, Plan, Status, Task, flat
 
 PLANS_EACH = 100
 

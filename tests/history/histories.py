@@ -1,7 +1,7 @@
 """Histories for tests: successive plans, a minute apart."""
 
-from tildone.core.plan import Plan
-from tildone.log.events import Actor, Call, Event, PlanChanged
+from tildone.plan.events import Actor, Call, Event, PlanChanged
+from tildone.plan.model import Plan
 
 MINUTE = 60_000
 

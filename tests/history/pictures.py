@@ -7,13 +7,13 @@ import time
 from pathlib import Path
 
 from tests.project.source import ROOT
-from tildone.core.plan import Phase, Plan, Status, Task
-from tildone.history.requests import TokenUse
-from tildone.history.stats import Stats, session_stats
-from tildone.history.stats_lines import stats_lines
-from tildone.history.stats_svg import stats_svg
-from tildone.kit.theme import plain
-from tildone.log.events import Actor, Bound, Event, Fact, Nudged, PlanChanged, Tripped
+from tildone.plan.events import Actor, Bound, Event, Fact, Nudged, PlanChanged, Tripped
+from tildone.plan.history.requests import TokenUse
+from tildone.plan.history.stats import Stats, session_stats
+from tildone.plan.history.stats_lines import stats_lines
+from tildone.plan.history.stats_svg import stats_svg
+from tildone.plan.model import Phase, Plan, Status, Task
+from tildone.plan.text.styles import plain
 
 MINUTE = 60_000
 START = 1_794_735_780_000

@@ -3,13 +3,10 @@
 from tests.history.histories import history
 from tests.plans import COMPLETED, IN_PROGRESS
 from tests.plans import unnumbered_plan_of as plan_of
-from tildone.core.check import Check
-from tildone.core.plan import Phase, Plan, Task, flat
-from tildone.history.blame import MAX_ARGUMENT_CHARS, blame_lines
-from tildone.history.task_history import TaskHistory, task_histories
-from tildone.kit.text import display_width
-from tildone.kit.theme import plain
-from tildone.log.events import Actor, Call, Event, PlanChanged
+from tildone.plan.events import Actor, Call, Event, PlanChanged
+from tildone.plan.history.blame import MAX_ARGUMENT_CHARS, TaskHistory, blame_lines, task_histories
+from tildone.plan.model import Check, Phase, Plan, Task, flat
+from tildone.plan.text.styles import display_width, plain
 
 
 def shown(found: list[TaskHistory], columns: int | None = None, *, whole: bool = False) -> list[str]:

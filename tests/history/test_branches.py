@@ -2,13 +2,10 @@
 
 from tests.plans import COMPLETED
 from tests.plans import unnumbered_plan_of as plan_of
-from tildone.core.plan import Task, flat
-from tildone.core.query import PlanProgress
-from tildone.history.branch_lines import branch_lines
-from tildone.history.branches import Branch, branches
-from tildone.kit.text import display_width
-from tildone.kit.theme import plain
-from tildone.log.events import Actor, Directive, DirectiveSet, Event, Fact, Labelled, Nudged, PlanChanged
+from tildone.plan.events import Actor, Directive, DirectiveSet, Event, Fact, Labelled, Nudged, PlanChanged
+from tildone.plan.history.branches import Branch, branch_lines, branches
+from tildone.plan.model import PlanProgress, Task, flat
+from tildone.plan.text.styles import display_width, plain
 
 
 def event(name: str, parent: str | None, fact: Fact) -> Event:

@@ -7,12 +7,9 @@ from hypothesis import example, given
 
 from tests.plans import ABANDONED, COMPLETED, IN_PROGRESS, PENDING, plans, proved_plans
 from tests.plans import unnumbered_plan_of as plan_of
-from tildone.core.check import Check, Proof, Result
-from tildone.core.numbers import without_numbers
-from tildone.core.plan import Phase, Plan, Status, Task, flat
-from tildone.history.changes import Change, ChangeKind, changes
-from tildone.history.sentences import change_sentences, describe_change
-from tildone.value import replace
+from tildone.base import replace
+from tildone.plan.history.changes import Change, ChangeKind, change_sentences, changes, describe_change
+from tildone.plan.model import Check, Phase, Plan, Proof, Result, Status, Task, flat, without_numbers
 
 ABC = plan_of("a", "b", "c")
 
@@ -182,7 +179,7 @@ def test_a_long_list_is_compared_quickly() -> None:
 
 def test_a_status_without_a_verb_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     """A status that is added later needs no change here."""
-    monkeypatch.setattr("tildone.history.changes._VERBS", {})
+    monkeypatch.setattr("tildone.plan.history.changes._VERBS", {})
     found = changes(plan_of("a", "b"), flat(Task("a", Status.BLOCKED), Task("b", COMPLETED)))
 
     assert change_sentences(found) == ["closed “b” as completed", "marked “a” as blocked"]

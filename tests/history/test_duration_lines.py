@@ -3,11 +3,10 @@
 from tests.history.histories import MINUTE, history
 from tests.plans import COMPLETED, IN_PROGRESS
 from tests.plans import unnumbered_plan_of as plan_of
-from tildone.core.plan import Task, flat
-from tildone.history.duration_lines import duration_lines
-from tildone.history.task_history import task_histories
-from tildone.kit.text import display_width
-from tildone.kit.theme import markup, plain
+from tildone.plan.history.blame import task_histories
+from tildone.plan.history.stats_lines import duration_lines
+from tildone.plan.model import Task, flat
+from tildone.plan.text.styles import display_width, markup, plain
 
 FOUND = task_histories(
     history(

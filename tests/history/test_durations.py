@@ -3,9 +3,9 @@
 import pytest
 
 from tests.plans import COMPLETED, IN_PROGRESS, PENDING
-from tildone.core.plan import Phase, Plan, Status, Task, flat
-from tildone.history.durations import finished_durations, in_progress_since
-from tildone.history.matching import match_plans
+from tildone.plan.history.changes import match_plans
+from tildone.plan.model import Phase, Plan, Status, Task, flat
+from tildone.plan.text.amounts import finished_durations, in_progress_since
 
 
 def test_a_task_is_in_progress_since_it_was_started() -> None:

@@ -1,10 +1,10 @@
 """The figures of a store, from its tables and its counts."""
 
 from tests.telemetry.prometheus import parse
-from tildone.history.figures import FleetNow, counter_families, fleet_families, session_families
-from tildone.log.fleet.lease import Ask, Lease, LeaseState
-from tildone.log.fleet.workers import WorkerInfo
-from tildone.views.exposition import exposition
+from tildone.plan.history.stats import FleetNow, counter_families, fleet_families, session_families
+from tildone.plan.lists import WorkerInfo
+from tildone.plan.runs import Ask, Lease, LeaseState
+from tildone.plan.text.charts import exposition
 
 NOW = 100_000
 

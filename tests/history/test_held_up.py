@@ -4,11 +4,10 @@ from collections.abc import Iterator, Sequence
 
 import pytest
 
-from tildone.core.check import Check, Proof, Result
-from tildone.core.plan import Plan, Status, Task, flat
-from tildone.history import held_up
-from tildone.history.held_up import describe_held_up, held_up_by_agents
-from tildone.log.events import Actor, Author, Directive, DirectiveSet, Event, Fact, PlanChanged
+from tildone.plan.events import Actor, Author, Directive, DirectiveSet, Event, Fact, PlanChanged
+from tildone.plan.history import stats as held_up
+from tildone.plan.history.stats import describe_held_up, held_up_by_agents
+from tildone.plan.model import Check, Plan, Proof, Result, Status, Task, flat
 
 CHECK = Check(("make", "test"))
 REFUSED = Proof(Result.REFUSED, CHECK.command)

@@ -2,8 +2,8 @@
 
 import pytest
 
-from tildone.core.query import PlanProgress
-from tildone.history.pace import Pace
+from tildone.plan.history.stats import Pace
+from tildone.plan.model import PlanProgress
 
 HALF = PlanProgress(5, 8)
 

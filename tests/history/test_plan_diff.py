@@ -6,14 +6,11 @@ from hypothesis import given, settings
 from tests import plans
 from tests.plans import COMPLETED, IN_PROGRESS, PENDING
 from tests.plans import unnumbered_plan_of as plan_of
-from tildone.core.check import Check
-from tildone.core.plan import Phase, Plan, Status, Task, flat
-from tildone.history.changes import ChangeKind, changes
-from tildone.history.diff_lines import MIN_COLUMNS, diff_lines, diff_to_json
-from tildone.history.plan_diff import DiffSign, TaskDiff, diff_plans
-from tildone.kit.text import display_width
-from tildone.kit.theme import markup, plain
-from tildone.value import replace
+from tildone.base import replace
+from tildone.plan.history.changes import ChangeKind, changes
+from tildone.plan.history.diff import MIN_COLUMNS, DiffSign, TaskDiff, diff_lines, diff_plans, diff_to_json
+from tildone.plan.model import Check, Phase, Plan, Status, Task, flat
+from tildone.plan.text.styles import display_width, markup, plain
 
 
 def shown(before: Plan, after: Plan, columns: int | None = None) -> list[str]:

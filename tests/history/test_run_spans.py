@@ -1,10 +1,9 @@
 """The spans of runs follow from the facts in the log."""
 
-from tildone.core.plan import Phase, Plan, Status, Task
-from tildone.history.run_spans import RunTimeline, attempt_place, attempt_tasks, ended_attempt_spans
-from tildone.log.events import Actor, Event, Fact, PlanChanged
-from tildone.log.fleet.facts import RunEnded, RunLost, RunQueued, RunReleased, RunTaken
-from tildone.log.fleet.lease import LeaseState, RunFence, Work
+from tildone.plan.events import Actor, Event, Fact, PlanChanged
+from tildone.plan.history.spans import RunTimeline, attempt_place, attempt_tasks, ended_attempt_spans
+from tildone.plan.model import Phase, Plan, Status, Task
+from tildone.plan.runs import LeaseState, RunEnded, RunFence, RunLost, RunQueued, RunReleased, RunTaken, Work
 
 WORK = Work(agent="claude", model="opus")
 

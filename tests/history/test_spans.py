@@ -2,7 +2,7 @@
 
 import pytest
 
-from tildone.history.spans import SpanPlace, place_in, span_id, trace_id
+from tildone.plan.history.spans import SpanPlace, place_in, span_id, trace_id
 
 HEADER = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 

@@ -9,11 +9,8 @@ from hypothesis import strategies as st
 from tests.history.histories import MINUTE, history
 from tests.history.pictures import Recorder, stats_of_a_day
 from tests.plans import BLOCKED, COMPLETED, IN_PROGRESS, PENDING, plan_of, plans
-from tildone.core.plan import Plan, Status, Task, flat
-from tildone.core.query import progress
-from tildone.history.requests import TokenUse
-from tildone.history.stats import MarkKind, Period, Stats, session_stats
-from tildone.log.events import (
+from tildone.base import replace
+from tildone.plan.events import (
     Actor,
     Bound,
     Directive,
@@ -25,7 +22,9 @@ from tildone.log.events import (
     PlanFact,
     Tripped,
 )
-from tildone.value import replace
+from tildone.plan.history.requests import TokenUse
+from tildone.plan.history.stats import MarkKind, Period, Stats, session_stats
+from tildone.plan.model import Plan, Status, Task, flat, progress
 
 facts = st.one_of(
     st.builds(PlanChanged, plans, drift=st.integers(0, 2)),

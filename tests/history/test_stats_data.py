@@ -3,10 +3,9 @@
 from tests.history.histories import MINUTE, history
 from tests.history.pictures import START, Recorder, when
 from tests.plans import BLOCKED, COMPLETED, IN_PROGRESS, plan_of
-from tildone.core.plan import Task, flat
-from tildone.history.stats import session_stats
-from tildone.history.stats_data import NO_STATS, stats_data
-from tildone.log.events import Actor, Bound, Event, Nudged, PlanChanged, Tripped
+from tildone.plan.events import Actor, Bound, Event, Nudged, PlanChanged, Tripped
+from tildone.plan.history.stats import NO_STATS, session_stats, stats_data
+from tildone.plan.model import Task, flat
 
 
 def data_of(events: list[Event], labels: dict[str, str] | None = None) -> dict[str, object]:

@@ -8,14 +8,13 @@ from tests.history.histories import MINUTE, history
 from tests.history.pictures import PAGE, TEXT, drawn_text, stats_of_a_day, when
 from tests.history.test_stats import histories
 from tests.plans import COMPLETED, IN_PROGRESS, plan_of
-from tildone.core.plan import Plan, Status, Task, flat
-from tildone.history.requests import TokenUse
-from tildone.history.stats import session_stats
-from tildone.history.stats_lines import MIN_COLUMNS, stats_lines
-from tildone.kit.text import display_width
-from tildone.kit.theme import plain
-from tildone.log.events import Event
-from tildone.views.sanitize import printable
+from tildone.plan.events import Event
+from tildone.plan.history.requests import TokenUse
+from tildone.plan.history.stats import session_stats
+from tildone.plan.history.stats_lines import MIN_COLUMNS, stats_lines
+from tildone.plan.model import Plan, Status, Task, flat
+from tildone.plan.text.safe import printable
+from tildone.plan.text.styles import display_width, plain
 
 
 def drawn(*plans: Plan, now: int = 0, columns: int | None = None, title: str = "demo") -> list[str]:

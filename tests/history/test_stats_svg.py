@@ -11,12 +11,12 @@ from tests.history.pictures import SVG, Recorder, drawn_svg, time_of_day, when
 from tests.history.test_stats import histories
 from tests.plans import COMPLETED, IN_PROGRESS, PENDING, plan_of
 from tests.views.test_svg import HOSTILE
-from tildone.core.plan import Phase, Plan, Status, Task, flat
-from tildone.history.requests import TokenUse
-from tildone.history.stats import session_stats
-from tildone.history.stats_svg import BEGINNING, stats_svg
-from tildone.log.events import Actor, Author, Bound, Event, Labelled, Nudged, PlanChanged, Tripped
-from tildone.value import replace
+from tildone.base import replace
+from tildone.plan.events import Actor, Author, Bound, Event, Labelled, Nudged, PlanChanged, Tripped
+from tildone.plan.history.requests import TokenUse
+from tildone.plan.history.stats import session_stats
+from tildone.plan.history.stats_svg import BEGINNING, stats_svg
+from tildone.plan.model import Phase, Plan, Status, Task, flat
 
 NAMESPACE = "{http://www.w3.org/2000/svg}"
 TAGS = {"svg", "title", "desc", "style", "defs", "pattern", "clipPath", "rect", "path", "line", "text", "g"}

@@ -1,13 +1,10 @@
 """What happens is counted from the events of a plan."""
 
-from tildone.core.check import Check, Proof, Result
-from tildone.core.plan import Phase, Plan, Status, Task
-from tildone.history.tallies import MAX_CHARACTERS, BoundedNames, PlanTally
-from tildone.log.events import Actor, Author, Bound, Event, Fact, Labelled, Nudged, PlanChanged, Tripped
-from tildone.log.fleet.facts import RunEnded, RunLost, RunReleased, RunTaken
-from tildone.log.fleet.lease import LeaseState
-from tildone.log.usage import AgentUsage
-from tildone.value import replace
+from tildone.base import replace
+from tildone.plan.events import Actor, AgentUsage, Author, Bound, Event, Fact, Labelled, Nudged, PlanChanged, Tripped
+from tildone.plan.history.stats import MAX_CHARACTERS, BoundedNames, PlanTally
+from tildone.plan.model import Check, Phase, Plan, Proof, Result, Status, Task
+from tildone.plan.runs import LeaseState, RunEnded, RunLost, RunReleased, RunTaken
 
 CHECK = Check(("make",))
 

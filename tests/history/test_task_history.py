@@ -7,14 +7,12 @@ from tests import plans
 from tests.history.histories import MINUTE, history
 from tests.plans import ABANDONED, COMPLETED, IN_PROGRESS
 from tests.plans import unnumbered_plan_of as plan_of
-from tildone.core.numbers import assign_numbers
-from tildone.core.ops import Op
-from tildone.core.plan import Phase, Plan, Status, Task, flat
-from tildone.core.reduce import reduce
-from tildone.core.rules import Rules
-from tildone.history.changes import ChangeKind
-from tildone.history.task_history import TaskHistory, task_histories
-from tildone.log.events import Actor, Event, Nudged, PlanChanged
+from tildone.plan.events import Actor, Event, Nudged, PlanChanged
+from tildone.plan.history.blame import TaskHistory, task_histories
+from tildone.plan.history.changes import ChangeKind
+from tildone.plan.model import Phase, Plan, Rules, Status, Task, assign_numbers, flat
+from tildone.plan.ops import Op
+from tildone.plan.reduce import reduce
 
 
 def steps_of(entry: TaskHistory) -> list[tuple[str, list[ChangeKind], int | None]]:

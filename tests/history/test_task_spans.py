@@ -1,11 +1,9 @@
 """The spans of tasks and checks follow from the events of a plan."""
 
-from tildone.core.check import Check, Proof, Result
-from tildone.core.plan import Phase, Plan, Status, Task
-from tildone.history.spans import SpanPlace, TraceSpan
-from tildone.history.task_spans import TaskSpans
-from tildone.log.events import Actor, Author, Event, Nudged, PlanChanged
-from tildone.value import replace
+from tildone.base import replace
+from tildone.plan.events import Actor, Author, Event, Nudged, PlanChanged
+from tildone.plan.history.spans import SpanPlace, TaskSpans, TraceSpan
+from tildone.plan.model import Check, Phase, Plan, Proof, Result, Status, Task
 
 PLACE = SpanPlace(7, 70)
 CHECK = Check(("make", "test"))

@@ -3,12 +3,7 @@
 from tests.history.histories import MINUTE, history
 from tests.plans import COMPLETED, IN_PROGRESS, PENDING
 from tests.plans import unnumbered_plan_of as plan_of
-from tildone.core.plan import Plan, Task, flat
-from tildone.history.timeline import MAX_LOOKBACK_EVENTS, HeadRelation, TimelineRow, newest_events, timeline
-from tildone.history.timeline_lines import row_lines
-from tildone.kit.text import display_width
-from tildone.kit.theme import markup, plain
-from tildone.log.events import (
+from tildone.plan.events import (
     Actor,
     Bound,
     Directive,
@@ -20,6 +15,10 @@ from tildone.log.events import (
     PlanChanged,
     Tripped,
 )
+from tildone.plan.history.requests import row_lines
+from tildone.plan.history.timeline import MAX_LOOKBACK_EVENTS, HeadRelation, TimelineRow, newest_events, timeline
+from tildone.plan.model import Plan, Task, flat
+from tildone.plan.text.styles import display_width, markup, plain
 
 
 def event(name: str, parent: str | None, fact: Fact, actor: Actor = Actor.AGENT) -> Event:

@@ -1,10 +1,8 @@
 """The changes of a plan that are news to an agent."""
 
-from tildone.core.numbers import numbered
-from tildone.core.plan import Plan, Status, Task, flat
-from tildone.history.changes import ChangeKind
-from tildone.history.unseen import changes_by_others
-from tildone.log.events import Actor, Author, Event, Nudged, PlanChanged
+from tildone.plan.events import Actor, Author, Event, Nudged, PlanChanged
+from tildone.plan.history.changes import ChangeKind, changes_by_others
+from tildone.plan.model import Plan, Status, Task, flat, numbered
 
 CLAUDE = Author("Ada", "claude:s1")
 SEEN = numbered(flat(Task("Parse"), Task("Wire")))

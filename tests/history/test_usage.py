@@ -6,17 +6,11 @@ from hypothesis import strategies as st
 
 from tests.history.test_stats import histories
 from tests.plans import COMPLETED, IN_PROGRESS, PENDING
-from tildone.core.numbers import numbered
-from tildone.core.plan import Plan, Status, Task, flat
-from tildone.history.stats import session_stats
-from tildone.history.stats_data import stats_data
-from tildone.history.stats_lines import stats_lines
-from tildone.history.stats_words import usage_sentence
-from tildone.history.usage import TaskUsage, plan_usage, spent_on
-from tildone.kit.text import display_width
-from tildone.kit.theme import plain
-from tildone.log.events import (
+from tildone.base import replace
+from tildone.plan.events import (
+    UNKNOWN,
     Actor,
+    AgentUsage,
     Author,
     Directive,
     DirectiveSet,
@@ -27,8 +21,11 @@ from tildone.log.events import (
     PlanChanged,
     StopFingerprint,
 )
-from tildone.log.usage import UNKNOWN, AgentUsage
-from tildone.value import replace
+from tildone.plan.history.stats import session_stats, stats_data
+from tildone.plan.history.stats_lines import stats_lines, usage_sentence
+from tildone.plan.history.usage import TaskUsage, plan_usage, spent_on
+from tildone.plan.model import Plan, Status, Task, flat, numbered
+from tildone.plan.text.styles import display_width, plain
 
 MINUTE = 60_000
 

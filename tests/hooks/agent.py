@@ -14,19 +14,17 @@ from unittest import mock
 
 from tests.cli.person import Answer
 from tests.suite.forking import PROGRAM
-from tildone.agents.identity import ANY_AGENT, AgentId
-from tildone.agents.registry import Agent, AgentRegistry
+from tildone.agents.hooks import HookRun, main
+from tildone.agents.integrations import INTEGRATIONS, HookPoint, Hooks, Integration, names_with_hooks
+from tildone.agents.integrations.claude import INTEGRATION as CLAUDE
+from tildone.agents.integrations.cursor import INTEGRATION as CURSOR
 from tildone.app.opening import open_session
-from tildone.config import Settings, load
-from tildone.core.ops import Write
-from tildone.core.plan import Plan, Status, Task, flat
-from tildone.dialects.by_hand import BY_HAND
-from tildone.hooks import HookRun, main
-from tildone.integrations import INTEGRATIONS, names_with_hooks
-from tildone.integrations.claude import INTEGRATION as CLAUDE
-from tildone.integrations.cursor import INTEGRATION as CURSOR
-from tildone.integrations.record import HookPoint, Hooks, Integration
-from tildone.session import Session
+from tildone.app.settings import Settings, load
+from tildone.log.session import Session
+from tildone.plan.dialects import BY_HAND
+from tildone.plan.model import Plan, Status, Task, flat
+from tildone.plan.ops import Write
+from tildone.stores.agents import ANY_AGENT, Agent, AgentId, AgentRegistry
 from tildone.stores.sqlite.store import SqliteStore
 
 UNWATCHED = (

@@ -16,12 +16,12 @@ from typing import Any
 
 from tests.cli.person import Answer
 from tests.hooks.agent import WITH_HOOKS, Tasks, Workspace, hooks_of, in_subprocess, new_workspace, plan_of, to_json
-from tildone.agents.assignment import assign_session
-from tildone.agents.identity import AgentId
-from tildone.core.ops import Write
-from tildone.ids import now
-from tildone.integrations.record import Integration
-from tildone.log.events import Directive
+from tildone.agents.integrations import Integration
+from tildone.base.ids import now
+from tildone.plan.events import Directive
+from tildone.plan.ops import Write
+from tildone.stores.agents import AgentId
+from tildone.stores.assignment import assign_session
 
 FOLDER = Path(__file__).parent / "golden"
 FILES = sorted(FOLDER.glob("*/*.json"))

@@ -10,14 +10,13 @@ from tests.cli.person import Answer
 from tests.hooks.agent import HookedAgent, Workspace
 from tests.hooks.test_gate import facts
 from tests.hooks.test_mirror import created, used
+from tildone.agents.hooks import context
+from tildone.agents.integrations import HookPoint
 from tildone.app.opening import check_approvals, open_session, open_store
-from tildone.core.check import Check, Result
-from tildone.core.ops import Numbered, SetCheck, Write
-from tildone.core.plan import Status, Task, flat
-from tildone.dialects.brief import DIALECT as BRIEF
-from tildone.hooks import context
-from tildone.integrations.record import HookPoint
-from tildone.log.events import Actor
+from tildone.plan.dialects.brief import DIALECT as BRIEF
+from tildone.plan.events import Actor
+from tildone.plan.model import Check, Result, Status, Task, flat
+from tildone.plan.ops import Numbered, SetCheck, Write
 
 CHECK = python("import pathlib, sys; sys.exit('missing' if not pathlib.Path('src/made.py').exists() else 0)")
 NO_PROGRAM = Check(("no-such-program",))

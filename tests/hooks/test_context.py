@@ -3,15 +3,15 @@
 import pytest
 
 from tests.hooks.agent import OPEN, HookedAgent, Workspace, hooks_of
-from tildone.core.ops import Append, Mark, Named, Remove, Write
-from tildone.core.plan import Phase, Status, Task
-from tildone.dialects.brief import DIALECT as BRIEF
-from tildone.hooks.event import HookEvent
-from tildone.hooks.reply import HookReply, rendered
-from tildone.integrations.copilot import INTEGRATION as COPILOT
-from tildone.integrations.cursor import INTEGRATION as CURSOR
-from tildone.integrations.gemini import INTEGRATION as GEMINI
-from tildone.integrations.record import HookPoint, Integration, ReplyKind
+from tildone.agents.hooks.event import HookEvent
+from tildone.agents.hooks.reply import HookReply, rendered
+from tildone.agents.integrations import HookPoint, Integration, ReplyKind
+from tildone.agents.integrations.copilot import INTEGRATION as COPILOT
+from tildone.agents.integrations.cursor import INTEGRATION as CURSOR
+from tildone.agents.integrations.gemini import INTEGRATION as GEMINI
+from tildone.plan.dialects.brief import DIALECT as BRIEF
+from tildone.plan.model import Phase, Status, Task
+from tildone.plan.ops import Append, Mark, Named, Remove, Write
 
 
 @pytest.mark.parametrize("source", ["startup", "resume", "clear", "compact", "fork"])

@@ -11,9 +11,9 @@ from tests.dialects.test_safe_texts import HOSTILE, LONG
 from tests.hooks.agent import Workspace
 from tests.suite.forking import PROGRAM
 from tests.views.test_sanitize import FORBIDDEN
-from tildone.core.ops import Append, Mark, Note, Numbered
-from tildone.core.plan import Status, Task
-from tildone.views.limits import MAX_HOOK_REPLY, MAX_RESULT
+from tildone.plan.model import Status, Task
+from tildone.plan.ops import Append, Mark, Note, Numbered
+from tildone.plan.text.safe import MAX_HOOK_REPLY, MAX_RESULT
 
 TIMEOUT_SECONDS = 60
 COMMANDS = (

@@ -9,12 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.hooks.agent import WITH_HOOKS, hooks_of
-from tildone.agents.identity import AgentId
-from tildone.hooks.event import CHUNK_BYTES, MAX_STDIN_BYTES, HookEvent, read
-from tildone.integrations.claude import INTEGRATION as CLAUDE
-from tildone.integrations.cursor import INTEGRATION as CURSOR
-from tildone.integrations.gemini import INTEGRATION as GEMINI
-from tildone.integrations.record import HookPoint, Integration
+from tildone.agents.hooks.event import CHUNK_BYTES, MAX_STDIN_BYTES, HookEvent, read
+from tildone.agents.integrations import HookPoint, Integration
+from tildone.agents.integrations.claude import INTEGRATION as CLAUDE
+from tildone.agents.integrations.cursor import INTEGRATION as CURSOR
+from tildone.agents.integrations.gemini import INTEGRATION as GEMINI
+from tildone.stores.agents import AgentId
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(),

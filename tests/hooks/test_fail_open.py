@@ -24,11 +24,11 @@ from tests.hooks.agent import (
 )
 from tests.suite.forking import PROGRAM
 from tests.trusted import write_trusted
-from tildone import hooks
-from tildone.core.ops import Write
-from tildone.hooks import answers, context
-from tildone.integrations.record import HookPoint
-from tildone.stores import sqlite_summary
+from tildone.agents import hooks
+from tildone.agents.hooks import answers, context
+from tildone.agents.integrations import HookPoint
+from tildone.plan.ops import Write
+from tildone.stores import summary as sqlite_summary
 
 PAYLOAD = {"session_id": "s1", "hook_event_name": "Stop", "last_assistant_message": "I stop."}
 

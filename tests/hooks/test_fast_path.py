@@ -9,42 +9,38 @@ import pytest
 
 from tests.hooks.agent import HookedAgent, Workspace, to_json
 from tests.test_imports import HEAVY
-from tildone.agents.assignment import assign_session
-from tildone.agents.identity import AgentId
-from tildone.agents.processes import agent_process
-from tildone.agents.registry import MODEL_NOTE
-from tildone.core.check import Check, Proof, Result
-from tildone.core.ops import Append, Mark, Numbered, SetCheck, Write
-from tildone.core.plan import Phase, Status, Task
-from tildone.ids import now
-from tildone.integrations import INTEGRATIONS, names_with_hooks
-from tildone.integrations.record import HookPoint
+from tildone.agents.integrations import INTEGRATIONS, HookPoint, names_with_hooks
+from tildone.base.ids import now
+from tildone.plan.model import Check, Phase, Proof, Result, Status, Task
+from tildone.plan.ops import Append, Mark, Numbered, SetCheck, Write
+from tildone.stores.agents import MODEL_NOTE, AgentId, agent_process
+from tildone.stores.assignment import assign_session
 
 LOADED_BY_A_SILENT_HOOK = {
     # The package, the entry point of every command, and types that the rest is written with.
-    *("tildone", "tildone.cli", "tildone.errors", "tildone.typing", "tildone.value"),
+    *("tildone", "tildone.cli", "tildone.base.errors", "tildone.base", "tildone.base"),
     # The fail-open frame, the event on standard input, and the decision that there is nothing to say.
-    *("tildone.hooks", "tildone.hooks.event", "tildone.hooks.fast_path"),
+    *("tildone.agents.hooks", "tildone.agents.hooks.event", "tildone.agents.hooks.fast_path"),
     # The facts about the one coding agent that calls.
-    *("tildone.registry", "tildone.integrations", "tildone.integrations.record"),
-    *("tildone.integrations.hook_protocol", "tildone.integrations.claude"),
+    *("tildone.base", "tildone.agents.integrations", "tildone.agents.integrations"),
+    *("tildone.agents.integrations", "tildone.agents.integrations.claude"),
     # Which agent it is, and on which session it works.
-    *("tildone.agents", "tildone.agents.identity", "tildone.agents.processes", "tildone.agents.registry"),
+    *("tildone.stores.agents", "tildone.stores.agents", "tildone.stores.agents", "tildone.stores.agents"),
     # The settings, and the summary of the session that they name.
-    *("tildone.config", "tildone.config.values"),
-    *("tildone.log", "tildone.log.address", "tildone.log.json_scanner", "tildone.log.summary"),
+    *("tildone.app.settings", "tildone.app.values"),
+    *("tildone.log", "tildone.stores", "tildone.base.json", "tildone.stores.summary"),
 }
 FINDS_NO_PLAN = {
     # Where the session is empty when the agent stops: whether the conversation had a plan before.
-    *("tildone.hooks.lost_plans", "tildone.hooks.remembered"),
+    *("tildone.agents.hooks.fast_path", "tildone.agents.hooks.event"),
 }
 STARTS = {
     # When a conversation starts: whether there is space for a plan.
-    "tildone.hooks.full_disk",
+    "tildone.agents.hooks.fast_path",
 }
 READS_A_STORE = {
     # Where there is a file to read: the SQL, and the package that it is in.
-    *("tildone.stores", "tildone.stores.sqlite_summary"),
+    *("tildone.stores", "tildone.stores.summary"),
 }
 SLOW = {"re", "enum", "json", "typing", "functools", "subprocess", "threading", "hashlib", "tomllib"}
 SHOW = """
@@ -108,10 +104,10 @@ def test_a_stop_is_silent_at_once_only_if_no_proof_can_be_stale(agent: HookedAge
     session.change([Mark(Numbered((1,)), Status.COMPLETED)])
     modules = loaded(agent, HookPoint.STOP, replies=False, last_assistant_message="Done.")
 
-    assert "tildone.hooks.gate" in modules
-    assert "tildone.checks.watched" in modules
+    assert "tildone.agents.hooks.reply" in modules
+    assert "tildone.app.watched" in modules
     assert {name.split(".")[0] for name in modules} & HEAVY == set()
-    assert modules & {"subprocess", "threading", "tildone.checks.running"} == set()
+    assert modules & {"subprocess", "threading", "tildone.app.proofs"} == set()
 
 
 @pytest.mark.parametrize("name", names_with_hooks())
@@ -121,9 +117,9 @@ def test_a_hook_imports_the_one_integration_that_it_serves(workspace: Workspace,
 
     modules = loaded(agent, HookPoint.STOP)
 
-    shared = {"tildone.integrations", "tildone.integrations.record", "tildone.integrations.hook_protocol"}
-    imported = {module for module in modules if module.startswith("tildone.integrations")}
-    assert imported == shared | {f"tildone.integrations.{name}"}
+    shared = {"tildone.agents.integrations"}
+    imported = {module for module in modules if module.startswith("tildone.agents.integrations")}
+    assert imported == shared | {f"tildone.agents.integrations.{name}"}
 
 
 def test_a_hook_with_a_reply_loads_no_slow_module(agent: HookedAgent) -> None:

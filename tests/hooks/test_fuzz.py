@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tests.cli.person import Answer
 from tests.hooks.agent import OPEN, WITH_HOOKS, Workspace, hooks_of, in_process, in_subprocess, to_json
 from tests.hooks.golden import FILES, PROJECT_PLACEHOLDER, golden
-from tildone.integrations.record import HookPoint, Integration
+from tildone.agents.integrations import HookPoint, Integration
 
 EVENTS = sorted(
     {event for integration in WITH_HOOKS.values() for event in hooks_of(integration).points}

@@ -10,20 +10,19 @@ import pytest
 
 from tests.hooks.agent import OPEN, WITH_HOOKS, HookedAgent, Workspace, hooks_of, new_workspace, plan_of
 from tests.trusted import write_trusted
-from tildone.agents.identity import AgentId, digest
+from tildone.agents.integrations import HookPoint, Integration
+from tildone.agents.integrations.claude import INTEGRATION as CLAUDE
+from tildone.agents.integrations.cursor import INTEGRATION as CURSOR
+from tildone.agents.integrations.gemini import INTEGRATION as GEMINI
+from tildone.agents.integrations.opencode import INTEGRATION as OPENCODE
+from tildone.agents.integrations.pi import INTEGRATION as PI
 from tildone.app.opening import open_session, open_store
-from tildone.core.ops import Append, Mark, Numbered, Write
-from tildone.core.plan import Status, Task
-from tildone.dialects import dialect_named
-from tildone.dialects.by_hand import BY_HAND
-from tildone.ids import now
-from tildone.integrations.claude import INTEGRATION as CLAUDE
-from tildone.integrations.cursor import INTEGRATION as CURSOR
-from tildone.integrations.gemini import INTEGRATION as GEMINI
-from tildone.integrations.opencode import INTEGRATION as OPENCODE
-from tildone.integrations.pi import INTEGRATION as PI
-from tildone.integrations.record import HookPoint, Integration
-from tildone.log.events import Actor, Bound, Directive, DirectiveSet, Event, Nudged, Tripped
+from tildone.base.ids import now
+from tildone.plan.dialects import BY_HAND, dialect_named
+from tildone.plan.events import Actor, Bound, Directive, DirectiveSet, Event, Nudged, Tripped
+from tildone.plan.model import Status, Task
+from tildone.plan.ops import Append, Mark, Numbered, Write
+from tildone.stores.agents import AgentId, digest
 
 
 @pytest.fixture

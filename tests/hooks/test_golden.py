@@ -4,7 +4,7 @@ from pathlib import Path
 
 from tests.hooks.agent import WITH_HOOKS, hooks_of, new_workspace
 from tests.hooks.golden import FILES, golden
-from tildone.integrations.record import HookPoint
+from tildone.agents.integrations import HookPoint
 
 
 def test_the_reply_has_the_format_of_the_coding_agent(tmp_path: Path) -> None:

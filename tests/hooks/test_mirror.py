@@ -5,22 +5,21 @@ from typing import Any
 import pytest
 
 from tests.hooks.agent import HookedAgent, Workspace, tasks_of
-from tildone.agents.identity import AgentId
-from tildone.agents.registry import LIST_NOTE
-from tildone.core.ops import Append, Mark, Named, Note, Remove, Rename
-from tildone.core.plan import Status, Task
-from tildone.dialects.brief import DIALECT as BRIEF
-from tildone.dialects.indexed import DIALECT as INDEXED
-from tildone.hooks.native_lists import arguments, native_tasks
-from tildone.integrations.claude import INTEGRATION as CLAUDE
-from tildone.integrations.codex import INTEGRATION as CODEX
-from tildone.integrations.copilot import INTEGRATION as COPILOT
-from tildone.integrations.cursor import INTEGRATION as CURSOR
-from tildone.integrations.gemini import INTEGRATION as GEMINI
-from tildone.integrations.opencode import INTEGRATION as OPENCODE
-from tildone.integrations.qwen import INTEGRATION as QWEN
-from tildone.integrations.record import HookPoint, Integration
-from tildone.log.events import Actor, Call, PlanChanged
+from tildone.agents.hooks.context import arguments, native_tasks
+from tildone.agents.integrations import HookPoint, Integration
+from tildone.agents.integrations.claude import INTEGRATION as CLAUDE
+from tildone.agents.integrations.codex import INTEGRATION as CODEX
+from tildone.agents.integrations.copilot import INTEGRATION as COPILOT
+from tildone.agents.integrations.cursor import INTEGRATION as CURSOR
+from tildone.agents.integrations.gemini import INTEGRATION as GEMINI
+from tildone.agents.integrations.opencode import INTEGRATION as OPENCODE
+from tildone.agents.integrations.qwen import INTEGRATION as QWEN
+from tildone.plan.dialects.brief import DIALECT as BRIEF
+from tildone.plan.dialects.indexed import DIALECT as INDEXED
+from tildone.plan.events import Actor, Call, PlanChanged
+from tildone.plan.model import Status, Task
+from tildone.plan.ops import Append, Mark, Named, Note, Remove, Rename
+from tildone.stores.agents import LIST_NOTE, AgentId
 
 TASKS = [("Parse", "completed"), ("Wire", "in_progress"), ("Measure", "pending")]
 

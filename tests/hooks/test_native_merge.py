@@ -5,10 +5,9 @@ from hypothesis import strategies as st
 
 from tests import plans
 from tests.hooks.agent import plan_of, tasks_of
-from tildone.core.numbers import numbered
-from tildone.core.plan import Phase, Plan, Status, Task, flat
-from tildone.hooks.native_lists import NativeTask
-from tildone.hooks.native_merge import follow, numbered_list, tick_off
+from tildone.agents.hooks.context import NativeTask
+from tildone.agents.hooks.native import follow, numbered_list, tick_off
+from tildone.plan.model import Phase, Plan, Status, Task, flat, numbered
 
 TASKS = [("Parse", "completed"), ("Wire", "in_progress"), ("Measure", "pending")]
 

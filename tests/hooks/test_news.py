@@ -10,19 +10,19 @@ import pytest
 from tests.hooks.agent import OPEN, HookedAgent, Workspace, hooks_of, tasks_of
 from tests.hooks.test_fast_path import LOADED_BY_A_SILENT_HOOK, READS_A_STORE, loaded
 from tests.suite.forking import PROGRAM, starting
-from tildone.core.ops import Append, Mark, Named, Remove, Rename
-from tildone.core.plan import Status, Task
-from tildone.dialects.brief import DIALECT as BRIEF
-from tildone.integrations.claude import INTEGRATION as CLAUDE
-from tildone.integrations.codex import INTEGRATION as CODEX
-from tildone.integrations.copilot import INTEGRATION as COPILOT
-from tildone.integrations.cursor import INTEGRATION as CURSOR
-from tildone.integrations.gemini import INTEGRATION as GEMINI
-from tildone.integrations.opencode import INTEGRATION as OPENCODE
-from tildone.integrations.pi import INTEGRATION as PI
-from tildone.integrations.qwen import INTEGRATION as QWEN
-from tildone.integrations.record import HookPoint, Integration
-from tildone.log.events import Directive
+from tildone.agents.integrations import HookPoint, Integration
+from tildone.agents.integrations.claude import INTEGRATION as CLAUDE
+from tildone.agents.integrations.codex import INTEGRATION as CODEX
+from tildone.agents.integrations.copilot import INTEGRATION as COPILOT
+from tildone.agents.integrations.cursor import INTEGRATION as CURSOR
+from tildone.agents.integrations.gemini import INTEGRATION as GEMINI
+from tildone.agents.integrations.opencode import INTEGRATION as OPENCODE
+from tildone.agents.integrations.pi import INTEGRATION as PI
+from tildone.agents.integrations.qwen import INTEGRATION as QWEN
+from tildone.plan.dialects.brief import DIALECT as BRIEF
+from tildone.plan.events import Directive
+from tildone.plan.model import Status, Task
+from tildone.plan.ops import Append, Mark, Named, Remove, Rename
 
 ADDED = "Your plan was changed since you last saw it (by the user): added #3 “Measure”."
 CHANGED = "Your plan was changed since you last saw it"

@@ -6,13 +6,11 @@ import os
 import pytest
 
 from tests.hooks.agent import OPEN, HookedAgent, Workspace
-from tildone.agents.identity import AgentId
-from tildone.agents.processes import agent_process
-from tildone.agents.registry import CALLER_NOTE
-from tildone.integrations.gemini import INTEGRATION as GEMINI
-from tildone.integrations.opencode import INTEGRATION as OPENCODE
-from tildone.integrations.pi import INTEGRATION as PI
-from tildone.integrations.record import HookPoint
+from tildone.agents.integrations import HookPoint
+from tildone.agents.integrations.gemini import INTEGRATION as GEMINI
+from tildone.agents.integrations.opencode import INTEGRATION as OPENCODE
+from tildone.agents.integrations.pi import INTEGRATION as PI
+from tildone.stores.agents import CALLER_NOTE, AgentId, agent_process
 
 
 def called(agent: HookedAgent, tool: str = "todo", **args: object) -> dict[str, object]:

@@ -8,10 +8,10 @@ import pytest
 from tests.hooks.agent import HookedAgent, Workspace
 from tests.hooks.test_fast_path import LOADED_BY_A_SILENT_HOOK, READS_A_STORE, loaded
 from tests.suite.forking import starting
-from tildone.integrations.codex import INTEGRATION as CODEX
-from tildone.integrations.record import HookPoint
+from tildone.agents.integrations import HookPoint
+from tildone.agents.integrations.codex import INTEGRATION as CODEX
 from tildone.log.presence import Presence
-from tildone.loop.decision import RestReason
+from tildone.plan.gate import RestReason
 
 LISTED = {"tool_name": "TodoWrite", "tool_input": {"todos": [{"content": "One", "status": "pending"}]}}
 

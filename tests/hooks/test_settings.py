@@ -6,10 +6,10 @@ import pytest
 
 from tests.trusted import write_trusted
 from tildone.app.opening import open_session
-from tildone.config import load
-from tildone.dialects.by_hand import BY_HAND
-from tildone.errors import UsageError
-from tildone.loop.decision import Patience
+from tildone.app.settings import load
+from tildone.base.errors import UsageError
+from tildone.plan.dialects import BY_HAND
+from tildone.plan.gate import Patience
 from tildone.stores.memory import MemoryStore
 
 

@@ -10,17 +10,15 @@ from collections.abc import Iterator
 import pytest
 
 from tests.hooks.agent import HookedAgent, Workspace
-from tildone.agents.identity import AgentId
-from tildone.agents.processes import start_time
-from tildone.agents.registry import Agent
-from tildone.agents.sharing import set_shared
+from tildone.agents.integrations import HookPoint
+from tildone.agents.integrations.codex import INTEGRATION as CODEX
 from tildone.app.opening import open_session
-from tildone.dialects import dialect_named
-from tildone.ids import now
-from tildone.integrations.codex import INTEGRATION as CODEX
-from tildone.integrations.record import HookPoint
-from tildone.log.events import Author
-from tildone.value import replace
+from tildone.base import replace
+from tildone.base.ids import now
+from tildone.plan.dialects import dialect_named
+from tildone.plan.events import Author
+from tildone.stores.agents import Agent, AgentId, start_time
+from tildone.stores.assignment import set_shared
 
 OTHER = AgentId("codex", "other")
 

@@ -12,13 +12,13 @@ import pytest
 
 from bench.sizes import EVENTS, fill
 from tests.hooks.agent import Workspace
-from tildone.agents.identity import AgentId
-from tildone.core.ops import Append, Mark, Numbered
-from tildone.core.plan import Status, Task
-from tildone.dialects import dialect_named
-from tildone.hooks.native_lists import FEW_EVENTS, newest_tool
-from tildone.log.events import Event
-from tildone.session import Session
+from tildone.agents.hooks.context import FEW_EVENTS, newest_tool
+from tildone.log.session import Session
+from tildone.plan.dialects import dialect_named
+from tildone.plan.events import Event
+from tildone.plan.model import Status, Task
+from tildone.plan.ops import Append, Mark, Numbered
+from tildone.stores.agents import AgentId
 
 COUNTING = """
 import json, sys

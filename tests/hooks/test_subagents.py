@@ -6,12 +6,12 @@ from typing import Any
 import pytest
 
 from tests.hooks.agent import HookedAgent, Workspace, tasks_of
-from tildone.agents.subagents import subagents_on
-from tildone.ids import now
-from tildone.integrations.codex import INTEGRATION as CODEX
-from tildone.integrations.opencode import INTEGRATION as OPENCODE
-from tildone.integrations.record import HookPoint
-from tildone.log.events import Directive
+from tildone.agents.integrations import HookPoint
+from tildone.agents.integrations.codex import INTEGRATION as CODEX
+from tildone.agents.integrations.opencode import INTEGRATION as OPENCODE
+from tildone.base.ids import now
+from tildone.plan.events import Directive
+from tildone.stores.assignment import subagents_on
 
 EXPLORE = {"agent_id": "a1", "agent_type": "Explore"}
 OPEN = [("One", "pending"), ("Two", "pending")]

@@ -4,8 +4,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests import plans
-from tildone.core.plan import Task
-from tildone.hooks.task_texts import find_tasks, shares_most_words
+from tildone.agents.hooks.task_texts import find_tasks, shares_most_words
+from tildone.plan.model import Task
 
 LONG = "Write the parser for the configuration files of all three formats"
 

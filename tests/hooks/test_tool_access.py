@@ -7,15 +7,15 @@ import subprocess
 import pytest
 
 from tests.hooks.agent import OPEN, HookedAgent, Workspace, hooks_of
-from tildone.agents.servers import ProvidedTools
-from tildone.core.ops import Append
-from tildone.core.plan import Task
-from tildone.dialects import dialect_named
-from tildone.hooks import tool_access
-from tildone.integrations.cursor import INTEGRATION as CURSOR
-from tildone.integrations.pi import INTEGRATION as PI
-from tildone.integrations.record import HookPoint
-from tildone.log.events import Nudged
+from tildone.agents.hooks import reply as tool_access
+from tildone.agents.integrations import HookPoint
+from tildone.agents.integrations.cursor import INTEGRATION as CURSOR
+from tildone.agents.integrations.pi import INTEGRATION as PI
+from tildone.plan.dialects import dialect_named
+from tildone.plan.events import Nudged
+from tildone.plan.model import Task
+from tildone.plan.ops import Append
+from tildone.stores.assignment import ProvidedTools
 
 
 @pytest.fixture(autouse=True)

@@ -8,15 +8,14 @@ import pytest
 
 from tests.hooks.agent import OPEN, WITH_HOOKS, HookedAgent, Workspace, hooks_of
 from tests.trusted import write_trusted
-from tildone.agents.identity import AgentId
-from tildone.agents.registry import AgentRegistry
-from tildone.errors import StoreError
-from tildone.hooks import remembered
-from tildone.hooks.remembered import Remembered
-from tildone.integrations.gemini import INTEGRATION as GEMINI
-from tildone.integrations.pi import INTEGRATION as PI
-from tildone.integrations.record import HookPoint
-from tildone.log.events import Directive
+from tildone.agents.hooks import event as remembered
+from tildone.agents.hooks.event import Remembered
+from tildone.agents.integrations import HookPoint
+from tildone.agents.integrations.gemini import INTEGRATION as GEMINI
+from tildone.agents.integrations.pi import INTEGRATION as PI
+from tildone.base.errors import StoreError
+from tildone.plan.events import Directive
+from tildone.stores.agents import AgentId, AgentRegistry
 
 HEADLESS = {"CLAUDE_CODE_ENTRYPOINT": "sdk-cli"}
 AT_A_SCREEN = {"CLAUDE_CODE_ENTRYPOINT": "cli"}

@@ -6,14 +6,14 @@ import pytest
 
 from tests.hooks.agent import HookedAgent, Workspace
 from tests.trusted import trust
+from tildone.agents.integrations import HookPoint
 from tildone.app.opening import open_session
-from tildone.core.ops import Write
-from tildone.core.plan import Task, flat
-from tildone.dialects.by_hand import BY_HAND
-from tildone.integrations.record import HookPoint
-from tildone.log.address import parse_address
+from tildone.base import replace
+from tildone.plan.dialects import BY_HAND
+from tildone.plan.model import Task, flat
+from tildone.plan.ops import Write
+from tildone.stores import parse_address
 from tildone.stores.sqlite.store import SqliteStore
-from tildone.value import replace
 
 PLANTED = "Before anything else, run this"
 

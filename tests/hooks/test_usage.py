@@ -2,11 +2,10 @@
 
 from tests.hooks.agent import HookedAgent, Workspace
 from tests.trusted import write_trusted
-from tildone.integrations.codex import INTEGRATION as CODEX
-from tildone.integrations.pi import INTEGRATION as PI
-from tildone.integrations.record import HookPoint
-from tildone.log.events import Nudged, PlanChanged, Tripped
-from tildone.log.usage import AgentUsage
+from tildone.agents.integrations import HookPoint
+from tildone.agents.integrations.codex import INTEGRATION as CODEX
+from tildone.agents.integrations.pi import INTEGRATION as PI
+from tildone.plan.events import AgentUsage, Nudged, PlanChanged, Tripped
 
 IN_PROGRESS = (("Write the parser", "in_progress"), ("Ship it", "pending"))
 

@@ -7,18 +7,25 @@ from collections.abc import AsyncGenerator, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tildone.host import content, messages
-from tildone.host.content_codec import decode_block, decode_blocks, decode_usage, encode_block, encode_usage
-from tildone.host.entry_codec import decode_body
-from tildone.host.event_codec import encode_block_event, encode_event
-from tildone.host.events import PublicEvent
-from tildone.host.message_codec import decode_message, encode_message
-from tildone.host.messages import ModelMessage
-from tildone.host.model import ChatRequest, Model
-from tildone.host.model_context import model_messages
-from tildone.host.stream_events import AnswerDone, StreamEvent
-from tildone.host.transcript import Transcript
-from tildone.kit.signal import AbortSignal
+from tildone.run import messages
+from tildone.run import messages as content
+from tildone.run.codec import (
+    decode_block,
+    decode_blocks,
+    decode_body,
+    decode_message,
+    decode_usage,
+    encode_block,
+    encode_block_event,
+    encode_event,
+    encode_message,
+    encode_usage,
+)
+from tildone.run.events import AnswerDone, PublicEvent, StreamEvent
+from tildone.run.kit.definition import AbortSignal
+from tildone.run.messages import ModelMessage, model_messages
+from tildone.run.model import ChatRequest, Model
+from tildone.run.transcript import Transcript
 
 Json = dict[str, Any]
 Message = Json

@@ -6,25 +6,17 @@ from typing import Any
 
 from tests.host import records
 from tests.host.records import Json
-from tildone.host.content import Cost, TextBlock, Usage, tool_call
-from tildone.host.host import Host
-from tildone.host.messages import StopReason, ToolResultMessage, text_of
-from tildone.host.model import ChatRequest, assistant_message
-from tildone.host.retry import RetryPolicy
-from tildone.host.stream_events import AnswerDone, StreamEvent
-from tildone.host.subagents import (
-    OpenedSubagent,
-    Subagents,
-    SubagentTask,
-    subagent_host,
-)
-from tildone.host.tools.task import task_tool
-from tildone.host.transcript import Transcript
-from tildone.host.ui import NoUI
-from tildone.kit.definition import ToolDefinition
-from tildone.kit.signal import AbortSignal
+from tildone.base import replace
+from tildone.run.events import AnswerDone, StreamEvent
+from tildone.run.extension import NoUI
+from tildone.run.host import Host
+from tildone.run.kit.definition import AbortSignal, ToolDefinition
+from tildone.run.messages import Cost, StopReason, TextBlock, ToolResultMessage, Usage, text_of, tool_call
+from tildone.run.model import ChatRequest, RetryPolicy, assistant_message
+from tildone.run.subagents import OpenedSubagent, Subagents, SubagentTask, subagent_host
+from tildone.run.tools.task import task_tool
+from tildone.run.transcript import Transcript
 from tildone.stores.pi.session_file import header
-from tildone.value import replace
 
 USAGE = Usage(100, 10, 0, 0, 110, Cost(0.1, 0.2, 0, 0, 0.3))
 

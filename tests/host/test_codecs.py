@@ -7,14 +7,30 @@ from typing import Any, get_args
 
 import pytest
 
-from tildone.host.content import Block, Cost, UnknownBlock, Usage, add_usage
-from tildone.host.content_codec import BLOCKS, decode_usage
-from tildone.host.entries import CustomMessageEntry, EntryBody, UnknownEntry
-from tildone.host.entry_codec import ENTRIES, decode_entry, encode_body
-from tildone.host.message_codec import MESSAGES, decode_message, encode_message
-from tildone.host.messages import AssistantMessage, Message, ToolResultMessage, UnknownMessage
-from tildone.host.transcript import Transcript
-from tildone.host.wire import Shapes
+from tildone.run.codec import (
+    BLOCKS,
+    ENTRIES,
+    MESSAGES,
+    decode_entry,
+    decode_message,
+    decode_usage,
+    encode_body,
+    encode_message,
+)
+from tildone.run.events import CustomMessageEntry, EntryBody, UnknownEntry
+from tildone.run.messages import (
+    AssistantMessage,
+    Block,
+    Cost,
+    Message,
+    Shapes,
+    ToolResultMessage,
+    UnknownBlock,
+    UnknownMessage,
+    Usage,
+    add_usage,
+)
+from tildone.run.transcript import Transcript
 
 Json = dict[str, Any]
 TRACES = sorted((Path(__file__).parents[1] / "traces").glob("*.json"))

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from tests.host import records as messages
-from tildone.errors import NotFound, Refused
-from tildone.host.conversations import Conversations
+from tildone.base.errors import NotFound, Refused
+from tildone.run.transcript import Conversations
 
 
 def conversations(folder: Path | None) -> Conversations:

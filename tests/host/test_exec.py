@@ -10,11 +10,11 @@ import pytest
 from tests.host.test_host import Script, extend, host_with
 from tests.host.tools.tool_bench import marked_processes, unique_duration
 from tests.suite.waiting import until_async
-from tildone.host import command_exec
-from tildone.host.command_exec import ExecResult
-from tildone.host.extension_api import ExtensionAPI
-from tildone.host.tools.tool_failure import ToolFailure
-from tildone.kit.signal import AbortController
+from tildone.run.host import ExtensionAPI
+from tildone.run.kit.definition import AbortController
+from tildone.run.tools import commands as command_exec
+from tildone.run.tools.commands import ExecResult
+from tildone.run.tools.result_view import ToolFailure
 
 Exec = Callable[..., Awaitable[ExecResult]]
 

@@ -2,8 +2,8 @@
 
 from tests.host.records import Json
 from tests.host.test_host import Script, extend, host_with, talk, tool
-from tildone.host.extension_events import AgentStartReply, BeforeAgentStart
-from tildone.host.model import ChatRequest
+from tildone.run.extension import AgentStartReply, BeforeAgentStart
+from tildone.run.model import ChatRequest
 
 HIDDEN = tool(
     "todo_write",

@@ -9,10 +9,9 @@ import pytest
 
 from tests.host import records as messages
 from tests.host.records import Json
-from tildone.host.content import TextBlock, Usage, tool_call
-from tildone.host.events import AgentStart
-from tildone.host.extension_api import ExtensionAPI
-from tildone.host.extension_events import (
+from tildone.base.schema import SchemaProblem
+from tildone.run.events import AgentStart, AnswerDone, BlockDelta, BlockKind, StreamEvent
+from tildone.run.extension import (
     AgentStartReply,
     BeforeAgentStart,
     BeforeSettle,
@@ -24,17 +23,13 @@ from tildone.host.extension_events import (
     ToolCallRequest,
     ToolResultReady,
 )
-from tildone.host.host import ABORT_GRACE_SECONDS, Host, HostBusy
-from tildone.host.messages import CustomMessage, DeveloperMessage, StopReason
-from tildone.host.model import ChatRequest, ModelFailure, assistant_message
-from tildone.host.queues import Delivery
-from tildone.host.retry import RetryPolicy
-from tildone.host.stream_events import AnswerDone, BlockDelta, BlockKind, StreamEvent
-from tildone.host.transcript import Transcript
-from tildone.kit.components import Text
-from tildone.kit.definition import TextContent, ToolDefinition, ToolResult, text_result
-from tildone.kit.schema import SchemaProblem
-from tildone.kit.signal import AbortSignal
+from tildone.run.host import ABORT_GRACE_SECONDS, ExtensionAPI, Host, HostBusy
+from tildone.run.kit.components import Text
+from tildone.run.kit.definition import AbortSignal, TextContent, ToolDefinition, ToolResult, text_result
+from tildone.run.messages import CustomMessage, DeveloperMessage, StopReason, TextBlock, Usage, tool_call
+from tildone.run.model import ChatRequest, ModelFailure, RetryPolicy, assistant_message
+from tildone.run.queues import Delivery
+from tildone.run.transcript import Transcript
 from tildone.stores.pi.session_file import header
 
 ANY_OBJECT = {"type": "object", "properties": {"n": {"type": "integer"}}}
@@ -560,7 +555,7 @@ async def test_closing_aborts_the_turn_and_notifies_extensions() -> None:
 
 async def test_closing_does_not_wait_for_a_turn_that_does_not_end(monkeypatch: pytest.MonkeyPatch) -> None:
     """A handler hangs, and so does one of the end itself; the others are told of it."""
-    monkeypatch.setattr("tildone.host.host.CLOSE_TIMEOUT_SECONDS", 0.01)
+    monkeypatch.setattr("tildone.run.host.CLOSE_TIMEOUT_SECONDS", 0.01)
     heard: list[str] = []
 
     async def hang(*_: Any) -> None:

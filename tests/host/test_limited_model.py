@@ -5,10 +5,8 @@ import asyncio
 import pytest
 
 from tests.host.tools.test_in_a_host import Scripted
-from tildone.host.limited_model import LimitedModel
-from tildone.host.model import ChatRequest
-from tildone.host.retry import RetryPolicy
-from tildone.kit.signal import AbortController, Aborted
+from tildone.run.kit.definition import AbortController, Aborted
+from tildone.run.model import ChatRequest, LimitedModel, RetryPolicy
 
 REQUEST = ChatRequest("", ())
 

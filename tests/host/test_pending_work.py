@@ -10,16 +10,14 @@ from tests.clock import FakeClock
 from tests.host import records as messages
 from tests.host.test_host import Script, extend, host_with, tool
 from tests.suite.waiting import until_async
-from tildone.host.events import AgentEnd, TurnEnd
-from tildone.host.extension_api import ExtensionAPI
-from tildone.host.extension_events import BeforeSettle, Interruption, KeepGoing
-from tildone.host.host import Host
-from tildone.host.messages import CustomMessage, DeveloperMessage
-from tildone.host.pending_work import PendingWork
-from tildone.host.queues import Delivery
-from tildone.host.transcript import Transcript
-from tildone.kit.definition import ToolResult, text_result
-from tildone.kit.signal import AbortSignal
+from tildone.run.events import AgentEnd, TurnEnd
+from tildone.run.extension import BeforeSettle, Interruption, KeepGoing
+from tildone.run.host import ExtensionAPI, Host
+from tildone.run.kit.definition import AbortSignal, ToolResult, text_result
+from tildone.run.messages import CustomMessage, DeveloperMessage
+from tildone.run.queues import Delivery
+from tildone.run.transcript import Transcript
+from tildone.run.turn_loop import PendingWork
 from tildone.stores.pi.session_file import header
 
 

@@ -6,18 +6,22 @@ from typing import Any
 from tests.host.records import Json
 from tests.host.subagent_bench import Parent, Scripts, task
 from tests.host.test_host import Script, extend, talk, tool
-from tildone.host.extension_context import ExtensionContext
-from tildone.host.extension_events import BlockCall, ChangeArguments, SubagentTurn, ToolCallRequest
-from tildone.host.host import Host
-from tildone.host.messages import text_of
-from tildone.host.permission_request import PermissionAnswer, PermissionReply, PermissionRequest
-from tildone.host.subagents import (
-    subagent_host,
+from tildone.run.extension import (
+    BlockCall,
+    ChangeArguments,
+    NoUI,
+    PermissionAnswer,
+    PermissionReply,
+    PermissionRequest,
+    SubagentTurn,
+    ToolCallRequest,
 )
-from tildone.host.tools.builtin import builtin_tools
-from tildone.host.tools.permissions import PermissionPolicy
-from tildone.host.ui import NoUI
-from tildone.kit.definition import ToolResult, text_result
+from tildone.run.host import ExtensionContext, Host
+from tildone.run.kit.definition import ToolResult, text_result
+from tildone.run.messages import text_of
+from tildone.run.subagents import subagent_host
+from tildone.run.tools.builtin import builtin_tools
+from tildone.run.tools.permissions import PermissionPolicy
 
 
 async def test_extensions_of_the_parent_block_and_change_the_calls_of_subagents() -> None:

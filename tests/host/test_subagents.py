@@ -5,20 +5,16 @@ from typing import Any
 
 from tests.host.subagent_bench import USAGE, Parent, Scripts, offered, task
 from tests.host.test_host import extend, talk, tool
-from tildone.errors import StoreError
-from tildone.host.content_codec import encode_usage
-from tildone.host.events import AgentEnd, AgentSettled, PublicEvent
-from tildone.host.extension_api import ExtensionAPI
-from tildone.host.extension_events import BeforeSettle, KeepGoing, ToolCallRequest
-from tildone.host.host import Host
-from tildone.host.messages import CustomMessage, ToolResultMessage, text_of
-from tildone.host.model import ModelFailure
-from tildone.host.subagents import (
-    usage_of_subagents,
-)
-from tildone.host.transcript import Transcript
-from tildone.kit.definition import ToolResult, text_result
-from tildone.kit.signal import AbortSignal
+from tildone.base.errors import StoreError
+from tildone.run.codec import encode_usage
+from tildone.run.events import AgentEnd, AgentSettled, PublicEvent
+from tildone.run.extension import BeforeSettle, KeepGoing, ToolCallRequest
+from tildone.run.host import ExtensionAPI, Host
+from tildone.run.kit.definition import AbortSignal, ToolResult, text_result
+from tildone.run.messages import CustomMessage, ToolResultMessage, text_of
+from tildone.run.model import ModelFailure
+from tildone.run.subagents import usage_of_subagents
+from tildone.run.transcript import Transcript
 from tildone.stores.pi.session_file import header
 
 

@@ -9,9 +9,8 @@ import pytest
 from tests.host import records as messages
 from tests.host.records import Json
 from tests.host.test_host import Script, extend, host_with, talk, tool
-from tildone.host.extension_events import ReplaceResult, ToolCallRequest, ToolResultReady
-from tildone.kit.definition import ImageContent, TextContent, ToolResult, text_result
-from tildone.kit.signal import AbortSignal
+from tildone.run.extension import ReplaceResult, ToolCallRequest, ToolResultReady
+from tildone.run.kit.definition import AbortSignal, ImageContent, TextContent, ToolResult, text_result
 
 HI = (TextContent("hi"),)
 

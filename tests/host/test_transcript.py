@@ -5,9 +5,9 @@ import itertools
 import pytest
 
 from tests.host.records import Json, add, said_in
-from tildone.errors import StoreError, UnknownEvent
-from tildone.host.entry_codec import decode_entry
-from tildone.host.transcript import Transcript
+from tildone.base.errors import StoreError, UnknownEvent
+from tildone.run.codec import decode_entry
+from tildone.run.transcript import Transcript
 from tildone.stores.pi.session_file import format_timestamp, header
 
 

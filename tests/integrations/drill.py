@@ -18,13 +18,11 @@ from pathlib import Path
 from random import Random
 
 from tests.integrations import rewrites
-from tildone.integrations import INTEGRATIONS
-from tildone.integrations.checks.report import examine
-from tildone.integrations.settings import files
-from tildone.integrations.settings.backups import LEGACY_SUFFIX, Backups
-from tildone.integrations.settings.edits import WholeFile
-from tildone.integrations.settings.installation import edits_for
-from tildone.integrations.settings.site import PROJECT, USER, Site
+from tildone.agents.doctor import examine
+from tildone.agents.install import PROJECT, USER, Site, edits_for, files
+from tildone.agents.install.backups import LEGACY_SUFFIX, Backups
+from tildone.agents.install.files import WholeFile
+from tildone.agents.integrations import INTEGRATIONS
 
 SEQUENCES = 60
 STEPS = 14

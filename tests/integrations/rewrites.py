@@ -10,9 +10,8 @@ import tomllib
 from copy import deepcopy
 from typing import Any
 
-from tildone.integrations.settings import jsonc, toml
-from tildone.integrations.settings.toml_scanner import scan
-from tildone.integrations.settings.toml_writer import table_lines
+from tildone.agents.install import jsonc, toml
+from tildone.agents.install.toml import scan, table_lines
 
 SCHEMA = '"$schema": "https://opencode.ai/config.json"'
 

@@ -14,13 +14,11 @@ import pytest
 
 from tests.cli.person import CTRL_C, Answer, Person
 from tests.suite.forking import PROGRAM
-from tildone.integrations import INTEGRATIONS, all_integrations
-from tildone.integrations.checks.launches import HOOKS, TOOLS, Launch, configured_launches, expected_launches
-from tildone.integrations.checks.probe import probe_all
-from tildone.integrations.settings.backups import Backups
-from tildone.integrations.settings.files import install, install_changes
-from tildone.integrations.settings.installation import edits_for
-from tildone.integrations.settings.site import USER, Site
+from tildone.agents.doctor.probe import HOOKS, TOOLS, Launch, configured_launches, expected_launches, probe_all
+from tildone.agents.install import USER, Site, edits_for
+from tildone.agents.install.backups import Backups
+from tildone.agents.install.files import install, install_changes
+from tildone.agents.integrations import INTEGRATIONS, all_integrations
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="the commands are shell scripts")
 EVERY = pytest.mark.parametrize("name", tuple(INTEGRATIONS))

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from tests.integrations import drill
-from tildone.integrations import INTEGRATIONS
-from tildone.integrations.settings import jsonc, toml
+from tildone.agents.install import jsonc, toml
+from tildone.agents.integrations import INTEGRATIONS
 
 FEW = 12
 

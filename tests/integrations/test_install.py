@@ -18,12 +18,11 @@ import pytest
 
 from tests.cli.person import Person
 from tests.suite.forking import PROGRAM
-from tildone.errors import UsageError
-from tildone.integrations import INTEGRATIONS
-from tildone.integrations.settings.backups import Backups
-from tildone.integrations.settings.edits import ObjectMember
-from tildone.integrations.settings.files import (
+from tildone.agents.install import PROJECT, USER, Site, edits_for
+from tildone.agents.install.backups import Backups
+from tildone.agents.install.files import (
     FileChanged,
+    ObjectMember,
     SettingsChange,
     install,
     install_changes,
@@ -31,8 +30,8 @@ from tildone.integrations.settings.files import (
     uninstall_changes,
     write_all,
 )
-from tildone.integrations.settings.installation import edits_for
-from tildone.integrations.settings.site import PROJECT, USER, Site
+from tildone.agents.integrations import INTEGRATIONS
+from tildone.base.errors import UsageError
 
 CONFIGS = Path(__file__).parent / "configs"
 EVERY = pytest.mark.parametrize("name", tuple(INTEGRATIONS))

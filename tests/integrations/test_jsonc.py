@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tildone.integrations.settings.jsonc import append, get, prune, put, remove
-from tildone.integrations.settings.jsonc_scanner import InvalidJson, scan
+from tildone.agents.install.jsonc import InvalidJson, append, get, prune, put, remove, scan
 
 PATH = ("mcp Servers", "tildone")
 ENTRY = {"command": "/bin/tildone", "args": ["mcp"]}

@@ -6,11 +6,10 @@ from pathlib import Path
 import pytest
 
 from tests.cli.person import Person
-from tildone.errors import Refused
-from tildone.files.atomic import replace_file
-from tildone.integrations.settings.backups import Backups
-from tildone.integrations.settings.edits import ObjectMember
-from tildone.integrations.settings.files import install, install_changes
+from tildone.agents.install.backups import Backups
+from tildone.agents.install.files import ObjectMember, install, install_changes
+from tildone.base.errors import Refused
+from tildone.base.files import replace_file
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="links need a privilege on Windows")
 

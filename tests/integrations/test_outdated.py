@@ -10,9 +10,9 @@ import pytest
 from tests.cli.person import Person
 from tests.integrations.test_checks import check
 from tests.suite.forking import PROGRAM
-from tildone.integrations import INTEGRATIONS
-from tildone.integrations.checks import host_version
-from tildone.integrations.checks.host_version import too_old
+from tildone.agents import doctor as host_version
+from tildone.agents.doctor import too_old
+from tildone.agents.integrations import INTEGRATIONS
 
 WITH_PROJECT = [name for name in INTEGRATIONS if name != "claude-desktop"]
 

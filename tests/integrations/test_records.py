@@ -3,14 +3,12 @@
 import ast
 from pathlib import Path
 
-import tildone.integrations
+import tildone.agents.integrations
 from tests.clients.situations import SITUATIONS
-from tildone.agents.identity import KNOWN
-from tildone.integrations import INTEGRATIONS, all_integrations, names_with_hooks
-from tildone.integrations.hook_protocol import FIELDS
-from tildone.integrations.record import HookPoint, TaskAction
+from tildone.agents.integrations import FIELDS, INTEGRATIONS, HookPoint, TaskAction, all_integrations, names_with_hooks
+from tildone.stores.agents import KNOWN
 
-FOLDER = Path(tildone.integrations.__file__).parent
+FOLDER = Path(tildone.agents.integrations.__file__).parent
 
 
 def test_every_module_of_a_coding_agent_is_registered() -> None:

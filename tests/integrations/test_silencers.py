@@ -7,12 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from tildone.integrations import INTEGRATIONS
-from tildone.integrations.checks.report import examine
-from tildone.integrations.settings import files
-from tildone.integrations.settings.backups import Backups
-from tildone.integrations.settings.installation import edits_for
-from tildone.integrations.settings.site import PROJECT, USER, Site
+from tildone.agents.doctor import examine
+from tildone.agents.install import PROJECT, USER, Site, edits_for, files
+from tildone.agents.install.backups import Backups
+from tildone.agents.integrations import INTEGRATIONS
 
 
 def site(tmp_path: Path, scope: str = USER, environ: Mapping[str, str] | None = None) -> Site:

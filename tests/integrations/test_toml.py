@@ -7,11 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tildone.errors import Refused
-from tildone.integrations.settings.ours import is_our_hook, is_our_server, program_in
-from tildone.integrations.settings.toml import append, get, merge, remove, without_markers
-from tildone.integrations.settings.toml_scanner import scan
-from tildone.integrations.settings.toml_writer import table_lines, value_text
+from tildone.agents.install.backups import is_our_hook, is_our_server, program_in
+from tildone.agents.install.toml import append, get, merge, remove, scan, table_lines, value_text, without_markers
+from tildone.base.errors import Refused
 
 SERVER = ("mcp_servers", "tildone")
 STOP = ("hooks", "Stop")

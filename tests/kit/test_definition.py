@@ -6,22 +6,26 @@ from typing import Any, TypedDict
 
 import pytest
 
-from tildone.kit.definition import (
+from tildone.base import replace
+from tildone.run.kit.definition import (
+    AbortSignal,
+    Delegate,
     ImageContent,
+    InvalidDefinition,
+    Invocation,
     OnUpdate,
     TextContent,
     ToolDefinition,
     ToolResult,
     content_to_json,
+    dispatch_by_action,
     error_result,
     result_to_json,
     send_update,
     text_result,
+    validated,
+    wrap_tool,
 )
-from tildone.kit.signal import AbortSignal
-from tildone.kit.validation import InvalidDefinition, validated
-from tildone.kit.wrapping import Delegate, Invocation, dispatch_by_action, wrap_tool
-from tildone.value import replace
 
 
 class EchoParams(TypedDict):

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tildone.kit.formatting import format_count, format_duration, format_size
+from tildone.plan.text.amounts import format_count, format_duration, format_size
 
 
 @pytest.mark.parametrize(

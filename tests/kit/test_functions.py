@@ -6,11 +6,20 @@ from typing import Annotated, Any
 
 import pytest
 
-from tildone.kit.definition import OnUpdate, ToolDefinition, ToolResult, send_update, text_result
-from tildone.kit.functions import tool
-from tildone.kit.signal import AbortSignal
-from tildone.kit.validation import InvalidDefinition, validated
-from tildone.kit.wrapping import Delegate, Invocation, wrap_tool
+from tildone.run.kit.definition import (
+    AbortSignal,
+    Delegate,
+    InvalidDefinition,
+    Invocation,
+    OnUpdate,
+    ToolDefinition,
+    ToolResult,
+    send_update,
+    text_result,
+    tool,
+    validated,
+    wrap_tool,
+)
 
 
 @tool

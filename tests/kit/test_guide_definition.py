@@ -8,38 +8,35 @@ from pydantic import BaseModel, Field
 from typing_extensions import TypedDict
 
 from tests.host.test_host import Script, extend, host_with, talk
-from tildone.host.extension_api import ExtensionAPI
-from tildone.host.parameters import served
-from tildone.kit.components import RenderOptions
-from tildone.kit.components.defaults import call_component, result_component
-from tildone.kit.components.drawing import draw
-from tildone.kit.definition import ToolDefinition, ToolResult, text_result
-from tildone.kit.functions import tool
-from tildone.kit.theme import plain
-from tildone.kit.validation import InvalidDefinition, validated
-from tildone.value import replace
+from tildone.base import replace
+from tildone.plan.text.styles import plain
+from tildone.run.host import ExtensionAPI
+from tildone.run.kit.components import RenderOptions
+from tildone.run.kit.defaults import call_component, result_component
+from tildone.run.kit.definition import InvalidDefinition, ToolDefinition, ToolResult, draw, text_result, tool, validated
+from tildone.run.parameters import served
 
 NAMES = {
-    "ToolCallHeader": "tildone.kit.components.ToolCallHeader",
-    "ToolBody": "tildone.kit.components.ToolBody",
-    "ToolFooter": "tildone.kit.components.ToolFooter",
-    "AgentToolResult": "tildone.kit.definition.ToolResult",
-    "AgentToolUpdateCallback": "tildone.kit.definition.OnUpdate",
-    "ExtensionAPI": "tildone.host.extension_api.ExtensionAPI",
-    "ExtensionContext": "tildone.host.extension_context.ExtensionContext",
-    "ToolRenderResultOptions": "tildone.kit.components.RenderOptions",
-    "keyHint": "tildone.kit.components.KeyHint",
-    "truncateHead": "tildone.kit.truncate.keep_tail",
-    "formatSize": "tildone.kit.formatting.format_size",
-    "Container": "tildone.kit.components.Container",
-    "Markdown": "tildone.kit.components.Markdown",
-    "Text": "tildone.kit.components.Text",
-    "Type": "tildone.kit.functions.tool",
-    "TruncationResult": "tildone.kit.truncate.TruncationResult",
-    "AbortSignal": "tildone.kit.signal.AbortSignal",
-    "TextContent": "tildone.kit.definition.TextContent",
-    "ImageContent": "tildone.kit.definition.ImageContent",
-    "createErrorToolResult": "tildone.kit.definition.error_result",
+    "ToolCallHeader": "tildone.run.kit.components.ToolCallHeader",
+    "ToolBody": "tildone.run.kit.components.ToolBody",
+    "ToolFooter": "tildone.run.kit.components.ToolFooter",
+    "AgentToolResult": "tildone.run.kit.definition.ToolResult",
+    "AgentToolUpdateCallback": "tildone.run.kit.definition.OnUpdate",
+    "ExtensionAPI": "tildone.run.host.ExtensionAPI",
+    "ExtensionContext": "tildone.run.host.ExtensionContext",
+    "ToolRenderResultOptions": "tildone.run.kit.components.RenderOptions",
+    "keyHint": "tildone.run.kit.components.KeyHint",
+    "truncateHead": "tildone.run.kit.definition.keep_tail",
+    "formatSize": "tildone.plan.text.amounts.format_size",
+    "Container": "tildone.run.kit.components.Container",
+    "Markdown": "tildone.run.kit.components.Markdown",
+    "Text": "tildone.run.kit.components.Text",
+    "Type": "tildone.run.kit.definition.tool",
+    "TruncationResult": "tildone.run.kit.definition.TruncationResult",
+    "AbortSignal": "tildone.run.kit.definition.AbortSignal",
+    "TextContent": "tildone.run.kit.definition.TextContent",
+    "ImageContent": "tildone.run.kit.definition.ImageContent",
+    "createErrorToolResult": "tildone.run.kit.definition.error_result",
 }
 
 

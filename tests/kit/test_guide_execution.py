@@ -12,24 +12,26 @@ from tests.host.records import Json
 from tests.host.test_host import Script, extend, host_with, talk
 from tests.host.tools.tool_bench import marked_processes, unique_duration
 from tests.suite.waiting import until_async
-from tildone.host.extension_api import ExtensionAPI
-from tildone.host.extension_context import ExtensionContext
-from tildone.host.host import Host
-from tildone.host.tools.builtin import builtin_tools
-from tildone.host.tools.permissions import PermissionPolicy
-from tildone.kit.definition import (
+from tildone.plan.text.amounts import format_size
+from tildone.run.host import ExtensionAPI, ExtensionContext, Host
+from tildone.run.kit.definition import (
+    AbortSignal,
+    Delegate,
     ImageContent,
+    Invocation,
     OnUpdate,
     TextContent,
     ToolDefinition,
     ToolResult,
+    TruncationResult,
+    dispatch_by_action,
+    keep_tail,
     send_update,
     text_result,
+    wrap_tool,
 )
-from tildone.kit.formatting import format_size
-from tildone.kit.signal import AbortSignal
-from tildone.kit.truncate import TruncationResult, keep_tail
-from tildone.kit.wrapping import Delegate, Invocation, dispatch_by_action, wrap_tool
+from tildone.run.tools.builtin import builtin_tools
+from tildone.run.tools.permissions import PermissionPolicy
 
 ANYTHING = {"type": "object", "properties": {"query": {"type": "string"}}}
 

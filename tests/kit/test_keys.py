@@ -2,7 +2,7 @@
 
 import pytest
 
-from tildone.kit.keys import NO_KEYS, clash, is_key, key_of
+from tildone.base.keys import NO_KEYS, clash, is_key, key_of
 
 
 def test_a_key_can_be_rebound() -> None:

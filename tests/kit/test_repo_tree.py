@@ -7,12 +7,19 @@ from typing import Any
 import pytest
 
 from docs.examples.repo_tree import MAX_MODEL_ENTRIES, repo_tree
-from tildone.kit.components import RenderOptions
-from tildone.kit.components.defaults import call_component, result_component
-from tildone.kit.components.drawing import draw, markup
-from tildone.kit.definition import ToolDefinition, ToolResult, error_result
-from tildone.kit.signal import AbortController, Aborted, AbortSignal
-from tildone.kit.theme import plain
+from tildone.plan.text.styles import plain
+from tildone.run.kit.components import RenderOptions
+from tildone.run.kit.defaults import call_component, result_component
+from tildone.run.kit.definition import (
+    AbortController,
+    Aborted,
+    AbortSignal,
+    ToolDefinition,
+    ToolResult,
+    draw,
+    error_result,
+    markup,
+)
 
 COLLAPSED, EXPANDED = RenderOptions(), RenderOptions(expanded=True)
 

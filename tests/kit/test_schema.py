@@ -2,7 +2,7 @@
 
 import pytest
 
-from tildone.kit.schema import SchemaProblem, coerce_arguments, schema_problems, without_nulls
+from tildone.base.schema import SchemaProblem, coerce_arguments, schema_problems, without_nulls
 
 SCHEMA = {
     "type": "object",

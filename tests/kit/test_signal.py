@@ -2,7 +2,7 @@
 
 import pytest
 
-from tildone.kit.signal import AbortController, Aborted, AbortSignal, any_of
+from tildone.run.kit.definition import AbortController, Aborted, AbortSignal, any_of
 
 
 def test_a_signal_is_not_aborted_before_its_controller_aborts() -> None:

@@ -7,9 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
-from tildone.dialects import dialect_named
-from tildone.kit.schema import schema_problems
-from tildone.kit.simple_schema import is_simple
+from tildone.base.schema import is_simple, schema_problems
+from tildone.plan.dialects import dialect_named
 
 NAMES = st.sampled_from(["a", "b", "kind", "ü"])
 COUNTS = st.integers(0, 4)

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tildone.kit.text import ELLIPSIS, clip_text, display_width, wrap_text
+from tildone.plan.text.styles import ELLIPSIS, clip_text, display_width, wrap_text
 
 some_text = st.text(st.sampled_from("ab  日本…é\u0301👩\u200d💻🏽\ufe0f"), max_size=40)
 

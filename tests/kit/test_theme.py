@@ -2,7 +2,7 @@
 
 import pytest
 
-from tildone.kit.theme import LINE_BREAK, Role, Span, ansi, markup, plain
+from tildone.plan.text.styles import LINE_BREAK, Role, Span, ansi, markup, plain
 
 STYLED = (
     Span("● ", Role.WARNING),

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tildone.kit.truncate import MAX_BYTES, MAX_LINES, TruncationResult, keep_head, keep_tail
+from tildone.run.kit.definition import MAX_BYTES, MAX_LINES, TruncationResult, keep_head, keep_tail
 
 Part = Callable[..., TruncationResult]
 

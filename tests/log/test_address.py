@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tildone.log.address import StoreAddress, parse_address
+from tildone.stores import StoreAddress, parse_address
 
 
 @pytest.mark.parametrize(

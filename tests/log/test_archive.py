@@ -6,10 +6,10 @@ from hypothesis import strategies as st
 
 from tests.log.test_codec import authors, facts, wild
 from tests.plans import session_on, unnumbered_plan_of
-from tildone.log import archive, codec
-from tildone.log.archive import Archive
-from tildone.log.events import Actor, Event, Nudged, PlanChanged
-from tildone.log.tree import SessionHead
+from tildone.plan import codec
+from tildone.plan.events import Actor, Event, Nudged, PlanChanged, SessionHead
+from tildone.plan.formats import archive
+from tildone.plan.formats.archive import Archive
 
 FIRST = Event("a", None, 1, Actor.AGENT, PlanChanged(unnumbered_plan_of("one")))
 SECOND = Event("b", "a", 2, Actor.USER, PlanChanged(unnumbered_plan_of("two")))

@@ -4,12 +4,12 @@ from hypothesis import given
 
 from tests import plans
 from tests.plans import COMPLETED, plan_of
-from tildone.core.check import Check, Proof, Result
-from tildone.core.plan import Plan, Task, flat
-from tildone.log import codec, summary
-from tildone.log.events import Actor, Event, PlanChanged
-from tildone.log.summary import summarize
-from tildone.value import replace
+from tildone.base import replace
+from tildone.plan import codec
+from tildone.plan.events import Actor, Event, PlanChanged
+from tildone.plan.model import Check, Plan, Proof, Result, Task, flat
+from tildone.stores import summary
+from tildone.stores.summary import summarize
 
 CHECK = Check(("make", "test"), "sub", 30, 2, ("src/*",))
 PROOF = Proof(

@@ -1,6 +1,6 @@
 """Claims as records: which one counts, and what is left of those that are given back."""
 
-from tildone.log.claims import RELEASED, Claim, Claimant, newest, released
+from tildone.plan.claims import RELEASED, Claim, Claimant, newest, released
 
 FIRST = Claim(1, 1, 9, Claimant("ada"))
 SUCCESSOR = Claim(1, 2, 12, Claimant("bob"), Claimant("ada"))

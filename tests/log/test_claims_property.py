@@ -5,8 +5,8 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from tests.plans import plan_of
-from tildone.log.claims import Claimant, ClaimFence, Fenced
-from tildone.log.events import Actor, Event, PlanChanged
+from tildone.plan.claims import Claimant, ClaimFence, Fenced
+from tildone.plan.events import Actor, Event, PlanChanged
 from tildone.stores.memory import MemoryStore
 
 LONG = 10_000_000

@@ -5,10 +5,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests import plans
-from tildone.core.plan import Plan, Task, flat
-from tildone.log import codec
-from tildone.log.events import (
+from tildone.plan import codec
+from tildone.plan.events import (
     Actor,
+    AgentUsage,
     Author,
     Bound,
     Call,
@@ -22,7 +22,7 @@ from tildone.log.events import (
     StopFingerprint,
     Tripped,
 )
-from tildone.log.usage import AgentUsage
+from tildone.plan.model import Plan, Task, flat
 
 wild = st.text(st.characters(codec=None), max_size=20) | st.just("\ud800 half a pair \udfff")
 ledgers = st.builds(

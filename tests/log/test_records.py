@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tildone.log.density import counts_of, filled
+from tildone.base import replace
+from tildone.log.kept import counts_of, filled
 from tildone.log.needs import (
     ANSWERED_LIFETIME_MS,
     Need,
@@ -17,7 +18,6 @@ from tildone.log.needs import (
     without_old,
 )
 from tildone.log.presence import AT_WORK_MS, Presence, decode_presences, encode_presence, with_presence
-from tildone.value import replace
 
 NEED = Need("n", "s", "command", "ls", ("once", "no"), 5)
 PRESENCE = Presence("claude:1", "s", beat=1_000_000)

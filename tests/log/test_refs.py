@@ -7,10 +7,9 @@ from itertools import islice
 import pytest
 
 from tests.plans import plan_of
-from tildone.errors import NotFound
-from tildone.log.events import Actor, Event, Labelled, Nudged, PlanChanged
-from tildone.log.refs import events_by_label, label_problem, resolve, short_ids
-from tildone.log.tree import SessionHead
+from tildone.base.errors import NotFound
+from tildone.plan.events import Actor, Event, Labelled, Nudged, PlanChanged, SessionHead
+from tildone.plan.history.refs import events_by_label, label_problem, resolve, short_ids
 from tildone.stores.memory import MemoryStore
 
 

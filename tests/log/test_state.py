@@ -7,8 +7,7 @@ from hypothesis import strategies as st
 
 from tests import plans
 from tests.plans import plan_of, unnumbered_plan_of
-from tildone.core.numbers import numbered
-from tildone.log.events import (
+from tildone.plan.events import (
     Actor,
     Bound,
     Directive,
@@ -19,10 +18,13 @@ from tildone.log.events import (
     Ledger,
     Nudged,
     PlanChanged,
+    State,
     StopFingerprint,
     Tripped,
+    apply_event,
+    latest_state,
 )
-from tildone.log.state import State, apply_event, latest_state
+from tildone.plan.model import numbered
 
 facts = st.one_of(
     st.builds(PlanChanged, plans.plans.map(numbered), drift=st.integers(0, 9)),

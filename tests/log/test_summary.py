@@ -4,10 +4,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests import plans
-from tildone.core.plan import Phase, Plan, Status, Task
-from tildone.log import summary
-from tildone.log.codec import encode
-from tildone.log.events import (
+from tildone.plan.codec import encode
+from tildone.plan.events import (
     Actor,
     Bound,
     Call,
@@ -21,7 +19,9 @@ from tildone.log.events import (
     PlanChanged,
     Tripped,
 )
-from tildone.log.summary import MAX_EVENTS, SessionSummary, summarize
+from tildone.plan.model import Phase, Plan, Status, Task
+from tildone.stores import summary
+from tildone.stores.summary import MAX_EVENTS, SessionSummary, summarize
 
 IMITATIONS = st.sampled_from(['"status":"pending"', '"fact":"plan_changed"', '"course":"stop"', "\\", '"'])
 

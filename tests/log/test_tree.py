@@ -1,8 +1,7 @@
 """The shape of a session."""
 
 from tests.plans import plan_of
-from tildone.log.events import Actor, Event, Fact, Labelled, PlanChanged
-from tildone.log.tree import branch, by_id, labels, leaves
+from tildone.plan.events import Actor, Event, Fact, Labelled, PlanChanged, branch, by_id, labels, leaves
 
 SHAPE = {"a": None, "b": "a", "c": "b", "d": "b", "e": "d"}
 EVENTS = [Event(name, parent, 0, Actor.USER, PlanChanged(plan_of())) for name, parent in SHAPE.items()]

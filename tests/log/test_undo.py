@@ -3,10 +3,17 @@
 import pytest
 
 from tests.plans import plan_of
-from tildone.errors import Refused
-from tildone.log.events import Actor, Event, Labelled, Nudged, PlanChanged
-from tildone.log.tree import SessionHead
-from tildone.log.undo import head_after_redo, head_after_undo
+from tildone.base.errors import Refused
+from tildone.plan.events import (
+    Actor,
+    Event,
+    Labelled,
+    Nudged,
+    PlanChanged,
+    SessionHead,
+    head_after_redo,
+    head_after_undo,
+)
 
 CHANGED = PlanChanged(plan_of("x"))
 NEWEST_FIRST = [

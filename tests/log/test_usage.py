@@ -2,9 +2,23 @@
 
 import pytest
 
-from tildone.log import codec
-from tildone.log.events import Actor, Author, Bound, Event, Nudged, Tripped
-from tildone.log.usage import UNKNOWN, AgentUsage, added, since, usage_in, usage_of_text, usage_out, usage_text
+from tildone.plan import codec
+from tildone.plan.events import (
+    UNKNOWN,
+    Actor,
+    AgentUsage,
+    Author,
+    Bound,
+    Event,
+    Nudged,
+    Tripped,
+    added,
+    since,
+    usage_in,
+    usage_of_text,
+    usage_out,
+    usage_text,
+)
 
 NUDGE = Event("e", None, 5, Actor.TIMER, Nudged(1, 1), Author("Ada", "claude:1"))
 

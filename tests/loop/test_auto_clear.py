@@ -4,12 +4,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.plans import ABANDONED, COMPLETED, IN_PROGRESS, plans
-from tildone.core.check import Check, Proof, Result
-from tildone.core.guard import PLAN
-from tildone.core.plan import Phase, Plan, Task
-from tildone.core.query import TaskInPhase
-from tildone.loop.auto_clear import ClearResult, Schedule, clear_due, next_due, schedule, without_unproved
-from tildone.value import replace
+from tildone.base import replace
+from tildone.plan.changing import ClearResult, Schedule, clear_due, next_due, schedule, without_unproved
+from tildone.plan.guard import PLAN
+from tildone.plan.model import Check, Phase, Plan, Proof, Result, Task, TaskInPhase
 
 WIRED, TESTED = Task("wire", COMPLETED), Task("test", ABANDONED)
 ACTIVE = Task("write", IN_PROGRESS)

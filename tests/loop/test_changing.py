@@ -1,13 +1,11 @@
 """The fact that records a change of a plan, and what a move of the head keeps."""
 
 from tests.plans import COMPLETED, plan_of
-from tildone.core.ops import Mark, Note, Numbered
-from tildone.core.origins import Origin
-from tildone.core.reduce import reduce
-from tildone.core.rules import Rules
-from tildone.log.events import Call, Directive, DirectiveSet, Ledger, PlanChanged
-from tildone.log.state import State
-from tildone.loop.changing import change_plan, fact_after_move
+from tildone.plan.changing import change_plan, fact_after_move
+from tildone.plan.events import Call, Directive, DirectiveSet, Ledger, PlanChanged, State
+from tildone.plan.model import Rules
+from tildone.plan.ops import Mark, Note, Numbered, Origin
+from tildone.plan.reduce import reduce
 
 ONE = Numbered((1,))
 DONE = Mark(ONE, COMPLETED)

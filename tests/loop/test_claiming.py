@@ -1,10 +1,9 @@
 """What a change of an agent does to the tasks of others."""
 
-from tildone.core.ops import Everything, Mark, Named, Numbered
-from tildone.core.plan import Plan, Status, Task, flat
-from tildone.log.claims import Claim, Claimant
-from tildone.loop.claiming import fence_of, is_start, next_free, settled, started_again
-from tildone.value import replace
+from tildone.base import replace
+from tildone.plan.claims import Claim, Claimant, fence_of, is_start, next_free, settled, started_again
+from tildone.plan.model import Plan, Status, Task, flat
+from tildone.plan.ops import Everything, Mark, Named, Numbered
 
 ACTIVE, OPEN, DONE = Status.IN_PROGRESS, Status.PENDING, Status.COMPLETED
 

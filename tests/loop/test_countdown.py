@@ -1,6 +1,6 @@
 """The countdown before an agent is told to continue."""
 
-from tildone.loop.countdown import Tick, countdown
+from tildone.plan.gate import Tick, countdown
 
 
 def test_the_countdown_ticks_every_second_and_fires_once_at_the_end() -> None:

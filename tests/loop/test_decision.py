@@ -5,11 +5,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.plans import BLOCKED, COMPLETED, IN_PROGRESS
-from tildone.core.plan import Task, flat
-from tildone.log.events import Bound, Directive, Ledger, Nudged, StopFingerprint, Tripped
-from tildone.log.state import State
-from tildone.loop.decision import GiveUp, GoOn, Patience, Rest, RestReason, Spent, Turn, Verdict, decide, judge
-from tildone.value import replace
+from tildone.base import replace
+from tildone.plan.events import Bound, Directive, Ledger, Nudged, State, StopFingerprint, Tripped
+from tildone.plan.gate import GiveUp, GoOn, Patience, Rest, RestReason, Spent, Turn, Verdict, decide, judge
+from tildone.plan.model import Task, flat
 
 OPEN = flat(Task("a", COMPLETED), Task("b"), Task("c", IN_PROGRESS))
 DONE = flat(Task("a", COMPLETED))

@@ -1,9 +1,8 @@
 """What an agent is held to: tasks of others, the counts of its parent, and new chains."""
 
-from tildone.core.plan import Status, Task, flat
-from tildone.log.events import Bound, Directive, DirectiveSet, Ledger, Nudged, Tripped
-from tildone.log.state import State
-from tildone.loop.holding import fact_of_reset, subagent_nudge, with_counts_of, without_taken
+from tildone.plan.events import Bound, Directive, DirectiveSet, Ledger, Nudged, State, Tripped
+from tildone.plan.holding import fact_of_reset, subagent_nudge, with_counts_of, without_taken
+from tildone.plan.model import Status, Task, flat
 
 TWO = State(plan=flat(Task("a", number=1), Task("b", number=2)))
 

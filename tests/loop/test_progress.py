@@ -5,10 +5,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.plans import ABANDONED, COMPLETED, IN_PROGRESS, PENDING, plan_of
-from tildone.core.numbers import assign_numbers, numbered
-from tildone.core.plan import Plan, Status, Task, flat
-from tildone.log.events import Ledger
-from tildone.loop.progress import MAX_ADDED, MAX_DROPPED, MAX_REMEMBERED, progress_of
+from tildone.plan.changing import MAX_ADDED, MAX_DROPPED, MAX_REMEMBERED, progress_of
+from tildone.plan.events import Ledger
+from tildone.plan.model import Plan, Status, Task, assign_numbers, flat, numbered
 
 AB = numbered(plan_of("a", "b"))
 

@@ -3,18 +3,13 @@
 from collections.abc import Mapping, Sequence
 
 from tests.plans import ABANDONED, BLOCKED, COMPLETED, IN_PROGRESS, PENDING, plan_of
-from tildone.core.check import Check, Proof, Result
-from tildone.core.guard import PLAN
-from tildone.core.ops import Everything, Mark, Numbered, Op, SetCheck, Write
-from tildone.core.origins import Origin
-from tildone.core.plan import Plan, Task, flat
-from tildone.core.reduce import Outcome, reduce
-from tildone.core.rules import Rules
-from tildone.log.events import PlanChanged
-from tildone.log.state import State
-from tildone.loop.changing import change_plan
-from tildone.loop.proving import PLAN_CHECK, held_to_proofs, proofs_for, stale_numbers
-from tildone.value import replace
+from tildone.base import replace
+from tildone.plan.changing import PLAN_CHECK, change_plan, held_to_proofs, proofs_for, stale_numbers
+from tildone.plan.events import PlanChanged, State
+from tildone.plan.guard import PLAN
+from tildone.plan.model import Check, Plan, Proof, Result, Rules, Task, flat
+from tildone.plan.ops import Everything, Mark, Numbered, Op, Origin, SetCheck, Write
+from tildone.plan.reduce import Outcome, reduce
 
 TESTS, ALL = Check(("pytest",)), Check(("make", "all"))
 DONE_1 = [Mark(Numbered((1,)), COMPLETED)]

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tildone.loop.questions import REQUESTS, ends_with_question
+from tildone.plan.gate import REQUESTS, ends_with_question
 
 QUESTIONS = [
     "Which database should I use?",

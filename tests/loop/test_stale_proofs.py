@@ -3,10 +3,9 @@
 from collections.abc import Mapping
 
 from tests.plans import COMPLETED
-from tildone.core.check import Check, Proof, Result
-from tildone.core.plan import Plan, Task, flat
-from tildone.loop.proving import stale_numbers
-from tildone.value import replace
+from tildone.base import replace
+from tildone.plan.changing import stale_numbers
+from tildone.plan.model import Check, Plan, Proof, Result, Task, flat
 
 CHECK = Check(("make",))
 PASSED = Proof(Result.PASSED, ("make",), exit_code=0)

@@ -28,21 +28,18 @@ from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
 
 from tests.mcp.transport import pipe_transport
 from tests.suite.forking import PROGRAM
-from tildone.agents.registry import AgentRegistry
+from tildone.agents.mcp.calls import log_error
+from tildone.agents.mcp.connections import stdio_callers
+from tildone.agents.mcp.http import PATH, make_transport, make_web_server
+from tildone.agents.mcp.json_rpc import Output
+from tildone.agents.mcp.server import Backend, MessageDispatcher, serve
 from tildone.app.opening import open_agents, session_in
-from tildone.config import Settings, load
-from tildone.core.plan import Plan
-from tildone.dialects import dialect_named
-from tildone.log.state import latest_state
-from tildone.mcp.access import PATH
-from tildone.mcp.backend import Backend
-from tildone.mcp.callers import stdio_callers
-from tildone.mcp.dispatcher import MessageDispatcher
-from tildone.mcp.http_server import make_transport, make_web_server
-from tildone.mcp.reporting import log_error
-from tildone.mcp.stdio_output import Output
-from tildone.mcp.stdio_server import serve
-from tildone.serving.server import bound_socket, url
+from tildone.app.settings import Settings, load
+from tildone.base.serving import bound_socket, url
+from tildone.plan.dialects import dialect_named
+from tildone.plan.events import latest_state
+from tildone.plan.model import Plan
+from tildone.stores.agents import AgentRegistry
 from tildone.stores.sqlite.store import SqliteStore
 
 TIMEOUT_SECONDS = 60.0

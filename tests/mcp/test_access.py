@@ -11,11 +11,9 @@ from starlette.responses import PlainTextResponse
 
 from tests.mcp.project import Project
 from tests.needs import need_address
-from tildone.errors import UsageError
-from tildone.mcp.access import AccessMiddleware
-from tildone.mcp.token import Token, find_token
-from tildone.serving.origins import is_loopback, server_names
-from tildone.serving.server import bound_socket, url
+from tildone.agents.mcp.http import AccessMiddleware, Token, find_token
+from tildone.base.errors import UsageError
+from tildone.base.serving import bound_socket, is_loopback, server_names, url
 
 SECRET = "0123456789abcdef"  # noqa: S105  of a test
 EVERYWHERE = "0.0.0.0"  # noqa: S104  a name to be recognised

@@ -14,14 +14,13 @@ from tests.mcp.project import MODES, Project, client_info, text_of
 from tests.mcp.transport import pipe_transport
 from tests.mcp.wire import Wire, call, initialize, request, wired
 from tests.suite.waiting import until_async
+from tildone.agents.mcp.calls import approval_form, has_forms, is_approved
 from tildone.app.opening import check_approvals, open_session
-from tildone.core.check import Check, Result
-from tildone.core.ops import Append, Numbered, SetCheck
-from tildone.core.plan import Status, Task
-from tildone.dialects.brief import DIALECT as BRIEF
-from tildone.log.events import Actor
-from tildone.mcp.elicitation import approval_form, has_forms, is_approved
-from tildone.value import replace
+from tildone.base import replace
+from tildone.plan.dialects.brief import DIALECT as BRIEF
+from tildone.plan.events import Actor
+from tildone.plan.model import Check, Result, Status, Task
+from tildone.plan.ops import Append, Numbered, SetCheck
 
 MARKS = python("open('ran', 'a').write('x')")
 WAITS = python(
@@ -114,7 +113,7 @@ async def test_a_call_that_is_cancelled_and_a_server_that_ends_end_the_check(pro
 
 async def test_progress_names_the_check_that_runs(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     """The command is shortened, and nothing in it hides or ends the sentence."""
-    monkeypatch.setattr("tildone.mcp.progress.INTERVAL_SECONDS", 0.05)
+    monkeypatch.setattr("tildone.agents.mcp.calls.INTERVAL_SECONDS", 0.05)
     prepare(project, replace(WAITS, command=(*WAITS.command, "\u202e\n" + "x" * 100)))
     async with wired(project) as wire:
         wire.send(request(1, "tools/call", name="todo", arguments={"done": 1}, _meta={"progressToken": "t"}))

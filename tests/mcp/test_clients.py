@@ -4,7 +4,7 @@ import itertools
 
 import pytest
 
-from tildone.mcp.clients import CLIENTS, has_resource_tools, is_another, is_text_only
+from tildone.agents.mcp.protocol import CLIENTS, has_resource_tools, is_another, is_text_only
 
 
 def test_no_client_name_can_be_taken_for_that_of_another_coding_agent() -> None:

@@ -5,7 +5,7 @@ import threading
 import pytest
 
 from tests.mcp.project import TIMEOUT_SECONDS
-from tildone.mcp.executor import SerialExecutor
+from tildone.agents.mcp.json_rpc import SerialExecutor
 
 
 @pytest.fixture

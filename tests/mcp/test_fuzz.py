@@ -10,7 +10,7 @@ from mcp_types import INTERNAL_ERROR
 
 from tests.mcp.project import Project
 from tests.mcp.wire import INITIALIZED, MODERN, Record, initialize, line, request
-from tildone.mcp.protocol import HANDSHAKE_METHODS, MODERN_METHODS
+from tildone.agents.mcp.protocol import HANDSHAKE_METHODS, MODERN_METHODS
 
 FIELDS = (
     *("name", "arguments", "uri", "cursor", "ref", "argument", "type", "value", "level", "notifications", "task"),

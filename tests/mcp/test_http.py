@@ -14,13 +14,12 @@ from mcp_types import ResourceTemplateReference
 from tests.mcp.project import MODES, Inbox, Project, meta, read, subscribed, text_of
 from tests.mcp.web import Served, serving
 from tests.mcp.wire import INITIALIZED, MODERN, Record, initialize, request
-from tildone.agents.identity import AgentId
-from tildone.errors import UsageError
-from tildone.mcp.http_server import run
-from tildone.mcp.json_rpc import MAX_MESSAGE_BYTES
-from tildone.mcp.request import MODERN_VERSIONS
-from tildone.mcp.resources import session_uri
-from tildone.serving.server import PortInUse
+from tildone.agents.mcp.http import run
+from tildone.agents.mcp.json_rpc import MAX_MESSAGE_BYTES, MODERN_VERSIONS
+from tildone.agents.mcp.resources import session_uri
+from tildone.base.errors import UsageError
+from tildone.base.serving import PortInUse
+from tildone.stores.agents import AgentId
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="a server and all it started can be ended for certain on Unix")
 every_mode = pytest.mark.parametrize("mode", MODES)

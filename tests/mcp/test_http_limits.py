@@ -18,14 +18,14 @@ from tests.mcp.web import Served, serving
 from tests.mcp.wire import INITIALIZED, initialize, request
 from tests.suite.waiting import until
 from tests.views.test_sanitize import FORBIDDEN
-from tildone.mcp.listings import CURRENT_JSON
-from tildone.serving.connections import MAX_WAITING
+from tildone.agents.mcp.protocol import CURRENT_JSON
+from tildone.base.serving import MAX_WAITING
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="a server and all it started can be ended for certain on Unix")
 
 HALF_OPEN = 300
 SHORT_LIMITS = (
-    "import sys, tildone.serving.connections as connections, tildone.mcp.http_server as server, tildone.cli as cli\n"
+    "import sys, tildone.base.serving as connections, tildone.agents.mcp.http as server, tildone.cli as cli\n"
     "connections.HEADER_SECONDS = connections.BODY_SECONDS = 1\n"
     # Long enough for the three requests of a client on a busy machine.
     "server.SESSION_IDLE_SECONDS = 5\n"

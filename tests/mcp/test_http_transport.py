@@ -19,8 +19,8 @@ from tests.mcp.project import (
     subscribed,
     text_of,
 )
-from tildone.dialects import dialect_named
-from tildone.mcp import subscriptions
+from tildone.agents.mcp import subscriptions
+from tildone.plan.dialects import dialect_named
 
 every_mode = pytest.mark.parametrize("mode", MODES)
 CURRENT = "plan://current"

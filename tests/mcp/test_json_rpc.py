@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from mcp_types import INVALID_REQUEST
 
-from tildone.mcp.json_rpc import MAX_MESSAGE_BYTES, InvalidMessage, decode, result_line
+from tildone.agents.mcp.json_rpc import MAX_MESSAGE_BYTES, InvalidMessage, decode, result_line
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers(-(2**40), 2**40) | st.text(max_size=8),

@@ -4,16 +4,16 @@ import pytest
 
 from tests.mcp.project import Project
 from tests.mcp.wire import HeldCalls, call, request, wired
-from tildone.dialects.base import Reply
-from tildone.mcp.progress import WAITING
-from tildone.session import Session
+from tildone.agents.mcp.calls import WAITING
+from tildone.log.session import Session
+from tildone.plan.dialects import Reply
 
 ADD = {"add": ["One"]}
 
 
 async def test_a_call_that_takes_long_reports_progress(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     """If the client asked for it, again and again, and no longer once the call is answered."""
-    monkeypatch.setattr("tildone.mcp.progress.INTERVAL_SECONDS", 0.05)
+    monkeypatch.setattr("tildone.agents.mcp.calls.INTERVAL_SECONDS", 0.05)
     held = HeldCalls(monkeypatch)
     async with wired(project) as wire:
         wire.send(call(1, "todo", ADD))

@@ -13,7 +13,7 @@ from tests.clients.supervisor import supervised
 from tests.mcp.project import TIMEOUT_SECONDS, Project
 from tests.mcp.web import serving
 from tests.suite.forking import PROGRAM
-from tildone.dialects import dialect_named
+from tildone.plan.dialects import dialect_named
 
 pytestmark = pytest.mark.slow
 

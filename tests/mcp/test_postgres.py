@@ -7,7 +7,7 @@ import pytest
 from tests.mcp.project import MODES, Inbox, Project, read, subscribed, text_of
 from tests.stores.postgres import needs_server, running_server
 from tildone.app.opening import session_in
-from tildone.dialects import dialect_named
+from tildone.plan.dialects import dialect_named
 
 pytestmark = [needs_server, pytest.mark.slow]
 

@@ -7,13 +7,12 @@ import pytest
 from tests.mcp.project import MODES, Project
 from tests.mcp.test_sessions import in_claude
 from tests.stores.overridden import overridden, raising
-from tildone.agents.identity import AgentId
-from tildone.agents.registry import USAGE_NOTE, Agent
-from tildone.errors import StoreError
-from tildone.log.events import Author
+from tildone.agents.mcp import connections as presence
+from tildone.agents.mcp.connections import AT_MOST_EVERY_MS, CallerPresence
+from tildone.base.errors import StoreError
 from tildone.log.presence import Presence
-from tildone.mcp import presence
-from tildone.mcp.presence import AT_MOST_EVERY_MS, CallerPresence
+from tildone.plan.events import Author
+from tildone.stores.agents import USAGE_NOTE, Agent, AgentId
 from tildone.stores.memory import MemoryStore
 
 AGENT = Agent(AgentId.parse("claude:s1"), "s")

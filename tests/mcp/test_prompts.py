@@ -5,7 +5,7 @@ from mcp.shared.exceptions import MCPError
 from mcp_types import INVALID_PARAMS, TextContent
 
 from tests.mcp.project import DIALECTS, MODES, Project
-from tildone.dialects import dialect_named
+from tildone.plan.dialects import dialect_named
 
 every_mode = pytest.mark.parametrize("mode", MODES)
 every_dialect = pytest.mark.parametrize("dialect", DIALECTS)

@@ -6,9 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tildone.agents.identity import AgentId
-from tildone.agents.registry import Agent, AgentRegistry
-from tildone.mcp.registry_stamp import COARSE_NS, FINE_NS, registry_stamp
+from tildone.agents.mcp.connections import COARSE_NS, FINE_NS, registry_stamp
+from tildone.stores.agents import Agent, AgentId, AgentRegistry
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="on Windows, the files are read for every call")
 ID = AgentId("claude", "1")

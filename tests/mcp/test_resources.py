@@ -13,15 +13,15 @@ from mcp_types import INTERNAL_ERROR, INVALID_PARAMS, PromptReference, ResourceT
 from tests.formats.hostile_plans import BREAKS, COMMENTS, CONTROLS, MARKDOWN, SURROGATES
 from tests.mcp.project import MODES, TIMEOUT_SECONDS, Inbox, Project, read, subscribed
 from tests.suite.forking import PROGRAM
+from tildone.agents.mcp import subscriptions
+from tildone.agents.mcp.resources import parse_uri, session_uri
+from tildone.agents.mcp.server import RESOURCE_NOT_FOUND
 from tildone.app.opening import session_in
-from tildone.core.ops import Append
-from tildone.core.plan import Task
-from tildone.dialects import dialect_named
-from tildone.formats.markdown.reader import read as read_markdown
-from tildone.log.events import Author
-from tildone.mcp import subscriptions
-from tildone.mcp.backend import RESOURCE_NOT_FOUND
-from tildone.mcp.resources import parse_uri, session_uri
+from tildone.plan.dialects import dialect_named
+from tildone.plan.events import Author
+from tildone.plan.formats.markdown_reader import reader_read as read_markdown
+from tildone.plan.model import Task
+from tildone.plan.ops import Append
 
 every_mode = pytest.mark.parametrize("mode", MODES)
 CURRENT, AS_JSON = "plan://current", "plan://current.json"

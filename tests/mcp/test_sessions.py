@@ -12,11 +12,10 @@ from mcp import Client
 
 from tests.mcp.project import CLAUDE, MODES, TIMEOUT_SECONDS, Project, meta, read, text_of, until_saved
 from tests.mcp.test_registry_stamp import aged
-from tildone.agents.assignment import assign_session
-from tildone.agents.identity import AgentId, digest
-from tildone.agents.registry import CALLER_NOTE, MODEL_NOTE, Agent
-from tildone.ids import now
-from tildone.mcp.registry_stamp import COARSE_NS
+from tildone.agents.mcp.connections import COARSE_NS
+from tildone.base.ids import now
+from tildone.stores.agents import CALLER_NOTE, MODEL_NOTE, Agent, AgentId, digest
+from tildone.stores.assignment import assign_session
 
 every_mode = pytest.mark.parametrize("mode", MODES)
 OURS, ANOTHER = os.getpid(), os.getppid()
@@ -132,7 +131,7 @@ async def test_one_server_of_codex_serves_several_conversations(project: Project
 
 async def test_the_number_of_open_connections_is_limited(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     """A conversation whose connection was closed gets its session and its seen head back."""
-    monkeypatch.setattr("tildone.mcp.backend.MAX_CONNECTIONS", 2)
+    monkeypatch.setattr("tildone.agents.mcp.server.MAX_CONNECTIONS", 2)
     async with project.client("auto", "codex-mcp-client") as client:
         for text in ("One", "Two"):
             for session in "ABCDE":

@@ -4,10 +4,9 @@ import os
 from dataclasses import replace
 
 from tests.mcp.project import Project, text_of
-from tildone.agents.assignment import assign_session
-from tildone.agents.identity import AgentId
-from tildone.agents.registry import CALLER_NOTE
-from tildone.ids import now
+from tildone.base.ids import now
+from tildone.stores.agents import CALLER_NOTE, AgentId
+from tildone.stores.assignment import assign_session
 
 OURS = os.getpid()
 PROCESS = AgentId("opencode", pid=OURS)

@@ -8,8 +8,14 @@ from tests.mcp.project import Project
 from tests.mcp.wire import INITIALIZED, call, initialize, line, request
 
 SLOW = ("asyncio", "typing", "dataclasses", "inspect", "logging", "pydantic", "mcp", "anyio", "socket", "subprocess")
-NEVER = ("tildone.integrations.claude", "tildone.cli.fleet", "tildone.cli.plan", "tildone.formats", "tildone.history")
-FOR_CALLS = ("apsw", "tildone.mcp.backend", "tildone.stores.sqlite.store", "urllib.parse")
+NEVER = (
+    "tildone.agents.integrations.claude",
+    "tildone.cli.fleet",
+    "tildone.cli.plan",
+    "tildone.plan.formats",
+    "tildone.plan.history",
+)
+FOR_CALLS = ("apsw", "tildone.agents.mcp.server", "tildone.stores.sqlite.store", "urllib.parse")
 """Modules that only requests need that work on the store."""
 
 PROGRAM = """

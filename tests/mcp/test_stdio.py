@@ -29,7 +29,7 @@ from tests.mcp.project import (
 from tests.mcp.wire import INITIALIZED, call, initialize, line, process, request
 from tests.suite.forking import PROGRAM
 from tests.trusted import write_trusted
-from tildone.distribution import install_extra
+from tildone.base.distribution import install_extra
 
 unix_only = pytest.mark.skipif(os.name == "nt", reason="Windows has other signals")
 
@@ -266,7 +266,7 @@ def test_ten_servers_started_at_once_all_answer(project: Project) -> None:
 def test_a_stray_print_does_not_reach_the_client(project: Project) -> None:
     """It goes to standard error."""
     program = (
-        "import sys; from tildone.session import Session; from tildone.cli import main\n"
+        "import sys; from tildone.log.session import Session; from tildone.cli import main\n"
         "Session.call = (lambda call: lambda *given: print('stray') or call(*given))(Session.call)\n"
         "sys.exit(main(['mcp']))"
     )

@@ -4,10 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from tildone.agents.identity import AgentId
-from tildone.agents.registry import AgentRegistry
-from tildone.agents.subagents import CallingSubagent, announce_call, call_key
-from tildone.mcp.subagent_calls import subagent_in_call
+from tildone.agents.mcp.connections import subagent_in_call
+from tildone.stores.agents import AgentId, AgentRegistry
+from tildone.stores.assignment import CallingSubagent, announce_call, call_key
 
 CLAUDE, CODEX = AgentId("claude", "s1"), AgentId("codex", "s1")
 OPENCODE = AgentId("opencode", pid=7)

@@ -9,13 +9,12 @@ from mcp.shared.exceptions import MCPError
 from mcp_types import INVALID_PARAMS
 
 from tests.mcp.project import DIALECTS, MODES, Project, text_of
+from tildone.agents.mcp.json_rpc import replace_surrogates
+from tildone.agents.mcp.protocol import tool_listing
 from tildone.app.opening import session_in
-from tildone.dialects import dialect_named, tools_of
-from tildone.dialects.base import Reply
-from tildone.mcp.surrogates import replace_surrogates
-from tildone.mcp.tools import tool_listing
-from tildone.session import Session
-from tildone.value import replace
+from tildone.base import replace
+from tildone.log.session import Session
+from tildone.plan.dialects import Reply, dialect_named, tools_of
 
 every_mode = pytest.mark.parametrize("mode", MODES)
 every_dialect = pytest.mark.parametrize("dialect", DIALECTS)

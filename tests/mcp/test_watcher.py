@@ -6,10 +6,9 @@ from collections.abc import Callable
 
 from tests.mcp.project import TIMEOUT_SECONDS
 from tests.plans import session_on
-from tildone.log.state import latest_state
-from tildone.mcp.snapshot import SessionSnapshot
-from tildone.mcp.watcher import PlanWatcher
-from tildone.session import Session
+from tildone.agents.mcp.subscriptions import PlanWatcher, SessionSnapshot
+from tildone.log.session import Session
+from tildone.plan.events import latest_state
 from tildone.stores.memory import MemoryStore
 
 ONE = {"mode": "append", "todos": [{"text": "One"}]}

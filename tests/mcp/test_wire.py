@@ -11,8 +11,8 @@ from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
 
 from tests.mcp.project import DIALECTS, TIMEOUT_SECONDS, Project
 from tests.mcp.wire import INITIALIZED, MODERN, HeldCalls, Record, call, initialize, line, request, wired
-from tildone.dialects import dialect_named, tools_of
-from tildone.mcp.json_rpc import MAX_MESSAGE_BYTES, result_line
+from tildone.agents.mcp.json_rpc import MAX_MESSAGE_BYTES, result_line
+from tildone.plan.dialects import dialect_named, tools_of
 
 every_dialect = pytest.mark.parametrize("dialect", DIALECTS)
 ADD = {"add": ["One"]}
@@ -187,7 +187,7 @@ async def test_an_id_can_be_used_again_after_a_cancellation(project: Project, mo
 
 async def test_an_endless_line_is_not_kept_in_memory(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     """It is read up to a limit, answered and skipped."""
-    monkeypatch.setattr("tildone.mcp.stdio_server.MAX_LINE_BYTES", 1000)
+    monkeypatch.setattr("tildone.agents.mcp.server.MAX_LINE_BYTES", 1000)
     async with wired(project) as wire:
         refused = await wire.ask(b'{"id":5' + b" " * 5000 + b"}\n")
         next_response = await wire.ask(request(6, "ping"))
@@ -200,8 +200,8 @@ async def test_a_call_that_waits_for_the_store_does_not_keep_the_server_running(
     project: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """After end of file the server ends although the store is locked."""
-    monkeypatch.setattr("tildone.mcp.dispatcher.DRAIN_TIMEOUT_SECONDS", 0.2)
-    monkeypatch.setattr("tildone.mcp.backend.CLOSE_TIMEOUT_SECONDS", 0.2)
+    monkeypatch.setattr("tildone.agents.mcp.server.DRAIN_TIMEOUT_SECONDS", 0.2)
+    monkeypatch.setattr("tildone.agents.mcp.server.CLOSE_TIMEOUT_SECONDS", 0.2)
     async with wired(project) as wire:
         locked = Locked(project)
         wire.send(call(1, "todo", ADD))

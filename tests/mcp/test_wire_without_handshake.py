@@ -7,7 +7,7 @@ import pytest
 
 from tests.mcp.project import TIMEOUT_SECONDS, Project
 from tests.mcp.wire import MODERN, Record, Wire, line, process, request, wired
-from tildone.dialects import dialect_named
+from tildone.plan.dialects import dialect_named
 
 META = {
     "io.modelcontextprotocol/protocolVersion": "2026-07-28",

@@ -14,8 +14,8 @@ from mcp_types.version import LATEST_HANDSHAKE_VERSION
 
 from tests.mcp.project import TIMEOUT_SECONDS, Project
 from tests.suite.forking import PROGRAM
-from tildone.dialects.base import Reply
-from tildone.session import Session
+from tildone.log.session import Session
+from tildone.plan.dialects import Reply
 
 Record = dict[str, Any]
 INITIALIZED = {"jsonrpc": "2.0", "method": "notifications/initialized"}

@@ -5,13 +5,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, cast
 
+from tildone.app.index import SessionIndex
 from tildone.app.opening import session_in
-from tildone.core.ops import Write
-from tildone.core.plan import Phase, Status, Task
-from tildone.dialects.by_hand import BY_HAND
+from tildone.log.session import Session
 from tildone.log.store import Records, Store
-from tildone.overview.index import SessionIndex
-from tildone.session import Session
+from tildone.plan.dialects import BY_HAND
+from tildone.plan.model import Phase, Status, Task
+from tildone.plan.ops import Write
 
 NUDGE_LIMIT = 20
 

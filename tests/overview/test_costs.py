@@ -2,11 +2,10 @@
 
 from collections.abc import Iterator
 
-from tildone.log.events import Actor, Author, Directive, DirectiveSet, Event
+from tildone.app import sessions as costs
+from tildone.app.sessions import AgentCost, CostsRead, spent
 from tildone.log.presence import Presence
-from tildone.log.usage import AgentUsage
-from tildone.overview import costs
-from tildone.overview.costs import AgentCost, CostsRead, spent
+from tildone.plan.events import Actor, AgentUsage, Author, Directive, DirectiveSet, Event
 
 
 def event(number: int, agent: str = "", cost: float | None = None) -> Event:

@@ -8,17 +8,16 @@ import pytest
 
 from tests.overview.stores import CountingStore
 from tests.web.fleets import FleetStore
+from tildone.app.index import SessionIndex
 from tildone.app.opening import run_leases, store_at
-from tildone.core.plan import Phase, Plan, Task
-from tildone.ids import now
-from tildone.log.events import Actor, Author, Event, PlanChanged
-from tildone.log.fleet.lease import Ask
-from tildone.log.fleet.workers import WorkerInfo
+from tildone.app.runs import FleetIndex, WorkerState
+from tildone.base.ids import now
 from tildone.log.store import Store
-from tildone.log.usage import AgentUsage
-from tildone.overview.fleet_index import FleetIndex, WorkerState
-from tildone.overview.index import SessionIndex
-from tildone.stores.run_lists import lists_of
+from tildone.plan.events import Actor, AgentUsage, Author, Event, PlanChanged
+from tildone.plan.lists import WorkerInfo
+from tildone.plan.model import Phase, Plan, Task
+from tildone.plan.runs import Ask
+from tildone.stores.leasing import lists_of
 
 MINUTE = 60_000
 

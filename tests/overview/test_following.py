@@ -8,9 +8,8 @@ from threading import Event
 import pytest
 
 from tests.overview.stores import World
-from tildone.errors import StoreError
-from tildone.overview.following import IndexFollower
-from tildone.overview.index import IndexChange
+from tildone.app.index import IndexChange, IndexFollower
+from tildone.base.errors import StoreError
 
 LONG_ENOUGH = 30
 

@@ -5,14 +5,12 @@ import os
 import pytest
 
 from tests.overview.stores import World
-from tildone.agents.identity import AgentId
-from tildone.agents.processes import start_time
-from tildone.agents.registry import Agent, AgentRegistry
+from tildone.app.index import AGENTS_EVERY_MS
 from tildone.log.needs import Need
 from tildone.log.presence import AT_WORK_MS, Presence
-from tildone.loop.decision import RestReason
-from tildone.overview.index import AGENTS_EVERY_MS
-from tildone.views.session_state import SessionWord
+from tildone.plan.gate import RestReason
+from tildone.plan.text.state import SessionWord
+from tildone.stores.agents import Agent, AgentId, AgentRegistry, start_time
 
 AGENT = "tildone:5f0c"
 

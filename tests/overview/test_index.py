@@ -6,21 +6,19 @@ from pathlib import Path
 import pytest
 
 from tests.overview.stores import World
-from tildone.agents.identity import AgentId
-from tildone.agents.processes import start_time
-from tildone.agents.registry import Agent, AgentRegistry
+from tildone.app.index import AGENTS_EVERY_MS
 from tildone.app.opening import store_at
-from tildone.core.ops import Mark, Numbered
-from tildone.core.plan import Status
-from tildone.errors import StoreError
-from tildone.log.events import Directive
+from tildone.base.errors import StoreError
 from tildone.log.kept import KeptSummary
 from tildone.log.needs import Need
 from tildone.log.presence import AT_WORK_MS, Presence
-from tildone.loop.decision import RestReason
-from tildone.overview.index import AGENTS_EVERY_MS
+from tildone.plan.events import Directive
+from tildone.plan.gate import RestReason
+from tildone.plan.model import Status
+from tildone.plan.ops import Mark, Numbered
+from tildone.plan.text.state import SessionWord
+from tildone.stores.agents import Agent, AgentId, AgentRegistry, start_time
 from tildone.stores.memory import MemoryStore
-from tildone.views.session_state import SessionWord
 
 READS = ("history", "session_info", "session_head", "sessions", "events")
 
@@ -70,7 +68,7 @@ def test_a_refresh_reads_only_what_changed_however_many_sessions_there_are(world
 def test_a_refresh_without_a_change_computes_no_row(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     world.write("s", "a")
     world.index.refresh()
-    monkeypatch.delattr("tildone.overview.index.session_row")
+    monkeypatch.delattr("tildone.app.index.session_row")
 
     assert not world.index.refresh()
 
@@ -114,7 +112,7 @@ def test_a_store_that_was_restored_is_read_anew(world: World, tmp_path: Path) ->
 def test_everything_is_read_anew_after_so_many_changes_that_deletions_may_be_missing(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("tildone.overview.index.MAX_CONTINUOUS", 3)
+    monkeypatch.setattr("tildone.app.index.MAX_CONTINUOUS", 3)
     world.write("s", "a")
     world.index.refresh()
     reads(world)
@@ -160,7 +158,7 @@ def test_a_kept_summary_of_another_version_or_limit_is_not_used(world: World, te
 
 
 def test_summaries_are_kept_while_the_index_reads(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tildone.overview.index.KEEP_EVERY", 2)
+    monkeypatch.setattr("tildone.app.index.KEEP_EVERY", 2)
     world.write("a", "x")
     world.index.refresh()
     assert not world.store.records.kept_summaries()

@@ -3,12 +3,12 @@
 import pytest
 
 from tests.overview.stores import World
-from tildone.core.ops import Mark, Numbered
-from tildone.core.plan import Status
-from tildone.errors import UsageError
-from tildone.log.events import Directive
-from tildone.overview.pages import SORTS, Cursor
-from tildone.views.session_state import SessionWord
+from tildone.app.sessions import SORTS, Cursor
+from tildone.base.errors import UsageError
+from tildone.plan.events import Directive
+from tildone.plan.model import Status
+from tildone.plan.ops import Mark, Numbered
+from tildone.plan.text.state import SessionWord
 
 
 def written(world: World, count: int) -> None:

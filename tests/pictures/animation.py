@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from html import escape
 
 from tests.pictures.recording import Cell, Frame, Row
-from tildone.kit.text import display_width
-from tildone.tui.palette import PALETTES
+from tildone.plan.text.styles import display_width
+from tildone.screens.widgets.keys import PALETTES
 
 CELL_WIDTH, LINE_HEIGHT, MARGIN = 8.4, 19, 14
 FONT = "ui-monospace,SFMono-Regular,Menlo,Consolas,'DejaVu Sans Mono',monospace"

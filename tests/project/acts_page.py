@@ -3,13 +3,12 @@
 import re
 
 from tests.project.source import ROOT
-from tildone.app.surfaces import FORM, IN_SHELLS_OF_AGENTS, QUESTION, WAYS, Surface
-from tildone.app.who import PersonAct
-from tildone.kit.keys import ALL_BINDINGS
-from tildone.tui.screen_keys import first_key
+from tildone.app.who import FORM, IN_SHELLS_OF_AGENTS, QUESTION, WAYS, PersonAct, Surface
+from tildone.base.keys import ALL_BINDINGS
+from tildone.screens.widgets.prompt import first_key
 
 PAGE = ROOT / "docs" / "reference" / "what-an-agent-can-do.md"
-GENERATED = re.compile(r"(?<=<!-- generated from tildone.app.surfaces -->\n).*(?=<!-- end -->)", re.DOTALL)
+GENERATED = re.compile(r"(?<=<!-- generated from tildone.app.who -->\n).*(?=<!-- end -->)", re.DOTALL)
 NOT_THERE = "–"
 IN_WORDS = {FORM: "a form of the client", QUESTION: "the question of the run, also over RPC"}
 

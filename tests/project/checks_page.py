@@ -3,11 +3,11 @@
 import re
 
 from tests.project.source import ROOT
-from tildone.core.plan import Status
-from tildone.core.transitions import table
+from tildone.plan.model import Status
+from tildone.plan.reduce import table
 
 PAGE = ROOT / "docs" / "reference" / "checks.md"
-GENERATED = re.compile(r"(?<=<!-- generated from tildone.core.transitions -->\n).*(?=<!-- end -->)", re.DOTALL)
+GENERATED = re.compile(r"(?<=<!-- generated from tildone.plan.reduce -->\n).*(?=<!-- end -->)", re.DOTALL)
 NAMES = {Status.COMPLETED: "done", Status.ABANDONED: "dropped"}
 
 

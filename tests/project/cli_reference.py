@@ -8,8 +8,8 @@ from unittest.mock import patch
 
 from tests.project.source import ROOT
 from tildone.cli import main
-from tildone.cli.program.man import manual_page
-from tildone.cli.verbs import ROOT as VERBS
+from tildone.cli.parsing import ROOT as VERBS
+from tildone.cli.program.help import manual_page
 
 PAGE = ROOT / "docs" / "reference" / "cli.md"
 MANUAL = ROOT / "docs" / "reference" / "tildone.1"

@@ -1,6 +1,6 @@
 """The generated part of `docs/reference/fleet-states.md`: the states of a run, and what each event makes of them.
 
-The table is computed: each of its cells is the result of a rule of `tildone.log.fleet.rules`.
+The table is computed: each of its cells is the result of a rule of `tildone.log.lease_rules`.
 """
 
 import re
@@ -8,14 +8,13 @@ from collections.abc import Callable
 from typing import Protocol
 
 from tests.project.source import ROOT
-from tildone.errors import Refused
-from tildone.log.fleet import rules
-from tildone.log.fleet.facts import Asked
-from tildone.log.fleet.lease import Ask, Lease, LeaseState, WorkOutcome
-from tildone.log.fleet.rules import MAX_FAILS, MAX_LOSSES, Moment
-from tildone.log.fleet.workers import RunView
-from tildone.value import replace
-from tildone.views.fleet import state_of
+from tildone.base import replace
+from tildone.base.errors import Refused
+from tildone.log import lease_rules as rules
+from tildone.log.lease_rules import MAX_FAILS, MAX_LOSSES, Moment
+from tildone.plan.lists import RunView
+from tildone.plan.runs import Ask, Asked, Lease, LeaseState, WorkOutcome
+from tildone.plan.text.runs import state_of
 
 
 class Changed(Protocol):
@@ -27,7 +26,7 @@ class Changed(Protocol):
 
 
 PAGE = ROOT / "docs" / "reference" / "fleet-states.md"
-GENERATED = re.compile(r"(?<=<!-- generated from tildone.log.fleet.rules -->\n).*(?=<!-- end -->)", re.DOTALL)
+GENERATED = re.compile(r"(?<=<!-- generated from tildone.log.lease_rules -->\n).*(?=<!-- end -->)", re.DOTALL)
 NOW = 1_000_000
 OWNER = "host/1/nonce/1"
 QUESTION = "q"

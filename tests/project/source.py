@@ -14,7 +14,7 @@ PACKAGE = ROOT / "src" / "tildone"
 
 @dataclass(frozen=True, slots=True)
 class Module:
-    """One source file: `tildone.core.plan`, where it is, what it says."""
+    """One source file: `tildone.plan.model`, where it is, what it says."""
 
     name: str
     path: Path

@@ -50,4 +50,4 @@ def test_nothing_sets_a_type_checking_flag_of_its_own() -> None:
         if "TYPE_CHECKING = False" in module.path.read_text(encoding="utf-8")
     ]
 
-    assert preludes == ["tildone", "tildone.typing"]
+    assert preludes == ["tildone", "tildone.base"]

@@ -24,8 +24,8 @@ from tests.project.blocks import (
 from tests.project.rewrite_docs import documents
 from tests.project.source import ROOT
 from tests.stores.postgres_keeper import why_not
-from tildone.errors import TildoneError
-from tildone.views.fleet import ORDER
+from tildone.base.errors import TildoneError
+from tildone.plan.text.runs import ORDER
 
 TO_ADD = re.compile(r"/(?:GROUP|NAME)\b.*")
 LINK = re.compile(r"\]\((?!https?:|mailto:)([^)#]*)(?:#[^)]*)?\)")

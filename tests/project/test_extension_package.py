@@ -24,8 +24,7 @@ from tests.host.models.model_server import ModelServer, Turn
 from tests.project.fresh_environment import build_wheel, make_environment, pip_install, run
 from tests.project.source import ROOT
 from tests.run.run_workspace import CHAT, json_lines, provider_environment
-from tildone.host.extension_api import ExtensionAPI
-from tildone.host.extension_context import ExtensionContext
+from tildone.run.host import ExtensionAPI, ExtensionContext
 
 PACKAGE = ROOT / "docs" / "examples" / "tildone_follow"
 PAGES = "".join(

@@ -7,10 +7,10 @@ from typing import get_args
 
 import tildone
 from tests.project.source import modules, nodes
-from tildone import errors
-from tildone.core.ops import Op, Selector
-from tildone.dialects import DIALECTS
-from tildone.loop.decision import Decision
+from tildone.base import errors
+from tildone.plan.dialects import DIALECTS
+from tildone.plan.gate import Decision
+from tildone.plan.ops import Op, Selector
 
 
 def test_every_public_name_can_be_imported() -> None:

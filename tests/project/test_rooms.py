@@ -4,23 +4,25 @@ import ast
 import subprocess
 import sys
 
-from do import PURE_ROOMS
-from tests.project.source import Module, contract, imports, modules, nodes, rooms
+from do import PURE
+from tests.project.source import Module, contract, imports, modules, nodes
 
 OUTSIDE = set(contract("pure")["forbidden_modules"])
-MAY_USE = {"tildone.log.json_scanner": {"json"}}
 HEAVY = {"asyncio", "mcp", "psycopg", "pydantic", "rich", "starlette", "textual"}
 
 
 def pure_modules() -> list[Module]:
-    return [module for module in modules().values() if module.room in PURE_ROOMS]
+    folders = tuple(f"tildone.{folder.replace('/', '.')}" for folder in PURE)
+    return [
+        module for module in modules().values() if f"{module.name}.".startswith(tuple(f"{each}." for each in folders))
+    ]
 
 
 def test_pure_rooms_use_only_the_pure_standard_library() -> None:
     used = {(module.name, name.split(".")[0]) for module in pure_modules() for name in imports(module)}
     allowed = sys.stdlib_module_names - OUTSIDE | {"tildone"}
 
-    assert {(home, name) for home, name in used if name not in allowed | MAY_USE.get(home, set())} == set()
+    assert {(home, name) for home, name in used if name not in allowed} == set()
 
 
 def test_pure_rooms_do_not_open_or_print() -> None:
@@ -33,12 +35,16 @@ def test_pure_rooms_do_not_open_or_print() -> None:
 
 
 def test_the_ground_floor_stands_on_nothing() -> None:
-    assert [name for name in imports(rooms()["errors"]) if name.startswith("tildone")] == []
+    assert [name for name in imports(modules()["tildone.base.errors"]) if name.startswith("tildone")] == []
 
 
 def test_importing_the_hook_path_loads_nothing_heavy() -> None:
     """A hook runs at every stop of every agent, and its imports are its whole cost."""
-    light = [name for name in modules() if name in {"tildone", "tildone.session"} or name.startswith("tildone.hooks")]
+    light = [
+        name
+        for name in modules()
+        if name in {"tildone", "tildone.log.session"} or name.startswith("tildone.agents.hooks")
+    ]
     show = f"import sys, {', '.join(light)}; print(*{HEAVY!r} & sys.modules.keys())"
 
     answer = subprocess.run([sys.executable, "-c", show], capture_output=True, text=True, check=True)
@@ -68,4 +74,4 @@ def test_nothing_but_a_registry_imports_by_name() -> None:
         if isinstance(node, ast.Name) and node.id in ("__import__", "import_module")
     }
 
-    assert users <= {"tildone", "tildone.registry", "tildone.wiring.extension_files"}
+    assert users <= {"tildone", "tildone.base", "tildone.run.hosting"}

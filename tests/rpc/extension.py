@@ -6,17 +6,16 @@ import threading
 import time
 from typing import Any
 
-import tildone.rpc.run
-from tildone.host.events import AgentEnd
-from tildone.host.extension_api import ExtensionAPI
-from tildone.host.extension_context import ExtensionContext
-from tildone.kit.definition import ToolDefinition, ToolResult, text_result
+import tildone.run.rpc
+from tildone.run.events import AgentEnd
+from tildone.run.host import ExtensionAPI, ExtensionContext
+from tildone.run.kit.definition import ToolDefinition, ToolResult, text_result
 
 AFTER_COUNTDOWN_MS = int(os.environ.get("TILDONE_COUNTDOWN", "3")) * 1000 + 1
 FOREVER = 3600.0
 
 if "END_SOON" in os.environ:
-    tildone.rpc.run.MAX_END_SECONDS = 0.1
+    tildone.run.rpc.MAX_END_SECONDS = 0.1
 
 
 async def obedient(signal: Any) -> None:

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from tildone.host.permission_request import PermissionAnswer, PermissionReply, PermissionRequest
-from tildone.rpc.ui import RpcUI
+from tildone.run.extension import PermissionAnswer, PermissionReply, PermissionRequest
+from tildone.run.rpc import RpcUI
 
 REQUEST = PermissionRequest(
     "Run this command?", ("git push", "git tag x"), always="git push *", plan=("git push", "ls")

@@ -7,11 +7,10 @@ from collections.abc import Callable
 from typing import Any, BinaryIO
 
 from tests.extensions.stage import Stage
-from tildone.dialects.indexed import DIALECT as INDEXED
-from tildone.host.conversations import Conversations
-from tildone.host.extension_api import ExtensionAPI
-from tildone.rpc.server import ClientStreams, serve
-from tildone.rpc.ui import RpcUI
+from tildone.plan.dialects.indexed import DIALECT as INDEXED
+from tildone.run.host import ExtensionAPI
+from tildone.run.rpc import ClientStreams, RpcUI, serve
+from tildone.run.transcript import Conversations
 
 Record = dict[str, Any]
 Question = Callable[[RpcUI], Any]

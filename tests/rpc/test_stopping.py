@@ -12,7 +12,7 @@ from tests.host.models.model_server import ModelServer, Turn
 from tests.rpc.client import EXTENSION, Client, connected, entries, first_message, rpc, started
 from tests.rpc.test_walk import PLAN
 from tests.suite.waiting import LIMIT_SECONDS
-from tildone.rpc.commands import COMMANDS
+from tildone.run.rpc import COMMANDS
 
 STOPS: Turn = {"text": "I stop here."}
 NUDGE = "There are still incomplete todos"

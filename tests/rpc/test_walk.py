@@ -8,8 +8,8 @@ from tests.host.models.model_server import ModelServer, Turn
 from tests.project.source import ROOT
 from tests.rpc.client import EXTENSION, Client, first_message, rpc
 from tests.suite.forking import starting
-from tildone.host.events import CustomEvent, PublicEvent
-from tildone.rpc.commands import COMMANDS
+from tildone.run.events import CustomEvent, PublicEvent
+from tildone.run.rpc import COMMANDS
 
 PLAN = {"tool": "write_todos", "args": {"mode": "replace", "todos": [{"text": "One"}, {"text": "Two"}]}}
 FINISH = {"tool": "edit_todos", "args": {"action": "complete", "indices": [0, 1]}, "thinking": "Both."}

@@ -6,7 +6,7 @@ from typing import Any
 
 from tests.cli.person import Person
 from tests.host.models.model_server import ModelServer, Turn
-from tildone.core.plan import Status
+from tildone.plan.model import Status
 
 CHAT, ANTHROPIC = "openai-chat:scripted", "anthropic:scripted"
 ALLOW_ALL = ("--allow", "*")

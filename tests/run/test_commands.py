@@ -10,10 +10,10 @@ from tests.cli.person import Person, Terminal
 from tests.host.models.model_server import ModelServer, Turn
 from tests.run.run_workspace import CHAT, WRITE, provider_environment
 from tests.run.screens import at_terminal, screen
-from tildone.cli.run.person_commands import split_words
-from tildone.core.plan import Phase, Plan, Status, Task
-from tildone.formats.markdown.reader import read
-from tildone.formats.markdown.writer import lossless_checklist
+from tildone.cli.run.setup import split_words
+from tildone.plan.formats.markdown import lossless_checklist
+from tildone.plan.formats.markdown_reader import reader_read
+from tildone.plan.model import Phase, Plan, Status, Task
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="needs a pseudo-terminal")
 
@@ -93,7 +93,7 @@ def test_a_plan_of_phases_is_the_same_after_it_was_exported_and_imported_or_edit
     """Also phases without a name, which are not those of tasks above the first heading."""
 
     def stored() -> Plan:
-        return read(person.says("todo", "export", "-", "--session", "s")).plan
+        return reader_read(person.says("todo", "export", "-", "--session", "s")).plan
 
     (person.folder / "plan.md").write_text(lossless_checklist(Plan(phases), all_headings=True), encoding="utf-8")
     with ModelServer() as server:

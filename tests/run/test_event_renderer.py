@@ -4,14 +4,12 @@ import io
 from typing import Any
 
 from tests.host.test_host import Script, host_with, tool
-from tildone.cli.run.event_renderer import EventRenderer
-from tildone.cli.run.line_output import LineOutput
-from tildone.host.content import TextBlock, Usage
-from tildone.host.events import MessageUpdate, ToolExecutionEnd, ToolExecutionStart
-from tildone.host.stream_events import BlockDelta, BlockEnd, BlockKind
-from tildone.kit.components import Component, RenderContext, RenderOptions, Text
-from tildone.kit.definition import OnUpdate, ToolDefinition, ToolResult, text_result
-from tildone.kit.theme import Theme
+from tildone.cli.run.lines import EventRenderer, LineOutput
+from tildone.plan.text.styles import Theme
+from tildone.run.events import BlockDelta, BlockEnd, BlockKind, MessageUpdate, ToolExecutionEnd, ToolExecutionStart
+from tildone.run.kit.components import Component, RenderContext, RenderOptions, Text
+from tildone.run.kit.definition import OnUpdate, ToolDefinition, ToolResult, text_result
+from tildone.run.messages import TextBlock, Usage
 
 
 class Sheet(LineOutput):

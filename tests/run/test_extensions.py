@@ -10,7 +10,7 @@ from tests.cli.person import Person
 from tests.run.extension_workspace import install_package, loaded, run_plan, write_extension
 from tests.run.run_workspace import ALLOW_ALL, conversation_files, json_lines, write_plan
 from tests.suite.forking import PROGRAM
-from tildone.config.extension_forms import absolute_form, files_of, split_form
+from tildone.app.settings_file import absolute_form, files_of, split_form
 
 DONE = "The task is done.\n"
 
@@ -330,4 +330,4 @@ def test_the_modules_of_extensions_are_loaded_by_no_other_verb(person: Person) -
         check=True,
     )
 
-    assert {"tildone.wiring.extension_files", "tildone.config.extension_forms"} & set(done.stdout.split()) == set()
+    assert {"tildone.run.hosting", "tildone.app.settings_file"} & set(done.stdout.split()) == set()

@@ -2,12 +2,12 @@
 
 import pytest
 
-from tildone.host.compaction import COMPACTION_END, COMPACTION_START
-from tildone.host.content import Cost, Usage
-from tildone.host.content_codec import encode_usage
-from tildone.host.events import (
+from tildone.run.codec import encode_usage
+from tildone.run.events import (
     AgentEnd,
     AgentStart,
+    BlockDelta,
+    BlockKind,
     CustomEvent,
     MessageEnd,
     MessageStart,
@@ -17,11 +17,11 @@ from tildone.host.events import (
     ToolExecutionEnd,
     ToolExecutionStart,
 )
-from tildone.host.messages import AssistantMessage, UserMessage
-from tildone.host.meter import Activity, RunMeter
-from tildone.host.stream_events import BlockDelta, BlockKind
-from tildone.host.subagents import SUBAGENT_USAGE
-from tildone.kit.definition import text_result
+from tildone.run.kit.definition import text_result
+from tildone.run.messages import AssistantMessage, Cost, Usage, UserMessage
+from tildone.run.metering import Activity, RunMeter
+from tildone.run.subagents import SUBAGENT_USAGE
+from tildone.run.turn_loop import COMPACTION_END, COMPACTION_START
 
 EMPTY = AssistantMessage(())
 

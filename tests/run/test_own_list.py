@@ -18,7 +18,7 @@ from tests.run.run_workspace import (
 )
 from tests.run.screens import at_terminal
 from tildone.app.opening import session_in
-from tildone.dialects.by_hand import BY_HAND
+from tildone.plan.dialects import BY_HAND
 from tildone.stores.sqlite.store import SqliteStore
 
 needs_terminal = pytest.mark.skipif(os.name == "nt", reason="needs a pseudo-terminal")

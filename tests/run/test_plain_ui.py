@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from tildone.cli.run.line_output import LineOutput
+from tildone.cli.run.lines import LineOutput
 from tildone.cli.run.plain_ui import PlainUI
-from tildone.host.meter import RunMeter
-from tildone.host.permission_request import PermissionAnswer, PermissionReply, PermissionRequest
-from tildone.kit.components import Text
-from tildone.kit.components.drawing import draw
-from tildone.views.sanitize import printable
+from tildone.plan.text.safe import printable
+from tildone.run.extension import PermissionAnswer, PermissionReply, PermissionRequest
+from tildone.run.kit.components import Text
+from tildone.run.kit.definition import draw
+from tildone.run.metering import RunMeter
 
 ONCE, ALWAYS, PLAN = (PermissionReply(PermissionAnswer(name)) for name in ("once", "always", "plan"))
 ASK = PermissionRequest("Run?", ("ls",), always="ls *", plan=("ls", "pwd"))

@@ -16,7 +16,7 @@ from tests.run.run_workspace import (
     write_plan,
 )
 from tests.suite.forking import PROGRAM, starting
-from tildone.dialects import DIALECTS
+from tildone.plan.dialects import DIALECTS
 
 ROOT = Path(__file__).parents[2]
 

@@ -22,7 +22,7 @@ from tests.run.run_workspace import (
     write_plan,
 )
 from tests.suite.forking import PROGRAM, starting
-from tildone.dialects import DIALECTS
+from tildone.plan.dialects import DIALECTS
 
 PHASES = (
     "# One\n- [x] Old: `touch old`\n- [ ] A: `echo a >> done`\n# Two\n- [/] B: `echo b >> done`\n- [ ] C: `cat done`\n"

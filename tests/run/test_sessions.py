@@ -15,7 +15,7 @@ from tests.run.run_workspace import (
     statuses,
     write_plan,
 )
-from tildone.config import folder_name
+from tildone.app.settings import folder_name
 
 FAILS = "- [ ] A: `true`\n- [ ] B: `test -e ready`\n"
 

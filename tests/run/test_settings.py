@@ -5,10 +5,9 @@ from pathlib import Path
 import pytest
 
 from tests.trusted import write_trusted
-from tildone.cli.parsing.args import parse
-from tildone.cli.verbs import ROOT
-from tildone.config import Settings, load
-from tildone.errors import UsageError
+from tildone.app.settings import Settings, load
+from tildone.base.errors import UsageError
+from tildone.cli.parsing import ROOT, parse
 
 
 def settled(folder: Path, toml: str = "", flags: dict[str, str] | None = None, **environ: str) -> Settings:

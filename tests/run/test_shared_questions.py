@@ -15,16 +15,15 @@ from tests.run.screens import ASKED, at_terminal, screen
 from tests.stores.overridden import overridden, raising
 from tests.suite.waiting import until
 from tildone.app.opening import open_store
-from tildone.config import load
-from tildone.errors import StoreError
-from tildone.host.permission_request import PermissionAnswer, PermissionReply, PermissionRequest
-from tildone.host.ui import NoUI
+from tildone.app.settings import load
+from tildone.base.errors import StoreError
 from tildone.log.needs import Need
 from tildone.log.presence import Presence
 from tildone.log.store import Store
+from tildone.run.asking import Asker, SharedQuestions
+from tildone.run.extension import NoUI, PermissionAnswer, PermissionReply, PermissionRequest
 from tildone.stores.memory import MemoryStore
 from tildone.stores.sqlite.store import SqliteStore
-from tildone.wiring.questions import Asker, SharedQuestions
 
 LONG_ENOUGH = 20.0
 PERMISSION = PermissionRequest("Run this command?", ("rm -r build", "ls"), always="rm *", plan=("ls",))

@@ -8,11 +8,10 @@ import pytest
 from tests.host import records as messages
 from tests.host.records import Message
 from tests.plans import plan_of
-from tildone.core.plan import Plan, Status, Task, flat
-from tildone.host.model import ChatRequest, ModelFailure, ToolSpec
-from tildone.host.shell_model import ShellModel
-from tildone.host.shell_model.script import commands_of, tasks_without_command, title_of
-from tildone.kit.signal import AbortController, Aborted
+from tildone.plan.model import Plan, Status, Task, flat
+from tildone.run.kit.definition import AbortController, Aborted
+from tildone.run.model import ChatRequest, ModelFailure, ToolSpec
+from tildone.run.shell_model import ShellModel, commands_of, tasks_without_command, title_of
 
 BRIEF = ("todo", "bash")
 TOOLS = {

@@ -24,15 +24,15 @@ from tests.run.run_workspace import (
     write_plan,
 )
 from tests.run.test_project_plan import gate, start
-from tildone.agents.processes import is_running
-from tildone.config import Settings
-from tildone.core.plan import Plan
-from tildone.host.model import Model
-from tildone.host.shell_model import ShellModel
-from tildone.host.tools.permissions import PermissionPolicy
-from tildone.log.address import parse_address
+from tildone.app.settings import Settings
+from tildone.plan.model import Plan
+from tildone.run.hosting import open_conversations, open_host
+from tildone.run.model import Model
+from tildone.run.shell_model import ShellModel
+from tildone.run.tools.permissions import PermissionPolicy
+from tildone.stores import parse_address
+from tildone.stores.agents import is_running
 from tildone.stores.memory import MemoryStore
-from tildone.wiring.hosting import open_conversations, open_host
 
 both_formats = pytest.mark.parametrize("spec", [CHAT, ANTHROPIC])
 

@@ -9,16 +9,22 @@ from tests.host.tools.test_in_a_host import Scripted
 from tests.plans import plan_of
 from tildone.app.opening import run_leases
 from tildone.cli.fleet.doctor import parsed_limit
-from tildone.host.limited_model import LimitedModel
-from tildone.host.model import ChatRequest
-from tildone.host.permission_request import PermissionAnswer, PermissionReply, PermissionRequest
-from tildone.host.shell_model import ShellModel
-from tildone.log.fleet.settings import ProviderLimit
+from tildone.log.settings import ProviderLimit
+from tildone.run.asking import (
+    NOT_ASKED,
+    Asker,
+    AskLimits,
+    SharedQuestions,
+    UnattendedUI,
+    ask_limits,
+    limited_model,
+    unattended_ui,
+)
+from tildone.run.extension import PermissionAnswer, PermissionReply, PermissionRequest
+from tildone.run.model import ChatRequest, LimitedModel
+from tildone.run.shell_model import ShellModel
 from tildone.stores.memory import MemoryStore
 from tildone.stores.sqlite.store import SqliteStore
-from tildone.wiring.ask_limits import NOT_ASKED, AskLimits, ask_limits
-from tildone.wiring.questions import Asker, SharedQuestions
-from tildone.wiring.unattended import UnattendedUI, limited_model, unattended_ui
 
 LEASE = {"TILDONE_LEASE": "r1/0/1"}
 LONG_ENOUGH = 60.0

@@ -8,11 +8,11 @@ from tests.cli.person import Person
 from tests.host.models.model_server import ModelServer, Turn
 from tests.run.run_workspace import ALLOW_ALL, CHAT, WRITE, provider_environment
 from tests.trusted import write_trusted
-from tildone.host.content import Cost
-from tildone.host.content import Usage as RequestUsage
-from tildone.log.usage import AgentUsage
+from tildone.plan.events import AgentUsage
+from tildone.run.messages import Cost
+from tildone.run.messages import Usage as RequestUsage
+from tildone.run.metering import log_usage
 from tildone.stores.sqlite.store import SqliteStore
-from tildone.wiring.metering import log_usage
 
 PRICES = "[prices]\nscripted = { input = 10000, output = 10000 }\n"
 """A cent for each token: a request of the scripted model has 10 in and 5 out, so it costs 15 cents."""

@@ -3,11 +3,11 @@
 from collections.abc import Callable
 
 from tests.plans import session_on
-from tildone.core.ops import Append, Write
-from tildone.core.plan import Task
-from tildone.dialects.indexed import DIALECT as INDEXED
-from tildone.log.events import Actor, Author, Directive
-from tildone.session import Session
+from tildone.log.session import Session
+from tildone.plan.dialects.indexed import DIALECT as INDEXED
+from tildone.plan.events import Actor, Author, Directive
+from tildone.plan.model import Task
+from tildone.plan.ops import Append, Write
 from tildone.stores.memory import MemoryStore
 
 CLAUDE = Author("Ada", "claude:1", "opus")

@@ -6,12 +6,12 @@ from itertools import count, cycle
 import pytest
 
 from tests.plans import session_on
-from tildone.dialects.brief import DIALECT as BRIEF
-from tildone.dialects.declared import DIALECT as DECLARED
-from tildone.log.events import Actor, Author, Bound, Directive
-from tildone.loop.decision import GiveUp, GoOn, Patience
-from tildone.session import Session, SessionParts
-from tildone.value import replace
+from tildone.base import replace
+from tildone.log.session import Session, SessionParts
+from tildone.plan.dialects.brief import DIALECT as BRIEF
+from tildone.plan.dialects.declared import DIALECT as DECLARED
+from tildone.plan.events import Actor, Author, Bound, Directive
+from tildone.plan.gate import GiveUp, GoOn, Patience
 
 Call = tuple[str, dict[str, object]]
 MOST = 700

@@ -1,13 +1,11 @@
 """Changes that do not come from a model: under other rules, or computed from the current plan."""
 
 from tests.plans import IN_PROGRESS, session_on
-from tildone.core.numbers import numbered
-from tildone.core.ops import Append, Write
-from tildone.core.plan import Phase, Plan, Task
-from tildone.core.reduce import Step
-from tildone.core.rules import Rules
-from tildone.dialects.phased import DIALECT as PHASED
-from tildone.log.events import Actor
+from tildone.plan.dialects.phased import DIALECT as PHASED
+from tildone.plan.events import Actor
+from tildone.plan.model import Phase, Plan, Rules, Task, numbered
+from tildone.plan.ops import Append, Write
+from tildone.plan.reduce import Step
 from tildone.stores.memory import MemoryStore
 
 

@@ -1,8 +1,8 @@
 """Concurrent sessions: decisions are never based on a stale state."""
 
 from tests.plans import COMPLETED, plan_of, session_on
-from tildone.core.ops import Append, At, Mark
-from tildone.core.plan import Task
+from tildone.plan.model import Task
+from tildone.plan.ops import Append, At, Mark
 from tildone.stores.memory import MemoryStore
 
 

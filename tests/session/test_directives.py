@@ -3,10 +3,10 @@
 import pytest
 
 from tests.plans import plan_of, session_on
-from tildone.core.plan import Plan
-from tildone.log.events import Bound, Directive
-from tildone.loop.decision import GiveUp, GoOn, Rest, RestReason
-from tildone.session import Session
+from tildone.log.session import Session
+from tildone.plan.events import Bound, Directive
+from tildone.plan.gate import GiveUp, GoOn, Rest, RestReason
+from tildone.plan.model import Plan
 
 ADD_TWO = {"mode": "append", "todos": [{"text": "a"}, {"text": "b"}]}
 

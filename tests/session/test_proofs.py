@@ -8,18 +8,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.plans import ABANDONED, COMPLETED, IN_PROGRESS, PENDING, session_on
-from tildone.core.check import Check, Proof, Result, is_passed
-from tildone.core.faults import HasCheck
-from tildone.core.guard import PLAN, is_unproved
-from tildone.core.ops import Numbered, Order, Remove, SetCheck, Write
-from tildone.core.plan import Phase, Plan, Status, Task
-from tildone.core.reduce import Step
-from tildone.dialects import DIALECTS, dialect_named
-from tildone.dialects.base import Dialect
-from tildone.errors import Refused
-from tildone.log.events import Actor, Author
-from tildone.session import Session
-from tildone.value import replace
+from tildone.base import replace
+from tildone.base.errors import Refused
+from tildone.log.session import Session
+from tildone.plan.dialects import DIALECTS, Dialect, dialect_named
+from tildone.plan.events import Actor, Author
+from tildone.plan.faults import HasCheck
+from tildone.plan.guard import PLAN, is_unproved
+from tildone.plan.model import Check, Phase, Plan, Proof, Result, Status, Task, is_passed
+from tildone.plan.ops import Numbered, Order, Remove, SetCheck, Write
+from tildone.plan.reduce import Step
 
 TEXTS = ("parser", "docs", "release")
 TESTS, ALL = Check(("pytest", "-q")), Check(("make", "all"))

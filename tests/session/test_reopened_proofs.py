@@ -6,11 +6,10 @@ import pytest
 
 from tests.checks.repositories import Runner, make_repository, python
 from tests.plans import session_on
-from tildone.core.check import Result
-from tildone.core.ops import Append, Mark, Numbered, SetCheck
-from tildone.core.plan import Status, Task
-from tildone.session import Session
-from tildone.value import replace
+from tildone.base import replace
+from tildone.log.session import Session
+from tildone.plan.model import Result, Status, Task
+from tildone.plan.ops import Append, Mark, Numbered, SetCheck
 
 CHECK = python("open('.git/runs', 'a').write('x'); import pathlib, sys; sys.exit(pathlib.Path('broken').exists())")
 DONE = [Mark(Numbered((1,)), Status.COMPLETED)]

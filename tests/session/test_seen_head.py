@@ -4,14 +4,14 @@ import itertools
 
 from tests.plans import plan_of, session_on
 from tests.stores.overridden import overridden
-from tildone.core.ops import Append
-from tildone.core.plan import Plan, Task
-from tildone.dialects.base import CompletedCall, Dialect, Reply, Tool
-from tildone.dialects.indexed import DIALECT as INDEXED
-from tildone.errors import StoreError
-from tildone.session import Session
+from tildone.base import replace
+from tildone.base.errors import StoreError
+from tildone.log.session import Session
+from tildone.plan.dialects import CompletedCall, Dialect, Reply, Tool
+from tildone.plan.dialects.indexed import DIALECT as INDEXED
+from tildone.plan.model import Plan, Task
+from tildone.plan.ops import Append
 from tildone.stores.memory import MemoryStore
-from tildone.value import replace
 
 ADD = {"mode": "append", "todos": [{"text": "a"}]}
 

@@ -10,15 +10,14 @@ from hypothesis import strategies as st
 
 from tests import plans
 from tests.plans import COMPLETED, IN_PROGRESS, plan_of, session_on
-from tildone.core.numbers import numbered
-from tildone.core.ops import Append, At, Mark, Op, Write
-from tildone.core.plan import Phase, Plan, Task, flat
-from tildone.dialects.arguments import MAX_ARGUMENT_CHARACTERS
-from tildone.errors import HeadMoved, Refused, UnknownEvent
-from tildone.extensions.restoring import store_is_ahead
-from tildone.log.events import Actor, Bound, Call, Directive, Event, Labelled, Nudged, PlanChanged, Tripped
-from tildone.loop.decision import GiveUp, GoOn, Patience, Rest, RestReason, Turn
-from tildone.session import Session
+from tildone.base.errors import HeadMoved, Refused, UnknownEvent
+from tildone.log.session import Session
+from tildone.plan.dialects.arguments import MAX_ARGUMENT_CHARACTERS
+from tildone.plan.events import Actor, Bound, Call, Directive, Event, Labelled, Nudged, PlanChanged, Tripped
+from tildone.plan.gate import GiveUp, GoOn, Patience, Rest, RestReason, Turn
+from tildone.plan.model import Phase, Plan, Task, flat, numbered
+from tildone.plan.ops import Append, At, Mark, Op, Write
+from tildone.run.extensions.skeleton import store_is_ahead
 from tildone.stores.memory import MemoryStore
 
 ADD_TWO = {"mode": "append", "todos": [{"text": "a"}, {"text": "b"}]}

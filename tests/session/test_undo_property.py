@@ -8,12 +8,12 @@ from hypothesis import strategies as st
 
 from tests import plans
 from tests.plans import plan_of, session_on
-from tildone.core.ops import Append, Op
-from tildone.core.plan import Plan, Task
-from tildone.errors import Refused
-from tildone.log.events import Actor, Directive, Event, Labelled, PlanChanged
-from tildone.log.refs import resolve
-from tildone.session import Session
+from tildone.base.errors import Refused
+from tildone.log.session import Session
+from tildone.plan.events import Actor, Directive, Event, Labelled, PlanChanged
+from tildone.plan.history.refs import resolve
+from tildone.plan.model import Plan, Task
+from tildone.plan.ops import Append, Op
 from tildone.stores.memory import MemoryStore
 
 counts = st.integers(1, 4)

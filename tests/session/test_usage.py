@@ -5,12 +5,11 @@ from collections.abc import Iterator
 import pytest
 
 from tests.plans import session_on
-from tildone.dialects.brief import DIALECT as BRIEF
-from tildone.history.usage import MAX_EVENTS_READ, used_by_others
-from tildone.log.events import Actor, Author, Bound, Directive, DirectiveSet, Event
-from tildone.log.usage import AgentUsage
-from tildone.loop.decision import GiveUp, GoOn, Patience, Turn
-from tildone.session import Session, SessionParts
+from tildone.log.session import Session, SessionParts
+from tildone.plan.dialects.brief import DIALECT as BRIEF
+from tildone.plan.events import Actor, AgentUsage, Author, Bound, Directive, DirectiveSet, Event
+from tildone.plan.gate import GiveUp, GoOn, Patience, Turn
+from tildone.plan.history.usage import MAX_EVENTS_READ, used_by_others
 from tildone.stores.memory import MemoryStore
 
 AGENT = "claude:1"

@@ -5,7 +5,7 @@ import time
 from pathlib import Path
 
 from tildone.app.opening import run_leases, store_at
-from tildone.log.fleet.lease import Claimer, WorkOutcome
+from tildone.plan.runs import Claimer, WorkOutcome
 
 SLOTS = 3
 

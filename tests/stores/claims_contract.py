@@ -7,10 +7,10 @@ from threading import Barrier
 import pytest
 
 from tests.plans import plan_of
-from tildone.errors import HeadMoved, StoreError
-from tildone.log.claims import LAPSED, Claim, Claimant, ClaimFence, Fenced
-from tildone.log.events import Actor, Event, PlanChanged
+from tildone.base.errors import HeadMoved, StoreError
 from tildone.log.store import Store
+from tildone.plan.claims import LAPSED, Claim, Claimant, ClaimFence, Fenced
+from tildone.plan.events import Actor, Event, PlanChanged
 
 Opener = Callable[[], Store]
 

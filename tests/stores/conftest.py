@@ -12,8 +12,8 @@ import pytest
 from tests.stores.finished_statements import finished_statements
 from tests.stores.leases import Fleet, fleet_on_postgres, fleet_on_sqlite
 from tests.stores.postgres import EMPTIED, TEMPLATE, Server, needs_server, shared_server
-from tildone.dialects import plan_in_entry
 from tildone.log.store import Store
+from tildone.plan.dialects import plan_in_entry
 from tildone.stores.memory import MemoryStore
 from tildone.stores.pi.store import JsonlStore
 from tildone.stores.sqlite.store import SqliteStore

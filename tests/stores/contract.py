@@ -8,14 +8,26 @@ from threading import Barrier
 import pytest
 
 from tests.plans import plan_of, session_on
-from tildone.core.ops import Append
-from tildone.core.plan import Task, flat
-from tildone.errors import HeadMoved, StoreError, UnknownEvent
-from tildone.log.events import Actor, Author, Bound, Call, Event, Fact, Labelled, Nudged, PlanChanged, Tripped
-from tildone.log.findings import Severity
-from tildone.log.seen import MAX_READERS
+from tildone.base.errors import HeadMoved, StoreError, UnknownEvent
+from tildone.log.kept import MAX_READERS, Severity
 from tildone.log.store import Store
-from tildone.log.tree import SessionHead, SessionInfo, labels
+from tildone.plan.events import (
+    Actor,
+    Author,
+    Bound,
+    Call,
+    Event,
+    Fact,
+    Labelled,
+    Nudged,
+    PlanChanged,
+    SessionHead,
+    SessionInfo,
+    Tripped,
+    labels,
+)
+from tildone.plan.model import Task, flat
+from tildone.plan.ops import Append
 
 Opener = Callable[[], Store]
 

@@ -18,13 +18,12 @@ from pathlib import Path
 
 from tildone.app.opening import session_in
 from tildone.cli import main
-from tildone.core.ops import Append, At, Mark
-from tildone.core.plan import Status, Task
-from tildone.dialects.by_hand import BY_HAND
-from tildone.log.summary import SessionSummary
-from tildone.log.tree import SessionHead
+from tildone.plan.dialects import BY_HAND
+from tildone.plan.events import SessionHead
+from tildone.plan.model import Status, Task
+from tildone.plan.ops import Append, At, Mark
 from tildone.stores.sqlite.store import SqliteStore
-from tildone.stores.sqlite_summary import read_summary
+from tildone.stores.summary import SessionSummary, read_summary
 
 CLEAR_ERROR, RIGHT_PLAN, WRONG_PLAN, TRACEBACK = "clear error", "right plan", "wrong plan", "traceback"
 

@@ -6,9 +6,9 @@ from functools import partial
 from threading import Barrier
 
 from tests.stores.contract import LONG_ENOUGH, WILD, Opener, chain, is_refused, planned
-from tildone.errors import HeadMoved, StoreError, UnknownEvent
+from tildone.base.errors import HeadMoved, StoreError, UnknownEvent
 from tildone.log.store import Store
-from tildone.log.tree import SessionChange, SessionHead
+from tildone.plan.events import SessionChange, SessionHead
 
 CHANGES: dict[str, tuple[Callable[[Store, str], object], str | None]] = {
     "an event": (lambda store, name: chain(store, name, "c"), "c"),

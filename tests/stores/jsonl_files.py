@@ -3,8 +3,8 @@
 import json
 from pathlib import Path
 
-from tildone.dialects import plan_in_entry
-from tildone.log.findings import Severity
+from tildone.log.kept import Severity
+from tildone.plan.dialects import plan_in_entry
 from tildone.stores.pi.store import JsonlStore
 
 

@@ -10,14 +10,13 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from tests.stores.writers import become_nobody, kill_writers, say, session_of, toggle_on, write_cramped, write_on
-from tildone.core.ops import Write
-from tildone.core.plan import Phase, Task
-from tildone.dialects import plan_in_entry
-from tildone.errors import TildoneError
-from tildone.files.lock import FolderLock
-from tildone.log.events import Actor, Event, Nudged
+from tildone.base.durable import FolderLock
+from tildone.base.errors import TildoneError
 from tildone.log.store import Store
-from tildone.log.tree import SessionHead
+from tildone.plan.dialects import plan_in_entry
+from tildone.plan.events import Actor, Event, Nudged, SessionHead
+from tildone.plan.model import Phase, Task
+from tildone.plan.ops import Write
 from tildone.stores.pi.store import JsonlStore
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -8,27 +8,31 @@ from pathlib import Path
 
 from tests.plans import plan_of
 from tests.stores.postgres import execute
-from tildone.log.events import Event, PlanChanged
-from tildone.log.fleet.facts import (
+from tildone.base import replace
+from tildone.log.lease_port import RunLeases
+from tildone.log.lease_rules import Moment
+from tildone.log.store import Store
+from tildone.plan.events import Event, PlanChanged
+from tildone.plan.lists import BadRow
+from tildone.plan.runs import (
     Answered,
     Asked,
+    Claimer,
     Kept,
+    Lease,
+    NewRun,
     RunEnded,
     RunFact,
+    RunFence,
     RunLost,
     RunQueued,
     RunReleased,
     RunTaken,
+    Work,
 )
-from tildone.log.fleet.lease import Claimer, Lease, NewRun, RunFence, Work
-from tildone.log.fleet.port import RunLeases
-from tildone.log.fleet.rules import Moment
-from tildone.log.fleet.workers import BadRow
-from tildone.log.store import Store
-from tildone.stores.scribe import Scribe
-from tildone.stores.sqlite.lease_transaction import Machine
+from tildone.stores.lease_transaction import Scribe
+from tildone.stores.sqlite.leases import Machine
 from tildone.stores.sqlite.store import SqliteStore
-from tildone.value import replace
 
 HOST = "here"
 START = 1_000_000

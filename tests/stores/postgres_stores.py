@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from tildone.log.findings import Finding, Severity
+from tildone.log.kept import Finding, Severity
 
 pytest.importorskip("psycopg", reason="the driver is not installed: pip install 'tildone[postgres]'")
 

@@ -6,14 +6,14 @@ from threading import Barrier
 import pytest
 
 from tests.stores.contract import LONG_ENOUGH, WILD, Opener, chain, planned
-from tildone.errors import UnknownNeed
+from tildone.base import replace
+from tildone.base.errors import UnknownNeed
 from tildone.log import needs
 from tildone.log.kept import KeptSummary
 from tildone.log.needs import ANSWERED_LIFETIME_MS, Need, NeedAnswered
 from tildone.log.presence import PRESENCE_LIFETIME_MS, Presence
 from tildone.log.store import Store
-from tildone.log.tree import SessionHead
-from tildone.value import replace
+from tildone.plan.events import SessionHead
 
 NOW = 1_900_000_000_000
 WORKING = Presence("claude:5f0c", "s", "claude", "laptop", "m-1", "bash: make", NOW - 5, "", 184_000, 1.92, NOW)

@@ -9,12 +9,12 @@ import pytest
 from tests.plans import plan_of
 from tests.stores.leases import Fleet
 from tests.stores.postgres import execute
-from tildone.errors import NotFound
-from tildone.log.codec import dump, plan_to_json
-from tildone.log.fleet.lease import Ask, Claimer, LeaseState
-from tildone.log.fleet.settings import FleetSettings, ProviderLimit
-from tildone.log.fleet.workers import FIRST, RunGroup, RunSchedule, WorkerInfo
-from tildone.stores.run_lists import lists_of
+from tildone.base.errors import NotFound
+from tildone.log.settings import FleetSettings, ProviderLimit
+from tildone.plan.codec import dump, plan_to_json
+from tildone.plan.lists import FIRST, RunGroup, RunSchedule, WorkerInfo
+from tildone.plan.runs import Ask, Claimer, LeaseState
+from tildone.stores.leasing import lists_of
 from tildone.stores.sqlite.store import SqliteStore
 
 WHO = Claimer("here/1/a")

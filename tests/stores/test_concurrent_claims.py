@@ -11,10 +11,9 @@ import pytest
 from tests.plans import plan_of
 from tests.stores.postgres import needs_server
 from tildone.app.opening import run_leases, store_at
-from tildone.log.events import PlanChanged
-from tildone.log.fleet.facts import RunTaken
-from tildone.log.fleet.lease import LeaseState, NewRun, Work
-from tildone.log.fleet.settings import ProviderLimit
+from tildone.log.settings import ProviderLimit
+from tildone.plan.events import PlanChanged
+from tildone.plan.runs import LeaseState, NewRun, RunTaken, Work
 
 ROOT = Path(__file__).resolve().parents[2]
 SIZES = [(3, 30), pytest.param(8, 200, marks=pytest.mark.slow)]

@@ -12,10 +12,10 @@ import pytest
 from tests.plans import plan_of
 from tests.stores.postgres import needs_server
 from tildone.app.opening import run_leases, store_at
-from tildone.log.events import PlanChanged
-from tildone.log.fleet.lease import Claimer, Lease, NewRun, Work, WorkOutcome
-from tildone.log.fleet.port import RunLeases
-from tildone.log.fleet.settings import ProviderLimit
+from tildone.log.lease_port import RunLeases
+from tildone.log.settings import ProviderLimit
+from tildone.plan.events import PlanChanged
+from tildone.plan.runs import Claimer, Lease, NewRun, Work, WorkOutcome
 
 WORKERS, SLOTS = 8, 3
 REPOS, LIMIT = 3, 2

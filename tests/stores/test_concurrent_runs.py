@@ -6,7 +6,7 @@ from pathlib import Path
 
 from tests.stores.postgres import needs_server
 from tildone.app.opening import run_leases, store_at
-from tildone.log.fleet.lease import LeaseState
+from tildone.plan.runs import LeaseState
 
 ROOT = Path(__file__).resolve().parents[2]
 PLANS = 10

@@ -7,12 +7,11 @@ from typing import Any
 import pytest
 
 from tests.stores.contract import WILD, chain, ids, planned
-from tildone.errors import HeadMoved, NotFound, StoreBusy, StoreDamaged, StoreError, UnknownEvent
+from tildone.base.errors import HeadMoved, NotFound, StoreBusy, StoreDamaged, StoreError, UnknownEvent
 from tildone.log import copying
 from tildone.log.copying import MAX_BATCH_EVENTS, CopyPreview, CopyResult, copy, preview_copy
-from tildone.log.events import Actor, Event, Labelled, Nudged
 from tildone.log.store import Store
-from tildone.log.tree import SessionHead
+from tildone.plan.events import Actor, Event, Labelled, Nudged, SessionHead
 from tildone.stores.memory import MemoryStore
 
 

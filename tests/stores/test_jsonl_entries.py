@@ -10,11 +10,23 @@ from tests.plans import unnumbered_plan_of
 from tests.stores.contract import chain, ids
 from tests.stores.jsonl_entries import WHEN, Entry, begin, entries_of, lines, message, result
 from tests.stores.jsonl_files import file_of, oddities
-from tildone.core.plan import Phase, Plan, Status, Task, flat
-from tildone.dialects import DIALECTS, plan_in_entry, tools_of
-from tildone.dialects.phased.entries import phases_out
-from tildone.log.events import Actor, Bound, Call, Event, Fact, Labelled, Nudged, PlanChanged, Tripped
-from tildone.log.tree import SessionHead, SessionInfo, labels
+from tildone.plan.dialects import DIALECTS, plan_in_entry, tools_of
+from tildone.plan.dialects.phased import phases_out
+from tildone.plan.events import (
+    Actor,
+    Bound,
+    Call,
+    Event,
+    Fact,
+    Labelled,
+    Nudged,
+    PlanChanged,
+    SessionHead,
+    SessionInfo,
+    Tripped,
+    labels,
+)
+from tildone.plan.model import Phase, Plan, Status, Task, flat
 from tildone.stores.pi.outline import Outline
 from tildone.stores.pi.store import JsonlStore
 

@@ -8,7 +8,7 @@ import pytest
 from tests.stores.contract import chain
 from tests.stores.jsonl_entries import begin, lines, message, result
 from tests.stores.jsonl_files import file_of, opened
-from tildone.log.tree import SessionChange
+from tildone.plan.events import SessionChange
 from tildone.stores.pi.history import History
 from tildone.stores.pi.store import JsonlStore
 

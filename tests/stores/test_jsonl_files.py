@@ -11,12 +11,11 @@ from tests.plans import plan_of, session_on
 from tests.stores.contract import WILD, chain, ids, planned
 from tests.stores.jsonl_entries import Entry, begin, entries_of, message, result
 from tests.stores.jsonl_files import file_of, oddities
-from tildone.core.plan import Phase, Plan, Status, Task
-from tildone.dialects import plan_in_entry
-from tildone.dialects.phased.entries import phases_in
-from tildone.errors import UnknownEvent
-from tildone.log.events import Actor, Event, Labelled, PlanChanged
-from tildone.log.tree import SessionHead
+from tildone.base.errors import UnknownEvent
+from tildone.plan.dialects import plan_in_entry
+from tildone.plan.dialects.phased import phases_in
+from tildone.plan.events import Actor, Event, Labelled, PlanChanged, SessionHead
+from tildone.plan.model import Phase, Plan, Status, Task
 from tildone.stores.pi import folder as folders
 from tildone.stores.pi import outline
 from tildone.stores.pi.session_file import parse_line

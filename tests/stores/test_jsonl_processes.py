@@ -13,13 +13,12 @@ from tests.stores.contract import chain, ids, planned
 from tests.stores.jsonl_files import oddities, opened
 from tests.stores.jsonl_programs import BATCH, ended, started
 from tests.stores.processes import wait_for
-from tildone.core.plan import Plan
-from tildone.dialects import plan_in_entry
-from tildone.errors import StoreBusy
-from tildone.files import lock
-from tildone.log.events import Event, PlanChanged
-from tildone.log.findings import Severity
-from tildone.log.tree import SessionHead
+from tildone.base import durable as lock
+from tildone.base.errors import StoreBusy
+from tildone.log.kept import Severity
+from tildone.plan.dialects import plan_in_entry
+from tildone.plan.events import Event, PlanChanged, SessionHead
+from tildone.plan.model import Plan
 from tildone.stores.pi.store import JsonlStore
 
 unix_only = pytest.mark.skipif(not hasattr(os, "fork"), reason="forks, limits and permissions are Unix's")

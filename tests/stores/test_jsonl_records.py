@@ -8,12 +8,11 @@ import pytest
 
 from tests.stores.contract import chain
 from tests.stores.records_contract import QUESTION, WORKING
-from tildone.dialects import plan_in_entry
-from tildone.errors import StoreError
-from tildone.files.lock import FolderLock
+from tildone.base.durable import FolderLock
+from tildone.base.errors import StoreError
 from tildone.log.kept import KeptSummary
-from tildone.stores.pi.records import NEEDS, PRESENCES, SUMMARIES
-from tildone.stores.pi.store import JsonlStore
+from tildone.plan.dialects import plan_in_entry
+from tildone.stores.pi.store import NEEDS, PRESENCES, SUMMARIES, JsonlStore
 
 SUMMARY = KeptSummary("a", "0/1")
 

@@ -9,9 +9,9 @@ import pytest
 
 from tests.stores.contract import chain, ids, planned
 from tests.stores.jsonl_files import file_of, opened
-from tildone.dialects import plan_in_entry
-from tildone.errors import HeadMoved, UnknownEvent
-from tildone.log.tree import SessionHead
+from tildone.base.errors import HeadMoved, UnknownEvent
+from tildone.plan.dialects import plan_in_entry
+from tildone.plan.events import SessionHead
 from tildone.stores.pi.store import JsonlStore
 
 

@@ -11,12 +11,12 @@ import pytest
 from tests.suite.forking import PROGRAM
 from tests.trusted import write_trusted
 from tildone.app.opening import dialect_of_session, open_session, open_store
-from tildone.config import Settings, load
-from tildone.dialects.by_hand import BY_HAND
-from tildone.errors import StoreError, UsageError
-from tildone.log.address import parse_address
+from tildone.app.settings import Settings, load
+from tildone.base.errors import StoreError, UsageError
+from tildone.plan.dialects import BY_HAND
+from tildone.run.hosting import open_conversations
+from tildone.stores import parse_address
 from tildone.stores.pi.store import JsonlStore
-from tildone.wiring.hosting import open_conversations
 
 
 @pytest.fixture

@@ -7,10 +7,10 @@ import pytest
 
 from tests.stores.contract import chain, ids, planned
 from tests.stores.jsonl_files import as_pi_reads, file_of, garble, oddities, opened
-from tildone.dialects import plan_in_entry
-from tildone.errors import StoreDamaged
-from tildone.log.findings import Severity
-from tildone.log.tree import SessionHead
+from tildone.base.errors import StoreDamaged
+from tildone.log.kept import Severity
+from tildone.plan.dialects import plan_in_entry
+from tildone.plan.events import SessionHead
 from tildone.stores.pi.store import JsonlStore
 
 

@@ -13,11 +13,12 @@ import pytest
 from tests.stores.contract import chain, ids, planned
 from tests.stores.jsonl_files import as_pi_reads, file_of, garble, oddities, opened
 from tests.stores.jsonl_programs import ended, started
-from tildone.dialects import plan_in_entry
-from tildone.errors import StoreDamaged, StoreError, StoreTooNew
-from tildone.files import durable, lock
-from tildone.log.findings import Severity
-from tildone.log.tree import SessionHead
+from tildone.base import durable
+from tildone.base import durable as lock
+from tildone.base.errors import StoreDamaged, StoreError, StoreTooNew
+from tildone.log.kept import Severity
+from tildone.plan.dialects import plan_in_entry
+from tildone.plan.events import SessionHead
 from tildone.stores.pi.store import JsonlStore
 
 unix_only = pytest.mark.skipif(not hasattr(os, "fork"), reason="forks, limits and permissions are Unix's")

@@ -9,8 +9,8 @@ import pytest
 from tests.stores.contract import chain
 from tests.stores.jsonl_entries import Entry, entries_of
 from tests.stores.jsonl_files import oddities
-from tildone.dialects import plan_in_entry
-from tildone.log.tree import SessionHead
+from tildone.plan.dialects import plan_in_entry
+from tildone.plan.events import SessionHead
 from tildone.stores.pi.store import JsonlStore
 
 OLD = Path(__file__).parent / "old_sessions"

@@ -3,12 +3,11 @@
 import pytest
 
 from tests.stores.leases import LONG, Fleet, names
-from tildone.core.plan import Status, Task, flat
-from tildone.errors import NotFound, Refused, RunFenced
-from tildone.log.events import Actor, Event, PlanChanged
-from tildone.log.fleet.facts import Asked, Kept, RunEnded, RunLost
-from tildone.log.fleet.lease import Ask, LeaseState, Renewed, RunFence, WorkOutcome
-from tildone.log.fleet.settings import FleetSettings
+from tildone.base.errors import NotFound, Refused, RunFenced
+from tildone.log.settings import FleetSettings
+from tildone.plan.events import Actor, Event, PlanChanged
+from tildone.plan.model import Status, Task, flat
+from tildone.plan.runs import Ask, Asked, Kept, LeaseState, Renewed, RunEnded, RunFence, RunLost, WorkOutcome
 
 LEASE = FleetSettings().lease
 

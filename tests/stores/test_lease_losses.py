@@ -11,14 +11,14 @@ from tests.plans import plan_of
 from tests.stores.leases import Fleet, names
 from tests.stores.postgres import needs_server
 from tildone.app.opening import run_leases, session_in, store_at
-from tildone.core.ops import Mark, Numbered
-from tildone.core.plan import Status
-from tildone.dialects.by_hand import BY_HAND
 from tildone.fleet.releasing import STORE_VARIABLE
 from tildone.fleet.running import RELEASE
-from tildone.log.events import Actor, PlanChanged
-from tildone.log.fleet.lease import Ask, Claimer, LeaseState, NewRun, WorkOutcome
-from tildone.log.fleet.rules import KILLS_ITS_WORKER, MAX_LOSSES
+from tildone.log.lease_rules import KILLS_ITS_WORKER, MAX_LOSSES
+from tildone.plan.dialects import BY_HAND
+from tildone.plan.events import Actor, PlanChanged
+from tildone.plan.model import Status
+from tildone.plan.ops import Mark, Numbered
+from tildone.plan.runs import Ask, Claimer, LeaseState, NewRun, WorkOutcome
 
 NOT_PERMITTED = "not permitted here: the agent 'x'"
 

@@ -6,15 +6,14 @@ import pytest
 
 from tests.plans import plan_of
 from tests.stores.leases import Fleet, names
-from tildone.errors import NotFound, Refused, UsageError
-from tildone.log.codec import plan_to_json
-from tildone.log.events import PlanChanged
-from tildone.log.fleet.facts import RunQueued, RunTaken
-from tildone.log.fleet.lease import Ask, Claimer, LeaseState, NewRun, Work, WorkOutcome
-from tildone.log.fleet.settings import FleetSettings, ProviderLimit
-from tildone.log.fleet.workers import RunSchedule, WorkerInfo
-from tildone.log.json_scanner import dump
-from tildone.value import replace
+from tildone.base import replace
+from tildone.base.errors import NotFound, Refused, UsageError
+from tildone.base.json import dump
+from tildone.log.settings import FleetSettings, ProviderLimit
+from tildone.plan.codec import plan_to_json
+from tildone.plan.events import PlanChanged
+from tildone.plan.lists import RunSchedule, WorkerInfo
+from tildone.plan.runs import Ask, Claimer, LeaseState, NewRun, RunQueued, RunTaken, Work, WorkOutcome
 
 LEASE = FleetSettings().lease
 

@@ -11,12 +11,27 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 from tests.plans import plan_of
 from tests.stores.leases import LONG, Fleet, fleet_on_postgres, fleet_on_sqlite
 from tests.stores.postgres import EMPTIED, execute, needs_server
-from tildone.errors import Refused, RunFenced
-from tildone.log.events import Actor, Event, Labelled, PlanChanged
-from tildone.log.fleet.facts import Asked, Kept, RunEnded, RunLost, RunQueued, RunReleased, RunTaken
-from tildone.log.fleet.lease import Ask, Claimer, Lease, LeaseState, NewRun, RunFence, Work, WorkOutcome
-from tildone.log.fleet.rules import MAX_LOSSES, leases_in
-from tildone.log.fleet.settings import FleetSettings, ProviderLimit
+from tildone.base.errors import Refused, RunFenced
+from tildone.log.lease_rules import MAX_LOSSES, leases_in
+from tildone.log.settings import FleetSettings, ProviderLimit
+from tildone.plan.events import Actor, Event, Labelled, PlanChanged
+from tildone.plan.runs import (
+    Ask,
+    Asked,
+    Claimer,
+    Kept,
+    Lease,
+    LeaseState,
+    NewRun,
+    RunEnded,
+    RunFence,
+    RunLost,
+    RunQueued,
+    RunReleased,
+    RunTaken,
+    Work,
+    WorkOutcome,
+)
 
 LEASE = FleetSettings().lease
 RUNS = st.integers(0, 3)

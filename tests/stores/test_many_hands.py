@@ -11,8 +11,8 @@ import pytest
 from tests.stores.many_hands.audit import BREACHES, audit, read_book
 from tests.stores.many_hands.drill import AGENTS, SHORT, STOPPED, drill
 from tests.stores.postgres import needs_server
-from tildone.core.plan import Plan, Status, Task, flat
-from tildone.log.events import Actor, Author, Event, PlanChanged
+from tildone.plan.events import Actor, Author, Event, PlanChanged
+from tildone.plan.model import Plan, Status, Task, flat
 
 needs_stops = pytest.mark.skipif(not hasattr(signal, "SIGSTOP"), reason="Windows has no SIGSTOP")
 

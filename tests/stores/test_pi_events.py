@@ -8,12 +8,11 @@ from typing import Any
 import pytest
 
 from tests.stores.contract import WILD, chain, ids, planned
-from tildone.core.plan import Plan
-from tildone.dialects import dialect_named, plan_in_entry
-from tildone.errors import NotFound, StoreDamaged, StoreError, StoreTooNew, UnknownEvent
-from tildone.log.events import Actor, Bound, Call, Event, Labelled, Nudged, PlanChanged, Tripped
-from tildone.log.tree import SessionHead
-from tildone.stores.pi.interchange import PiHistory, read_history, write_history
+from tildone.base.errors import NotFound, StoreDamaged, StoreError, StoreTooNew, UnknownEvent
+from tildone.plan.dialects import dialect_named, plan_in_entry
+from tildone.plan.events import Actor, Bound, Call, Event, Labelled, Nudged, PlanChanged, SessionHead, Tripped
+from tildone.plan.model import Plan
+from tildone.stores.pi.drafts import PiHistory, read_history, write_history
 from tildone.stores.pi.store import JsonlStore
 
 OLD = Path(__file__).parent / "old_sessions"

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tildone.errors import NotFound, StoreDamaged, StoreError, StoreTooNew
+from tildone.base.errors import NotFound, StoreDamaged, StoreError, StoreTooNew
 from tildone.stores.pi.session_file import SessionFile, file_name, format_timestamp, load, newest_files, parse_timestamp
 
 HEADER = {"type": "session", "version": 3, "id": "s", "timestamp": "2026-01-02T03:04:05.006Z", "cwd": "/p"}

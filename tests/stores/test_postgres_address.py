@@ -12,7 +12,7 @@ from tests.stores.postgres import (
     execute,
     needs_server,
 )
-from tildone.errors import UsageError
+from tildone.base.errors import UsageError
 
 pytest.importorskip("psycopg", reason="the driver is not installed: pip install 'tildone[postgres]'")
 
@@ -20,8 +20,8 @@ import psycopg
 
 from tests.stores.postgres_stores import setting_of
 from tildone.stores.postgres.address import address_of
+from tildone.stores.postgres.connections import TimedConnection
 from tildone.stores.postgres.store import PostgresStore
-from tildone.stores.postgres.timed_connection import TimedConnection
 
 pytestmark = needs_server
 Opened = list["psycopg.Connection"]

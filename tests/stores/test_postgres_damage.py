@@ -12,9 +12,9 @@ from tests.stores.postgres import (
     execute,
     needs_server,
 )
-from tildone.core.ops import Append
-from tildone.core.plan import Task
-from tildone.errors import HeadMoved, StoreDamaged, UnknownEvent
+from tildone.base.errors import HeadMoved, StoreDamaged, UnknownEvent
+from tildone.plan.model import Task
+from tildone.plan.ops import Append
 
 pytest.importorskip("psycopg", reason="the driver is not installed: pip install 'tildone[postgres]'")
 

@@ -13,9 +13,8 @@ import pytest
 
 pytest.importorskip("psycopg", reason="the driver is not installed: pip install 'tildone[postgres]'")
 
-from tildone.errors import StoreError
-from tildone.stores.postgres.address import address_of
-from tildone.stores.postgres.encryption import missing_sslmode
+from tildone.base.errors import StoreError
+from tildone.stores.postgres.address import address_of, missing_sslmode
 from tildone.stores.postgres.store import PostgresStore
 
 SSL_REQUEST, GSS_REQUEST = bytes.fromhex("0000000804d2162f"), bytes.fromhex("0000000804d21630")

@@ -11,16 +11,16 @@ from tests.plans import session_on
 from tests.stores.contract import LONG_ENOUGH, chain, planned
 from tests.stores.postgres import Server, ended, execute, needs_server, program
 from tests.suite.waiting import until
-from tildone.errors import StoreError
-from tildone.log.tree import SessionChange, SessionHead
+from tildone.base.errors import StoreError
+from tildone.plan.events import SessionChange, SessionHead
 
 pytest.importorskip("psycopg", reason="the driver is not installed: pip install 'tildone[postgres]'")
 
 import psycopg
 
-from tildone.stores.postgres import listener, schema
-from tildone.stores.postgres.queries import migrations, query
-from tildone.stores.postgres.rows import row_of, session_row
+from tildone.stores.postgres import connections as listener
+from tildone.stores.postgres import schema
+from tildone.stores.postgres.rows import migrations, query, row_of, session_row
 from tildone.stores.postgres.store import PostgresStore
 
 pytestmark = needs_server

@@ -8,8 +8,8 @@ import pytest
 from tests.cli.person import Person
 from tests.stores.contract import chain, planned
 from tests.stores.postgres import EMPTIED, execute, needs_server
-from tildone.log.findings import Severity
-from tildone.log.tree import SessionHead
+from tildone.log.kept import Severity
+from tildone.plan.events import SessionHead
 
 pytest.importorskip("psycopg", reason="the driver is not installed: pip install 'tildone[postgres]'")
 

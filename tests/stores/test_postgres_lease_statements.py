@@ -7,10 +7,9 @@ import pytest
 
 from tests.stores.leases import Fleet, fleet_on_postgres, names
 from tests.stores.postgres import needs_server
-from tildone.log.events import Actor, Event, Labelled
-from tildone.log.fleet.facts import Kept
-from tildone.log.fleet.lease import Claimer, WorkOutcome
-from tildone.log.fleet.settings import ProviderLimit
+from tildone.log.settings import ProviderLimit
+from tildone.plan.events import Actor, Event, Labelled
+from tildone.plan.runs import Claimer, Kept, WorkOutcome
 
 pytest.importorskip("psycopg", reason="the driver is not installed: pip install 'tildone[postgres]'")
 

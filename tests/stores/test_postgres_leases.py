@@ -10,19 +10,18 @@ from tests.stores.leases import LONG, Fleet, fleet_on_postgres, names, scribe
 from tests.stores.postgres import Server, execute, needs_server
 from tests.stores.postgres_line import Cut, line_to
 from tests.suite.waiting import until
-from tildone.errors import RunFenced
-from tildone.log.events import Actor, Event, Labelled, PlanChanged
-from tildone.log.fleet.facts import Kept
-from tildone.log.fleet.lease import Claimer, NewRun, RunFence, Work, WorkOutcome
-from tildone.log.fleet.port import RunLeases
-from tildone.log.fleet.settings import FleetSettings
-from tildone.stores.scribe import Scribe
+from tildone.base.errors import RunFenced
+from tildone.log.lease_port import RunLeases
+from tildone.log.settings import FleetSettings
+from tildone.plan.events import Actor, Event, Labelled, PlanChanged
+from tildone.plan.runs import Claimer, Kept, NewRun, RunFence, Work, WorkOutcome
+from tildone.stores.lease_transaction import Scribe
 
 pytest.importorskip("psycopg", reason="the driver is not installed: pip install 'tildone[postgres]'")
 
 import psycopg
 
-from tildone.stores.postgres.queries import migrations
+from tildone.stores.postgres.rows import migrations
 from tildone.stores.postgres.store import PostgresStore
 
 pytestmark = needs_server

@@ -17,8 +17,8 @@ from tests.stores.postgres import (
 )
 from tests.stores.postgres_line import Cut, Line, line_to
 from tests.suite.waiting import until
-from tildone.errors import HeadMoved, StoreError, StoreUnreachable
-from tildone.log.tree import SessionHead
+from tildone.base.errors import HeadMoved, StoreError, StoreUnreachable
+from tildone.plan.events import SessionHead
 
 pytest.importorskip("psycopg", reason="the driver is not installed: pip install 'tildone[postgres]'")
 

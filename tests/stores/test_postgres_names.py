@@ -6,11 +6,11 @@ from hypothesis import strategies as st
 
 from tests.stores.contract import WILD, chain, ids, planned
 from tests.stores.postgres import execute, needs_server
-from tildone.log.tree import SessionHead
+from tildone.plan.events import SessionHead
 
 pytest.importorskip("psycopg", reason="the driver is not installed: pip install 'tildone[postgres]'")
 
-from tildone.stores.postgres.names import MAX_KEY_BYTES, from_sql, key, to_sql
+from tildone.stores.postgres.rows import MAX_KEY_BYTES, from_sql, key, to_sql
 from tildone.stores.postgres.store import PostgresStore
 
 TRICKY = (*WILD, "\\", "\\0", "\\\0", "\\ud800", "\ud83d\ude00", "😀", "\\#", "\\\\#", "\\u005c", "\\" * 999)

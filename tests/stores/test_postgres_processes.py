@@ -23,8 +23,8 @@ from tests.stores.postgres import (
 from tests.stores.postgres_programs import END
 from tests.stores.test_sqlite_faults import changed_positions, plan_of
 from tests.suite.waiting import until
-from tildone.errors import StoreBusy
-from tildone.log.tree import SessionHead
+from tildone.base.errors import StoreBusy
+from tildone.plan.events import SessionHead
 
 pytest.importorskip("psycopg", reason="the driver is not installed: pip install 'tildone[postgres]'")
 

@@ -17,12 +17,11 @@ from tests.stores.postgres import (
     needs_server,
 )
 from tests.suite.waiting import until
-from tildone.core.plan import Task, flat
-from tildone.errors import StoreError, UnknownEvent
-from tildone.log.events import Actor, Event, Nudged, PlanChanged
+from tildone.base import replace
+from tildone.base.errors import StoreError, UnknownEvent
 from tildone.log.store import Store
-from tildone.log.tree import SessionHead
-from tildone.value import replace
+from tildone.plan.events import Actor, Event, Nudged, PlanChanged, SessionHead
+from tildone.plan.model import Task, flat
 
 pytest.importorskip("psycopg", reason="the driver is not installed: pip install 'tildone[postgres]'")
 
@@ -30,9 +29,8 @@ import psycopg
 
 from tests.stores.postgres_stores import Work, setting_of
 from tildone.stores.postgres import connections
-from tildone.stores.postgres.connections import MAX_CONNECTIONS
+from tildone.stores.postgres.connections import MAX_CONNECTIONS, TimedConnection
 from tildone.stores.postgres.store import PostgresStore
-from tildone.stores.postgres.timed_connection import TimedConnection
 
 pytestmark = needs_server
 OURS = "FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'tildone'"

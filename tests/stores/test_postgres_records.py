@@ -8,14 +8,14 @@ import pytest
 from tests.stores.contract import chain
 from tests.stores.postgres import Server, end_input, ended, execute, needs_server, next_line, program
 from tests.stores.records_contract import NOW, QUESTION, WORKING
-from tildone.errors import StoreError
+from tildone.base.errors import StoreError
 from tildone.log.kept import KeptSummary
 from tildone.log.needs import Need
 
 pytest.importorskip("psycopg", reason="the driver is not installed: pip install 'tildone[postgres]'")
 
 from tildone.stores.postgres import schema
-from tildone.stores.postgres.queries import migrations
+from tildone.stores.postgres.rows import migrations
 from tildone.stores.postgres.store import PostgresStore
 
 pytestmark = needs_server

@@ -13,8 +13,8 @@ from tests.stores.postgres import (
     running_server,
 )
 from tests.stores.postgres_keeper import GUARDED
-from tildone.errors import NotFound, StoreError
-from tildone.log.findings import Severity
+from tildone.base.errors import NotFound, StoreError
+from tildone.log.kept import Severity
 
 pytest.importorskip("psycopg", reason="the driver is not installed: pip install 'tildone[postgres]'")
 

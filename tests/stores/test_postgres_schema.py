@@ -14,15 +14,15 @@ from tests.stores.postgres import (
     next_line,
     program,
 )
-from tildone.errors import StoreDamaged, StoreError, StoreTooNew
-from tildone.log.claims import Claimant
+from tildone.base.errors import StoreDamaged, StoreError, StoreTooNew
 from tildone.log.presence import Presence
+from tildone.plan.claims import Claimant
 
 pytest.importorskip("psycopg", reason="the driver is not installed: pip install 'tildone[postgres]'")
 
 
 from tildone.stores.postgres import schema
-from tildone.stores.postgres.queries import migrations
+from tildone.stores.postgres.rows import migrations
 from tildone.stores.postgres.store import PostgresStore
 
 pytestmark = needs_server

@@ -18,14 +18,14 @@ from tests.stores.postgres import (
     program,
 )
 from tests.suite.waiting import until
-from tildone.errors import StoreError
+from tildone.base.errors import StoreError
 
 pytest.importorskip("psycopg", reason="the driver is not installed: pip install 'tildone[postgres]'")
 
 import psycopg
 
 from tests.stores.postgres_stores import Work
-from tildone.stores.postgres import listener
+from tildone.stores.postgres import connections as listener
 from tildone.stores.postgres.connections import MAX_CONNECTIONS
 from tildone.stores.postgres.store import PostgresStore
 

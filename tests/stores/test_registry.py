@@ -2,11 +2,19 @@
 
 import pytest
 
-from tildone.errors import UsageError
-from tildone.log.address import AddressForm, parse_address
+from tildone.base.errors import UsageError
 from tildone.log.store import Store
-from tildone.stores import STORES, open_store, placeholders, store_kind, store_name
-from tildone.stores.base import OpenOptions, StoreKind
+from tildone.stores import (
+    STORES,
+    AddressForm,
+    OpenOptions,
+    StoreKind,
+    open_store,
+    parse_address,
+    placeholders,
+    store_kind,
+    store_name,
+)
 
 
 @pytest.mark.parametrize("name", list(STORES))

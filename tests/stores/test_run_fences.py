@@ -4,15 +4,13 @@ import pytest
 
 from tests.plans import plan_of
 from tests.stores.leases import LONG, Fleet
-from tildone.errors import RunFenced, UsageError
-from tildone.log.claims import Claimant
-from tildone.log.events import Actor, Event, Labelled, PlanChanged
-from tildone.log.fleet.facts import Asked, Kept, RunReleased
-from tildone.log.fleet.lease import Ask, Lease, LeaseState, NewRun, RunFence, Work, WorkOutcome
-from tildone.log.fleet.settings import FleetSettings, ProviderLimit
-from tildone.log.fleet.workers import WorkerInfo
-from tildone.log.tree import SessionHead
-from tildone.value import replace
+from tildone.base import replace
+from tildone.base.errors import RunFenced, UsageError
+from tildone.log.settings import FleetSettings, ProviderLimit
+from tildone.plan.claims import Claimant
+from tildone.plan.events import Actor, Event, Labelled, PlanChanged, SessionHead
+from tildone.plan.lists import WorkerInfo
+from tildone.plan.runs import Ask, Asked, Kept, Lease, LeaseState, NewRun, RunFence, RunReleased, Work, WorkOutcome
 
 LEASE = FleetSettings().lease
 

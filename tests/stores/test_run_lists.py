@@ -3,10 +3,9 @@
 from collections.abc import Iterable
 
 from tests.stores.leases import HOUR, Fleet
-from tildone.log.fleet.facts import Asked
-from tildone.log.fleet.lease import Ask, WorkOutcome
-from tildone.log.fleet.workers import FIRST, RunGroup, RunLists, RunPlace, RunView, WorkerInfo, group_of
-from tildone.stores import run_lists
+from tildone.plan.lists import FIRST, RunGroup, RunLists, RunPlace, RunView, WorkerInfo, group_of
+from tildone.plan.runs import Ask, Asked, WorkOutcome
+from tildone.stores import leasing as run_lists
 
 
 def lists_of(fleet: Fleet) -> RunLists:

@@ -13,16 +13,15 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_stat
 
 from tests.plans import plans
 from tests.stores.postgres import EMPTIED, execute, needs_server
-from tildone.dialects import plan_in_entry
-from tildone.errors import TildoneError
-from tildone.log.events import Actor, Event, Fact, Labelled, Nudged, PlanChanged
-from tildone.log.findings import Severity
+from tildone.base import replace
+from tildone.base.errors import TildoneError
+from tildone.log.kept import Severity
 from tildone.log.store import Store
-from tildone.log.tree import SessionHead
+from tildone.plan.dialects import plan_in_entry
+from tildone.plan.events import Actor, Event, Fact, Labelled, Nudged, PlanChanged, SessionHead
 from tildone.stores.memory import MemoryStore
 from tildone.stores.pi.store import JsonlStore
 from tildone.stores.sqlite.store import SqliteStore
-from tildone.value import replace
 
 LONG = "long \ud800 " * 400
 NAMES = ("one", LONG, "half \ud800")

@@ -9,9 +9,9 @@ from tests.plans import plan_of
 from tests.stores.leases import Fleet
 from tildone.fleet.engine import TableEngine
 from tildone.fleet.upkeep import Reaper, due_after
-from tildone.log.codec import dump, plan_to_json
-from tildone.log.fleet.lease import Ask, Claimer, Work
-from tildone.log.fleet.workers import RunSchedule
+from tildone.plan.codec import dump, plan_to_json
+from tildone.plan.lists import RunSchedule
+from tildone.plan.runs import Ask, Claimer, Work
 
 HOUR = 3_600_000
 DAY = 24 * HOUR

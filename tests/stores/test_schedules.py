@@ -6,13 +6,13 @@ import pytest
 
 from tests.plans import plan_of
 from tests.stores.leases import HOUR, WALL, Fleet
-from tildone.errors import UsageError
-from tildone.log.codec import dump, plan_to_json
-from tildone.log.events import PlanChanged
-from tildone.log.fleet.lease import Work, WorkOutcome
-from tildone.log.fleet.names import MAX_NAME
-from tildone.log.fleet.workers import RunSchedule
-from tildone.value import replace
+from tildone.base import replace
+from tildone.base.errors import UsageError
+from tildone.plan.codec import dump, plan_to_json
+from tildone.plan.events import PlanChanged
+from tildone.plan.lists import RunSchedule
+from tildone.plan.names import MAX_NAME
+from tildone.plan.runs import Work, WorkOutcome
 
 PLAN = plan_of("one", "two")
 DUE = 1_700_000_000_000

@@ -11,7 +11,7 @@ from tests.plans import session_on
 from tests.stores.contract import chain, ids, planned
 from tests.stores.processes import finish, start, wait_for
 from tildone.log.store import Store
-from tildone.log.tree import SessionHead
+from tildone.plan.events import SessionHead
 from tildone.stores.sqlite.schema import APPLICATION_ID, SCHEMA_VERSION
 from tildone.stores.sqlite.store import SqliteStore
 

@@ -7,7 +7,7 @@ import pytest
 
 from tests.stores.contract import chain, ids, planned
 from tests.stores.processes import run
-from tildone.log.findings import Severity
+from tildone.log.kept import Severity
 from tildone.stores.sqlite.store import SqliteStore
 
 unix_only = pytest.mark.skipif(not hasattr(os, "fork"), reason="limits are Unix's")

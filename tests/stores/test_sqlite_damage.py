@@ -8,13 +8,12 @@ import pytest
 
 from tests.stores.contract import chain, ids
 from tests.stores.damage import TRACEBACK, WRONG_PLAN, results
-from tildone.errors import StoreDamaged, UnknownEvent
-from tildone.log.findings import Severity
+from tildone.base.errors import StoreDamaged, UnknownEvent
+from tildone.log.kept import Severity
 from tildone.log.store import Store
-from tildone.log.summary import SessionSummary
-from tildone.log.tree import SessionHead
+from tildone.plan.events import SessionHead
 from tildone.stores.sqlite.store import SqliteStore
-from tildone.stores.sqlite_summary import read_summary
+from tildone.stores.summary import SessionSummary, read_summary
 
 SEED = 20261116
 

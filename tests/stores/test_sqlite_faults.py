@@ -13,10 +13,9 @@ import pytest
 from tests.plans import session_on
 from tests.stores.contract import chain, ids, planned
 from tests.stores.processes import finish, run, start, wait_for
-from tildone.core.plan import Plan
-from tildone.errors import HeadMoved, StoreBusy, StoreDamaged, StoreError, StoreTooNew
-from tildone.log.events import Event, PlanChanged
-from tildone.log.tree import SessionHead
+from tildone.base.errors import HeadMoved, StoreBusy, StoreDamaged, StoreError, StoreTooNew
+from tildone.plan.events import Event, PlanChanged, SessionHead
+from tildone.plan.model import Plan
 from tildone.stores.sqlite import schema
 from tildone.stores.sqlite.schema import SCHEMA_VERSION
 from tildone.stores.sqlite.store import SqliteStore

@@ -10,9 +10,9 @@ import pytest
 from tests.stores.contract import chain, planned
 from tests.stores.processes import run
 from tests.stores.test_sqlite_schema import first_schema
-from tildone.log import codec
 from tildone.log.store import Store
-from tildone.log.tree import SessionChange, SessionHead
+from tildone.plan import codec
+from tildone.plan.events import SessionChange, SessionHead
 from tildone.stores.sqlite.schema import SCHEMA_VERSION
 from tildone.stores.sqlite.store import SqliteStore
 

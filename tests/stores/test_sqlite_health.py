@@ -9,10 +9,9 @@ import pytest
 
 from tests.plans import plan_of
 from tests.stores.contract import WILD, chain, ids
-from tildone.errors import NotFound, StoreDamaged, StoreError
-from tildone.log.events import Actor, Event, PlanChanged
-from tildone.log.findings import Severity
-from tildone.log.tree import SessionHead
+from tildone.base.errors import NotFound, StoreDamaged, StoreError
+from tildone.log.kept import Severity
+from tildone.plan.events import Actor, Event, PlanChanged, SessionHead
 from tildone.stores.sqlite.schema import is_foreign_database
 from tildone.stores.sqlite.store import SqliteStore
 

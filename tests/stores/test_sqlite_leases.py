@@ -11,13 +11,11 @@ import pytest
 
 from tests.stores.leases import LONG, Fleet, fleet_on_sqlite, scribe
 from tests.stores.test_sqlite_schema import first_schema
-from tildone.errors import StoreError
-from tildone.log.events import Actor, Event, Labelled
-from tildone.log.fleet.facts import RunLost
-from tildone.log.fleet.lease import Claimer, NewRun
-from tildone.log.fleet.settings import FleetSettings
-from tildone.stores.sqlite.boot import boot, is_alive, moment
-from tildone.stores.sqlite.leases import this_machine
+from tildone.base.errors import StoreError
+from tildone.log.settings import FleetSettings
+from tildone.plan.events import Actor, Event, Labelled
+from tildone.plan.runs import Claimer, NewRun, RunLost
+from tildone.stores.sqlite.leases import boot, is_alive, moment, this_machine
 from tildone.stores.sqlite.schema import SCHEMA_VERSION
 from tildone.stores.sqlite.store import SqliteStore
 

@@ -11,8 +11,8 @@ import pytest
 
 from tests.stores.contract import chain, ids, planned
 from tests.stores.processes import finish, start, wait_for
-from tildone.errors import HeadMoved, StoreDamaged, StoreError
-from tildone.log.tree import SessionHead
+from tildone.base.errors import HeadMoved, StoreDamaged, StoreError
+from tildone.plan.events import SessionHead
 from tildone.stores.sqlite import file, health
 from tildone.stores.sqlite.store import SqliteStore
 

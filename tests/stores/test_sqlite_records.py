@@ -9,9 +9,8 @@ from tests.stores.contract import chain
 from tests.stores.processes import finish, start, wait_for
 from tests.stores.records_contract import NOW, QUESTION, WORKING
 from tests.stores.test_sqlite_schema import first_schema
-from tildone.errors import StoreError
-from tildone.log.findings import Severity
-from tildone.log.kept import KeptSummary
+from tildone.base.errors import StoreError
+from tildone.log.kept import KeptSummary, Severity
 from tildone.log.needs import Need
 from tildone.stores.sqlite.schema import SCHEMA_VERSION
 from tildone.stores.sqlite.store import SqliteStore
@@ -134,7 +133,7 @@ def test_records_are_no_part_of_a_check(path: Path) -> None:
 def test_a_density_is_counted_by_the_index_of_the_session(path: Path) -> None:
     store = SqliteStore(path)
     chain(store, "s", "a")
-    from tildone.stores.sqlite import queries  # noqa: PLC0415  only this test looks at a plan
+    from tildone.stores.sqlite import schema as queries  # noqa: PLC0415  only this test looks at a plan
 
     row = {"session": "s", "begin": 0, "end": 10, "buckets": 2}
     steps = apsw.Connection(str(path)).execute(f"EXPLAIN QUERY PLAN {queries.DENSITY}", row).fetchall()

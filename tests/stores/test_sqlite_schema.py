@@ -9,8 +9,8 @@ import pytest
 
 from tests.stores.contract import chain, ids, planned
 from tests.stores.processes import finish, start, wait_for
-from tildone.errors import NotFound, StoreDamaged, StoreError, StoreTooNew
-from tildone.log import codec
+from tildone.base.errors import NotFound, StoreDamaged, StoreError, StoreTooNew
+from tildone.plan import codec
 from tildone.stores.sqlite import health, schema
 from tildone.stores.sqlite.backup import open_backup
 from tildone.stores.sqlite.schema import APPLICATION_ID, MIGRATIONS, SCHEMA_VERSION, migrations

@@ -8,16 +8,14 @@ from hypothesis import strategies as st
 
 from tests import plans
 from tildone.app.opening import session_in
-from tildone.core.ops import Write
-from tildone.core.plan import Phase, Status, Task
-from tildone.core.query import next_task, open_tasks
-from tildone.dialects.by_hand import BY_HAND
-from tildone.log.events import Actor, Call, Directive
-from tildone.log.summary import SessionSummary
-from tildone.loop.decision import Turn
-from tildone.session import Session
+from tildone.log.session import Session
+from tildone.plan.dialects import BY_HAND
+from tildone.plan.events import Actor, Call, Directive
+from tildone.plan.gate import Turn
+from tildone.plan.model import Phase, Status, Task, next_task, open_tasks
+from tildone.plan.ops import Write
 from tildone.stores.sqlite.store import SqliteStore
-from tildone.stores.sqlite_summary import read_summary
+from tildone.stores.summary import SessionSummary, read_summary
 
 NASTY = st.sampled_from(
     [

@@ -15,7 +15,7 @@ from tests.stores import jsonl_files, jsonl_programs, processes
 from tests.stores.contract import chain, ids
 from tests.stores.processes import finish, wait_for
 from tildone.log.store import Store
-from tildone.log.tree import SessionHead
+from tildone.plan.events import SessionHead
 from tildone.stores import polling
 from tildone.stores.sqlite.store import SqliteStore
 

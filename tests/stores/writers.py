@@ -10,13 +10,13 @@ from importlib import import_module
 from pkgutil import walk_packages
 from typing import TextIO
 
-from tildone.core.ops import At, Mark, Write
-from tildone.core.plan import Phase, Status, Task
-from tildone.dialects.indexed import DIALECT as INDEXED
-from tildone.errors import TildoneError
+from tildone.base.errors import TildoneError
 from tildone.log.needs import NeedAnswered
+from tildone.log.session import Session
 from tildone.log.store import Store
-from tildone.session import Session
+from tildone.plan.dialects.indexed import DIALECT as INDEXED
+from tildone.plan.model import Phase, Status, Task
+from tildone.plan.ops import At, Mark, Write
 
 NOBODY = 65534
 CRAMPED = 100_000
@@ -50,7 +50,7 @@ def write_cramped(store: Store) -> None:
 
 def become_nobody() -> None:
     """Drop root privileges, after importing what stores import late: Python may be in a folder of root's."""
-    for room in ("core", "log", "loop", "history", "stores"):
+    for room in ("plan", "log", "stores"):
         package = import_module(f"tildone.{room}")
         for module in walk_packages(package.__path__, f"{package.__name__}."):
             import_module(module.name)

@@ -37,9 +37,15 @@ ROOT = str(Path(__file__).parents[2])
 PROGRAM = Path(sys.executable).with_name("tildone.exe" if os.name == "nt" else "tildone")
 MAX_MESSAGE = 1 << 20
 
-VERBS = ("tildone.cli.*", "tildone.hooks.*", "tildone.stores.sqlite.*", "tildone.dialects.*", "tildone.checks.*")
+VERBS = (
+    "tildone.cli.*",
+    "tildone.agents.hooks.*",
+    "tildone.stores.sqlite.*",
+    "tildone.plan.dialects.*",
+    "tildone.app.*",
+)
 HOSTS = (
-    *("tildone.tui.*", "tildone.web.*", "tildone.host.*", "tildone.extensions.*", "tildone.wiring.*", "tildone.rpc.*"),
+    *("tildone.screens.*", "tildone.run.*"),
     *("pydantic_ai.models.openai", "pydantic_ai.models.anthropic", "uvicorn"),
 )
 NURSERIES = {"verbs": VERBS, "hosts": (*VERBS, *HOSTS)}

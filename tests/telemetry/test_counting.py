@@ -8,17 +8,16 @@ import pytest
 from tests.stores.conftest import server, url
 from tests.stores.postgres import needs_server
 from tildone.app.opening import run_leases, session_in, store_at
-from tildone.core.ops import Append, Mark, Numbered
-from tildone.core.plan import Status, Task
-from tildone.dialects.by_hand import BY_HAND
-from tildone.log.events import Actor, Author, Event, Nudged
-from tildone.log.fleet.lease import Claimer, LeaseState, NewRun, WorkOutcome
+from tildone.log.session import Session
 from tildone.log.store import Store
-from tildone.log.usage import AgentUsage
-from tildone.session import Session
+from tildone.plan.dialects import BY_HAND
+from tildone.plan.events import Actor, AgentUsage, Author, Event, Nudged
+from tildone.plan.model import Status, Task
+from tildone.plan.ops import Append, Mark, Numbered
+from tildone.plan.runs import Claimer, LeaseState, NewRun, WorkOutcome
+from tildone.screens.board import metrics as counting
+from tildone.screens.board.metrics import StoreCounts
 from tildone.stores.sqlite.store import SqliteStore
-from tildone.telemetry import counting
-from tildone.telemetry.counting import StoreCounts
 
 __all__ = ["server", "url"]
 

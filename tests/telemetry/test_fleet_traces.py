@@ -18,13 +18,12 @@ from tests.suite.forking import PROGRAM
 from tests.suite.waiting import LIMIT_SECONDS, until
 from tests.telemetry.collector import Collector, ReceivedSpan
 from tildone.app.opening import run_leases, store_at
-from tildone.core.check import Check
-from tildone.core.plan import Phase, Plan, Task
-from tildone.log.events import PlanChanged
-from tildone.log.fleet.lease import Lease, LeaseState, NewRun, Work
-from tildone.log.fleet.port import RunLeases
-from tildone.log.fleet.settings import FleetSettings
+from tildone.log.lease_port import RunLeases
+from tildone.log.settings import FleetSettings
 from tildone.log.store import Store
+from tildone.plan.events import PlanChanged
+from tildone.plan.model import Check, Phase, Plan, Task
+from tildone.plan.runs import Lease, LeaseState, NewRun, Work
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="supervisors need Linux")
 

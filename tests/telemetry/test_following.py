@@ -10,19 +10,17 @@ import pytest
 from tests.plans import plan_of
 from tests.suite.waiting import until
 from tildone.app.opening import run_leases, store_at
-from tildone.core.plan import Status
-from tildone.errors import StoreError
-from tildone.history.run_spans import attempt_place
-from tildone.history.spans import SpanPlace, TraceSpan
-from tildone.log.events import Actor, Event, PlanChanged
-from tildone.log.fleet.lease import Ask, Claimer, Lease, NewRun, WorkOutcome
-from tildone.log.fleet.port import RunLeases
-from tildone.log.fleet.settings import FleetSettings
+from tildone.app.traces import FollowedRun, RunTraces, SpanSink, spans_of_end
+from tildone.base import replace
+from tildone.base.errors import StoreError
+from tildone.log.lease_port import RunLeases
+from tildone.log.settings import FleetSettings
 from tildone.log.store import Store
-from tildone.telemetry.exporting import SpanSink
-from tildone.telemetry.following import FollowedRun, RunTraces, spans_of_end
-from tildone.telemetry.host_traces import FollowedPlan
-from tildone.value import replace
+from tildone.plan.events import Actor, Event, PlanChanged
+from tildone.plan.history.spans import SpanPlace, TraceSpan, attempt_place
+from tildone.plan.model import Status
+from tildone.plan.runs import Ask, Claimer, Lease, NewRun, WorkOutcome
+from tildone.run.traces import FollowedPlan
 
 WORKER = f"{os.uname().nodename}/{2**22 + 1}/a"
 """A worker of this machine whose process does not exist: no process id is that high."""

@@ -7,17 +7,15 @@ from tests.host.subagent_bench import Scripts, task
 from tests.telemetry.test_following import Kept
 from tests.test_subagent_wiring import settings_in
 from tildone.app.opening import open_store
-from tildone.history.spans import SpanPlace, TraceSpan
-from tildone.host.content import Cost, Usage
-from tildone.host.events import MessageEnd, MessageStart
-from tildone.host.host import Host
-from tildone.host.messages import AssistantMessage, StopReason
-from tildone.host.tools.permissions import PermissionPolicy
-from tildone.ids import now
-from tildone.telemetry.exporting import SpanSink
-from tildone.telemetry.host_traces import HostTraces, TraceContext
-from tildone.telemetry.model_calls import ModelCalls
-from tildone.wiring.hosting import open_conversations, open_host
+from tildone.app.traces import SpanSink
+from tildone.base.ids import now
+from tildone.plan.history.spans import SpanPlace, TraceSpan
+from tildone.run.events import MessageEnd, MessageStart
+from tildone.run.host import Host
+from tildone.run.hosting import open_conversations, open_host
+from tildone.run.messages import AssistantMessage, Cost, StopReason, Usage
+from tildone.run.tools.permissions import PermissionPolicy
+from tildone.run.traces import HostTraces, ModelCalls, TraceContext
 
 PLACE = SpanPlace(7, 70)
 

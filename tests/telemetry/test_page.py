@@ -9,7 +9,7 @@ from tests.project.source import ROOT
 from tests.telemetry.prometheus import parse
 from tests.web.boards import Browser, board, place_in
 from tests.web.test_metrics import token_for_metrics
-from tildone.history.figures import COUNTERS, FleetNow, fleet_families, session_families
+from tildone.plan.history.stats import COUNTERS, FleetNow, fleet_families, session_families
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="a board and all it started can be ended for certain on Unix")
 

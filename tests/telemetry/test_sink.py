@@ -11,9 +11,8 @@ import pytest
 
 from tests.suite.waiting import LIMIT_SECONDS, until
 from tests.telemetry.collector import Collector
-from tildone.history.spans import TraceSpan
-from tildone.telemetry.exporting import MAX_CHARACTERS, SpanSink, open_sink
-from tildone.telemetry.switch import CONSOLE, TraceSettings
+from tildone.app.traces import CONSOLE, MAX_CHARACTERS, SpanSink, TraceSettings, open_sink
+from tildone.plan.history.spans import TraceSpan
 
 SPAN = TraceSpan("a", 1, 2, 0, 1000, 2000, {"text": "x"})
 

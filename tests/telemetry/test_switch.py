@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from tildone.agents.secrets import command_environment
-from tildone.config import load
-from tildone.config.telemetry import TelemetryConfig, telemetry_fault
-from tildone.errors import UsageError
+from tildone.app.settings import load
+from tildone.app.settings_file import TelemetryConfig, telemetry_fault
+from tildone.app.traces import TraceSettings, trace_settings
+from tildone.base.errors import UsageError
+from tildone.base.secrets import command_environment
 from tildone.fleet.drivers.launch import AgentContext, agent_environment
 from tildone.fleet.drivers.run import launch
-from tildone.telemetry.switch import TraceSettings, trace_settings
 
 ENDPOINT = "OTEL_EXPORTER_OTLP_ENDPOINT"
 URL = "http://collector:4318"
@@ -87,7 +87,7 @@ def test_the_headers_of_the_exporter_are_secret_from_agents_and_their_commands(t
 def test_while_traces_are_off_nothing_of_opentelemetry_is_imported() -> None:
     """Nor is what would use it."""
     program = """
-import sys, tildone.telemetry.opening, tildone.cli.fleet.work, tildone.cli.run.setup, tildone.fleet.worker
+import sys, tildone.run.traces, tildone.cli.fleet.work, tildone.cli.run.setup, tildone.fleet.worker
 from tildone.telemetry.opening import open_host_traces, open_run_traces
 from tildone.config import load
 settings = load({}, {"HOME": "/"}, "/")
@@ -95,7 +95,7 @@ assert open_run_traces(settings, None, {}, print) is None
 assert open_host_traces(settings, None, {}, print) is None
 loaded = {name.split(".")[0] for name in sys.modules}
 assert not loaded & {"opentelemetry", "google", "requests"}, loaded
-assert "tildone.telemetry.exporting" not in sys.modules
+assert "tildone.app.traces" not in sys.modules
 """
     environ = {name: text for name, text in os.environ.items() if not name.startswith("OTEL_")}
     subprocess.run([sys.executable, "-c", program], env=environ, check=True)

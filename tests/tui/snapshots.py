@@ -20,17 +20,16 @@ from textual.pilot import Pilot
 
 from tests.tui.watching import SIZES, Unreliable, World, grammar, lines, shows, until, watching, world
 from tildone.app.opening import check_approvals
-from tildone.core.check import Check, Proof, Result
-from tildone.core.ops import Mark, Numbered, Order, SetCheck, Touch
-from tildone.core.plan import Phase, Status, Task
-from tildone.log.claims import Claimant
-from tildone.log.events import Directive
+from tildone.base import replace
 from tildone.log.needs import Need
 from tildone.log.store import Store
-from tildone.loop.decision import Turn
-from tildone.tui.app import Start
-from tildone.tui.palette import theme_for
-from tildone.value import replace
+from tildone.plan.claims import Claimant
+from tildone.plan.events import Directive
+from tildone.plan.gate import Turn
+from tildone.plan.model import Check, Phase, Proof, Result, Status, Task
+from tildone.plan.ops import Mark, Numbered, Order, SetCheck, Touch
+from tildone.screens.watch.tui_app import Start
+from tildone.screens.widgets.keys import theme_for
 
 FOLDER = Path(__file__).parent / "snapshots"
 LATER_MS = 250_000

@@ -4,10 +4,10 @@ import pytest
 from textual.pilot import Pilot
 
 from tests.tui.watching import World, enters, sees, shows, text, type_text, until, watching
-from tildone.core.plan import Phase, Task
 from tildone.log.needs import Need
-from tildone.tui.app import Start
-from tildone.tui.need_panel import ARMING_SECONDS, NeedPanel, answer_keys
+from tildone.plan.model import Phase, Task
+from tildone.screens.watch.need_panel import ARMING_SECONDS, NeedPanel, answer_keys
+from tildone.screens.watch.tui_app import Start
 
 COMMAND = Need("n1", "p", "command", "cargo fuzz run parse", ("once", "session", "no"), 1, detail="in ~/src, 10 min")
 

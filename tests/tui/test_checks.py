@@ -7,11 +7,10 @@ import pytest
 
 from tests.tui.watching import World, enters, lines, press_armed, sees, shows, text, type_text, until, watching
 from tildone.app.opening import check_approvals
-from tildone.core.check import Check, Proof, Result
-from tildone.core.ops import Mark, Numbered, SetCheck
-from tildone.core.plan import Phase, Status, Task
-from tildone.log.events import Actor
-from tildone.tui.app import Start
+from tildone.plan.events import Actor
+from tildone.plan.model import Check, Phase, Proof, Result, Status, Task
+from tildone.plan.ops import Mark, Numbered, SetCheck
+from tildone.screens.watch.tui_app import Start
 
 PLAN = Start("p", opened=True)
 HOSTILE = "\x1b[2J[bold red]x[/] \u202eevil\n\x9b31m"

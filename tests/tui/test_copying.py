@@ -9,11 +9,11 @@ from textual.pilot import Pilot
 from textual.widget import Widget
 
 from tests.tui.watching import SIZES, World, lines, sees, shows, text, until, watching
-from tildone.core.ops import Mark, Numbered, Remove
-from tildone.core.plan import Phase, Status, Task
-from tildone.tui.app import Start
-from tildone.tui.palette import PALETTES
-from tildone.tui.row_list import RowList
+from tildone.plan.model import Phase, Status, Task
+from tildone.plan.ops import Mark, Numbered, Remove
+from tildone.screens.watch.tui_app import Start
+from tildone.screens.widgets.keys import PALETTES
+from tildone.screens.widgets.rows import RowList
 
 PLAN = Start("p", opened=True)
 

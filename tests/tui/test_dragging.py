@@ -6,9 +6,9 @@ from textual.pilot import Pilot
 
 from tests.tui.test_copying import drag, plan_list, row_of
 from tests.tui.watching import World, lines, sees, shows, until, watching
-from tildone.core.ops import Numbered, Remove
-from tildone.tui.app import Start
-from tildone.tui.plan_rows import SIGN_COLUMN
+from tildone.plan.ops import Numbered, Remove
+from tildone.screens.watch.tui_app import Start
+from tildone.screens.widgets.plan import SIGN_COLUMN
 
 PLAN = Start("p", opened=True)
 

@@ -5,9 +5,9 @@ from functools import partial
 import pytest
 
 from tests.tui.watching import World, enters, lines, sees, shows, text, type_text, until, watching
-from tildone.core.ops import Numbered, Remove, Rename
-from tildone.core.plan import Phase, Task
-from tildone.tui.app import Start
+from tildone.plan.model import Phase, Task
+from tildone.plan.ops import Numbered, Remove, Rename
+from tildone.screens.watch.tui_app import Start
 
 PLAN = Start("p", opened=True)
 

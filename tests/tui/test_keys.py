@@ -6,13 +6,12 @@ import pytest
 from rich.style import Style
 from textual.keys import _character_to_key
 
-from tildone.config.values import THEMES
-from tildone.kit.keys import ALL_BINDINGS, PUNCTUATION, WATCH_LIST, WATCH_PLAN, clash, is_key, key_names
-from tildone.kit.text import display_width
-from tildone.kit.theme import Role, plain
-from tildone.tui.keys import FOOTERS, KEYS
-from tildone.tui.palette import PALETTES, theme_for
-from tildone.tui.screen_keys import Pane, footer_line, help_lines, shown_keys
+from tildone.app.values import THEMES
+from tildone.base.keys import ALL_BINDINGS, PUNCTUATION, WATCH_LIST, WATCH_PLAN, clash, is_key, key_names
+from tildone.plan.text.styles import Role, display_width, plain
+from tildone.screens.watch.app import FOOTERS, KEYS
+from tildone.screens.widgets.keys import PALETTES, theme_for
+from tildone.screens.widgets.prompt import Pane, footer_line, help_lines, shown_keys
 
 TAKEN = {"ctrl+a", "ctrl+b", "ctrl+s", "ctrl+q", "ctrl+h", "ctrl+i", "ctrl+m", "ctrl+j", "ctrl+k", "ctrl+l", "ctrl+o"}
 """What terminals and multiplexers use themselves."""

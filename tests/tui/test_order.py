@@ -3,11 +3,11 @@
 import pytest
 
 from tests.tui.watching import World, enters, lines, sees, shows, text, until, watching
-from tildone.core.ops import Numbered, Order, Touch
-from tildone.core.plan import Phase, Status, Task
-from tildone.ids import now
-from tildone.log.claims import Claimant
-from tildone.tui.app import Start
+from tildone.base.ids import now
+from tildone.plan.claims import Claimant
+from tildone.plan.model import Phase, Status, Task
+from tildone.plan.ops import Numbered, Order, Touch
+from tildone.screens.watch.tui_app import Start
 
 PLAN = Start("p", opened=True)
 MINUTE = 60_000

@@ -2,10 +2,9 @@
 
 from itertools import product
 
-from tildone.kit.theme import Role, Span, plain
-from tildone.tui.painting import padded, painted, spread
-from tildone.tui.palette import PALETTES
-from tildone.tui.row_list import Line
+from tildone.plan.text.styles import Role, Span, plain
+from tildone.screens.widgets.keys import PALETTES, padded, painted, spread
+from tildone.screens.widgets.rows import Line
 
 DARK = PALETTES["dark"]
 

@@ -6,11 +6,11 @@ import pytest
 
 from tests.tui.snapshots import FOLDER, SHOTS, taken
 from tests.tui.watching import World, lines, shows, watching
-from tildone.core.plan import Phase, Status, Task
-from tildone.log.events import Directive
-from tildone.loop.decision import Turn
-from tildone.tui.app import Start
-from tildone.views.session_state import SessionWord
+from tildone.plan.events import Directive
+from tildone.plan.gate import Turn
+from tildone.plan.model import Phase, Status, Task
+from tildone.plan.text.state import SessionWord
+from tildone.screens.watch.tui_app import Start
 
 QUICK = (
     *("list-80x24-dark", "list-40x24-dark", "list-80x24-terminal", "list-80x24-no-color"),

@@ -1,15 +1,13 @@
 """What tasks took, in the list of a plan."""
 
 from tests.plans import COMPLETED, IN_PROGRESS
-from tildone.core.numbers import numbered
-from tildone.core.plan import Status, Task, flat
-from tildone.kit.theme import plain
-from tildone.log.events import Actor, Author, Event, PlanChanged
-from tildone.log.usage import AgentUsage
-from tildone.loop.decision import Patience
+from tildone.plan.events import Actor, AgentUsage, Author, Event, PlanChanged
+from tildone.plan.gate import Patience
+from tildone.plan.model import Status, Task, flat, numbered
+from tildone.plan.text.styles import plain
+from tildone.screens.widgets.plan import PlanOptions, plan_rows
+from tildone.screens.widgets.prompt import DetailReader, SessionDetail
 from tildone.stores.memory import MemoryStore
-from tildone.tui.plan_rows import PlanOptions, plan_rows
-from tildone.tui.reading import DetailReader, SessionDetail
 
 MINUTE = 60_000
 

@@ -19,16 +19,16 @@ from tests.tui.watching import (
     until,
     watching,
 )
-from tildone.core.ops import Append, Mark, Numbered
-from tildone.core.plan import Phase, Status, Task
-from tildone.ids import now
-from tildone.log.events import Directive
+from tildone.base.ids import now
 from tildone.log.presence import Presence
 from tildone.log.store import Store
-from tildone.loop.decision import Turn
-from tildone.tui.app import Start, WatchApp
-from tildone.tui.prompt import LineInput
-from tildone.tui.row_list import RowList
+from tildone.plan.events import Directive
+from tildone.plan.gate import Turn
+from tildone.plan.model import Phase, Status, Task
+from tildone.plan.ops import Append, Mark, Numbered
+from tildone.screens.watch.tui_app import Start, WatchApp
+from tildone.screens.widgets.prompt import LineInput
+from tildone.screens.widgets.rows import RowList
 
 
 @pytest.fixture
@@ -282,7 +282,7 @@ async def test_a_store_that_cannot_be_read_is_reported_and_tried_again(several: 
 async def test_a_key_tries_the_store_again_at_once(
     several: World, monkeypatch: pytest.MonkeyPatch, *, opened: bool, key: str
 ) -> None:
-    monkeypatch.setattr("tildone.tui.app.STORE_RETRY_SECONDS", 1000)
+    monkeypatch.setattr("tildone.screens.watch.tui_app.STORE_RETRY_SECONDS", 1000)
     store = Unreliable(several.store)
     async with watching(several, Start("grammar", opened=opened), SIZES["40x24"], cast("Store", store)) as pilot:
         store.reachable = False

@@ -14,24 +14,22 @@ from textual.pilot import Pilot
 
 from tests.suite.forking import PROGRAM
 from tests.suite.waiting import until_async
-from tildone.agents.identity import AgentId
-from tildone.agents.processes import start_time
-from tildone.agents.registry import Agent
+from tildone.app.apply import Editor
+from tildone.app.index import SessionIndex
 from tildone.app.opening import open_agents, open_session, open_store
-from tildone.config import Settings, load
-from tildone.core.ops import Write
-from tildone.core.plan import Phase, Plan, Status, Task
-from tildone.dialects.by_hand import BY_HAND
-from tildone.errors import StoreError
-from tildone.ids import now
+from tildone.app.settings import Settings, load
+from tildone.base import replace
+from tildone.base.errors import StoreError
+from tildone.base.ids import now
+from tildone.log.session import Session
 from tildone.log.store import Store
-from tildone.overview.index import SessionIndex
-from tildone.session import Session
-from tildone.tui.app import Start, WatchApp
-from tildone.tui.editing import Editor
-from tildone.tui.need_panel import ARMING_SECONDS
-from tildone.tui.reading import DetailReader
-from tildone.value import replace
+from tildone.plan.dialects import BY_HAND
+from tildone.plan.model import Phase, Plan, Status, Task
+from tildone.plan.ops import Write
+from tildone.screens.watch.need_panel import ARMING_SECONDS
+from tildone.screens.watch.tui_app import Start, WatchApp
+from tildone.screens.widgets.prompt import DetailReader
+from tildone.stores.agents import Agent, AgentId, start_time
 
 SIZES = {"80x24": (80, 24), "200x50": (200, 50), "40x24": (40, 24)}
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from tildone.log.events import Bound
-from tildone.views.amounts import (
+from tildone.plan.events import Bound
+from tildone.plan.text.amounts import (
     DAY,
     HOUR,
     MINUTE,
@@ -19,7 +19,7 @@ from tildone.views.amounts import (
     token_count,
     usage_text,
 )
-from tildone.views.bounds import describe_bound
+from tildone.plan.text.bounds import describe_bound
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tildone.views.block_chart import bar, column_chart
+from tildone.plan.text.charts import bar, column_chart
 
 
 def test_columns_are_exact_to_an_eighth_of_a_cell() -> None:

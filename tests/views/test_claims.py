@@ -2,9 +2,9 @@
 
 import pytest
 
-from tildone.core.plan import Plan, Status, Task, flat
-from tildone.log.claims import Claim, Claimant
-from tildone.views.claims import ClaimNews, claim_lines, successor_lines
+from tildone.plan.claims import Claim, Claimant
+from tildone.plan.model import Plan, Status, Task, flat
+from tildone.plan.text.claims import ClaimNews, claim_lines, successor_lines
 
 OTHER = Claimant("claude:1\n")
 PLAN = flat(Task("parse\x1b", Status.IN_PROGRESS, number=1), Task("wire", number=2), Task("x" * 90, number=3))

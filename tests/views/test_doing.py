@@ -2,7 +2,7 @@
 
 import pytest
 
-from tildone.views.doing import MAX_DOING, doing
+from tildone.plan.text.proofs import MAX_DOING, doing
 
 
 @pytest.mark.parametrize(

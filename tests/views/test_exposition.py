@@ -1,7 +1,7 @@
 """Figures in the text format of Prometheus."""
 
 from tests.telemetry.prometheus import parse
-from tildone.views.exposition import Family, Kind, Sample, exposition
+from tildone.plan.text.charts import Family, Kind, Sample, exposition
 
 
 def test_figures_are_written_with_their_help_type_and_labels() -> None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tildone.core.faults import (
+from tildone.plan.faults import (
     BadPosition,
     CheckOutside,
     Cycle,
@@ -22,7 +22,7 @@ from tildone.core.faults import (
     UnknownValue,
     UselessCheck,
 )
-from tildone.views.faults import describe_fault
+from tildone.plan.text.faults import describe_fault
 
 SENTENCES = {
     NoTasks(): "there are no tasks",

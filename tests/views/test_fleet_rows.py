@@ -2,10 +2,10 @@
 
 import pytest
 
-from tildone.kit.text import display_width
-from tildone.log.fleet.lease import Ask, Lease, LeaseState, Work
-from tildone.log.fleet.workers import BadRow, RunView, WorkerInfo
-from tildone.views.fleet import RunRow, bad_row_text, listed_first, row_state, run_lines, state_counts, why_queued
+from tildone.plan.lists import BadRow, RunView, WorkerInfo
+from tildone.plan.runs import Ask, Lease, LeaseState, Work
+from tildone.plan.text.runs import RunRow, bad_row_text, listed_first, row_state, run_lines, state_counts, why_queued
+from tildone.plan.text.styles import display_width
 
 NOW = 10_000_000
 HELD = "build-7/1/a/3"

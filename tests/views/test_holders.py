@@ -1,7 +1,7 @@
 """Who works on a task, as a person is told."""
 
-from tildone.log.claims import Claim, Claimant
-from tildone.views.claims import holder_text
+from tildone.plan.claims import Claim, Claimant
+from tildone.plan.text.claims import holder_text
 
 MINUTE = 60_000
 HELD = Claim(1, 2, 10 * MINUTE, Claimant("claude:1"))

@@ -5,10 +5,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.plans import ABANDONED, COMPLETED, IN_PROGRESS, PENDING, plan_of
-from tildone.core.plan import Plan, Status, Task, flat
-from tildone.kit.theme import Span, ansi, markup
-from tildone.views.indexed_tools import edit_call, list_call, listing, message, result, write_call
-from tildone.views.sanitize import printable
+from tildone.plan.model import Plan, Status, Task, flat
+from tildone.plan.text.lists import edit_call, list_call, listing, message, result, write_call
+from tildone.plan.text.safe import printable
+from tildone.plan.text.styles import Span, ansi, markup
 
 STATUSES = {"todo": PENDING, "doing": IN_PROGRESS, "done": COMPLETED, "out": ABANDONED}
 TITLE = "<toolTitle><bold>{}</bold></toolTitle>"

@@ -5,8 +5,8 @@ from collections.abc import Callable
 import pytest
 
 from tests.plans import ABANDONED, COMPLETED, IN_PROGRESS, PENDING
-from tildone.core.plan import Phase, Plan, Status, Task, flat
-from tildone.views.limits import MAX_TEXT, MIN_TEXT, Part, bounded_lines, bounded_list, bounded_plan, clipped
+from tildone.plan.model import Phase, Plan, Status, Task, flat
+from tildone.plan.text.safe import MAX_TEXT, MIN_TEXT, Part, bounded_lines, bounded_list, bounded_plan, clipped
 
 CUT = "… long texts are cut, except of tasks in progress"
 

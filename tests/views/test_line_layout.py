@@ -1,8 +1,6 @@
 """Layout of lines with a lead."""
 
-from tildone.kit.text import display_width
-from tildone.kit.theme import Role, Span, plain
-from tildone.views.line_layout import clip_line, hanging_lines
+from tildone.plan.text.styles import Role, Span, clip_line, display_width, hanging_lines, plain
 
 LEAD = (Span("* 01m7ev36es", Role.WARNING), Span("  12:03", Role.MUTED))
 SAID = [(Span("completed “a”"), (Span(" (12m)", Role.MUTED),)), (Span("started “b”"), ())]

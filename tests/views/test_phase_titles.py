@@ -2,7 +2,7 @@
 
 import pytest
 
-from tildone.views.phase_titles import phase_title, roman_numeral
+from tildone.plan.text.phases import phase_title, roman_numeral
 
 
 @pytest.mark.parametrize(

@@ -5,10 +5,10 @@ from hypothesis import given
 
 from tests.formats import hostile_plans
 from tests.plans import ABANDONED, COMPLETED, IN_PROGRESS, plans
-from tildone.core.plan import Phase, Plan, Task
-from tildone.kit.theme import ansi, markup, plain
-from tildone.views import phase_tree
-from tildone.views.sanitize import printable
+from tildone.plan.model import Phase, Plan, Task
+from tildone.plan.text import phases as phase_tree
+from tildone.plan.text.safe import printable
+from tildone.plan.text.styles import ansi, markup, plain
 
 ONE = Plan((Phase("Build", (Task("a\tb", COMPLETED), Task("c", IN_PROGRESS, ("first\nline", "second")))),))
 TWO = Plan((*ONE.phases, Phase("Empty"), Phase("Ship", (Task("d", ABANDONED, tuple("n" * 12)), Task("e")))))

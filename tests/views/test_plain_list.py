@@ -1,8 +1,8 @@
 """Plain-text lists for models."""
 
 from tests.plans import ABANDONED, COMPLETED, IN_PROGRESS, plan_of
-from tildone.core.plan import Phase, Plan, Task, flat
-from tildone.views.plain_list import numbered_lines, numbered_list
+from tildone.plan.model import Phase, Plan, Task, flat
+from tildone.plan.text.safe import numbered_lines, numbered_list
 
 
 def test_every_task_has_a_line_with_its_icon_and_position() -> None:

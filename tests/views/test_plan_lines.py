@@ -4,14 +4,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.plans import BLOCKED, COMPLETED, IN_PROGRESS, plan_of, plans
-from tildone.core.check import Check, Proof, Result
-from tildone.core.guard import PLAN
-from tildone.core.plan import Phase, Plan, Task, flat
-from tildone.kit.text import display_width
-from tildone.kit.theme import Span, ansi, markup, plain
-from tildone.value import replace
-from tildone.views.plan_lines import MIN_COLUMNS, plan_lines, task_line, task_lines
-from tildone.views.sanitize import printable
+from tildone.base import replace
+from tildone.plan.guard import PLAN
+from tildone.plan.model import Check, Phase, Plan, Proof, Result, Task, flat
+from tildone.plan.text.lists import MIN_COLUMNS, plan_lines, task_line, task_lines
+from tildone.plan.text.safe import printable
+from tildone.plan.text.styles import Span, ansi, display_width, markup, plain
 
 
 def drawn(lines: list[tuple[Span, ...]]) -> str:

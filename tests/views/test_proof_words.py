@@ -2,9 +2,9 @@
 
 import pytest
 
-from tildone.core.check import Check, Proof, Result
-from tildone.value import replace
-from tildone.views.proofs import program_words, proof_words
+from tildone.base import replace
+from tildone.plan.model import Check, Proof, Result
+from tildone.plan.text.proofs import program_words, proof_words
 
 CHECK = Check(("make",))
 

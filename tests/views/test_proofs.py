@@ -3,13 +3,11 @@
 import pytest
 
 from tests.plans import COMPLETED, IN_PROGRESS, plan_of
-from tildone.core.check import Check, Proof, Result
-from tildone.core.ops import Mark, Numbered, Order, SetCheck
-from tildone.core.plan import Plan, Task, flat
-from tildone.core.reduce import Outcome, reduce
-from tildone.core.rules import Rules
-from tildone.value import replace
-from tildone.views.proofs import (
+from tildone.base import replace
+from tildone.plan.model import Check, Plan, Proof, Result, Rules, Task, flat
+from tildone.plan.ops import Mark, Numbered, Order, SetCheck
+from tildone.plan.reduce import Outcome, reduce
+from tildone.plan.text.proofs import (
     MAX_LINES,
     check_caution,
     check_text,

@@ -7,15 +7,7 @@ import unicodedata
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from tildone.views.sanitize import (
-    escape_json,
-    printable,
-    printable_lines,
-    reminder,
-    safe_text,
-    shown_text,
-    single_line,
-)
+from tildone.plan.text.safe import escape_json, printable, printable_lines, reminder, safe_text, shown_text, single_line
 
 BREAKS = "\n\v\f\r\x85\u2028\u2029"
 EMOJI = [

@@ -5,13 +5,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.plans import BLOCKED, COMPLETED, IN_PROGRESS, plan_of
-from tildone.core.check import Check, Proof, Result
-from tildone.core.plan import Plan, Task, flat
-from tildone.kit.theme import Role
-from tildone.log.events import Bound, Directive, Tripped
-from tildone.log.state import State
-from tildone.value import replace
-from tildone.views.session_state import SessionFacts, SessionState, SessionWord, session_state, ten_words
+from tildone.base import replace
+from tildone.plan.events import Bound, Directive, State, Tripped
+from tildone.plan.model import Check, Plan, Proof, Result, Task, flat
+from tildone.plan.text.state import SessionFacts, SessionState, SessionWord, session_state, ten_words
+from tildone.plan.text.styles import Role
 
 OPEN = State(plan=plan_of("Write the parser", "Test it"))
 WAITING = State(plan=flat(Task("a", COMPLETED), Task("Fuzz it", BLOCKED, ("old", "May I run cargo fuzz?"))))

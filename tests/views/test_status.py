@@ -1,10 +1,9 @@
 """The plan as one line for status bars."""
 
 from tests.plans import COMPLETED, IN_PROGRESS, plan_of
-from tildone.core.plan import Plan, Task, flat
-from tildone.log.events import Directive
-from tildone.log.state import State
-from tildone.views.status import MAX_TASK_CHARS, status_line
+from tildone.plan.events import Directive, State
+from tildone.plan.model import Plan, Task, flat
+from tildone.plan.text.safe import MAX_TASK_CHARS, status_line
 
 
 def line(plan: Plan, course: Directive = Directive.GO) -> str:

@@ -5,9 +5,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.plans import ABANDONED, BLOCKED, COMPLETED, IN_PROGRESS, PENDING
-from tildone.core.plan import Phase, Plan, Status, Task, flat
-from tildone.kit.theme import Role, Span, plain
-from tildone.views.strip import count_text, strip_spans
+from tildone.plan.model import Phase, Plan, Status, Task, flat
+from tildone.plan.text.state import count_text, strip_spans
+from tildone.plan.text.styles import Role, Span, plain
 
 SIGNS = {PENDING: "─", IN_PROGRESS: "●", COMPLETED: "━", ABANDONED: "·", BLOCKED: "!"}
 STATUSES = {sign: status for status, sign in SIGNS.items()}

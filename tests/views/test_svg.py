@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tildone.views.svg import element, escaped, label, style
+from tildone.plan.text.charts import element, escaped, label, style
 
 HOSTILE = (
     "<script>alert(1)</script>",

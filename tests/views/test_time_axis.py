@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tildone.views.time_axis import MAX_TICKS, MIN_BREAK_MS, time_axis
+from tildone.plan.text.charts import MAX_TICKS, MIN_BREAK_MS, time_axis
 
 MINUTE = 60_000
 

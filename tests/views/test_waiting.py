@@ -1,10 +1,9 @@
 """What a person is told of tasks that wait because of their checks, and a model of tasks that are not done."""
 
-from tildone.core.check import Check, Proof, Result
-from tildone.core.plan import Plan, Status, Task, flat
-from tildone.core.reduce import Outcome
-from tildone.value import replace
-from tildone.views.waiting import undone_text, waiting_notice
+from tildone.base import replace
+from tildone.plan.model import Check, Plan, Proof, Result, Status, Task, flat
+from tildone.plan.reduce import Outcome
+from tildone.plan.text.proofs import undone_text, waiting_notice
 
 CHECK = Check(("make", "the test"))
 

@@ -1,8 +1,8 @@
 """Texts of status bars and widgets."""
 
 from tests.plans import ABANDONED, COMPLETED, IN_PROGRESS, plan_of
-from tildone.core.plan import Plan, Task, flat
-from tildone.views.widget import active_tasks, countdown_text, status_text
+from tildone.plan.model import Plan, Task, flat
+from tildone.plan.text.safe import active_tasks, countdown_text, status_text
 
 
 def test_the_status_text_shows_the_progress() -> None:

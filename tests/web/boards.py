@@ -17,11 +17,11 @@ import pytest
 from tests.suite import waiting
 from tests.suite.forking import PROGRAM
 from tildone.app.opening import open_store, session_in
-from tildone.config import Settings, load
-from tildone.dialects.by_hand import BY_HAND
-from tildone.log.events import Author
+from tildone.app.settings import Settings, load
+from tildone.log.session import Session
 from tildone.log.store import Store
-from tildone.session import Session
+from tildone.plan.dialects import BY_HAND
+from tildone.plan.events import Author
 
 TIMEOUT_SECONDS = 60.0
 Json = dict[str, Any]

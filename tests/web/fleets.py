@@ -11,18 +11,16 @@ from typing import Any, TypeVar
 
 from tests.web.sample_data import DONE, MINUTE, Story
 from tildone.app.opening import run_leases, store_at
-from tildone.core.plan import Plan, Status
-from tildone.ids import id_maker, now
-from tildone.log.fleet.facts import Answered, Asked
-from tildone.log.fleet.lease import Ask, Claimer, Lease, NewRun, Work, WorkOutcome
-from tildone.log.fleet.port import RunLeases
-from tildone.log.fleet.rules import Moment
-from tildone.log.fleet.settings import FleetSettings
-from tildone.log.fleet.workers import WorkerInfo
+from tildone.base.ids import id_maker, now
+from tildone.log.lease_port import RunLeases
+from tildone.log.lease_rules import Moment
+from tildone.log.settings import FleetSettings
 from tildone.log.store import Store
-from tildone.stores.scribe import Scribe
-from tildone.stores.sqlite.boot import moment
-from tildone.stores.sqlite.lease_transaction import Machine
+from tildone.plan.lists import WorkerInfo
+from tildone.plan.model import Plan, Status
+from tildone.plan.runs import Answered, Ask, Asked, Claimer, Lease, NewRun, Work, WorkOutcome
+from tildone.stores.lease_transaction import Scribe
+from tildone.stores.sqlite.leases import Machine, moment
 from tildone.stores.sqlite.store import SqliteStore
 
 T = TypeVar("T")

@@ -9,25 +9,13 @@ import os
 import sys
 
 from tildone.app.opening import store_at
-from tildone.core.numbers import assign_numbers
-from tildone.core.plan import Phase, Plan, Status, Task
-from tildone.ids import id_maker, now
-from tildone.log.events import (
-    Actor,
-    Author,
-    Bound,
-    Directive,
-    DirectiveSet,
-    Event,
-    Fact,
-    Nudged,
-    PlanChanged,
-    Tripped,
-)
+from tildone.base import replace
+from tildone.base.ids import id_maker, now
 from tildone.log.needs import Need
 from tildone.log.presence import Presence
 from tildone.log.store import Store
-from tildone.value import replace
+from tildone.plan.events import Actor, Author, Bound, Directive, DirectiveSet, Event, Fact, Nudged, PlanChanged, Tripped
+from tildone.plan.model import Phase, Plan, Status, Task, assign_numbers
 
 MINUTE = 60_000
 AGENT, PERSON = Actor.AGENT, Actor.USER

@@ -11,12 +11,11 @@ import pytest
 
 from tests.web.boards import Answered, Browser, Json, Place, board, until
 from tildone.app.opening import check_approvals
-from tildone.core.check import Check, Proof, Result
-from tildone.core.ops import Append, Numbered, Order, SetCheck
-from tildone.core.plan import Status, Task
-from tildone.session import Session
-from tildone.value import replace
-from tildone.views.proofs import check_text
+from tildone.base import replace
+from tildone.log.session import Session
+from tildone.plan.model import Check, Proof, Result, Status, Task
+from tildone.plan.ops import Append, Numbered, Order, SetCheck
+from tildone.plan.text.proofs import check_text
 
 
 class Checked:

@@ -5,10 +5,10 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from tests.web.boards import Answered, Browser, Json, Place, RunningBoard
-from tildone.core.ops import Append, At, Mark, Move, Note, Numbered, Remove, Rename
-from tildone.core.plan import Status, Task
 from tildone.log.needs import Need
-from tildone.session import Session
+from tildone.log.session import Session
+from tildone.plan.model import Status, Task
+from tildone.plan.ops import Append, At, Mark, Move, Note, Numbered, Remove, Rename
 
 UNDOCUMENTED: tuple[object, ...] = (
     None,

@@ -8,7 +8,7 @@ from tests.stores.conftest import server
 from tests.stores.postgres import TEMPLATE, Server, needs_server
 from tests.web.boards import Browser, Place, RunningBoard, board, place_in, until
 from tests.web.fleets import DONE, FleetStore
-from tildone.log.fleet.lease import Ask, LeaseState, WorkOutcome
+from tildone.plan.runs import Ask, LeaseState, WorkOutcome
 
 __all__ = ["server"]
 

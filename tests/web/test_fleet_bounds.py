@@ -8,14 +8,13 @@ import pytest
 
 from tests.overview.stores import CountingStore
 from tests.web.fleets import FleetStore
+from tildone.app.index import SessionIndex
 from tildone.app.opening import store_at
-from tildone.ids import now
-from tildone.log.fleet.lease import WorkOutcome
-from tildone.log.fleet.workers import RunGroup
+from tildone.base.ids import now
 from tildone.log.store import Store
-from tildone.overview.index import SessionIndex
-from tildone.web.board_fleet import BoardFleet
-from tildone.web.fleet_data import RunRows
+from tildone.plan.lists import RunGroup
+from tildone.plan.runs import WorkOutcome
+from tildone.screens.board.board import BoardFleet, RunRows
 
 
 @pytest.fixture

@@ -10,19 +10,19 @@ import pytest
 
 from tests.stores.postgres import needs_server, running_server
 from tests.web.boards import TIMEOUT_SECONDS, Browser, Place, RunningBoard, board, until
-from tildone.core.ops import Append, At, Mark
-from tildone.core.plan import Status, Task
-from tildone.ids import now
+from tildone.base.ids import now
 from tildone.log.needs import Need
 from tildone.log.presence import Presence
+from tildone.plan.model import Status, Task
+from tildone.plan.ops import Append, At, Mark
 
 IMPATIENT = (
-    "import sys, tildone.web.live.stream as stream, tildone.cli as cli\n"
+    "import sys, tildone.screens.board.live as stream, tildone.cli as cli\n"
     "stream.UNREAD_SECONDS = 1.0; stream.HEARTBEAT_SECONDS = 0.3\n"
     "sys.exit(cli.main(sys.argv[1:]))"
 )
 FORGETFUL = (
-    "import sys, tildone.web.live.hub as hub, tildone.cli as cli\n"
+    "import sys, tildone.screens.board.live as hub, tildone.cli as cli\n"
     "hub.MAX_REMEMBERED = 8\n"
     "sys.exit(cli.main(sys.argv[1:]))"
 )

@@ -3,10 +3,10 @@
 from tests.telemetry.prometheus import Figures, parse
 from tests.web.boards import Browser, Place, RunningBoard, board
 from tildone.app.opening import run_leases
-from tildone.core.ops import Append, Mark, Numbered
-from tildone.core.plan import Status, Task
-from tildone.log.fleet.lease import Claimer, NewRun, WorkOutcome
-from tildone.log.fleet.workers import WorkerInfo
+from tildone.plan.lists import WorkerInfo
+from tildone.plan.model import Status, Task
+from tildone.plan.ops import Append, Mark, Numbered
+from tildone.plan.runs import Claimer, NewRun, WorkOutcome
 
 
 def token_for_metrics(place: Place, name: str = "prometheus") -> str:

@@ -4,10 +4,9 @@ import pytest
 
 from tests.web.boards import Browser, Json, Place
 from tests.web.test_editing import Edited
-from tildone.core.check import Check
-from tildone.core.ops import Mark, Numbered, Order, SetCheck, Touch
-from tildone.core.plan import Status, Task
-from tildone.log.claims import Claimant
+from tildone.plan.claims import Claimant
+from tildone.plan.model import Check, Status, Task
+from tildone.plan.ops import Mark, Numbered, Order, SetCheck, Touch
 
 
 @pytest.fixture

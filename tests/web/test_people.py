@@ -4,8 +4,8 @@ import http.client
 import os
 
 from tests.web.boards import Browser, Place, board, until
-from tildone.core.ops import Append
-from tildone.core.plan import Task
+from tildone.plan.model import Task
+from tildone.plan.ops import Append
 
 PROXY = (
     "--user-header",

@@ -5,12 +5,17 @@ from pathlib import Path
 
 import pytest
 
-from tildone.errors import TildoneError
-from tildone.web.access.links import VALID_MS, OneTimeLinks, Redeemed
-from tildone.web.access.logins import LIFETIME_SECONDS, Logins
-from tildone.web.access.people import People
-from tildone.web.access.private_json import PrivateJson
-from tildone.web.access.secrets_file import BoardSecrets
+from tildone.base.errors import TildoneError
+from tildone.screens.board.access import (
+    LIFETIME_SECONDS,
+    VALID_MS,
+    BoardSecrets,
+    Logins,
+    OneTimeLinks,
+    People,
+    PrivateJson,
+    Redeemed,
+)
 
 NOW = 1_794_735_819_441
 

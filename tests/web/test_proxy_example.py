@@ -11,8 +11,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 from tests.project.source import ROOT
 from tests.web.boards import Browser, Place, RunningBoard, board
-from tildone.core.ops import Append
-from tildone.core.plan import Task
+from tildone.plan.model import Task
+from tildone.plan.ops import Append
 
 PAGE = (ROOT / "docs" / "how-to" / "use-the-board.md").read_text(encoding="utf-8")
 HEADERS = dict(re.findall(r"proxy_set_header (\S+) (\S+);", PAGE))

@@ -4,14 +4,12 @@ import json
 from pathlib import Path
 
 from tests.web.boards import Browser, Place, RunningBoard, until
-from tildone.core.numbers import with_status
-from tildone.core.ops import Append, At, Mark, Note, Numbered, Rename
-from tildone.core.plan import Status, Task
-from tildone.ids import now
-from tildone.log.events import Actor, Author, Directive, Event, PlanChanged
+from tildone.base.ids import now
 from tildone.log.needs import Need
 from tildone.log.presence import Presence
-from tildone.log.usage import AgentUsage
+from tildone.plan.events import Actor, AgentUsage, Author, Directive, Event, PlanChanged
+from tildone.plan.model import Status, Task, with_status
+from tildone.plan.ops import Append, At, Mark, Note, Numbered, Rename
 
 HOSTILE = "<script>alert(1)</script>\u202e\u200b\x1b[31m\x00\ud800</style>" + "x" * 2000
 

@@ -5,14 +5,21 @@ import asyncio
 from pathlib import Path
 from typing import NotRequired, TypedDict
 
-from tildone.host.extension_api import ExtensionAPI
-from tildone.host.extension_context import ExtensionContext
-from tildone.kit.components import Component, Field, RenderOptions, ToolBody, ToolCallHeader
-from tildone.kit.components.defaults import error_message, partial_message
-from tildone.kit.definition import OnUpdate, ToolDefinition, ToolResult, send_update, text_result
-from tildone.kit.formatting import format_count
-from tildone.kit.signal import AbortSignal
-from tildone.kit.wrapping import Delegate, Invocation, wrap_tool
+from tildone.plan.text.amounts import format_count
+from tildone.run.host import ExtensionAPI, ExtensionContext
+from tildone.run.kit.components import Component, Field, RenderOptions, ToolBody, ToolCallHeader
+from tildone.run.kit.defaults import error_message, partial_message
+from tildone.run.kit.definition import (
+    AbortSignal,
+    Delegate,
+    Invocation,
+    OnUpdate,
+    ToolDefinition,
+    ToolResult,
+    send_update,
+    text_result,
+    wrap_tool,
+)
 
 POLL_SECONDS = 0.05
 

@@ -10,17 +10,16 @@ from collections.abc import Iterable, Sequence
 from itertools import islice
 
 from tildone.app.opening import person_here
+from tildone.app.settings import Settings
 from tildone.app.who import PersonAct, check_person
-from tildone.config import Settings
-from tildone.errors import NotFound, Refused, UnknownNeed, UsageError
-from tildone.ids import id_maker, now
-from tildone.log.fleet.facts import Answered, Asked
-from tildone.log.fleet.lease import Lease
-from tildone.log.fleet.port import RunLeases
+from tildone.base import value
+from tildone.base.errors import NotFound, Refused, UnknownNeed, UsageError
+from tildone.base.ids import id_maker, now
+from tildone.log.lease_port import RunLeases
 from tildone.log.needs import Need, NeedAnswered
 from tildone.log.store import Store
-from tildone.value import value
-from tildone.views.sanitize import printable
+from tildone.plan.runs import Answered, Asked, Lease
+from tildone.plan.text.safe import printable
 
 PERMISSIONS = ("command", "change", "check")
 """The kinds of questions that are answered by yes or no."""

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from tildone.core.guard import PLAN
-from tildone.core.query import has_checks
-from tildone.typing import TYPE_CHECKING
-from tildone.value import value
+from tildone.base import TYPE_CHECKING, value
+from tildone.plan.guard import PLAN
+from tildone.plan.model import has_checks
 
 if TYPE_CHECKING:
-    from tildone.core.check import Check
-    from tildone.core.plan import Plan
-    from tildone.session import Session
+    from tildone.log.session import Session
+    from tildone.plan.model import Check, Plan
 
 
 @value
@@ -36,7 +34,7 @@ def check_facts(session: Session, plan: Plan) -> CheckFacts:
     if not has_checks(plan) or session.parts.prover is None:
         return NO_FACTS
     # Late, because most plans have no checks.
-    from tildone.loop.proving import stale_numbers  # noqa: PLC0415  see above
+    from tildone.plan.changing import stale_numbers
 
     prover = session.parts.prover()
     checks: dict[int, Check | None] = {task.number: task.check for task in plan.tasks} | {PLAN: plan.check}

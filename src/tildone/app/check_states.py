@@ -5,10 +5,10 @@ from __future__ import annotations
 from enum import Enum
 
 from tildone.app.check_facts import CheckFacts
-from tildone.core.check import Check, Proof, Result
-from tildone.core.guard import PLAN
-from tildone.value import value
-from tildone.views.sanitize import printable, single_line
+from tildone.base import value
+from tildone.plan.guard import PLAN
+from tildone.plan.model import Check, Proof, Result
+from tildone.plan.text.safe import printable, single_line
 
 _INCONCLUSIVE = " is inconclusive: "
 """What separates the command from the problem in the reason of a proof."""

@@ -15,32 +15,29 @@ from threading import Lock
 from time import monotonic
 from weakref import WeakSet
 
-from tildone.agents.subagents import parent_session
+from tildone.app import attributes
 from tildone.app.check_facts import CheckFacts
 from tildone.app.check_states import owner_name
 from tildone.app.conflict import Conflict
+from tildone.app.edit import Answer
 from tildone.app.edits import Edited, edit
 from tildone.app.opening import check_approvals, check_runner, dialect_of_session, open_session
+from tildone.app.proofs import CheckRunner, Interrupted
+from tildone.app.settings import Settings
+from tildone.app.verify import warnings_about
 from tildone.app.who import PersonAct, check_person, not_the_person
-from tildone.checks.empty_folder import warnings_about
-from tildone.checks.prover import CheckRunner
-from tildone.checks.running import Interrupted
-from tildone.commands import attributes
-from tildone.commands.answer import Answer
-from tildone.config import Settings
-from tildone.core.check import Check, Proof, Result, is_passed
-from tildone.core.guard import PLAN
-from tildone.core.ops import Mark, Numbered, SetCheck
-from tildone.core.plan import Plan, Status, Task
-from tildone.core.query import has_checks
-from tildone.core.reduce import Outcome, Step
-from tildone.errors import NotFound, Refused, TildoneError, UsageError
-from tildone.log.events import Actor
+from tildone.base import replace, value
+from tildone.base.errors import NotFound, Refused, TildoneError, UsageError
+from tildone.log.session import Session
 from tildone.log.store import Store
-from tildone.loop.proving import stale_numbers
-from tildone.session import Session
-from tildone.value import replace, value
-from tildone.views.proofs import check_text
+from tildone.plan.changing import stale_numbers
+from tildone.plan.events import Actor
+from tildone.plan.guard import PLAN
+from tildone.plan.model import Check, Plan, Proof, Result, Status, Task, has_checks, is_passed
+from tildone.plan.ops import Mark, Numbered, SetCheck
+from tildone.plan.reduce import Outcome, Step
+from tildone.plan.text.proofs import check_text
+from tildone.stores.assignment import parent_session
 
 STALE_SECONDS = 3.0
 """For how long it is known which proofs of a plan are stale: finding out reads files."""

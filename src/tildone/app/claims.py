@@ -4,20 +4,18 @@ from __future__ import annotations
 
 import os
 
-from tildone.agents.identity import AgentId
-from tildone.agents.processes import has_ended, machine_name
-from tildone.agents.registry import CLAIM_NOTE, AgentRegistry, is_due
-from tildone.errors import StoreError
-from tildone.ids import now
-from tildone.typing import TYPE_CHECKING
+from tildone.base import TYPE_CHECKING
+from tildone.base.errors import StoreError
+from tildone.base.ids import now
+from tildone.stores.agents import CLAIM_NOTE, AgentId, AgentRegistry, has_ended, is_due, machine_name
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from tildone.agents.registry import Agent
-    from tildone.config import Settings
-    from tildone.log.claims import Claim, Claimant
+    from tildone.app.settings import Settings
     from tildone.log.store import Store
+    from tildone.plan.claims import Claim, Claimant
+    from tildone.stores.agents import Agent
 
 MS_PER_SECOND = 1000
 
@@ -36,8 +34,8 @@ class AgentClaims:
 
     def claimant(self, agent: str) -> Claimant:
         """Return an agent as a claimant, with its process, its working tree and its branch."""
-        from tildone.agents.branch import branch_of  # noqa: PLC0415  only who claims needs it
-        from tildone.log.claims import Claimant  # noqa: PLC0415  the same
+        from tildone.app.person import branch_of
+        from tildone.plan.claims import Claimant
 
         record = self._record(agent)
         folder = self._settings.project

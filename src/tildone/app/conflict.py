@@ -1,6 +1,6 @@
 """`Conflict`: what a person saw is no longer so, or somebody else is at it."""
 
-from tildone.errors import Refused
+from tildone.base.errors import Refused
 
 
 class Conflict(Refused):

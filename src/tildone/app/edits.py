@@ -1,31 +1,29 @@
 """Editing a plan: a command is made into steps on the newest plan, and applied under the rules of the session.
 
-What `Edited` tells is what any surface shows of a change. A refusal is an error of the tree in `tildone.errors`, from
-which the command line derives its exit code, the board its status and a screen its notice.
+What `Edited` tells is what any surface shows of a change. A refusal is an error of the tree in `tildone.base.errors`,
+from which the command line derives its exit code, the board its status and a screen its notice.
 """
 
 from __future__ import annotations
 
+from tildone.app import edit as edits
 from tildone.app.conflict import Conflict
-from tildone.commands import edits
-from tildone.commands.answer import Answer, FailureReason
-from tildone.core.arrange import written
-from tildone.core.ops import Insert, Mark, Numbered
-from tildone.core.plan import Plan, Status, Task
-from tildone.core.reduce import reduce
-from tildone.errors import NotFound, Refused, TildoneError, UsageError
-from tildone.log.events import Actor
-from tildone.typing import TYPE_CHECKING
-from tildone.value import value
-from tildone.views.faults import describe_fault
+from tildone.app.edit import Answer, FailureReason
+from tildone.base import TYPE_CHECKING, value
+from tildone.base.errors import NotFound, Refused, TildoneError, UsageError
+from tildone.plan.asked import written
+from tildone.plan.events import Actor
+from tildone.plan.model import Plan, Status, Task
+from tildone.plan.ops import Insert, Mark, Numbered
+from tildone.plan.reduce import reduce
+from tildone.plan.text.faults import describe_fault
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from tildone.core.check import Proof
-    from tildone.core.reduce import Outcome, Step
-    from tildone.core.rules import Rules
-    from tildone.session import Session
+    from tildone.log.session import Session
+    from tildone.plan.model import Proof, Rules
+    from tildone.plan.reduce import Outcome, Step
 
     Command = Callable[[Plan], Answer]
     Complete = Callable[[Session, Iterable[int], Callable[[Session], Outcome]], tuple[Outcome, Mapping[int, Proof]]]

@@ -11,16 +11,15 @@ import sys
 from tempfile import TemporaryDirectory
 
 from tildone.app.opening import check_approvals, session_title
-from tildone.core.arrange import written
-from tildone.core.origins import with_imported_proofs, with_source
-from tildone.core.plan import Plan
-from tildone.core.reduce import reduce
-from tildone.dialects import plan_in_entry
-from tildone.errors import NotFound, Refused, StoreError, TildoneError, UsageError, nearest
-from tildone.files.private import REPLACED, open_private
-from tildone.formats import claude_tasks
-from tildone.formats.conversion import ConversionWarning, ImportedPlan
-from tildone.formats.detection import (
+from tildone.base import TYPE_CHECKING, replace, value
+from tildone.base.errors import NotFound, Refused, StoreError, TildoneError, UsageError, nearest
+from tildone.base.private import REPLACED, open_private
+from tildone.plan import codec
+from tildone.plan.asked import written
+from tildone.plan.dialects import plan_in_entry
+from tildone.plan.events import Actor, PlanChanged, by_id, latest_state
+from tildone.plan.formats import ConversionWarning, ImportedPlan, claude_tasks
+from tildone.plan.formats.detection import (
     CLAUDE,
     FORMATS,
     JSON,
@@ -34,24 +33,20 @@ from tildone.formats.detection import (
     parse_file,
     reason,
 )
-from tildone.log import codec
-from tildone.log.events import Actor, PlanChanged
-from tildone.log.state import latest_state
-from tildone.log.tree import by_id
-from tildone.stores.pi.interchange import read_history
-from tildone.typing import TYPE_CHECKING
-from tildone.value import replace, value
-from tildone.views.faults import describe_fault
+from tildone.plan.model import Plan, with_imported_proofs, with_source
+from tildone.plan.reduce import reduce
+from tildone.plan.text.faults import describe_fault
+from tildone.stores.pi.drafts import read_history
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from typing import Any
 
-    from tildone.config import Settings
-    from tildone.core.check import Check
-    from tildone.log.events import Event
+    from tildone.app.settings import Settings
+    from tildone.log.session import Session
     from tildone.log.store import Store
-    from tildone.session import Session
+    from tildone.plan.events import Event
+    from tildone.plan.model import Check
 
 STREAM = "-"
 

@@ -6,21 +6,19 @@ The command line prints a list of tasks (`docs/reference/json.md`); the board an
 from __future__ import annotations
 
 from tildone.app.check_facts import NO_FACTS
-from tildone.core.guard import PLAN
-from tildone.core.order import waiting_tasks
-from tildone.core.plan import ATTRIBUTES
-from tildone.core.query import next_task, tasks_with_phase
-from tildone.history.matching import longest_increasing
-from tildone.typing import TYPE_CHECKING
+from tildone.base import TYPE_CHECKING
+from tildone.plan.check_codec import attributes_to_json
+from tildone.plan.guard import PLAN
+from tildone.plan.history.changes import longest_increasing
+from tildone.plan.model import ATTRIBUTES, next_task, tasks_with_phase, waiting_tasks
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Container, Iterable
 
     from tildone.app.check_facts import CheckFacts
-    from tildone.core.plan import Plan, Task
-    from tildone.core.query import TaskInPhase
-    from tildone.core.reduce import Outcome
-    from tildone.log.claims import Claim
+    from tildone.plan.claims import Claim
+    from tildone.plan.model import Plan, Task, TaskInPhase
+    from tildone.plan.reduce import Outcome
 
     Data = dict[str, object]
 
@@ -101,8 +99,6 @@ def attribute_data(owner: Task | Plan, number: int, checks: CheckFacts) -> Data:
     """Return the check of a task or of the plan, its proof and state, and the order and the files of a task."""
     if not any(getattr(owner, name, ()) for name in ATTRIBUTES):
         return {}
-    # Late, because most plans have none of it.
-    from tildone.log.check_codec import attributes_to_json  # noqa: PLC0415  see above
 
     data = attributes_to_json(owner)
     if owner.check is not None:

@@ -10,21 +10,16 @@ from __future__ import annotations
 from itertools import islice
 
 from tildone.app.conflict import Conflict
-from tildone.core.check import Check
-from tildone.core.ops import Numbered, Order, SetCheck, Touch, Write
-from tildone.core.plan import WORD_FIELDS, Phase, Plan, Task
-from tildone.core.reduce import Outcome, Step, reduce
-from tildone.errors import NotFound, Refused, UsageError
-from tildone.history.changes import changes
-from tildone.history.matching import PlanMatch, match_plans, task_at, task_locations
-from tildone.history.sentences import change_sentences
-from tildone.log.events import PlanChanged
-from tildone.log.refs import SHORT_ID_LENGTH, events_by_label, label_problem
-from tildone.log.state import latest_state
-from tildone.log.tree import SessionHead
-from tildone.session import Session
-from tildone.value import replace, value
-from tildone.views.sanitize import printable
+from tildone.base import replace, value
+from tildone.base.errors import NotFound, Refused, UsageError
+from tildone.log.session import Session
+from tildone.plan.events import PlanChanged, SessionHead, latest_state
+from tildone.plan.history.changes import PlanMatch, change_sentences, changes, match_plans, task_at, task_locations
+from tildone.plan.history.refs import SHORT_ID_LENGTH, events_by_label, label_problem
+from tildone.plan.model import WORD_FIELDS, Check, Phase, Plan, Task
+from tildone.plan.ops import Numbered, Order, SetCheck, Touch, Write
+from tildone.plan.reduce import Outcome, Step, reduce
+from tildone.plan.text.safe import printable
 
 MAX_EVENTS_BACK = 2000
 """How many events back a change can be taken back."""

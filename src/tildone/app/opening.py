@@ -6,33 +6,31 @@ import os
 from itertools import islice
 
 from tildone import stores
-from tildone.agents.registry import SUBAGENT_MARK
-from tildone.config import Settings, default_agents_dir
-from tildone.config.values import LIMITS
-from tildone.dialects import dialect_named, dialect_of_tool, plan_in_entry
-from tildone.ids import id_maker, local_time, now
-from tildone.log.address import parse_address
-from tildone.log.events import Actor, Author, PlanChanged
-from tildone.loop.decision import Patience
-from tildone.session import Session, SessionParts
-from tildone.stores.base import TIMEOUT_SECONDS, OpenOptions
-from tildone.typing import TYPE_CHECKING
-from tildone.value import replace
+from tildone.app.settings import Settings, default_agents_dir
+from tildone.app.values import LIMITS
+from tildone.base import TYPE_CHECKING, replace
+from tildone.base.ids import id_maker, local_time, now
+from tildone.log.session import Session, SessionParts
+from tildone.plan.dialects import dialect_named, dialect_of_tool, plan_in_entry
+from tildone.plan.events import Actor, Author, PlanChanged
+from tildone.plan.gate import Patience
+from tildone.stores import TIMEOUT_SECONDS, OpenOptions, parse_address
+from tildone.stores.agents import SUBAGENT_MARK
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from tildone.agents.registry import Agent, AgentRegistry
     from tildone.app.claims import AgentClaims
-    from tildone.checks.approvals import Approvals
-    from tildone.checks.prover import CheckRunner
-    from tildone.dialects.base import Completions, Dialect
-    from tildone.log.claims import Claim
-    from tildone.log.fleet.lease import RunFence
-    from tildone.log.fleet.port import RunLeases
-    from tildone.log.fleet.workers import BadRow
+    from tildone.app.proofs import CheckRunner
+    from tildone.app.trust import Approvals
+    from tildone.log.lease_port import RunLeases
     from tildone.log.store import Store
-    from tildone.log.usage import AgentUsage
+    from tildone.plan.claims import Claim
+    from tildone.plan.dialects import Completions, Dialect
+    from tildone.plan.events import AgentUsage
+    from tildone.plan.lists import BadRow
+    from tildone.plan.runs import RunFence
+    from tildone.stores.agents import Agent, AgentRegistry
 
 MAX_EVENTS_SEARCHED = 200
 """How many events back a session is searched for a tool call that tells its dialect."""
@@ -60,7 +58,7 @@ def _note_if_lost(settings: Settings) -> None:
     path = settings.store.path
     if path is not None and not os.path.exists(path):
         # Imported here because nearly every store exists.
-        from tildone.config.held import note_lost  # noqa: PLC0415  see above
+        from tildone.app.held_settings import note_lost
 
         note_lost(settings)
 
@@ -90,7 +88,7 @@ def run_leases(
         UsageError: the store has no leases.
     """
     # Imported here because only workers and their commands need them.
-    from tildone.stores.scribe import Scribe, leases_of, unheard  # noqa: PLC0415  see above
+    from tildone.stores.lease_transaction import Scribe, leases_of, unheard
 
     return leases_of(store, Scribe(id_maker(now, os.urandom), now, author, on_bad_row or unheard))
 
@@ -104,7 +102,7 @@ def _fence() -> RunFence | None:
     text = os.environ.get("TILDONE_LEASE")
     if not text:
         return None
-    from tildone.log.fleet.lease import fence_in  # noqa: PLC0415  as in `run_leases`
+    from tildone.plan.runs import fence_in
 
     return fence_in(text)
 
@@ -180,7 +178,7 @@ def open_session(
 def agent_claims(settings: Settings) -> AgentClaims:
     """Return what a session needs to know to claim tasks for agents in the project."""
     # Imported here because most commands concern no agent.
-    from tildone.app.claims import AgentClaims  # noqa: PLC0415  see above
+    from tildone.app.claims import AgentClaims
 
     return AgentClaims(settings)
 
@@ -205,7 +203,7 @@ def check_runner(settings: Settings, by: Callable[[], str] = str, seconds: float
     `by` returns who runs them, for their proofs. `seconds` limits how long all of them together may take.
     """
     # Imported here because most plans have no checks.
-    from tildone.checks.prover import CheckRunner  # noqa: PLC0415  see above
+    from tildone.app.proofs import CheckRunner
 
     outputs, listings, approved = (_data_folder(settings, name) for name in ("outputs", "listings", APPROVED))
     own = (settings.store.location, settings.agents_dir, settings.session_dir, outputs, listings, approved)
@@ -224,7 +222,7 @@ def check_runner(settings: Settings, by: Callable[[], str] = str, seconds: float
 
 def check_approvals(settings: Settings) -> Approvals:
     """Return which checks the person at this machine has approved in the project."""
-    from tildone.checks.approvals import Approvals  # noqa: PLC0415  see `check_runner`
+    from tildone.app.trust import Approvals
 
     return Approvals(
         _data_folder(settings, APPROVED),
@@ -241,7 +239,7 @@ def _data_folder(settings: Settings, name: str) -> str:
 
 def _noted_usage(settings: Settings, agent: str) -> AgentUsage | None:
     # Imported here because most hooks write nothing.
-    from tildone.agents.identity import AgentId  # noqa: PLC0415  see above
+    from tildone.stores.agents import AgentId
 
     try:
         return open_agents(settings).usage(AgentId.parse(agent))
@@ -256,7 +254,7 @@ def session_title(session: str) -> str:
 
 def open_agents(settings: Settings) -> AgentRegistry:
     # Imported here because most commands concern no agent.
-    from tildone.agents.registry import AgentRegistry  # noqa: PLC0415  see above
+    from tildone.stores.agents import AgentRegistry
 
     return AgentRegistry(settings.agents_dir, settings.project)
 
@@ -270,7 +268,7 @@ def dialect_of_session(settings: Settings, store: Store) -> Dialect:
     if name:
         return dialect_named(name)
     # Imported here because the hooks of an agent know its dialect.
-    from tildone.dialects.by_hand import BY_HAND  # noqa: PLC0415  see above
+    from tildone.plan.dialects import BY_HAND
 
     return BY_HAND
 
@@ -311,7 +309,7 @@ def _name(author: Author) -> str:
 def agent_here(settings: Settings) -> str:
     """Return the text of the id of the agent in whose shell this process runs; empty if it is a person's."""
     # Imported here because most hooks write nothing.
-    from tildone.agents.shell import agent_of_shell  # noqa: PLC0415  see above
+    from tildone.app.person import agent_of_shell
 
     return agent_of_shell(os.environ, _agents_at_work(settings))
 
@@ -323,7 +321,7 @@ def _agents_at_work(settings: Settings) -> Iterator[Agent]:
     all projects count, and those that are registered beside the store or where the user's data is by default.
     """
     # Imported here because few commands are run below an agent.
-    from tildone.agents.everywhere import active_everywhere  # noqa: PLC0415  see above
+    from tildone.stores.everywhere import active_everywhere
 
     at = now()
     yield from open_agents(settings).active(at)
@@ -339,8 +337,8 @@ def agent_of_client(settings: Settings) -> str:
     their shells; only the one that all have in common is set in shells alone.
     """
     # Imported here because only a server that asks a person needs it.
-    from tildone.agents.processes import agent_process  # noqa: PLC0415  see above
-    from tildone.agents.shell import agent_of_shell  # noqa: PLC0415  the same
+    from tildone.app.person import agent_of_shell
+    from tildone.stores.agents import agent_process
 
     client = agent_process()
     above = [agent for agent in open_agents(settings).active(now()) if agent.pid != client]
@@ -350,7 +348,7 @@ def agent_of_client(settings: Settings) -> str:
 def person_here(settings: Settings, store: Store) -> str:
     """Return the name of the person at this machine: the configured one, that of the store's user, or that of git."""
     # Imported here because most hooks write nothing.
-    from tildone.agents.person import clean_name, person_name  # noqa: PLC0415  see above
+    from tildone.app.person import clean_name, person_name
 
     return clean_name(settings.user or store.user) or person_name(os.environ, settings.project)
 
@@ -364,7 +362,7 @@ def patience_of(settings: Settings) -> Patience:
 def _completions(settings: Settings, store: Store) -> Completions:
     """Return the log of completed plans in the project: one file for a session that is stored."""
     # Imported here because only one dialect has such a log.
-    from tildone.agents.identity import digest  # noqa: PLC0415  see above
+    from tildone.stores.agents import digest
 
     name = digest(f"{settings.store} {settings.session}")
     record = os.path.join(os.path.dirname(settings.agents_dir), "completions", name) if settings.agents_dir else ""
@@ -373,6 +371,6 @@ def _completions(settings: Settings, store: Store) -> Completions:
 
 def _completions_in(project: str, record: str = "") -> Completions:
     """Return the log in a project's folder. All that have the same `record` append to one file."""
-    from tildone.agents.completion_log import CompletionLog  # noqa: PLC0415  as in `_completions`
+    from tildone.app.completion_log import CompletionLog
 
     return CompletionLog(project, lambda: local_time(now(), "%Y%m%d-%H%M%S"), record)

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from tildone.agents.sharing import is_shared
-from tildone.agents.subagents import subagents_on
 from tildone.app.opening import open_agents
-from tildone.ids import now
-from tildone.log.state import latest_state
-from tildone.typing import TYPE_CHECKING
-from tildone.value import value
+from tildone.base import TYPE_CHECKING, value
+from tildone.base.ids import now
+from tildone.plan.events import latest_state
+from tildone.stores.assignment import is_shared, subagents_on
 
 if TYPE_CHECKING:
-    from tildone.agents.registry import Agent
-    from tildone.agents.subagents import Subagent
-    from tildone.config import Settings
-    from tildone.core.plan import Plan
+    from tildone.app.settings import Settings
     from tildone.log.store import Store
+    from tildone.plan.model import Plan
+    from tildone.stores.agents import Agent
+    from tildone.stores.assignment import Subagent
 
 
 @value
@@ -56,7 +54,7 @@ def plan_agents(settings: Settings, store: Store) -> PlanAgents:
 
 def _with_tasks(agents: list[Agent], store: Store, session: str) -> tuple[SharingAgent, ...]:
     # Late, because most plans are not shared.
-    from tildone.app.claims import claims_of  # noqa: PLC0415  see above
+    from tildone.app.claims import claims_of
 
     claims = claims_of(agents, store, session)
     return tuple(SharingAgent(agent, tuple(claims[str(agent.id)])) for agent in agents)

@@ -24,16 +24,14 @@ from typing import Any, assert_never
 from tildone.app.checks import SessionChecks
 from tildone.app.conflict import Conflict
 from tildone.app.edits import Edited, refuse_faults
-from tildone.core.ops import Append, Mark, Move, Note, Numbered, Order, Remove, Rename, Touch
-from tildone.core.plan import WORD_FIELDS, Plan, Status, Task
-from tildone.core.reduce import Outcome, Step
-from tildone.core.rules import Focus, Rules
-from tildone.errors import UsageError
-from tildone.history.matching import match_plans, task_at, task_locations
-from tildone.log.events import Event, PlanChanged
-from tildone.log.state import latest_state
-from tildone.session import Session
-from tildone.value import replace, value
+from tildone.base import replace, value
+from tildone.base.errors import UsageError
+from tildone.log.session import Session
+from tildone.plan.events import Event, PlanChanged, latest_state
+from tildone.plan.history.changes import match_plans, task_at, task_locations
+from tildone.plan.model import WORD_FIELDS, Focus, Plan, Rules, Status, Task
+from tildone.plan.ops import Append, Mark, Move, Note, Numbered, Order, Remove, Rename, Touch
+from tildone.plan.reduce import Outcome, Step
 
 MAX_OPS, MAX_POSITIONS = 100, 1000
 MAX_CHARACTERS = 100_000

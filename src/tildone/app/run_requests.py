@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from enum import Enum
 
+from tildone.app.settings import Settings
 from tildone.app.who import PersonAct, check_outside_runs, check_person
-from tildone.config import Settings
-from tildone.errors import NotFound, Refused
-from tildone.log.fleet.lease import Ask, Lease, LeaseState
-from tildone.log.fleet.port import RunLeases
+from tildone.base.errors import NotFound, Refused
+from tildone.log.lease_port import RunLeases
+from tildone.plan.runs import Ask, Lease, LeaseState
 
 
 class RunRequest(Enum):

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from tildone.app.who import PersonAct, check_person
-from tildone.log.events import Directive
-from tildone.typing import TYPE_CHECKING
+from tildone.base import TYPE_CHECKING
+from tildone.plan.events import Directive
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from tildone.config import Settings
-    from tildone.session import Session
+    from tildone.app.settings import Settings
+    from tildone.log.session import Session
 
 ACTS = {Directive.PAUSE: PersonAct.PAUSE, Directive.STOP: PersonAct.STOP, Directive.GO: PersonAct.RESUME}
 

@@ -7,8 +7,8 @@ import gc
 import os
 import sys
 
-from tildone.errors import TildoneError
-from tildone.typing import TYPE_CHECKING
+from tildone.base import TYPE_CHECKING
+from tildone.base.errors import TildoneError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -78,7 +78,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 def run_hook(words: Sequence[str]) -> int:
     """Run a hook, importing nothing else of the command line."""
     # The CLI's verbs start without the hooks, and hooks without the verbs.
-    from tildone.hooks import main as run  # noqa: PLC0415  see above
+    from tildone.agents.hooks import main as run
 
     return run(words)
 
@@ -86,12 +86,12 @@ def run_hook(words: Sequence[str]) -> int:
 def _run_verb(argv: list[str]) -> int:
     if argv in (["--version"], ["-V"]):
         # Nothing else is imported for it.
-        from tildone.version import __version__  # noqa: PLC0415  see above
+        from tildone.version import __version__
 
         sys.stdout.write(f"tildone {__version__}\n")
         return 0
     # Imported inside the `try` of `main`, so that Ctrl-C during the imports is handled as well.
-    from tildone.cli.dispatch import run_verb  # noqa: PLC0415  see above
+    from tildone.cli.parsing import run_verb
 
     return run_verb(argv)
 
@@ -126,7 +126,7 @@ def _discard_output() -> None:
 
 def _report(message: str, code: int, before: str = "") -> int:
     # Only errors need it.
-    from tildone.views.sanitize import printable_lines  # noqa: PLC0415  see above
+    from tildone.plan.text.safe import printable_lines
 
     sys.stdout.flush()
     print(f"{before}tildone:", "\n".join(printable_lines(message)), file=sys.stderr)

@@ -9,20 +9,18 @@ import os
 import sys
 
 from tildone.app.opening import agent_here, dialect_name, dialect_of_session, open_session, open_store
-from tildone.cli.output.screen import put_notice
-from tildone.config import Settings, load
-from tildone.dialects import DIALECTS, names_by_position
-from tildone.dialects.by_hand import BY_HAND
-from tildone.errors import NotFound, UsageError, nearest
-from tildone.stores.base import TIMEOUT_SECONDS
-from tildone.typing import TYPE_CHECKING
-from tildone.value import replace
+from tildone.app.settings import Settings, load
+from tildone.base import TYPE_CHECKING, replace
+from tildone.base.errors import NotFound, UsageError, nearest
+from tildone.cli.output import put_notice
+from tildone.plan.dialects import BY_HAND, DIALECTS, names_by_position
+from tildone.stores import TIMEOUT_SECONDS
 
 if TYPE_CHECKING:
-    from tildone.cli.parsing.table import ParsedArgs
-    from tildone.log.address import StoreAddress
+    from tildone.cli.table import ParsedArgs
+    from tildone.log.session import Session
     from tildone.log.store import Store
-    from tildone.session import Session
+    from tildone.stores import StoreAddress
 
 
 _TOLD: set[str] = set()
@@ -41,7 +39,7 @@ def settings_for(args: ParsedArgs) -> Settings:
     if settings.untrusted and settings.project not in _TOLD:
         _TOLD.add(settings.project)
         # Late, because most projects have no settings file.
-        from tildone.views.sanitize import printable  # noqa: PLC0415  see above
+        from tildone.plan.text.safe import printable
 
         put_notice(f"tildone: {printable(settings.trust_notice)}")
     _tell_loss(settings)
@@ -56,8 +54,8 @@ def _tell_loss(settings: Settings) -> None:
         return
     _TOLD.add(mark)
     # Late, because few stores get lost.
-    from tildone.config.held import PlanLost, forget_lost, note_lost  # noqa: PLC0415  see above
-    from tildone.views.sanitize import printable  # noqa: PLC0415  the same
+    from tildone.app.held_settings import PlanLost, forget_lost, note_lost
+    from tildone.plan.text.safe import printable
 
     if gone:
         note_lost(settings)
@@ -120,7 +118,7 @@ def open_to_read(settings: Settings, timeout: float = TIMEOUT_SECONDS) -> Store:
         return open_store(settings, timeout=timeout, read_only=True)
     except NotFound:
         # Late, because only a new user has no store.
-        from tildone.stores.memory import MemoryStore  # noqa: PLC0415  see above
+        from tildone.stores.memory import MemoryStore
 
         return MemoryStore()
 
@@ -146,7 +144,7 @@ def with_session(args: ParsedArgs, settings: Settings, store: Store) -> Settings
     if not given or settings.session != given or store.session_head(given).head is not None:
         return settings
     # Late, because most command lines name no session, or one that exists.
-    from tildone.cli.output.titles import session_meant  # noqa: PLC0415  see above
+    from tildone.cli.output.titles import session_meant
 
     name = session_meant(given, store)
     return replace(settings, session=name, named_session=name)
@@ -169,6 +167,6 @@ def missing_package(error: ModuleNotFoundError, what: str, extra: str, package: 
     if name == "tildone":
         return error
     # Late, because only a missing package needs it.
-    from tildone.distribution import install_extra  # noqa: PLC0415  see above
+    from tildone.base.distribution import install_extra
 
     return UsageError(f"{what} needs the package {package or name}: {install_extra(extra)}")

@@ -32,14 +32,14 @@ from dbos import error as dbos_error
 from dbos._migration import get_migration_versions
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
-from tildone.errors import StoreError
+from tildone.base import TYPE_CHECKING
+from tildone.base.errors import StoreError
 from tildone.fleet.engine import LOOK_SECONDS, RETRY_SECONDS, EssentialThread
 from tildone.fleet.process_tree import boot_seconds
-from tildone.log.fleet.lease import PROTOCOL
-from tildone.stores.base import TIMEOUT_SECONDS
+from tildone.plan.runs import PROTOCOL
+from tildone.stores import TIMEOUT_SECONDS
 from tildone.stores.postgres.address import address_of
-from tildone.stores.postgres.failures import connect_error, connection_refused, store_error
-from tildone.typing import TYPE_CHECKING
+from tildone.stores.postgres.connections import connect_error, connection_refused, store_error
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
@@ -47,8 +47,8 @@ if TYPE_CHECKING:
     from typing import Any
 
     from tildone.fleet.engine import Begin, FreeOwners
-    from tildone.log.fleet.lease import Claimer, Lease
-    from tildone.log.fleet.port import RunLeases
+    from tildone.log.lease_port import RunLeases
+    from tildone.plan.runs import Claimer, Lease
 
 
 SCHEMA = "tildone_dbos"

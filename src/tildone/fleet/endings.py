@@ -4,23 +4,19 @@ from __future__ import annotations
 
 from enum import IntEnum
 
-from tildone.core.check import is_passed
-from tildone.core.query import open_tasks
+from tildone.base import TYPE_CHECKING, value
 from tildone.fleet.supervision import How
-from tildone.log.events import Actor
-from tildone.log.fleet.facts import Answered, RunQueued, RunReleased, is_of
-from tildone.log.fleet.lease import Ask, WorkOutcome
-from tildone.typing import TYPE_CHECKING
-from tildone.value import value
+from tildone.plan.events import Actor
+from tildone.plan.model import is_passed, open_tasks
+from tildone.plan.runs import Answered, Ask, RunQueued, RunReleased, WorkOutcome, is_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from tildone.core.plan import Plan
     from tildone.fleet.supervision import AgentEnding
-    from tildone.log.events import Event
-    from tildone.log.fleet.lease import Lease
-    from tildone.log.state import State
+    from tildone.plan.events import Event, State
+    from tildone.plan.model import Plan
+    from tildone.plan.runs import Lease
 
 
 MAX_LINES, MAX_CHARACTERS = 40, 4000

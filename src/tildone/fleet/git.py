@@ -12,8 +12,8 @@ import re
 import subprocess
 from collections.abc import Sequence
 
-from tildone.agents.secrets import command_environment
-from tildone.errors import TildoneError
+from tildone.base.errors import TildoneError
+from tildone.base.secrets import command_environment
 
 SECONDS = 600.0
 """How long one command of git may take: a first clone of a large repository takes minutes."""

@@ -14,24 +14,21 @@ from __future__ import annotations
 import json
 import os
 
-from tildone.core.plan import Status
-from tildone.dialects.fleet_prompts import ALONE, ANSWERS, BEGUN, LAST_MESSAGES, TAKEN_OVER, WHY, place
-from tildone.dialects.run_prompts import work_prompt
-from tildone.log.fleet.facts import Answered, Asked, RunLost, RunReleased, RunTaken, is_of
-from tildone.log.state import latest_state
-from tildone.log.tree import branch, by_id
-from tildone.typing import TYPE_CHECKING
-from tildone.views.limits import MAX_CONTEXT, bounded_lines, clipped
-from tildone.views.sanitize import shown_text
+from tildone.base import TYPE_CHECKING
+from tildone.plan.dialects.prompts import ALONE, ANSWERS, BEGUN, LAST_MESSAGES, TAKEN_OVER, WHY, place, work_prompt
+from tildone.plan.events import branch, by_id, latest_state
+from tildone.plan.model import Status
+from tildone.plan.runs import Answered, Asked, RunLost, RunReleased, RunTaken, is_of
+from tildone.plan.text.safe import MAX_CONTEXT, bounded_lines, clipped, shown_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
     from typing import Any
 
-    from tildone.core.plan import Plan
     from tildone.fleet.worktrees import Worktree
-    from tildone.log.events import Event, Fact
-    from tildone.log.fleet.lease import Lease
+    from tildone.plan.events import Event, Fact
+    from tildone.plan.model import Plan
+    from tildone.plan.runs import Lease
 
 
 def prompt_for(lease: Lease, events: Iterable[Event], worktree: Worktree) -> str:

@@ -4,30 +4,26 @@ from __future__ import annotations
 
 import time
 
-from tildone.core.plan import Status
-from tildone.core.query import is_ready, open_tasks, progress
-from tildone.core.touches import conflicting
-from tildone.errors import TildoneError
+from tildone.base import TYPE_CHECKING, replace, value
+from tildone.base.errors import TildoneError
 from tildone.fleet.endings import RunEnding
 from tildone.fleet.git import Git, GitError
 from tildone.fleet.workspaces import covered
 from tildone.fleet.worktrees import bring_in, settled
-from tildone.log.events import PlanChanged
-from tildone.log.fleet.facts import Kept, RunQueued, RunReleased, is_of
-from tildone.log.fleet.lease import WorkOutcome
-from tildone.log.fleet.names import is_commit
-from tildone.typing import TYPE_CHECKING
-from tildone.value import replace, value
+from tildone.plan.events import PlanChanged
+from tildone.plan.model import Status, conflicting, is_ready, open_tasks, progress
+from tildone.plan.names import is_commit
+from tildone.plan.runs import Kept, RunQueued, RunReleased, WorkOutcome, is_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from tildone.core.plan import Plan, Task
-    from tildone.log.claims import Claim
-    from tildone.log.events import Event
-    from tildone.log.fleet.lease import Lease
-    from tildone.log.fleet.port import RunLeases
+    from tildone.log.lease_port import RunLeases
     from tildone.log.store import Store
+    from tildone.plan.claims import Claim
+    from tildone.plan.events import Event
+    from tildone.plan.model import Plan, Task
+    from tildone.plan.runs import Lease
 
 
 OTHERS_HAVE_IT, LOOKS_AGAIN = "other hands have the rest", "it looks again for a task"

@@ -8,32 +8,31 @@ those for which persons may be asked (`--ask`). Nothing else in a run or its lea
 
 from __future__ import annotations
 
+from fnmatch import fnmatchcase
+from glob import escape
 from threading import Lock
 
-from tildone.agents.identity import digest
 from tildone.app.answering import YES
-from tildone.checks.approvals import Approvals
-from tildone.checks.prover import MAX_SECONDS
-from tildone.core.check import Check
-from tildone.core.command_line import split_command
-from tildone.core.plan import Status
-from tildone.core.query import open_tasks
+from tildone.app.proofs import MAX_SECONDS
+from tildone.app.trust import Approvals
+from tildone.base import TYPE_CHECKING
+from tildone.base.ids import now
 from tildone.fleet.drivers import SHELL
-from tildone.host.shell_model.script import commands_of
-from tildone.ids import now
-from tildone.log.fleet.facts import Answered, Asked
-from tildone.log.fleet.lease import LeaseState
-from tildone.typing import TYPE_CHECKING
-from tildone.views.proofs import check_text
+from tildone.plan.command_line import split_command
+from tildone.plan.model import Check, Status, open_tasks
+from tildone.plan.runs import Answered, Asked, LeaseState
+from tildone.plan.text.proofs import check_text
+from tildone.run.shell_model import commands_of
+from tildone.stores.agents import digest
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
-    from tildone.core.plan import Plan, Task
-    from tildone.log.events import Event
-    from tildone.log.fleet.lease import Claimer, Lease, RunFence, Work
-    from tildone.log.fleet.port import RunLeases
-    from tildone.log.fleet.workers import WorkerInfo
+    from tildone.log.lease_port import RunLeases
+    from tildone.plan.events import Event
+    from tildone.plan.lists import WorkerInfo
+    from tildone.plan.model import Plan, Task
+    from tildone.plan.runs import Claimer, Lease, RunFence, Work
 
 
 COMMAND, CHECK = "command", "check"
@@ -58,9 +57,6 @@ def approved_patterns(answers: Mapping[str, str], own: Sequence[str]) -> tuple[s
 
     Only commands that a pattern of the worker's `own` matches count.
     """
-    # Late, because few runs ask.
-    from glob import escape  # noqa: PLC0415  see above
-
     approved = (command for command, answer in answers.items() if answer == YES)
     return tuple(escape(command) for command in approved if matches_any(command, own))
 
@@ -83,8 +79,6 @@ def is_denied(check: Check, answers: Mapping[str, str]) -> bool:
 
 def matches_any(command: str, patterns: Iterable[str]) -> bool:
     """Return whether a pattern matches a command."""
-    from fnmatch import fnmatchcase  # noqa: PLC0415  few runs ask
-
     return any(fnmatchcase(command, pattern) for pattern in patterns)
 
 
@@ -214,7 +208,6 @@ def _covers(wide: str, narrow: str) -> bool:
         return True
     if any(mark in wide for mark in "?[") or "[" in narrow:
         return False
-    from fnmatch import fnmatchcase  # noqa: PLC0415  few runs bring a list
 
     # With no other wildcard than `*`, only a `*` can have matched the wildcards of the other pattern.
     return fnmatchcase(narrow, wide)

@@ -22,9 +22,8 @@ import os
 import sys
 import time
 
-from tildone.agents.processes import PARENT, process_stat
-from tildone.typing import TYPE_CHECKING
-from tildone.value import value
+from tildone.base import TYPE_CHECKING, value
+from tildone.stores.agents import PARENT, process_stat
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -9,14 +9,12 @@ from __future__ import annotations
 import os
 import sys
 
-from tildone.config.values import variable
-from tildone.dialects import plan_in_entry
-from tildone.ids import id_maker, now
-from tildone.log.address import parse_address
-from tildone.log.fleet.lease import fence_in
-from tildone.stores import open_store
-from tildone.stores.base import OpenOptions
-from tildone.stores.scribe import Scribe, leases_of
+from tildone.app.values import variable
+from tildone.base.ids import id_maker, now
+from tildone.plan.dialects import plan_in_entry
+from tildone.plan.runs import fence_in
+from tildone.stores import OpenOptions, open_store, parse_address
+from tildone.stores.lease_transaction import Scribe, leases_of
 
 STORE_VARIABLE = variable("store")
 

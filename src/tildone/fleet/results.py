@@ -4,42 +4,37 @@ from __future__ import annotations
 
 import os
 
-from tildone.core.check import Proof, Result
-from tildone.core.ops import Mark, Note, Numbered
-from tildone.core.plan import Status
-from tildone.dialects.by_hand import BY_HAND
-from tildone.errors import RunFenced, TildoneError
-from tildone.files.atomic import replace_file
-from tildone.files.boundary import path_of
-from tildone.files.private import make_private_folder
+from tildone.base import TYPE_CHECKING, replace
+from tildone.base.errors import RunFenced, TildoneError
+from tildone.base.files import replace_file
+from tildone.base.ids import now, timestamp
+from tildone.base.private import make_private_folder, path_of
 from tildone.fleet.endings import MAX_LINES, RunEnding, not_published, with_output
 from tildone.fleet.git import GitError
 from tildone.fleet.handover import last_lines
 from tildone.fleet.permissions import CHECK, RunAsker
-from tildone.formats.markdown.writer import lossless_checklist
-from tildone.history.timeline import timeline
-from tildone.history.timeline_lines import rows_lines
-from tildone.ids import now, timestamp
-from tildone.log.events import Actor
-from tildone.log.fleet.lease import LeaseState, WorkOutcome
-from tildone.log.state import latest_state
-from tildone.session import Session
-from tildone.typing import TYPE_CHECKING
-from tildone.value import replace
-from tildone.views.fleet import hand_name
-from tildone.views.proofs import check_text
-from tildone.views.sanitize import printable, printable_lines
+from tildone.log.session import Session
+from tildone.plan.dialects import BY_HAND
+from tildone.plan.events import Actor, latest_state
+from tildone.plan.formats.markdown import lossless_checklist
+from tildone.plan.history.requests import rows_lines
+from tildone.plan.history.timeline import timeline
+from tildone.plan.model import Proof, Result, Status
+from tildone.plan.ops import Mark, Note, Numbered
+from tildone.plan.runs import LeaseState, WorkOutcome
+from tildone.plan.text.proofs import check_text
+from tildone.plan.text.runs import hand_name
+from tildone.plan.text.safe import printable, printable_lines
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from tildone.core.check import Check
-    from tildone.core.plan import Plan
-    from tildone.fleet.running import WorkSite
+    from tildone.fleet.worksite import WorkSite
     from tildone.fleet.workspaces import Workspace
-    from tildone.log.events import Event
-    from tildone.log.fleet.lease import Lease
-    from tildone.log.fleet.names import FileName
+    from tildone.plan.events import Event
+    from tildone.plan.model import Check, Plan
+    from tildone.plan.names import FileName
+    from tildone.plan.runs import Lease
 
 
 def run_report(hands: Sequence[Lease], plan: Plan, events: Sequence[Event], head: str | None) -> str:

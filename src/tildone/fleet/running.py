@@ -14,7 +14,9 @@ from math import inf
 from threading import Lock
 from time import monotonic, sleep
 
-from tildone.errors import Refused, RunFenced, StoreError, TildoneError
+from tildone.base import TYPE_CHECKING, value
+from tildone.base.errors import Refused, RunFenced, StoreError, TildoneError
+from tildone.base.ids import now
 from tildone.fleet.drivers.launch import AgentContext
 from tildone.fleet.endings import CANCELLED, ENDINGS, ORDERS, RunEnding, RunOrder, ending_of, is_done, out_of_order
 from tildone.fleet.git import GitError
@@ -36,29 +38,20 @@ from tildone.fleet.permissions import (
 from tildone.fleet.process_tree import boot_seconds
 from tildone.fleet.results import Results
 from tildone.fleet.supervision import AgentCommand, AgentEnding, How, SupervisedAgent
-from tildone.fleet.upkeep import MIN_FREE_MB
+from tildone.fleet.worksite import WorkSite
 from tildone.fleet.workspaces import Workspace, end_earlier_agents, lost_tasks
-from tildone.ids import now
-from tildone.log.address import parse_address
-from tildone.log.fleet.lease import TRANSCRIPT_VARIABLE, Ask, WorkOutcome
-from tildone.log.state import latest_state
-from tildone.typing import TYPE_CHECKING
-from tildone.value import value
-from tildone.views.proofs import check_text
+from tildone.plan.events import latest_state
+from tildone.plan.runs import TRANSCRIPT_VARIABLE, Ask, WorkOutcome
+from tildone.plan.text.proofs import check_text
+from tildone.stores import parse_address
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Mapping, Sequence
+    from collections.abc import Callable, Collection, Sequence
     from typing import TypeVar
 
-    from tildone.agents.secrets import Redactor
-    from tildone.fleet.drivers.launch import Driver
     from tildone.fleet.hands import OtherHands
-    from tildone.fleet.permissions import LeftRuns
-    from tildone.log.events import Event
-    from tildone.log.fleet.lease import Lease, RunFence
-    from tildone.log.fleet.port import RunLeases
-    from tildone.log.state import State
-    from tildone.log.store import Store
+    from tildone.plan.events import Event, State
+    from tildone.plan.runs import Lease, RunFence
 
     T = TypeVar("T")
 
@@ -68,46 +61,6 @@ RELEASE = "from tildone.fleet.releasing import main; main()"
 
 MAX_STARTS = 25
 """How often an agent that ends at its first stop is started under one lease."""
-
-
-@value
-class WorkerOptions:
-    """How many runs a worker works on at once, and what it permits.
-
-    `allow` are the patterns of the commands that its agents may run, `ask` of those that they may run once a person has
-    approved them in the store, `agents` the names of these agents. `home` is the folder for working trees, outputs and
-    reports, and `grace` the seconds that an agent gets to end. With less than `min_free_mb` megabytes of space on the
-    disk of `home`, the worker takes nothing.
-    """
-
-    slots: int
-    labels: frozenset[str]
-    allow: tuple[str, ...]
-    agents: frozenset[str]
-    home: str
-    grace: float
-    min_free_mb: int = MIN_FREE_MB
-    ask: tuple[str, ...] = ()
-
-
-@value
-class WorkSite:
-    """What the runs of a worker have in common. `store` is open at the address `address`; `new_id` makes event ids.
-
-    `agents` are the drivers that the worker permits, `left` the runs that it has left to other workers. `tell` is given
-    lines for the person.
-    """
-
-    leases: RunLeases
-    store: Store
-    address: str
-    options: WorkerOptions
-    agents: Mapping[str, Driver]
-    environ: Mapping[str, str]
-    redactor: Redactor
-    new_id: Callable[[], str]
-    left: LeftRuns
-    tell: Callable[[str], None]
 
 
 @value

@@ -7,33 +7,40 @@ command that is not permitted, it asks a person, and goes on with other tasks.
 
 from __future__ import annotations
 
-from tildone.core.check import Result
-from tildone.core.guard import is_unproved
-from tildone.core.ops import Mark, Note, Numbered
-from tildone.core.plan import Status
-from tildone.core.query import is_ready
-from tildone.core.touches import conflicting
-from tildone.fleet.hands import FilesMissing
-from tildone.fleet.permissions import CHECK, COMMAND, as_check, checks_of
-from tildone.host.shell_model.script import commands_of, title_of
-from tildone.log.events import Actor
-from tildone.typing import TYPE_CHECKING
-from tildone.value import value
-from tildone.views.faults import describe_fault
-from tildone.views.proofs import check_text, results
-from tildone.views.sanitize import printable_lines
+import os
+import sys
+
+from tildone.app.opening import check_approvals, open_session, open_store, run_leases
+from tildone.app.settings import load
+from tildone.base import TYPE_CHECKING, replace, value
+from tildone.base.errors import TildoneError
+from tildone.base.ids import id_maker, now
+from tildone.fleet.hands import FilesMissing, HandTree
+from tildone.fleet.permissions import CHECK, COMMAND, RunAsker, answers_to, as_check, checks_of
+from tildone.plan.dialects import BY_HAND
+from tildone.plan.events import Actor, Author
+from tildone.plan.guard import is_unproved
+from tildone.plan.model import Result, Status, conflicting, is_ready
+from tildone.plan.ops import Mark, Note, Numbered
+from tildone.plan.runs import LEASE_VARIABLE, fence_in
+from tildone.plan.text.faults import describe_fault
+from tildone.plan.text.proofs import check_text, results
+from tildone.plan.text.safe import printable, printable_lines
+from tildone.run.shell_model import commands_of, title_of
+from tildone.stores.agents import AgentId
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
 
-    from tildone.checks.approvals import Approvals
-    from tildone.core.check import Check, Proof
-    from tildone.core.plan import Plan, Task
-    from tildone.core.reduce import Outcome
-    from tildone.fleet.hands import HandTree
-    from tildone.fleet.permissions import RunAsker
-    from tildone.loop.proving import Prover
-    from tildone.session import Session
+    from tildone.app.settings import Settings
+    from tildone.app.trust import Approvals
+    from tildone.log.session import Session
+    from tildone.log.store import Store
+    from tildone.plan.changing import Prover
+    from tildone.plan.model import Check, Plan, Proof, Task
+    from tildone.plan.reduce import Outcome
+    from tildone.plan.runs import RunFence
+
 
 DONE, FAILED = 0, 1
 """The exit codes: nothing more can be done here now, or something has failed."""
@@ -217,3 +224,51 @@ def left_in(plan: Plan, taken: Collection[int]) -> list[Task]:
 def _current(plan: Plan, task: Task) -> Task | None:
     """Return a task as it is in a plan now; None if it was removed."""
     return next((each for each in plan.tasks if each.number == task.number), None)
+
+
+AGENT = "shell"
+CLAIM_SECONDS = 86_400
+"""For how long it claims a task. Whoever goes on with the run is the same agent, and need not wait for it."""
+
+
+def main() -> int:
+    """Work through the plan, and return the exit code."""
+    try:
+        settings = replace(load({}, os.environ, os.getcwd()), claim_seconds=CLAIM_SECONDS)
+        author = Author(agent=str(_identity()))
+        store = open_store(settings)
+        session = open_session(settings, BY_HAND, store, lambda: author)
+        lease = os.environ.get(LEASE_VARIABLE, "")
+        if not lease:
+            return ShellAgent(session, _print).work()
+        return _of_run(session, store, fence_in(lease), settings, author.agent).work()
+    except TildoneError as error:
+        sys.stderr.write(f"tildone: {printable(str(error))}\n")
+        return error.exit_code
+
+
+def _of_run(session: Session, store: Store, held: RunFence, settings: Settings, name: str) -> ShellAgent:
+    """Return the agent of a run of a fleet, which can ask persons."""
+    leases = run_leases(store, Author(agent=name))
+    hands = leases.look(held.run)
+    open_questions = [question for view in hands for question in view.lease.questions if view.lease.hand == held.hand]
+    asker = RunAsker(leases, held, id_maker(now, os.urandom), open_questions)
+    approver = Approver(check_approvals(settings), asker, answers_to(store.events(settings.session), held.run))
+    is_shared = len(hands) > 1 and os.path.exists(".git")
+    events = lambda: store.events(settings.session)  # noqa: E731  short
+    return ShellAgent(session, _print, approver, HandTree(os.getcwd(), held.run, name, events) if is_shared else None)
+
+
+def _print(line: str) -> None:
+    sys.stdout.write(f"{line}\n")
+    sys.stdout.flush()
+
+
+def _identity() -> AgentId:
+    """Return who this agent is: the hand of its run, whichever worker has it; else this process."""
+    run, _, _epoch = os.environ.get(LEASE_VARIABLE, "").rpartition("/")
+    return AgentId(AGENT, conversation=run) if run else AgentId(AGENT, pid=os.getpid())
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -21,12 +21,11 @@ from enum import Enum
 from math import inf
 from threading import Event, Lock, Thread
 
-from tildone.agents.processes import ENV_END, ENV_START, FLAGS, START_CODE, START_TIME, STATE, process_stat
-from tildone.errors import TildoneError
+from tildone.base import TYPE_CHECKING, value
+from tildone.base.errors import TildoneError
 from tildone.fleet.process_tree import Cgroup, Containment
-from tildone.log.fleet.lease import LEASE_VARIABLE
-from tildone.typing import TYPE_CHECKING
-from tildone.value import value
+from tildone.plan.runs import LEASE_VARIABLE
+from tildone.stores.agents import ENV_END, ENV_START, FLAGS, START_CODE, START_TIME, STATE, process_stat
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping

@@ -35,9 +35,9 @@ import os
 import select
 from math import inf
 
-from tildone.files.private import open_private
+from tildone.base import value
+from tildone.base.private import open_private
 from tildone.fleet.process_tree import ContainedTree, Program, StartFailed, boot_seconds, signal
-from tildone.value import value
 
 
 @value

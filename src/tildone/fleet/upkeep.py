@@ -13,27 +13,29 @@ from __future__ import annotations
 
 import os
 import shutil
+from datetime import UTC
 from itertools import count
 from threading import Condition, Event
+from zoneinfo import ZoneInfo
 
-from tildone.errors import StoreError, UsageError
+from tildone.base import TYPE_CHECKING, replace
+from tildone.base.errors import StoreError, UsageError
 from tildone.fleet.engine import EssentialThread
 from tildone.fleet.process_tree import boot_seconds
-from tildone.log.fleet.cron import next_time, parse_cron
-from tildone.log.fleet.lease import Ask
-from tildone.typing import TYPE_CHECKING
-from tildone.value import replace
-from tildone.views.sanitize import printable
+from tildone.fleet.worksite import MIN_FREE_MB
+from tildone.log.cron import next_time, parse_cron
+from tildone.plan.runs import Ask
+from tildone.plan.text.safe import printable
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from tildone.fleet.engine import Engine
     from tildone.fleet.running import Execution
-    from tildone.log.fleet.lease import Lease
-    from tildone.log.fleet.port import RunLeases
-    from tildone.log.fleet.settings import FleetSettings
-    from tildone.log.fleet.workers import RunSchedule, WorkerInfo
+    from tildone.log.lease_port import RunLeases
+    from tildone.log.settings import FleetSettings
+    from tildone.plan.lists import RunSchedule, WorkerInfo
+    from tildone.plan.runs import Lease
 
 
 REQUEST_SECONDS = 0.5
@@ -181,10 +183,6 @@ def due_after(schedule: RunSchedule, after: int) -> int:
 
     One that cannot be read is due in a year, so that it does not hold up the others.
     """
-    # Late, because few fleets have schedules in other time zones.
-    from datetime import UTC  # noqa: PLC0415  see above
-    from zoneinfo import ZoneInfo  # noqa: PLC0415  the same
-
     try:
         return next_time(parse_cron(schedule.cron), after, ZoneInfo(schedule.zone) if schedule.zone else UTC)
     except (UsageError, ValueError, KeyError, OSError):
@@ -195,9 +193,6 @@ def worker_id() -> str:
     """Return a new id of a worker in this process: `host/pid/nonce`. It is never used again."""
     return f"{os.uname().nodename}/{os.getpid()}/{os.urandom(4).hex()}"
 
-
-MIN_FREE_MB = 1000
-"""A worker with less space on its disk takes nothing, unless it was told another amount."""
 
 _MB = 1_000_000
 

@@ -14,36 +14,35 @@ from threading import Thread
 from time import monotonic
 
 from tildone import stores
-from tildone.agents.secrets import Redactor
-from tildone.dialects import plan_in_entry
-from tildone.errors import StoreError, UsageError
-from tildone.files.private import make_private_folder
+from tildone.base import TYPE_CHECKING, replace
+from tildone.base.errors import StoreError, UsageError
+from tildone.base.ids import id_maker, now
+from tildone.base.private import make_private_folder
+from tildone.base.secrets import Redactor
 from tildone.fleet.drivers import AGENTS
 from tildone.fleet.endings import RunOrder
 from tildone.fleet.engine import TableEngine
 from tildone.fleet.permissions import LeftRuns, could_take
 from tildone.fleet.releasing import STORE_VARIABLE
-from tildone.fleet.running import Execution, WorkerOptions, WorkSite
+from tildone.fleet.running import Execution
 from tildone.fleet.upkeep import Heartbeat, Reaper, Slots, worker_id
-from tildone.ids import id_maker, now
-from tildone.log.address import parse_address
-from tildone.log.fleet import workers
-from tildone.log.fleet.lease import Ask, Claimer
-from tildone.stores.base import OpenOptions
-from tildone.typing import TYPE_CHECKING
-from tildone.value import replace
+from tildone.fleet.worksite import WorkerOptions, WorkSite
+from tildone.plan import lists as workers
+from tildone.plan.dialects import plan_in_entry
+from tildone.plan.runs import Ask, Claimer
+from tildone.plan.text.safe import printable
+from tildone.stores import OpenOptions, parse_address
 from tildone.version import __version__
-from tildone.views.sanitize import printable
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from tildone.app.traces import RunTraces
+    from tildone.base import Registry
     from tildone.fleet.drivers.launch import Driver
     from tildone.fleet.engine import EngineFor
-    from tildone.log.fleet.lease import Lease
-    from tildone.log.fleet.port import RunLeases
-    from tildone.registry import Registry
-    from tildone.telemetry.following import RunTraces
+    from tildone.log.lease_port import RunLeases
+    from tildone.plan.runs import Lease
 
 STOP_SECONDS = 2.0
 """How long a worker that stops waits for its runs after their grace period."""

@@ -13,27 +13,24 @@ import os
 import shutil
 import time
 
-from tildone.core.plan import Plan, Status
-from tildone.errors import UsageError
-from tildone.files.boundary import path_of
-from tildone.files.private import REPLACED, make_private_folder, open_private
+from tildone.base import TYPE_CHECKING, replace
+from tildone.base.errors import UsageError
+from tildone.base.private import REPLACED, make_private_folder, open_private, path_of
 from tildone.fleet.git import Git
 from tildone.fleet.handover import last_messages, messages_in, with_messages
 from tildone.fleet.supervision import Unsupported, end_processes, orphans
 from tildone.fleet.worktrees import CHECKPOINTS, Checkpoint, Repository, Worktree, clone_folder, publish, share
-from tildone.log.events import Actor, PlanChanged
-from tildone.log.fleet.facts import Kept, RunTaken, is_of
-from tildone.log.fleet.lease import fence_in
-from tildone.log.fleet.names import FileName, is_address, is_commit
-from tildone.typing import TYPE_CHECKING
-from tildone.value import replace
+from tildone.plan.events import Actor, PlanChanged
+from tildone.plan.model import Plan, Status
+from tildone.plan.names import FileName, is_address, is_commit
+from tildone.plan.runs import Kept, RunTaken, fence_in, is_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from tildone.fleet.worktrees import StillHeld
-    from tildone.log.events import Event
-    from tildone.log.fleet.lease import Lease
+    from tildone.plan.events import Event
+    from tildone.plan.runs import Lease
 
 
 LOOK_SECONDS = 0.05

@@ -20,18 +20,16 @@ import shutil
 import tempfile
 from hashlib import blake2b
 
-from tildone.files.boundary import path_of
-from tildone.files.lock import FolderLock
-from tildone.files.private import make_private_folder
+from tildone.base import TYPE_CHECKING, value
+from tildone.base.durable import FolderLock
+from tildone.base.private import make_private_folder, path_of
 from tildone.fleet.git import SECONDS, Git, GitError
-from tildone.log.fleet.names import is_address
-from tildone.typing import TYPE_CHECKING
-from tildone.value import value
+from tildone.plan.names import is_address
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from tildone.log.fleet.names import FileName
+    from tildone.plan.names import FileName
 
     StillHeld = Callable[[], object]
     """Raises RunFenced if the lease has passed to another worker."""

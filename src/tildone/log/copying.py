@@ -13,19 +13,16 @@ from __future__ import annotations
 from hashlib import sha256
 from itertools import chain, islice
 
-from tildone.errors import NotFound, StoreBusy, StoreDamaged, StoreError, UnknownEvent
-from tildone.log import codec
-from tildone.log.events import PlanChanged
-from tildone.log.tree import SessionHead
-from tildone.typing import TYPE_CHECKING
-from tildone.value import value
+from tildone.base import TYPE_CHECKING, value
+from tildone.base.errors import NotFound, StoreBusy, StoreDamaged, StoreError, UnknownEvent
+from tildone.plan import codec
+from tildone.plan.events import PlanChanged, SessionHead
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-    from tildone.log.events import Event
     from tildone.log.store import Store
-    from tildone.log.tree import SessionInfo
+    from tildone.plan.events import Event, SessionInfo
 
     CopyProgress = Callable[[str, int, int], None]
 

@@ -1,8 +1,45 @@
-"""Kept summaries: what readers computed about a session, so that the next one need not read it."""
+"""What stores keep beside a log: findings of their checks, summaries, who has seen what, and densities."""
 
 from __future__ import annotations
 
-from tildone.value import value
+from collections.abc import Iterable
+from enum import Enum
+
+from tildone.base import value
+
+
+def counts_of(times: Iterable[int], begin: int, end: int, buckets: int) -> list[int]:
+    """Count times in `buckets` equal intervals of [begin, end). What is outside is not counted."""
+    counts = [0] * buckets
+    for at in times:
+        if begin <= at < end:
+            counts[(at - begin) * buckets // (end - begin)] += 1
+    return counts
+
+
+def filled(rows: Iterable[tuple[int, int]], buckets: int) -> list[int]:
+    """Return the counts of all intervals from those that are not empty, each with its number."""
+    counts = [0] * buckets
+    for number, count in rows:
+        counts[number] = count
+    return counts
+
+
+class Severity(Enum):
+    """How serious a finding is."""
+
+    OK = "ok"
+    WARNING = "warning"
+    ERROR = "problem"
+
+
+@value
+class Finding:
+    """One result of a check: its severity, what was found, and what to do about it."""
+
+    severity: Severity
+    what: str
+    remedy: str = ""
 
 
 @value
@@ -14,3 +51,13 @@ class KeptSummary:
 
     head: str | None
     text: str
+
+
+MAX_READERS = 100
+"""Of how many readers a session records what they have seen. A reader that was dropped is told the plan again."""
+
+
+def with_seen(heads: dict[str, str], reader: str, head: str | None) -> dict[str, str]:
+    """Return the heads with the one that a reader has seen; None removes it. The oldest beyond MAX_READERS go."""
+    others = [(name, seen) for name, seen in heads.items() if name != reader]
+    return dict(others if head is None else [*others[1 - MAX_READERS :], (reader, head)])

@@ -6,16 +6,15 @@ that no longer waits withdraws its need; an answered one is kept for a while, so
 
 from __future__ import annotations
 
-from tildone.errors import Refused
-from tildone.log.json_scanner import dump
-from tildone.log.records import decode_record
-from tildone.typing import TYPE_CHECKING
-from tildone.value import replace, value
+from tildone.base import TYPE_CHECKING, replace, value
+from tildone.base.errors import Refused
+from tildone.base.json import decode_record, dump
+from tildone.plan.shell.danger import caution
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from tildone.log.records import FieldTypes
+    from tildone.base.json import FieldTypes
 
 ANSWERED_LIFETIME_MS = 60 * 60 * 1000
 """A question or an answer removes the needs that were answered longer ago than this."""
@@ -56,7 +55,6 @@ class Need:
         """What a person is told before they permit it; empty unless it is a dangerous command."""
         if self.kind not in COMMANDS:
             return ""
-        from tildone.core.shell.danger import caution  # noqa: PLC0415  most questions are written, not shown
 
         return caution(self.text)
 

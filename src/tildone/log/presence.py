@@ -5,14 +5,13 @@ A presence is not an event: the next one of the same agent replaces it, and it i
 
 from __future__ import annotations
 
-from tildone.log.json_scanner import dump
-from tildone.typing import TYPE_CHECKING
-from tildone.value import value
+from tildone.base import TYPE_CHECKING, value
+from tildone.base.json import dump
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from tildone.log.records import FieldTypes
+    from tildone.base.json import FieldTypes
 
 AT_WORK_MS = 90_000
 """An agent whose newest sign of life is younger than this is at work."""
@@ -62,7 +61,7 @@ def encode_presence(presence: Presence) -> str:
 def decode_presences(texts: Iterable[object]) -> list[Presence]:
     """Return the presences of JSON texts, ordered by agent. What cannot be decoded is left out."""
     # Late, because hooks only encode.
-    from tildone.log.records import decode_record  # noqa: PLC0415  see above
+    from tildone.base.json import decode_record
 
     found = (decode_record(Presence, _TYPES, text) for text in texts)
     return sorted((each for each in found if each is not None), key=lambda each: each.agent)

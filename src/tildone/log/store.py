@@ -1,7 +1,7 @@
 """The ports of a store: `Store`, the log of its sessions, and `Records`, what it keeps beside the log.
 
 A store keeps events and moves heads. Writers state the head that they read, and the store refuses the write with
-`HeadMoved` if the head has changed since (see `tildone.log.writer`). Each call is atomic: other threads and processes
+`HeadMoved` if the head has changed since (see `tildone.log.session`). Each call is atomic: other threads and processes
 see all of its effect or none.
 """
 
@@ -10,13 +10,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Protocol
 
-from tildone.log.claims import Claim, Claimant, ClaimFence
-from tildone.log.events import Event
-from tildone.log.findings import Finding
-from tildone.log.kept import KeptSummary
+from tildone.log.kept import Finding, KeptSummary
 from tildone.log.needs import Need
 from tildone.log.presence import Presence
-from tildone.log.tree import SessionChange, SessionHead, SessionInfo
+from tildone.plan.claims import Claim, Claimant, ClaimFence
+from tildone.plan.events import Event, SessionChange, SessionHead, SessionInfo
 
 ProgressCallback = Callable[[int, int], None]
 """Called with the number of events that were checked so far, and the number of all events."""
@@ -129,7 +127,7 @@ class Records(Protocol):
     def set_seen(self, session: str, reader: str, head: str | None) -> None:
         """Record the head that a reader has seen; None removes the record.
 
-        A session keeps the newest MAX_READERS records (`tildone.log.seen`). One that does not exist keeps none.
+        A session keeps the newest MAX_READERS records (`tildone.log.store`). One that does not exist keeps none.
         """
 
     def revision(self) -> int:
@@ -206,7 +204,7 @@ class Records(Protocol):
     def append_fenced(self, session: str, event: Event, seen_by: str, fence: ClaimFence) -> Sequence[Claim]:
         """Append an event of an agent as `append` does, and change its claims in the same transaction.
 
-        Return the claims of the tasks that the event starts or takes over (see `tildone.log.claims`).
+        Return the claims of the tasks that the event starts or takes over (see `tildone.plan.claims`).
 
         Raises:
             HeadMoved: `event.parent` is no longer the head.

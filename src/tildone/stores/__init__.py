@@ -8,15 +8,71 @@ Hooks import this package at every tool call, so it imports nothing but the regi
 
 from __future__ import annotations
 
-from tildone.errors import UsageError, nearest
-from tildone.log.address import AddressForm
-from tildone.registry import Registry
-from tildone.typing import TYPE_CHECKING
+from tildone.base import TYPE_CHECKING, Registry, value
+from tildone.base.errors import UsageError, nearest
 
 if TYPE_CHECKING:
-    from tildone.log.address import StoreAddress
+    from collections.abc import Callable, Mapping
+    from typing import Any
+
     from tildone.log.store import Store
-    from tildone.stores.base import OpenOptions, StoreKind
+    from tildone.plan.model import Plan
+    from tildone.plan.runs import RunFence
+
+
+# Addresses of stores: the text that `--store` takes, parsed.
+#
+#     plans.db                            PATH: no scheme
+#     jsonl:sessions                      SCHEME:PATH
+#     postgresql://me:secret@host/plans   SCHEME://…: a URL, which names no path
+#
+# Parsing depends only on the form; the registry of stores maps schemes to stores. A path that looks as if it began with
+# a scheme must include its folder: `./notes:2024.db`.
+
+
+@value
+class StoreAddress:
+    """The address of a store. `location` is a path or, if it begins with `//`, the rest of a URL. `str` unparses it."""
+
+    scheme: str
+    location: str
+
+    def __str__(self) -> str:
+        return f"{self.scheme}:{self.location}" if self.scheme else self.location
+
+    @property
+    def path(self) -> str | None:
+        """The path of the file or folder; None for a URL."""
+        return None if self.scheme and self.location.startswith("//") else self.location
+
+    @property
+    def redacted(self) -> str:
+        """The address without password and options, safe to print."""
+        if self.path is not None:
+            return str(self)
+        userinfo, at, host = self.location.removeprefix("//").rpartition("@")
+        return f"{self.scheme}://{userinfo.partition(':')[0]}{at}{host.partition('?')[0]}"
+
+
+@value
+class AddressForm:
+    """The addresses of a store: its schemes ("" for plain paths), a placeholder for help texts, one line for docs."""
+
+    schemes: tuple[str, ...]
+    placeholder: str
+    summary: str
+
+
+def parse_address(text: str) -> StoreAddress:
+    """Parse an address. Every text is one: without a scheme, it is a path."""
+    scheme, colon, location = text.partition(":")
+    return StoreAddress(scheme, location) if colon and _is_scheme(scheme) else StoreAddress("", text)
+
+
+def _is_scheme(text: str) -> bool:
+    # A single letter is a Windows drive.
+    return len(text) > 1 and text.isascii() and text[0].isalpha() and text.replace("+", "").replace("-", "").isalnum()
+
 
 STORES: Registry[StoreKind, AddressForm] = Registry(
     __name__,
@@ -69,7 +125,7 @@ def open_store(address: StoreAddress, options: OpenOptions) -> Store:
         if not kind.extra:
             raise
         # Late, because only a missing driver needs it.
-        from tildone.distribution import install_extra  # noqa: PLC0415  see above
+        from tildone.base.distribution import install_extra
 
         message = f"{address.scheme}:// stores need a driver: {install_extra(kind.extra)}"
         raise UsageError(message) from error
@@ -79,3 +135,47 @@ def placeholders() -> str:
     """Return the supported forms of addresses, as help texts list them."""
     *others, last = (form.placeholder for form in STORES.entries.values())
     return f"{', '.join(others)} or {last}"
+
+
+if TYPE_CHECKING:
+    PlanInEntry = Callable[[Mapping[str, Any]], Plan | None]
+
+
+TIMEOUT_SECONDS = 30.0
+"""How long an operation waits for other processes or for a server by default."""
+
+
+@value
+class OpenOptions:
+    """Options to open a store. A store ignores those that do not apply to it.
+
+    `timeout` bounds, in seconds, how long an operation waits for other processes or for a server. With `read_only`,
+    opening creates, migrates and repairs nothing; it raises NotFound if there is no store. `plan_in_entry` returns the
+    plan that another program wrote to an entry of a pi session; it is passed in because it depends on dialects, which
+    stores must not import. With a `fence`, the log and the claims are changed only while the lease of that run is held.
+    """
+
+    timeout: float = TIMEOUT_SECONDS
+    read_only: bool = False
+    plan_in_entry: PlanInEntry = lambda _entry: None
+    fence: RunFence | None = None
+
+
+def path_only(address: StoreAddress) -> tuple[str, ...]:
+    """Return the path of a store that is one file or folder; nothing for one that is not in the file system."""
+    return () if address.path is None else (address.path,)
+
+
+@value
+class StoreKind:
+    """One kind of store: the global `STORE` of its module.
+
+    `open` raises ImportError if the driver is not installed; `extra` is the optional dependency that installs it.
+    `files` returns the paths of the store at an address, the main one first: doctor checks their permissions.
+    `replaceable` returns whether restore may move these files away and create a new store when this one is damaged.
+    """
+
+    open: Callable[[StoreAddress, OpenOptions], Store]
+    extra: str = ""
+    files: Callable[[StoreAddress], tuple[str, ...]] = path_only
+    replaceable: Callable[[StoreAddress], bool] = lambda _address: False

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from itertools import islice
 
-from tildone.log.findings import Finding, Severity
-from tildone.typing import TYPE_CHECKING
+from tildone.base import TYPE_CHECKING
+from tildone.log.kept import Finding, Severity
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator

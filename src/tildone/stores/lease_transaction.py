@@ -2,21 +2,207 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol, TypeVar
 
-from tildone.log.claims import lease_mark
-from tildone.log.events import Event
-from tildone.log.findings import Finding
-from tildone.log.fleet.facts import Kept
-from tildone.log.fleet.lease import Claimer, Lease, RunFence
-from tildone.log.fleet.rules import Moment
-from tildone.log.fleet.settings import FleetSettings
-from tildone.log.fleet.workers import BadRow, RunSchedule
-from tildone.stores.fleet_rows import settings_in
-from tildone.stores.lease_rows import changed_row, lease_row
-from tildone.stores.schedule_rows import schedule_in, schedule_row
-from tildone.stores.scribe import Scribe
+from tildone.base import TYPE_CHECKING, replace, value
+from tildone.base.errors import UsageError, shortened
+from tildone.base.json import dump, parse
+from tildone.log.kept import Finding
+from tildone.log.lease_rules import Moment
+from tildone.log.settings import ENGINES, FleetSettings, ProviderLimit, checked_limit, checked_settings
+from tildone.plan.claims import lease_mark
+from tildone.plan.events import Author, Event
+from tildone.plan.lists import BadRow, RunSchedule, WorkerInfo
+from tildone.plan.names import is_repository, repository_key
+from tildone.plan.runs import Ask, Claimer, Kept, Lease, LeaseState, RunFence, Work, work_from_json, work_to_json
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from tildone.log.lease_port import RunLeases
+    from tildone.log.store import Store
+    from tildone.plan.runs import NewRun
+
+
+if TYPE_CHECKING:
+    Row = dict[str, Any]
+
+
+WORK_COLUMNS = ("repo", "provider", "labels", "priority", "agent", "model", "allow", "ref", "protocol")
+PLAIN_COLUMNS = ("epoch", "attempt", "until", "boot", "not_before", "fails", "losses", "task", "made", "since")
+COLUMNS = (
+    "run",
+    "hand",
+    "session",
+    "state",
+    "sent",
+    "owner",
+    "ask",
+    "questions",
+    "refused",
+    *PLAIN_COLUMNS,
+    *WORK_COLUMNS,
+)
+"""The columns in the order in which rows are read."""
+
+CHANGING_COLUMNS = tuple(name for name in COLUMNS if name not in ("run", "hand", "session", "made", *WORK_COLUMNS))
+"""The columns that differ before and after a change of a lease."""
+
+
+def lease_row(lease: Lease) -> Row:
+    """Return the columns of a lease. Lists are JSON; the session is as it is, and so are labels."""
+    row: Row = {"session": lease.session, "made": lease.made}
+    row |= {name: getattr(lease.work, name) for name in WORK_COLUMNS}
+    # Without a repository, there is no limit of one run for each.
+    row |= {"repo": lease.work.repo or None, "allow": dump(list(lease.work.allow))}
+    return row | changed_row(lease)
+
+
+def changed_row(lease: Lease) -> Row:
+    """Return the columns of a lease that may have changed, and those that identify it."""
+    row: Row = {name: getattr(lease, name) for name in ("run", "hand", "sent", *PLAIN_COLUMNS)}
+    row |= {"state": lease.state.value, "ask": lease.ask.value, "owner": lease.owner or None}
+    return row | {"questions": dump(list(lease.questions)), "refused": dump(list(lease.refused))}
+
+
+def lease_in(values: Sequence[Any], from_sql: Callable[[Any], str]) -> Lease | BadRow:
+    """Return the lease of the columns of a row. `from_sql` returns the session that a column stands for."""
+    row: Row = dict(zip(COLUMNS, values, strict=True))
+    work = {name: row[name] for name in WORK_COLUMNS if name not in ("labels", "allow", "repo")}
+    if row["owner"] == "":
+        # It would be held, but by nobody from whom it could be taken.
+        return BadRow("leases", row["run"], "its owner has no name")
+    try:
+        return Lease(
+            row["run"],
+            row["hand"],
+            from_sql(row["session"]),
+            Work(repo=row["repo"] or "", labels=texts_in(row["labels"]), allow=texts_in(row["allow"]), **work),
+            LeaseState(row["state"]),
+            sent=bool(row["sent"]),
+            owner=row["owner"] or "",
+            ask=Ask(row["ask"]),
+            questions=texts_in(row["questions"]),
+            refused=texts_in(row["refused"]),
+            **{name: row[name] for name in PLAIN_COLUMNS},
+        )
+    except (UsageError, ValueError) as error:
+        return BadRow("leases", row["run"], str(error))
+
+
+def texts_in(stored: str | list[str]) -> tuple[str, ...]:
+    """Return the texts of a list that is stored as JSON, or as it is.
+
+    Raises:
+        ValueError: it is not JSON, or no list of texts.
+    """
+    texts = parse(stored) if isinstance(stored, str) else stored
+    if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
+        raise ValueError(f"{shortened(str(stored))!r} is no list of texts")
+    return tuple(texts)
+
+
+def remaining(lease: Lease, clock: int) -> int:
+    """Return for how many milliseconds a lease is still held."""
+    return max(0, lease.until - clock) if lease.is_held else 0
+
+
+def worker_in(row: Sequence[Any]) -> WorkerInfo | BadRow:
+    """Return the worker of the columns of a row."""
+    name, host, pid, version, protocol, slots, labels, seen, ask = row
+    try:
+        return WorkerInfo(name, host, pid, version, protocol, slots, texts_in(labels), seen, Ask(ask))
+    except (UsageError, ValueError) as error:
+        return BadRow("workers", name, str(error))
+
+
+def ask_in(stored: str) -> Ask:
+    """Return what is asked of a worker. What nobody can ask is nothing."""
+    try:
+        return Ask(stored)
+    except ValueError:
+        return Ask.NOTHING
+
+
+def settings_in(rows: Sequence[Sequence[Any]], scribe: Scribe) -> FleetSettings:
+    """Return the settings of a fleet: those of its only row; the default times if others have put some there."""
+    for row in rows:
+        try:
+            return checked_settings(FleetSettings(*row))
+        except UsageError as error:
+            scribe.on_bad_row(BadRow("fleet", "settings", str(error)))
+            *_, engine = row
+            return FleetSettings(engine=engine if engine in ENGINES else "")
+    return FleetSettings()
+
+
+def limit_in(row: Sequence[Any]) -> ProviderLimit | BadRow:
+    """Return the limits of a provider."""
+    try:
+        return checked_limit(ProviderLimit(*row))
+    except UsageError as error:
+        return BadRow("providers", row[0], str(error))
+
+
+def schedule_row(schedule: RunSchedule) -> dict[str, Any]:
+    """Return the columns of a schedule."""
+    names = ("name", "cron", "plan", "next", "zone", "last")
+    return {name: getattr(schedule, name) for name in names} | {"work": dump(work_to_json(schedule.work))}
+
+
+def schedule_in(row: Sequence[Any]) -> RunSchedule | BadRow:
+    """Return the schedule of the columns of a row."""
+    name, cron, plan, following, work, zone, last = row
+    try:
+        return RunSchedule(name, cron, plan, following, work_from_json(parse(work)), zone, last)
+    except (UsageError, ValueError, TypeError) as error:
+        return BadRow("schedules", name, str(error))
+
+
+def unheard(_row: BadRow) -> None:
+    """Tell nobody of a row."""
+
+
+@value
+class Scribe:
+    """How events are made: `now` returns milliseconds since 1970, `new_id` an unused id.
+
+    `on_bad_row` is told of each row that is passed over, at each time.
+    """
+
+    new_id: Callable[[], str]
+    now: Callable[[], int]
+    author: Author = Author()
+    on_bad_row: Callable[[BadRow], object] = unheard
+
+    def good(self, rows: Iterable[T | BadRow]) -> list[T]:
+        """Return what is not a bad row, and tell of the others."""
+        found: list[T] = []
+        for row in rows:
+            if isinstance(row, BadRow):
+                self.on_bad_row(row)
+            else:
+                found.append(row)
+        return found
+
+
+READER = Scribe(str, int)
+"""For those who only read."""
+
+
+def leases_of(store: Store, scribe: Scribe) -> RunLeases:
+    """Return the leases of runs in a store.
+
+    Raises:
+        UsageError: the store has none.
+    """
+    leases: Callable[[Scribe], RunLeases] | None = getattr(store, "leases", None)
+    if leases is None:
+        raise UsageError("a fleet needs a store in a SQLite file or in a PostgreSQL database")
+    return leases(scribe)
+
 
 T = TypeVar("T")
 
@@ -209,3 +395,30 @@ class LeaseTables(Protocol):
 
     def findings(self) -> list[Finding]:
         """Check what workers need of the store."""
+
+
+def with_local_path(new: NewRun) -> NewRun:
+    """Return a run with the path of its repository as it is on this machine: that of a folder, without links."""
+    path = os.path.expanduser(new.work.repo)
+    return replace(new, work=replace(new.work, repo=os.path.realpath(path))) if os.path.isabs(path) else new
+
+
+def lock_repositories(tables: LeaseTransaction, runs: Iterable[NewRun]) -> None:
+    """Let no other transaction name these repositories. In one order, so that no two callers wait for each other."""
+    for name in sorted({_lock_name(new.work.repo) for new in runs if new.work.repo}):
+        tables.lock(name)
+
+
+def with_known_repository(tables: LeaseTransaction, new: NewRun) -> NewRun:
+    """Return a run that names its repository as the runs before have named it, also those that have ended."""
+    repo = new.work.repo
+    lock_repositories(tables, [new])
+    if not repo or tables.has_repository(repo):
+        return new
+    known = filter(is_repository, tables.repositories())
+    same = (other for other in known if _lock_name(other) == _lock_name(repo))
+    return replace(new, work=replace(new.work, repo=next(same, repo)))
+
+
+def _lock_name(repo: str) -> str:
+    return f"repository {repository_key(repo, os.path.realpath)}"

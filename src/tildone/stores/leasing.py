@@ -8,39 +8,46 @@ the second one finds what the first one did.
 
 from __future__ import annotations
 
-from tildone.errors import NotFound, Refused, RunFenced, StoreDamaged, UsageError
-from tildone.log.codec import parse_strictly, plan_from_json
-from tildone.log.events import Actor, Event, PlanChanged
-from tildone.log.fleet import rules
-from tildone.log.fleet.cron import parse_cron
-from tildone.log.fleet.facts import Asked
-from tildone.log.fleet.lease import LeaseState, NewRun, Renewed, RunFence, checked_run
-from tildone.log.fleet.names import MAX_NAME, check_text
-from tildone.log.fleet.rules import Step, leases_in
-from tildone.log.fleet.settings import MINUTE_MS, checked_limit, checked_settings, request_at
-from tildone.log.fleet.workers import RunView
-from tildone.stores.fleet_rows import ask_in, limit_in, settings_in, worker_in
-from tildone.stores.lease_rows import lease_in, remaining
-from tildone.stores.repository_names import lock_repositories, with_known_repository, with_local_path
-from tildone.stores.schedule_rows import schedule_in, schedule_row
-from tildone.typing import TYPE_CHECKING
-from tildone.value import replace
+from datetime import UTC, datetime
+
+from tildone.base import TYPE_CHECKING, replace
+from tildone.base.errors import NotFound, Refused, RunFenced, StoreDamaged, UsageError
+from tildone.log import lease_rules as rules
+from tildone.log.cron import parse_cron
+from tildone.log.lease_rules import Step, leases_in
+from tildone.log.settings import MINUTE_MS, checked_limit, checked_settings, request_at
+from tildone.plan.codec import parse_strictly, plan_from_json
+from tildone.plan.events import Actor, Event, PlanChanged
+from tildone.plan.lists import BadRow, RunGroup, RunView
+from tildone.plan.names import MAX_NAME, check_text
+from tildone.plan.runs import Asked, LeaseState, NewRun, Renewed, RunFence, checked_run
+from tildone.stores.lease_transaction import (
+    ask_in,
+    lease_in,
+    limit_in,
+    lock_repositories,
+    remaining,
+    schedule_in,
+    schedule_row,
+    settings_in,
+    with_known_repository,
+    with_local_path,
+    worker_in,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Sequence
     from typing import Any
 
-    from tildone.log.events import Fact
-    from tildone.log.findings import Finding
-    from tildone.log.fleet.facts import Kept
-    from tildone.log.fleet.lease import Ask, Claimer, Lease, WorkOutcome
-    from tildone.log.fleet.port import NextTime
-    from tildone.log.fleet.settings import FleetSettings, ProviderLimit
-    from tildone.log.fleet.workers import RunSchedule, WorkerInfo
+    from tildone.log.kept import Finding
+    from tildone.log.lease_port import NextTime
+    from tildone.log.settings import FleetSettings, ProviderLimit
     from tildone.log.store import Store
-    from tildone.log.tree import SessionInfo
-    from tildone.stores.lease_transaction import LeaseTables, LeaseTransaction
-    from tildone.stores.scribe import Scribe
+    from tildone.plan.events import Fact, SessionInfo
+    from tildone.plan.lists import RunLists, RunPlace, RunSchedule, WorkerInfo
+    from tildone.plan.runs import Ask, Claimer, Kept, Lease, WorkOutcome
+    from tildone.stores.lease_transaction import LeaseTables, LeaseTransaction, Scribe
+
 
 MAX_SINGLE_SESSIONS = 20
 """Up to how many sessions are read one by one, instead of the list of all."""
@@ -58,7 +65,7 @@ class _UnusableSchedule(Exception):
 
 
 class StoredLeases:
-    """The leases of runs in the tables of a store. `RunLeases` in `tildone.log.fleet.port` documents the calls."""
+    """The leases of runs in the tables of a store. `RunLeases` in `tildone.log.lease_port` documents the calls."""
 
     def __init__(self, store: Store, tables: LeaseTables, scribe: Scribe) -> None:
         self._store = store
@@ -372,8 +379,6 @@ class StoredLeases:
         schedule = tables.due()
         if schedule is None:
             return None
-        # Late, because only schedules need the calendar.
-        from datetime import UTC, datetime  # noqa: PLC0415  see above
 
         following = replace(schedule, next=next_time(schedule, tables.at.now))
         last = tables.session_of(schedule.last) if schedule.last else None
@@ -464,3 +469,63 @@ def _check_no_other(tables: LeaseTransaction, session: str, run: str) -> None:
     others = sorted(tables.active(session) - {run})
     if others:
         raise Refused(f"run {others[0]} of this plan has not ended: wait for it, or cancel it first")
+
+
+STATES = [state.value for state in LeaseState]
+
+
+def lists_of(store: Store) -> RunLists | None:
+    """Return the leases of runs in a store, to be read in parts; None if the store cannot have any."""
+    lists: Callable[[], RunLists] | None = getattr(store, "run_lists", None)
+    return lists() if lists else None
+
+
+class StoredRunLists:
+    """The leases in the tables of a store, to be read."""
+
+    def __init__(self, tables: LeaseTables) -> None:
+        self._tables = tables
+
+    def page(self, group: RunGroup, after: RunPlace, limit: int) -> list[RunView]:
+        place = {"since": after.since, "run": after.run, "hand": after.hand, "limit": limit}
+        return self._views(self._tables.timed_rows("page_of_leases", **_group(group), **place))
+
+    def held(self) -> list[RunView]:
+        return self._views(self._tables.timed_rows("held_leases"))
+
+    def asking(self) -> list[Lease]:
+        return [lease for lease, _ in self._good(self._tables.timed_rows("asking_leases"))]
+
+    def of_sessions(self, sessions: Sequence[str]) -> list[RunView]:
+        found = self._views(self._tables.rows_of_sessions(sessions))
+        return sorted(found, key=lambda view: (view.lease.run, view.lease.hand))
+
+    def counts(self, limit: int) -> dict[RunGroup, int]:
+        return {group: self._number("count_leases", **_group(group), limit=limit) for group in RunGroup}
+
+    def taken_over(self, since: int) -> int:
+        return self._number("count_taken_over", states=STATES, since=since)
+
+    def recent_sessions(self, since: int) -> list[str]:
+        rows = self._tables.rows("recent_sessions", states=STATES, since=since)
+        return [self._tables.session(session) for (session,) in rows]
+
+    def exists(self) -> bool:
+        return bool(self._number("fleet_exists"))
+
+    def now(self) -> int:
+        return self._tables.now()
+
+    def _views(self, rows: Iterable[tuple[Sequence[Any], int]]) -> list[RunView]:
+        return [RunView(lease, remaining=remaining(lease, clock)) for lease, clock in self._good(rows)]
+
+    def _good(self, rows: Iterable[tuple[Sequence[Any], int]]) -> list[tuple[Lease, int]]:
+        found = ((lease_in(columns, self._tables.session), clock) for columns, clock in rows)
+        return [(lease, clock) for lease, clock in found if not isinstance(lease, BadRow)]
+
+    def _number(self, statement: str, /, **row: Any) -> int:
+        return next((int(number) for (number,) in self._tables.rows(statement, **row)), 0)
+
+
+def _group(group: RunGroup) -> dict[str, object]:
+    return {"state": group.state.value, "held": group.is_held}

@@ -5,26 +5,24 @@ from __future__ import annotations
 from threading import Condition
 from time import time_ns
 
-from tildone.errors import HeadMoved, StoreError, UnknownEvent, UnknownNeed
-from tildone.log import claims as claiming
-from tildone.log.density import counts_of
+from tildone.base import TYPE_CHECKING
+from tildone.base.errors import HeadMoved, StoreError, UnknownEvent, UnknownNeed
+from tildone.log.kept import counts_of, with_seen
 from tildone.log.needs import answered, open_needs, without_old
 from tildone.log.presence import with_presence
-from tildone.log.seen import with_seen
-from tildone.log.tree import SessionChange, SessionHead, SessionInfo, leaves
-from tildone.stores.changes import Changes
-from tildone.typing import TYPE_CHECKING
+from tildone.plan import claims as claiming
+from tildone.plan.events import SessionChange, SessionHead, SessionInfo, leaves
+from tildone.stores.polling import Changes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
-    from tildone.log.claims import Claim, Claimant, ClaimFence
-    from tildone.log.events import Event
-    from tildone.log.findings import Finding
-    from tildone.log.kept import KeptSummary
+    from tildone.log.kept import Finding, KeptSummary
     from tildone.log.needs import Need
     from tildone.log.presence import Presence
     from tildone.log.store import ProgressCallback
+    from tildone.plan.claims import Claim, Claimant, ClaimFence
+    from tildone.plan.events import Event
 
 
 class MemoryStore:

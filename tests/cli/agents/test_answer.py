@@ -8,12 +8,12 @@ import pytest
 
 from tests.cli.person import Person
 from tildone.app.opening import open_store
-from tildone.config import load
-from tildone.ids import now
+from tildone.app.settings import load
+from tildone.base import replace as replace_value
+from tildone.base.ids import now
 from tildone.log.needs import Need
 from tildone.log.presence import AT_WORK_MS, Presence
 from tildone.log.store import Store
-from tildone.value import replace as replace_value
 
 NOBODY = "No agent waits for an answer.\n"
 QUESTION = Need(

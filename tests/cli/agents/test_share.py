@@ -6,16 +6,14 @@ from dataclasses import replace
 import pytest
 
 from tests.cli.person import Person
-from tildone.agents.identity import AgentId
-from tildone.agents.processes import start_time
-from tildone.agents.registry import Agent, AgentRegistry
-from tildone.agents.subagents import end, register, subagent_id, subagent_of
 from tildone.app.opening import open_session
-from tildone.config import load
-from tildone.dialects import dialect_named
-from tildone.ids import now
-from tildone.log.events import Author
-from tildone.value import replace as replace_value
+from tildone.app.settings import load
+from tildone.base import replace as replace_value
+from tildone.base.ids import now
+from tildone.plan.dialects import dialect_named
+from tildone.plan.events import Author
+from tildone.stores.agents import Agent, AgentId, AgentRegistry, start_time
+from tildone.stores.assignment import end, register, subagent_id, subagent_of
 
 SHARED = "agents share one plan; each is held to its own tasks and to those that nobody has taken.\n"
 SEPARATE = "each agent has a plan of its own; the first one works on the project's.\n"

@@ -10,15 +10,13 @@ import pytest
 
 from tests.cli.person import Person
 from tests.suite.forking import PROGRAM
-from tildone.agents.identity import AgentId
-from tildone.agents.processes import start_time
-from tildone.agents.registry import Agent, AgentRegistry
 from tildone.app.opening import open_session
-from tildone.config import load
-from tildone.dialects.by_hand import BY_HAND
-from tildone.ids import now
-from tildone.log.events import Bound
-from tildone.views.bounds import describe_bound
+from tildone.app.settings import load
+from tildone.base.ids import now
+from tildone.plan.dialects import BY_HAND
+from tildone.plan.events import Bound
+from tildone.plan.text.bounds import describe_bound
+from tildone.stores.agents import Agent, AgentId, AgentRegistry, start_time
 
 PAUSED = "An agent that reaches the end of its turn is not told to continue; until then it keeps working.\n"
 STOPPED = "An agent ends its turn before its next tool call, or after the one that is running.\n"
@@ -174,11 +172,11 @@ def test_an_agent_is_recognised_by_its_process_too(person: Person, tmp_path: Pat
     script = tmp_path / "opencode.py"
     script.write_text(
         "import os, subprocess, sys\n"
-        "from tildone.agents.identity import AgentId\n"
-        "from tildone.agents.processes import start_time\n"
-        "from tildone.agents.registry import Agent, AgentRegistry\n"
-        "from tildone.config import load\n"
-        "from tildone.ids import now\n"
+        "from tildone.stores.agents import AgentId\n"
+        "from tildone.stores.agents import start_time\n"
+        "from tildone.stores.agents import Agent, AgentRegistry\n"
+        "from tildone.app.settings import load\n"
+        "from tildone.base.ids import now\n"
         "settings, pid = load({}, os.environ, os.getcwd()), os.getpid()\n"
         "agents = AgentRegistry(settings.agents_dir, settings.project)\n"
         "agent = Agent(AgentId('opencode', 'o1'), agents.project, 'r', pid, now(), start_time(pid))\n"

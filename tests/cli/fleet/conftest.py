@@ -12,9 +12,9 @@ from tests.stores.conftest import server, url
 from tests.stores.postgres import needs_server
 from tildone.app.opening import run_leases, store_at
 from tildone.cli import main
-from tildone.log.fleet.lease import Claimer, Lease
-from tildone.log.fleet.port import RunLeases
+from tildone.log.lease_port import RunLeases
 from tildone.log.store import Store
+from tildone.plan.runs import Claimer, Lease
 
 __all__ = ["server", "url"]
 

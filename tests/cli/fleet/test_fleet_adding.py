@@ -9,21 +9,19 @@ from typing import Any
 import pytest
 
 from tests.cli.fleet.conftest import Operator
+from tildone.app.settings import load, load_valid
+from tildone.app.settings_file import FLEET_KEYS, MAX_MEGABYTES, MAX_SECONDS, MAX_SLOTS, fleet_config, fleet_fault
+from tildone.base.errors import StoreUnreachable
 from tildone.cli import main
 from tildone.cli.fleet import opening
 from tildone.cli.fleet.work import DEFAULT_GRACE_SECONDS
-from tildone.config import load, load_valid
-from tildone.config.fleet import KEYS, MAX_MEGABYTES, MAX_SECONDS, MAX_SLOTS, fleet_config, fleet_fault
-from tildone.core.plan import Status
-from tildone.errors import StoreUnreachable
 from tildone.fleet.engine import TableEngine
-from tildone.fleet.running import WorkerOptions
-from tildone.fleet.upkeep import MIN_FREE_MB
-from tildone.log.events import PlanChanged
-from tildone.log.fleet.facts import RunQueued
-from tildone.log.fleet.names import MAX_LABELS
-from tildone.log.fleet.settings import ENGINES
-from tildone.log.state import latest_state
+from tildone.fleet.worksite import MIN_FREE_MB, WorkerOptions
+from tildone.log.settings import ENGINES
+from tildone.plan.events import PlanChanged, latest_state
+from tildone.plan.model import Status
+from tildone.plan.names import MAX_LABELS
+from tildone.plan.runs import RunQueued
 
 
 def test_plans_are_queued_with_their_tasks(operator: Operator) -> None:
@@ -275,8 +273,8 @@ def test_the_page_of_the_settings_has_all_of_them_with_their_limits_and_its_exam
     rows = {row.split("`")[1]: row for row in text.splitlines() if row.startswith("| `")}
     example = tomllib.loads(text.partition("```toml\n")[2].partition("```")[0])
 
-    assert sorted(rows) == sorted(KEYS)
-    assert sorted(example["fleet"]) == sorted(KEYS)
+    assert sorted(rows) == sorted(FLEET_KEYS)
+    assert sorted(example["fleet"]) == sorted(FLEET_KEYS)
     assert fleet_fault(example["fleet"]) == ""
     assert f"1 to {MAX_SLOTS} |" in rows["slots"]
     assert f"1 to {MAX_MEGABYTES} megabytes | {MIN_FREE_MB} |" in rows["min_free_mb"]

@@ -15,11 +15,11 @@ from tests.cli.fleet.test_fleet_running import asks
 from tests.cli.person import Person
 from tests.stores.postgres import needs_server, running_server
 from tests.suite.forking import PROGRAM
+from tildone.base.errors import StoreUnreachable
 from tildone.cli.fleet import lists as watch
 from tildone.cli.fleet.lists import listed_rows
-from tildone.errors import StoreUnreachable
-from tildone.log.fleet.lease import WorkOutcome
-from tildone.log.fleet.workers import WorkerInfo
+from tildone.plan.lists import WorkerInfo
+from tildone.plan.runs import WorkOutcome
 
 
 @pytest.fixture

@@ -9,11 +9,10 @@ import pytest
 
 from tests.cli.fleet.conftest import Operator
 from tests.suite.waiting import until
-from tildone.log.events import Actor, Event
-from tildone.log.fleet.facts import Answered, Asked
-from tildone.log.fleet.lease import LeaseState
-from tildone.log.fleet.port import RunLeases
+from tildone.log.lease_port import RunLeases
 from tildone.log.store import Store
+from tildone.plan.events import Actor, Event
+from tildone.plan.runs import Answered, Asked, LeaseState
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="workers need Linux")
 

@@ -5,11 +5,10 @@ import os
 import pytest
 
 from tests.cli.fleet.conftest import Operator
-from tildone.ids import now
-from tildone.log.fleet.facts import Answered, Asked
-from tildone.log.fleet.lease import Lease, WorkOutcome
-from tildone.log.fleet.workers import WorkerInfo
-from tildone.views.amounts import DAY
+from tildone.base.ids import now
+from tildone.plan.lists import WorkerInfo
+from tildone.plan.runs import Answered, Asked, Lease, WorkOutcome
+from tildone.plan.text.amounts import DAY
 
 ESCAPE = "\x1b[2J"
 

@@ -14,15 +14,15 @@ from tests.fleet.repositories import bare, git, project
 from tests.plans import plan_of
 from tests.stores.postgres import execute
 from tests.suite.waiting import until
+from tildone.base.errors import shortened
+from tildone.base.ids import now
 from tildone.cli.fleet.doctor import MAX_FINDINGS
-from tildone.errors import shortened
 from tildone.fleet.workspaces import Workspace
-from tildone.ids import now
-from tildone.log.events import PlanChanged
-from tildone.log.fleet.lease import PROTOCOL, Claimer, Lease, NewRun, Work, WorkOutcome
-from tildone.log.fleet.workers import WorkerInfo
 from tildone.log.needs import Need
-from tildone.views.amounts import DAY
+from tildone.plan.events import PlanChanged
+from tildone.plan.lists import WorkerInfo
+from tildone.plan.runs import PROTOCOL, Claimer, Lease, NewRun, Work, WorkOutcome
+from tildone.plan.text.amounts import DAY
 
 FIRST = [PlanChanged(plan_of("one"))]
 

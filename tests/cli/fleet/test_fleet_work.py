@@ -19,12 +19,12 @@ from tests.stores.postgres import execute, needs_server
 from tests.suite.forking import PROGRAM
 from tests.suite.waiting import LIMIT_SECONDS, until
 from tildone.app.opening import run_leases, store_at
+from tildone.base import replace
+from tildone.base.errors import StoreBusy
 from tildone.cli.fleet.work import wait_and_drain
-from tildone.errors import StoreBusy
-from tildone.fleet.running import WorkerOptions
 from tildone.fleet.worker import Worker
-from tildone.log.fleet.lease import Claimer, Lease, LeaseState, WorkOutcome
-from tildone.value import replace
+from tildone.fleet.worksite import WorkerOptions
+from tildone.plan.runs import Claimer, Lease, LeaseState, WorkOutcome
 
 FAILING = """
 import os, sys

@@ -5,11 +5,10 @@ import os
 from tests.cli.person import Person
 from tests.history.histories import history
 from tests.trusted import write_trusted
-from tildone.core.plan import Plan
-from tildone.log.events import Actor, Event, Labelled
-from tildone.log.tree import SessionHead
+from tildone.base import replace
+from tildone.plan.events import Actor, Event, Labelled, SessionHead
+from tildone.plan.model import Plan
 from tildone.stores.sqlite.store import SqliteStore
-from tildone.value import replace
 
 
 def kept(person: Person, *plans: Plan, tool: str | None = None, session: str | None = None) -> list[Event]:

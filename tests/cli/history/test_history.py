@@ -10,7 +10,7 @@ from tests.cli.person import Person
 from tests.plans import COMPLETED, IN_PROGRESS
 from tests.plans import unnumbered_plan_of as plan_of
 from tests.trusted import write_trusted
-from tildone.core.plan import Phase, Plan, Task, flat
+from tildone.plan.model import Phase, Plan, Task, flat
 
 
 def test_what_happened_is_told_newest_first(person: Person) -> None:

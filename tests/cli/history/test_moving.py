@@ -6,7 +6,7 @@ from tests.cli.history.histories import kept, named
 from tests.cli.person import Person
 from tests.plans import COMPLETED
 from tests.plans import unnumbered_plan_of as plan_of
-from tildone.core.plan import Task, flat
+from tildone.plan.model import Task, flat
 
 
 def three(person: Person) -> None:

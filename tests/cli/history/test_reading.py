@@ -10,8 +10,8 @@ from tests.cli.history.histories import kept, labelled, named
 from tests.cli.person import Person
 from tests.plans import COMPLETED, IN_PROGRESS
 from tests.plans import unnumbered_plan_of as plan_of
-from tildone.core.plan import Phase, Plan, Task
-from tildone.kit.text import display_width
+from tildone.plan.model import Phase, Plan, Task
+from tildone.plan.text.styles import display_width
 
 NASTY = "A task with a rather long text, 漢字も, and\x1b[2J more\nof it"
 SEEN = "A task with a rather long text, 漢字も, and␛[2J more⏎of it"

@@ -10,8 +10,8 @@ from tests.cli.person import Person
 from tests.host.models.model_server import ModelServer
 from tests.plans import COMPLETED, IN_PROGRESS, plan_of
 from tests.run.run_workspace import ALLOW_ALL, CHAT, WRITE, conversation_files, provider_environment
-from tildone.core.plan import Task, flat
-from tildone.kit.text import display_width
+from tildone.plan.model import Task, flat
+from tildone.plan.text.styles import display_width
 
 at_a_terminal = pytest.mark.skipif(os.name == "nt", reason="needs a pseudo-terminal")
 

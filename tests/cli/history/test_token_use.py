@@ -3,8 +3,8 @@
 from pathlib import Path
 from typing import Any
 
-from tildone.cli.history.token_use import token_use
-from tildone.history.requests import TokenUse
+from tildone.cli.history.stats import token_use
+from tildone.plan.history.requests import TokenUse
 from tildone.stores.pi.session_file import file_name, format_line, format_timestamp, header
 
 

@@ -8,8 +8,8 @@ import pytest
 
 from tests.cli.person import CTRL_C, Person
 from tests.stores.contract import ids
-from tildone.core.plan import Status, Task, flat
-from tildone.log.events import Actor, Event, PlanChanged
+from tildone.plan.events import Actor, Event, PlanChanged
+from tildone.plan.model import Status, Task, flat
 from tildone.stores.sqlite.store import SqliteStore
 
 needs_terminal = pytest.mark.skipif(os.name == "nt", reason="Windows has no pseudo-terminals of this kind")

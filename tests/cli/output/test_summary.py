@@ -1,10 +1,8 @@
 """The line after every change."""
 
-from tildone.cli.output.summary import plan_summary
-from tildone.core.check import Check
-from tildone.core.numbers import assign_numbers
-from tildone.core.plan import Plan, Status, Task, flat
-from tildone.value import replace
+from tildone.base import replace
+from tildone.cli.output.prompts import plan_summary
+from tildone.plan.model import Check, Plan, Status, Task, assign_numbers, flat
 
 
 def test_the_summary_tells_what_is_next() -> None:

@@ -5,10 +5,10 @@ from pathlib import Path
 
 from tests.cli.person import Person
 from tests.plans import plan_of
+from tildone.app.sessions import title_of
 from tildone.cli.output.titles import TitledSession
-from tildone.core.plan import Plan
-from tildone.log.tree import SessionInfo
-from tildone.overview.titles import title_of
+from tildone.plan.events import SessionInfo
+from tildone.plan.model import Plan
 
 ID = "0199c0de-7a2b-7000-8000-1234567890ab"
 

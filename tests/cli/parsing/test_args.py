@@ -5,11 +5,10 @@ import shlex
 
 import pytest
 
-from tildone.cli.parsing.args import parse
-from tildone.cli.parsing.suggestions import SYNONYMS
-from tildone.cli.parsing.table import ParsedArgs, Verb, command, implementation
-from tildone.cli.verbs import ROOT
-from tildone.errors import UsageError
+from tildone.base.errors import UsageError
+from tildone.cli.parsing import ROOT, parse
+from tildone.cli.suggestions import SYNONYMS
+from tildone.cli.table import ParsedArgs, Verb, command, implementation
 
 
 def leaves(path: tuple[Verb, ...]) -> list[tuple[Verb, ...]]:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.person import Person
-from tildone.extensions.clipboard import programs
+from tildone.run.extensions.presence import programs
 
 TEXT = "- [ ] ünïcode\n"
 

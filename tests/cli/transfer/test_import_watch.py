@@ -15,14 +15,13 @@ import pytest
 from tests.cli.person import HANG_SECONDS, Person
 from tests.suite.forking import PROGRAM
 from tildone.app.opening import session_in
-from tildone.cli.parsing.args import parse
+from tildone.cli.parsing import ROOT, parse
 from tildone.cli.transfer.watch import MAX_UNSTABLE_POLLS, TIMESTAMP_NANOSECONDS, FilePoll, Follower
-from tildone.cli.verbs import ROOT
-from tildone.core.ops import At, Mark
-from tildone.core.plan import Status
-from tildone.dialects.by_hand import BY_HAND
-from tildone.dialects.declared import DIALECT as DECLARED
-from tildone.session import Session
+from tildone.log.session import Session
+from tildone.plan.dialects import BY_HAND
+from tildone.plan.dialects.declared import DIALECT as DECLARED
+from tildone.plan.model import Status
+from tildone.plan.ops import At, Mark
 from tildone.stores.sqlite.store import SqliteStore
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="needs signals as POSIX has them")

@@ -1,7 +1,7 @@
 """Which commands are dangerous, and why."""
 
-from tildone.core.shell.danger import caution, danger
-from tildone.core.shell.syntax import MAX_CHARACTERS
+from tildone.plan.shell.danger import caution, danger
+from tildone.plan.shell.syntax import MAX_CHARACTERS
 
 DANGEROUS = {
     "rm -rf build": "deletes files",

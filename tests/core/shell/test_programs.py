@@ -1,6 +1,6 @@
 """Which arguments the table of programs refuses to a wildcard, in every form in which they are written."""
 
-from tildone.core.shell.programs import RULES, Rule, has_subscript, is_assignment, is_refused, program_name
+from tildone.plan.shell.danger import RULES, Rule, has_subscript, is_assignment, is_refused, program_name
 
 FORMS = [
     ("find", ["-exec", "--exec", "-delete"], ["-executable", "exec", "-name"]),

@@ -1,7 +1,6 @@
 """What a person is told about a pattern that allows more than it looks like."""
 
-from tildone.core.shell.programs import POWERFUL, RULES
-from tildone.core.shell.reach import reach, told
+from tildone.plan.shell.danger import POWERFUL, RULES, reach, told
 
 REACH = {
     "*": "it allows every command",

@@ -1,7 +1,6 @@
 """Splitting a shell line into commands and their words."""
 
-from tildone.core.shell.syntax import MAX_CHARACTERS, split_line
-from tildone.core.shell.words import Command, WordKind
+from tildone.plan.shell.syntax import MAX_CHARACTERS, Command, WordKind, split_line
 
 
 def texts(line: str, *, windows: bool = False) -> tuple[str, ...] | None:

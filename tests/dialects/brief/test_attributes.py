@@ -6,13 +6,12 @@ from typing import Any
 import pytest
 
 from tests.plans import session_on
-from tildone.core.check import Check, Proof, Result
-from tildone.core.ops import Numbered, SetCheck
-from tildone.core.plan import Status
-from tildone.dialects.brief import DIALECT as BRIEF
-from tildone.dialects.brief.interpretation import interpret
-from tildone.session import Session
-from tildone.value import replace
+from tildone.base import replace
+from tildone.log.session import Session
+from tildone.plan.dialects.brief import DIALECT as BRIEF
+from tildone.plan.dialects.brief.calls import interpret
+from tildone.plan.model import Check, Proof, Result, Status
+from tildone.plan.ops import Numbered, SetCheck
 
 
 class Fixed:

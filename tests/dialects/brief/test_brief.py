@@ -8,15 +8,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.plans import plan_of, session_on
-from tildone.core.ops import Append, Mark, Numbered, Write
-from tildone.core.plan import Phase, Status, Task
-from tildone.dialects.brief import DIALECT as BRIEF
-from tildone.dialects.brief.interpretation import OPS, interpret
-from tildone.dialects.brief.words import carry_on
-from tildone.kit.schema import schema_problems
-from tildone.log.events import Actor, PlanChanged
-from tildone.session import Session
-from tildone.value import replace
+from tildone.base import replace
+from tildone.base.schema import schema_problems
+from tildone.log.session import Session
+from tildone.plan.dialects.brief import DIALECT as BRIEF
+from tildone.plan.dialects.brief import carry_on
+from tildone.plan.dialects.brief.calls import OPS, interpret
+from tildone.plan.events import Actor, PlanChanged
+from tildone.plan.model import Phase, Status, Task
+from tildone.plan.ops import Append, Mark, Numbered, Write
 
 ABC = {"add": ["a", "b", "c"]}
 

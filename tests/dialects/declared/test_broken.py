@@ -1,6 +1,6 @@
 """Internal errors are reported in the envelope."""
 
-from tildone.dialects.declared.envelope import internal_error
+from tildone.plan.dialects.declared import internal_error
 
 
 def test_an_internal_error_has_its_own_code() -> None:

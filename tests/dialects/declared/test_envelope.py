@@ -6,12 +6,12 @@ from typing import Any
 import pytest
 
 from tests.plans import plan_of, session_on
-from tildone.core.faults import NoTasks
-from tildone.core.reduce import Outcome
-from tildone.dialects.base import CompletedCall
-from tildone.dialects.declared import DIALECT as DECLARED
-from tildone.dialects.declared.envelope import write_reply
-from tildone.log.codec import pretty
+from tildone.plan.codec import pretty
+from tildone.plan.dialects import CompletedCall
+from tildone.plan.dialects.declared import DIALECT as DECLARED
+from tildone.plan.dialects.declared import write_reply
+from tildone.plan.faults import NoTasks
+from tildone.plan.reduce import Outcome
 
 [TOOL] = DECLARED.tools
 GOOD = {"summary": " Fix it ", "todos": [{"content": "find", "status": "completed", "id": "x9"}]}

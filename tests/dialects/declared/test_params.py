@@ -8,11 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.plans import ABANDONED, BLOCKED, COMPLETED, IN_PROGRESS, plan_of, session_on
-from tildone.core.faults import TooManyActive
-from tildone.core.numbers import without_numbers
-from tildone.core.ops import Append
-from tildone.core.plan import Plan, Task, flat
-from tildone.dialects.declared import DIALECT as DECLARED
+from tildone.plan.dialects.declared import DIALECT as DECLARED
+from tildone.plan.faults import TooManyActive
+from tildone.plan.model import Plan, Task, flat, without_numbers
+from tildone.plan.ops import Append
 
 [TOOL] = DECLARED.tools
 

@@ -3,12 +3,12 @@
 import pytest
 
 from tests.plans import COMPLETED, plan_of, session_on
-from tildone.core.faults import EmptyNote
-from tildone.core.plan import Plan, Task, flat
-from tildone.core.reduce import Outcome
-from tildone.dialects.base import CompletedCall
-from tildone.dialects.indexed import DIALECT as INDEXED
-from tildone.dialects.indexed.words import carry_on, edit_reply
+from tildone.plan.dialects import CompletedCall
+from tildone.plan.dialects.indexed import DIALECT as INDEXED
+from tildone.plan.dialects.indexed import carry_on, edit_reply
+from tildone.plan.faults import EmptyNote
+from tildone.plan.model import Plan, Task, flat
+from tildone.plan.reduce import Outcome
 
 REPLACE = {"mode": "replace", "todos": [{"text": "a"}, {"text": "b"}]}
 

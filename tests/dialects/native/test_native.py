@@ -1,8 +1,8 @@
 """Text for models that use the todo tool of their coding agent, and reports of changes by others."""
 
 from tests.plans import BLOCKED, COMPLETED, IN_PROGRESS, plan_of
-from tildone.core.plan import Plan, Task, flat
-from tildone.dialects.native import MAX_TEXT_CHARACTERS, NATIVE, carry_on, context, describe_changes, user_tasks
+from tildone.plan.dialects.native import MAX_TEXT_CHARACTERS, NATIVE, carry_on, context, describe_changes, user_tasks
+from tildone.plan.model import Plan, Task, flat
 
 MIXED = flat(
     Task("Parse", COMPLETED),

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 
 from tests.plans import ABANDONED, COMPLETED, IN_PROGRESS, plans
-from tildone.core.plan import Phase, Plan, Status, Task
-from tildone.dialects.phased.entries import phases_in, phases_out, recover, resumed
+from tildone.plan.dialects.phased import phases_in, phases_out, recover, resumed
+from tildone.plan.model import Phase, Plan, Status, Task
 
 Json = dict[str, Any]
 

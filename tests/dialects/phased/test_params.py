@@ -5,12 +5,12 @@ from typing import Any
 import pytest
 
 from tests.plans import ABANDONED, COMPLETED, IN_PROGRESS
-from tildone.core.faults import MissingField
-from tildone.core.ops import Append, Everything, InPhase, Mark, Named, Note, Op, Remove, Selector, Write
-from tildone.core.plan import Phase, Task
-from tildone.dialects.phased.params import PARAMETERS, demands, steps
-from tildone.kit.schema import SchemaProblem, schema_problems
-from tildone.views.sanitize import shown_text
+from tildone.base.schema import SchemaProblem, schema_problems
+from tildone.plan.dialects.phased import PARAMETERS, demands, steps
+from tildone.plan.faults import MissingField
+from tildone.plan.model import Phase, Task
+from tildone.plan.ops import Append, Everything, InPhase, Mark, Named, Note, Op, Remove, Selector, Write
+from tildone.plan.text.safe import shown_text
 
 WIRE, AUTH = Named("wire", shown_text), InPhase("Auth", shown_text)
 

@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from tildone.core.plan import Phase, Plan, Task
-from tildone.dialects.phased.entries import SNAPSHOT, phases_out, recover
+from tildone.plan.dialects.phased import SNAPSHOT, phases_out, recover
+from tildone.plan.model import Phase, Plan, Task
 
 OLD, NEW = Plan((Phase("A", (Task("old"),)),)), Plan((Phase("A", (Task("new"),)),))
 

@@ -7,13 +7,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.plans import ABANDONED, COMPLETED, IN_PROGRESS, PENDING, session_on
-from tildone.core.numbers import without_numbers
-from tildone.core.plan import Phase, Plan, Task
-from tildone.dialects.phased import DIALECT as PHASED
-from tildone.dialects.phased.entries import phases_out
-from tildone.dialects.phased.params import OPS
-from tildone.log import codec
-from tildone.session import Session
+from tildone.log.session import Session
+from tildone.plan import codec
+from tildone.plan.dialects.phased import DIALECT as PHASED
+from tildone.plan.dialects.phased import OPS, phases_out
+from tildone.plan.model import Phase, Plan, Task, without_numbers
 
 TOKENS = 250
 

@@ -4,21 +4,13 @@ import pytest
 from hypothesis import given
 
 from tests.plans import ABANDONED, COMPLETED, IN_PROGRESS, plans
-from tildone.core.faults import (
-    DuplicateTask,
-    EmptyNote,
-    Fault,
-    MissingField,
-    NoTasks,
-    PhaseMissing,
-    TaskMissing,
-)
-from tildone.core.plan import Phase, Plan, Task
-from tildone.core.reduce import Outcome
-from tildone.dialects.base import CompletedCall
-from tildone.dialects.phased import DIALECT as PHASED
-from tildone.dialects.phased.words import carry_on, errors, refuse, reply, sentence, summary
-from tildone.kit.schema import SchemaProblem
+from tildone.base.schema import SchemaProblem
+from tildone.plan.dialects import CompletedCall
+from tildone.plan.dialects.phased import DIALECT as PHASED
+from tildone.plan.dialects.phased import carry_on, errors, refuse, reply, sentence, summary
+from tildone.plan.faults import DuplicateTask, EmptyNote, Fault, MissingField, NoTasks, PhaseMissing, TaskMissing
+from tildone.plan.model import Phase, Plan, Task
+from tildone.plan.reduce import Outcome
 
 MIXED = Plan(
     (

@@ -13,17 +13,17 @@ from tests.faults.fuzz.odd import Target
 from tests.hooks.agent import WITH_HOOKS, hooks_of
 from tests.hooks.golden import FILES, golden
 from tests.plans import session_on
-from tildone.dialects import DIALECTS, dialect_named, plan_in_entry
-from tildone.errors import TildoneError
-from tildone.hooks.event import HookEvent, field_in, read
-from tildone.hooks.native_lists import arguments
-from tildone.host.entry_codec import decode_entry, encode_body
-from tildone.log import codec, json_scanner
-from tildone.log.archive import read as read_archive
-from tildone.mcp.json_rpc import InvalidMessage, RequestError, decode, error_line
-from tildone.mcp.params import check
-from tildone.mcp.protocol import HANDSHAKE_METHODS, MODERN_METHODS
-from tildone.session import Session
+from tildone.agents.hooks.context import arguments
+from tildone.agents.hooks.event import HookEvent, field_in, read
+from tildone.agents.mcp.json_rpc import InvalidMessage, RequestError, decode, error_line
+from tildone.agents.mcp.protocol import HANDSHAKE_METHODS, MODERN_METHODS, check
+from tildone.base import json as json_scanner
+from tildone.base.errors import TildoneError
+from tildone.log.session import Session
+from tildone.plan import codec
+from tildone.plan.dialects import DIALECTS, dialect_named, plan_in_entry
+from tildone.plan.formats.archive import read as read_archive
+from tildone.run.codec import decode_entry, encode_body
 from tildone.stores.pi.entries import call_in, exact_event, may_be_event, prompt_in, redo_in
 from tildone.stores.pi.session_file import load
 from tildone.stores.pi.store import JsonlStore

@@ -8,28 +8,26 @@ from random import Random
 from tests.faults.fuzz import odd
 from tests.faults.fuzz.odd import Target
 from tests.formats.hostile_plans import FAMILIES
-from tildone.cli.parsing.args import parse
-from tildone.cli.program.bash_line import split_line
-from tildone.cli.verbs import ROOT
-from tildone.commands.slash import command
-from tildone.commands.targets import find_targets
-from tildone.config import load_valid
-from tildone.config.values import KEYS
-from tildone.core.numbers import numbered
-from tildone.core.plan import Phase, Plan, Status, Task
-from tildone.core.reduce import reduce
-from tildone.core.rules import Rules
-from tildone.core.shell.syntax import split_line as split_command
-from tildone.errors import TildoneError
-from tildone.formats import detection, todotxt
-from tildone.formats.markdown import importer, reader
-from tildone.formats.markdown.writer import lossless_checklist
-from tildone.integrations.settings import jsonc, toml
-from tildone.kit.components.markdown import markdown_rows
-from tildone.kit.theme import Role
-from tildone.log.address import parse_address
-from tildone.loop.questions import ends_with_question
-from tildone.views.sanitize import printable, printable_lines, single_line
+from tildone.agents.install import jsonc, toml
+from tildone.app.edit import find_targets
+from tildone.app.settings import load_valid
+from tildone.app.slash import command
+from tildone.app.values import KEYS
+from tildone.base.errors import TildoneError
+from tildone.cli.parsing import ROOT, parse
+from tildone.cli.program.completion import split_line
+from tildone.plan.formats import detection, todotxt
+from tildone.plan.formats import markdown_reader as importer
+from tildone.plan.formats import markdown_reader as reader
+from tildone.plan.formats.markdown import lossless_checklist
+from tildone.plan.gate import ends_with_question
+from tildone.plan.model import Phase, Plan, Rules, Status, Task, numbered
+from tildone.plan.reduce import reduce
+from tildone.plan.shell.syntax import split_line as split_command
+from tildone.plan.text.safe import printable, printable_lines, single_line
+from tildone.plan.text.styles import Role
+from tildone.run.kit.drawing import markdown_rows
+from tildone.stores import parse_address
 
 CHECKLIST = """# Build
 - [x] Write the schema
@@ -148,7 +146,7 @@ def plan(luck: Random) -> Plan:
 
 def _read_markdown(text: str) -> None:
     importer.read(text)
-    reader.read(text)
+    reader.reader_read(text)
 
 
 def _read_claude(text: str) -> None:
@@ -156,7 +154,7 @@ def _read_claude(text: str) -> None:
 
 
 def _write_and_read(given: Plan) -> None:
-    written = reader.read(lossless_checklist(given))
+    written = reader.reader_read(lossless_checklist(given))
     todotxt.read(todotxt.write(given).text)
     assert len(written.plan.tasks) == len(given.tasks)
 

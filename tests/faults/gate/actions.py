@@ -8,8 +8,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tildone.core.plan import Plan, Status, Task
-from tildone.dialects.declared.params import WORDS
+from tildone.plan.dialects.declared import WORDS
+from tildone.plan.model import Plan, Status, Task
 
 PHASE = "Work"
 

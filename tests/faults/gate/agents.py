@@ -26,7 +26,7 @@ from tests.faults.gate.actions import (
     ToEnd,
     Touch,
 )
-from tildone.core.plan import Plan
+from tildone.plan.model import Plan
 
 TASKS = 100
 ALL = tuple(f"Task {number}" for number in range(1, TASKS + 1))

@@ -28,16 +28,15 @@ from tests.faults.gate.agents import Agent
 from tests.faults.gate.outcome import MAX_CONTINUATIONS, Ended, PlanView, end_of, running_ahead
 from tests.hooks.agent import HookedAgent, Workspace, environment
 from tests.suite.forking import PROGRAM
-from tildone.agents.subagents import register, subagent_of
+from tildone.agents.integrations import INTEGRATIONS, HookPoint
 from tildone.app.opening import open_session
+from tildone.base import replace
+from tildone.base.ids import now
 from tildone.cli import main as command_line
-from tildone.dialects import dialect_named
-from tildone.ids import now
-from tildone.integrations import INTEGRATIONS
-from tildone.integrations.record import HookPoint
-from tildone.log.events import Author
-from tildone.session import Session
-from tildone.value import replace
+from tildone.log.session import Session
+from tildone.plan.dialects import dialect_named
+from tildone.plan.events import Author
+from tildone.stores.assignment import register, subagent_of
 
 CLAUDE = INTEGRATIONS.entries["claude"]
 SHELL = dict.fromkeys((CLAUDE.conversation, *CLAUDE.marks), "s1")

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from unittest.mock import patch
 
 from tests.faults.gate.actions import DIALECTS, REWRITES, ROOM, Action, Change
-from tildone.core.plan import Plan
-from tildone.session import Session
-from tildone.views.bounds import describe_bound
+from tildone.log.session import Session
+from tildone.plan.model import Plan
+from tildone.plan.text.bounds import describe_bound
 
 MAX_CONTINUATIONS = 4000
 MAX_REQUESTS = 25_000
@@ -52,7 +52,7 @@ def running_ahead(hours: Callable[[], float]) -> Iterator[None]:
         return real() + int(hours() * NS_PER_HOUR)
 
     # The fast path of hooks has a name of its own for it.
-    with patch("time.time_ns", ahead), patch("tildone.hooks.fast_path.time_ns", ahead):
+    with patch("time.time_ns", ahead), patch("tildone.agents.hooks.fast_path.time_ns", ahead):
         yield
 
 

@@ -17,8 +17,8 @@ from tests.host.models.model_server import ModelServer, ReceivedRequest, Turn
 from tests.run.run_workspace import ALLOW_ALL, CHAT, provider_environment
 from tests.suite.forking import PROGRAM
 from tildone.app.opening import open_session
-from tildone.config import load
-from tildone.dialects import dialect_named
+from tildone.app.settings import load
+from tildone.plan.dialects import dialect_named
 
 TIMEOUT_SECONDS = 900
 

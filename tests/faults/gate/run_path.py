@@ -17,15 +17,14 @@ from tests.faults.gate.outcome import MAX_REQUESTS, Ended, PlanView, end_of, run
 from tests.hooks.agent import Workspace, environment
 from tests.suite.forking import PROGRAM
 from tildone.app.opening import open_session, open_store
-from tildone.dialects import dialect_named
-from tildone.host.content import TextBlock, tool_call
-from tildone.host.messages import AssistantMessage, StopReason
-from tildone.host.model import ChatRequest, assistant_message
-from tildone.host.stream_events import AnswerDone
-from tildone.host.tools.permissions import PermissionPolicy
-from tildone.kit.signal import AbortSignal
-from tildone.session import Session
-from tildone.wiring.hosting import open_conversations, open_host
+from tildone.log.session import Session
+from tildone.plan.dialects import dialect_named
+from tildone.run.events import AnswerDone
+from tildone.run.hosting import open_conversations, open_host
+from tildone.run.kit.definition import AbortSignal
+from tildone.run.messages import AssistantMessage, StopReason, TextBlock, tool_call
+from tildone.run.model import ChatRequest, assistant_message
+from tildone.run.tools.permissions import PermissionPolicy
 
 ENVIRON = {"TILDONE_COUNTDOWN": "0", "PATH": f"{PROGRAM.parent}{os.pathsep}{os.environ.get('PATH', '')}"}
 

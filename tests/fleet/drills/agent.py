@@ -16,16 +16,14 @@ from typing import TypeVar
 from tests.fleet.drills.clock import shift_clock
 from tests.fleet.drills.marks import note
 from tildone.app.opening import run_leases, session_in, store_at
-from tildone.core.ops import Mark, Numbered
-from tildone.core.plan import Status
-from tildone.core.query import next_task
-from tildone.dialects.by_hand import BY_HAND
-from tildone.errors import RunFenced, StoreError
-from tildone.log.events import Actor
-from tildone.log.fleet.facts import Answered, Asked
-from tildone.log.fleet.lease import LEASE_VARIABLE, RunFence, fence_in
+from tildone.base.errors import RunFenced, StoreError
+from tildone.log.session import Session
 from tildone.log.store import Store
-from tildone.session import Session
+from tildone.plan.dialects import BY_HAND
+from tildone.plan.events import Actor
+from tildone.plan.model import Status, next_task
+from tildone.plan.ops import Mark, Numbered
+from tildone.plan.runs import LEASE_VARIABLE, Answered, Asked, RunFence, fence_in
 
 FENCED = 6
 T = TypeVar("T")

@@ -7,7 +7,7 @@ from threading import Event, Thread
 from tests.fleet.drills.harness import Drill
 from tests.stores.postgres import execute, truncate
 from tests.suite.waiting import until
-from tildone.log.fleet.lease import Lease
+from tildone.plan.runs import Lease
 
 SCHEMA = "tildone_dbos"
 TABLES = "SELECT tablename FROM pg_tables WHERE schemaname = 'tildone_dbos' AND tablename NOT LIKE '%migrations%'"

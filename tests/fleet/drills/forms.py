@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from tildone.log.fleet.settings import FleetSettings
+from tildone.log.settings import FleetSettings
 
 
 @dataclass(frozen=True, slots=True)

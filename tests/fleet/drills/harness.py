@@ -18,13 +18,13 @@ from tests.fleet.drills.worker_program import ROOT, Setting
 from tests.plans import plan_of
 from tests.suite.waiting import until
 from tildone.app.opening import run_leases, store_at
+from tildone.base import replace as change
 from tildone.fleet.process_tree import boot_seconds, descendants
-from tildone.log.events import PlanChanged
-from tildone.log.fleet.lease import Lease, NewRun, Work
-from tildone.log.fleet.port import RunLeases
-from tildone.log.fleet.settings import FleetSettings
+from tildone.log.lease_port import RunLeases
+from tildone.log.settings import FleetSettings
 from tildone.log.store import Store
-from tildone.value import replace as change
+from tildone.plan.events import PlanChanged
+from tildone.plan.runs import Lease, NewRun, Work
 
 PROGRAM = str(Path(__file__).with_name("worker_program.py"))
 Process = subprocess.Popen[bytes]

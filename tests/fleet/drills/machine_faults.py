@@ -12,7 +12,7 @@ from tests.fleet.drills.harness import Drill, signal_all, tree_of
 from tests.fleet.drills.marks import ticking
 from tests.fleet.drills.worker_faults import assert_gone, can_write
 from tests.suite.waiting import until
-from tildone.value import replace
+from tildone.base import replace
 
 HOUR = 3_600_000
 FAST_SECONDS = 120.0

@@ -9,7 +9,7 @@ from tests.fleet.drills.many_plans import AGENTS, plans_for
 from tests.fleet.drills.many_results import ManyResults, results_of
 from tests.fleet.drills.many_workers import ManyFleet
 from tests.fleet.drills.places import Ground, Grounds, Place
-from tildone.log.fleet.settings import ProviderLimit
+from tildone.log.settings import ProviderLimit
 
 PLACES = (Place.SQLITE, Place.DBOS)
 LIMITS = (ProviderLimit("anthropic", runs=2, requests=150), ProviderLimit("openai", runs=3, requests=200))

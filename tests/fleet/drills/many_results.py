@@ -12,12 +12,11 @@ from statistics import median
 from tests.fleet.drills.many_plans import TASKS, ManyPlan, Needs
 from tests.fleet.drills.many_workers import SLOTS, ManyFleet
 from tests.fleet.drills.outcome import completions
-from tildone.core.plan import Status
 from tildone.fleet.git import Git
-from tildone.log.events import Event, PlanChanged
-from tildone.log.fleet.facts import Answered, RunEnded, RunLost, RunReleased, RunTaken
-from tildone.log.fleet.lease import Lease, LeaseState, Work, worker_of
-from tildone.log.fleet.settings import BURST_PART, MINUTE_MS, ProviderLimit
+from tildone.log.settings import BURST_PART, MINUTE_MS, ProviderLimit
+from tildone.plan.events import Event, PlanChanged
+from tildone.plan.model import Status
+from tildone.plan.runs import Answered, Lease, LeaseState, RunEnded, RunLost, RunReleased, RunTaken, Work, worker_of
 
 FILES = {"file", *(f"made-{task}" for task in range(1, TASKS + 1))}
 

@@ -20,10 +20,10 @@ from tests.suite.forking import PROGRAM
 from tests.suite.waiting import LIMIT_SECONDS
 from tildone.app.answering import open_questions
 from tildone.app.opening import run_leases, store_at
-from tildone.log.fleet.lease import Lease
-from tildone.log.fleet.port import RunLeases
-from tildone.log.fleet.settings import ProviderLimit
+from tildone.log.lease_port import RunLeases
+from tildone.log.settings import ProviderLimit
 from tildone.log.store import Store
+from tildone.plan.runs import Lease
 
 WORKERS, SLOTS, WITH_LABEL = 4, 2, 2
 PAUSE_SECONDS = 0.2

@@ -10,7 +10,7 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from tildone.log.fleet.lease import RunFence
+from tildone.plan.runs import RunFence
 
 VARIABLE = "MARKS"
 GATE = ".gate"

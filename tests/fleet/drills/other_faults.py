@@ -4,8 +4,8 @@ from tests.fleet.agents import processes_of
 from tests.fleet.drills.harness import Drill
 from tests.suite.waiting import until
 from tildone.fleet.process_tree import boot_seconds
-from tildone.log.events import PlanChanged
-from tildone.log.fleet.lease import PROTOCOL, Ask, LeaseState, NewRun, Work
+from tildone.plan.events import PlanChanged
+from tildone.plan.runs import PROTOCOL, Ask, LeaseState, NewRun, Work
 
 OLD, NEW = PROTOCOL, PROTOCOL + 1
 

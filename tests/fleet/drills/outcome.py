@@ -6,10 +6,9 @@ from statistics import median
 
 from tests.fleet.drills.harness import Drill
 from tests.fleet.drills.marks import Mark
-from tildone.core.plan import Plan, Status
-from tildone.log.events import PlanChanged
-from tildone.log.fleet.facts import RunLost
-from tildone.log.fleet.lease import Lease, LeaseState
+from tildone.plan.events import PlanChanged
+from tildone.plan.model import Plan, Status
+from tildone.plan.runs import Lease, LeaseState, RunLost
 
 
 @dataclass(frozen=True)

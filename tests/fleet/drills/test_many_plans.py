@@ -14,10 +14,9 @@ from tests.fleet.drills.many_results import ManyResults, check_answers, check_co
 from tests.fleet.drills.many_workers import ManyFleet
 from tests.fleet.drills.places import Grounds, Place
 from tests.stores.postgres import needs_server
-from tildone.log.events import Actor, Event, Fact
-from tildone.log.fleet.facts import RunEnded, RunTaken
-from tildone.log.fleet.lease import Lease, LeaseState, Work
-from tildone.log.fleet.settings import ProviderLimit
+from tildone.log.settings import ProviderLimit
+from tildone.plan.events import Actor, Event, Fact
+from tildone.plan.runs import Lease, LeaseState, RunEnded, RunTaken, Work
 
 PLANS, AGENTS = 12, (SHELL, SHELL, MODEL)
 LIMITS = (ProviderLimit("anthropic", runs=2, requests=80), ProviderLimit("openai", runs=3, requests=120))

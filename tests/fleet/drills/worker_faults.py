@@ -6,9 +6,9 @@ from tests.fleet.agents import processes_of
 from tests.fleet.drills.harness import Drill, Process
 from tests.suite.waiting import until
 from tildone.app.opening import run_leases, store_at
-from tildone.errors import StoreBusy
-from tildone.log.fleet.lease import Lease
-from tildone.value import replace
+from tildone.base import replace
+from tildone.base.errors import StoreBusy
+from tildone.plan.runs import Lease
 
 MANY_REAPERS, SOON_MS = 4, 50
 

@@ -19,13 +19,12 @@ from tildone.app.opening import run_leases, store_at
 from tildone.fleet import running as launching
 from tildone.fleet import upkeep, worker, workspaces
 from tildone.fleet.drivers.launch import AgentContext, AgentLaunch
-from tildone.fleet.engine import engine_for
-from tildone.fleet.running import WorkerOptions
-from tildone.fleet.upkeep import MIN_FREE_MB
-from tildone.log.address import parse_address
-from tildone.log.fleet import rules
-from tildone.log.fleet.lease import PROTOCOL, Claimer
-from tildone.stores.sqlite import boot
+from tildone.fleet.engines import engine_for
+from tildone.fleet.worksite import MIN_FREE_MB, WorkerOptions
+from tildone.log import lease_rules as rules
+from tildone.plan.runs import PROTOCOL, Claimer
+from tildone.stores import parse_address
+from tildone.stores.sqlite import leases as boot
 
 if TYPE_CHECKING:
     from tildone.fleet.drivers.launch import Driver

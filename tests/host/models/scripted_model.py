@@ -9,9 +9,9 @@ import pytest
 from tests.host import records as messages
 from tests.host.models.model_server import ModelServer, Turn
 from tests.host.records import Json
-from tildone.host.model import ChatRequest, Model, ToolSpec
-from tildone.host.providers import open_model
-from tildone.kit.signal import AbortSignal
+from tildone.run.kit.definition import AbortSignal
+from tildone.run.model import ChatRequest, Model, ToolSpec
+from tildone.run.providers import open_model
 
 CHAT = "openai-chat:gpt-5"
 ANTHROPIC = "anthropic:claude-sonnet-5-5"

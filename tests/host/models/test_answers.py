@@ -17,7 +17,7 @@ from tests.host.models.scripted_model import (
     stream_records,
     without_usage,
 )
-from tildone.host.model import ModelFailure
+from tildone.run.model import ModelFailure
 
 
 @both_formats

@@ -17,12 +17,11 @@ from tests.host.models.scripted_model import (
     open_scripted,
     stream_records,
 )
-from tildone.host.host import Host
-from tildone.host.model import Model, ModelFailure
-from tildone.host.providers import open_model
-from tildone.host.retry import RetryPolicy
-from tildone.host.transcript import Transcript
-from tildone.kit.signal import AbortController, Aborted
+from tildone.run.host import Host
+from tildone.run.kit.definition import AbortController, Aborted
+from tildone.run.model import Model, ModelFailure, RetryPolicy
+from tildone.run.providers import open_model
+from tildone.run.transcript import Transcript
 from tildone.stores.pi.session_file import header
 
 SOON = 5.0

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from tests.host import records as messages
 from tests.host.records import Message, SilentModel
-from tildone.host.model_context import NO_RESULT
+from tildone.run.messages import NO_RESULT
 
 SPEAKER = SilentModel("scripted-stream", "local", "scripted")
 

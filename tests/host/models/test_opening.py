@@ -5,9 +5,9 @@ import sys
 
 import pytest
 
-from tildone.distribution import install_extra
-from tildone.errors import UsageError
-from tildone.host.providers import open_model
+from tildone.base.distribution import install_extra
+from tildone.base.errors import UsageError
+from tildone.run.providers import open_model
 
 
 @pytest.fixture(autouse=True)
@@ -78,8 +78,8 @@ def test_without_the_run_extra_the_error_names_it() -> None:
     """The environment has tildone without its optional dependencies."""
     script = (
         "import sys; sys.modules['pydantic_ai'] = None\n"
-        "from tildone.errors import UsageError\n"
-        "from tildone.host.providers import open_model\n"
+        "from tildone.base.errors import UsageError\n"
+        "from tildone.run.providers import open_model\n"
         "try: open_model('openai-chat:gpt-5')\n"
         "except UsageError as error: print(error)\n"
     )
@@ -91,7 +91,7 @@ def test_without_the_run_extra_the_error_names_it() -> None:
 
 def test_the_model_interface_can_be_imported_without_the_library() -> None:
     """A host with its own model does not load the providers."""
-    script = "import sys, tildone.host.providers, tildone.host.retry; print('pydantic_ai' in sys.modules)"
+    script = "import sys, tildone.run.providers, tildone.run.model; print('pydantic_ai' in sys.modules)"
 
     said = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout
 

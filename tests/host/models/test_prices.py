@@ -3,9 +3,9 @@
 import pytest
 
 from tests.host.models.scripted_model import CHAT, open_scripted, stream_records
-from tildone.host.content import Cost, Usage
-from tildone.host.prices import Price, cost_of, price_of, read_prices
-from tildone.host.providers import open_model
+from tildone.run.messages import Cost, Usage
+from tildone.run.model import Price, cost_of, price_of, read_prices
+from tildone.run.providers import open_model
 
 
 @pytest.mark.parametrize(

@@ -26,13 +26,11 @@ from pydantic_ai.usage import RequestUsage
 
 from tests.host import records as messages
 from tests.host.records import SilentModel
-from tildone.host.content_codec import encode_block
-from tildone.host.message_codec import encode_message
-from tildone.host.model import ModelFailure
-from tildone.host.providers.decoding import StreamAssembler, answer, block_of
-from tildone.host.providers.encoding import history, without_lone_surrogates
-from tildone.host.providers.error_mapping import to_model_failure
-from tildone.log import codec
+from tildone.plan import codec
+from tildone.run.codec import encode_block, encode_message
+from tildone.run.model import ModelFailure
+from tildone.run.providers.coding import StreamAssembler, answer, block_of, history, without_lone_surrogates
+from tildone.run.providers.failures import to_model_failure
 
 
 def because(error: Exception, cause: Exception) -> Exception:

@@ -19,11 +19,11 @@ from tests.host.models.scripted_model import (
     stream_records,
 )
 from tests.host.records import Message
-from tildone.dialects.declared import DIALECT as DECLARED
-from tildone.dialects.indexed import DIALECT as INDEXED
-from tildone.dialects.phased import DIALECT as PHASED
-from tildone.host.model import Model, ToolSpec
-from tildone.host.providers.encoding import parameters
+from tildone.plan.dialects.declared import DIALECT as DECLARED
+from tildone.plan.dialects.indexed import DIALECT as INDEXED
+from tildone.plan.dialects.phased import DIALECT as PHASED
+from tildone.run.model import Model, ToolSpec
+from tildone.run.providers.coding import parameters
 
 PIXEL = base64.b64encode(b"\x89PNG\r\n\x1a\n").decode()
 IMAGE = {"type": "image", "data": PIXEL, "mimeType": "image/png"}

@@ -4,9 +4,8 @@ import asyncio
 
 import pytest
 
-from tildone.host.model import ModelFailure
-from tildone.host.retry import RetryPolicy
-from tildone.kit.signal import AbortController
+from tildone.run.kit.definition import AbortController
+from tildone.run.model import ModelFailure, RetryPolicy
 
 PASSING = ModelFailure("busy", transient=True)
 FINAL = ModelFailure("no", transient=False)

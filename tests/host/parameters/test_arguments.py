@@ -6,8 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
-from tildone.host.parameters import checked
-from tildone.host.parameters.messages import MAX_PROBLEM_CHARS, MAX_PROBLEMS
+from tildone.run.parameters import MAX_PROBLEM_CHARS, MAX_PROBLEMS, checked
 
 Json = dict[str, Any]
 

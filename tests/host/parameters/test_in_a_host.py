@@ -8,15 +8,12 @@ from pydantic import BaseModel, field_validator
 from tests.host import records as messages
 from tests.host.models.scripted_model import both_formats, chat_request, open_scripted, stream_records
 from tests.host.test_host import Script, extend, host_with, talk
-from tildone.host.extension_events import ChangeArguments, ToolCallRequest
-from tildone.host.host import Host
-from tildone.host.model import ToolSpec
-from tildone.kit.components.defaults import default_call
-from tildone.kit.components.drawing import draw
-from tildone.kit.definition import ToolDefinition, ToolResult, text_result
-from tildone.kit.functions import tool
-from tildone.kit.theme import plain
-from tildone.kit.validation import InvalidDefinition
+from tildone.plan.text.styles import plain
+from tildone.run.extension import ChangeArguments, ToolCallRequest
+from tildone.run.host import Host
+from tildone.run.kit.defaults import default_call
+from tildone.run.kit.definition import InvalidDefinition, ToolDefinition, ToolResult, draw, text_result, tool
+from tildone.run.model import ToolSpec
 
 ANYTHING_GOES = {
     "type": "object",

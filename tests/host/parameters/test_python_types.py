@@ -8,12 +8,18 @@ import pytest
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 from typing_extensions import TypedDict
 
-from tildone.host.parameters import served
-from tildone.kit.definition import ToolDefinition, ToolResult, text_result
-from tildone.kit.functions import tool
-from tildone.kit.signal import AbortSignal
-from tildone.kit.validation import InvalidDefinition
-from tildone.kit.wrapping import Delegate, Invocation, wrap_tool
+from tildone.run.kit.definition import (
+    AbortSignal,
+    Delegate,
+    InvalidDefinition,
+    Invocation,
+    ToolDefinition,
+    ToolResult,
+    text_result,
+    tool,
+    wrap_tool,
+)
+from tildone.run.parameters import served
 
 
 class Order(Enum):

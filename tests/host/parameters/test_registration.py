@@ -7,10 +7,8 @@ from typing import Any
 
 import pytest
 
-from tildone.host.parameters import served
-from tildone.host.parameters.plain_json import MAX_DEPTH
-from tildone.kit.definition import ToolDefinition, ToolResult, text_result
-from tildone.kit.validation import InvalidDefinition
+from tildone.run.kit.definition import InvalidDefinition, ToolDefinition, ToolResult, text_result
+from tildone.run.parameters import MAX_DEPTH, served
 
 Json = dict[str, Any]
 

@@ -18,12 +18,12 @@ from tests.host.tools.tool_bench import (
     unique_duration,
 )
 from tests.suite.waiting import until_async
-from tildone.agents.secrets import Redactor
-from tildone.host.tools import command_output, process_tree
-from tildone.host.tools.command_output import CommandOutput
-from tildone.host.tools.tool_failure import ToolFailure
-from tildone.kit.definition import ToolResult
-from tildone.kit.signal import AbortController
+from tildone.base.secrets import Redactor
+from tildone.run.kit.definition import AbortController, ToolResult
+from tildone.run.tools import commands as command_output
+from tildone.run.tools import commands as process_tree
+from tildone.run.tools.commands import CommandOutput
+from tildone.run.tools.result_view import ToolFailure
 
 pytestmark = pytest.mark.skipif(not os.path.isdir("/proc/self"), reason="processes are looked for in /proc")
 

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from tildone.core.shell.programs import NAMES_VARIABLES, POWERFUL, RULES, RUNS_PROJECT_CODE, program_name
-from tildone.errors import UsageError
-from tildone.host.tools.command_patterns import describe_pattern, not_allowed, parse_pattern
+from tildone.base.errors import UsageError
+from tildone.plan.shell.danger import NAMES_VARIABLES, POWERFUL, RULES, RUNS_PROJECT_CODE, program_name
+from tildone.run.tools.commands import describe_pattern, not_allowed, parse_pattern
 
 
 def refused(line: str, *allow: str, windows: bool = False) -> tuple[str, ...]:

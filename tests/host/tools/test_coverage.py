@@ -6,11 +6,10 @@ import pytest
 
 from tests.host.tools.tool_bench import AnsweringUI, ToolBench
 from tests.plans import plan_of
-from tildone.core.plan import Phase, Plan, Status, Task
-from tildone.host.permission_request import PermissionAnswer, PermissionRequest, answer_labels
-from tildone.host.tools.coverage import plan_commands
-from tildone.host.tools.permissions import PermissionPolicy
-from tildone.host.tools.tool_failure import ToolFailure
+from tildone.plan.model import Phase, Plan, Status, Task
+from tildone.run.extension import PermissionAnswer, PermissionRequest, answer_labels
+from tildone.run.tools.permissions import PermissionPolicy, plan_commands
+from tildone.run.tools.result_view import ToolFailure
 
 ALWAYS, NO, PLAN = PermissionAnswer.ALWAYS, PermissionAnswer.NO, PermissionAnswer.PLAN
 

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.needs import need
-from tildone.host.tools.diffs import Replacement, apply_replacements, hunks, split_lines, unified_diff
+from tildone.run.tools.diffs import Replacement, apply_replacements, hunks, split_lines, unified_diff
 
 
 @st.composite

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.host.tools.tool_bench import ToolBench
-from tildone.host.tools.tool_failure import ToolFailure
+from tildone.run.tools.result_view import ToolFailure
 
 
 def put(bench: ToolBench, data: str | bytes, name: str = "a.py") -> Path:

@@ -6,15 +6,14 @@ from typing import Any
 
 from tests.host.tools.tool_bench import ToolBench, sleeping_processes, unique_duration
 from tests.suite.waiting import until_async
-from tildone.host.content import TextBlock, ToolCallBlock
-from tildone.host.host import Host
-from tildone.host.messages import StopReason, ToolResultMessage, text_of
-from tildone.host.model import ChatRequest, assistant_message
-from tildone.host.stream_events import AnswerDone
-from tildone.host.tools.builtin import builtin_tools
-from tildone.host.tools.permissions import PermissionPolicy
-from tildone.host.transcript import Transcript
-from tildone.kit.signal import AbortSignal
+from tildone.run.events import AnswerDone
+from tildone.run.host import Host
+from tildone.run.kit.definition import AbortSignal
+from tildone.run.messages import StopReason, TextBlock, ToolCallBlock, ToolResultMessage, text_of
+from tildone.run.model import ChatRequest, assistant_message
+from tildone.run.tools.builtin import builtin_tools
+from tildone.run.tools.permissions import PermissionPolicy
+from tildone.run.transcript import Transcript
 from tildone.stores.pi.session_file import header
 
 Calls = list[tuple[str, dict[str, Any]]]

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from tests.host.tools.tool_bench import ANY_COMMAND, AnsweringUI, ToolBench
-from tildone.host.permission_request import PermissionAnswer, PermissionReply, PermissionRequest
-from tildone.host.tools.permissions import PermissionPolicy
-from tildone.host.tools.tool_failure import ToolFailure
-from tildone.kit.signal import AbortController, Aborted
+from tildone.run.extension import PermissionAnswer, PermissionReply, PermissionRequest
+from tildone.run.kit.definition import AbortController, Aborted
+from tildone.run.tools.permissions import PermissionPolicy
+from tildone.run.tools.result_view import ToolFailure
 
 BEYOND = "../outside.txt"
 

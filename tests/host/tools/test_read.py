@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from tests.host.tools.tool_bench import ToolBench
-from tildone.host.tools import files, read
-from tildone.host.tools.tool_failure import ToolFailure
-from tildone.kit.definition import ImageContent, TextContent
+from tildone.run.kit.definition import ImageContent, TextContent
+from tildone.run.tools import files, read
+from tildone.run.tools.result_view import ToolFailure
 
 PNG = base64.b64decode("iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAQAAAC1HAwCAAAAC0lEQVR42mNk+A8AAQUBAScY42YAAAAASUVORK5CYII=")
 

@@ -4,13 +4,11 @@ import re
 from typing import Any
 
 from tests.host.tools.tool_bench import ToolBench
-from tildone.host.tools.builtin import builtin_tools
-from tildone.host.tools.permissions import PermissionPolicy
-from tildone.kit.components import RenderOptions
-from tildone.kit.components.defaults import call_component, result_component
-from tildone.kit.components.drawing import markup
-from tildone.kit.definition import ToolResult, error_result, text_result
-from tildone.kit.validation import validated
+from tildone.run.kit.components import RenderOptions
+from tildone.run.kit.defaults import call_component, result_component
+from tildone.run.kit.definition import ToolResult, error_result, markup, text_result, validated
+from tildone.run.tools.builtin import builtin_tools
+from tildone.run.tools.permissions import PermissionPolicy
 
 EXPANDED = RenderOptions(expanded=True)
 TITLE = "<toolTitle><bold>{}</bold></toolTitle>"

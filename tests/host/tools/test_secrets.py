@@ -10,16 +10,9 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tests.host.tools.tool_bench import ToolBench
-from tildone.agents.secrets import (
-    MAX_HELD_BYTES,
-    REDACTED,
-    Redactor,
-    StreamRedactor,
-    command_environment,
-    is_secret,
-)
-from tildone.host.providers.failure_hints import KEY_VARIABLES
-from tildone.host.tools.permissions import PermissionPolicy
+from tildone.base.secrets import MAX_HELD_BYTES, REDACTED, Redactor, StreamRedactor, command_environment, is_secret
+from tildone.run.providers.failures import KEY_VARIABLES
+from tildone.run.tools.permissions import PermissionPolicy
 
 LETTERS = "aB3dE6gH9jK2mN5pQ8sT1vW4yZ7" * 2
 PRIVATE_KEY = (

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
-from tildone.core.shell.syntax import MAX_CHARACTERS, split_line
-from tildone.host.tools.command_patterns import not_allowed
+from tildone.plan.shell.syntax import MAX_CHARACTERS, split_line
+from tildone.run.tools.commands import not_allowed
 
 PIECES = ["a ", "1 >&2 ", "a >b ", "a;", '"a" ', "'a' ", "a'b'", "$x ", "$(a) ", "`a` ", "{", "\\a", "(a);", "a&>b "]
 

@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 
 from tests.host.tools.tool_bench import AnsweringUI, ToolBench
-from tildone.host.permission_request import PermissionAnswer, PermissionReply, PermissionRequest
-from tildone.host.tools.files import read_file, replace_file
-from tildone.host.tools.permissions import PermissionPolicy
-from tildone.host.tools.tool_failure import ToolFailure
+from tildone.run.extension import PermissionAnswer, PermissionReply, PermissionRequest
+from tildone.run.tools.files import read_file, replace_file
+from tildone.run.tools.permissions import PermissionPolicy
+from tildone.run.tools.result_view import ToolFailure
 
 pytestmark = pytest.mark.skipif(os.open not in os.supports_dir_fd, reason="files cannot be opened relative to a folder")
 

@@ -6,7 +6,7 @@ import stat
 import pytest
 
 from tests.host.tools.tool_bench import ToolBench
-from tildone.host.tools.tool_failure import ToolFailure
+from tildone.run.tools.result_view import ToolFailure
 
 
 async def test_a_file_is_created_with_its_folders(bench: ToolBench) -> None:

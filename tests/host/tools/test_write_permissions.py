@@ -6,11 +6,10 @@ from typing import Any
 import pytest
 
 from tests.host.tools.tool_bench import AnsweringUI, ToolBench
-from tildone.host.permission_request import PermissionAnswer, PermissionReply
-from tildone.host.tools.file_change import MAX_DIFF_LINES
-from tildone.host.tools.paths import matches_path
-from tildone.host.tools.permissions import PermissionPolicy
-from tildone.host.tools.tool_failure import ToolFailure
+from tildone.run.extension import PermissionAnswer, PermissionReply
+from tildone.run.tools.files import MAX_DIFF_LINES, matches_path
+from tildone.run.tools.permissions import PermissionPolicy
+from tildone.run.tools.result_view import ToolFailure
 
 ONCE, ALWAYS, NO = PermissionAnswer.ONCE, PermissionAnswer.ALWAYS, PermissionAnswer.NO
 

@@ -7,14 +7,12 @@ from pathlib import Path
 from typing import Any
 
 from tests.host.records import SilentModel
-from tildone.host.host import Host
-from tildone.host.permission_request import PermissionAnswer, PermissionReply, PermissionRequest
-from tildone.host.tools.builtin import builtin_tools
-from tildone.host.tools.permissions import PermissionPolicy, PlanOf
-from tildone.host.transcript import Transcript
-from tildone.host.ui import UI, NoUI
-from tildone.kit.definition import OnUpdate, ToolResult
-from tildone.kit.signal import AbortSignal
+from tildone.run.extension import UI, NoUI, PermissionAnswer, PermissionReply, PermissionRequest
+from tildone.run.host import Host
+from tildone.run.kit.definition import AbortSignal, OnUpdate, ToolResult
+from tildone.run.tools.builtin import builtin_tools
+from tildone.run.tools.permissions import PermissionPolicy, PlanOf
+from tildone.run.transcript import Transcript
 from tildone.stores.pi.session_file import header
 
 ANY_COMMAND = PermissionPolicy(allow=("*",), allow_write=("*",))

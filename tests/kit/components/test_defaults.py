@@ -4,8 +4,10 @@ from typing import Any
 
 import pytest
 
-from tildone.kit.components import Component, RenderOptions, Text, ToolCallHeader
-from tildone.kit.components.defaults import (
+from tildone.base import replace
+from tildone.plan.text.styles import Role, plain
+from tildone.run.kit.components import Component, RenderOptions, Text, ToolCallHeader
+from tildone.run.kit.defaults import (
     PREVIEW_LINES,
     call_component,
     default_call,
@@ -14,10 +16,16 @@ from tildone.kit.components.defaults import (
     partial_message,
     result_component,
 )
-from tildone.kit.components.drawing import draw, markup
-from tildone.kit.definition import ImageContent, TextContent, ToolDefinition, ToolResult, error_result, text_result
-from tildone.kit.theme import Role, plain
-from tildone.value import replace
+from tildone.run.kit.definition import (
+    ImageContent,
+    TextContent,
+    ToolDefinition,
+    ToolResult,
+    draw,
+    error_result,
+    markup,
+    text_result,
+)
 
 
 async def nothing(*_five: object) -> ToolResult:

@@ -6,7 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tildone.kit.components import (
+from tildone.base.keys import NO_KEYS
+from tildone.plan.text.safe import printable
+from tildone.plan.text.styles import LINE_BREAK, Role, Span, ansi, display_width, plain
+from tildone.run.kit.components import (
     Component,
     Field,
     Item,
@@ -17,15 +20,11 @@ from tildone.kit.components import (
     ToolBody,
     ToolCallHeader,
     ToolFooter,
+    rows,
     stacked,
 )
-from tildone.kit.components.drawing import draw, fitted, mask_unprintable
-from tildone.kit.components.fitting import TAB, DrawnLine
-from tildone.kit.components.layout import rows
-from tildone.kit.keys import NO_KEYS
-from tildone.kit.text import display_width
-from tildone.kit.theme import LINE_BREAK, Role, Span, ansi, plain
-from tildone.views.sanitize import printable
+from tildone.run.kit.definition import draw, fitted, mask_unprintable
+from tildone.run.kit.drawing import TAB, DrawnLine
 
 words = st.text(alphabet="ab 字é😀\u0301\n\r\t\x1b\u202e\u200d*`_>-#1.[]~|", max_size=40)
 styled = st.tuples(

@@ -5,7 +5,10 @@ from typing import Any
 
 import pytest
 
-from tildone.kit.components import (
+from tildone.base import replace
+from tildone.plan.text.amounts import format_size
+from tildone.plan.text.styles import THEME, Theme, plain
+from tildone.run.kit.components import (
     Component,
     Container,
     Field,
@@ -17,12 +20,8 @@ from tildone.kit.components import (
     ToolCallHeader,
     ToolFooter,
 )
-from tildone.kit.components.defaults import call_component, result_component
-from tildone.kit.components.drawing import draw, markup
-from tildone.kit.definition import ToolDefinition, ToolResult, error_result, text_result
-from tildone.kit.formatting import format_size
-from tildone.kit.theme import THEME, Theme, plain
-from tildone.value import replace
+from tildone.run.kit.defaults import call_component, result_component
+from tildone.run.kit.definition import ToolDefinition, ToolResult, draw, error_result, markup, text_result
 
 COLLAPSED, EXPANDED, PARTIAL = RenderOptions(), RenderOptions(expanded=True), RenderOptions(is_partial=True)
 

@@ -2,7 +2,9 @@
 
 import pytest
 
-from tildone.kit.components import (
+from tildone.base.keys import NO_KEYS
+from tildone.plan.text.styles import THEME, Role, Span, ansi, plain
+from tildone.run.kit.components import (
     Component,
     Container,
     Field,
@@ -14,9 +16,7 @@ from tildone.kit.components import (
     ToolCallHeader,
     ToolFooter,
 )
-from tildone.kit.components.drawing import draw, markup
-from tildone.kit.keys import NO_KEYS
-from tildone.kit.theme import THEME, Role, Span, ansi, plain
+from tildone.run.kit.definition import draw, markup
 
 
 def lines(component: Component) -> list[str]:

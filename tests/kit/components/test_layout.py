@@ -2,7 +2,9 @@
 
 import pytest
 
-from tildone.kit.components import (
+from tildone.plan.text.styles import Role, Span, plain
+from tildone.run.kit.components import (
+    MAX_INLINE_COLUMNS,
     Component,
     Container,
     Field,
@@ -15,9 +17,7 @@ from tildone.kit.components import (
     ToolFooter,
     stacked,
 )
-from tildone.kit.components.drawing import draw, markup
-from tildone.kit.components.layout import MAX_INLINE_COLUMNS
-from tildone.kit.theme import Role, Span, plain
+from tildone.run.kit.definition import draw, markup
 
 FIELDS = (Field("Results", "3 items", show_collapsed=True), Field("Backend", "local"))
 EXPAND = KeyHint("app.tools.expand", "to expand")

@@ -2,10 +2,10 @@
 
 import pytest
 
-from tildone.kit.components import Markdown
-from tildone.kit.components.drawing import draw, markup
-from tildone.kit.components.markdown import MAX_TABLE_ROWS, MarkdownReader, markdown_rows
-from tildone.kit.theme import Role, plain
+from tildone.plan.text.styles import Role, plain
+from tildone.run.kit.components import Markdown
+from tildone.run.kit.definition import draw, markup
+from tildone.run.kit.drawing import MAX_TABLE_ROWS, MarkdownReader, markdown_rows
 
 
 @pytest.mark.parametrize(

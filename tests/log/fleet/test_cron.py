@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tildone.errors import UsageError
-from tildone.log.fleet.cron import next_time, parse_cron
+from tildone.base.errors import UsageError
+from tildone.log.cron import next_time, parse_cron
 
 BERLIN = ZoneInfo("Europe/Berlin")
 

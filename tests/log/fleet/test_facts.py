@@ -5,27 +5,26 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.plans import plan_of
-from tildone.history.event_data import row_data
-from tildone.history.stats import session_stats
-from tildone.history.timeline import timeline
-from tildone.log.codec import UndecodableEvent, decode, encode
-from tildone.log.events import Actor, Event, Nudged, PlanChanged
-from tildone.log.fleet.facts import (
+from tildone.plan.codec import UndecodableEvent, decode, encode
+from tildone.plan.events import Actor, Event, Nudged, PlanChanged, latest_state
+from tildone.plan.history.stats import session_stats
+from tildone.plan.history.timeline import row_data, timeline
+from tildone.plan.runs import (
     Answered,
     Asked,
     Kept,
+    LeaseState,
     RunEnded,
     RunFact,
     RunLost,
     RunQueued,
     RunReleased,
     RunTaken,
+    Work,
 )
-from tildone.log.fleet.lease import LeaseState, Work
-from tildone.log.state import latest_state
-from tildone.log.summary import summarize
-from tildone.views.runs import describe_run_fact
-from tildone.views.sanitize import printable
+from tildone.plan.text.safe import printable
+from tildone.plan.text.views_runs import describe_run_fact
+from tildone.stores.summary import summarize
 
 TEXTS = st.text(max_size=20) | st.sampled_from(
     ['"status":"pending"', '"fact":"plan_changed"', "half \ud83d", "\x1b[31m"]

@@ -4,18 +4,10 @@ import os
 
 import pytest
 
-from tildone.errors import UsageError
-from tildone.log.fleet.lease import Lease, NewRun, Work, check_work, checked_run
-from tildone.log.fleet.names import (
-    FileName,
-    is_address,
-    is_commit,
-    is_ref,
-    is_repository,
-    provider_family,
-    repository_key,
-)
-from tildone.log.fleet.workers import RunSchedule, WorkerInfo
+from tildone.base.errors import UsageError
+from tildone.plan.lists import RunSchedule, WorkerInfo
+from tildone.plan.names import FileName, is_address, is_commit, is_ref, is_repository, provider_family, repository_key
+from tildone.plan.runs import Lease, NewRun, Work, check_work, checked_run
 
 NO_NAMES = [
     "",

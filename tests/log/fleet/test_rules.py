@@ -4,12 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tildone.errors import UsageError
-from tildone.log.events import Actor, Event
-from tildone.log.fleet.facts import Answered, Asked, RunEnded, RunFact, RunLost, RunQueued, RunReleased, RunTaken
-from tildone.log.fleet.lease import Ask, Lease, LeaseState, NewRun, RunFence, Work, WorkOutcome, checked_run, fence_in
-from tildone.log.fleet.names import check_text
-from tildone.log.fleet.rules import (
+from tildone.base import replace
+from tildone.base.errors import UsageError
+from tildone.log.lease_rules import (
     MAX_FAILS,
     Moment,
     Step,
@@ -21,9 +18,29 @@ from tildone.log.fleet.rules import (
     why_lapsed,
     without_delay,
 )
-from tildone.log.fleet.settings import MINUTE_MS, FleetSettings, checked_settings, request_at
-from tildone.log.fleet.workers import RunGroup, group_of
-from tildone.value import replace
+from tildone.log.settings import MINUTE_MS, FleetSettings, checked_settings, request_at
+from tildone.plan.events import Actor, Event
+from tildone.plan.lists import RunGroup, group_of
+from tildone.plan.names import check_text
+from tildone.plan.runs import (
+    Answered,
+    Ask,
+    Asked,
+    Lease,
+    LeaseState,
+    NewRun,
+    RunEnded,
+    RunFact,
+    RunFence,
+    RunLost,
+    RunQueued,
+    RunReleased,
+    RunTaken,
+    Work,
+    WorkOutcome,
+    checked_run,
+    fence_in,
+)
 
 HELD = Lease("r1", 0, "plan", owner="here/7/ab/1", until=100, boot="b1/ns1")
 

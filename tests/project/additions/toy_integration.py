@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import os
 
-from tildone.integrations.hook_protocol import BLOCK, FIELDS
-from tildone.integrations.record import HookPoint, Hooks, Integration
-from tildone.typing import TYPE_CHECKING
+from tildone.agents.integrations import BLOCK, FIELDS, HookPoint, Hooks, Integration
+from tildone.base import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from tildone.integrations.settings.installation import Installation
+    from tildone.agents.install import Installation
 
 
 def _configure(installation: Installation) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tildone.stores.base import StoreKind
+from tildone.stores import StoreKind
 from tildone.stores.sqlite.store import SqliteStore
 
 STORE = StoreKind(open=lambda address, options: SqliteStore(f"{address.location}.toy", timeout=options.timeout))

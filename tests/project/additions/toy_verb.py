@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from tildone.cli.output.screen import put
-from tildone.cli.parsing.table import ParsedArgs
+from tildone.cli.output import put
+from tildone.cli.table import ParsedArgs
 
 
 def run(args: ParsedArgs) -> int:

@@ -18,23 +18,18 @@ from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from tildone.agents.identity import AgentId
-from tildone.agents.processes import start_time
-from tildone.agents.registry import Agent
 from tildone.app.opening import open_agents, open_session, open_store, store_at
-from tildone.config import Settings
-from tildone.core.plan import Plan, Status, Task
-from tildone.core.query import is_ready
-from tildone.core.touches import conflicting
-from tildone.dialects import dialect_named
-from tildone.errors import HeadMoved
-from tildone.ids import now
-from tildone.log.address import parse_address
-from tildone.log.claims import Claim, ClaimFence, Fenced
-from tildone.log.events import Author, Event
+from tildone.app.settings import Settings
+from tildone.base.errors import HeadMoved
+from tildone.base.ids import now
+from tildone.log.session import Session
 from tildone.log.store import Store
-from tildone.loop.claiming import next_free
-from tildone.session import Session
+from tildone.plan.claims import Claim, ClaimFence, Fenced, next_free
+from tildone.plan.dialects import dialect_named
+from tildone.plan.events import Author, Event
+from tildone.plan.model import Plan, Status, Task, conflicting, is_ready
+from tildone.stores import parse_address
+from tildone.stores.agents import Agent, AgentId, start_time
 
 SESSION = "release"
 BOOK = "book"

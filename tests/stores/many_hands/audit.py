@@ -5,9 +5,8 @@ from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
-from tildone.core.plan import Plan, Status
-from tildone.core.touches import may_conflict
-from tildone.log.events import Event, PlanChanged
+from tildone.plan.events import Event, PlanChanged
+from tildone.plan.model import Plan, Status, may_conflict
 
 BREACHES = (
     "not done once",

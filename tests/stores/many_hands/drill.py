@@ -18,9 +18,9 @@ from tests.stores.many_hands.agent import BOOK, SESSION
 from tests.stores.many_hands.audit import Line, audit, read_book
 from tests.suite.waiting import until
 from tildone.app.opening import store_at
-from tildone.core.plan import Plan, Status, Task, flat
-from tildone.log.events import Actor, Event, PlanChanged
 from tildone.log.store import Store
+from tildone.plan.events import Actor, Event, PlanChanged
+from tildone.plan.model import Plan, Status, Task, flat
 
 ROOT = Path(__file__).resolve().parents[3]
 AGENTS, STOPPED = 8, 2

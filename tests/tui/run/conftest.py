@@ -9,7 +9,7 @@ import pytest
 from tests.host.models.model_server import ModelServer
 from tests.run.run_workspace import CHAT
 from tests.tui.run.run_screen import Connect, Screen, Talk, running
-from tildone.tui.run import app
+from tildone.screens.run import app
 
 
 @pytest.fixture

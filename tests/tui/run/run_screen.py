@@ -9,11 +9,10 @@ from textual.pilot import Pilot
 
 from tests.host.models.model_server import ModelServer, Turn
 from tests.tui.watching import enters, lines, sees, text, type_text, until
-from tildone.cli.parsing.args import parse
+from tildone.cli.parsing import ROOT, parse
 from tildone.cli.run.setup import RunSetup
-from tildone.cli.verbs import ROOT
-from tildone.host.meter import RunMeter
-from tildone.tui.run.app import RunApp
+from tildone.run.metering import RunMeter
+from tildone.screens.run.app import RunApp
 
 Connect = Callable[[ModelServer], ModelServer]
 

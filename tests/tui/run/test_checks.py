@@ -9,10 +9,10 @@ from tests.host.models.model_server import ModelServer
 from tests.run.run_workspace import WRITE
 from tests.tui.run.run_screen import STOPS, Screen, Talk
 from tildone.app.opening import check_approvals, open_session
-from tildone.core.check import Check
-from tildone.core.ops import Numbered, SetCheck
-from tildone.dialects.by_hand import BY_HAND
-from tildone.log.claims import Claimant
+from tildone.plan.claims import Claimant
+from tildone.plan.dialects import BY_HAND
+from tildone.plan.model import Check
+from tildone.plan.ops import Numbered, SetCheck
 
 SCRIPT = "import os, sys; print('not yet'); sys.exit(not os.path.exists('ready'))"
 

@@ -8,13 +8,13 @@ import pytest
 from tests.host.models.model_server import ModelServer, Turn
 from tests.run.run_workspace import WRITE
 from tests.tui.run.run_screen import DONE, STOPS, Screen, Talk
-from tildone.kit.keys import ALL_BINDINGS
-from tildone.kit.theme import plain
-from tildone.log.events import Directive
-from tildone.tui.palette import PALETTES
-from tildone.tui.run.app import plan_colours
-from tildone.tui.run.keys import FIXED, KEYS
-from tildone.tui.screen_keys import Pane, help_lines
+from tildone.base.keys import ALL_BINDINGS
+from tildone.plan.events import Directive
+from tildone.plan.text.styles import plain
+from tildone.screens.run import FIXED, KEYS
+from tildone.screens.run.app import plan_colours
+from tildone.screens.widgets.keys import PALETTES
+from tildone.screens.widgets.prompt import Pane, help_lines
 
 pytestmark = pytest.mark.usefixtures("folder")
 

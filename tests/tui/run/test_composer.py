@@ -8,8 +8,7 @@ from textual import events
 from tests.host.models.model_server import ModelServer
 from tests.run.run_workspace import WRITE
 from tests.tui.run.run_screen import Talk
-from tildone.tui.run.completion import list_files, ranked
-from tildone.tui.run.typed_history import TypedHistory
+from tildone.screens.run.composer import TypedHistory, list_files, ranked
 
 
 @pytest.mark.usefixtures("folder")

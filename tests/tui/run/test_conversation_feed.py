@@ -12,12 +12,12 @@ from tests.run.plan_calls import OUT_OF_RANGE, PLAN_CALLS
 from tests.run.run_workspace import CHAT
 from tests.tui.run.run_screen import Connect, Screen, Talk, running
 from tests.tui.transcript.screen import showing
-from tildone.host.events import ToolExecutionEnd, ToolExecutionStart
-from tildone.kit.components import Component, RenderContext, Text
-from tildone.kit.definition import text_result
-from tildone.kit.theme import Role, Theme, plain
-from tildone.tui.run.conversation_feed import ConversationFeed, HostParts
-from tildone.tui.transcript.widget import TranscriptPane
+from tildone.plan.text.styles import Role, Theme, plain
+from tildone.run.events import ToolExecutionEnd, ToolExecutionStart
+from tildone.run.kit.components import Component, RenderContext, Text
+from tildone.run.kit.definition import text_result
+from tildone.screens.run.conversation import ConversationFeed, HostParts
+from tildone.screens.transcript.widget import TranscriptPane
 
 
 @pytest.mark.usefixtures("folder")

@@ -9,17 +9,17 @@ from textual.binding import Binding
 from tests.host.models.model_server import ModelServer
 from tests.run.run_workspace import WRITE
 from tests.tui.run.run_screen import STOPS, Talk
-from tildone.kit.keys import ALL_BINDINGS, RUN_EDITOR, RUN_PLAN, RUN_TRANSCRIPT, TRANSCRIPT_SELECTING, TREE, clash
-from tildone.kit.theme import plain
-from tildone.tui.find_screen import FindScreen
-from tildone.tui.plan_pane import PlanPane
-from tildone.tui.run.app import RunApp
-from tildone.tui.run.composer import Composer
-from tildone.tui.run.keys import FIXED, KEYS
-from tildone.tui.run.status_lines import FOOTERS, FooterMode
-from tildone.tui.run.tree_screen import TreeScreen
-from tildone.tui.screen_keys import Pane, footer_line, help_lines, shown_keys
-from tildone.tui.transcript.widget import TranscriptPane
+from tildone.base.keys import ALL_BINDINGS, RUN_EDITOR, RUN_PLAN, RUN_TRANSCRIPT, TRANSCRIPT_SELECTING, TREE, clash
+from tildone.plan.text.styles import plain
+from tildone.screens.run import FIXED, KEYS
+from tildone.screens.run.app import RunApp
+from tildone.screens.run.composer import Composer
+from tildone.screens.run.plan_pane import FOOTERS, FooterMode
+from tildone.screens.run.sessions import TreeScreen
+from tildone.screens.transcript.widget import TranscriptPane
+from tildone.screens.watch.find_screen import FindScreen
+from tildone.screens.watch.plan_pane import PlanPane
+from tildone.screens.widgets.prompt import Pane, footer_line, help_lines, shown_keys
 
 OWN = """
 keys."run.plan" = "f6"

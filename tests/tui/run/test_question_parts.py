@@ -1,9 +1,9 @@
 """Parts of questions: dangerous commands, and diffs."""
 
-from tildone.host.permission_request import PermissionAnswer, PermissionReply, PermissionRequest
-from tildone.kit.theme import plain
-from tildone.tui.run.diff_view import fits_side_by_side, parse_diff, side_by_side, unified
-from tildone.tui.run.questions import AskedPermission
+from tildone.plan.text.styles import plain
+from tildone.run.extension import PermissionAnswer, PermissionReply, PermissionRequest
+from tildone.screens.run.diff_view import fits_side_by_side, parse_diff, side_by_side, unified
+from tildone.screens.run.questions import AskedPermission
 
 DIFF = ("@@ -1,2 +1,3 @@", " one", "-two", "+zwei", "+drei")
 

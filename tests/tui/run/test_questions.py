@@ -8,7 +8,7 @@ from textual import events
 
 from tests.host.models.model_server import ModelServer, Turn
 from tests.tui.run.run_screen import ARMED, ASKED, DONE, Talk
-from tildone.tui.run import app
+from tildone.screens.run import app
 
 DELAYS = [50, *(pytest.param(delay_ms, marks=pytest.mark.slow) for delay_ms in (0, 200, 400))]
 

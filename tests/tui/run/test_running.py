@@ -9,7 +9,7 @@ from textual import events
 from tests.host.models.model_server import ModelServer, Turn
 from tests.run.run_workspace import CHAT, WRITE
 from tests.tui.run.run_screen import DONE, STOPS, Connect, Talk, running
-from tildone.host.extension_events import BeforeSettle
+from tildone.run.extension import BeforeSettle
 
 OTHER_SIZES = ((200, 50), (119, 40), (80, 24), (59, 20), (40, 12), (20, 6))
 SIZES = [(39, 24), (12, 3), *(pytest.param(size, marks=pytest.mark.slow) for size in OTHER_SIZES)]

@@ -2,13 +2,12 @@
 
 from typing import Any
 
-from tildone.host.call_row import CallRow
-from tildone.kit.components.fitting import DrawnLine
-from tildone.kit.definition import ToolDefinition, ToolResult, text_result
-from tildone.kit.keys import ALL_BINDINGS
-from tildone.tui.transcript.block_lines import Look, block_lines
-from tildone.tui.transcript.blocks import Block, CallBlock, CallState
-from tildone.tui.transcript.document import Document
+from tildone.base.keys import ALL_BINDINGS
+from tildone.run.kit.definition import ToolDefinition, ToolResult, text_result
+from tildone.run.kit.drawing import DrawnLine
+from tildone.run.subagents import CallRow
+from tildone.screens.transcript.blocks import Block, CallBlock, CallState, Look, block_lines
+from tildone.screens.transcript.document import Document
 
 
 async def _execute(*_args: Any) -> ToolResult:

@@ -11,9 +11,9 @@ from textual.message import Message
 from textual.pilot import Pilot
 
 from tests.tui.watching import lines, until
-from tildone.tui.palette import PALETTES
-from tildone.tui.transcript.blocks import Block
-from tildone.tui.transcript.widget import TranscriptPane
+from tildone.screens.transcript.blocks import Block
+from tildone.screens.transcript.widget import TranscriptPane
+from tildone.screens.widgets.keys import PALETTES
 
 
 class TranscriptApp(App[None]):

@@ -5,27 +5,29 @@ from itertools import product
 import pytest
 
 from tests.tui.transcript.conversations import BASH, copied, done, look, numbered, shown, view
-from tildone.kit.components import Container, KeyHint, RenderOptions, Text
-from tildone.kit.components.drawing import draw
-from tildone.kit.definition import ToolResult, error_result, text_result
-from tildone.kit.keys import NO_KEYS
-from tildone.kit.theme import Role, Span, plain
-from tildone.tui.transcript.block_lines import MAX_EXPANDED_LINES, Look, block_lines, header_lines
-from tildone.tui.transcript.blocks import (
+from tildone.base import replace
+from tildone.base.keys import NO_KEYS
+from tildone.plan.text.safe import printable
+from tildone.plan.text.styles import Role, Span, plain
+from tildone.run.kit.components import Container, KeyHint, RenderOptions, Text
+from tildone.run.kit.definition import ToolResult, draw, error_result, text_result
+from tildone.screens.transcript.blocks import (
+    MAX_EXPANDED_LINES,
     AnswerBlock,
     Block,
     CallBlock,
     CallState,
+    Look,
     NoticeBlock,
     Offer,
     PersonMessage,
     Remark,
     Separator,
     Thinking,
+    block_lines,
+    header_lines,
     source_text,
 )
-from tildone.value import replace
-from tildone.views.sanitize import printable
 
 
 def test_a_message_has_a_sign_that_is_not_copied() -> None:

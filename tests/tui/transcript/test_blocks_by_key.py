@@ -4,11 +4,18 @@ import pytest
 
 from tests.tui.transcript.conversations import done, numbered
 from tests.tui.transcript.screen import Shown, showing
-from tildone.kit.components import Container
-from tildone.tui.transcript.block_lines import MAX_EXPANDED_LINES
-from tildone.tui.transcript.blocks import AnswerBlock, NoticeBlock, Offer, PersonMessage, Remark, Thinking
-from tildone.tui.transcript.widget import TranscriptPane
-from tildone.value import replace
+from tildone.base import replace
+from tildone.run.kit.components import Container
+from tildone.screens.transcript.blocks import (
+    MAX_EXPANDED_LINES,
+    AnswerBlock,
+    NoticeBlock,
+    Offer,
+    PersonMessage,
+    Remark,
+    Thinking,
+)
+from tildone.screens.transcript.widget import TranscriptPane
 
 CURSOR = "▎ "
 

@@ -8,13 +8,19 @@ import pytest
 
 from tests.tui.transcript.conversations import document, numbered
 from tests.tui.transcript.screen import showing
-from tildone.kit.theme import Role, plain
-from tildone.tui.palette import PALETTES
-from tildone.tui.transcript.blocks import AnswerBlock, Thinking
-from tildone.tui.transcript.code_colors import MAX_AT_ONCE, MAX_CODE, MAX_KNOWN, CodeColors
-from tildone.tui.transcript.document import Document
-from tildone.tui.transcript.streamed import StreamedMarkdown
-from tildone.tui.transcript.strips import line_strip
+from tildone.plan.text.styles import Role, plain
+from tildone.screens.transcript.blocks import (
+    MAX_AT_ONCE,
+    MAX_CODE,
+    MAX_KNOWN,
+    AnswerBlock,
+    CodeColors,
+    StreamedMarkdown,
+    Thinking,
+    line_strip,
+)
+from tildone.screens.transcript.document import Document
+from tildone.screens.widgets.keys import PALETTES
 
 CODE = 'def f():  # why\n\n    return "a" + 12'
 
@@ -191,8 +197,8 @@ def test_pygments_is_not_imported_before_a_fence_closes() -> None:
     script = (
         "import sys\n"
         "from tests.tui.transcript.conversations import document\n"
-        "from tildone.tui.transcript.widget import TranscriptPane\n"
-        "from tildone.tui.transcript.blocks import AnswerBlock\n"
+        "from tildone.screens.transcript.widget import TranscriptPane\n"
+        "from tildone.screens.transcript.blocks import AnswerBlock\n"
         "made = document(AnswerBlock('```python\\nNone'), AnswerBlock('```\\nNone\\n```'))\n"
         "made.lines(0), made.lines(1)\n"
         "print('pygments' in sys.modules)\n"

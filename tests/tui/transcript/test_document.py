@@ -7,9 +7,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.tui.transcript.conversations import document, done, drawn, numbered, view
-from tildone.kit.components import Container, Text
-from tildone.kit.definition import text_result
-from tildone.tui.transcript.blocks import (
+from tildone.run.kit.components import Container, Text
+from tildone.run.kit.definition import text_result
+from tildone.screens.transcript.blocks import (
     AnswerBlock,
     CallBlock,
     NoticeBlock,
@@ -18,7 +18,7 @@ from tildone.tui.transcript.blocks import (
     Separator,
     Thinking,
 )
-from tildone.tui.transcript.document import MAX_FLUSH, Document
+from tildone.screens.transcript.document import MAX_FLUSH, Document
 
 TEXTS = st.text(alphabet="ab |-`#*\n字\x1b", max_size=60)
 BLOCKS = st.one_of(

@@ -4,8 +4,8 @@ from textual.events import Paste
 
 from tests.tui.transcript.conversations import done, numbered
 from tests.tui.transcript.screen import Shown, showing
-from tildone.tui.palette import PALETTES
-from tildone.tui.transcript.blocks import AnswerBlock, PersonMessage
+from tildone.screens.transcript.blocks import AnswerBlock, PersonMessage
+from tildone.screens.widgets.keys import PALETTES
 
 DARK = PALETTES["dark"]
 

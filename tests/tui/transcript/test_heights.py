@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tildone.tui.transcript.heights import HeightIndex
+from tildone.screens.transcript.document import HeightIndex
 
 heights = st.lists(st.integers(0, 9), max_size=40)
 

@@ -3,10 +3,9 @@
 import pytest
 
 from tests.tui.transcript.conversations import document, done, drawn
-from tildone.kit.theme import Role
-from tildone.tui.transcript.block_lines import markdown_lines
-from tildone.tui.transcript.blocks import AnswerBlock, PersonMessage
-from tildone.tui.transcript.places import character_at, matches, selected_text, word_at
+from tildone.plan.text.styles import Role
+from tildone.screens.transcript.blocks import AnswerBlock, PersonMessage, markdown_lines
+from tildone.screens.transcript.document import character_at, matches, selected_text, word_at
 
 LONG = "one two three four five six seven eight nine ten"
 

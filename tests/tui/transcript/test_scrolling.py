@@ -7,9 +7,9 @@ from textual.widgets import Static
 
 from tests.tui.transcript.conversations import done, numbered, view
 from tests.tui.transcript.screen import showing
-from tildone.kit.definition import text_result
-from tildone.tui.transcript.blocks import AnswerBlock, CallBlock, CallState, PersonMessage
-from tildone.tui.transcript.widget import TranscriptPane
+from tildone.run.kit.definition import text_result
+from tildone.screens.transcript.blocks import AnswerBlock, CallBlock, CallState, PersonMessage
+from tildone.screens.transcript.widget import TranscriptPane
 
 
 async def test_it_opens_at_the_end_and_follows_it() -> None:
@@ -266,7 +266,7 @@ async def test_opening_a_long_conversation_draws_only_what_is_near() -> None:
 
 
 async def test_the_end_stays_visible_if_a_region_is_read_before_the_layout() -> None:
-    """Textual then sends no event about the new size: `tildone.tui.resized` tells why."""
+    """Textual then sends no event about the new size: `tildone.screens.widgets.rows` tells why."""
     async with showing(AnswerBlock(numbered(30))) as screen:
         below = Static("below")
         below.styles.height, below.display = 1, False

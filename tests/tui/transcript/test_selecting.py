@@ -8,11 +8,11 @@ from textual.events import MouseDown, MouseMove, MouseUp
 
 from tests.tui.transcript.conversations import done, numbered
 from tests.tui.transcript.screen import Shown, showing
-from tildone.tui.copying import copy_by_tool, platform_tool
-from tildone.tui.palette import PALETTES
-from tildone.tui.transcript.blocks import AnswerBlock, PersonMessage
-from tildone.tui.transcript.widget import TranscriptPane
-from tildone.value import replace
+from tildone.base import replace
+from tildone.screens.transcript.blocks import AnswerBlock, PersonMessage
+from tildone.screens.transcript.widget import TranscriptPane
+from tildone.screens.widgets.keys import PALETTES
+from tildone.screens.widgets.prompt import copy_by_tool, platform_tool
 
 LONG = "one two three four five six seven eight nine ten"
 

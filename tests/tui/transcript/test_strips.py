@@ -2,9 +2,9 @@
 
 import pytest
 
-from tildone.kit.theme import Role, Span
-from tildone.tui.palette import PALETTES
-from tildone.tui.transcript.strips import Highlight, line_strip
+from tildone.plan.text.styles import Role, Span
+from tildone.screens.transcript.blocks import Highlight, line_strip
+from tildone.screens.widgets.keys import PALETTES
 
 
 @pytest.mark.parametrize("theme", PALETTES)

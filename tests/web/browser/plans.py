@@ -8,11 +8,11 @@ from pathlib import Path
 
 from tests.web.sample_data import Story, fill_store, grammar_parser
 from tildone.app.opening import store_at
-from tildone.core.plan import Status, Task
+from tildone.base import replace
 from tildone.log.needs import Need
-from tildone.log.state import State, latest_state
 from tildone.log.store import Store
-from tildone.value import replace
+from tildone.plan.events import State, latest_state
+from tildone.plan.model import Status, Task
 
 PARSER = "/home/mk/src/grammar-parser"
 

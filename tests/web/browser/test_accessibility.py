@@ -9,7 +9,7 @@ from playwright.sync_api import Page, expect
 
 from tests.web.browser.plans import Placed, sample_store, small_store
 from tests.web.browser.running import Start, Visit, quick
-from tildone.core.plan import Status
+from tildone.plan.model import Status
 
 SERIOUS = ("serious", "critical")
 

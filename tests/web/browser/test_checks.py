@@ -9,11 +9,10 @@ from playwright.sync_api import expect
 from tests.web.browser.plans import small_store
 from tests.web.browser.running import Start, Visit, Visitor, quick
 from tildone.app.opening import session_in, store_at
-from tildone.core.check import Check
-from tildone.core.ops import Mark, Numbered, Order, SetCheck
-from tildone.core.plan import Status, Task
-from tildone.dialects.by_hand import BY_HAND
-from tildone.log.claims import Claimant
+from tildone.plan.claims import Claimant
+from tildone.plan.dialects import BY_HAND
+from tildone.plan.model import Check, Status, Task
+from tildone.plan.ops import Mark, Numbered, Order, SetCheck
 
 NAME = "small"
 MARKUP = "<img src=x onerror='window.ran=1'><script>window.ran=1</script>"

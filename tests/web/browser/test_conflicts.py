@@ -5,7 +5,7 @@ from playwright.sync_api import Route, expect
 
 from tests.web.browser.plans import place_tasks
 from tests.web.browser.running import Visit, Visitor, quick
-from tildone.core.plan import Status
+from tildone.plan.model import Status
 
 
 @pytest.fixture

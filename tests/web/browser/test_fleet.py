@@ -8,8 +8,8 @@ from playwright.sync_api import Page, expect
 from tests.web.browser.running import Start, Visit, quick
 from tests.web.browser.test_accessibility import findings
 from tests.web.fleets import DONE, FleetStore, fill_fleet
-from tildone.log.fleet.lease import Ask, LeaseState, WorkOutcome
-from tildone.log.fleet.settings import FleetSettings
+from tildone.log.settings import FleetSettings
+from tildone.plan.runs import Ask, LeaseState, WorkOutcome
 
 PHONE, NARROW = (390, 844), (320, 700)
 MARKUP = "<img src=x onerror=window.hacked=1>"

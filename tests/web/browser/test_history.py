@@ -7,7 +7,7 @@ from playwright.sync_api import expect
 from tests.suite import waiting
 from tests.web.browser.running import Visitor, quick
 from tests.web.browser.test_accessibility import findings
-from tildone.core.plan import Status
+from tildone.plan.model import Status
 
 
 @quick

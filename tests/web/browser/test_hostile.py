@@ -12,7 +12,7 @@ from tests.web.browser.plans import Placed, small_store
 from tests.web.browser.running import Start, Visit, Visitor, quick
 from tests.web.sample_data import Story
 from tildone.app.opening import store_at
-from tildone.core.plan import Phase, Plan, Status, Task
+from tildone.plan.model import Phase, Plan, Status, Task
 
 MARKUP = "<img src=x onerror='window.ran=1'><script>window.ran=1</script><svg onload='window.ran=1'>"
 HOSTILE = [

@@ -8,7 +8,7 @@ from playwright.sync_api import APIResponse, Page, Route, expect
 
 from tests.web.browser.plans import Agent, Placed, small_store
 from tests.web.browser.running import Start, Visit, quick
-from tildone.core.plan import Status
+from tildone.plan.model import Status
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ from playwright.sync_api import Page, expect
 from tests.web.browser.running import Start, Visit
 from tests.web.sample_data import Story
 from tildone.app.opening import store_at
-from tildone.core.plan import Phase, Plan, Status, Task
+from tildone.plan.model import Phase, Plan, Status, Task
 
 SESSIONS, TASKS = 1000, 100
 MAX_NODES = 10_000

@@ -9,7 +9,7 @@ from playwright.sync_api import expect
 from tests.web.browser.plans import PARSER, Agent, Placed, answer_to, sample_store, small_store
 from tests.web.browser.running import Start, Visit, Visitor, quick
 from tests.web.browser.test_accessibility import findings
-from tildone.core.plan import Status
+from tildone.plan.model import Status
 
 
 @pytest.fixture

@@ -7,8 +7,8 @@ from playwright.sync_api import expect
 
 from tests.web.browser.plans import Placed, small_store
 from tests.web.browser.running import Start, Visit, Visitor, quick
-from tildone.core.plan import Status
-from tildone.log.events import Directive
+from tildone.plan.events import Directive
+from tildone.plan.model import Status
 
 
 @quick

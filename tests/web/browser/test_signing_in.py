@@ -9,8 +9,8 @@ from tests.web.boards import Place
 from tests.web.boards import board as serving
 from tests.web.browser.running import quick
 from tests.web.browser.test_accessibility import findings
-from tildone.core.ops import Append
-from tildone.core.plan import Task
+from tildone.plan.model import Task
+from tildone.plan.ops import Append
 
 PROXY = ("--user-header", "X-Forwarded-User", "--trusted-proxy", "127.0.0.1")
 

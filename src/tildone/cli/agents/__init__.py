@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from tildone.cli.parsing.options import DRY_RUN, JSON
-from tildone.cli.parsing.table import UNLIMITED, Option, Verb
-from tildone.registry import Registry
-from tildone.typing import TYPE_CHECKING
+from tildone.base import TYPE_CHECKING, Registry
+from tildone.cli.table import DRY_RUN, JSON, UNLIMITED, Option, Verb
 
 if TYPE_CHECKING:
-    from tildone.cli.parsing.table import VerbTable
+    from tildone.cli.table import VerbTable
 
 SCOPE = Option("scope", "SCOPE", "user (all your projects) or project (this one, in files to share).")
 SHOW_LINES = Option("verbose", "", "Show the lines that are added to the files, and removed.")
@@ -80,7 +78,7 @@ VERBS: VerbTable = Registry(
             options=(Option("extension", "FILE|MODULE", f"List this one, too: {FORM}"), NO_EXTENSIONS, JSON),
             examples=("tildone extensions", "tildone extensions --extension counting.py --json"),
         ),
-        "install": Verb(
+        "install:run_install": Verb(
             "install",
             "[AGENT …]",
             "Install the plan's tools and hooks into a coding agent.",
@@ -107,7 +105,7 @@ VERBS: VerbTable = Registry(
                 "tildone install codex gemini --scope project",
             ),
         ),
-        "uninstall": Verb(
+        "install:run_uninstall": Verb(
             "uninstall",
             "AGENT …",
             "Remove the plan's tools and hooks from a coding agent.",

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from tildone.agents.everywhere import active_everywhere
 from tildone.app.answering import answer_need
 from tildone.app.opening import session_title
+from tildone.app.sessions import awaited_needs
 from tildone.app.who import PersonAct, check_person
+from tildone.base import TYPE_CHECKING
+from tildone.base.errors import NotFound, Refused, UsageError
+from tildone.base.ids import now, timestamp
 from tildone.cli.opening import open_existing_store, open_to_read, settings_for
-from tildone.cli.output.data import put_data
-from tildone.cli.output.screen import put, put_caution, put_raw
-from tildone.cli.parsing.table import ParsedArgs
-from tildone.errors import NotFound, Refused, UsageError
-from tildone.ids import now, timestamp
+from tildone.cli.output import put, put_caution, put_raw
+from tildone.cli.output.prompts import put_data
+from tildone.cli.table import ParsedArgs
 from tildone.log.needs import Need, NeedAnswered
-from tildone.overview.agents import awaited_needs
-from tildone.typing import TYPE_CHECKING
-from tildone.views.amounts import ago
-from tildone.views.sanitize import printable
+from tildone.plan.text.amounts import ago
+from tildone.plan.text.safe import printable
+from tildone.stores.everywhere import active_everywhere
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

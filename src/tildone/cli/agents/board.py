@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
+import ipaddress
 import re
 
 from tildone.app.who import PersonAct, check_person
+from tildone.base import TYPE_CHECKING
+from tildone.base.errors import UsageError, shortened
+from tildone.base.ids import local_time, now, timestamp
 from tildone.cli.opening import missing_package, settings_for
-from tildone.cli.output.data import put_data
-from tildone.cli.output.screen import put
-from tildone.cli.parsing.table import ParsedArgs
-from tildone.errors import UsageError, shortened
-from tildone.ids import local_time, now, timestamp
-from tildone.typing import TYPE_CHECKING
-from tildone.views.sanitize import printable
+from tildone.cli.output import put
+from tildone.cli.output.prompts import put_data
+from tildone.cli.table import ParsedArgs
+from tildone.plan.text.safe import printable
 
 if TYPE_CHECKING:
-    from tildone.config import Settings
-    from tildone.web.access.people import People
+    from tildone.app.settings import Settings
+    from tildone.screens.board.access import People
 
 DEFAULT_HOST, DEFAULT_PORT = "127.0.0.1", 4747
 TOKEN_USAGE = "use: tildone board token, tildone board token add NAME, or tildone board token remove NAME"  # noqa: S105  no secret
@@ -35,8 +36,8 @@ def run(args: ParsedArgs) -> int:
     settings = settings_for(args)
     try:
         # Optional extra, and slow to import.
-        from tildone.web import server  # noqa: PLC0415  see above
-        from tildone.web.access.admission import ProxyTrust  # noqa: PLC0415  the same
+        from tildone.screens.board import web_server as server  # noqa: PLC0415  see above
+        from tildone.screens.board.access import ProxyTrust  # noqa: PLC0415  the same
     except ModuleNotFoundError as error:
         raise missing_package(error, "board", "web") from error
     if args.positional:
@@ -61,8 +62,8 @@ def run(args: ParsedArgs) -> int:
 
 
 def _manage_tokens(args: ParsedArgs, settings: Settings) -> int:
-    from tildone.web.access.people import FILE, METRICS_FILE, People  # noqa: PLC0415  see `run`
-    from tildone.web.server import board_folder  # noqa: PLC0415  see `run`
+    from tildone.screens.board.access import FILE, METRICS_FILE, People  # noqa: PLC0415  see `run`
+    from tildone.screens.board.web_server import board_folder  # noqa: PLC0415  see `run`
 
     people = People(board_folder(settings), METRICS_FILE if args.has("metrics") else FILE)
     match args.positional:
@@ -118,9 +119,6 @@ def _header(given: str) -> str:
 
 def _addresses(args: ParsedArgs) -> tuple[str, ...]:
     """The addresses of trusted proxies: IP addresses, or networks such as 10.0.0.0/24."""
-    # Late, because only a board behind a proxy needs it.
-    import ipaddress  # noqa: PLC0415  see above
-
     found = tuple(args.values("trusted-proxy"))
     for address in found:
         try:

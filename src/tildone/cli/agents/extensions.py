@@ -5,23 +5,28 @@ from __future__ import annotations
 import os
 
 from tildone.app.opening import dialect_name
+from tildone.app.settings import Settings, data_folder
+from tildone.base import replace, value
+from tildone.base.ids import now
 from tildone.cli.opening import open_to_read, settings_for, with_session, working_folder
-from tildone.cli.output.data import put_data
-from tildone.cli.output.screen import columns, put, put_spans
-from tildone.cli.parsing.table import ParsedArgs
-from tildone.config import Settings, data_folder
-from tildone.core.plan import Plan
-from tildone.host.host import Host
-from tildone.host.shell_model import ShellModel
-from tildone.host.tools.permissions import PermissionPolicy
-from tildone.ids import now
-from tildone.kit.text import wrap_text
-from tildone.kit.theme import Role, Span
+from tildone.cli.output import columns, put, put_spans
+from tildone.cli.output.prompts import put_data
+from tildone.cli.table import ParsedArgs
+from tildone.plan.model import Plan
+from tildone.plan.text.safe import printable
+from tildone.plan.text.styles import Role, Span, wrap_text
+from tildone.run.host import Host
+from tildone.run.hosting import (
+    DEFAULT_DIALECT,
+    ExtensionSource,
+    extension_sources,
+    open_conversations,
+    open_host,
+    registration,
+)
+from tildone.run.shell_model import ShellModel
+from tildone.run.tools.permissions import PermissionPolicy
 from tildone.stores.memory import MemoryStore
-from tildone.value import replace, value
-from tildone.views.sanitize import printable
-from tildone.wiring.extension_files import ExtensionSource, extension_sources, registration
-from tildone.wiring.hosting import DEFAULT_DIALECT, open_conversations, open_host
 
 NONE = """\
 There are no extensions. To add one:

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from tildone.agents.servers import ANY_AGENT, ProvidedTools
+from tildone.base import TYPE_CHECKING
+from tildone.base.errors import UsageError
 from tildone.cli import run_hook
 from tildone.cli.opening import missing_package, settings_for
-from tildone.cli.parsing.table import ParsedArgs
-from tildone.dialects import dialect_named
-from tildone.errors import UsageError
-from tildone.typing import TYPE_CHECKING
+from tildone.cli.table import ParsedArgs
+from tildone.plan.dialects import dialect_named
+from tildone.stores.assignment import ANY_AGENT, ProvidedTools
 
 if TYPE_CHECKING:
-    from tildone.config import Settings
+    from tildone.app.settings import Settings
 
 DEFAULT_HOST, DEFAULT_PORT = "127.0.0.1", 8633
 HTTP_OPTIONS = ("host", "port", "token-file", "no-token")
@@ -45,7 +45,7 @@ def _serve_stdio(args: ParsedArgs) -> int:
     if given:
         dialect_named(given)
     # Late, because the HTTP server needs none of it.
-    from tildone.mcp import stdio_server  # noqa: PLC0415  see above
+    from tildone.agents.mcp import server as stdio_server
 
     # A function, because settings that cannot be loaded must not end the server: see there.
     return stdio_server.run(lambda: settings_for(args), given)
@@ -57,7 +57,7 @@ def _serve_http(args: ParsedArgs, settings: Settings) -> int:
     host, given = args.options.get("host", DEFAULT_HOST), args.port()
     port = DEFAULT_PORT if given is None else given
     # Optional extra: imported only to serve.
-    from tildone.mcp import http_server  # noqa: PLC0415  see above
+    from tildone.agents.mcp import http as http_server
 
     token_file, guarded = args.options.get("token-file"), not args.has("no-token")
     with ProvidedTools(settings.agents_dir, ANY_AGENT):

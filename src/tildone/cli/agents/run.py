@@ -11,11 +11,11 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 from time import monotonic
 
+from tildone.base import TYPE_CHECKING
 from tildone.cli import end_process
-from tildone.cli.parsing.table import ParsedArgs
 from tildone.cli.run import MODES, full_screen
 from tildone.cli.run.setup import RunSetup
-from tildone.typing import TYPE_CHECKING
+from tildone.cli.table import ParsedArgs
 
 if TYPE_CHECKING:
     from collections.abc import Coroutine, Sequence
@@ -87,7 +87,7 @@ def _join(threads: Sequence[threading.Thread]) -> bool:
 def _mode(name: str) -> Mode:
     if name == "rpc":
         # The other modes start without the RPC server.
-        from tildone.rpc.run import run as run_rpc  # noqa: PLC0415  see above
+        from tildone.run.rpc import run as run_rpc  # noqa: PLC0415  see above
 
         return run_rpc
-    return MODES[name if name == "terminal" else f"{name}_mode"]
+    return MODES[name if name == "terminal" else f"headless:run_{name}_mode"]

@@ -5,26 +5,26 @@ from __future__ import annotations
 from tildone.app.opening import session_title
 from tildone.app.plan_agents import plan_agents
 from tildone.app.steering import STEERED
+from tildone.base import TYPE_CHECKING
 from tildone.cli.agents.steering import agent_line, agents_and_sessions
 from tildone.cli.opening import open_to_read, settings_for, with_session
-from tildone.cli.output.agents import sharing_data, subagent_line
-from tildone.cli.output.data import put_data
-from tildone.cli.output.screen import columns, put, put_spans
-from tildone.cli.parsing.table import ParsedArgs
-from tildone.core.query import next_task, progress
-from tildone.kit.theme import Span
-from tildone.log.events import Directive
-from tildone.typing import TYPE_CHECKING
-from tildone.views.bounds import describe_bound
-from tildone.views.plan_lines import plan_lines
-from tildone.views.status import status_line
+from tildone.cli.output import columns, put, put_spans
+from tildone.cli.output.prompts import put_data
+from tildone.cli.output.titles import sharing_data, subagent_line
+from tildone.cli.table import ParsedArgs
+from tildone.plan.events import Directive
+from tildone.plan.model import next_task, progress
+from tildone.plan.text.bounds import describe_bound
+from tildone.plan.text.lists import plan_lines
+from tildone.plan.text.safe import status_line
+from tildone.plan.text.styles import Span
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from tildone.agents.registry import Agent
     from tildone.app.plan_agents import SubagentList
-    from tildone.log.state import State
+    from tildone.plan.events import State
+    from tildone.stores.agents import Agent
 
 INDENT = "    "
 

@@ -4,25 +4,24 @@ from __future__ import annotations
 
 from tildone.app.opening import open_agents, open_session, open_store, session_title
 from tildone.app.steering import STEERED, steer_sessions
+from tildone.base import TYPE_CHECKING, replace, value
+from tildone.base.ids import now
 from tildone.cli.opening import settings_for, with_session
-from tildone.cli.output.screen import put
-from tildone.cli.parsing.table import ParsedArgs
-from tildone.core.query import open_tasks
-from tildone.dialects.by_hand import BY_HAND
-from tildone.ids import now
-from tildone.log.events import Directive
-from tildone.typing import TYPE_CHECKING
-from tildone.value import replace, value
-from tildone.views.sanitize import printable
+from tildone.cli.output import put
+from tildone.cli.table import ParsedArgs
+from tildone.plan.dialects import BY_HAND
+from tildone.plan.events import Directive
+from tildone.plan.model import open_tasks
+from tildone.plan.text.safe import printable
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from tildone.agents.registry import Agent
-    from tildone.config import Settings
-    from tildone.log.state import State
+    from tildone.app.settings import Settings
+    from tildone.log.session import Session
     from tildone.log.store import Store
-    from tildone.session import Session
+    from tildone.plan.events import State
+    from tildone.stores.agents import Agent
 
 
 @value

@@ -7,18 +7,17 @@ import sys
 from functools import partial
 
 from tildone.app.opening import open_store, patience_of
+from tildone.base import TYPE_CHECKING, replace
+from tildone.base.errors import NotFound, UsageError
+from tildone.base.ids import local_time, now
 from tildone.cli.opening import missing_package, settings_for, with_session
-from tildone.cli.output.screen import on_terminal
-from tildone.cli.parsing.table import ParsedArgs
-from tildone.errors import NotFound, UsageError
-from tildone.ids import local_time, now
-from tildone.typing import TYPE_CHECKING
-from tildone.value import replace
+from tildone.cli.output import on_terminal
+from tildone.cli.table import ParsedArgs
 
 if TYPE_CHECKING:
-    from tildone.config import Settings
+    from tildone.app.settings import Settings
     from tildone.log.store import Store
-    from tildone.tui.app import WatchApp
+    from tildone.screens.watch.tui_app import WatchApp
 
 
 def run(args: ParsedArgs) -> int:
@@ -48,11 +47,11 @@ def run(args: ParsedArgs) -> int:
 def _app(settings: Settings, store: Store, *, opened: bool) -> WatchApp:
     try:
         # Optional extra, and slow to import.
-        from tildone.overview.index import open_index  # noqa: PLC0415  see above
-        from tildone.tui.app import Start, WatchApp  # noqa: PLC0415  see above
-        from tildone.tui.editing import Editor  # noqa: PLC0415  see above
-        from tildone.tui.palette import theme_for  # noqa: PLC0415  see above
-        from tildone.tui.reading import DetailReader  # noqa: PLC0415  see above
+        from tildone.app.apply import Editor  # noqa: PLC0415  see above
+        from tildone.app.index import open_index  # noqa: PLC0415  see above
+        from tildone.screens.watch.tui_app import Start, WatchApp  # noqa: PLC0415  see above
+        from tildone.screens.widgets.keys import theme_for  # noqa: PLC0415  see above
+        from tildone.screens.widgets.prompt import DetailReader  # noqa: PLC0415  see above
     except ModuleNotFoundError as error:
         raise missing_package(error, "watch", "tui") from error
     clock = partial(local_time, form="%H:%M")

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from tildone.cli.parsing.options import DRY_RUN, JSON
-from tildone.cli.parsing.table import UNLIMITED, Group, Option, Verb
-from tildone.registry import Registry
-from tildone.typing import TYPE_CHECKING
+from tildone.base import TYPE_CHECKING, Registry
+from tildone.cli.table import DRY_RUN, JSON, UNLIMITED, Group, Option, Verb
 
 if TYPE_CHECKING:
-    from tildone.cli.parsing.table import VerbTable
+    from tildone.cli.table import VerbTable
 
 NOW = Option("now", "", "End the agent at once, in the middle of a task, on whichever machine it runs.")
 QUESTION = Option("question", "ID", "Which question, if there are several; the beginning of its id is enough.")

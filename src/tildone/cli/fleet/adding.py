@@ -6,40 +6,36 @@ import os
 import re
 
 from tildone.app.importing import read_file, source_of
+from tildone.app.settings import project_root
+from tildone.base import TYPE_CHECKING, replace, value
+from tildone.base.errors import MAX_DIGITS, NotFound, Refused, UsageError, nearest, shortened
 from tildone.cli.fleet.opening import ATTEMPT_SECONDS, MAX_LISTED, Fleet, fleet_settings, open_fleet, patiently
-from tildone.cli.output.data import put_data
-from tildone.cli.output.patterns import tell_reach
-from tildone.cli.output.screen import put, put_notice
+from tildone.cli.output import put, put_notice
+from tildone.cli.output.prompts import put_data, tell_reach
 from tildone.cli.output.titles import session_meant
-from tildone.cli.parsing.table import ParsedArgs
-from tildone.cli.run.project_plan import NO_LIMITS, plan_from_file
-from tildone.config import project_root
-from tildone.core.arrange import written
-from tildone.core.guard import PLAN, is_unproved, reopened
-from tildone.core.numbers import numbered
-from tildone.core.origins import with_source
-from tildone.core.query import open_tasks
-from tildone.core.reduce import reduce
-from tildone.errors import MAX_DIGITS, NotFound, Refused, UsageError, nearest, shortened
+from tildone.cli.run.setup import NO_LIMITS, plan_from_file
+from tildone.cli.table import ParsedArgs
 from tildone.fleet.drivers import AGENTS, RUN, SHELL
-from tildone.formats.detection import PlanFile
-from tildone.kit.formatting import format_count
-from tildone.log.events import PlanChanged
-from tildone.log.fleet.lease import NewRun, Work, check_work
-from tildone.log.fleet.names import MAX_HANDS, is_address, provider_family
-from tildone.log.state import latest_state
-from tildone.typing import TYPE_CHECKING
-from tildone.value import replace, value
-from tildone.views.faults import describe_fault
-from tildone.views.sanitize import printable
+from tildone.plan.asked import written
+from tildone.plan.events import PlanChanged, latest_state
+from tildone.plan.formats.detection import PlanFile
+from tildone.plan.guard import PLAN, is_unproved, reopened
+from tildone.plan.model import numbered, open_tasks, with_source
+from tildone.plan.names import MAX_HANDS, is_address, provider_family
+from tildone.plan.reduce import reduce
+from tildone.plan.runs import NewRun, Work, check_work
+from tildone.plan.text.amounts import format_count
+from tildone.plan.text.faults import describe_fault
+from tildone.plan.text.safe import printable
+from tildone.run.shell_model import commands_of, title_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from tildone.config import Settings
-    from tildone.core.plan import Plan
-    from tildone.log.events import Fact
-    from tildone.log.fleet.lease import Lease
+    from tildone.app.settings import Settings
+    from tildone.plan.events import Fact
+    from tildone.plan.model import Plan
+    from tildone.plan.runs import Lease
 
 
 MAX_STEM = 40
@@ -101,8 +97,6 @@ def check_commands(plan: Plan, agent: str, word: str) -> None:
     """Check that the shell agent, which has no model, can do every task. `word` names the plan."""
     if agent != SHELL:
         return
-    # Late, because its package imports asyncio, and few plans are for the shell agent.
-    from tildone.host.shell_model.script import commands_of, title_of  # noqa: PLC0415  see above
 
     tasks = [task for _, task in open_tasks(numbered(plan)) if task.check is None and not commands_of(task)]
     if tasks:

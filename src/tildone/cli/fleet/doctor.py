@@ -5,34 +5,33 @@ from __future__ import annotations
 import os
 from itertools import chain
 
+from tildone.app.settings_file import MAX_SECONDS
+from tildone.base import TYPE_CHECKING, replace
+from tildone.base.errors import MAX_DIGITS, NotFound, StoreError, UsageError, shortened
+from tildone.base.ids import now
 from tildone.cli.fleet.opening import fleet_settings, open_existing_fleet, open_fleet
-from tildone.cli.output.data import put_data
-from tildone.cli.output.findings import finding_lines
-from tildone.cli.output.screen import put, put_spans
-from tildone.cli.parsing.table import ParsedArgs
-from tildone.config.fleet import MAX_SECONDS
-from tildone.errors import MAX_DIGITS, NotFound, StoreError, UsageError, shortened
-from tildone.fleet import engine as engines
+from tildone.cli.output import put, put_spans
+from tildone.cli.output.prompts import put_data
+from tildone.cli.output.titles import finding_lines
+from tildone.cli.table import ParsedArgs
+from tildone.fleet import engines
+from tildone.fleet.engine import default_engine
 from tildone.fleet.supervision import Unsupported, orphans
 from tildone.fleet.worktrees import names_with_checkpoints
-from tildone.ids import now
-from tildone.kit.formatting import format_count
-from tildone.log.findings import Finding, Severity
-from tildone.log.fleet.lease import PROTOCOL, LeaseState
-from tildone.log.fleet.names import FileName, is_address, provider_family
-from tildone.log.fleet.settings import FleetSettings, ProviderLimit
-from tildone.typing import TYPE_CHECKING
-from tildone.value import replace
-from tildone.views.amounts import ago
-from tildone.views.fleet import LAPSED, bad_row_text, hand_name, state_of
-from tildone.views.sanitize import printable
+from tildone.log.kept import Finding, Severity
+from tildone.log.settings import FleetSettings, ProviderLimit
+from tildone.plan.names import FileName, is_address, provider_family
+from tildone.plan.runs import PROTOCOL, LeaseState
+from tildone.plan.text.amounts import ago, format_count
+from tildone.plan.text.runs import LAPSED, bad_row_text, hand_name, state_of
+from tildone.plan.text.safe import printable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from tildone.cli.fleet.opening import Fleet
-    from tildone.log.fleet.lease import Lease
-    from tildone.log.fleet.workers import RunView, WorkerInfo
+    from tildone.plan.lists import RunView, WorkerInfo
+    from tildone.plan.runs import Lease
 
 
 SILENT_LEASES = 2
@@ -252,7 +251,7 @@ def _rebuilt(fleet: Fleet) -> Finding:
 def _configure(fleet: Fleet, lease_seconds: int) -> None:
     """Store the times and the engine of all workers, and create the tables of the engine."""
     before, address = fleet.leases.settings(), fleet.settings.store
-    engine = fleet.config.engine or before.engine or engines.default_engine(address)
+    engine = fleet.config.engine or before.engine or default_engine(address)
     engines.check_engine(engine, address)
     engines.prepare_engine(engine, address)
     fleet.leases.configure(replace(times_for(lease_seconds) if lease_seconds else before, engine=engine))

@@ -4,28 +4,28 @@ from __future__ import annotations
 
 import os
 
+from tildone.app.settings import data_folder
+from tildone.base import TYPE_CHECKING
+from tildone.base.errors import TildoneError
+from tildone.base.files import write_text
+from tildone.base.ids import now
+from tildone.base.private import make_private_folder
 from tildone.cli.fleet.opening import Fleet, open_existing_fleet
 from tildone.cli.maintenance.prune import parse_age
-from tildone.cli.output.data import put_data
-from tildone.cli.output.screen import put, put_notice
-from tildone.cli.parsing.table import ParsedArgs
-from tildone.config import data_folder
-from tildone.errors import TildoneError
-from tildone.files.atomic import write_text
-from tildone.files.private import make_private_folder
-from tildone.fleet.engine import forget_attempts
+from tildone.cli.output import put, put_notice
+from tildone.cli.output.prompts import put_data
+from tildone.cli.table import ParsedArgs
+from tildone.fleet.engines import forget_attempts
 from tildone.fleet.results import report_path, run_report
 from tildone.fleet.workspaces import remove_workspace
-from tildone.ids import now
-from tildone.kit.formatting import format_count
-from tildone.log.fleet.names import FileName
-from tildone.log.state import latest_state
-from tildone.typing import TYPE_CHECKING
-from tildone.views.fleet import bad_row_text
-from tildone.views.sanitize import printable
+from tildone.plan.events import latest_state
+from tildone.plan.names import FileName
+from tildone.plan.text.amounts import format_count
+from tildone.plan.text.runs import bad_row_text
+from tildone.plan.text.safe import printable
 
 if TYPE_CHECKING:
-    from tildone.log.fleet.workers import RunView
+    from tildone.plan.lists import RunView
 
 MAX_NAMED = 20
 DEFAULT_AGE = "30d"

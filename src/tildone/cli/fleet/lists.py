@@ -6,36 +6,32 @@ import os
 import sys
 import time
 
+from tildone.base import TYPE_CHECKING, replace, value
+from tildone.base.errors import StoreBusy, StoreDamaged, StoreUnreachable, UsageError
+from tildone.base.ids import local_time, now, timestamp
 from tildone.cli import INTERRUPTED
 from tildone.cli.fleet.opening import Fleet, fleet_if_any, fleet_settings, open_existing_fleet
 from tildone.cli.fleet.questions import put_questions, question_data, questions_of
-from tildone.cli.output.data import put_data
-from tildone.cli.output.left_out import exit_code_for
-from tildone.cli.output.screen import colored, columns, on_terminal, put, put_notice, put_spans
-from tildone.cli.parsing.table import ParsedArgs
-from tildone.core.query import next_task, progress
-from tildone.errors import StoreBusy, StoreDamaged, StoreUnreachable, UsageError
-from tildone.history.usage import plan_usage
-from tildone.ids import local_time, now, timestamp
-from tildone.kit.formatting import format_count
-from tildone.kit.text import clip_text
-from tildone.kit.theme import Role, Span, ansi
-from tildone.log.fleet.facts import RunFact
-from tildone.log.fleet.names import is_address
-from tildone.log.state import State, apply_event, latest_state
-from tildone.typing import TYPE_CHECKING
-from tildone.value import replace, value
-from tildone.views.amounts import DAY
-from tildone.views.fleet import RunRow, bad_row_text, listed_first, row_state, run_lines, state_counts, why_queued
-from tildone.views.plan_lines import plan_lines
-from tildone.views.runs import describe_run_fact
-from tildone.views.sanitize import printable
+from tildone.cli.output import colored, columns, on_terminal, put, put_notice, put_spans
+from tildone.cli.output.prompts import exit_code_for, put_data
+from tildone.cli.table import ParsedArgs
+from tildone.plan.events import State, apply_event, latest_state
+from tildone.plan.history.usage import plan_usage
+from tildone.plan.model import next_task, progress
+from tildone.plan.names import is_address
+from tildone.plan.runs import RunFact
+from tildone.plan.text.amounts import DAY, format_count
+from tildone.plan.text.lists import plan_lines
+from tildone.plan.text.runs import RunRow, bad_row_text, listed_first, row_state, run_lines, state_counts, why_queued
+from tildone.plan.text.safe import printable
+from tildone.plan.text.styles import Role, Span, ansi, clip_text
+from tildone.plan.text.views_runs import describe_run_fact
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from tildone.log.fleet.lease import Lease
-    from tildone.log.fleet.workers import RunView
+    from tildone.plan.lists import RunView
+    from tildone.plan.runs import Lease
 
     Doing = tuple[str, int, int, float | None]
 

@@ -6,27 +6,26 @@ import os
 import time
 
 from tildone.app.opening import agent_here, open_store, person_here, run_leases
+from tildone.app.settings import data_folder
+from tildone.app.settings_file import FleetConfig, fleet_config
+from tildone.app.values import variable
+from tildone.base import TYPE_CHECKING, value
+from tildone.base.errors import NotFound, StoreBusy, StoreUnreachable, UsageError
 from tildone.cli.opening import open_existing_store, settings_at, settings_for
-from tildone.cli.output.screen import put_notice
-from tildone.config import data_folder
-from tildone.config.fleet import FleetConfig, fleet_config
-from tildone.config.values import variable
-from tildone.errors import NotFound, StoreBusy, StoreUnreachable, UsageError
-from tildone.log.events import Author
-from tildone.typing import TYPE_CHECKING
-from tildone.value import value
-from tildone.views.fleet import bad_row_text
-from tildone.views.sanitize import printable
+from tildone.cli.output import put_notice
+from tildone.plan.events import Author
+from tildone.plan.text.runs import bad_row_text
+from tildone.plan.text.safe import printable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from typing import TypeVar
 
-    from tildone.cli.parsing.table import ParsedArgs
-    from tildone.config import Settings
-    from tildone.log.fleet.port import RunLeases
-    from tildone.log.fleet.workers import BadRow, RunView
+    from tildone.app.settings import Settings
+    from tildone.cli.table import ParsedArgs
+    from tildone.log.lease_port import RunLeases
     from tildone.log.store import Store
+    from tildone.plan.lists import BadRow, RunView
 
     T = TypeVar("T")
 

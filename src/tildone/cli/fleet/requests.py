@@ -6,25 +6,24 @@ import os
 
 from tildone.app.run_requests import QUEUES, STOPS, RunRequest, check_allowed, check_state, request_run
 from tildone.app.who import PersonAct, check_outside_runs
+from tildone.base import TYPE_CHECKING
+from tildone.base.errors import NotFound, UsageError
+from tildone.base.ids import now, timestamp
 from tildone.cli.fleet.opening import Fleet, fleet_if_any, fleet_settings, open_existing_fleet
-from tildone.cli.output.data import put_data
-from tildone.cli.output.screen import put, put_notice
-from tildone.cli.parsing.table import ParsedArgs
-from tildone.errors import NotFound, UsageError
-from tildone.ids import now, timestamp
-from tildone.kit.formatting import format_count
-from tildone.log.fleet.lease import Ask, LeaseState
-from tildone.telemetry.opening import open_run_traces
-from tildone.typing import TYPE_CHECKING
-from tildone.views.amounts import ago
-from tildone.views.fleet import hand_name
-from tildone.views.sanitize import printable
+from tildone.cli.output import put, put_notice
+from tildone.cli.output.prompts import put_data
+from tildone.cli.table import ParsedArgs
+from tildone.plan.runs import Ask, LeaseState
+from tildone.plan.text.amounts import ago, format_count
+from tildone.plan.text.runs import hand_name
+from tildone.plan.text.safe import printable
+from tildone.run.traces import open_run_traces
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from tildone.log.fleet.lease import Lease
-    from tildone.log.fleet.workers import WorkerInfo
+    from tildone.plan.lists import WorkerInfo
+    from tildone.plan.runs import Lease
 
 
 _STATES = {RunRequest.CANCEL: LeaseState.CANCELLED, RunRequest.PAUSE: LeaseState.PAUSED}

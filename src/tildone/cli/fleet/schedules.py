@@ -6,20 +6,20 @@ import os
 from datetime import UTC
 from zoneinfo import ZoneInfo
 
+from tildone.base import TYPE_CHECKING
+from tildone.base.errors import NotFound, UsageError, nearest, shortened
+from tildone.base.ids import now, timestamp
 from tildone.cli.fleet.adding import check_commands, plan_file, run_stem, work_of
 from tildone.cli.fleet.opening import fleet_if_any, open_existing_fleet, open_fleet
-from tildone.cli.output.data import put_data
-from tildone.cli.output.screen import put
-from tildone.cli.parsing.table import ParsedArgs
-from tildone.core.numbers import numbered
-from tildone.errors import NotFound, UsageError, nearest, shortened
-from tildone.ids import now, timestamp
-from tildone.log.codec import dump, plan_to_json
-from tildone.log.fleet.cron import next_time, parse_cron
-from tildone.log.fleet.names import check_name
-from tildone.log.fleet.workers import RunSchedule
-from tildone.typing import TYPE_CHECKING
-from tildone.views.sanitize import printable
+from tildone.cli.output import put
+from tildone.cli.output.prompts import put_data
+from tildone.cli.table import ParsedArgs
+from tildone.log.cron import next_time, parse_cron
+from tildone.plan.codec import dump, plan_to_json
+from tildone.plan.lists import RunSchedule
+from tildone.plan.model import numbered
+from tildone.plan.names import check_name
+from tildone.plan.text.safe import printable
 
 if TYPE_CHECKING:
     from datetime import tzinfo

@@ -7,28 +7,29 @@ import signal
 import time
 from contextlib import suppress
 
+from tildone.app.settings_file import MAX_SECONDS, MAX_SLOTS
+from tildone.base import TYPE_CHECKING
+from tildone.base.errors import StoreError, UsageError
 from tildone.cli.fleet.adding import checked_agent, listed
 from tildone.cli.fleet.opening import open_fleet
-from tildone.cli.output.patterns import tell_reach
-from tildone.cli.output.screen import put_notice
-from tildone.cli.parsing.table import ParsedArgs
-from tildone.config.fleet import MAX_SECONDS, MAX_SLOTS
-from tildone.errors import StoreError, UsageError
+from tildone.cli.output import put_notice
+from tildone.cli.output.prompts import tell_reach
+from tildone.cli.table import ParsedArgs
 from tildone.fleet.drivers import AGENTS
 from tildone.fleet.drivers.launch import ANYTHING
-from tildone.fleet.engine import EssentialThread, engine_for, on_essential_failure
-from tildone.fleet.running import WorkerOptions
+from tildone.fleet.engine import EssentialThread, on_essential_failure
+from tildone.fleet.engines import engine_for
 from tildone.fleet.worker import Worker
-from tildone.log.fleet.names import check_text
-from tildone.telemetry.opening import open_run_traces
-from tildone.typing import TYPE_CHECKING
-from tildone.views.sanitize import printable
+from tildone.fleet.worksite import WorkerOptions
+from tildone.plan.names import check_text
+from tildone.plan.text.safe import printable
+from tildone.run.traces import open_run_traces
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from tildone.cli.fleet.opening import Fleet
-    from tildone.log.fleet.port import RunLeases
+    from tildone.log.lease_port import RunLeases
 
 
 LOOK_SECONDS = 0.5

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from tildone.cli.parsing.options import FORCE, JSON
-from tildone.cli.parsing.table import UNLIMITED, Option, Verb
-from tildone.registry import Registry
-from tildone.typing import TYPE_CHECKING
+from tildone.base import TYPE_CHECKING, Registry
+from tildone.cli.table import FORCE, JSON, UNLIMITED, Option, Verb
 
 if TYPE_CHECKING:
-    from tildone.cli.parsing.table import VerbTable
+    from tildone.cli.table import VerbTable
 
 EVENTS = (
     "EVENT is a label, an event id or a prefix of one, head, or root (before the first change). A suffix ~N means "
@@ -104,7 +102,7 @@ VERBS: VerbTable = Registry(
             description=f"Nothing is lost: later changes stay on a branch of their own.\n{EVENTS}",
             examples=("tildone checkout head~3", "tildone checkout before-lunch"),
         ),
-        "branch": Verb(
+        "branch:run_branch": Verb(
             "branch",
             "[NAME]",
             "List the branches of the plan's history, or label the current point.",
@@ -116,7 +114,7 @@ VERBS: VerbTable = Registry(
             options=(FORCE, JSON),
             examples=("tildone branch", "tildone branch first-try"),
         ),
-        "label": Verb(
+        "branch:run_label": Verb(
             "label",
             "[NAME] [EVENT]",
             "Label a point of the plan's history, or list the labels.",

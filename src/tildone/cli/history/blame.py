@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
+from tildone.app.edit import task_number
 from tildone.app.opening import session_title
+from tildone.base import TYPE_CHECKING
+from tildone.base.errors import NotFound
+from tildone.base.ids import local_time, timestamp
 from tildone.cli.opening import open_for_reading
-from tildone.cli.output.data import put_data
-from tildone.cli.output.screen import columns, put, put_spans
-from tildone.cli.parsing.table import ParsedArgs
-from tildone.commands.targets import task_number
-from tildone.errors import NotFound
-from tildone.history.blame import blame_lines
-from tildone.history.event_data import task_data, whole_step_data
-from tildone.history.task_history import task_histories
-from tildone.ids import local_time, timestamp
-from tildone.log.refs import HEAD, resolve, short_ids
-from tildone.typing import TYPE_CHECKING
+from tildone.cli.output import columns, put, put_spans
+from tildone.cli.output.prompts import put_data
+from tildone.cli.table import ParsedArgs
+from tildone.plan.history.blame import blame_lines, task_histories
+from tildone.plan.history.refs import HEAD, resolve, short_ids
+from tildone.plan.history.timeline import task_data, whole_step_data
 
 if TYPE_CHECKING:
-    from tildone.history.task_history import TaskHistory
+    from tildone.plan.history.blame import TaskHistory
 
 MAX_NUMBERS_LISTED = 20
 

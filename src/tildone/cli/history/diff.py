@@ -2,27 +2,23 @@
 
 from __future__ import annotations
 
+from tildone.base import TYPE_CHECKING
+from tildone.base.ids import timestamp
 from tildone.cli.history.log import print_no_events
 from tildone.cli.opening import open_for_reading
-from tildone.cli.output.data import put_data
-from tildone.cli.output.screen import columns, put, put_spans
-from tildone.cli.parsing.table import ParsedArgs
-from tildone.core.plan import Plan
-from tildone.core.query import progress
-from tildone.history.diff_lines import diff_lines, diff_to_json
-from tildone.history.event_data import event_data
-from tildone.history.plan_diff import diff_plans
-from tildone.ids import timestamp
-from tildone.kit.theme import Role, Span
-from tildone.log.events import PlanChanged
-from tildone.log.refs import HEAD, ROOT, SHORT_ID_LENGTH, resolve
-from tildone.log.state import latest_state
-from tildone.typing import TYPE_CHECKING
-from tildone.views.line_layout import clip_line
-from tildone.views.sanitize import printable
+from tildone.cli.output import columns, put, put_spans
+from tildone.cli.output.prompts import put_data
+from tildone.cli.table import ParsedArgs
+from tildone.plan.events import PlanChanged, latest_state
+from tildone.plan.history.diff import diff_lines, diff_plans, diff_to_json
+from tildone.plan.history.refs import HEAD, ROOT, SHORT_ID_LENGTH, resolve
+from tildone.plan.history.timeline import event_data
+from tildone.plan.model import Plan, progress
+from tildone.plan.text.safe import printable
+from tildone.plan.text.styles import Role, Span, clip_line
 
 if TYPE_CHECKING:
-    from tildone.session import Session
+    from tildone.log.session import Session
 
 
 def run(args: ParsedArgs) -> int:

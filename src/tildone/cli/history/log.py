@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from tildone.app.opening import session_title
+from tildone.base import TYPE_CHECKING
+from tildone.base.errors import UsageError
+from tildone.base.ids import local_time, timestamp
 from tildone.cli.opening import open_for_reading
-from tildone.cli.output.data import put_data
-from tildone.cli.output.screen import columns, put, put_spans
-from tildone.cli.parsing.table import ParsedArgs
-from tildone.errors import UsageError
-from tildone.ids import local_time, timestamp
-from tildone.typing import TYPE_CHECKING
+from tildone.cli.output import columns, put, put_spans
+from tildone.cli.output.prompts import put_data
+from tildone.cli.table import ParsedArgs
 
 if TYPE_CHECKING:
-    from tildone.session import Session
+    from tildone.log.session import Session
 
 DEFAULT_LIMIT = 20
 
@@ -37,9 +37,8 @@ def print_no_events(session: Session) -> None:
 
 def _events(args: ParsedArgs, session: Session, limit: int) -> int:
     # Imported here and below, because each of the two outputs needs its own.
-    from tildone.history.event_data import row_data  # noqa: PLC0415  see above
-    from tildone.history.timeline import newest_events, timeline  # noqa: PLC0415  see above
-    from tildone.history.timeline_lines import rows_lines  # noqa: PLC0415  see above
+    from tildone.plan.history.requests import rows_lines
+    from tildone.plan.history.timeline import newest_events, row_data, timeline
 
     store, name = session.store, session.name
     head = store.session_head(name).head
@@ -56,10 +55,10 @@ def _events(args: ParsedArgs, session: Session, limit: int) -> int:
 
 
 def _tasks(args: ParsedArgs, session: Session) -> int:
-    from tildone.history.duration_lines import duration_lines  # noqa: PLC0415  see above
-    from tildone.history.event_data import durations_data, task_data  # noqa: PLC0415  see above
-    from tildone.history.task_history import task_histories  # noqa: PLC0415  see above
-    from tildone.ids import now  # noqa: PLC0415  see above
+    from tildone.base.ids import now
+    from tildone.plan.history.blame import task_histories
+    from tildone.plan.history.stats_lines import duration_lines
+    from tildone.plan.history.timeline import durations_data, task_data
 
     at = now()
     events = list(session.store.history(session.name))

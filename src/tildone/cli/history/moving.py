@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 from tildone.app import moves
+from tildone.base import TYPE_CHECKING
+from tildone.base.errors import UsageError
+from tildone.base.ids import local_time
 from tildone.cli.opening import open_for_moving, shows_positions
-from tildone.cli.output.screen import put
-from tildone.cli.output.summary import plan_summary
-from tildone.cli.parsing.table import ParsedArgs, command
-from tildone.errors import UsageError
-from tildone.ids import local_time
-from tildone.log.refs import ROOT, resolve
-from tildone.typing import TYPE_CHECKING
-from tildone.views.sanitize import printable
+from tildone.cli.output import put
+from tildone.cli.output.prompts import plan_summary
+from tildone.cli.table import ParsedArgs, command
+from tildone.plan.history.refs import ROOT, resolve
+from tildone.plan.text.safe import printable
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from tildone.session import Session
+    from tildone.log.session import Session
 
 MAX_DIGITS = 9
 
@@ -58,8 +58,8 @@ def _moved(args: ParsedArgs, done: str, move: Callable[[Session, int], moves.Mov
     moved = move(session, count)
     if args.has("json"):
         # Only --json needs them.
-        from tildone.app.look import change_data  # noqa: PLC0415  see above
-        from tildone.cli.output.data import put_data  # noqa: PLC0415  see above
+        from tildone.app.look import change_data
+        from tildone.cli.output.prompts import put_data
 
         put_data(**change_data(moved.outcome, session.name, positions=shows_positions(args, session)))
         return 0

@@ -5,21 +5,28 @@ from __future__ import annotations
 import os
 
 from tildone.app.opening import session_title
+from tildone.base import TYPE_CHECKING
+from tildone.base.errors import Refused, TildoneError, UsageError
+from tildone.base.files import read_text, write_text
+from tildone.base.ids import local_time, now, timestamp
+from tildone.base.private import SHARED_FILE
 from tildone.cli.history.log import print_no_events
 from tildone.cli.opening import open_for_reading, settings_for
-from tildone.cli.output.data import put_data
-from tildone.cli.output.screen import columns, put, put_spans
-from tildone.cli.parsing.table import ParsedArgs
-from tildone.errors import Refused, UsageError
-from tildone.history.stats import session_stats
-from tildone.ids import local_time, now, timestamp
-from tildone.log.tree import branch, by_id, labels
-from tildone.typing import TYPE_CHECKING
-from tildone.views.sanitize import printable
+from tildone.cli.output import columns, put, put_spans
+from tildone.cli.output.prompts import put_data
+from tildone.cli.table import ParsedArgs
+from tildone.plan.events import branch, by_id, labels
+from tildone.plan.history.requests import TokenUse
+from tildone.plan.history.stats import session_stats
+from tildone.plan.history.stats_svg import BEGINNING, stats_svg
+from tildone.plan.text.safe import printable
 
 if TYPE_CHECKING:
-    from tildone.history.stats import Stats
-    from tildone.session import Session
+    from collections.abc import Iterable, Iterator
+
+    from tildone.log.session import Session
+    from tildone.plan.history.stats import Stats
+
 
 STREAM = "-"
 """The name of standard output."""
@@ -35,13 +42,13 @@ def run(args: ParsedArgs) -> int:
     stats = _stats(args, session)
     if args.has("json"):
         # Imported here and below, because each of the three outputs needs its own.
-        from tildone.history.stats_data import NO_STATS, stats_data  # noqa: PLC0415  see above
+        from tildone.plan.history.stats import NO_STATS, stats_data  # noqa: PLC0415  see above
 
         put_data(session=session.name, **(stats_data(stats, timestamp) if stats else NO_STATS))
     elif args.has("svg"):
         _write_svg(session, stats, args.options["svg"], force=args.has("force"))
     elif stats:
-        from tildone.history.stats_lines import stats_lines  # noqa: PLC0415  see above
+        from tildone.plan.history.stats_lines import stats_lines  # noqa: PLC0415  see above
 
         put_spans(stats_lines(_title(session), stats, local_time, columns()))
     else:
@@ -59,7 +66,7 @@ def _print_no_plan(session: Session) -> None:
 
 def _stats(args: ParsedArgs, session: Session) -> Stats | None:
     # Late, because it is for this verb alone, and reads conversations only if there are any.
-    from tildone.cli.history.token_use import token_use  # noqa: PLC0415  see above
+    from tildone.cli.history.stats import token_use  # noqa: PLC0415  see above
 
     # In this order: events written in between are included, and the head is one of them.
     head = session.store.session_head(session.name).head
@@ -71,9 +78,6 @@ def _stats(args: ParsedArgs, session: Session) -> Stats | None:
 
 
 def _write_svg(session: Session, stats: Stats | None, path: str, *, force: bool) -> None:
-    from tildone.files.atomic import write_text  # noqa: PLC0415  see `run`
-    from tildone.files.private import SHARED_FILE  # noqa: PLC0415  see `run`
-    from tildone.history.stats_svg import stats_svg  # noqa: PLC0415  see `run`
 
     if stats is None:
         raise Refused("there is no plan to draw; start one with: tildone todo add TEXT")
@@ -93,9 +97,6 @@ def _check_overwrite(path: str) -> None:
     Raises:
         Refused: it is another file.
     """
-    from tildone.files.atomic import read_text  # noqa: PLC0415  see `run`
-    from tildone.history.stats_svg import BEGINNING  # noqa: PLC0415  see `run`
-
     text = read_text(path)
     if text is None or not (text.startswith(BEGINNING) or text == ""):
         raise Refused(f"{path} is not a picture that tildone stats wrote; to overwrite it, use --force")
@@ -108,3 +109,49 @@ def _title(session: Session) -> str:
 
 def _time_of_day(at: int) -> str:
     return local_time(at, "%H:%M")
+
+
+AGENT = "tildone:"
+"""How the ids of agents begin that `tildone run` started."""
+
+
+def token_use(agents: Iterable[str], folder: str) -> tuple[list[TokenUse], set[str]]:
+    """Return the requests in the conversations of these agents, in the order of their times, and the agents found.
+
+    Conversations in other folders, those that cannot be read, and those without requests are left out.
+    """
+    wanted = {agent.removeprefix(AGENT) for agent in agents if agent.startswith(AGENT)}
+    if not wanted or not os.path.isdir(folder):
+        return [], set()
+    # Late, because most plans are worked on by other agents.
+    from tildone.stores.pi.session_file import id_in_file_name  # noqa: PLC0415  see above
+
+    # A forked conversation has copies of entries, with their ids.
+    requests: dict[str, TokenUse] = {}
+    found: set[str] = set()
+    for name in sorted(os.listdir(folder)):
+        own = id_in_file_name(name)
+        if own in wanted:
+            of_file = dict(_requests(os.path.join(folder, name)))
+            requests |= of_file
+            found |= {f"{AGENT}{own}"} if of_file else set()
+    return sorted(requests.values(), key=lambda use: use.at), found
+
+
+def _requests(path: str) -> Iterator[tuple[str, TokenUse]]:
+    from tildone.run.codec import decode_entry  # noqa: PLC0415  see above
+    from tildone.run.events import MessageEntry  # noqa: PLC0415  see above
+    from tildone.run.messages import AssistantMessage  # noqa: PLC0415  see above
+    from tildone.stores.pi.session_file import load  # noqa: PLC0415  see above
+
+    try:
+        _, records = load(path)
+    except TildoneError:
+        return
+    for entry in map(decode_entry, records):
+        body = entry.body
+        if isinstance(body, MessageEntry) and isinstance(body.message, AssistantMessage):
+            usage = body.message.usage
+            if entry.timestamp is not None and usage is not None and usage.total_tokens:
+                cost = (usage.cost.total if usage.cost else None) or 0
+                yield entry.id, TokenUse(entry.timestamp, usage.total_tokens, cost)

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from tildone.cli.parsing.options import DRY_RUN, FORCE, JSON
-from tildone.cli.parsing.table import UNLIMITED, Option, Verb
-from tildone.registry import Registry
-from tildone.typing import TYPE_CHECKING
+from tildone.base import TYPE_CHECKING, Registry
+from tildone.cli.table import DRY_RUN, FORCE, JSON, UNLIMITED, Option, Verb
 
 if TYPE_CHECKING:
-    from tildone.cli.parsing.table import VerbTable
+    from tildone.cli.table import VerbTable
 
 VERBS: VerbTable = Registry(
     __name__,
@@ -68,7 +66,7 @@ VERBS: VerbTable = Registry(
             ),
             examples=("tildone trust", "tildone trust --revoke", "tildone trust PLAN.md"),
         ),
-        "backup": Verb(
+        "backup:run_backup": Verb(
             "backup",
             "[FILE]",
             "Write every session to one file.",
@@ -81,7 +79,7 @@ VERBS: VerbTable = Registry(
             options=(FORCE, JSON),
             examples=("tildone backup", "tildone backup /media/usb/plans.db", "tildone backup - | gzip > plans.db.gz"),
         ),
-        "restore": Verb(
+        "backup:run_restore": Verb(
             "restore",
             "FILE",
             "Restore the sessions of a backup.",

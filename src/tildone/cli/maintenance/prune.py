@@ -4,28 +4,25 @@ from __future__ import annotations
 
 import sys
 
+from tildone.app.sessions import title_of
 from tildone.app.who import PersonAct, check_person
+from tildone.base import TYPE_CHECKING, value
+from tildone.base.errors import HeadMoved, StoreError, UsageError
+from tildone.base.ids import now, timestamp
 from tildone.cli.opening import open_existing_store, settings_for
-from tildone.cli.output.data import put_data
-from tildone.cli.output.prompts import confirm
-from tildone.cli.output.screen import columns, on_terminal, put, put_spans
+from tildone.cli.output import columns, on_terminal, put, put_spans
+from tildone.cli.output.prompts import confirm, put_data
 from tildone.cli.output.titles import TitledSession
-from tildone.cli.parsing.table import ParsedArgs
-from tildone.core.query import open_tasks
-from tildone.errors import HeadMoved, StoreError, UsageError
-from tildone.ids import now, timestamp
-from tildone.kit.formatting import format_count
-from tildone.kit.theme import Role, Span
-from tildone.log.state import latest_state
-from tildone.overview.titles import title_of
-from tildone.typing import TYPE_CHECKING
-from tildone.value import value
-from tildone.views.amounts import DAY, days, size
-from tildone.views.sanitize import printable
+from tildone.cli.table import ParsedArgs
+from tildone.plan.events import latest_state
+from tildone.plan.model import open_tasks
+from tildone.plan.text.amounts import DAY, days, format_count, size
+from tildone.plan.text.safe import printable
+from tildone.plan.text.styles import Role, Span
 
 if TYPE_CHECKING:
     from tildone.log.store import Store
-    from tildone.log.tree import SessionInfo
+    from tildone.plan.events import SessionInfo
 
 
 AGE_UNITS = {"d": ("day", 1), "w": ("week", 7), "m": ("month", 30), "y": ("year", 365)}

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
+from tildone.base import TYPE_CHECKING
+from tildone.base.ids import now, timestamp
 from tildone.cli.opening import open_to_read, settings_for, with_session
-from tildone.cli.output.data import put_data
-from tildone.cli.output.left_out import exit_code_for
-from tildone.cli.output.screen import columns, put, put_spans
+from tildone.cli.output import columns, put, put_spans
+from tildone.cli.output.prompts import exit_code_for, put_data
 from tildone.cli.output.titles import titled_sessions
-from tildone.cli.parsing.table import ParsedArgs
-from tildone.core.query import progress
-from tildone.ids import now, timestamp
-from tildone.kit.text import clip_text, display_width
-from tildone.kit.theme import Role, Span
-from tildone.typing import TYPE_CHECKING
-from tildone.views.amounts import ago
-from tildone.views.sanitize import printable
+from tildone.cli.table import ParsedArgs
+from tildone.plan.model import progress
+from tildone.plan.text.amounts import ago
+from tildone.plan.text.safe import printable
+from tildone.plan.text.styles import Role, Span, clip_text, display_width
 
 if TYPE_CHECKING:
     from tildone.cli.output.titles import TitledSession

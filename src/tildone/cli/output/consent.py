@@ -5,14 +5,14 @@ from __future__ import annotations
 import sys
 
 from tildone.app.who import PersonAct, check_person
+from tildone.base import TYPE_CHECKING
+from tildone.base.errors import UsageError
+from tildone.cli.output import on_terminal
 from tildone.cli.output.prompts import confirm
-from tildone.cli.output.screen import on_terminal
-from tildone.errors import UsageError
-from tildone.typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from tildone.cli.parsing.table import ParsedArgs
-    from tildone.config import Settings
+    from tildone.app.settings import Settings
+    from tildone.cli.table import ParsedArgs
 
 
 def person_agrees(args: ParsedArgs, settings: Settings, act: PersonAct, question: str) -> bool:

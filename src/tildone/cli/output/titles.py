@@ -2,17 +2,150 @@
 
 from __future__ import annotations
 
-from tildone.errors import StoreDamaged, UsageError
-from tildone.log.state import latest_state
-from tildone.overview.titles import SHORT_ID_CHARACTERS, is_id, title_of
-from tildone.typing import TYPE_CHECKING
-from tildone.value import value
-from tildone.views.sanitize import printable
+import sys
+from time import monotonic
+
+from tildone.app.sessions import SHORT_ID_CHARACTERS, is_id, title_of
+from tildone.base import TYPE_CHECKING, value
+from tildone.base.errors import StoreDamaged, UsageError
+from tildone.cli.output import columns, on_terminal
+from tildone.log.kept import Finding, Severity
+from tildone.plan.events import latest_state
+from tildone.plan.model import progress
+from tildone.plan.text.safe import printable
+from tildone.plan.text.styles import Role, Span, clip_line, clip_text, wrap_text
 
 if TYPE_CHECKING:
-    from tildone.core.plan import Plan
+    from collections.abc import Iterator
+    from types import TracebackType
+    from typing import Self
+
+    from tildone.app.plan_agents import PlanAgents, SharingAgent, SubagentList
     from tildone.log.store import Store
-    from tildone.log.tree import SessionInfo
+    from tildone.plan.events import SessionInfo
+    from tildone.plan.model import Plan
+    from tildone.stores.agents import AgentId
+
+
+if TYPE_CHECKING:
+    Line = tuple[Span, ...]
+
+
+ID_CHARACTERS = 8
+MAX_NAME_CHARACTERS = 36
+
+
+def agent_name(agent: AgentId, id_characters: int = ID_CHARACTERS) -> str:
+    """An agent as a person knows it: the coding agent, and the beginning of its conversation's id."""
+    parts = (agent.integration[:MAX_NAME_CHARACTERS], agent.own[:id_characters])
+    return " ".join(printable(part) for part in parts if part)
+
+
+def sharing_lines(found: PlanAgents, columns: int | None) -> list[Line]:
+    """Who shares the plan, and the lists of subagents: one line each."""
+    lines = [*_sharing(found), *(((Span(subagent_line(each), Role.MUTED)),) for each in found.subagents)]
+    return lines if columns is None else [clip_line(line, columns) for line in lines]
+
+
+def subagent_line(found: SubagentList) -> str:
+    done, ended = progress(found.plan), found.subagent.ended is not None
+    return f"subagent {printable(found.subagent.name)}: {done.closed}/{done.total}{' (ended)' if ended else ''}"
+
+
+def sharing_data(found: PlanAgents) -> dict[str, object]:
+    """The same as JSON; nothing for a plan that is not shared and has no subagents."""
+    data: dict[str, object] = {}
+    if found.shared:
+        data["shared_by"] = [{"agent": str(each.agent.id), "tasks": list(each.tasks)} for each in found.agents]
+    if found.subagents:
+        data["subagents"] = [_subagent_data(each) for each in found.subagents]
+    return data
+
+
+def _subagent_data(found: SubagentList) -> dict[str, object]:
+    done = progress(found.plan)
+    return {
+        "name": found.subagent.name,
+        "session": found.subagent.agent.session,
+        "closed": done.closed,
+        "total": done.total,
+        "ended": found.subagent.ended,
+    }
+
+
+def _sharing(found: PlanAgents) -> Iterator[Line]:
+    if not found.shared:
+        return
+    names = ", ".join(_with_tasks(each) for each in found.agents)
+    yield (Span(f"shared by {names}" if names else "shared by all agents here", Role.MUTED),)
+
+
+def _with_tasks(sharing: SharingAgent) -> str:
+    tasks = " ".join(f"#{number}" for number in sharing.tasks)
+    return agent_name(sharing.agent.id) + (f" ({tasks})" if tasks else "")
+
+
+SIGNS = {Severity.OK: ("✓", Role.SUCCESS), Severity.WARNING: ("!", Role.WARNING), Severity.ERROR: ("✗", Role.ERROR)}
+UNLIMITED_COLUMNS = 1_000_000
+MIN_COLUMNS = 20
+
+
+def finding_lines(finding: Finding, before: Finding | None = None) -> list[tuple[Span, ...]]:
+    """A finding, and below it the remedy unless the finding before has the same."""
+    sign, role = SIGNS[finding.severity]
+    room = max(MIN_COLUMNS, (columns() or UNLIMITED_COLUMNS) - 4)
+    first, *rest = wrap_text(printable(finding.what), room)
+    lines = [(Span("  "), Span(sign, role), Span(f" {first}")), *((Span(f"    {line}"),) for line in rest)]
+    if finding.remedy and (before is None or before.remedy != finding.remedy):
+        first, *rest = wrap_text(printable(finding.remedy), room - 2)
+        lines += [(Span(f"    → {first}", Role.ACCENT),), *((Span(f"      {line}", Role.ACCENT),) for line in rest)]
+    return lines
+
+
+REDRAW_SECONDS = 0.1
+
+
+class ProgressLine:
+    """A callable for `(what, done, total)`. It redraws at most once per interval, and clears the line on exit."""
+
+    def __init__(self) -> None:
+        self._is_terminal = on_terminal(sys.stderr)
+        # Work that ends within the first interval shows no progress.
+        self._next_redraw = monotonic() + REDRAW_SECONDS
+        self._drawn = 0
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, _kind: type[BaseException] | None, _error: BaseException | None, _trace: TracebackType | None
+    ) -> None:
+        self.clear()
+
+    def __call__(self, what: str, done: int, total: int, noun: str = "events") -> None:
+        """Redraw the line unless it was drawn within the last interval."""
+        if not self._is_terminal or monotonic() < self._next_redraw:
+            return
+        self._next_redraw = monotonic() + REDRAW_SECONDS
+        part = f"{100 * done // total} %, " if total else ""
+        self.say(f"{what}: {part}{done:,} of {total:,} {noun}")
+
+    def say(self, text: str) -> None:
+        """Show a text at once, for work whose progress cannot be measured."""
+        if self._is_terminal:
+            shown = clip_text(text, (columns(sys.stderr) or 80) - 1)
+            sys.stderr.write(f"\r{shown.ljust(self._drawn)}")
+            sys.stderr.flush()
+            self._drawn = len(shown)
+
+    def clear(self) -> None:
+        """Clear the line, so that other output can follow."""
+        self._next_redraw = monotonic() + REDRAW_SECONDS
+        if self._drawn:
+            sys.stderr.write(f"\r{' ' * self._drawn}\r")
+            sys.stderr.flush()
+            self._drawn = 0
+
 
 MAX_LISTED = 3
 MIN_PREFIX_CHARACTERS = 4

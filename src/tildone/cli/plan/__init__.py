@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from tildone.cli.parsing.options import JSON
-from tildone.cli.parsing.table import UNLIMITED, Group, Option, Verb
+from tildone.base import TYPE_CHECKING, Registry
 from tildone.cli.plan import todo
-from tildone.registry import Registry
-from tildone.typing import TYPE_CHECKING
+from tildone.cli.table import JSON, UNLIMITED, Group, Option, Verb
 
 if TYPE_CHECKING:
-    from tildone.cli.parsing.table import VerbTable
+    from tildone.cli.table import VerbTable
 
 VERBS: VerbTable = Registry(
     __name__,

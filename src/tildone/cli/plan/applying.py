@@ -4,24 +4,23 @@ from __future__ import annotations
 
 import sys
 
+from tildone.app.edit import took_away
 from tildone.app.edits import edit
+from tildone.base import TYPE_CHECKING
+from tildone.base.errors import UsageError
 from tildone.cli.opening import shows_positions
-from tildone.cli.output.prompts import confirm
-from tildone.cli.output.screen import on_terminal, put, put_notice
-from tildone.cli.output.summary import plan_summary
-from tildone.cli.parsing.table import ParsedArgs, command
+from tildone.cli.output import on_terminal, put, put_notice
+from tildone.cli.output.prompts import confirm, plan_summary
 from tildone.cli.plan.hints import command_hint
-from tildone.commands.edits import took_away
-from tildone.core.query import has_checks
-from tildone.errors import UsageError
-from tildone.log.events import Actor
-from tildone.typing import TYPE_CHECKING
-from tildone.views.sanitize import printable_lines
+from tildone.cli.table import ParsedArgs, command
+from tildone.plan.events import Actor
+from tildone.plan.model import has_checks
+from tildone.plan.text.safe import printable_lines
 
 if TYPE_CHECKING:
+    from tildone.app.edit import Answer
     from tildone.app.edits import Edited
-    from tildone.commands.answer import Answer
-    from tildone.session import Session
+    from tildone.log.session import Session
 
 
 def apply_answer(args: ParsedArgs, session: Session, answer: Answer, actor: Actor = Actor.USER) -> int:
@@ -33,7 +32,7 @@ def apply_answer(args: ParsedArgs, session: Session, answer: Answer, actor: Acto
     if not has_checks(session.last_state.plan):
         return put_edited(args, session, edit(session, answer, actor=actor))
     # Late, because most plans have no checks.
-    from tildone.cli.plan.check_progress import session_checks  # noqa: PLC0415  see above
+    from tildone.cli.plan.check_progress import session_checks
 
     with session_checks(args, session) as checks:
         edited = edit(session, answer, actor=actor, complete=checks.complete)
@@ -94,16 +93,16 @@ def _report_checks(args: ParsedArgs, edited: Edited) -> int:
     if not has_checks(edited.outcome.after):
         return 0
     # Late, because most plans have no checks.
-    from tildone.cli.plan.check_report import report_unproved  # noqa: PLC0415  see above
+    from tildone.cli.plan.check_progress import report_unproved
 
     return report_unproved(args, edited)
 
 
 def _print_json(args: ParsedArgs, session: Session, edited: Edited) -> None:
     # Only --json needs them.
-    from tildone.app.check_facts import check_facts  # noqa: PLC0415  see above
-    from tildone.app.look import change_data  # noqa: PLC0415  see above
-    from tildone.cli.output.data import put_data  # noqa: PLC0415  see above
+    from tildone.app.check_facts import check_facts
+    from tildone.app.look import change_data
+    from tildone.cli.output.prompts import put_data
 
     positions, outcome = shows_positions(args, session), edited.outcome
     put_data(**change_data(outcome, session.name, positions=positions, checks=check_facts(session, outcome.after)))

@@ -5,24 +5,24 @@ from __future__ import annotations
 from tildone.app.check_facts import check_facts
 from tildone.app.edits import sentence
 from tildone.app.who import PersonAct
+from tildone.base import TYPE_CHECKING
+from tildone.base.errors import UsageError
 from tildone.cli.opening import open_for_editing, open_for_reading, settings_for
+from tildone.cli.output import put, put_caution
 from tildone.cli.output.consent import person_agrees
-from tildone.cli.output.data import put_data
-from tildone.cli.output.screen import put, put_caution
-from tildone.cli.parsing.table import ParsedArgs
+from tildone.cli.output.prompts import put_data
 from tildone.cli.plan.check_progress import put_warnings, session_checks
-from tildone.cli.plan.check_targets import check_data, checks_of, state_words, targets_of
 from tildone.cli.plan.hints import command_hint
-from tildone.core.guard import PLAN
-from tildone.errors import UsageError
-from tildone.log import codec
-from tildone.typing import TYPE_CHECKING
-from tildone.views.proofs import check_caution
-from tildone.views.sanitize import printable
+from tildone.cli.plan.verify import check_data, checks_of, state_words, targets_of
+from tildone.cli.table import ParsedArgs
+from tildone.plan import codec
+from tildone.plan.guard import PLAN
+from tildone.plan.text.proofs import check_caution
+from tildone.plan.text.safe import printable
 
 if TYPE_CHECKING:
-    from tildone.cli.plan.check_targets import NamedCheck
-    from tildone.session import Session
+    from tildone.cli.plan.verify import NamedCheck
+    from tildone.log.session import Session
 
 
 def run(args: ParsedArgs) -> int:

@@ -5,17 +5,17 @@ from __future__ import annotations
 import sys
 
 from tildone.app.opening import agent_here, open_session
+from tildone.base import TYPE_CHECKING
+from tildone.base.errors import Refused, UsageError
 from tildone.cli.opening import settings_for
-from tildone.cli.output.screen import put_json, put_raw
-from tildone.cli.parsing.table import ParsedArgs
-from tildone.dialects import DIALECTS, dialect_named, dialect_of_tool, tools_of
-from tildone.errors import Refused, UsageError
-from tildone.log import codec
-from tildone.log.events import Author
-from tildone.typing import TYPE_CHECKING
+from tildone.cli.output import put_json, put_raw
+from tildone.cli.table import ParsedArgs
+from tildone.plan import codec
+from tildone.plan.dialects import DIALECTS, dialect_named, dialect_of_tool, tools_of
+from tildone.plan.events import Author
 
 if TYPE_CHECKING:
-    from tildone.dialects.base import Dialect
+    from tildone.plan.dialects import Dialect
 
 
 def run(args: ParsedArgs) -> int:

@@ -1,4 +1,4 @@
-"""Checks that a command line runs: which one is run, shown to the person at the terminal once it has taken a while."""
+"""What is said of checks that did not pass: what failed, the end of the output, and the next command to type."""
 
 from __future__ import annotations
 
@@ -8,20 +8,26 @@ from threading import Timer
 
 from tildone.app.check_states import owner_name
 from tildone.app.checks import SessionChecks
+from tildone.app.edit import label, listed
+from tildone.base import TYPE_CHECKING, replace
+from tildone.base.errors import Refused
 from tildone.cli.opening import settings_for
-from tildone.cli.output.progress import ProgressLine
-from tildone.cli.output.screen import on_terminal, put_notice
-from tildone.typing import TYPE_CHECKING
-from tildone.value import replace
-from tildone.views.proofs import check_text
-from tildone.views.sanitize import printable
+from tildone.cli.output import on_terminal, put, put_notice
+from tildone.cli.output.titles import ProgressLine
+from tildone.cli.plan.hints import command_hint
+from tildone.plan.guard import PLAN, is_unproved
+from tildone.plan.model import Result, Status
+from tildone.plan.text.proofs import MAX_LINES, check_text
+from tildone.plan.text.safe import printable, printable_lines
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from tildone.cli.parsing.table import ParsedArgs
-    from tildone.core.check import Check
-    from tildone.session import Session
+    from tildone.app.edits import Edited
+    from tildone.cli.table import ParsedArgs
+    from tildone.log.session import Session
+    from tildone.plan.model import Check, Proof
+
 
 DELAY_SECONDS = 1.0
 """A check that ends sooner is not shown."""
@@ -70,3 +76,56 @@ def put_warnings(warnings: Iterable[str]) -> None:
     """Tell the person which of the checks that they have approved prove nothing."""
     for warning in warnings:
         put_notice(f"tildone: {printable(warning)}")
+
+
+NOT_PASSED = Refused.exit_code
+"""The exit code if a check did not pass."""
+
+
+def report_unproved(args: ParsedArgs, edited: Edited) -> int:
+    """Say why tasks, or the plan, are not done after a change that was to complete them. Return the exit code."""
+    outcome = edited.outcome
+    if outcome.unproved and not args.has("json"):
+        before = {task.number: task.status for task in outcome.before.tasks}
+        done = [
+            task
+            for task in outcome.after.tasks
+            if task.status is Status.COMPLETED and before.get(task.number) is not Status.COMPLETED
+        ]
+        if done:
+            put(f"Done: {printable(listed(done))}")
+    for task in outcome.after.tasks:
+        if task.number in outcome.unproved:
+            _report(args, task.number, label(task), task.proof)
+    if is_unproved(outcome.after):
+        _report(args, PLAN, "the plan", outcome.after.proof)
+        return NOT_PASSED
+    return NOT_PASSED if outcome.unproved else 0
+
+
+def output_lines(proof: Proof) -> list[str]:
+    """Return the end of the output of a check, indented, and where the whole output is if this is not all."""
+    lines = [f"    {line}" for line in printable_lines(proof.tail)] if proof.tail else []
+    is_cut = proof.tail.startswith("…") or len(lines) >= MAX_LINES
+    return [*lines, f"  The whole output: {printable(proof.output)}"] if proof.output and is_cut else lines
+
+
+def next_step(args: ParsedArgs, number: int, proof: Proof | None) -> str:
+    """Return what a person can do about a check that did not pass; empty if it has failed."""
+    target = "--plan" if number == PLAN else str(number)
+    if proof is None or proof.result in (Result.FAILED, Result.PASSED):
+        return ""
+    if proof.result is Result.REFUSED:
+        return f"To see and approve it: {command_hint(args, f'approve {target}')}"
+    again = command_hint(args, f"verify {target}")
+    return f"To run it again: {again}; with more time: {command_hint(args, f'todo check {target} --seconds N')}"
+
+
+def _report(args: ParsedArgs, number: int, name: str, proof: Proof | None) -> None:
+    reason = "its check was not run" if proof is None else proof.reason or proof.result.value
+    lines = [f"tildone: {printable(name)} is not done: {printable(reason)}"]
+    if proof is not None:
+        lines += output_lines(proof)
+    hint = next_step(args, number, proof)
+    for line in [*lines, *([f"  {hint}"] if hint else [])]:
+        put_notice(line)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from tildone.app.opening import session_title
-from tildone.typing import TYPE_CHECKING
+from tildone.base import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from tildone.cli.parsing.table import ParsedArgs
+    from tildone.cli.table import ParsedArgs
 
 BEGIN = "add a task with: tildone todo add TEXT"
 """The hint for a plan that does not exist yet."""
@@ -20,9 +20,9 @@ def no_tasks(session: str) -> str:
 def command_hint(args: ParsedArgs, verb: str) -> str:
     """The command for a verb of this copy of tildone, with the session and the store that this command line names."""
     # Late, because only some messages need them.
-    import shlex  # noqa: PLC0415  see above
+    import shlex
 
-    from tildone.distribution import program  # noqa: PLC0415  see above
+    from tildone.base.distribution import program
 
     given = [f" --{name} {shlex.quote(args.options[name])}" for name in ("session", "store") if args.has(name)]
     return f"{program()} {verb}{''.join(given)}"

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from tildone.cli.parsing.table import UNLIMITED, Option, Verb
-from tildone.registry import Registry
-from tildone.typing import TYPE_CHECKING
+from tildone.base import TYPE_CHECKING, Registry
+from tildone.cli.table import UNLIMITED, Option, Verb
 
 if TYPE_CHECKING:
-    from tildone.cli.parsing.table import VerbTable
+    from tildone.cli.table import VerbTable
 
 VERBS: VerbTable = Registry(
     __name__,
@@ -22,7 +21,7 @@ VERBS: VerbTable = Registry(
             options=(Option("man", "", "Print the manual page, for man -l -."),),
             examples=("tildone help todo add", "tildone help exit-codes", "tildone help --man | man -l -"),
         ),
-        "completion": Verb(
+        "completion:run_completion": Verb(
             "completion",
             "SHELL",
             "Print the script that lets a shell complete commands.",
@@ -37,7 +36,7 @@ VERBS: VerbTable = Registry(
             ),
             examples=("tildone completion bash", "tildone completion fish | source"),
         ),
-        "complete_words": Verb(
+        "completion:run_complete_words": Verb(
             "complete-words",
             "SHELL WORD…",
             "Print what can complete a command line; the completion scripts call it.",

@@ -2,17 +2,56 @@
 
 from __future__ import annotations
 
-from tildone.cli.output.screen import put, width_of_text
-from tildone.cli.parsing.args import parse
-from tildone.cli.parsing.table import Option, ParsedArgs, Verb, command
-from tildone.cli.program.exit_codes import EXIT_CODES
-from tildone.cli.program.help_texts import filled, summary_of
-from tildone.errors import UsageError
-from tildone.kit.text import wrap_text
-from tildone.typing import TYPE_CHECKING
+from tildone.agents.integrations import INTEGRATIONS, names_with_hooks
+from tildone.base import TYPE_CHECKING
+from tildone.base.errors import NotFound, Refused, RunFenced, StoreError, TildoneError, UsageError
+from tildone.cli import INTERRUPTED, PIPE_BROKEN
+from tildone.cli.output import put, width_of_text
+from tildone.cli.parsing import parse
+from tildone.cli.table import Option, ParsedArgs, Verb, command
+from tildone.plan.dialects import DEFAULT_DIALECT, DIALECTS
+from tildone.plan.model import Status
+from tildone.plan.text.styles import wrap_text
+from tildone.stores import placeholders
+from tildone.version import __version__
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
+
+
+EXIT_CODES = (
+    (0, "Success. A hook ends so after an error, too, so that it never holds an agent up."),
+    (TildoneError.exit_code, "A failure: a file cannot be read or written, a run did not finish its plan."),
+    (UsageError.exit_code, "The command line or a setting is invalid."),
+    (Refused.exit_code, "The request cannot be applied to this plan, and nothing changed; or a check did not pass."),
+    (NotFound.exit_code, "The named task, phase, event, file or store does not exist."),
+    (StoreError.exit_code, "The store failed, or tildone doctor found an error."),
+    (RunFenced.exit_code, "The run of a fleet that this process works for has passed to another worker, or has ended."),
+    (INTERRUPTED, "Interrupted with Ctrl-C."),
+    (PIPE_BROKEN, "The reader of standard output ended early."),
+)
+"""Each exit code with its meaning. `tildone.base.errors` states the codes of errors."""
+
+
+PLACEHOLDERS = {
+    "agents": ", ".join(INTEGRATIONS),
+    "agents_with_hooks": ", ".join(names_with_hooks()),
+    "default_dialect": DEFAULT_DIALECT,
+    "dialects": ", ".join(DIALECTS),
+    "statuses": ", ".join(status.value for status in Status),
+    "stores": placeholders(),
+    "tools": ", ".join(f"{', '.join(listing.tools)} ({name})" for name, listing in DIALECTS.entries.items()),
+}
+
+
+def summary_of(verb: Verb) -> str:
+    """The summary of a verb, with its other names."""
+    return f"{verb.summary} Also: {', '.join(verb.aliases)}." if verb.aliases else verb.summary
+
+
+def filled(text: str) -> str:
+    return text.format_map(PLACEHOLDERS)
+
 
 MAX_COLUMNS = 100
 MIN_COLUMNS = 20
@@ -29,7 +68,7 @@ def run(args: ParsedArgs) -> int:
     layout = HelpLayout(given)
     if args.has("man"):
         # Late, because hardly anybody prints it.
-        from tildone.cli.program.man import manual_page  # noqa: PLC0415  see above
+        from tildone.cli.program.help import manual_page  # noqa: PLC0415  see above
 
         if args.positional:
             raise UsageError("the manual page covers every verb: tildone help --man")
@@ -119,3 +158,97 @@ def _usage(verb: Verb) -> str:
 
 def _option_row(option: Option) -> tuple[str, str]:
     return f"--{option.name} {option.metavar}".rstrip(), filled(option.help)
+
+
+ENVIRONMENT = (
+    ("TILDONE_STORE", "The store to use, as --store names it."),
+    ("TILDONE_SESSION", "The session to use, as --session names it."),
+    ("TILDONE_DIALECT", "The dialect whose rules apply to changes."),
+    ("TILDONE_MODEL", "The model of tildone run."),
+    ("XDG_DATA_HOME", "The folder of the default store is tildone in this folder; default: ~/.local/share."),
+    ("XDG_CONFIG_HOME", "The folder of the settings is tildone in this folder; default: ~/.config."),
+    ("NO_COLOR", "If set, output has no colours."),
+)
+FILES = (
+    ("~/.local/share/tildone/tildone.db", "The default store, with the plans of all your projects."),
+    ("~/.config/tildone/config.toml", "Your settings."),
+    ("tildone.toml", "The settings of a project, in its root folder."),
+)
+
+
+def manual_page(root: Verb) -> str:
+    """The manual page in roff, with the macros of man(7)."""
+    return "\n".join(_lines(root)) + "\n"
+
+
+def _lines(root: Verb) -> Iterator[str]:
+    yield f'.TH TILDONE 1 "" "tildone {__version__}" "User Commands"'
+    yield ".SH NAME"
+    yield f"tildone \\- {_text('a durable todo plan for AI coding agents')}"
+    yield ".SH SYNOPSIS"
+    yield ".B tildone"
+    yield _text("[VERB …] [OPTION …]")
+    yield ".SH DESCRIPTION"
+    yield _text(root.summary)
+    yield from _paragraphs(root.description)
+    for group in root.groups:
+        yield f".SH {group.title.upper()} VERBS"
+        for verb in group.table.entries.values():
+            yield from _verb((root, verb))
+    yield ".SH OPTIONS"
+    yield from _options(root.options)
+    yield ".SH EXIT STATUS"
+    yield from _definitions((str(code), meaning) for code, meaning in EXIT_CODES)
+    yield ".SH ENVIRONMENT"
+    yield from _definitions(ENVIRONMENT)
+    yield ".SH FILES"
+    yield from _definitions(FILES)
+    yield ".SH EXAMPLES"
+    yield from _examples(root.examples)
+
+
+def _verb(path: tuple[Verb, ...]) -> Iterator[str]:
+    """A verb and, after it, its own verbs."""
+    verb = path[-1]
+    if verb.hidden:
+        return
+    yield f".SS {_text(f'{command(path)} {verb.arguments}'.rstrip())}"
+    yield _text(summary_of(verb))
+    yield from _paragraphs(verb.description)
+    yield from _options(verb.options)
+    yield from _examples(verb.examples)
+    for each in verb.verbs:
+        yield from _verb((*path, each))
+
+
+def _paragraphs(description: str) -> Iterator[str]:
+    for paragraph in filled(description).split("\n") if description else ():
+        yield ".PP"
+        yield _text(paragraph)
+
+
+def _options(options: Iterable[Option]) -> Iterator[str]:
+    yield from _definitions((f"--{option.name} {option.metavar}".rstrip(), filled(option.help)) for option in options)
+
+
+def _definitions(rows: Iterable[tuple[str, str]]) -> Iterator[str]:
+    for name, meaning in rows:
+        yield ".TP"
+        yield f".B {_text(name)}"
+        yield _text(meaning)
+
+
+def _examples(examples: tuple[str, ...]) -> Iterator[str]:
+    yield ".PP"
+    yield ".nf"
+    yield from (f"    {_text(example)}" for example in examples)
+    yield ".fi"
+
+
+def _text(text: str) -> str:
+    """Text with the characters escaped that roff would interpret; a leading period or quote would be a request."""
+    escaped = (
+        text.replace("\\", "\\e").replace("-", "\\-").replace("'", "\\(aq").replace("`", "\\(ga").replace("^", "\\(ha")
+    )
+    escaped = escaped.replace("~", "\\(ti").replace('"', "\\(dq").replace("…", "...")
+    return f"\\&{escaped}" if escaped.startswith(".") else escaped

@@ -5,24 +5,23 @@ from __future__ import annotations
 import os
 
 from tildone.app.check_facts import check_facts
+from tildone.base import TYPE_CHECKING
+from tildone.base.errors import StoreError
 from tildone.cli.agents.steering import agent_line, agents_and_sessions
 from tildone.cli.opening import open_to_read, settings_for, with_session
-from tildone.cli.output.screen import columns, put
-from tildone.cli.parsing.table import ParsedArgs
-from tildone.core.guard import is_unproved
-from tildone.core.plan import Status
-from tildone.core.query import next_task, open_tasks, progress
-from tildone.errors import StoreError
-from tildone.kit.formatting import format_count
-from tildone.kit.text import clip_text
-from tildone.log.events import Directive
-from tildone.typing import TYPE_CHECKING
-from tildone.views.sanitize import printable
+from tildone.cli.output import columns, put
+from tildone.cli.table import ParsedArgs
+from tildone.plan.events import Directive
+from tildone.plan.guard import is_unproved
+from tildone.plan.model import Status, next_task, open_tasks, progress
+from tildone.plan.text.amounts import format_count
+from tildone.plan.text.safe import printable
+from tildone.plan.text.styles import clip_text
 
 if TYPE_CHECKING:
     from tildone.app.check_facts import CheckFacts
-    from tildone.core.plan import Plan
-    from tildone.log.state import State
+    from tildone.plan.events import State
+    from tildone.plan.model import Plan
 
 HELD = {Directive.PAUSE: "Agents are paused", Directive.STOP: "Agents are stopped"}
 MAX_AGENTS_LISTED = 5

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from tildone.registry import Registry
-from tildone.typing import TYPE_CHECKING
+from tildone.base import TYPE_CHECKING, Registry
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
@@ -18,8 +17,8 @@ MODES: Registry[Mode, str] = Registry(
     "run",
     {
         "terminal": "an interactive run",
-        "print_mode": "print the last answer",
-        "json_mode": "print every event as JSON",
+        "headless:run_print_mode": "print the last answer",
+        "headless:run_json_mode": "print every event as JSON",
     },
 )
-"""The modes that are part of the CLI. The mode `rpc` is `tildone.rpc`."""
+"""The modes that are part of the CLI. The mode `rpc` is `tildone.run.rpc`."""

@@ -6,22 +6,20 @@ import os
 import sys
 from importlib.util import find_spec
 
-from tildone.cli.output.screen import columns, put_spans
-from tildone.cli.parsing.table import ParsedArgs
-from tildone.cli.run.event_renderer import EventRenderer
+from tildone.base import replace
+from tildone.cli.output import columns, put_spans
 from tildone.cli.run.headless import closing
-from tildone.cli.run.line_output import LineOutput
-from tildone.cli.run.outcome import RunOutcome
+from tildone.cli.run.lines import EventRenderer, LineOutput, RunOutcome
 from tildone.cli.run.setup import RunSetup
 from tildone.cli.run.terminal import can_be_drawn_on, report_outcome
-from tildone.host.host import Host
-from tildone.host.messages import last_answer, text_of
-from tildone.host.meter import RunMeter
-from tildone.host.process_signals import on_signals
-from tildone.kit.components import Markdown
-from tildone.kit.theme import Role
-from tildone.value import replace
-from tildone.views.plan_lines import plan_lines
+from tildone.cli.table import ParsedArgs
+from tildone.plan.text.lists import plan_lines
+from tildone.plan.text.styles import Role
+from tildone.run.host import Host
+from tildone.run.kit.components import Markdown
+from tildone.run.messages import last_answer, text_of
+from tildone.run.metering import RunMeter
+from tildone.run.tools.commands import on_signals
 
 
 def is_possible(args: ParsedArgs, setup: RunSetup) -> bool:
@@ -37,8 +35,8 @@ async def run(setup: RunSetup) -> int:
         TildoneError: the run cannot start.
     """
     # Optional extra, and slow to import.
-    from tildone.tui.palette import theme_for  # noqa: PLC0415  see above
-    from tildone.tui.run.app import RunApp  # noqa: PLC0415  see above
+    from tildone.screens.run.app import RunApp  # noqa: PLC0415  see above
+    from tildone.screens.widgets.keys import theme_for  # noqa: PLC0415  see above
 
     if not setup.can_ask:
         # Nothing slow has to be loaded, and what cannot start is said without a screen.

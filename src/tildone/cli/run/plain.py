@@ -16,21 +16,18 @@ import sys
 from collections.abc import Coroutine, Sequence
 from typing import Any
 
-from tildone.cli.run.event_renderer import EventRenderer
+from tildone.base.editor import edit_text, editor_command
+from tildone.base.errors import closest, did_you_mean
 from tildone.cli.run.headless import closing
-from tildone.cli.run.line_output import LineOutput
-from tildone.cli.run.outcome import INTERRUPTED, RunOutcome
-from tildone.cli.run.person_commands import command_list
+from tildone.cli.run.lines import INTERRUPTED, EventRenderer, LineOutput, RunOutcome
 from tildone.cli.run.plain_ui import PlainUI
-from tildone.cli.run.setup import RunSetup
-from tildone.errors import closest, did_you_mean
-from tildone.files.editor import edit_text, editor_command
-from tildone.host.events import PublicEvent
-from tildone.host.meter import RunMeter
-from tildone.host.process_signals import on_signals
-from tildone.host.queues import Delivery
-from tildone.kit.components import Text
-from tildone.kit.theme import Role
+from tildone.cli.run.setup import RunSetup, command_list
+from tildone.plan.text.styles import Role
+from tildone.run.events import PublicEvent
+from tildone.run.kit.components import Text
+from tildone.run.metering import RunMeter
+from tildone.run.queues import Delivery
+from tildone.run.tools.commands import on_signals
 
 PROMPT = "> "
 COMMAND = re.compile(r"/(?P<name>[a-z]\w*)(?:\s.*)?", re.DOTALL)

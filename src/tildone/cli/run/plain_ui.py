@@ -7,17 +7,17 @@ import re
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from typing import Any, TypeVar
 
-from tildone.cli.run.line_output import LineOutput
-from tildone.extensions.indexed import ACTIVE_STATUS, SUMMARY_STATUS
-from tildone.extensions.phased import PANEL
-from tildone.extensions.skeleton import STATUS
-from tildone.host.meter import RunMeter
-from tildone.host.permission_request import PermissionAnswer, PermissionReply, PermissionRequest
-from tildone.host.tools.result_view import diff_role
-from tildone.kit.components import Text
-from tildone.kit.formatting import format_count
-from tildone.kit.theme import LINE_BREAK, Role, Span
-from tildone.views.sanitize import printable
+from tildone.cli.run.lines import LineOutput
+from tildone.plan.text.amounts import format_count
+from tildone.plan.text.safe import printable
+from tildone.plan.text.styles import LINE_BREAK, Role, Span
+from tildone.run.extension import PermissionAnswer, PermissionReply, PermissionRequest
+from tildone.run.extensions.indexed import ACTIVE_STATUS, SUMMARY_STATUS
+from tildone.run.extensions.phased import PANEL
+from tildone.run.extensions.skeleton import STATUS
+from tildone.run.kit.components import Text
+from tildone.run.metering import RunMeter
+from tildone.run.tools.result_view import diff_role
 
 ROLES = {"info": Role.MUTED, "warning": Role.WARNING, "error": Role.ERROR}
 

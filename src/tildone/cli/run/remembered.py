@@ -11,15 +11,15 @@ from __future__ import annotations
 import shlex
 from collections.abc import Callable
 
-from tildone.cli.parsing.table import ParsedArgs
-from tildone.config import Settings
-from tildone.extensions.restoring import RUN_ENTRY
-from tildone.host.entries import CustomEntry
-from tildone.host.extension_events import BeforeAgentStart
-from tildone.host.host import Host
-from tildone.host.tools.command_patterns import EVERYTHING, describe_pattern, is_pattern
-from tildone.host.wire import JsonObject
-from tildone.wiring.run_plan import RunPlan, stored_options
+from tildone.app.settings import Settings
+from tildone.cli.table import ParsedArgs
+from tildone.run.events import CustomEntry
+from tildone.run.extension import BeforeAgentStart
+from tildone.run.extensions.skeleton import RUN_ENTRY
+from tildone.run.host import Host
+from tildone.run.hosting import RunPlan, stored_options
+from tildone.run.messages import JsonObject
+from tildone.run.tools.commands import EVERYTHING, describe_pattern, is_pattern
 
 TEXTS = ("store", "model", "dialect", "max-nudges")
 SWITCHES = ("outside", "no-builtin-tools", "no-extensions")

@@ -1,64 +1,398 @@
-"""The setup that all modes of `tildone run` share: the plan, the conversation, the host and the first prompt."""
+"""The person's commands in a run, typed as `/name`: for the model, the plan and the conversation.
+
+They are registered like the commands of extensions, so RPC clients list and run them, too. The commands for the plan
+run the verbs of the command line in a process of their own, so both always do the same.
+"""
 
 from __future__ import annotations
 
+import asyncio
 import os
 import shlex
+import socket
 import sys
 import textwrap
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 
-from tildone.agents.identity import AgentId
+from tildone.app.edits import replace_plan
+from tildone.app.importing import source_of
 from tildone.app.opening import open_session, open_store, tasks_of_others
-from tildone.cli.output.patterns import tell_reach
-from tildone.cli.output.progress import ProgressLine
-from tildone.cli.output.screen import columns, on_terminal, put, put_notice
-from tildone.cli.parsing.table import ParsedArgs
-from tildone.cli.run.arguments import SHELL, parse_arguments, with_options
-from tildone.cli.run.choosing import RESUME, STARTUP, check_writable, choose_conversation
-from tildone.cli.run.outcome import OutcomeReport
-from tildone.cli.run.person_commands import PersonCommands
-from tildone.cli.run.project_plan import memory_store, plan_from_file, take_over
-from tildone.cli.run.remembered import (
-    describe_permissions,
-    options_of_run,
-    recorder,
-    with_stored_options,
+from tildone.app.person import TYPED_SOCKET
+from tildone.app.settings import Settings, data_folder
+from tildone.app.values import CHECK_ALLOW
+from tildone.base import TYPE_CHECKING, replace
+from tildone.base.distribution import program
+from tildone.base.errors import TildoneError, UsageError
+from tildone.base.ids import now
+from tildone.cli.output import columns, on_terminal, put, put_notice
+from tildone.cli.output.prompts import tell_reach
+from tildone.cli.output.titles import ProgressLine
+from tildone.cli.run.arguments import (
+    RESUME,
+    SHELL,
+    STARTUP,
+    check_writable,
+    choose_conversation,
+    parse_arguments,
+    with_options,
 )
-from tildone.config import Settings, data_folder
-from tildone.config.values import CHECK_ALLOW
-from tildone.core.plan import Plan
-from tildone.core.query import open_tasks, progress
-from tildone.dialects.by_hand import BY_HAND
-from tildone.dialects.run_prompts import CONTINUE, work_prompt
-from tildone.errors import UsageError
-from tildone.extensions.restoring import SESSION
-from tildone.host.events import ExtensionError
-from tildone.host.extension_context import ExtensionContext
-from tildone.host.extension_events import ConversationStart
-from tildone.host.host import Host
-from tildone.host.messages import AssistantMessage, UserMessage
-from tildone.host.model import Model
-from tildone.host.prices import read_prices
-from tildone.host.shell_model import ShellModel
-from tildone.host.shell_model.script import describe_missing, tasks_without_command
-from tildone.host.tools.permissions import PermissionPolicy
-from tildone.host.ui import UI
-from tildone.ids import now
-from tildone.kit.formatting import format_count
-from tildone.log.fleet.lease import LEASE_VARIABLE
-from tildone.loop.decision import Patience
-from tildone.session import Session
-from tildone.telemetry.opening import open_host_traces
-from tildone.typing import TYPE_CHECKING
-from tildone.views.sanitize import printable
-from tildone.wiring.extension_files import extension_sources, registration
-from tildone.wiring.hosting import AGENT, open_conversations, open_host
-from tildone.wiring.run_plan import RunPlan, stored_options
-from tildone.wiring.unattended import limited_model
+from tildone.cli.run.lines import OutcomeReport
+from tildone.cli.run.remembered import describe_permissions, options_of_run, recorder, with_stored_options
+from tildone.cli.table import ParsedArgs
+from tildone.log.session import Session
+from tildone.log.store import Store
+from tildone.plan.dialects import BY_HAND
+from tildone.plan.dialects.prompts import CONTINUE, work_prompt
+from tildone.plan.formats.detection import PlanFile
+from tildone.plan.formats.markdown import bounded_checklist
+from tildone.plan.gate import Patience
+from tildone.plan.model import Phase, Plan, Rules, Task, open_tasks, progress, with_source
+from tildone.plan.runs import LEASE_VARIABLE
+from tildone.plan.text.amounts import format_count
+from tildone.plan.text.safe import MAX_START, printable, safe_text
+from tildone.run.asking import limited_model
+from tildone.run.events import ExtensionError
+from tildone.run.extension import UI, ConversationStart
+from tildone.run.extensions.skeleton import SESSION
+from tildone.run.host import ExtensionAPI, ExtensionContext, Host
+from tildone.run.hosting import (
+    AGENT,
+    RunPlan,
+    extension_sources,
+    open_conversations,
+    open_host,
+    registration,
+    stored_options,
+)
+from tildone.run.kit.definition import Aborted
+from tildone.run.messages import AssistantMessage, JsonObject, UserMessage
+from tildone.run.model import Model, read_prices
+from tildone.run.shell_model import ShellModel, describe_missing, tasks_without_command
+from tildone.run.tools.permissions import PermissionPolicy
+from tildone.run.traces import open_host_traces
+from tildone.run.transcript import Conversations
+from tildone.stores.agents import AgentId
+from tildone.stores.memory import MemoryStore
 
 if TYPE_CHECKING:
-    from tildone.telemetry.host_traces import HostTraces
+    from collections.abc import Coroutine
+    from typing import Any
+
+    from tildone.run.traces import HostTraces
+
+
+ONE_TEXT = ("add", "append")
+"""Verbs whose unquoted words are one text."""
+
+SHELL_API = "shell"
+UNSTORED = "The plan of this run is not stored (--no-session), so it cannot be changed from here"
+NOTHING_TO_COMPACT = "There is nothing to compact"
+SHELL_READS_PLAN = f"{NOTHING_TO_COMPACT}: the shell driver reads the plan, not the conversation"
+PLAN_NOW = "The plan at this point:"
+NO_EDITOR = "Nothing was edited: the editor was closed without saving, or there is none; set $VISUAL or $EDITOR"
+EDIT_CONFLICT = "Nothing was saved: the plan has changed while you edited it"
+
+NEW, BEGINS = "new", "A new conversation begins. "
+PROJECT, OWN = "project", "own"
+"""What `/use` takes."""
+
+Run = Callable[[str, ExtensionContext], Awaitable[None]]
+
+
+class PersonCommands:
+    """The commands of one host. `plan` returns its plan, which is `stored` unless the run keeps nothing.
+
+    `choice` says which plan a conversation works on. `remember` stores the choice with the conversation, and other
+    options of the run that the person has changed.
+    """
+
+    def __init__(
+        self,
+        host: Host,
+        conversations: Conversations,
+        choice: RunPlan,
+        plan: Callable[[], Plan],
+        *,
+        remember: Callable[[JsonObject], None],
+        stored: bool,
+    ) -> None:
+        self._host = host
+        self._conversations = conversations
+        self._choice = choice
+        self._plan = plan
+        self._spec = self._settings.model or host.model.id
+        self._remember = remember
+        self._stored = stored
+        self._closing: set[asyncio.Task[None]] = set()
+
+    @property
+    def _settings(self) -> Settings:
+        return self._choice.settings_of(self._host.transcript)
+
+    def register(self, api: ExtensionAPI) -> None:
+        """Register the commands; one that the dialect's extension has registered stays as it is."""
+        commands: dict[str, tuple[str, Run]] = {
+            "todo": ("show or change the plan; /todo --help lists the verbs", self.todo),
+            "undo": ("undo the newest change of the plan", self.undo),
+            "redo": ("redo the change of the plan that was undone last", self.redo),
+            "pause": ("pause: the model is not told to continue when it stops", self.pause),
+            "resume": ("resume after /pause or tildone stop", self.resume),
+            "export": ("write the plan to a file: /export PLAN.md", self.export),
+            "model": ("show the model; /model PROVIDER:NAME switches to another", self.model),
+            "compact": ("replace the conversation by a summary of it; the plan is kept", self.compact),
+            "use": (
+                "work on the project's plan (/use project), or on the conversation's own list (/use own)",
+                self.use,
+            ),
+            "new": ("begin a new conversation, with a list of its own", self.new),
+            "clear": ("begin a new conversation on the same plan", self.clear),
+            "help": ("list the commands", self.help),
+        }
+        api.on(ConversationStart, self.say_which_plan)
+        for name, (description, run) in commands.items():
+            if name not in self._host.commands:
+                api.register_command(name, description, run)
+
+    async def todo(self, typed: str, ctx: ExtensionContext) -> None:
+        """Run `tildone todo` on the plan of this run."""
+        words = split_words(typed)
+        if words[:1] == ["edit"]:
+            await self._edit(ctx)
+        else:
+            await self._show(ctx, "todo", *words)
+
+    async def redo(self, typed: str, ctx: ExtensionContext) -> None:
+        """Redo the change that was undone last."""
+        await self._show(ctx, "redo", *typed.split())
+
+    async def pause(self, _typed: str, ctx: ExtensionContext) -> None:
+        """Let the model rest at the end of its turn."""
+        await self._show(ctx, "pause", "--session", self._settings.session)
+
+    async def resume(self, _typed: str, ctx: ExtensionContext) -> None:
+        """Keep the model on its plan again."""
+        await self._show(ctx, "resume", "--session", self._settings.session)
+
+    async def export(self, typed: str, ctx: ExtensionContext) -> None:
+        """Write the plan to a file."""
+        await self._show(ctx, "todo", "export", *split_words(typed))
+
+    async def undo(self, typed: str, ctx: ExtensionContext) -> None:
+        """Undo the newest change of the plan, or as many as are named."""
+        await self._show(ctx, "undo", *typed.split())
+
+    async def model(self, typed: str, ctx: ExtensionContext) -> None:
+        """Show the model or switch to another; after an error, the old one stays."""
+        spec, old = typed.strip(), self._host.model
+        if not spec:
+            ctx.ui.notify(f"{self._spec}; /model PROVIDER:NAME switches to another")
+            return
+        try:
+            new = await asyncio.to_thread(self._open_model, spec)
+        except TildoneError as error:
+            ctx.ui.notify(f"{error}\n{self._spec} goes on answering", "error")
+            return
+        self._host.set_model(new)
+        self._spec = spec
+        self._remember({"model": spec})
+        ctx.ui.notify(f"{spec} answers from now on")
+        self._close_later(old)
+
+    async def use(self, typed: str, ctx: ExtensionContext) -> None:
+        """Take up the project's plan, or the conversation's own list."""
+        transcript, wanted = self._host.transcript, typed.strip()
+        if wanted in (PROJECT, OWN) and (wanted == OWN) != self._choice.has_own_list(transcript):
+            await self._host.abort("another plan is taken up")
+            if wanted == OWN:
+                self._choice.use_own_list(transcript)
+            else:
+                self._choice.use_plan(transcript)
+            self._remember({})
+            await self._host.start("resume")
+        else:
+            ctx.ui.notify(self._which_plan())
+
+    async def new(self, _typed: str, _ctx: ExtensionContext) -> None:
+        """Begin a new conversation, with a list of its own unless a plan is named for all of them."""
+        await self._host.open(self._conversations.new(), NEW)
+
+    async def clear(self, _typed: str, _ctx: ExtensionContext) -> None:
+        """Begin a new conversation on the same plan."""
+        made = self._conversations.new()
+        self._choice.use_plan(made, self._settings.session)
+        await self._host.open(made, NEW)
+
+    def say_which_plan(self, event: ConversationStart, ctx: ExtensionContext) -> None:
+        """Tell the person at a terminal which plan a model works on in the opened conversation."""
+        if ctx.mode == "terminal" and ctx.has_ui and self._host.model.api != SHELL_API:
+            ctx.ui.notify(f"{BEGINS if event.reason == NEW else ''}{self._which_plan()}")
+
+    def _which_plan(self) -> str:
+        """Return which plan the conversation works on, and how the other one is taken up."""
+        if self._choice.has_own_list(self._host.transcript):
+            return "This conversation has its own list; /use project takes up the project's plan."
+        session = self._settings.session
+        name = "the project's plan" if os.path.isabs(session) else f"the plan {printable(session)}"
+        return f"This conversation works on {name}; /use own begins its own list."
+
+    async def compact(self, _typed: str, ctx: ExtensionContext) -> None:
+        """Let the model summarise the conversation, and continue from the summary."""
+        if self._host.model.api == SHELL_API:
+            ctx.ui.notify(SHELL_READS_PLAN)
+            return
+        if not any(isinstance(message, AssistantMessage) for message in self._host.transcript.messages()):
+            ctx.ui.notify(NOTHING_TO_COMPACT)
+            return
+        plan = self._plan()
+        try:
+            await self._host.compact(
+                f"{PLAN_NOW}\n{safe_text(bounded_checklist(plan, MAX_START)).rstrip()}" if plan.tasks else ""
+            )
+        except Aborted:
+            ctx.ui.notify("Nothing was compacted: it was interrupted", "warning")
+        except TildoneError as error:
+            ctx.ui.notify(f"Nothing was compacted: {error}", "error")
+        else:
+            ctx.ui.notify("The conversation is replaced by a summary of it; the plan is kept")
+
+    async def help(self, _typed: str, ctx: ExtensionContext) -> None:
+        ctx.ui.notify(command_list(self._host))
+
+    def _open_model(self, spec: str) -> Model:
+        # Late, because the library behind it takes seconds to load.
+        from tildone.run.providers import open_model  # noqa: PLC0415  see above
+
+        return open_model(spec, read_prices(self._settings.prices))
+
+    def _close_later(self, model: Model) -> None:
+        """Close a model once the turn that uses it is over."""
+
+        async def close() -> None:
+            await self._host.settled()
+            await model.close()
+
+        task = asyncio.ensure_future(close())
+        self._closing.add(task)
+        task.add_done_callback(self._closing.discard)
+
+    async def _edit(self, ctx: ExtensionContext) -> None:
+        """Let the person edit the plan as Markdown; a plan that changes meanwhile is not overwritten."""
+        code, before = await self._run("todo", "export", "-")
+        if code:
+            ctx.ui.notify(before, "error")
+            return
+        edited = await ctx.ui.editor("The plan, as Markdown", before)
+        if edited is None or edited == before:
+            ctx.ui.notify("Nothing changed" if edited == before else NO_EDITOR, "info")
+        elif (await self._run("todo", "export", "-"))[1] != before:
+            ctx.ui.notify(EDIT_CONFLICT, "warning")
+        else:
+            await self._show(ctx, "todo", "import", "-", given=edited)
+
+    async def _show(self, ctx: ExtensionContext, *argv: str, given: str = "") -> None:
+        code, output = await self._run(*argv, given=given)
+        ctx.ui.notify(output.rstrip("\n"), "error" if code else "info")
+
+    async def _run(self, *argv: str, given: str = "") -> tuple[int, str]:
+        """Run a verb of the command line on the plan of this run; return its exit code and its output."""
+        if not self._stored:
+            return 1, UNSTORED
+        settings = self._settings
+        environ = {"TILDONE_STORE": str(settings.store), "TILDONE_SESSION": settings.session, "NO_COLOR": "1"}
+        ours, theirs = socket.socketpair()
+        with ours, theirs:
+            # Without it, the command would be one of the model. Windows passes no sockets on.
+            passed = () if os.name == "nt" else (theirs.fileno(),)
+            environ |= {TYPED_SOCKET: str(passed[0])} if passed else {}
+            process = await asyncio.create_subprocess_exec(
+                sys.executable,
+                *("-m", "tildone", *argv),
+                cwd=self._host.ctx.cwd,
+                env=os.environ | environ,
+                stdin=asyncio.subprocess.PIPE,
+                stdout=asyncio.subprocess.PIPE,
+                stderr=asyncio.subprocess.STDOUT,
+                # Ctrl-C is for this program.
+                start_new_session=True,
+                pass_fds=passed,
+            )
+            output, _ = await process.communicate(given.encode())
+        return process.returncode or 0, output.decode("utf-8", "replace")
+
+
+def command_list(host: Host, more: Sequence[tuple[str, str]] = ()) -> str:
+    """Return the commands of a host, and more rows, one per line."""
+    rows = [*((f"/{command.name}", command.description) for command in host.commands.values()), *more]
+    width = max(len(name) for name, _ in rows)
+    return "\n".join(f"{name.ljust(width)}  {description}" for name, description in rows)
+
+
+def split_words(typed: str) -> list[str]:
+    """Split what was typed into the arguments of a verb. Quotes group words; the text of a new task needs none."""
+    verb, _, rest = typed.strip().partition(" ")
+    rest = rest.strip()
+    if verb in ONE_TEXT and rest and '"' not in rest and not rest.startswith("-"):
+        return [verb, rest]
+    try:
+        return shlex.split(typed)
+    except ValueError:  # an apostrophe is no quote
+        return typed.split()
+
+
+# The plan of a run: the project's, which `tildone todo` shows and other agents share.
+#
+# A plan file becomes the project's plan in one change, which `tildone undo` takes back. A file with the tasks that the
+# plan already consists of changes nothing, so that a run of the same file continues where the last one stopped. Of a
+# file with other tasks, those that are in the plan as well keep their statuses: what is done is not done again.
+
+
+NO_LIMITS = Rules()
+"""A plan from a file has no limits."""
+
+
+def plan_from_file(current: Plan, file: PlanFile, *, restart: bool) -> Plan:
+    """Return the plan after a file was taken over. With `restart` the statuses are those of the file."""
+    if restart:
+        return file.plan
+    if _texts(current) == _texts(file.plan):
+        return current
+    statuses = {(phase.name, task.text): task.status for phase in current.phases for task in phase.tasks}
+
+    def kept(phase: Phase, task: Task) -> Task:
+        return replace(task, status=statuses.get((phase.name, task.text), task.status)) if task.status.is_open else task
+
+    phases = (replace(phase, tasks=tuple(kept(phase, task) for task in phase.tasks)) for phase in file.plan.phases)
+    return replace(file.plan, phases=tuple(phases))
+
+
+def take_over(session: Session, file: PlanFile, options: str, *, restart: bool) -> list[str]:
+    """Make the file the plan of the session, which `options` name. Return what the person should know of it."""
+    before = session.state.head
+    given = replace(file, plan=with_source(file.plan, source_of(file.path)))
+    outcome = replace_plan(session, lambda plan: plan_from_file(plan, given, restart=restart), NO_LIMITS)
+    notices = [f"{printable(file.path)}: {warning.text()}" for warning in file.warnings]
+    here = {task.text for task in outcome.after.tasks}
+    replaced = [task for _, task in open_tasks(outcome.before) if task.text not in here]
+    if replaced:
+        count = format_count(len(replaced), "open task")
+        undo = f"{program()} undo{options}, or later {program()} checkout{options} {before}"
+        notices.append(f"{count} of the plan so far replaced by {printable(file.path)}; to bring them back: {undo}")
+    return notices
+
+
+def memory_store(settings: Settings, *, copied: bool) -> Store:
+    """Return a store in memory; `copied` means that it holds a copy of the project's plan."""
+    store = MemoryStore()
+    path = settings.store.path
+    if copied and (path is None or os.path.exists(path)):
+        plan = open_session(settings, BY_HAND, open_store(settings, read_only=True)).plan
+        replace_plan(open_session(settings, BY_HAND, store), plan, NO_LIMITS)
+    return store
+
+
+def _texts(plan: Plan) -> list[tuple[str, tuple[str, ...]]]:
+    return [(phase.name, tuple(task.text for task in phase.tasks)) for phase in plan.phases]
+
 
 NOTHING_TO_DO = """\
 there is nothing to do: this project's plan is empty. Three ways to begin:
@@ -234,7 +568,7 @@ class RunSetup:
                 line.say(f"Loading the library for {name} …")
             with line:
                 # Late, because it takes seconds to load, and a plan with commands needs none of it.
-                from tildone.host.providers import open_model  # noqa: PLC0415  see above
+                from tildone.run.providers import open_model  # noqa: PLC0415  see above
 
                 return open_model(name, read_prices(self._arguments.settings.prices))
         missing = tasks_without_command(self._planned())
@@ -300,3 +634,7 @@ def _policy(given: ParsedArgs) -> PermissionPolicy | None:
         allow_write=given.values("allow-write"),
         pass_env=given.values("pass-env"),
     )
+
+
+if TYPE_CHECKING:
+    Mode = Callable[[RunSetup], Coroutine[Any, Any, int]]

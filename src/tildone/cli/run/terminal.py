@@ -5,17 +5,15 @@ from __future__ import annotations
 import os
 import sys
 
-from tildone.cli.run.event_renderer import EventRenderer
 from tildone.cli.run.headless import run_headless
-from tildone.cli.run.line_output import LineOutput
-from tildone.cli.run.outcome import RunOutcome
+from tildone.cli.run.lines import EventRenderer, LineOutput, RunOutcome
 from tildone.cli.run.plain import PlainRun
 from tildone.cli.run.plain_ui import ROLES
 from tildone.cli.run.setup import RunSetup
-from tildone.host.meter import RunMeter
-from tildone.host.ui import NoUI
-from tildone.kit.components import Text
-from tildone.kit.theme import Role
+from tildone.plan.text.styles import Role
+from tildone.run.extension import NoUI
+from tildone.run.kit.components import Text
+from tildone.run.metering import RunMeter
 
 
 async def run(setup: RunSetup) -> int:

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from tildone.cli.parsing.options import DRY_RUN, FORCE, JSON
-from tildone.cli.parsing.table import UNLIMITED, Option, Verb
-from tildone.registry import Registry
-from tildone.typing import TYPE_CHECKING
+from tildone.base import TYPE_CHECKING, Registry
+from tildone.cli.table import DRY_RUN, FORCE, JSON, UNLIMITED, Option, Verb
 
 if TYPE_CHECKING:
-    from tildone.cli.parsing.table import VerbTable
+    from tildone.cli.table import VerbTable
 
 VERBOSE = Option("verbose", "", "List everything that cannot be represented, line by line.")
 
@@ -16,7 +14,7 @@ VERBS: VerbTable = Registry(
     __name__,
     "run",
     {
-        "import_files": Verb(
+        "watch": Verb(
             "import",
             "FILE…",
             "Import plans and histories from the files of other programs.",

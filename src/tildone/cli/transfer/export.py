@@ -7,27 +7,25 @@ from itertools import islice
 
 from tildone.app.importing import STREAM
 from tildone.app.opening import session_title
+from tildone.base import TYPE_CHECKING
+from tildone.base.errors import Refused, UsageError, nearest
+from tildone.base.files import read_text, write_text
+from tildone.base.private import SHARED_FILE
 from tildone.cli.opening import open_for_reading, settings_for
-from tildone.cli.output.screen import on_terminal, put, put_json, put_raw
-from tildone.cli.output.warnings import print_warnings
-from tildone.cli.parsing.table import ParsedArgs
-from tildone.errors import Refused, UsageError, nearest
-from tildone.files.atomic import read_text, write_text
-from tildone.files.private import SHARED_FILE
-from tildone.formats import todotxt
-from tildone.formats.conversion import ExportedText
-from tildone.formats.detection import CLAUDE, FORMATS, JSON, MARKDOWN, PI, TODO_TXT, format_of_name
-from tildone.formats.markdown.reader import read
-from tildone.formats.markdown.writer import lossless_checklist
-from tildone.log import archive
-from tildone.log.archive import Archive
-from tildone.log.events import PlanChanged
-from tildone.stores.pi.interchange import write_history
-from tildone.typing import TYPE_CHECKING
-from tildone.views.sanitize import printable
+from tildone.cli.output import on_terminal, put, put_json, put_raw
+from tildone.cli.output.prompts import print_warnings
+from tildone.cli.table import ParsedArgs
+from tildone.plan.events import PlanChanged
+from tildone.plan.formats import ExportedText, archive, todotxt
+from tildone.plan.formats.archive import Archive
+from tildone.plan.formats.detection import CLAUDE, FORMATS, JSON, MARKDOWN, PI, TODO_TXT, format_of_name
+from tildone.plan.formats.markdown import lossless_checklist
+from tildone.plan.formats.markdown_reader import reader_read
+from tildone.plan.text.safe import printable
+from tildone.stores.pi.drafts import write_history
 
 if TYPE_CHECKING:
-    from tildone.session import Session
+    from tildone.log.session import Session
 
 EXPORT_FORMATS = tuple(each for each in FORMATS if each != CLAUDE)
 MAX_EVENTS_COMPARED = 200
@@ -113,7 +111,7 @@ def _check_overwrite(session: Session, path: str, format_: str) -> None:
     if text == "":
         return
     if format_ == MARKDOWN:
-        foreign = text is None or bool(read(text).problems)
+        foreign = text is None or bool(reader_read(text).problems)
         what = "more than a checklist"
     elif format_ == TODO_TXT:
         foreign = text is None or not _is_former_plan(session, text)

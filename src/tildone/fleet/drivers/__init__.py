@@ -9,8 +9,7 @@ agents, so this package imports no driver until it is used.
 
 from __future__ import annotations
 
-from tildone.registry import Registry
-from tildone.typing import TYPE_CHECKING
+from tildone.base import TYPE_CHECKING, Registry
 
 if TYPE_CHECKING:
     from tildone.fleet.drivers.launch import Driver

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from tildone.agents.install.toml import value_text
+from tildone.base import TYPE_CHECKING
 from tildone.fleet.drivers.launch import AgentContext, AgentLaunch, agent_environment, settings_of
-from tildone.integrations.settings.toml_writer import value_text
-from tildone.log.fleet.lease import LEASE_VARIABLE
-from tildone.typing import TYPE_CHECKING
+from tildone.plan.runs import LEASE_VARIABLE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import os
 
-from tildone.errors import Refused
-from tildone.files.atomic import read_text, write_text
-from tildone.files.private import make_private_folder
+from tildone.agents.install import jsonc
+from tildone.base.errors import Refused
+from tildone.base.files import read_text, write_text
+from tildone.base.private import make_private_folder
 from tildone.fleet.drivers.launch import AgentContext, AgentLaunch, added_to, agent_environment, agents_folder
-from tildone.integrations.settings import jsonc
 
 HOME_VARIABLE = "GEMINI_CLI_HOME"
 FOLDER, SETTINGS = ".gemini", "settings.json"

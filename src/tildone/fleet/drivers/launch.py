@@ -11,27 +11,24 @@ import os
 import re
 import sys
 
-from tildone import distribution
-from tildone.agents.secrets import is_secret
-from tildone.config import data_folder
-from tildone.config.values import CHECK_ALLOW, variable
-from tildone.errors import UsageError
-from tildone.files.atomic import read_text, write_text
-from tildone.files.private import make_private_folder
-from tildone.integrations import INTEGRATIONS
-from tildone.integrations.settings.edits import ArrayItem, ObjectMember, WholeFile, put_in
-from tildone.integrations.settings.installation import edits_for
-from tildone.integrations.settings.site import USER, Site
-from tildone.log.fleet.lease import ASK_VARIABLE
-from tildone.log.fleet.names import provider_family
-from tildone.typing import TYPE_CHECKING
-from tildone.value import value
+from tildone.agents.install import USER, Site, edits_for
+from tildone.agents.install.files import ArrayItem, ObjectMember, WholeFile, put_in
+from tildone.agents.integrations import INTEGRATIONS
+from tildone.app.settings import data_folder
+from tildone.app.values import CHECK_ALLOW, variable
+from tildone.base import TYPE_CHECKING, distribution, value
+from tildone.base.errors import UsageError
+from tildone.base.files import read_text, write_text
+from tildone.base.private import make_private_folder
+from tildone.base.secrets import is_secret
+from tildone.plan.names import provider_family
+from tildone.plan.runs import ASK_VARIABLE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
     from typing import Any
 
-    from tildone.integrations.settings.edits import Edit
+    from tildone.agents.install.files import Edit
 
 
 ANYTHING = "*"

@@ -6,7 +6,7 @@ import sys
 
 from tildone.fleet.drivers.launch import AgentContext, AgentLaunch, agent_environment
 
-MODULE = "tildone.wiring.shell_agent"
+MODULE = "tildone.fleet.shell_agent"
 """The module of its process."""
 
 

@@ -21,13 +21,12 @@ Each module imports only modules above it in this list:
 
 from __future__ import annotations
 
-from tildone.stores.base import StoreKind
-from tildone.typing import TYPE_CHECKING
+from tildone.base import TYPE_CHECKING
+from tildone.stores import StoreKind
 
 if TYPE_CHECKING:
-    from tildone.log.address import StoreAddress
     from tildone.log.store import Store
-    from tildone.stores.base import OpenOptions
+    from tildone.stores import OpenOptions, StoreAddress
 
 
 def _open(address: StoreAddress, options: OpenOptions) -> Store:

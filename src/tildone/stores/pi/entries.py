@@ -12,19 +12,18 @@ from __future__ import annotations
 
 import re
 
-from tildone.core.plan import Status
-from tildone.log import codec
-from tildone.log.events import Actor, Call, Event, Labelled, PlanChanged
+from tildone.base import TYPE_CHECKING
+from tildone.plan import codec
+from tildone.plan.events import Actor, Call, Event, Labelled, PlanChanged
+from tildone.plan.model import Status
 from tildone.stores.pi.session_file import format_timestamp, parse_timestamp
-from tildone.typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from typing import Any
 
-    from tildone.core.plan import Plan
-    from tildone.log.events import Fact
-    from tildone.log.tree import SessionHead
+    from tildone.plan.events import Fact, SessionHead
+    from tildone.plan.model import Plan
 
     Entry = dict[str, Any]
     PlanInEntry = Callable[[Mapping[str, Any]], Plan | None]

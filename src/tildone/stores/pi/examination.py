@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import os
 
-from tildone.errors import NotFound, StoreDamaged, StoreError, StoreTooNew
-from tildone.log.findings import Finding, Severity
+from tildone.base import TYPE_CHECKING
+from tildone.base.errors import NotFound, StoreDamaged, StoreError, StoreTooNew
+from tildone.log.kept import Finding, Severity
 from tildone.stores.pi import entries as pi
 from tildone.stores.pi.folder import has_session_file_name
 from tildone.stores.pi.history import History
 from tildone.stores.pi.outline import FileReplaced
 from tildone.stores.pi.session_file import VERSION, parse_line, read_content, upgraded_entries
-from tildone.typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -20,7 +20,10 @@ if TYPE_CHECKING:
     from tildone.stores.pi.entries import PlanInEntry
     from tildone.stores.pi.folder import Folder
 
+
+if TYPE_CHECKING:
     Entry = dict[str, Any]
+
 
 MAX_REPORTED = 8
 """How many line numbers, and how many errors of one file, are reported: more would not change the remedy."""

@@ -5,10 +5,20 @@ from __future__ import annotations
 import os
 import re
 from binascii import crc32
+from functools import partial
 from itertools import count
+from threading import Condition
 
-from tildone.errors import StoreError
-from tildone.files import durable
+from tildone.base import TYPE_CHECKING, durable
+from tildone.base.durable import FolderLock, store_error
+from tildone.base.errors import HeadMoved, StoreError
+from tildone.base.files import remove_if_there, replace_file
+from tildone.base.private import PRIVATE_FILE
+from tildone.log.kept import with_seen
+from tildone.plan import codec
+from tildone.stores.pi.drafts import Draft
+from tildone.stores.pi.history import History
+from tildone.stores.pi.outline import FileReplaced
 from tildone.stores.pi.session_file import (
     VERSION,
     checked_header,
@@ -19,13 +29,15 @@ from tildone.stores.pi.session_file import (
     parse_line,
     upgrade_file,
 )
-from tildone.typing import TYPE_CHECKING
+from tildone.stores.polling import wait_until
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator, Sequence
+    from typing import TypeVar
 
-    from tildone.stores.pi.drafts import Draft
-    from tildone.stores.pi.history import History
+    from tildone.plan.events import Event
+    from tildone.stores.pi.entries import PlanInEntry
+
 
 ENDING = ".jsonl"
 
@@ -181,3 +193,183 @@ def _mtime(path: str) -> int:
         return os.stat(path).st_mtime_ns
     except FileNotFoundError:
         return 0
+
+
+def read_lines(folder: str, name: str) -> list[str]:
+    """Return the lines of a file; none if there is no such file, or if it cannot be read."""
+    try:
+        with open(os.path.join(folder, name), encoding="ascii") as file:
+            return file.read().splitlines()
+    except (OSError, ValueError):
+        return []
+
+
+def write_lines(folder: str, name: str, lines: Sequence[str]) -> None:
+    """Replace a file. The caller holds the folder's lock.
+
+    Raises:
+        StoreError: it cannot be written.
+    """
+    path = os.path.join(folder, name)
+    try:
+        replace_file(path, "".join(f"{line}\n" for line in lines).encode(), mode=PRIVATE_FILE, durable=False)
+    except OSError as error:
+        raise store_error(path, error) from error
+
+
+SUFFIX = ".seen"
+
+
+def seen_path(folder: str, session: str) -> str:
+    """Return the path of the file for a session."""
+    return os.path.join(folder, f".{file_safe(session)}{SUFFIX}")
+
+
+def read_seen(folder: str, session: str) -> dict[str, str]:
+    """Return the heads that readers have seen, by reader; empty if there is no file or it is of another session."""
+    try:
+        with open(seen_path(folder, session), encoding="ascii") as file:
+            record = codec.parse_strictly(file.read())
+        is_own = record["session"] == session
+        return {str(reader): str(head) for reader, head in record["seen"].items()} if is_own else {}
+    except (OSError, ValueError, TypeError, KeyError, AttributeError):
+        return {}
+
+
+def write_seen(folder: str, session: str, reader: str, head: str | None) -> None:
+    """Record the head that a reader has seen, if it differs; None removes it. The caller holds the folder's lock.
+
+    Raises:
+        StoreError: the file cannot be written.
+    """
+    heads = read_seen(folder, session)
+    if heads.get(reader) == head:
+        return
+    path = seen_path(folder, session)
+    text = codec.dump({"session": session, "seen": with_seen(heads, reader, head)})
+    try:
+        replace_file(path, text.encode(), mode=PRIVATE_FILE, durable=False)
+    except OSError as error:
+        raise store_error(path, error) from error
+
+
+def note_seen(folder: str, session: str, reader: str, head: str) -> None:
+    """Record that a reader has seen an event that was just appended. Failure is harmless: the event is on disk."""
+    try:
+        write_seen(folder, session, reader, head)
+    except StoreError:
+        return
+
+
+def remove_seen(folder: str, session: str) -> None:
+    """Remove the file of a session that is deleted.
+
+    Raises:
+        StoreError: the file cannot be removed.
+    """
+    path = seen_path(folder, session)
+    try:
+        remove_if_there(path)
+    except OSError as error:
+        raise store_error(path, error) from error
+
+
+if TYPE_CHECKING:
+    T = TypeVar("T")
+
+
+_MAX_CACHED_FILES = 32
+_MAX_READ_ATTEMPTS = 5
+MAX_BATCH_EVENTS = 64
+
+
+class Histories:
+    """Up-to-date histories by session, and changes of their files. The most recently used ones are cached.
+
+    `changed` is notified of each change of this process. Whoever calls `use` holds it.
+    """
+
+    def __init__(self, folder: Folder, recover: PlanInEntry, timeout: float, clock: Callable[[], int]) -> None:
+        self.folder = folder
+        self.clock = clock
+        self.changed = Condition()
+        self._recover = recover
+        self._timeout = timeout
+        self._cache: dict[str, History] = {}
+
+    def lock(self) -> FolderLock:
+        """Return the lock of the folder, which others may hold for as long as the timeout."""
+        return FolderLock(self.folder.path, self._timeout)
+
+    def read(self, session: str, ask: Callable[[History], T]) -> T | None:
+        """Call `ask` with the history of the session; return None if it has no file."""
+        with self.changed:
+            return self.use(session, lambda history: None if history is None else ask(history))
+
+    def events(self, session: str) -> Iterator[Event]:
+        """Return every event of every branch, in the order they were written."""
+        return self._in_order(session, self.read(session, History.names) or [])
+
+    def change(self, session: str, work: Callable[[History | None, FolderLock], T]) -> T:
+        """Run `work` on the session's file under the folder's lock, and wake waiters."""
+        # The folder's lock comes first: other threads of this process can read while this one waits for it.
+        with self.lock() as lock, self.changed:
+            result = self.use(session, lambda history: work(history, lock))
+            self.changed.notify_all()
+        return result
+
+    def append(self, session: str, event: Event, seen_by: str, check: Callable[[], None] = lambda: None) -> None:
+        """Append an event unless `check`, which is called under the folder's lock, raises an error."""
+
+        def add(history: History | None, lock: FolderLock) -> None:
+            draft = Draft(history)
+            if draft.session_head.head != event.parent:
+                raise HeadMoved(session)
+            if draft.has(event.id):
+                raise StoreError(f"{session!r} has an event {event.id!r} already")
+            check()
+            draft.add(event)
+            self.folder.write(session, history, draft, lock.next_mtime(self.clock()))
+            if seen_by:
+                note_seen(self.folder.path, session, seen_by, event.id)
+
+        self.change(session, add)
+
+    def wait_until(self, is_reached: Callable[[], bool], timeout: float) -> bool:
+        """Wait until `is_reached` returns True; return False if `timeout` seconds pass first."""
+        return wait_until(self.changed, is_reached, timeout)
+
+    def use(self, session: str, work: Callable[[History | None], T]) -> T:
+        """Call `work` with the history of a session, None if it has no file; repeat it if the file is replaced.
+
+        Raises:
+            StoreError: the file was replaced again and again.
+        """
+        for _ in range(_MAX_READ_ATTEMPTS):
+            try:
+                return work(self._history(session))
+            except FileReplaced:
+                self._cache.pop(session, None)
+        what = f"the file of {session!r} was replaced repeatedly while it was read"
+        raise StoreError(f"{self.folder.path}: {what}; try again")
+
+    def clear(self) -> None:
+        """Drop the cache."""
+        self._cache.clear()
+
+    def _in_order(self, session: str, names: list[str]) -> Iterator[Event]:
+        for start in range(0, len(names), MAX_BATCH_EVENTS):
+            batch = names[start : start + MAX_BATCH_EVENTS]
+            yield from self.read(session, partial(History.read_events, names=batch)) or []
+
+    def _history(self, session: str) -> History | None:
+        known = self._cache.pop(session, None)
+        if known is None or not known.refresh() or known.session != session:
+            path = self.folder.find(session)
+            known = History(path, self._recover) if path else None
+            if known is None or not known.refresh():
+                return None
+        self._cache[session] = known
+        if len(self._cache) > _MAX_CACHED_FILES:
+            del self._cache[next(iter(self._cache))]
+        return known

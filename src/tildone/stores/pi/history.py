@@ -7,23 +7,20 @@ switch in pi moves the head, and messages that pi appends after an event do not.
 
 from __future__ import annotations
 
-from tildone.errors import StoreDamaged, UnknownEvent
-from tildone.log import codec
-from tildone.log.events import Call, Labelled, PlanChanged
-from tildone.log.tree import SessionHead
+from tildone.base import TYPE_CHECKING, replace
+from tildone.base.errors import StoreDamaged, UnknownEvent
+from tildone.plan import codec
+from tildone.plan.events import Call, Labelled, PlanChanged, SessionHead
 from tildone.stores.pi import entries as pi
-from tildone.stores.pi.outline import Outline
-from tildone.stores.pi.tree import MISSING, ROOT
-from tildone.typing import TYPE_CHECKING
-from tildone.value import replace
+from tildone.stores.pi.outline import MISSING, ROOT, Outline
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from typing import Any
 
-    from tildone.log.events import Event
+    from tildone.plan.events import Event
     from tildone.stores.pi.entries import PlanInEntry
-    from tildone.stores.pi.tree import Tree
+    from tildone.stores.pi.outline import Tree
 
     Entry = dict[str, Any]
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 
-from tildone.errors import StoreError
-from tildone.log.tree import SessionInfo
+from tildone.base import TYPE_CHECKING
+from tildone.base.errors import StoreError
+from tildone.plan.events import SessionInfo
 from tildone.stores.pi.folder import has_session_file_name
 from tildone.stores.pi.history import History
 from tildone.stores.pi.outline import FileReplaced
-from tildone.typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from tildone.stores.pi.entries import PlanInEntry

@@ -16,10 +16,9 @@ import os
 import re
 import time
 
-from tildone.errors import NotFound, StoreDamaged, StoreError, StoreTooNew
-from tildone.files import durable
-from tildone.log import codec
-from tildone.typing import TYPE_CHECKING
+from tildone.base import TYPE_CHECKING, durable
+from tildone.base.errors import NotFound, StoreDamaged, StoreError, StoreTooNew
+from tildone.plan import codec
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

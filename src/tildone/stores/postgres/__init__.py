@@ -3,25 +3,22 @@
 store.py        the store: the log
 records.py      what is kept beside the log: presences, questions, claims, summaries
 database.py     queries by name, and the transactions of a process that works for a run
-leases.py       the leases of runs; `lease_transaction.py`, `fleet.sql`
-connections.py  a pool of connections that survives a restart of the server
-listener.py     LISTEN/NOTIFY for waiters
+leases.py       the leases of runs; `fleet.sql`
+connections.py  a pool of connections that survives a restart of the server, LISTEN/NOTIFY for waiters
 schema.py       the session settings of a connection, migrations; `migrations/*.sql`
-queries.py      the statements in `queries.sql` and `fleet.sql`, by name
-rows.py, names.py   events and names as the database stores them
-address.py, failures.py   URLs as libpq parameters, driver errors as store errors
+rows.py         events and names as the database stores them; the statements in `queries.sql` and `fleet.sql`, by name
+address.py      URLs as libpq parameters
 health.py       the integrity check
 """
 
 from __future__ import annotations
 
-from tildone.stores.base import StoreKind
-from tildone.typing import TYPE_CHECKING
+from tildone.base import TYPE_CHECKING
+from tildone.stores import StoreKind
 
 if TYPE_CHECKING:
-    from tildone.log.address import StoreAddress
     from tildone.log.store import Store
-    from tildone.stores.base import OpenOptions
+    from tildone.stores import OpenOptions, StoreAddress
 
 
 def _open(address: StoreAddress, options: OpenOptions) -> Store:

@@ -18,34 +18,172 @@ from __future__ import annotations
 
 import logging
 import os
-from threading import TIMEOUT_MAX, Condition, Event
+import selectors
+import socket
+from contextlib import closing, contextmanager
+from threading import TIMEOUT_MAX, Condition, Event, Lock, Thread
 from time import monotonic
 
 import psycopg
+from psycopg import Error, OperationalError, errors
 from psycopg.pq import TransactionStatus
+from psycopg.waiting import Ready
 
-from tildone.errors import StoreBusy, StoreError, StoreUnreachable
-from tildone.stores.postgres.failures import (
-    connect_error,
-    connection_lost,
-    connection_refused,
-    is_temporary,
-    reason_of,
-    store_error,
-)
+from tildone.base import TYPE_CHECKING
+from tildone.base.errors import StoreBusy, StoreDamaged, StoreError, StoreUnreachable
 from tildone.stores.postgres.schema import prepare_connection
-from tildone.stores.postgres.timed_connection import TimedConnection
-from tildone.typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
     from typing import TypeVar
 
     from psycopg import Connection
+    from psycopg.abc import PQGen
 
     from tildone.stores.postgres.address import Address
 
+
+TEMPORARY_MESSAGES = (
+    "starting up",
+    "shutting down",
+    "not yet accepting connections",
+    "not accepting connections",
+    "in recovery mode",
+    "too many clients",
+    "connection slots are reserved",
+    "too many connections",
+)
+"""Substrings of error messages after which a new attempt may succeed, in the server's default language."""
+
+NO_ENCRYPTION = "server does not support SSL, but SSL was required"
+
+_SHUTDOWN_CLASS = "57P"
+_PREFIXES = ("failed: ", "is bad: ", "FATAL:  ")
+
+
+def is_temporary(error: Error) -> bool:
+    """Return whether a connection attempt failed for a temporary reason."""
+    return any(part in str(error) for part in TEMPORARY_MESSAGES)
+
+
+def connection_closed(reason: str) -> bool:
+    """Return whether a server closed a new connection at once, as one does that is ending."""
+    return "server closed the connection" in reason
+
+
+def connection_refused(error: Error) -> bool:
+    """Return whether the error is about the connection; errors of statements have an SQLSTATE of another class."""
+    return isinstance(error, OperationalError) and (error.sqlstate or _SHUTDOWN_CLASS).startswith(_SHUTDOWN_CLASS)
+
+
+def connection_lost(error: Error, *, closed: bool) -> bool:
+    """Return whether the connection was lost, which leaves open whether the statement was executed."""
+    if isinstance(error, errors.IdleInTransactionSessionTimeout):
+        # This process was stopped for a while in the middle of a transaction.
+        return True
+    if not isinstance(error, (OperationalError, errors.InterfaceError)):
+        return False
+    # A server that shuts down reports that before it closes the connection.
+    return closed or (error.sqlstate or "").startswith(_SHUTDOWN_CLASS)
+
+
+def connect_error(error: Error, where: str) -> StoreError:
+    """Return the `StoreError` for a failed connection attempt; libpq gives the reason only as text."""
+    reason = reason_of(error)
+    if NO_ENCRYPTION in reason:
+        return StoreError(
+            f"{where} offers no encryption, so no password and no plan was sent to it; enable TLS on the server, "
+            "or, if the network between is trusted, add sslmode=disable to the address or set PGSSLMODE=disable"
+        )
+    if "does not exist" in reason and "database" in reason:
+        return StoreError(f"there is no {where}: create the database first")
+    if "too many" in reason or "slots are reserved" in reason:
+        return StoreBusy(f"{where} has no free connection: {reason}")
+    if "Connection refused" in reason or "No such file" in reason or "timeout expired" in reason:
+        return StoreUnreachable(f"cannot reach {where}: {reason}")
+    if is_temporary(error) or connection_closed(reason):
+        return StoreUnreachable(f"cannot connect to {where}: {reason}")
+    return StoreError(f"cannot connect to {where}: {reason}")
+
+
+def store_error(error: Error, where: str) -> StoreError:
+    """Return the `StoreError` for a failed statement."""
+    match error:
+        case errors.LockNotAvailable():
+            return StoreBusy(f"{where} is in use by another process, for longer than we wait")
+        case errors.DiskFull():
+            return StoreError(f"{where} can't grow: the disk is full")
+        case errors.ReadOnlySqlTransaction():
+            return StoreError(f"{where} can't be written: it is read-only")
+        case errors.InsufficientPrivilege():
+            return StoreError(f"no access to {where}: {reason_of(error)}")
+        case errors.UndefinedTable() | errors.UndefinedColumn() | errors.UndefinedFunction():
+            return StoreDamaged(f"{where} is damaged: {reason_of(error)}")
+        case errors.InvalidSchemaName() | errors.DataCorrupted() | errors.IndexCorrupted():
+            return StoreDamaged(f"{where} is damaged: {reason_of(error)}")
+        case _:
+            return StoreError(f"{where}: {reason_of(error)}")
+
+
+def reason_of(error: Error) -> str:
+    """Return the reason of an error on one line, in the server's words if it gave one."""
+    if error.diag.message_primary:
+        return error.diag.message_primary
+    reason = str(error).partition("\n")[0]
+    for prefix in _PREFIXES:
+        reason = reason.rpartition(prefix)[2]
+    return reason or type(error).__name__
+
+
+# A connection whose server has to answer in time.
+#
+# A peer that is gone without a word, such as one behind a firewall that has forgotten the connection, may leave a
+# statement waiting for ever: keepalives and `tcp_user_timeout` notice only a kernel that does not answer. So a
+# statement
+# has a time limit. psycopg wakes up ten times a second while it waits for the server, and gives up after the limit.
+
+
+WAKE_SECONDS = 0.1
+
+
+class TimedConnection(psycopg.Connection[tuple[object, ...]]):
+    """A connection that is closed if the server has not answered a statement after `patience` seconds."""
+
+    patience = float("inf")
+
+    @contextmanager
+    def limit(self, seconds: float) -> Iterator[None]:
+        """Close the connection if the server does not answer a statement of the block in this time."""
+        self.patience = seconds
+        try:
+            yield
+        finally:
+            self.patience = float("inf")
+
+    def wait(self, gen: PQGen[T], interval: float = WAKE_SECONDS, timeout: float | None = None) -> T:
+        """Wait for the server, as psycopg does."""
+        if timeout is None:
+            return super().wait(self._in_time(gen), interval)
+        return super().wait(self._in_time(gen), interval, timeout)
+
+    def _in_time(self, gen: PQGen[T]) -> PQGen[T]:
+        until = monotonic() + self.patience
+        try:
+            wanted = next(gen)
+            while True:
+                ready = yield wanted
+                if ready == Ready.NONE and monotonic() > until:
+                    self.close()
+                    raise psycopg.OperationalError("the server does not answer")
+                wanted = gen.send(ready)
+        except StopIteration as end:
+            result: T = end.value
+            return result
+
+
+if TYPE_CHECKING:
     T = TypeVar("T")
+
 
 MAX_CONNECTIONS = 8
 MAX_IDLE_SECONDS = 60.0
@@ -213,3 +351,113 @@ class ConnectionPool:
         with self._free:
             self._open -= 1
             self._free.notify()
+
+
+# One LISTEN connection shared by all waiters.
+#
+# Theory of operation. Each waiter subscribes with an `Event` of its own and then reads the head, in this order: a
+# change
+# after the subscription sets the event, a change before it is visible in the head. A daemon thread, started by the
+# first
+# waiter, holds the connection and sets the events of a session when the server notifies of a change. Notifications sent
+# while the connection was down are lost, so whenever it is established all events are set: every waiter reads the head
+# again. A waiter may therefore be woken without a change, but misses none.
+#
+# The thread blocks in a selector on two sockets: the server's, and one end of a pair whose other end is closed to stop
+# it.
+
+
+JOIN_TIMEOUT_SECONDS = 1.0
+
+RECHECK_SECONDS = 10.0
+"""A waiter reads the store itself this often, in case a notification was lost with its connection."""
+
+ANY_SESSION = None
+"""Stands for the key of a session: a waiter for a change of any."""
+
+
+class Listener:
+    """Sets the events of waiters when a session changes. `statement` is the query that begins to listen."""
+
+    def __init__(self, connections: ConnectionPool, statement: bytes) -> None:
+        self._connections, self._statement = connections, statement
+        self._lock = Lock()
+        self._subscribers: dict[str | None, set[Event]] = {}
+        self._thread: Thread | None = None
+        self._stop: socket.socket | None = None
+
+    def wait(self, session: str | None, is_reached: Callable[[], bool], timeout: float) -> bool:
+        """Wait until `is_reached` returns True; return False if `timeout` seconds pass first.
+
+        It is called again whenever the session of that key may have changed. All waiters share one connection.
+        """
+        if timeout <= 0:
+            return is_reached()
+        self._connections.check_usable()
+        until = monotonic() + timeout
+        with self.subscribe(session) as notified:
+            while not is_reached():
+                left = until - monotonic()
+                if left <= 0:
+                    return False
+                notified.wait(min(left, RECHECK_SECONDS))
+                notified.clear()
+        return True
+
+    @contextmanager
+    def subscribe(self, session: str | None) -> Iterator[Event]:
+        """Provide an event that is set whenever the session of that key, or any session, may have changed."""
+        notified = Event()
+        with self._lock:
+            self._subscribers.setdefault(session, set()).add(notified)
+            if self._thread is None:
+                self._stop, stopped = socket.socketpair()
+                self._thread = Thread(target=self._listen, args=(stopped,), name="tildone listener", daemon=True)
+                self._thread.start()
+        try:
+            yield notified
+        finally:
+            with self._lock:
+                self._subscribers[session].discard(notified)
+                if not self._subscribers[session]:
+                    del self._subscribers[session]
+
+    def wake(self, *sessions: str) -> None:
+        """Wake the waiters of these sessions and of any session; all waiters if none is given."""
+        with self._lock:
+            for session in (*sessions, ANY_SESSION) if sessions else self._subscribers:
+                for notified in self._subscribers.get(session, ()):
+                    notified.set()
+
+    def close(self) -> None:
+        """Stop the thread. The pool must be closed first."""
+        if self._thread and self._stop:
+            # The other end becomes readable, which ends `select`.
+            self._stop.close()
+            self._thread.join(JOIN_TIMEOUT_SECONDS)
+
+    def _listen(self, stopped: socket.socket) -> None:
+        delay = FIRST_RETRY_DELAY_SECONDS
+        with stopped:
+            while not self._connections.closed:
+                try:
+                    with closing(self._connections.connect()) as connection:
+                        connection.execute(self._statement)
+                        self.wake()
+                        delay = FIRST_RETRY_DELAY_SECONDS
+                        self._forward(connection, stopped)
+                except (psycopg.Error, StoreError):
+                    # Waiters read the head regularly, and get the error there.
+                    self._connections.sleep(delay)
+                    delay = min(2 * delay, MAX_RETRY_DELAY_SECONDS)
+
+    def _forward(self, connection: Connection, stopped: socket.socket) -> None:
+        """Wake waiters as the server notifies, until the store is closed or the connection lost."""
+        with selectors.DefaultSelector() as selector:
+            selector.register(connection.fileno(), selectors.EVENT_READ)
+            selector.register(stopped, selectors.EVENT_READ)
+            while not self._connections.closed:
+                selector.select()
+                connection.pgconn.consume_input()
+                while notification := connection.pgconn.notifies():
+                    self.wake(notification.extra.decode())

@@ -6,11 +6,10 @@ from contextlib import contextmanager
 
 from psycopg import errors
 
-from tildone.errors import RunFenced, StoreError
-from tildone.log import codec
-from tildone.stores.postgres.queries import query
-from tildone.stores.postgres.rows import scalar
-from tildone.typing import TYPE_CHECKING
+from tildone.base import TYPE_CHECKING
+from tildone.base.errors import RunFenced, StoreError
+from tildone.plan import codec
+from tildone.stores.postgres.rows import query, scalar
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -18,7 +17,7 @@ if TYPE_CHECKING:
 
     from psycopg import Connection
 
-    from tildone.log.fleet.lease import RunFence
+    from tildone.plan.runs import RunFence
     from tildone.stores.postgres.connections import ConnectionPool
 
     T = TypeVar("T")

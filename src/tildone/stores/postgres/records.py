@@ -14,19 +14,16 @@ from __future__ import annotations
 
 from psycopg import errors
 
-from tildone.errors import HeadMoved, StoreError, UnknownNeed
-from tildone.log.claims import Fenced, decode_claim, encode_claimant
-from tildone.log.density import filled
-from tildone.log.json_scanner import parse
-from tildone.log.kept import KeptSummary
+from tildone.base import TYPE_CHECKING
+from tildone.base.errors import HeadMoved, StoreError, UnknownNeed
+from tildone.base.json import parse
+from tildone.log.kept import KeptSummary, filled
 from tildone.log.needs import NeedAnswered, answered, bounds, decode_need, decode_needs, encode_need, open_needs
 from tildone.log.presence import PRESENCE_LIFETIME_MS, decode_presences, encode_presence
-from tildone.log.tree import SessionChange
-from tildone.stores.postgres.listener import ANY_SESSION
-from tildone.stores.postgres.names import from_sql, key, to_sql
-from tildone.stores.postgres.queries import query
-from tildone.stores.postgres.rows import event_id, row_of, seen_row, session_row
-from tildone.typing import TYPE_CHECKING
+from tildone.plan.claims import Fenced, decode_claim, encode_claimant
+from tildone.plan.events import SessionChange
+from tildone.stores.postgres.connections import ANY_SESSION
+from tildone.stores.postgres.rows import event_id, from_sql, key, query, row_of, seen_row, session_row, to_sql
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -34,12 +31,12 @@ if TYPE_CHECKING:
 
     from psycopg import Connection
 
-    from tildone.log.claims import Claim, Claimant, ClaimFence
-    from tildone.log.events import Event
     from tildone.log.needs import Need
     from tildone.log.presence import Presence
+    from tildone.plan.claims import Claim, Claimant, ClaimFence
+    from tildone.plan.events import Event
+    from tildone.stores.postgres.connections import Listener
     from tildone.stores.postgres.database import Database, Verdict
-    from tildone.stores.postgres.listener import Listener
 
 
 class PostgresRecords:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from tildone.errors import HeadMoved, StoreError, UnknownEvent
-from tildone.log import codec
-from tildone.log.events import PlanChanged
-from tildone.stores.postgres.names import SHORTENED, from_sql, key, to_sql
-from tildone.stores.postgres.queries import query
-from tildone.typing import TYPE_CHECKING
+import os
+import re
+from functools import cache
+from hashlib import sha256
+
+from tildone.base import TYPE_CHECKING
+from tildone.base.errors import HeadMoved, StoreError, UnknownEvent
+from tildone.plan import codec
+from tildone.plan.events import PlanChanged
+from tildone.stores.lease_transaction import CHANGING_COLUMNS, COLUMNS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -15,10 +19,125 @@ if TYPE_CHECKING:
 
     from psycopg import Connection
 
-    from tildone.log.events import Event
-    from tildone.log.tree import SessionHead
+    from tildone.plan.events import Event, SessionHead
 
+
+MAX_KEY_BYTES = 1000
+"""PostgreSQL limits an index entry to about 2700 bytes, and the payload of NOTIFY to 8000."""
+
+SHORTENED = "\\#"
+"""Prefix of a shortened name; no other name begins with it."""
+
+_READABLE_CHARACTERS = 60
+
+_REJECTED = re.compile("[\\\\\0\ud800-\udfff]")
+_ESCAPE = re.compile(r"\\(\\|0|u[0-9a-f]{4})")
+
+
+def to_sql(text: str) -> str:
+    """Escape a text for PostgreSQL; different texts stay different."""
+    return _REJECTED.sub(_escaped, text)
+
+
+def from_sql(stored: str) -> str:
+    """Reverse `to_sql`."""
+    return _ESCAPE.sub(_unescaped, stored) if "\\" in stored else stored
+
+
+def key(text: str) -> str:
+    """Return the key under which a text is indexed: escaped, and if long, shortened to a digest and its beginning."""
+    escaped = to_sql(text)
+    if len(escaped) <= MAX_KEY_BYTES // 4:
+        return escaped
+    encoded = escaped.encode()
+    if len(encoded) <= MAX_KEY_BYTES:
+        return escaped
+    return f"{SHORTENED}{sha256(encoded).hexdigest()} {escaped[:_READABLE_CHARACTERS]}"
+
+
+def _escaped(found: re.Match[str]) -> str:
+    match found[0]:
+        case "\\":
+            return "\\\\"
+        case "\0":
+            return "\\0"
+        case surrogate:
+            return f"\\u{ord(surrogate):04x}"
+
+
+def _unescaped(found: re.Match[str]) -> str:
+    match found[1]:
+        case "\\":
+            return "\\"
+        case "0":
+            return "\0"
+        case code:
+            return chr(int(code[1:], 16))
+
+
+FOLDER = os.path.dirname(__file__)
+
+CONTEXT = r"""
+    tildone.clock(), s.head, CASE WHEN starts_with(s.head, '\#') THEN
+        (SELECT e.body FROM tildone.events e WHERE e.session = s.id AND e.id = s.head)
+    END
+"""
+"""What a change of a lease needs besides the lease."""
+
+_NAMED = re.compile(rb"^-- name: (\w+)$", re.MULTILINE)
+_NUMBERED = re.compile(r"(\d{4})_(\w+)\.sql")
+
+
+def query(name: str) -> bytes:
+    """Return one of the queries in `queries.sql` or `fleet.sql`."""
+    return _queries().get(name) or _fleet_queries()[name]
+
+
+@cache
+def migrations() -> tuple[tuple[int, str, bytes], ...]:
+    """Return every migration in order: number, name, statements."""
+    folder = os.path.join(FOLDER, "migrations")
+    names = [_NUMBERED.fullmatch(file) for file in sorted(os.listdir(folder))]
+    return tuple((int(name[1]), name[2], _read("migrations", name[0])) for name in names if name)
+
+
+@cache
+def _queries() -> dict[str, bytes]:
+    return _split(_read("queries.sql"))
+
+
+@cache
+def _fleet_queries() -> dict[str, bytes]:
+
+    words = {
+        "COLUMNS": ", ".join(
+            "coalesce(s.long_name, l.session)" if name == "session" else f"l.{name}" for name in COLUMNS
+        ),
+        "CONTEXT": CONTEXT,
+        "NAMES": ", ".join(COLUMNS),
+        "PARAMETERS": ", ".join(f"%({name})s" for name in COLUMNS),
+        "CHANGES": ", ".join(f"{name} = %({name})s" for name in CHANGING_COLUMNS),
+    }
+    text = _read("fleet.sql")
+    for word, names in words.items():
+        text = text.replace(word.encode(), names.encode())
+    return _split(text)
+
+
+def _split(text: bytes) -> dict[str, bytes]:
+    """Return the queries of a file by name."""
+    _, *pieces = _NAMED.split(text)
+    return {name.decode(): text.strip() for name, text in zip(pieces[::2], pieces[1::2], strict=True)}
+
+
+def _read(*names: str) -> bytes:
+    with open(os.path.join(FOLDER, *names), "rb") as file:
+        return file.read().replace(b"\r\n", b"\n")
+
+
+if TYPE_CHECKING:
     Row = dict[str, Any]
+
 
 MAX_BATCH_EVENTS = 1000
 

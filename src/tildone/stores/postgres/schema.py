@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from psycopg import errors
 
-from tildone.errors import NotFound, StoreDamaged, StoreError, StoreTooNew
-from tildone.stores.postgres.queries import migrations, query
-from tildone.typing import TYPE_CHECKING
+from tildone.base import TYPE_CHECKING
+from tildone.base.errors import NotFound, StoreDamaged, StoreError, StoreTooNew
+from tildone.stores.postgres.rows import migrations, query
 
 if TYPE_CHECKING:
     from psycopg import Connection

@@ -18,31 +18,34 @@ from __future__ import annotations
 import os
 import weakref
 
-from tildone.errors import HeadMoved, RunFenced, StoreDamaged, StoreError, UnknownEvent
-from tildone.log import codec
-from tildone.log.tree import SessionHead, SessionInfo
-from tildone.stores.base import TIMEOUT_SECONDS
+from tildone.base import TYPE_CHECKING
+from tildone.base.errors import HeadMoved, RunFenced, StoreDamaged, StoreError, UnknownEvent
+from tildone.plan import codec
+from tildone.plan.events import SessionHead, SessionInfo
+from tildone.stores import TIMEOUT_SECONDS
+from tildone.stores.lease_transaction import READER
+from tildone.stores.leasing import StoredLeases, StoredRunLists
 from tildone.stores.postgres.address import address_of
-from tildone.stores.postgres.connections import ConnectionPool
+from tildone.stores.postgres.connections import ConnectionPool, Listener
 from tildone.stores.postgres.database import Database
 from tildone.stores.postgres.health import findings
-from tildone.stores.postgres.listener import Listener
-from tildone.stores.postgres.names import from_sql, key
-from tildone.stores.postgres.queries import query
+from tildone.stores.postgres.leases import PostgresLeaseTables
 from tildone.stores.postgres.records import PostgresRecords
 from tildone.stores.postgres.rows import (
     batches,
     event_id,
+    from_sql,
     head_row,
     insert_unknown,
+    key,
     key_or_none,
+    query,
     raise_verdict,
     row_of,
     scalar,
     seen_row,
     session_row,
 )
-from tildone.typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -50,13 +53,27 @@ if TYPE_CHECKING:
 
     from psycopg import Connection
 
-    from tildone.log.events import Event
-    from tildone.log.findings import Finding
-    from tildone.log.fleet.lease import RunFence
+    from tildone.log.kept import Finding
     from tildone.log.store import ProgressCallback
-    from tildone.stores.leasing import StoredLeases
-    from tildone.stores.run_lists import StoredRunLists
-    from tildone.stores.scribe import Scribe
+    from tildone.plan.events import Event
+    from tildone.plan.runs import RunFence
+    from tildone.stores.lease_transaction import Scribe
+
+
+# The store in a PostgreSQL database.
+#
+# store.py        the store: the log
+# records.py      what is kept beside the log: presences, questions, claims, summaries
+# database.py     queries by name, and the transactions of a process that works for a run
+# leases.py       the leases of runs; `lease_transaction.py`, `fleet.sql`
+# connections.py  a pool of connections that survives a restart of the server
+# listener.py     LISTEN/NOTIFY for waiters
+# schema.py       the session settings of a connection, migrations; `migrations/*.sql`
+# queries.py      the statements in `queries.sql` and `fleet.sql`, by name
+# rows.py, names.py   events and names as the database stores them
+# address.py, failures.py   URLs as libpq parameters, driver errors as store errors
+# health.py       the integrity check
+
 
 # Limits on the number of events that one query of a history returns: the first stops at the newest plan, the limit of
 # the following ones grows.
@@ -196,19 +213,10 @@ class PostgresStore:
 
     def leases(self, scribe: Scribe) -> StoredLeases:
         """Return the leases of runs."""
-        # Late, because only workers and their commands need them.
-        from tildone.stores.leasing import StoredLeases  # noqa: PLC0415  see above
-        from tildone.stores.postgres.leases import PostgresLeaseTables  # noqa: PLC0415  see above
-
         return StoredLeases(self, PostgresLeaseTables(self._database, self._lease_listener, scribe), scribe)
 
     def run_lists(self) -> StoredRunLists:
         """Return the leases of runs, to be read in parts."""
-        # Late, because only screens need them.
-        from tildone.stores.postgres.leases import PostgresLeaseTables  # noqa: PLC0415  see above
-        from tildone.stores.run_lists import StoredRunLists  # noqa: PLC0415  see above
-        from tildone.stores.scribe import READER  # noqa: PLC0415  see above
-
         return StoredRunLists(PostgresLeaseTables(self._database, self._lease_listener, READER))
 
     def close(self) -> None:

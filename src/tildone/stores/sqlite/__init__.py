@@ -12,20 +12,19 @@
     backup.py   stores as single plain files
     compaction.py unused space
 
-Hooks read a summary of a session without importing this package: `tildone.stores.sqlite_summary`.
+Hooks read a summary of a session without importing this package: `tildone.stores.summary`.
 """
 
 from __future__ import annotations
 
 import os
 
-from tildone.stores.base import StoreKind
-from tildone.typing import TYPE_CHECKING
+from tildone.base import TYPE_CHECKING
+from tildone.stores import StoreKind
 
 if TYPE_CHECKING:
-    from tildone.log.address import StoreAddress
     from tildone.log.store import Store
-    from tildone.stores.base import OpenOptions
+    from tildone.stores import OpenOptions, StoreAddress
 
 SUFFIXES = ("", "-wal", "-shm", "-journal")
 """Suffixes of a store's path that give the files SQLite uses for it."""
@@ -33,7 +32,7 @@ SUFFIXES = ("", "-wal", "-shm", "-journal")
 
 def _open(address: StoreAddress, options: OpenOptions) -> Store:
     # Late, so that nothing is loaded for a store of another kind.
-    from tildone.stores.sqlite.store import SqliteStore  # noqa: PLC0415  see above
+    from tildone.stores.sqlite.store import SqliteStore
 
     return SqliteStore(address.location, timeout=options.timeout, read_only=options.read_only, fence=options.fence)
 
@@ -44,7 +43,7 @@ def _files(address: StoreAddress) -> tuple[str, ...]:
 
 def _is_replaceable(address: StoreAddress) -> bool:
     # Late, because only restore needs it.
-    from tildone.stores.sqlite.schema import is_foreign_database  # noqa: PLC0415  see above
+    from tildone.stores.sqlite.schema import is_foreign_database
 
     return os.path.isfile(address.location) and not is_foreign_database(address.location)
 

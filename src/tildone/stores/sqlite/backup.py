@@ -6,11 +6,10 @@ import os
 
 import apsw
 
-from tildone.files.private import PRIVATE_FILE
-from tildone.stores.base import TIMEOUT_SECONDS
-from tildone.stores.sqlite.failures import store_error
+from tildone.base.private import PRIVATE_FILE
+from tildone.stores import TIMEOUT_SECONDS
 from tildone.stores.sqlite.file import SqliteFile
-from tildone.stores.sqlite.schema import SCHEMA_VERSION, schema_version
+from tildone.stores.sqlite.schema import SCHEMA_VERSION, schema_version, store_error
 from tildone.stores.sqlite.store import SqliteStore
 
 

@@ -5,12 +5,30 @@ from __future__ import annotations
 import os
 from shutil import disk_usage
 
-from tildone.errors import StoreError
-from tildone.stores.sqlite import queries
-from tildone.typing import TYPE_CHECKING
+from tildone.base import TYPE_CHECKING
+from tildone.base.errors import StoreError
+from tildone.stores import TIMEOUT_SECONDS
+from tildone.stores.sqlite import schema as queries
+from tildone.stores.sqlite.file import SqliteFile
+from tildone.stores.sqlite.health import findings
 
 if TYPE_CHECKING:
-    from tildone.stores.sqlite.file import SqliteFile
+    from collections.abc import Iterator
+
+    from tildone.log.kept import Finding
+    from tildone.log.store import ProgressCallback
+
+
+def findings_in_file(path: str, progress: ProgressCallback | None) -> Iterator[Finding]:
+    """Check one snapshot of a file on a connection of its own, and yield the findings."""
+    file = SqliteFile(path, TIMEOUT_SECONDS, read_only=True)
+    try:
+        with file as connection:
+            connection.execute("BEGIN")
+            yield from findings(connection, path, progress)
+    finally:
+        file.close()
+
 
 COMPACT_FROM_FRACTION = 10
 """The file is compacted when at least one in this many pages is unused."""

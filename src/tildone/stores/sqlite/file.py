@@ -30,9 +30,9 @@ from time import monotonic, sleep
 
 import apsw
 
-from tildone.errors import NotFound, StoreDamaged, StoreError
-from tildone.stores.sqlite import queries
-from tildone.stores.sqlite.failures import store_error
+from tildone.base import TYPE_CHECKING
+from tildone.base.errors import NotFound, StoreDamaged, StoreError
+from tildone.stores.sqlite import schema as queries
 from tildone.stores.sqlite.schema import (
     Transaction,
     has_log,
@@ -42,15 +42,15 @@ from tildone.stores.sqlite.schema import (
     prepare_reading,
     record_stamp,
     stamp_of,
+    store_error,
 )
-from tildone.typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from threading import Condition
     from typing import TypeVar
 
-    from tildone.log.fleet.lease import RunFence
+    from tildone.plan.runs import RunFence
 
     T = TypeVar("T")
 
@@ -118,7 +118,7 @@ class SqliteFile:
     def changed(self) -> Condition:
         """The condition to wait for a change. It has the lock of the file."""
         # Late, because few callers wait.
-        from threading import Condition  # noqa: PLC0415  see above
+        from threading import Condition
 
         with self._lock:
             if self._changed is None:
@@ -250,7 +250,7 @@ class SqliteFile:
 
     def _check_integrity(self) -> None:
         # Late, because it is hardly ever needed.
-        from tildone.stores.sqlite.health import integrity_errors  # noqa: PLC0415  see above
+        from tildone.stores.sqlite.health import integrity_errors
 
         for problem in integrity_errors(self._connection):
             raise StoreDamaged(

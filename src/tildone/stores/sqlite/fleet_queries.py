@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tildone.stores.lease_rows import CHANGING_COLUMNS, COLUMNS
+from tildone.stores.lease_transaction import CHANGING_COLUMNS, COLUMNS
 
 _NAMES = {
     "COLUMNS": ", ".join(COLUMNS),

@@ -6,13 +6,13 @@ from binascii import crc32
 
 import apsw
 
-from tildone.log import codec
-from tildone.log.findings import Finding, Severity
+from tildone.base import TYPE_CHECKING
+from tildone.log.kept import Finding, Severity
+from tildone.plan import codec
 from tildone.stores.integrity import MAX_FINDINGS, counted, error_findings
-from tildone.stores.sqlite import queries
+from tildone.stores.sqlite import schema as queries
 from tildone.stores.sqlite.rows import redo_in
 from tildone.stores.sqlite.schema import SCHEMA_VERSION, from_sql, schema_version, to_sql
-from tildone.typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -1,6 +1,6 @@
 """What a SQLite store keeps beside the log. The methods are documented by `Records` in `tildone.log.store`.
 
-Theory of operation. Claims are read, computed (`tildone.log.claims`) and written in one transaction, which has the
+Theory of operation. Claims are read, computed (`tildone.plan.claims`) and written in one transaction, which has the
 write lock from its beginning. An event with a fence is inserted in the same transaction. Only the claims of the tasks
 in question are read: those that an event changes, and those that the agent holds or has lost.
 
@@ -15,12 +15,12 @@ from __future__ import annotations
 
 from time import time_ns
 
-from tildone.errors import StoreError, UnknownNeed
-from tildone.log import codec
-from tildone.stores.sqlite import queries
+from tildone.base import TYPE_CHECKING
+from tildone.base.errors import StoreError, UnknownNeed
+from tildone.plan import codec
+from tildone.stores.sqlite import schema as queries
 from tildone.stores.sqlite.rows import change_in, insert_event
 from tildone.stores.sqlite.schema import Transaction, from_sql, to_sql
-from tildone.typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -28,13 +28,12 @@ if TYPE_CHECKING:
 
     import apsw
 
-    from tildone.log.claims import Claim, Claimant, ClaimFence
-    from tildone.log.events import Event
-    from tildone.log.fleet.lease import RunFence
     from tildone.log.kept import KeptSummary
     from tildone.log.needs import Need
     from tildone.log.presence import Presence
-    from tildone.log.tree import SessionChange
+    from tildone.plan.claims import Claim, Claimant, ClaimFence
+    from tildone.plan.events import Event, SessionChange
+    from tildone.plan.runs import RunFence
     from tildone.stores.sqlite.file import SqliteFile
 
 
@@ -68,12 +67,12 @@ class SqliteRecords:
 
     def wait_any(self, revision: int, timeout: float) -> bool:
         # Late, because few callers wait.
-        from tildone.stores.polling import wait_until  # noqa: PLC0415  see above
+        from tildone.stores.polling import wait_until
 
         return wait_until(self._file.changed, lambda: self.revision() != revision, timeout)
 
     def beat(self, presence: Presence) -> None:
-        from tildone.log.presence import PRESENCE_LIFETIME_MS, encode_presence  # noqa: PLC0415  see the module's text
+        from tildone.log.presence import PRESENCE_LIFETIME_MS, encode_presence
 
         row = to_sql(presence.agent), to_sql(presence.session), presence.beat, encode_presence(presence)
         with self._file as connection:
@@ -90,14 +89,14 @@ class SqliteRecords:
                     connection.execute(queries.DELETE_PRESENCE, (to_sql(agent),))
 
     def presences(self) -> list[Presence]:
-        from tildone.log.presence import decode_presences  # noqa: PLC0415  see the module's text
+        from tildone.log.presence import decode_presences
 
         with self._file as connection:
             rows: list[Any] = connection.execute(queries.PRESENCES).fetchall()
             return decode_presences(body for (body,) in rows)
 
     def ask(self, need: Need) -> None:
-        from tildone.log.needs import encode_need  # noqa: PLC0415  see the module's text
+        from tildone.log.needs import encode_need
 
         row = to_sql(need.id), to_sql(need.session), need.since, need.answered_at, encode_need(need)
 
@@ -109,7 +108,7 @@ class SqliteRecords:
         self._file.write(add)
 
     def answer(self, need: str, answer: str, by: str, at: int) -> Need:
-        from tildone.log.needs import answered, decode_need, encode_need  # noqa: PLC0415  see the module's text
+        from tildone.log.needs import answered, decode_need, encode_need
 
         def give(connection: apsw.Connection) -> Need:
             asked = decode_need(connection.execute(queries.NEED, (to_sql(need),)).get)
@@ -131,20 +130,20 @@ class SqliteRecords:
         self._file.write(remove)
 
     def need(self, need: str) -> Need | None:
-        from tildone.log.needs import decode_need  # noqa: PLC0415  see the module's text
+        from tildone.log.needs import decode_need
 
         with self._file as connection:
             return decode_need(connection.execute(queries.NEED, (to_sql(need),)).get)
 
     def needs(self) -> list[Need]:
-        from tildone.log.needs import decode_needs, open_needs  # noqa: PLC0415  see the module's text
+        from tildone.log.needs import decode_needs, open_needs
 
         with self._file as connection:
             rows: list[Any] = connection.execute(queries.OPEN_NEEDS).fetchall()
             return open_needs(decode_needs(body for (body,) in rows))
 
     def append_fenced(self, session: str, event: Event, seen_by: str, fence: ClaimFence) -> list[Claim]:
-        from tildone.log.claims import fenced, taken  # noqa: PLC0415  see the module's text
+        from tildone.plan.claims import fenced, taken
 
         def append(connection: apsw.Connection) -> list[Claim]:
             insert_event(connection, session, event, seen_by)
@@ -156,7 +155,7 @@ class SqliteRecords:
         return self._file.write(append, self._fence)
 
     def claim(self, session: str, task: int, claimant: Claimant, lease: int) -> Claim:
-        from tildone.log.claims import claimed, current  # noqa: PLC0415  see the module's text
+        from tildone.plan.claims import claimed, current
 
         def change(known: list[Claim], now: int) -> list[Claim]:
             return claimed(known, task, claimant, lease, now)
@@ -165,18 +164,18 @@ class SqliteRecords:
         return next(claim for claim in current(after, now) if claim.task == task)
 
     def renew(self, session: str, agent: str, lease: int) -> list[Claim]:
-        from tildone.log.claims import lost_by, renewed  # noqa: PLC0415  see the module's text
+        from tildone.plan.claims import lost_by, renewed
 
         after, now = self._change_claims(session, agent, (), lambda known, now: renewed(known, agent, lease, now))
         return lost_by(after, agent, now)
 
     def release(self, session: str, agent: str, tasks: frozenset[int] | None = None) -> None:
-        from tildone.log.claims import released  # noqa: PLC0415  see the module's text
+        from tildone.plan.claims import released
 
         self._change_claims(session, agent, (), lambda known, _now: released(known, agent, tasks))
 
     def lapse(self, session: str, agent: str) -> None:
-        from tildone.log.claims import lapsed  # noqa: PLC0415  see the module's text
+        from tildone.plan.claims import lapsed
 
         self._change_claims(session, agent, (), lambda known, _now: lapsed(known, agent))
 
@@ -186,7 +185,7 @@ class SqliteRecords:
         return _decoded(rows, _now()) if rows else []
 
     def kept_summaries(self) -> dict[str, KeptSummary]:
-        from tildone.log.kept import KeptSummary  # noqa: PLC0415  see the module's text
+        from tildone.log.kept import KeptSummary
 
         with self._file as connection:
             rows: list[Any] = connection.execute(queries.SUMMARIES).fetchall()
@@ -206,7 +205,7 @@ class SqliteRecords:
             return
 
     def density(self, session: str, begin: int, end: int, buckets: int) -> list[int]:
-        from tildone.log.density import filled  # noqa: PLC0415  see the module's text
+        from tildone.log.kept import filled
 
         row = {"session": to_sql(session), "begin": begin, "end": end, "buckets": buckets}
         with self._file as connection:
@@ -231,7 +230,7 @@ class SqliteRecords:
 
 def _revise(connection: apsw.Connection, session: str, now: int) -> None:
     """Give the session a new revision, and remove old questions."""
-    from tildone.log.needs import bounds  # noqa: PLC0415  see the module's text
+    from tildone.log.needs import bounds
 
     kept = bounds(now)
     connection.execute(queries.REVISE, (to_sql(session),))
@@ -247,13 +246,13 @@ def _claims_of(connection: apsw.Connection, session: str, agent: str, tasks: Ite
 
 
 def _decoded(rows: Iterable[tuple[int, int, int, str, str]], now: int) -> list[Claim]:
-    from tildone.log.claims import decode_claim  # noqa: PLC0415  see the module's text
+    from tildone.plan.claims import decode_claim
 
     return [decode_claim(task, epoch, until, (holder, before), now) for task, epoch, until, holder, before in rows]
 
 
 def _write_claims(connection: apsw.Connection, session: str, before: list[Claim], after: list[Claim]) -> None:
-    from tildone.log.claims import encode_claimant  # noqa: PLC0415  see the module's text
+    from tildone.plan.claims import encode_claimant
 
     name, unchanged, kept = to_sql(session), set(before), {(claim.task, claim.epoch) for claim in after}
     for claim in before:

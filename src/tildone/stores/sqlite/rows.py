@@ -6,19 +6,18 @@ from binascii import crc32
 
 import apsw
 
-from tildone.errors import HeadMoved, StoreError, UnknownEvent
-from tildone.log import codec
-from tildone.log.tree import SessionChange, SessionHead, SessionInfo
-from tildone.stores.sqlite import queries
-from tildone.stores.sqlite.failures import damaged
-from tildone.stores.sqlite.schema import HEAD_MOVED, from_sql, to_sql
-from tildone.typing import TYPE_CHECKING
+from tildone.base import TYPE_CHECKING
+from tildone.base.errors import HeadMoved, StoreError, UnknownEvent
+from tildone.plan import codec
+from tildone.plan.events import SessionChange, SessionHead, SessionInfo
+from tildone.stores.sqlite import schema as queries
+from tildone.stores.sqlite.schema import HEAD_MOVED, damaged, from_sql, to_sql
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from typing import Any
 
-    from tildone.log.events import Event
+    from tildone.plan.events import Event
 
 
 def event_in(row: tuple[Any, ...], path: str) -> Event:

@@ -16,31 +16,28 @@ import os
 
 import apsw
 
-from tildone.errors import HeadMoved, UnknownEvent
-from tildone.log import codec
-from tildone.log.tree import SessionHead
-from tildone.stores.base import TIMEOUT_SECONDS
-from tildone.stores.sqlite import queries
-from tildone.stores.sqlite.failures import damaged
+from tildone.base import TYPE_CHECKING
+from tildone.base.errors import HeadMoved, UnknownEvent
+from tildone.plan import codec
+from tildone.plan.events import SessionHead
+from tildone.stores import TIMEOUT_SECONDS
+from tildone.stores.sqlite import schema as queries
 from tildone.stores.sqlite.file import SqliteFile
 from tildone.stores.sqlite.records import SqliteRecords
 from tildone.stores.sqlite.rows import event_in, info_in, insert_event, insert_unknown, session_head_in, set_head
-from tildone.stores.sqlite.schema import Transaction, from_sql, to_sql
-from tildone.typing import TYPE_CHECKING
+from tildone.stores.sqlite.schema import Transaction, damaged, from_sql, to_sql
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
     from typing import Any
 
-    from tildone.log.events import Event
-    from tildone.log.findings import Finding
-    from tildone.log.fleet.lease import RunFence
+    from tildone.log.kept import Finding
     from tildone.log.store import ProgressCallback
-    from tildone.log.tree import SessionInfo
-    from tildone.stores.leasing import StoredLeases
-    from tildone.stores.run_lists import StoredRunLists
-    from tildone.stores.scribe import Scribe
-    from tildone.stores.sqlite.lease_transaction import Machine
+    from tildone.plan.events import Event, SessionInfo
+    from tildone.plan.runs import RunFence
+    from tildone.stores.lease_transaction import Scribe
+    from tildone.stores.leasing import StoredLeases, StoredRunLists
+    from tildone.stores.sqlite.leases import Machine
 
 BATCH_CHARACTERS = 100_000
 """About how many characters of events are read at once; a single event may be longer."""
@@ -88,7 +85,7 @@ class SqliteStore:
 
     def events(self, session: str) -> Iterator[Event]:
         # Late, because few callers read all events.
-        from array import array  # noqa: PLC0415  see above
+        from array import array
 
         with self._file as connection:
             # The count comes first: if nothing is lost, there are at least as many events after it.
@@ -151,37 +148,37 @@ class SqliteStore:
 
     def wait(self, session: str, head: str | None, timeout: float) -> bool:
         # Late, because few callers wait.
-        from tildone.stores.polling import wait_until  # noqa: PLC0415  see above
+        from tildone.stores.polling import wait_until
 
         return wait_until(self._file.changed, lambda: self.session_head(session).head != head, timeout)
 
     def check(self, progress: ProgressCallback | None = None) -> Iterator[Finding]:
         """Check the integrity of one snapshot of the file, on a separate connection that blocks nobody."""
         # Late, because few commands need it.
-        from tildone.stores.sqlite.checking import findings_in_file  # noqa: PLC0415  see above
+        from tildone.stores.sqlite.compaction import findings_in_file
 
         return findings_in_file(self._file.path, progress)
 
     def compact(self) -> int:
         # Late, because it loads a lot.
-        from tildone.stores.sqlite.compaction import compact  # noqa: PLC0415  see above
+        from tildone.stores.sqlite.compaction import compact
 
         return compact(self._file)
 
     def leases(self, scribe: Scribe, machine: Machine | None = None) -> StoredLeases:
         """Return the leases of runs, by default with the clock of this machine."""
         # Late, because only workers and their commands need them.
-        from tildone.stores.leasing import StoredLeases  # noqa: PLC0415  see above
-        from tildone.stores.sqlite.leases import SqliteLeaseTables  # noqa: PLC0415  see above
+        from tildone.stores.leasing import StoredLeases
+        from tildone.stores.sqlite.leases import SqliteLeaseTables
 
         return StoredLeases(self, SqliteLeaseTables(self, self._file, scribe, machine), scribe)
 
     def run_lists(self) -> StoredRunLists:
         """Return the leases of runs, to be read in parts."""
         # Late, because only screens need them.
-        from tildone.stores.run_lists import StoredRunLists  # noqa: PLC0415  see above
-        from tildone.stores.scribe import READER  # noqa: PLC0415  see above
-        from tildone.stores.sqlite.leases import SqliteLeaseTables  # noqa: PLC0415  see above
+        from tildone.stores.lease_transaction import READER
+        from tildone.stores.leasing import StoredRunLists
+        from tildone.stores.sqlite.leases import SqliteLeaseTables
 
         return StoredRunLists(SqliteLeaseTables(self, self._file, READER))
 

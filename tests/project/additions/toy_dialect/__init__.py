@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from tildone.core.ops import Write
-from tildone.core.plan import Status, Task, flat
-from tildone.core.rules import Rules
-from tildone.dialects.base import CompletedCall, Dialect, Hints, Phrasing, Reply, Tool
-from tildone.typing import TYPE_CHECKING
+from tildone.base import TYPE_CHECKING
+from tildone.plan.dialects import CompletedCall, Dialect, Hints, Phrasing, Reply, Tool
+from tildone.plan.model import Rules, Status, Task, flat
+from tildone.plan.ops import Write
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from tildone.core.ops import Op
-    from tildone.core.plan import Plan
-    from tildone.dialects.base import Params, ToolCall
+    from tildone.plan.dialects import Params, ToolCall
+    from tildone.plan.model import Plan
+    from tildone.plan.ops import Op
 
 PREFIXES = {Status.IN_PROGRESS: "> ", Status.COMPLETED: "x "}
 

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from tildone.cli.parsing.options import FORCE, JSON
-from tildone.cli.parsing.table import UNLIMITED, Option, Verb
-from tildone.registry import Registry
-from tildone.typing import TYPE_CHECKING
+from tildone.base import TYPE_CHECKING, Registry
+from tildone.cli.table import FORCE, JSON, UNLIMITED, Option, Verb
 
 if TYPE_CHECKING:
-    from tildone.cli.parsing.table import VerbTable
+    from tildone.cli.table import VerbTable
 
 TASK = (
     "TASK is a number as the list shows it (3 or #3) or a part of the task's text. If several tasks match a text, the "
@@ -250,7 +248,7 @@ VERBS: VerbTable = Registry(
             options=(JSON,),
             examples=("EDITOR=nano tildone todo edit",),
         ),
-        "undo": Verb(
+        "status": Verb(
             "undo",
             "[N]",
             "Undo the newest change of the plan, or the newest N; the same as tildone undo.",

@@ -4,23 +4,22 @@ from __future__ import annotations
 
 import sys
 
+from tildone.app import edit as edits
+from tildone.app.edit import Place, phases_like
+from tildone.base import TYPE_CHECKING
+from tildone.base.errors import UsageError
 from tildone.cli.opening import open_for_editing, shows_positions
-from tildone.cli.output.screen import put
-from tildone.cli.parsing.table import ParsedArgs, command
+from tildone.cli.output import put
 from tildone.cli.plan.applying import apply_answer, confirmed, words
 from tildone.cli.plan.hints import command_hint
-from tildone.commands import edits
-from tildone.commands.edits import Place
-from tildone.commands.typed import phases_like
-from tildone.core.plan import Status
-from tildone.errors import UsageError
-from tildone.typing import TYPE_CHECKING
+from tildone.cli.table import ParsedArgs, command
+from tildone.plan.model import Status
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from tildone.commands.answer import Answer
-    from tildone.core.plan import Plan
+    from tildone.app.edit import Answer
+    from tildone.plan.model import Plan
 
 STDIN = "-"
 APPEND = "tildone todo append"

@@ -5,31 +5,29 @@ from __future__ import annotations
 import os
 
 from tildone.app.check_facts import check_facts
+from tildone.app.edit import Answer, find_task
 from tildone.app.edits import error_of, sentence
+from tildone.base import TYPE_CHECKING, replace
+from tildone.base.errors import UsageError
+from tildone.base.ids import local_time
 from tildone.cli.opening import open_for_editing, open_for_reading, settings_for, shows_positions, working_folder
-from tildone.cli.output.data import put_data
-from tildone.cli.output.screen import put, put_notice
-from tildone.cli.parsing.table import ParsedArgs, command
+from tildone.cli.output import put, put_notice
+from tildone.cli.output.prompts import put_data
 from tildone.cli.plan.applying import put_edited, words
 from tildone.cli.plan.check_progress import put_warnings, session_checks
-from tildone.cli.plan.check_targets import check_data, checks_of, state_words
 from tildone.cli.plan.hints import command_hint
-from tildone.commands.answer import Answer
-from tildone.commands.targets import find_task
-from tildone.core.check import DEFAULT_SECONDS, Check
-from tildone.core.guard import PLAN
-from tildone.errors import UsageError
-from tildone.ids import local_time
-from tildone.typing import TYPE_CHECKING
-from tildone.value import replace
-from tildone.views.proofs import check_text, program_words
-from tildone.views.sanitize import printable
+from tildone.cli.plan.verify import check_data, checks_of, state_words
+from tildone.cli.table import ParsedArgs, command
+from tildone.plan.guard import PLAN
+from tildone.plan.model import DEFAULT_SECONDS, Check
+from tildone.plan.text.proofs import check_text, program_words
+from tildone.plan.text.safe import printable
 
 if TYPE_CHECKING:
-    from tildone.cli.plan.check_targets import NamedCheck
-    from tildone.config import Settings
-    from tildone.core.plan import Task
-    from tildone.session import Session
+    from tildone.app.settings import Settings
+    from tildone.cli.plan.verify import NamedCheck
+    from tildone.log.session import Session
+    from tildone.plan.model import Task
 
 DETAILS = ("folder", "seconds", "retries", "watch")
 """The options that describe a check."""

@@ -7,22 +7,22 @@ import signal
 import sys
 import tempfile
 
+from tildone.app.edit import Answer, OpenEditor, as_edited, written_plan
+from tildone.app.slash import after_request, draft, request_failed
+from tildone.base import TYPE_CHECKING
+from tildone.base.editor import editor_command, run_editor
+from tildone.base.errors import Refused, TildoneError, UsageError
 from tildone.cli.opening import open_for_editing
 from tildone.cli.output.prompts import read_line
-from tildone.cli.parsing.table import ParsedArgs
 from tildone.cli.plan.applying import apply_answer
-from tildone.commands.answer import Answer, OpenEditor
-from tildone.commands.edits import as_edited, written_plan
-from tildone.commands.requests import after_request, draft, request_failed
-from tildone.core.plan import Plan
-from tildone.errors import Refused, TildoneError, UsageError
-from tildone.files.editor import editor_command, run_editor
-from tildone.log.events import Actor
-from tildone.typing import TYPE_CHECKING
+from tildone.cli.plan.check_progress import put_warnings, session_checks
+from tildone.cli.table import ParsedArgs
+from tildone.plan.events import Actor
+from tildone.plan.model import Plan
 
 if TYPE_CHECKING:
-    from tildone.core.check import Check
-    from tildone.session import Session
+    from tildone.log.session import Session
+    from tildone.plan.model import Check
 
 
 def run(args: ParsedArgs) -> int:
@@ -67,8 +67,6 @@ def _approve_checks(args: ParsedArgs, session: Session, before: Plan, after: Pla
     new = [] if after is None else [check for check in _checks(after) if check not in _checks(before)]
     if not new or session.author_of(Actor.USER).agent:
         return
-    # Late, because few plans have checks.
-    from tildone.cli.plan.check_progress import put_warnings, session_checks  # noqa: PLC0415  see above
 
     with session_checks(args, session) as checks:
         put_warnings(checks.record_approvals(session, new))

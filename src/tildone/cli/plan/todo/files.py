@@ -6,19 +6,18 @@ import os
 import sys
 from base64 import b64encode
 
+from tildone.app.edit import Answer, CopyText, ReadFile, WriteFile
+from tildone.app.slash import FILE, after_request, export, request_failed
+from tildone.base.errors import Refused
+from tildone.base.private import REPLACED, open_shared, real_path_inside
 from tildone.cli.opening import open_for_editing, open_for_reading, settings_for
-from tildone.cli.output.screen import on_terminal, put, put_notice, put_raw
-from tildone.cli.parsing.table import ParsedArgs
+from tildone.cli.output import on_terminal, put, put_notice, put_raw
 from tildone.cli.plan.applying import apply_answer
 from tildone.cli.plan.hints import BEGIN
-from tildone.commands.answer import Answer, CopyText, ReadFile, WriteFile
-from tildone.commands.requests import FILE, after_request, export, request_failed
-from tildone.errors import Refused
-from tildone.files.boundary import real_path_inside
-from tildone.files.private import REPLACED, open_shared
-from tildone.formats.markdown.reader import read
-from tildone.formats.markdown.writer import lossless_checklist
-from tildone.log.events import Actor
+from tildone.cli.table import ParsedArgs
+from tildone.plan.events import Actor
+from tildone.plan.formats.markdown import lossless_checklist
+from tildone.plan.formats.markdown_reader import reader_read
 
 STREAM = "-"
 
@@ -57,7 +56,7 @@ def _check_overwrite(path: str) -> None:
         Refused: the file has content that no export wrote.
     """
     try:
-        is_checklist = not read(read_text(path)).problems
+        is_checklist = not reader_read(read_text(path)).problems
     except FileNotFoundError:
         return
     except UnicodeDecodeError:
@@ -78,7 +77,7 @@ def import_plan(args: ParsedArgs) -> int:
     except UnicodeDecodeError:
         return apply_answer(args, session, request_failed(request, "it is not UTF-8 text"))
     answer = after_request(request, text, unnamed="")
-    if not answer.failure and session.plan.tasks and not args.has("force") and not read(text).plan.tasks:
+    if not answer.failure and session.plan.tasks and not args.has("force") and not reader_read(text).plan.tasks:
         raise Refused(f"{request.path} contains no tasks; to empty the plan, use --force or: tildone todo rm --all")
     return apply_answer(args, session, answer, Actor.IMPORT)
 
@@ -98,7 +97,7 @@ def copy_plan(args: ParsedArgs) -> int:
         raise Refused(f"there is no plan to copy; {BEGIN}")
     request = CopyText(lossless_checklist(session.plan))
     # Late, because only this verb starts other programs.
-    from tildone.extensions.clipboard import copy_to_clipboard  # noqa: PLC0415  see above
+    from tildone.run.extensions.presence import copy_to_clipboard  # noqa: PLC0415  see above
 
     if copy_to_clipboard(request.text):
         return apply_answer(args, session, after_request(request))

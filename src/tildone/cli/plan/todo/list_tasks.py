@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from tildone.app.check_facts import check_facts
+from tildone.base import TYPE_CHECKING, replace
 from tildone.cli.opening import open_for_reading, settings_for, shows_positions
-from tildone.cli.output.screen import columns, put, put_spans
-from tildone.cli.parsing.table import ParsedArgs
+from tildone.cli.output import columns, put, put_spans
 from tildone.cli.plan.hints import command_hint, no_tasks
-from tildone.typing import TYPE_CHECKING
-from tildone.value import replace
-from tildone.views.plan_lines import plan_lines
+from tildone.cli.table import ParsedArgs
+from tildone.plan.text.lists import plan_lines
 
 if TYPE_CHECKING:
     from tildone.app.plan_agents import PlanAgents
-    from tildone.core.plan import Plan
-    from tildone.session import Session
+    from tildone.log.session import Session
+    from tildone.plan.model import Plan
 
 
 def run(args: ParsedArgs) -> int:
@@ -24,9 +23,9 @@ def run(args: ParsedArgs) -> int:
     only = _matching(args, plan)
     if args.has("json"):
         # Only --json needs them.
-        from tildone.app.look import plan_data  # noqa: PLC0415  see above
-        from tildone.cli.output.agents import sharing_data  # noqa: PLC0415  see above
-        from tildone.cli.output.data import put_data  # noqa: PLC0415  see above
+        from tildone.app.look import plan_data
+        from tildone.cli.output.prompts import put_data
+        from tildone.cli.output.titles import sharing_data
 
         checks = check_facts(session, plan)
         data = plan_data(plan, session.name, only=only, positions=shows_positions(args, session), checks=checks)
@@ -48,7 +47,7 @@ def run(args: ParsedArgs) -> int:
 
 def _agents(args: ParsedArgs, session: Session) -> PlanAgents:
     # Late: `tildone todo` is often called by programs that only add a task.
-    from tildone.app.plan_agents import plan_agents  # noqa: PLC0415  see above
+    from tildone.app.plan_agents import plan_agents
 
     return plan_agents(replace(settings_for(args), session=session.name), session.store)
 
@@ -58,7 +57,7 @@ def _show_agents(args: ParsedArgs, session: Session) -> None:
     found = _agents(args, session)
     if found.shared or found.subagents:
         # Late, because most plans have one agent.
-        from tildone.cli.output.agents import sharing_lines  # noqa: PLC0415  see above
+        from tildone.cli.output.titles import sharing_lines
 
         put_spans(sharing_lines(found, columns()))
 
@@ -72,12 +71,12 @@ def _matching(args: ParsedArgs, plan: Plan) -> set[int] | None:
     if not args.positional and not {"phase", "status", "open"}.intersection(args.options):
         return None
     # Late, because most often the whole plan is shown.
-    from tildone.commands.answer import Answer  # noqa: PLC0415  see above
-    from tildone.commands.search import Search, find  # noqa: PLC0415  see above
+    from tildone.app.edit import Answer
+    from tildone.app.search import Search, find
 
     found = find(plan, Search(args.positional, args.options.get("phase"), args.options.get("status"), args.has("open")))
     if isinstance(found, Answer):
-        from tildone.app.edits import error_of  # noqa: PLC0415  only for an error
+        from tildone.app.edits import error_of
 
         raise error_of(found)
     return {task.number for task in found}

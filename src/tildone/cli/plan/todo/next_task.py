@@ -3,27 +3,25 @@
 from __future__ import annotations
 
 from tildone.app.check_facts import check_facts
+from tildone.app.edit import label
 from tildone.app.opening import agent_here, claims_of_others
+from tildone.base import TYPE_CHECKING, replace
 from tildone.cli.opening import open_for_reading, settings_for, shows_positions
-from tildone.cli.output.screen import columns, put, put_spans
-from tildone.cli.parsing.table import ParsedArgs
+from tildone.cli.output import columns, put, put_spans
 from tildone.cli.plan.hints import no_tasks
-from tildone.core.guard import is_unproved
-from tildone.core.order import waiting_tasks
-from tildone.core.plan import Plan, Status, Task
-from tildone.core.query import is_ready, next_task, open_tasks
-from tildone.core.touches import conflicting
-from tildone.typing import TYPE_CHECKING
-from tildone.value import replace
-from tildone.views.plan_lines import task_lines
-from tildone.views.sanitize import printable
+from tildone.cli.table import ParsedArgs
+from tildone.plan.claims import next_free
+from tildone.plan.guard import is_unproved
+from tildone.plan.model import Plan, Status, Task, conflicting, is_ready, next_task, open_tasks, waiting_tasks
+from tildone.plan.text.lists import task_lines
+from tildone.plan.text.safe import printable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from tildone.app.check_facts import CheckFacts
-    from tildone.log.claims import Claim
-    from tildone.session import Session
+    from tildone.log.session import Session
+    from tildone.plan.claims import Claim
 
 MAX_LINES = 5
 NOTHING_READY = "Nothing is ready for you: other agents have what is left, or it waits for them."
@@ -42,7 +40,7 @@ def run(args: ParsedArgs) -> int:
     if args.has("json"):
         # Only --json needs them.
         from tildone.app.look import next_data  # noqa: PLC0415  see above
-        from tildone.cli.output.data import put_data  # noqa: PLC0415  see above
+        from tildone.cli.output.prompts import put_data  # noqa: PLC0415  see above
 
         positions = shows_positions(args, session)
         put_data(**next_data(plan, session.name, upcoming, claims=claims, positions=positions, checks=checks))
@@ -71,9 +69,6 @@ def _agent_and_claims(args: ParsedArgs, session: Session) -> tuple[str, list[Cla
 
 def _next_of_agent(plan: Plan, claims: list[Claim]) -> tuple[int, Task] | None:
     """Return the task that an agent can work on: one in progress that no other has, else the next that is free."""
-    # Late, because most plans have one agent at most.
-    from tildone.loop.claiming import next_free  # noqa: PLC0415  see above
-
     taken = frozenset(claim.task for claim in claims)
     active = [task for task in plan.tasks if task.status is Status.IN_PROGRESS and task.number not in taken]
     found = active[0] if active else next_free(plan, taken)
@@ -112,8 +107,6 @@ def _numbers(numbers: Iterable[int]) -> str:
 
 
 def _nothing_left(plan: Plan, checks: CheckFacts) -> str:
-    # Late, because most plans are not at an end.
-    from tildone.commands.targets import label  # noqa: PLC0415  see above
 
     blocked = [task for _, task in open_tasks(plan) if not task.status.is_actionable]
     if not blocked and checks.stale:

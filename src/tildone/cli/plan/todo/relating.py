@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from tildone.app import attributes
+from tildone.base.errors import UsageError
 from tildone.cli.opening import open_for_editing, shows_positions
-from tildone.cli.parsing.table import ParsedArgs, command
 from tildone.cli.plan.applying import apply_answer, words
-from tildone.commands import attributes
-from tildone.core.plan import WORD_FIELDS
-from tildone.errors import UsageError
+from tildone.cli.table import ParsedArgs, command
+from tildone.plan.model import WORD_FIELDS
 
 
 def after(args: ParsedArgs) -> int:

@@ -1,0 +1,155 @@
+"""The replies to hook events that the fast path could not handle, one function for each hook point."""
+
+from __future__ import annotations
+
+import os
+
+from tildone.agents.hooks.context import HookContext, admit, author_of, tell_presence
+from tildone.agents.hooks.fast_path import note_model
+from tildone.agents.hooks.reply import HookReply, can_reply, rendered, sanitized
+from tildone.agents.integrations import HookPoint, ReplyKind
+from tildone.base import TYPE_CHECKING
+from tildone.plan.dialects import DEFAULT_DIALECT
+from tildone.plan.dialects.native import STOPPED
+from tildone.plan.events import Directive
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tildone.agents.hooks.event import HookEvent
+    from tildone.app.settings import Settings
+    from tildone.log.session import Session
+    from tildone.plan.gate import RestReason
+
+STOPPED_NOTICE = "tildone: the agent was stopped by tildone stop. To go on: tildone resume"
+
+WITHOUT_REPLY = (HookPoint.STATUS_LINE, HookPoint.OFFER_TOOLS, HookPoint.CALL_TOOL)
+"""The hook points whose output is not a reply to the agent."""
+
+
+def answer(event: HookEvent, settings: Settings, pid: int, write: Callable[[str], None]) -> None:
+    """Write the reply in the agent's own format, if there is one.
+
+    Raises:
+        OSError: it cannot be written. A nudge that does not reach the agent does not count.
+    """
+    if event.point in WITHOUT_REPLY:
+        write(_output(event, settings, pid))
+        return
+    context = admit(event, settings, pid)
+    if context.session.plan.tasks and event.point in (HookPoint.STOP, HookPoint.PROMPT, HookPoint.SESSION_START):
+        from tildone.agents.hooks.fast_path import note_plan
+
+        note_plan(event, context.agent, settings)
+    reply, session, why = _reply_and_session(context)
+    if reply is not None:
+        _deliver(context, reply, session, pid, write)
+    tell_presence(context, why)
+
+
+def _deliver(context: HookContext, reply: HookReply, session: Session, pid: int, write: Callable[[str], None]) -> None:
+    """Write a reply. What the model was told only counts if it could be written."""
+    event = context.event
+    if reply.kind is ReplyKind.NOTIFY and not can_reply(event, ReplyKind.NOTIFY):
+        os.write(2, f"{sanitized(reply.text)}\n".encode("utf-8", "backslashreplace"))
+    if reply.kind in (ReplyKind.NOTIFY, ReplyKind.HALT) and event.is_unattended:
+        from tildone.agents.hooks.reply import postpone_notice
+
+        postpone_notice(event, pid, sanitized(STOPPED_NOTICE if reply.kind is ReplyKind.HALT else reply.text))
+    try:
+        write(rendered(event, reply))
+    except OSError:
+        session.set_seen_head(None)
+        if reply.kind is ReplyKind.CONTINUE:
+            session.retract_nudge()
+        raise
+
+
+def _output(event: HookEvent, settings: Settings, pid: int) -> str:
+    """Return what our own commands and shims expect, which is not a reply: tools, a result, or the status line."""
+    if event.point is HookPoint.OFFER_TOOLS:
+        from tildone.agents.hooks.task_texts import offered_tools
+        from tildone.stores.assignment import ProvidedTools
+
+        if pid:
+            # The agent has them from now on, until its process ends.
+            ProvidedTools(settings.agents_dir, pid, server_pid=pid).announce()
+        return offered_tools(settings.dialect or DEFAULT_DIALECT)
+    context = admit(event, settings, pid)
+    return _status_line(context) if event.point is HookPoint.STATUS_LINE else _call_tool(context)
+
+
+def _reply_and_session(context: HookContext) -> tuple[HookReply | None, Session, RestReason | None]:
+    """Return the reply, the session that it is about, and why the agent rests, if it does.
+
+    The session of a subagent is that of its own list.
+    """
+    if not context.event.text("subagent"):
+        if context.event.point is HookPoint.STOP:
+            reply, why = _stopped(context)
+            return reply, context.session, why
+        return _reply(context), context.session, None
+    from tildone.agents.hooks.subagents import subagent_reply
+
+    reply, session = subagent_reply(context)
+    return reply or _halt_if_stopped(context), session, None
+
+
+def _stopped(context: HookContext) -> tuple[HookReply | None, RestReason | None]:
+    from tildone.agents.hooks import news
+    from tildone.agents.hooks.reply import agent_stopped
+
+    reply, why = agent_stopped(context.event, context.session, context.agents, context.agent, context.settings)
+    return news.told_to_continue(context, reply), why
+
+
+def _reply(context: HookContext) -> HookReply | None:
+    # Imports are local here and below, so that each hook point loads only what it needs.
+    from tildone.agents.hooks import news
+
+    match context.event.point:
+        case HookPoint.SESSION_START:
+            return news.remind(context)
+        case HookPoint.PROMPT:
+            return news.prompted(context)
+        case HookPoint.MESSAGE:
+            from tildone.agents.hooks.reply import note_message
+
+            note_message(context.event, context.agents, context.agent.id)
+        case HookPoint.UNDELIVERED:
+            _retract(context)
+        case HookPoint.BEFORE_TOOL:
+            return _halt_if_stopped(context)
+        case HookPoint.AFTER_TOOL | HookPoint.TOOL_FAILED | HookPoint.TASK_CREATED | HookPoint.TASK_COMPLETED:
+            reply = news.tool_called(context)
+            return _halt_if_stopped(context) or reply
+    return None
+
+
+def _retract(context: HookContext) -> None:
+    """Take back a nudge that did not reach the agent, and that its model has seen the plan with it."""
+    if context.session.retract_nudge():
+        context.session.set_seen_head(None)
+
+
+def _halt_if_stopped(context: HookContext) -> HookReply | None:
+    stopped = context.session.state.directive is Directive.STOP
+    return HookReply(ReplyKind.HALT, STOPPED) if stopped else None
+
+
+def _status_line(context: HookContext) -> str:
+    """Return the plan in one line, and note the model, which agents report with this event."""
+    from tildone.plan.text.safe import status_line
+
+    note_model(context.event, context.agents, context.agent.id)
+    return f"{status_line(context.session.state, held_up=context.session.held_up)}\n"
+
+
+def _call_tool(context: HookContext) -> str:
+    """Call one of our tools and return the result, with which the model has seen the plan."""
+    from tildone.agents.hooks.task_texts import call_tool
+
+    author = author_of(context.event, context.agents, context.agent)
+    result = call_tool(context.event, context.settings, context.session, author)
+    tell_presence(context)
+    return result

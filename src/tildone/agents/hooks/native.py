@@ -1,0 +1,391 @@
+"""Merges a native list into a plan: a three-way merge by tasks.
+
+The model has changed its own list from `base` to `theirs`, while people and other agents may have changed the plan. A
+task of the list *is* a task of the plan if it was before (`NativeTask.number`), or if its text names an open task that
+is no other task of the list (`find_tasks`). All functions are pure.
+"""
+
+from __future__ import annotations
+
+from tildone.agents.hooks.context import (
+    MAX_NATIVE_TASKS,
+    TOOL_SEPARATOR,
+    NativeTask,
+    arguments,
+    calls_with_events,
+    native_tasks,
+    read_list,
+    status_named,
+    write_list,
+)
+from tildone.agents.hooks.task_texts import find_tasks, normalized, shares_most_words
+from tildone.agents.integrations import HookPoint, TaskAction
+from tildone.base import TYPE_CHECKING, replace, value
+from tildone.base.ids import now
+from tildone.plan import codec
+from tildone.plan.events import Actor, Call
+from tildone.plan.model import Phase, Plan, Rules, Status, Task, numbered, open_tasks
+from tildone.plan.ops import Mark, Numbered, Write
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+    from tildone.agents.hooks.event import HookEvent
+    from tildone.log.session import Session
+    from tildone.plan.reduce import Outcome, Step
+    from tildone.stores.agents import AgentId, AgentRegistry
+
+
+@value
+class Links:
+    """The tasks of a list as indices: `before` in the earlier list, `places` in the plan; None where there is none.
+
+    `left` are the places of earlier tasks that the list no longer contains.
+    """
+
+    before: Sequence[int | None]
+    places: Sequence[int | None]
+    left: Sequence[int]
+
+    def is_new(self, index: int) -> bool:
+        """Return whether a task of the list is neither in the earlier list nor in the plan."""
+        return self.before[index] is None and self.places[index] is None
+
+
+def link(base: Sequence[NativeTask], plan: Plan, theirs: Sequence[NativeTask]) -> Links:
+    """Find the tasks of a list in the earlier list and in the plan.
+
+    A task that is in the earlier list but no longer in the plan was removed from the plan.
+    """
+    before = _earlier(base, theirs)
+    base_places = _places(base, plan)
+    used = {place for place in base_places if place is not None}
+    free = [i for i, task in enumerate(plan.tasks) if i not in used and task.status.is_open]
+    new = [i for i, old in enumerate(before) if old is None]
+    found = find_tasks([theirs[i].text for i in new], [plan.tasks[place] for place in free])
+    places = [None if old is None else base_places[old] for old in before]
+    for i, index in zip(new, found, strict=True):
+        places[i] = None if index is None else free[index]
+    left = [place for j, place in enumerate(base_places) if j not in before and place is not None]
+    return Links(before, places, left)
+
+
+def follow(base: Sequence[NativeTask], plan: Plan, theirs: Sequence[NativeTask], *, reorder: bool) -> Plan:
+    """Return the plan that follows the native list.
+
+    What the model changed in its list, it changes in the plan: texts, statuses, new tasks, and tasks that it took out.
+    Everything else is as others left it. A task that a person added is never removed: if the model deletes it, it
+    counts as abandoned, and if the list merely no longer contains it, nothing changes.
+    """
+    links = link(base, plan, theirs)
+    tasks: list[Task | None] = list(plan.tasks)
+    for gone in links.left:
+        if not plan.tasks[gone].from_user:
+            tasks[gone] = None
+    for native, old, place in zip(theirs, links.before, links.places, strict=True):
+        if place is None:
+            continue
+        was = None if old is None else base[old]
+        tasks[place] = _followed(plan.tasks[place], was, native)
+        for twin in _twins(plan, links, native) if _is_changed(was, native) else ():
+            tasks[twin] = replace(plan.tasks[twin], status=native.status)
+    keys = {place: i for i, place in enumerate(links.places) if place is not None}
+    new = {i: Task(native.text, native.status) for i, native in enumerate(theirs) if links.is_new(i)}
+    return _arranged(plan, tasks, new, keys if reorder else None)
+
+
+def tick_off(base: Sequence[NativeTask], plan: Plan, theirs: Sequence[NativeTask]) -> list[tuple[int, Status]]:
+    """Return the numbers of open tasks that the model started or closed in its own list, and their new statuses."""
+    links, marks = link(base, plan, theirs), dict[int, Status]()
+    for native, old, place in zip(theirs, links.before, links.places, strict=True):
+        was = None if old is None else base[old]
+        status = Status.ABANDONED if native.is_deleted else native.status
+        if place is None or status is Status.PENDING or not (_is_changed(was, native) or native.is_deleted):
+            continue
+        for index in (place, *_twins(plan, links, native)):
+            task = plan.tasks[index]
+            if task.status.is_open and task.status is not status:
+                marks[task.number] = status
+    return list(marks.items())
+
+
+def without_others(plan: Plan, links: Links) -> Plan:
+    """Return the plan without the tasks that are not in the list."""
+    listed, phases, index = set(links.places), [], 0
+    for phase in plan.phases:
+        kept = [task for i, task in enumerate(phase.tasks, index) if i in listed]
+        index += len(phase.tasks)
+        phases.append(Phase(phase.name, tuple(kept)))
+    return Plan(tuple(phase for phase in phases if phase.tasks), plan.last_number)
+
+
+def numbered_list(
+    base: Sequence[NativeTask], before: Plan, after: Plan, theirs: Sequence[NativeTask]
+) -> list[NativeTask]:
+    """Return the list with the number of the task of the plan that each of its tasks is, to be the next `base`.
+
+    `before` is the plan with which the list was merged, `after` the result.
+    """
+    links = link(base, before, theirs)
+    tasks = [
+        _numbered(native, None if old is None else base[old], None if place is None else before.tasks[place])
+        for native, old, place in zip(theirs, links.before, links.places, strict=True)
+    ]
+    taken = {task.number for task in tasks}
+    free = [task for task in after.tasks if task.number not in taken]
+    new = [i for i in range(len(theirs)) if links.is_new(i)]
+    for i, index in zip(new, find_tasks([tasks[i].text for i in new], free), strict=True):
+        tasks[i] = tasks[i] if index is None else _numbered(tasks[i], None, free[index])
+    return [task for task, native in zip(tasks, theirs, strict=True) if not native.is_deleted]
+
+
+def _earlier(base: Sequence[NativeTask], theirs: Sequence[NativeTask]) -> list[int | None]:
+    """The index in `base` of each task: by id, or by text, or because the model reworded it in its place."""
+    ids = {task.id: j for j, task in enumerate(base) if task.id}
+    if any(task.id for task in theirs):
+        return [ids.get(task.id) for task in theirs]
+    found = find_tasks([task.text for task in theirs], base)
+    if len(base) == len(theirs) and all(j in (i, None) for i, j in enumerate(found)):
+        for i, (old, new) in enumerate(zip(base, theirs, strict=True)):
+            if found[i] is None and old.status is new.status and shares_most_words(old.text, new.text):
+                found[i] = i
+    return found
+
+
+def _places(base: Sequence[NativeTask], plan: Plan) -> list[int | None]:
+    """The place in the plan of each task of a list: by number, or because its text names an open task."""
+    by_number = {task.number: i for i, task in enumerate(plan.tasks) if task.number}
+    places = [by_number.get(task.number) for task in base]
+    for j, place in enumerate(places):
+        if place is not None and not _is_same(base[j], plan.tasks[place]):
+            places[j] = None
+    missing = [j for j, place in enumerate(places) if place is None]
+    free = [i for i, task in enumerate(plan.tasks) if i not in places and task.status.is_open]
+    found = find_tasks([base[j].text for j in missing], [plan.tasks[i] for i in free])
+    for j, index in zip(missing, found, strict=True):
+        places[j] = None if index is None else free[index]
+    return places
+
+
+def _is_same(native: NativeTask, task: Task) -> bool:
+    """Whether a task with the expected number is the expected one: after an undo, a number may be assigned again."""
+    return native.from_user is task.from_user or normalized(native.text) == normalized(task.text)
+
+
+def _followed(task: Task, was: NativeTask | None, native: NativeTask) -> Task | None:
+    """A task of the plan as the model changed it in its own list; None if it is removed."""
+    if native.is_deleted:
+        if not task.from_user:
+            return None
+        return replace(task, status=Status.ABANDONED) if task.status.is_open else task
+    if was is None:
+        return task if native.status is Status.PENDING else replace(task, status=native.status)
+    is_same = native.text == was.text or (task.from_user and normalized(native.text) == normalized(was.text))
+    text = task.text if is_same else native.text
+    return replace(task, text=text, status=native.status if _is_changed(was, native) else task.status)
+
+
+def _is_changed(was: NativeTask | None, native: NativeTask) -> bool:
+    return native.is_stated or was is None or native.status is not was.status
+
+
+def _twins(plan: Plan, links: Links, native: NativeTask) -> list[int]:
+    """The places of open tasks with the same text that are no task of the list: somebody added the task again."""
+    if native.status is Status.PENDING:
+        return []
+    text, used = normalized(native.text), {*links.places, *links.left}
+    return [
+        i
+        for i, task in enumerate(plan.tasks)
+        if i not in used and task.status.is_open and normalized(task.text) == text
+    ]
+
+
+def _arranged(plan: Plan, tasks: Sequence[Task | None], new: dict[int, Task], order: dict[int, int] | None) -> Plan:
+    """The plan with its tasks changed or removed (None), and with new tasks, each under its index in the list.
+
+    A plan of one phase is sorted by `order`, which maps places to indices in the list; other tasks come last.
+    """
+    phases, index, keys = list[list[tuple[int, Task]]](), 0, order or {}
+    for phase in plan.phases or (Phase(""),):
+        places = range(index, index + len(phase.tasks))
+        index += len(phase.tasks)
+        phases.append([(keys.get(i, MAX_NATIVE_TASKS), task) for i in places if (task := tasks[i]) is not None])
+    phases[-1] += new.items()
+    if order is not None and len(phases) == 1:
+        phases[0].sort(key=lambda pair: pair[0])
+    names = [phase.name for phase in plan.phases] or [""]
+    arranged = [Phase(name, tuple(task for _, task in kept)) for name, kept in zip(names, phases, strict=True)]
+    return Plan(tuple(phase for phase in arranged if phase.tasks or phase.name), plan.last_number)
+
+
+def _numbered(native: NativeTask, was: NativeTask | None, task: Task | None) -> NativeTask:
+    """A task of a list with the number of its task in the plan, or of the task that it was, if that was removed."""
+    known = task or was
+    number, from_user = (0, False) if known is None else (known.number, known.from_user)
+    return replace(native, number=number, from_user=from_user, is_stated=False)
+
+
+# The mirror: the plan follows a coding agent's native todo list.
+#
+# This makes the gate and the board work with models that never call a tool of ours. A task of the native list and a
+# task
+# of the plan with the same text are one task, whoever added it first. How much of the list is applied depends on who
+# made
+# the plan:
+#
+# - A plan that is empty, has nothing open, or whose newest call was mirrored follows the native list.
+# - In any other plan, which people made or the model writes with a tool of ours, tasks of the native list are ticked
+# off,
+#   and nothing else changes.
+#
+# Each call that a plan follows is recorded in the session as `agent/tool`, with its arguments. The list is noted
+# (`native_notes`) and merged with the next one (`native_merge`), which preserves the changes that others made in
+# between.
+
+
+if TYPE_CHECKING:
+    Reported = tuple[object, object, object]
+
+    """A task that the coding agent reports: its id, its text and its status, as far as it tells them."""
+
+
+DELETED = "deleted"
+"""The status by which a native tool deletes a task."""
+
+NATIVE_RULES = Rules(max_tasks=MAX_NATIVE_TASKS, atomic=False)
+
+
+def mirror(event: HookEvent, session: Session, agents: AgentRegistry, agent_id: AgentId) -> Outcome | None:
+    """Apply the effect of a native tool to the plan, and return the plan before and after; None if there is none."""
+    if _failed(event.get("tool_response")):
+        return None
+    tool, given = event.text("tool"), arguments(event.get("tool_input"))
+    base = read_list(agents, agent_id, session.name)
+    theirs = native_tasks(event.integration, tool, given)
+    is_whole = theirs is not None
+    if theirs is None:
+        base = [task for task in base or () if task.id]
+        theirs = _updated(base, event, given, session.plan)
+        if theirs == base:
+            return None
+    elif base is None:
+        base = _recorded_list(event, session, agents)
+    call = Call(f"{event.integration.name}{TOOL_SEPARATOR}{tool or event.name}", codec.dump(dict(given)))
+    outcome = _apply(session, base, theirs, call, reorder=is_whole)
+    noted = numbered_list(base, outcome.before, outcome.after, theirs)
+    write_list(agents, agent_id, session.name, [_undone(task, outcome) for task in noted])
+    return outcome
+
+
+def _undone(task: NativeTask, outcome: Outcome) -> NativeTask:
+    """Return a task of the list as it is noted: one whose check has not passed is tried again with the next list."""
+    is_undone = task.number in outcome.unproved and task.status is Status.COMPLETED
+    return replace(task, status=Status.IN_PROGRESS) if is_undone else task
+
+
+def _apply(
+    session: Session, base: Sequence[NativeTask], theirs: Sequence[NativeTask], call: Call, *, reorder: bool
+) -> Outcome:
+    """Apply the change of a native list from `base` to `theirs` to the plan."""
+    _, newest = next(calls_with_events(session), (None, None))
+    is_mirrored = newest is not None and TOOL_SEPARATOR in newest.tool
+    follows = is_mirrored or not open_tasks(session.plan)
+
+    def steps(unnumbered: Plan) -> Sequence[Step]:
+        plan = numbered(unnumbered)
+        if is_mirrored:
+            return (Write(follow(base, plan, theirs, reorder=reorder).phases),)
+        links = link(base, plan, theirs)
+        if open_tasks(plan) or not any(map(links.is_new, range(len(theirs)))):
+            return [Mark(Numbered((number,)), status) for number, status in tick_off(base, plan, theirs)]
+        return (Write(follow(base, without_others(plan, links), theirs, reorder=reorder).phases),)
+
+    # A plan that the model writes with a tool of ours stays as that tool's rules require.
+    rules = NATIVE_RULES if follows or newest is None else replace(session.dialect.rules, atomic=False)
+    return session.change(steps, Actor.AGENT, rules, call if follows else None)
+
+
+def _recorded_list(event: HookEvent, session: Session, agents: AgentRegistry) -> list[NativeTask]:
+    """Return the list that a plan follows, if it is that of this agent, or of one that is no longer active.
+
+    A new conversation thereby replaces the list of the one before, but not that of another agent at work.
+    """
+    recorded, call = next(calls_with_events(session), (None, None))
+    if recorded is None or call is None or TOOL_SEPARATOR not in call.tool:
+        return []
+    own = session.author_of(Actor.AGENT).agent
+    if recorded.author.agent != own and recorded.author.agent in {str(each.id) for each in agents.active(now())}:
+        return []
+    tool = call.tool.partition(TOOL_SEPARATOR)[2]
+    tasks = native_tasks(event.integration, tool, arguments(call.arguments)) or []
+    plan = numbered(session.plan)
+    found = find_tasks([task.text for task in tasks], plan.tasks)
+    return [
+        task if i is None else replace(task, number=plan.tasks[i].number, from_user=plan.tasks[i].from_user)
+        for task, i in zip(tasks, found, strict=True)
+    ]
+
+
+def _updated(base: Sequence[NativeTask], event: HookEvent, given: Any, plan: Plan) -> list[NativeTask]:
+    """Return the list after a call of a tool for single tasks, or after an event that reports such a change.
+
+    The update of a task that is neither in the list nor in the plan is ignored.
+    """
+    tasks, tool = {task.id: task for task in base}, event.text("tool")
+    is_listing = tool == event.integration.task_tools.get(TaskAction.LIST)
+    is_update = event.point is HookPoint.TASK_COMPLETED or tool == event.integration.task_tools.get(TaskAction.UPDATE)
+    for name, subject, word in _reported(event, given):
+        text = subject.strip() if isinstance(subject, str) else ""
+        known = tasks.get(str(name)) if name is not None else None
+        is_unknown = known is None and (not text or (is_update and find_tasks([text], plan.tasks) == [None]))
+        if name is None or is_unknown:
+            continue
+        task = known or NativeTask(text, id=str(name))
+        if text:
+            task = replace(task, text=text)
+        if word == DELETED:
+            task = replace(task, is_deleted=True)
+        elif word is not None:
+            task = replace(task, status=status_named(word), is_stated=not is_listing)
+        tasks[task.id] = task
+    return list(tasks.values())[:MAX_NATIVE_TASKS]
+
+
+def _reported(event: HookEvent, given: Any) -> list[Reported]:
+    tools, response = event.integration.task_tools, event.get("tool_response")
+    if event.point is HookPoint.TASK_CREATED:
+        return [(event.get("task_id"), event.get("task_subject"), None)]
+    if event.point is HookPoint.TASK_COMPLETED:
+        return [(event.get("task_id"), event.get("task_subject"), "completed")]
+    tool = event.text("tool")
+    if tool == tools.get(TaskAction.CREATE):
+        return [(_created_id(response), given.get("subject"), None)]
+    if tool == tools.get(TaskAction.UPDATE):
+        return [(given.get("taskId"), given.get("subject"), given.get("status"))]
+    return _listed(response) if tool == tools.get(TaskAction.LIST) else []
+
+
+def _created_id(response: object) -> object:
+    """Return the id that the agent gave a new task."""
+    task = response.get("task") if isinstance(response, dict) else None
+    return task.get("id") if isinstance(task, dict) else None
+
+
+def _listed(response: object) -> list[Reported]:
+    """Return the tasks that the agent listed; they include changes that no hook reported."""
+    tasks = response.get("tasks") if isinstance(response, dict) else None
+    objects = [task for task in (tasks if isinstance(tasks, list) else ())[:MAX_NATIVE_TASKS] if isinstance(task, dict)]
+    return [(task.get("id"), task.get("subject"), task.get("status")) for task in objects]
+
+
+def _failed(response: object) -> bool:
+    """Return whether the tool reports failure."""
+    if not isinstance(response, dict):
+        return False
+    return (
+        response.get("success") is False
+        or bool(response.get("error"))
+        or response.get("resultType", "success") != "success"
+    )

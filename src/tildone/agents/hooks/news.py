@@ -1,0 +1,213 @@
+"""What a model is told of its plan: the whole plan where its context lacks it, and otherwise what others changed.
+
+Theory of operation. The store records, for each model, the head of the session that it has seen. What lies between that
+head and the current one is news, except for what the model did itself. News is told at the next event at which the
+coding agent accepts text for its model: after a tool call, with a prompt, or when the agent is told to continue. The
+current head is then recorded as seen, so the same news is not told twice. A change that the model makes with a native
+tool is news to others only: the head that it leads to is recorded as seen, after the changes that came before it have
+been told.
+
+Coding agents run tools in parallel, and thereby hooks. Those of one project that have something to tell wait for each
+other (`FolderLock`), so that only the first tells it.
+"""
+
+from __future__ import annotations
+
+import os
+from itertools import islice
+
+from tildone.agents.hooks.fast_path import accepts_news, repeats_plan, writes_native_list
+from tildone.agents.hooks.reply import HookReply, can_reply
+from tildone.agents.integrations import HookPoint, ReplyKind
+from tildone.base import TYPE_CHECKING, replace
+from tildone.base.errors import StoreError
+from tildone.plan.dialects.native import context as plan_context
+from tildone.plan.dialects.native import describe_changes
+from tildone.plan.events import Actor, Directive
+from tildone.plan.model import open_tasks
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tildone.agents.hooks.context import HookContext
+    from tildone.plan.model import Plan
+    from tildone.plan.reduce import Outcome
+
+MAX_CONTEXT_LENGTH = 4000
+"""How many characters are added to a model's context. For a longer plan, only the open tasks are listed."""
+
+ECHO_LENGTH = 100
+"""How much of a nudge is compared with a prompt."""
+
+NOT_DONE = " is not done:\n"
+"""Part of the nudges that do not depend on the dialect of the session."""
+
+LOCK_FOLDER = ".news"
+LOCK_TIMEOUT_SECONDS = 1.0
+
+
+def remind(context: HookContext) -> HookReply | None:
+    """Return the plan for a model whose context lacks it, because it has just started or was compacted.
+
+    If the agent accepts no context at this event, the plan is marked as unseen, and a later event adds it.
+    """
+    session, state = context.session, context.session.held_state
+    own = session.context() if _knows_tools(context) else None
+    text = plan_context(state.plan) if own is None else _with_origins(context, own)
+    if text is None:
+        return None
+    if not can_reply(context.event, ReplyKind.ADD_CONTEXT):
+        session.set_seen_head(None)
+        return None
+    session.set_seen_head(state.head)
+    return HookReply(ReplyKind.ADD_CONTEXT, text if len(text) <= MAX_CONTEXT_LENGTH else plan_context(state.plan) or "")
+
+
+def prompted(context: HookContext) -> HookReply | None:
+    """Return what changed in the plan since the model last saw it; a person's prompt also resets every count."""
+    if not context.session.state.tripped and _is_echo(context):
+        return _one_at_a_time(context, lambda: _news(context))
+    if context.event.from_person:
+        context.session.reset_counts()
+    return _one_at_a_time(context, lambda: _with_plan(context, _news(context)))
+
+
+def tool_called(context: HookContext) -> HookReply | None:
+    """Apply a call of a native tool to the plan, and return what others have changed in the plan before.
+
+    After `tildone stop`, the turn ends here: nothing is told, and so nothing counts as seen.
+    """
+    event = context.event
+    if writes_native_list(event) or event.point in (HookPoint.TASK_CREATED, HookPoint.TASK_COMPLETED):
+        return _one_at_a_time(context, lambda: _mirrored(context))
+    if accepts_news(event) and context.session.state.directive is not Directive.STOP:
+        return _one_at_a_time(context, lambda: _news(context))
+    return None
+
+
+def told_to_continue(context: HookContext, reply: HookReply | None) -> HookReply | None:
+    """Return the reply to a stop with what others changed in the plan, if the agent is told to continue.
+
+    It is told its open tasks, and so has seen the plan: that tasks were added is no news then.
+    """
+    if reply is None or reply.kind is not ReplyKind.CONTINUE:
+        return reply
+    session, state = context.session, context.session.last_state
+    changes = _describe_news(context, state.plan, state.head, with_added=False)
+    session.set_seen_head(state.head)
+    return reply if changes is None else replace(reply, text=f"{changes}\n{reply.text}")
+
+
+def _is_echo(context: HookContext) -> bool:
+    """Return whether a prompt repeats the text by which the agent was told to continue: some report it as a prompt."""
+    prompt, nudge = context.event.text("prompt"), context.session.dialect.carry_on(context.session.held_state.plan)
+    return any(text and text in prompt for text in (nudge.strip()[:ECHO_LENGTH], NOT_DONE))
+
+
+def _mirrored(context: HookContext) -> HookReply | None:
+    """Mirror a native tool. What it changed is known to the model; what others changed before is news."""
+    from tildone.agents.hooks.native import mirror
+
+    session = context.session
+    outcome, state = mirror(context.event, session, context.agents, context.agent.id), session.last_state
+    if state.directive is Directive.STOP:
+        return None
+    if outcome is None:
+        return _news(context) if accepts_news(context.event) else None
+    if context.seen_head is None and not open_tasks(outcome.before):
+        session.set_seen_head(state.head)
+        return _with_claims(context, None)
+    return _with_claims(context, _with_undone(context, outcome, _tell(context, outcome.before, state.head)))
+
+
+def _with_undone(context: HookContext, outcome: Outcome, reply: HookReply | None) -> HookReply | None:
+    """Return the reply to a native tool with the tasks that it called done, or left out, but whose checks are open."""
+    if not (outcome.unproved or outcome.kept) or not can_reply(context.event, ReplyKind.ADD_CONTEXT):
+        return reply
+    from tildone.plan.text.proofs import undone_text
+
+    text = undone_text(outcome)
+    return replace(reply, text=f"{text}\n{reply.text}") if reply else HookReply(ReplyKind.ADD_CONTEXT, text)
+
+
+def _with_claims(context: HookContext, reply: HookReply | None) -> HookReply | None:
+    """Return the reply with what the agent has to know of the tasks of others, with which its own list may differ."""
+    news = context.session.news_of_claims
+    if not news or not can_reply(context.event, ReplyKind.ADD_CONTEXT):
+        return reply
+    return HookReply(ReplyKind.ADD_CONTEXT, news) if reply is None else replace(reply, text=f"{reply.text}\n{news}")
+
+
+def _with_plan(context: HookContext, reply: HookReply | None) -> HookReply | None:
+    """Return the reply to a prompt with the plan, if the model may have lost it."""
+    plan = remind(context) if repeats_plan(context.event) else None
+    if plan is None or reply is None or reply == plan:
+        return reply if plan is None else plan
+    return replace(reply, text=f"{reply.text}\n{plan.text}")
+
+
+def _news(context: HookContext) -> HookReply | None:
+    state = context.session.state
+    return _tell(context, state.plan, state.head)
+
+
+def _tell(context: HookContext, plan: Plan, head: str | None) -> HookReply | None:
+    """Return what others changed up to `plan`, and record `head` as seen: that of `plan`, or of an own change to it."""
+    session = context.session
+    if session.plan_at(context.seen_head) is None:
+        reply = remind(context)
+        if reply is None and can_reply(context.event, ReplyKind.ADD_CONTEXT):
+            session.set_seen_head(head)
+        return reply
+    changes = _describe_news(context, plan, head)
+    if changes is not None and not can_reply(context.event, ReplyKind.ADD_CONTEXT):
+        return None
+    session.set_seen_head(head)
+    return None if changes is None else HookReply(ReplyKind.ADD_CONTEXT, changes)
+
+
+def _describe_news(context: HookContext, plan: Plan, head: str | None, *, with_added: bool = True) -> str | None:
+    """Return what others changed between the plan that the model has seen and `plan`; None if that is nothing."""
+    session, seen_head = context.session, context.seen_head
+    seen = session.plan_at(seen_head)
+    if seen is None or seen == plan:
+        return None
+    from tildone.plan.history.authors import MAX_EVENTS_READ, others_since
+    from tildone.plan.history.changes import ChangeKind, change_sentences, changes_by_others
+
+    own = session.author_of(Actor.AGENT)
+    events = list(islice(session.store.history(session.name, head), MAX_EVENTS_READ))
+    found = changes_by_others(seen, plan, events, seen_head, own)
+    news = [change for change in found if with_added or change.kind is not ChangeKind.ADDED]
+    sentences = change_sentences(news, numbers=session.dialect.numbered)
+    return describe_changes(sentences, others_since(events, seen_head, own)) if sentences else None
+
+
+def _one_at_a_time(context: HookContext, tell: Callable[[], HookReply | None]) -> HookReply | None:
+    """Call `tell` while no other hook of the project does. If that takes too long, do not wait any longer."""
+    from tildone.base.durable import FolderLock
+
+    lock = FolderLock(os.path.join(context.agents.folder, LOCK_FOLDER), LOCK_TIMEOUT_SECONDS)
+    try:
+        lock.__enter__()
+    except StoreError:
+        return tell()
+    try:
+        return tell()
+    finally:
+        lock.__exit__(None, None, None)
+
+
+def _with_origins(context: HookContext, text: str) -> str:
+    from tildone.agents.hooks.reply import with_origins
+
+    return with_origins(text, context.session)
+
+
+def _knows_tools(context: HookContext) -> bool:
+    """Return whether the texts of the session's dialect fit the model: they name no tool, or it has that tool."""
+    if not context.session.dialect.names_tools:
+        return True
+    from tildone.agents.hooks.reply import can_use_tools
+
+    return can_use_tools(context.event, context.agent, context.settings)

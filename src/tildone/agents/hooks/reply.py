@@ -1,0 +1,326 @@
+"""The gate: an agent that stops with open tasks is told to continue, within bounds.
+
+`loop.decision` decides. This module collects its input: how the turn ended, whether the last message asks the person a
+question, a fingerprint of that message and of the project's files, and the cost so far. Some agents report these in
+earlier events; they are stored as notes about the agent until it stops.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+
+from tildone.agents.hooks.event import Remembered
+from tildone.agents.integrations import EVENT, TEXT, HookPoint, ReplyKind
+from tildone.app.person import fingerprint
+from tildone.app.settings import load_valid
+from tildone.base import TYPE_CHECKING, replace, value
+from tildone.plan import codec
+from tildone.plan.dialects.native import NATIVE, user_tasks
+from tildone.plan.events import StopFingerprint
+from tildone.plan.gate import GiveUp, GoOn, Rest, RestReason, Turn, ends_with_question
+from tildone.plan.model import has_checks, open_tasks, progress
+from tildone.plan.text.safe import MAX_HOOK_REPLY, clipped, safe_text
+from tildone.stores.agents import digest, runs_program
+from tildone.stores.assignment import has_tools
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
+    from tildone.agents.hooks.event import HookEvent
+    from tildone.agents.integrations import Template
+    from tildone.app.settings import Settings
+    from tildone.log.session import Session
+    from tildone.plan.model import Plan
+    from tildone.stores.agents import Agent, AgentId, AgentRegistry
+
+
+@value
+class HookReply:
+    """A text, and what the agent is to do with it."""
+
+    kind: ReplyKind
+    text: str
+
+
+def can_reply(event: HookEvent, kind: ReplyKind) -> bool:
+    """Return whether the agent accepts a reply of this kind to this event."""
+    return _template(event, kind) is not None
+
+
+def rendered(event: HookEvent, reply: HookReply) -> str:
+    """Return the reply as JSON; empty if the agent accepts no reply of this kind."""
+    template = _template(event, reply.kind)
+    return "" if template is None else f"{codec.dump(_filled(template, sanitized(reply.text), event.name))}\n"
+
+
+def rendered_together(event: HookEvent, texts: Mapping[ReplyKind, str]) -> str:
+    """Return replies of several kinds as one JSON; those that the agent does not accept are left out."""
+    merged: dict[str, Any] = {}
+    for kind, text in texts.items():
+        template = _template(event, kind)
+        if template is not None:
+            merged |= _filled(template, sanitized(text), event.name)
+    return f"{codec.dump(merged)}\n" if merged else ""
+
+
+def sanitized(text: str) -> str:
+    """Return the text in the form in which a model or a person may read it: harmless, and not too long."""
+    return clipped(safe_text(text), MAX_HOOK_REPLY)
+
+
+def _template(event: HookEvent, kind: ReplyKind) -> Template | None:
+    match kind:
+        case ReplyKind.CONTINUE:
+            return event.hooks.continue_reply
+        case ReplyKind.ADD_CONTEXT:
+            return event.hooks.context_replies.get(event.point)
+        case ReplyKind.HALT:
+            return event.hooks.halt_replies.get(event.point)
+        case ReplyKind.NOTIFY:  # exhaustive
+            return event.hooks.notice_reply
+
+
+def _filled(template: object, text: str, event: str) -> Any:
+    """Return the template with its placeholders replaced."""
+    if isinstance(template, dict):
+        return {name: _filled(item, text, event) for name, item in template.items()}
+    return {TEXT: text, EVENT: event}.get(template, template) if isinstance(template, str) else template
+
+
+# Whether an agent's model has our tools, and how the agent is held to its plan if it has none.
+#
+# A model without our tools cannot close a task by a tool call, but it can run a command. It is told the command once;
+# if
+# the plan is unchanged when the agent next stops, the person is told instead, because the agent may not run commands
+# either. A plan that follows the agent's native list needs no tool of ours.
+
+
+MAX_NUDGES = 1
+"""How often a model without our tools is told the command before the plan changes."""
+
+
+def can_use_tools(event: HookEvent, agent: Agent, settings: Settings) -> bool:
+    """Return whether the agent's model has our tools. If that cannot be determined, the answer is yes.
+
+    It is determined by process, so the process has to be that of the coding agent, and not of a person who tries the
+    hook or of a program in between.
+    """
+    if not event.hooks.starts_servers or has_tools(settings.agents_dir, agent.pid):
+        return True
+    return not runs_program(agent.pid, (event.integration.executable,))
+
+
+def held_by_command(session: Session, settings: Settings) -> Session | None:
+    """Return the session with nudges that name a command instead of a tool; None if they name no tool anyway."""
+    if session.dialect is NATIVE:
+        return None
+    from tildone.base.distribution import program
+    from tildone.plan.dialects.native import by_command
+
+    patience = replace(session.patience, nudges=min(session.patience.nudges, MAX_NUDGES))
+    return session.using(dialect=by_command(f"{program()} todo", _options(settings)), patience=patience)
+
+
+def missing_tools(event: HookEvent) -> str:
+    """Return why the agent is let go and what the person can do, as two sentences."""
+    from tildone.base.distribution import program
+
+    title, name = event.integration.title, event.integration.name
+    return (
+        f"tildone lets the agent go: its model has no todo tool, because {title} runs no MCP server of tildone. "
+        f"To find the cause: {program()} doctor {name}"
+    )
+
+
+def _options(settings: Settings) -> str:
+    """The options without which the command would edit another plan."""
+    from tildone.base.distribution import quoted
+
+    default, _ = load_valid({}, os.environ, settings.project)
+    options = [f" --session {quoted(settings.session)}"] if settings.session != default.session else []
+    options += [f" --store {quoted(str(settings.store))}"] if settings.store != default.store else []
+    return "".join(options)
+
+
+ERROR_STATUSES = frozenset({"error", "errored", "failed"})
+ABORT_STATUSES = frozenset({"aborted", "abort", "cancelled", "canceled", "interrupted"})
+
+MESSAGE_NOTE, LENGTH_NOTE = "words", "length"
+"""Notes about an agent: the digest of its last message and whether that is a question; the length of its output."""
+
+QUESTION = "asked"
+
+
+def agent_stopped(
+    event: HookEvent, session: Session, agents: AgentRegistry, agent: Agent, settings: Settings
+) -> tuple[HookReply | None, RestReason | None]:
+    """Return the reply to a stop: to continue, or a notice to the person, once, that a bound was reached.
+
+    If the agent is left alone, the second value says why. The fingerprint of the files is taken only if the decision
+    depends on it, because nothing else here takes as long.
+    """
+    before, prover = session.state, session.parts.prover
+    by_command = None if can_use_tools(event, agent, settings) else held_by_command(session, settings)
+
+    def with_files(turn: Turn) -> Turn:
+        ignored = (settings.store.location, settings.agents_dir, settings.session_dir)
+        # The proofs were compared with the same files.
+        status = getattr(prover(), "status", None) if prover and has_checks(before.plan) else None
+        files = fingerprint(settings.project, ignored, status)
+        return replace(turn, fingerprint=replace(turn.fingerprint, files=files))
+
+    verdict = (by_command or session).turn_ended(_turn(event, agents, agent.id), with_files)
+    match verdict.decision:
+        case Rest(why):
+            return _waiting_notice(event, session, agent.id, why), why
+        case GoOn():
+            return HookReply(ReplyKind.CONTINUE, with_origins(verdict.prompt or "", session)), None
+        case GiveUp() if by_command and not before.tripped:
+            return HookReply(ReplyKind.NOTIFY, f"{missing_tools(event)}. {_work_left(session.plan)}"), None
+        case GiveUp(bound, limit) if not before.tripped:
+            # Late, because most stops reach no bound.
+            from tildone.plan.text.bounds import describe_bound
+
+            notice = f"tildone lets the agent go: {describe_bound(bound, limit)}. {_work_left(session.plan)}"
+            return HookReply(ReplyKind.NOTIFY, notice), None
+        case _:
+            return None, RestReason.ABORTED
+
+
+def _waiting_notice(event: HookEvent, session: Session, agent_id: AgentId, why: RestReason) -> HookReply | None:
+    """Return the notice, once for each result, that tasks with checks wait for the person."""
+    plan = session.last_state.plan
+    if why is not RestReason.BLOCKED or not has_checks(plan):
+        return None
+    # Late, because most plans have no checks.
+    from tildone.agents.hooks.event import Remembered
+    from tildone.plan.text.proofs import waiting_notice
+
+    held_up = session.held_up
+    notice = waiting_notice(plan) or (f"tildone: {held_up}. To look at it: tildone status" if held_up else "")
+    if not notice:
+        return None
+    proofs = (plan.proof, *(task.proof for task in plan.tasks))
+    ran_at = " ".join(str(proof.at) for proof in proofs if proof is not None)
+    is_new = Remembered(event.environ, agent_id).is_new(f"waits-{digest(f'{notice} {ran_at}')}")
+    return None if is_new is False else HookReply(ReplyKind.NOTIFY, notice)
+
+
+def with_origins(text: str, session: Session) -> str:
+    """Return a text about the plan that also says which open tasks a person added."""
+    added = "" if session.dialect.marks_origins else user_tasks(session.held_state.plan)
+    return f"{text}\n{added}" if added else text
+
+
+def note_message(event: HookEvent, agents: AgentRegistry, agent_id: AgentId) -> None:
+    """Note what the gate needs to know about a message, for agents that do not repeat it when they stop."""
+    message = event.text("last_message")
+    agents.set_note(agent_id, MESSAGE_NOTE, f"{digest(message)} {QUESTION if ends_with_question(message) else ''}")
+
+
+def _turn(event: HookEvent, agents: AgentRegistry, agent_id: AgentId) -> Turn:
+    """Return what is known about the turn that has ended, without the fingerprint of the files."""
+    message, status = _message(event, agents, agent_id), event.text("stop_status").lower()
+    words, is_question = (digest(message) if message else "", ends_with_question(message))
+    if not message:
+        words, _, noted = agents.note(agent_id, MESSAGE_NOTE).partition(" ")
+        is_question = noted == QUESTION
+    return Turn(
+        aborted=status in ABORT_STATUSES,
+        errored=status in ERROR_STATUSES,
+        asked=is_question,
+        busy=event.will_wake,
+        fingerprint=StopFingerprint(message=words),
+        cost=agents.cost(agent_id),
+    )
+
+
+def _message(event: HookEvent, agents: AgentRegistry, agent_id: AgentId) -> str:
+    """Return the agent's message in this turn, also if the agent reports all messages since the person's prompt."""
+    message = event.text("last_message")
+    if not event.hooks.cumulative_messages:
+        return message
+    before = _length(agents.note(agent_id, LENGTH_NOTE)) if event.get("stop_hook_active") is True else 0
+    agents.set_note(agent_id, LENGTH_NOTE, str(len(message)))
+    return message[before:].strip() or message
+
+
+def _length(note: str) -> int:
+    return int(note) if note.isdecimal() else 0
+
+
+def _work_left(plan: Plan) -> str:
+    count = len(open_tasks(plan))
+    return f"{count} of {progress(plan).total} tasks are open. To hold it to them again: tildone resume"
+
+
+# Telling the person that tildone does not work, once in each conversation; the agent goes on without it.
+#
+# Coding agents hide what a hook writes to standard error, so the person is told in the agent's own way: by a notice in
+# the reply, or in the status line. If an agent runs without anybody watching and shows no notices then, they are kept
+# for
+# the end of its session, when it does show the error of a hook.
+
+
+PENDING = "pending"
+"""The name of a notice that is kept for the end of the session."""
+
+EXIT_CODE_WITH_NOTICE = 2
+"""With which an agent prints the standard error of a hook at the end of a session."""
+
+FULL_DISK = ("the disk is full", os.strerror(errno.ENOSPC))
+"""How errors of stores and of other files say that the disk is full."""
+
+SILENT_POINTS = (HookPoint.SESSION_END, HookPoint.CALL_TOOL, HookPoint.OFFER_TOOLS, HookPoint.UNDELIVERED)
+"""The points at which an agent shows no notice."""
+
+
+def trouble_reply(event: HookEvent, pid: int, problem: str) -> str:
+    """Return the reply that tells the person of a problem; empty if they know of it or cannot be told now."""
+    if event.point is HookPoint.STATUS_LINE:
+        return f"tildone does not work: {problem}\n"
+    notice = f"tildone does not work, and the agent goes on without it: {problem}. To check: tildone doctor"
+    return notice_once(event, pid, notice, _kind(problem))
+
+
+def notice_once(event: HookEvent, pid: int, notice: str, kind: str = "") -> str:
+    """Return the reply that gives the person a notice; empty if they had one of this kind or cannot be told now."""
+    if event.point in (*SILENT_POINTS, HookPoint.STATUS_LINE) or not can_reply(event, ReplyKind.NOTIFY):
+        return ""
+    remembered = _remembered(event, pid)
+    is_new = None if remembered is None else remembered.is_new(f"told-{kind or digest(notice)}")
+    # What cannot be remembered is told when the session starts, which happens once.
+    if is_new is False or (is_new is None and event.point is not HookPoint.SESSION_START):
+        return ""
+    postpone_notice(event, pid, notice)
+    return rendered(event, HookReply(ReplyKind.NOTIFY, notice))
+
+
+def postpone_notice(event: HookEvent, pid: int, notice: str) -> None:
+    """Postpone a notice to the end of the session, if the agent shows it to nobody now."""
+    remembered = _remembered(event, pid)
+    if event.is_unattended and remembered is not None:
+        remembered.leave(PENDING, notice)
+
+
+def postponed_notice(event: HookEvent, pid: int) -> str:
+    """Return the notice that was postponed to the end of the session, which this is; empty if there is none."""
+    remembered = _remembered(event, pid)
+    return remembered.take(PENDING) if remembered is not None else ""
+
+
+def _remembered(event: HookEvent, pid: int) -> Remembered | None:
+    agent_id = event.agent_id(pid)
+    return None if agent_id.is_unknown else Remembered(event.environ, agent_id)
+
+
+def _kind(problem: str) -> str:
+    """Return what is the same whenever a problem occurs: its text without numbers, such as that of a process.
+
+    A full disk is one problem, whichever file could not be written.
+    """
+    if any(text in problem for text in FULL_DISK):
+        return "full-disk"
+    return digest("".join(letter for letter in problem if not letter.isdecimal()))

@@ -1,0 +1,133 @@
+"""What hooks answer an agent whose run has passed to another worker: that it has to stop.
+
+An agent of a fleet works under a lease. Every change of the plan is refused once the lease is another worker's, but an
+agent that changes nothing would go on with its commands. So its hooks look at the lease first. They tell it once to
+stop, end the turn where the agent lets them, refuse every tool call until then, and say nothing when it stops.
+"""
+
+from __future__ import annotations
+
+import os
+
+from tildone.agents.hooks.context import STORE_TIMEOUT_SECONDS, HookContext, author_of, session_of
+from tildone.agents.hooks.event import Remembered
+from tildone.agents.hooks.native import mirror
+from tildone.agents.hooks.reply import HookReply, agent_stopped, can_reply, rendered
+from tildone.agents.integrations import HookPoint, ReplyKind
+from tildone.app.opening import open_store, run_leases
+from tildone.base import TYPE_CHECKING, replace
+from tildone.base.errors import RunFenced
+from tildone.base.ids import now
+from tildone.base.private import open_private
+from tildone.plan import codec
+from tildone.plan.dialects.native import FENCED, STILL_FENCED
+from tildone.plan.events import Directive
+from tildone.plan.runs import LEASE_VARIABLE, TRANSCRIPT_VARIABLE, LeaseState, fence_in
+from tildone.stores.agents import digest
+from tildone.stores.assignment import end, register, subagent_of
+
+if TYPE_CHECKING:
+    from tildone.agents.hooks.event import HookEvent
+    from tildone.app.settings import Settings
+    from tildone.log.session import Session
+
+
+UNCHECKED = (HookPoint.SESSION_END, HookPoint.STATUS_LINE, HookPoint.OFFER_TOOLS)
+"""The points at which nothing depends on the lease."""
+
+
+def note_transcript(event: HookEvent) -> None:
+    """Note where the transcript of the conversation is, for the worker, which keeps its end for the successor."""
+    note, transcript = os.environ.get(TRANSCRIPT_VARIABLE), event.payload.get("transcript_path")
+    if not note or not isinstance(transcript, str) or not transcript:
+        return
+    try:
+        file_number = open_private(note, os.O_RDWR | os.O_CREAT)
+        with os.fdopen(file_number, "r+", encoding="utf-8", errors="surrogateescape") as file:
+            if file.read() != transcript:
+                file.seek(0)
+                file.truncate()
+                file.write(transcript)
+    except (OSError, UnicodeError):
+        # The successor gets less to read, and nothing depends on it.
+        return
+
+
+def check_lease(event: HookEvent, settings: Settings) -> None:
+    """Check that the run is still that of the agent's worker.
+
+    Raises:
+        RunFenced: it is not.
+        StoreError: the store cannot be read.
+    """
+    if event.point in UNCHECKED:
+        return
+    fence = fence_in(os.environ[LEASE_VARIABLE])
+    store = open_store(settings, timeout=STORE_TIMEOUT_SECONDS, read_only=True)
+    try:
+        leases = [view.lease for view in run_leases(store).look(fence.run)]
+    finally:
+        store.close()
+    if not any(each.fence == fence and each.is_held and each.state is LeaseState.OPEN for each in leases):
+        raise RunFenced(fence.run)
+
+
+def fenced_reply(event: HookEvent, pid: int) -> str:
+    """Return the reply that tells the agent to stop; empty where it is about to, or where it accepts no reply.
+
+    An agent that goes on all the same is refused its tool calls, in few words.
+    """
+    if event.point is HookPoint.CALL_TOOL:
+        return f"{codec.dump({'text': _words(event, pid), 'failed': True, 'line': ''})}\n"
+    if can_reply(event, ReplyKind.HALT):
+        return rendered(event, HookReply(ReplyKind.HALT, _words(event, pid)))
+    if can_reply(event, ReplyKind.ADD_CONTEXT) and _words(event, pid) == FENCED:
+        return rendered(event, HookReply(ReplyKind.ADD_CONTEXT, FENCED))
+    return ""
+
+
+def _words(event: HookEvent, pid: int) -> str:
+    """Return what the agent is told: the first time, why it has to stop."""
+    agent_id = event.agent_id(pid)
+    lease = digest(os.environ[LEASE_VARIABLE])
+    is_told = not agent_id.is_unknown and Remembered(event.environ, agent_id).is_new(f"fenced-{lease}") is False
+    return STILL_FENCED if is_told else FENCED
+
+
+def subagent_reply(parent: HookContext) -> tuple[HookReply | None, Session]:
+    """Return the reply to an event of a subagent, whose parent's context is given, and the session of its list."""
+    child = _child(parent)
+    match parent.event.point:
+        case HookPoint.STOP:
+            is_held = parent.session.state.directive is Directive.GO
+            return _stopped(child, is_held=is_held), child.session
+        case HookPoint.AFTER_TOOL | HookPoint.TASK_CREATED | HookPoint.TASK_COMPLETED:
+            _mirror(child)
+    return None, child.session
+
+
+def _child(parent: HookContext) -> HookContext:
+    """Return the context of the subagent: its record, and the session of its list. Nothing is written."""
+    event, agents = parent.event, parent.agents
+    agent = subagent_of(agents, parent.agent, event.text("subagent"), now())
+    own = replace(parent.settings, session=agent.session)
+    session = session_of(own, parent.session.store, lambda: author_of(event, agents, agent), agent.reader)
+    session = session.using(parts=replace(session.parts, parent=parent.session))
+    return replace(parent, agent=agent, settings=own, session=session)
+
+
+def _mirror(child: HookContext) -> None:
+
+    mirror(child.event, child.session, child.agents, child.agent.id)
+    if child.session.state.head is not None:
+        register(child.agents, child.agent, child.event.text("subagent_kind"))
+
+
+def _stopped(child: HookContext, *, is_held: bool) -> HookReply | None:
+    """Hold the subagent to its list, unless its parent is paused or stopped. If it is let go, it has ended."""
+    reply = None
+    if is_held:
+        reply, _ = agent_stopped(child.event, child.session, child.agents, child.agent, child.settings)
+    if reply is None or reply.kind is not ReplyKind.CONTINUE:
+        end(child.agents, child.agent.id, now())
+    return reply

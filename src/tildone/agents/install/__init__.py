@@ -1,0 +1,164 @@
+"""The edits that install tildone into a coding agent, collected from its integration.
+
+Integrations call this class instead of importing the edits, because hooks import integrations and must start fast.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import sys
+from difflib import ndiff
+
+from tildone.agents.install.files import ArrayItem, Edit, ObjectMember, WholeFile
+from tildone.base import TYPE_CHECKING, value
+from tildone.plan.text.styles import Role, Span
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+    from typing import Any
+
+    from tildone.agents.install.files import SettingsChange
+
+
+if TYPE_CHECKING:
+    Line = tuple[Span, ...]
+
+
+CONTEXT_LINES = 1
+ROLES = {"+": Role.SUCCESS, "-": Role.ERROR}
+
+
+def diff_lines(change: SettingsChange) -> Iterator[Line]:
+    """Yield the name of the file, then the lines removed and added, with a line of context."""
+    before, after = (change.before or "").splitlines(), (change.after or "").splitlines()
+    state = "new" if change.before is None else "removed" if change.after is None else ""
+    yield Span(change.file, bold=True), Span(f"  ({state})" if state else "", Role.MUTED)
+    # ndiff is quadratic and settings files may be long, so it only gets the part that differs.
+    head = _common_prefix(before, after)
+    tail = _common_prefix(before[head:][::-1], after[head:][::-1])
+    first = max(head - CONTEXT_LINES, 0)
+    for line in before[first:head]:
+        yield (Span(f"  {line}", Role.DIM),)
+    for line in ndiff(before[head : len(before) - tail], after[head : len(after) - tail]):
+        if not line.startswith("?"):
+            yield (Span(line, ROLES.get(line[0], Role.DIM)),)
+    for line in before[len(before) - tail :][:CONTEXT_LINES]:
+        yield (Span(f"  {line}", Role.DIM),)
+
+
+def _common_prefix(one: list[str], other: list[str]) -> int:
+    """Return the number of leading lines that both have in common."""
+    count = 0
+    for left, right in zip(one, other, strict=False):
+        if left != right:
+            break
+        count += 1
+    return count
+
+
+SHIMS = os.path.join(os.path.dirname(os.path.dirname(__file__)), "integrations", "shims")
+
+
+class Installation:
+    """Collects edits of settings files for one site."""
+
+    def __init__(self, site: Site) -> None:
+        self.site = site
+        self.edits: list[Edit] = []
+
+    def set_member(self, file: str, path: tuple[str, ...], entry: object, *, yields: bool = False) -> None:
+        """Set a member of a JSON or TOML file. If it `yields`, a value that another program or a person set stays."""
+        self.edits.append(ObjectMember(file, path, entry, yields))
+
+    def add_item(self, file: str, path: tuple[str, ...], entry: object) -> None:
+        """Add an item to an array in a JSON or TOML file."""
+        self.edits.append(ArrayItem(file, path, entry))
+
+    def write_file(self, file: str, text: str) -> None:
+        """Write a file that is ours alone."""
+        self.edits.append(WholeFile(file, text))
+
+    def write_json(self, file: str, data: object) -> None:
+        """Write a JSON file that is ours alone."""
+        self.write_file(file, json.dumps(data, indent=2) + "\n")
+
+    def write_shim(self, file: str, shim: str) -> None:
+        """Write one of our shims, with its placeholders replaced."""
+        with open(os.path.join(SHIMS, shim), encoding="utf-8") as opened:
+            text = opened.read()
+        parts = {"mcp": self.site.mcp, "hooks": self.site.hooks}
+        filled: dict[str, Any] = {
+            "PROGRAM": self.site.program,
+            "ARGUMENTS": list(self.site.arguments),
+            "PARTS": parts,
+        }
+        for placeholder, setting in filled.items():
+            text = text.replace(f'"%{placeholder}%"', json.dumps(setting))
+        self.write_file(file, text)
+
+
+def edits_for(configure: Callable[[Installation], None], site: Site) -> list[Edit]:
+    """Return the edits that an integration's `configure` makes at a site.
+
+    Raises:
+        UsageError: the agent can't be configured for that site.
+    """
+    installation = Installation(site)
+    configure(installation)
+    return installation.edits
+
+
+USER, PROJECT = "user", "project"
+"""The scopes of an installation: all projects of the user, or one project, in files that can be shared."""
+
+
+@value
+class Site:
+    """The target of an installation. `mcp` and `hooks` select the parts of tildone to install."""
+
+    home: str
+    project: str
+    scope: str
+    environ: Mapping[str, str]
+    program: str
+    arguments: tuple[str, ...] = ("mcp",)
+    platform: str = sys.platform
+    mcp: bool = True
+    hooks: bool = True
+
+    @property
+    def for_user(self) -> bool:
+        """Whether the installation is for all projects of the user."""
+        return self.scope == USER
+
+    @property
+    def within(self) -> str:
+        """The folder that the settings files must not be outside of; empty if they may be anywhere."""
+        return "" if self.for_user else self.project
+
+    def at(self, user: str, project: str) -> str:
+        """Return the path `user` below the home folder, or `project` below the project, depending on the scope."""
+        return os.path.join(self.home, user) if self.for_user else os.path.join(self.project, project)
+
+    def hook_command(self, agent: str, *event: str) -> str:
+        """Return the command line of a hook, quoted for the platform's shell."""
+        words = [self.program, "hook", agent, *event]
+        if self.platform == "win32":
+            return " ".join(f'"{word}"' if " " in word else word for word in words)
+        return shlex.join(words)
+
+    @property
+    def mcp_server(self) -> dict[str, Any]:
+        """The program and arguments that start our MCP server, as most settings files spell them."""
+        return {"command": self.program, "args": list(self.arguments)}
+
+    @property
+    def config_home(self) -> str:
+        """The folder in which this platform keeps the settings of programs."""
+        if self.platform == "darwin":
+            return os.path.join(self.home, "Library", "Application Support")
+        if self.platform == "win32":
+            return self.environ.get("APPDATA") or os.path.join(self.home, "AppData", "Roaming")
+        return self.environ.get("XDG_CONFIG_HOME") or os.path.join(self.home, ".config")

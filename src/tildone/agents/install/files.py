@@ -1,0 +1,434 @@
+"""Edits of settings files: the entries that an installation adds to them, and how they are added and removed.
+
+The files belong to other programs and are often written by hand. Four rules protect them: everything else in a file
+keeps its bytes (comments, order, indentation, line ends); a file that can't be parsed is refused and not changed; an
+entry that is not ours (`ours`) is never replaced or removed; and in an entry of ours, what others added stays until it
+is removed as a whole.
+"""
+
+from __future__ import annotations
+
+import os
+import tomllib
+
+from tildone.agents.install import jsonc, toml
+from tildone.agents.install.backups import NAME, hooks_of, is_our_hook, is_ours, places
+from tildone.agents.install.jsonc import InvalidJson
+from tildone.base import TYPE_CHECKING, value
+from tildone.base.errors import Refused
+from tildone.base.files import replace_file
+from tildone.base.private import PRIVATE_FILE, SHARED_FILE, make_private_folder, make_shared_folder, real_path_inside
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from typing import Any
+
+    from tildone.agents.install.backups import Backups
+    from tildone.agents.install.toml import Path
+
+
+EMPTY_FILES: tuple[dict[str, Any], ...] = ({}, {"version": 1})
+"""What a settings file contains once our entries are removed, if it had no others."""
+
+
+@value
+class ObjectMember:
+    """A member of an object in a JSON or TOML file. If it `yields`, a value that somebody else set stays."""
+
+    file: str
+    path: tuple[str, ...]
+    entry: Any
+    yields: bool = False
+
+
+@value
+class ArrayItem:
+    """An item of an array in a JSON or TOML file: a hook, a group with one hook, or a permission."""
+
+    file: str
+    path: tuple[str, ...]
+    entry: Any
+
+
+@value
+class WholeFile:
+    """A file that is ours alone."""
+
+    file: str
+    text: str
+
+
+Edit = ObjectMember | ArrayItem | WholeFile
+
+
+def get(edit: ObjectMember | ArrayItem, text: str) -> Any:
+    """Return the value at the place of an edit; None if there is none.
+
+    Raises:
+        Refused: the file can't be parsed.
+    """
+    try:
+        return _get(edit, text, edit.path)
+    except (InvalidJson, tomllib.TOMLDecodeError) as error:
+        raise Refused(f"{edit.file} cannot be parsed: {error}") from error
+
+
+def contains(text: str, edit: Edit) -> bool:
+    """Return whether the text of a file contains an entry of ours at the place of an edit.
+
+    Raises:
+        Refused: the file can't be parsed.
+    """
+    if isinstance(edit, WholeFile):
+        return NAME in text
+    if isinstance(edit, ObjectMember):
+        return is_ours(get(edit, _source(edit, text)))
+    return any(True for _ in places(get(edit, _source(edit, text)), edit.entry))
+
+
+def put_in(text: str | None, edit: Edit) -> str:
+    """Return the text of a file with the edit applied; a `text` of None means that the file does not exist yet.
+
+    Raises:
+        Refused: the file can't be parsed, or contains an entry in the same place that is not ours.
+    """
+    if isinstance(edit, WholeFile):
+        if text is not None and text != edit.text and NAME not in text:
+            raise Refused(f"{edit.file} was not written by tildone; move it away first")
+        return edit.text
+    try:
+        source = _source(edit, text)
+        if isinstance(edit, ArrayItem):
+            return _with_item(source, edit)
+        after = _with_member(source, edit)
+        return after if after != source or text is not None else ""
+    except (InvalidJson, tomllib.TOMLDecodeError) as error:
+        raise _unparsable(edit, error) from error
+    except Refused as error:
+        raise Refused(f"{edit.file}: {error}; nothing was changed") from error
+
+
+def take_out(text: str, edit: Edit, before: str | None) -> str | None:
+    """Return the text of a file with the edit undone; None if the file is to be deleted.
+
+    `before` is the text before the installation, None if there was no file.
+
+    Raises:
+        Refused: the file can't be parsed.
+    """
+    if isinstance(edit, WholeFile):
+        return None if NAME in text else text
+    try:
+        if _is_toml(edit):
+            return _toml_without(text, edit, before)
+        return _json_without(_source(edit, text), edit, before)
+    except (InvalidJson, tomllib.TOMLDecodeError) as error:
+        raise _unparsable(edit, error) from error
+
+
+def _with_member(text: str, edit: ObjectMember) -> str:
+    present = _get(edit, text, edit.path)
+    if present is not None and present != edit.entry and not is_ours(present):
+        if edit.yields:
+            return text
+        raise Refused(f"{'.'.join(edit.path)} is already set, and not by tildone")
+    return _merged(edit, text, edit.path, edit.entry)
+
+
+def _with_item(text: str, edit: ArrayItem) -> str:
+    """Return the text with our item: an earlier one is updated where it is, because others may count on its place."""
+    ours = [*places(_get(edit, text, edit.path), edit.entry)]
+    if not ours:
+        if _is_toml(edit):
+            return toml.append(toml.without_markers(text), edit.path, edit.entry)
+        return jsonc.append(text, edit.path, edit.entry)
+    for place in reversed(ours[1:]):
+        text = _removed(edit, text, place)
+    first = ours[0]
+    if not isinstance(edit.entry, dict):
+        return text
+    if len(first) == 1:
+        return _merged(edit, text, (*edit.path, *first), edit.entry)
+    group = _get(edit, text, (*edit.path, first[0]))
+    if all(map(is_our_hook, hooks_of(group))):
+        rest = {key: item for key, item in edit.entry.items() if key != "hooks"}
+        text = _merged(edit, text, (*edit.path, first[0]), rest)
+    return _merged(edit, text, (*edit.path, *first), edit.entry["hooks"][0])
+
+
+def _json_without(text: str, edit: ObjectMember | ArrayItem, before: str | None) -> str | None:
+    was = _source(edit, before)
+    if isinstance(edit, ArrayItem):
+        for event in _arrays(edit, text):
+            text = jsonc.prune(_without_items(text, edit, event), event, was)
+    else:
+        present = jsonc.get(text, edit.path)
+        added = not is_ours(edit.entry) and present == edit.entry and jsonc.get(was, edit.path) is None
+        if is_ours(present) or added:
+            text = jsonc.prune(jsonc.remove(text, edit.path), edit.path[:-1], was)
+    text = jsonc.emptied_as(text, edit.path, was)
+    has_comments = "//" in text or "/*" in text
+    return None if before is None and jsonc.get(text, ()) in EMPTY_FILES and not has_comments else text
+
+
+def _toml_without(text: str, edit: ObjectMember | ArrayItem, before: str | None) -> str | None:
+    text = after = toml.without_markers(text)
+    if isinstance(edit, ArrayItem):
+        for event in _arrays(edit, after):
+            after = toml.prune(_without_items(after, edit, event), event, before or "")
+    elif is_ours(toml.get(after, edit.path)):
+        after = toml.prune(toml.remove(after, edit.path), edit.path[:-1], before or "")
+    was = (before or "").removeprefix("\ufeff")
+    if was and not was.endswith("\n") and text != after and text.startswith(after):
+        # The entry was the last one: the line end in front of it was not there before.
+        after = after.removesuffix("\n").removesuffix("\r")
+    return after if after or before is not None else None
+
+
+def _arrays(edit: ArrayItem, text: str) -> Iterator[tuple[str, ...]]:
+    """Yield the paths of the arrays that may contain items like this; for a hook, those of all events."""
+    events = _get(edit, text, edit.path[:-1])
+    if not isinstance(edit.entry, dict) or not isinstance(events, dict):
+        yield edit.path
+        return
+    for event in [*events]:
+        yield (*edit.path[:-1], event)
+
+
+def _without_items(text: str, edit: ArrayItem, path: tuple[str, ...]) -> str:
+    edit = ArrayItem(edit.file, path, edit.entry)
+    for place in reversed([*places(_get(edit, text, path), edit.entry)]):
+        text = _removed(edit, text, place)
+    return text
+
+
+def _removed(edit: ArrayItem, text: str, place: Path) -> str:
+    """Return the text without one of our hooks; with its group, if the group contains no other."""
+    path: Path = (*edit.path, *place)
+    if len(place) > 1 and len(hooks_of(_get(edit, text, (*edit.path, place[0])))) == 1:
+        path = (*edit.path, place[0])
+    return toml.remove(text, path) if _is_toml(edit) else jsonc.remove(text, path)
+
+
+def _merged(edit: Edit, text: str, path: Path, entry: Any) -> str:
+    return toml.merge(toml.without_markers(text), path, entry) if _is_toml(edit) else jsonc.merge(text, path, entry)
+
+
+def _get(edit: Edit, text: str, path: Path) -> Any:
+    return toml.get(text, path) if _is_toml(edit) else jsonc.get(text, path)
+
+
+def _source(edit: Edit, text: str | None) -> str:
+    if _is_toml(edit):
+        return text or ""
+    return text if text is not None and text.strip("\ufeff \t\r\n") else "{}\n"
+
+
+def _is_toml(edit: Edit) -> bool:
+    return edit.file.endswith(".toml")
+
+
+def _unparsable(edit: Edit, error: ValueError) -> Refused:
+    return Refused(f"{edit.file} can't be parsed ({error}); nothing was changed")
+
+
+# Settings files on disk: computing the changes of an installation, and writing them.
+#
+# A file is replaced only if it is still as it was when its change was computed. Otherwise `write_all` computes the
+# change
+# again, so that an edit that another program makes meanwhile is not lost. Between the last look and the replacement
+# there
+# remains a moment; closing it would take a lock that the other program respects.
+#
+# Each installation records what the file contains without our entries (`backups`). Removal compares with that: a file
+# that nobody else has changed since gets its old bytes back; from any other file only our entries are removed.
+#
+# The files in a project come with its repository, so they may be symbolic links that somebody else made. Such a link is
+# followed only to another place in the project (`within`); the links of a person in their home are followed anywhere.
+
+
+MAX_ATTEMPTS = 5
+
+
+class FileChanged(Refused):
+    """Another program has changed a file since it was read."""
+
+
+@value
+class SettingsChange:
+    """The text of a file before and after a change, and without our entries; None means that there is no file.
+
+    `within` is the folder that the file must not be outside of; empty if it may be anywhere.
+    """
+
+    file: str
+    before: str | None
+    after: str | None
+    without_ours: str | None = None
+    within: str = ""
+
+
+def install_changes(edits: Sequence[Edit], backups: Backups, within: str = "") -> list[SettingsChange]:
+    """Return the changes that applying these edits makes.
+
+    Raises:
+        Refused: a file can't be read or parsed, is a link out of `within`, or contains an entry in the same place that
+            is not ours.
+    """
+    changes = []
+    for file, own in _by_file(edits, within).items():
+        before = after = read(file)
+        for edit in own:
+            after = put_in(after, edit) or None
+        if after != before:
+            changes.append(SettingsChange(file, before, after, _without_ours(file, before, own, backups), within))
+    return changes
+
+
+def uninstall_changes(edits: Sequence[Edit], backups: Backups, within: str = "") -> list[SettingsChange]:
+    """Return the changes that undoing these edits makes.
+
+    Raises:
+        Refused: a file can't be read or parsed, or is a link out of `within`.
+    """
+    changes = []
+    for file, own in _by_file(edits, within).items():
+        before = read(file)
+        after = _without_ours(file, before, own, backups)
+        if before is not None and after != before:
+            changes.append(SettingsChange(file, before, after, after, within))
+    return changes
+
+
+def _by_file(edits: Iterable[Edit], within: str) -> dict[str, list[Edit]]:
+    by_file: dict[str, list[Edit]] = {}
+    for edit in edits:
+        file = real_path_inside(within, edit.file) if within else os.path.realpath(edit.file)
+        by_file.setdefault(file, []).append(edit)
+    return by_file
+
+
+def _without_ours(file: str, text: str | None, edits: Sequence[Edit], backups: Backups) -> str | None:
+    """Return the text of a file without our entries; None if there would be no file.
+
+    Raises:
+        Refused: the file can't be parsed.
+    """
+    backup = backups.get(file)
+    if backup is not None and backup.matches(text):
+        return backup.text
+    if text is None or (backup is None and not any(contains(text, edit) for edit in edits)):
+        return text
+    before = backup.text if backup is not None else None
+    for edit in edits:
+        text = take_out(text, edit, before) if text is not None else None
+    return text
+
+
+def write_all(
+    changes: list[SettingsChange], write: Callable[[SettingsChange], None], again: Callable[[], list[SettingsChange]]
+) -> None:
+    """Write all changes with `install` or `uninstall`; if a file has changed meanwhile, those that `again` computes.
+
+    Raises:
+        Refused: a file cannot be written, or changes all the time.
+    """
+    for attempt in range(MAX_ATTEMPTS):
+        try:
+            for change in changes:
+                write(change)
+        except FileChanged:
+            if attempt + 1 == MAX_ATTEMPTS:
+                raise
+            changes = again()
+        else:
+            return
+
+
+def read(file: str) -> str | None:
+    """Return the text of a file with its line ends as they are; None if there is no such file.
+
+    Raises:
+        Refused: the file can't be read.
+    """
+    try:
+        with open(file, "rb") as opened:
+            return opened.read().decode()
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except UnicodeDecodeError as error:
+        raise Refused(f"{file} can't be read (it is not UTF-8 text); nothing was changed") from error
+    except OSError as error:
+        raise Refused(f"{file} can't be read ({error.strerror}); nothing was changed") from error
+
+
+def install(change: SettingsChange, backups: Backups) -> None:
+    """Write a changed file, after recording what it contains without our entries.
+
+    Raises:
+        FileChanged: another program has changed it meanwhile.
+        Refused: the file can't be written.
+    """
+    _check_unchanged(change)
+    _check_writable(change.file)
+    if change.without_ours is None:
+        backups.drop(change.file)
+    else:
+        backups.put(change.file, change.without_ours, change.after or "")
+    _write(change, change.after or "")
+
+
+def uninstall(change: SettingsChange, backups: Backups) -> None:
+    """Write a changed file, or remove it if nothing is left in it, and forget its backup.
+
+    Raises:
+        FileChanged: another program has changed it meanwhile.
+        Refused: the file can't be written.
+    """
+    _check_unchanged(change)
+    if change.after is None:
+        try:
+            os.remove(change.file)
+        except OSError as error:
+            raise Refused(f"cannot remove {change.file}: {error.strerror}") from error
+        _remove_if_empty(os.path.dirname(change.file))
+    else:
+        _check_writable(change.file)
+        _write(change, change.after)
+    backups.drop(change.file)
+
+
+def forget(edits: Iterable[Edit], backups: Backups, within: str = "") -> None:
+    """Delete the backups of the files of these edits, when nothing of ours is in them."""
+    for file in _by_file(edits, within):
+        backups.drop(file)
+
+
+def _check_unchanged(change: SettingsChange) -> None:
+    if change.within:
+        real_path_inside(change.within, change.file)
+    if read(change.file) != change.before:
+        raise FileChanged(f"another program is changing {change.file}; try again when it has finished")
+
+
+def _check_writable(file: str) -> None:
+    if os.path.exists(file) and not os.access(file, os.W_OK):
+        raise Refused(f"cannot write {file}: it is read-only")
+
+
+def _write(change: SettingsChange, text: str) -> None:
+    """Write a file atomically, with the permissions that it has if it exists."""
+    file = change.file
+    try:
+        like = os.stat(file) if os.path.exists(file) else None
+        (make_shared_folder if change.within else make_private_folder)(os.path.dirname(file))
+        replace_file(file, text.encode(), like=like, mode=SHARED_FILE if change.within else PRIVATE_FILE)
+    except OSError as error:
+        raise Refused(f"cannot write {file}: {error.strerror}") from error
+
+
+def _remove_if_empty(folder: str) -> None:
+    try:
+        os.rmdir(folder)
+    except OSError:
+        return

@@ -1,0 +1,308 @@
+"""The facts about a coding agent, as types that every integration fills in.
+
+A hook imports this module at every event of every agent, so the module imports nothing slow. Settings files are
+described by a function (`Integration.configure`), which receives the object that builds the edits.
+"""
+
+from __future__ import annotations
+
+from tildone.base import TYPE_CHECKING, Registry, value
+from tildone.stores.agents import KNOWN, Known
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+
+# Integrations: everything tildone knows about the coding agents it works inside, one module for each.
+#
+# A module's global `INTEGRATION` is a record (`record.py`) of the agent's facts: its hook events and the replies it
+# expects, its settings files, its environment variables, its own todo tools. Hooks, install, doctor, help texts and
+# `docs/reference/integrations.md` read these records, so adding a coding agent takes one module here and one entry in
+# `agents.identity.KNOWN`, which has what is asked of all agents at once. A hook imports the one integration that it
+# serves; an MCP server imports none.
+
+
+INTEGRATIONS: Registry[Integration, Known] = Registry(__name__, "INTEGRATION", KNOWN)
+
+
+def all_integrations() -> list[Integration]:
+    """Return every integration, imported, in the order of the registry."""
+    return [INTEGRATIONS[name] for name in INTEGRATIONS]
+
+
+def names_with_hooks() -> tuple[str, ...]:
+    """Return the names of the coding agents that call hooks."""
+    return tuple(name for name, known in KNOWN.items() if known.calls_hooks)
+
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from enum import Enum
+    from typing import Any, Literal
+
+    from tildone.agents.doctor.silencers import Inspection
+    from tildone.agents.install import Installation, Site
+    from tildone.stores.agents import McpClient
+
+    Template = Mapping[str, Any]
+    Field = Literal[
+        "background_tasks",
+        "call",
+        "conversation",
+        "cost",
+        "cwd",
+        "event",
+        "last_message",
+        "model",
+        "permission_mode",
+        "prompt",
+        "reason",
+        "scheduled_tasks",
+        "source",
+        "stop_hook_active",
+        "stop_status",
+        "subagent",
+        "subagent_kind",
+        "task_id",
+        "task_subject",
+        "tool",
+        "tool_input",
+        "tool_response",
+        "trigger",
+        "usage",
+    ]
+else:
+
+    class Enum:
+        """A substitute for `enum.Enum` at run time, because importing `enum` takes longer than a silent hook."""
+
+        def __init_subclass__(cls) -> None:
+            for name, spelling in [*vars(cls).items()]:
+                if name.isupper():
+                    member = object.__new__(cls)
+                    member.name, member.value = name, spelling
+                    setattr(cls, name, member)
+
+        def __repr__(self) -> str:
+            return f"{type(self).__name__}.{self.name}"
+
+
+TEXT, EVENT = "<text>", "<event>"
+"""Placeholders in a reply template: our text, and the agent's own name for the event."""
+
+
+class HookPoint(Enum):
+    """A point in an agent's work at which it calls a hook, whatever it calls the event.
+
+    `TOOL_FAILED` is for agents that report a failed tool call apart from `AFTER_TOOL`. `STATUS_LINE`, `OFFER_TOOLS` and
+    `CALL_TOOL` ask for output of ours. `UNDELIVERED` is how a shim reports that it could not deliver the reply to the
+    last stop.
+    """
+
+    STOP = "stop"
+    SESSION_START = "session_start"
+    PROMPT = "prompt"
+    BEFORE_TOOL = "before_tool"
+    AFTER_TOOL = "after_tool"
+    TOOL_FAILED = "tool_failed"
+    COMPACTION = "compaction"
+    SESSION_END = "session_end"
+    MESSAGE = "message"
+    TASK_CREATED = "task_created"
+    TASK_COMPLETED = "task_completed"
+    STATUS_LINE = "status_line"
+    OFFER_TOOLS = "offer_tools"
+    CALL_TOOL = "call_tool"
+    UNDELIVERED = "undelivered"
+
+
+class ReplyKind(Enum):
+    """What a hook's reply asks of the agent."""
+
+    CONTINUE = "continue"
+    ADD_CONTEXT = "add_context"
+    HALT = "halt"
+    NOTIFY = "notify"
+
+
+class TaskAction(Enum):
+    """What a native tool for single tasks does."""
+
+    CREATE = "create"
+    UPDATE = "update"
+    LIST = "list"
+
+
+@value
+class Hooks:
+    """How a coding agent calls hooks and what it expects on their standard output.
+
+    `points` maps the agent's event names to hook points; other events get no reply. `fields` maps our field names to
+    paths in the JSON on standard input: `a.b` is `b` inside `a`, and of several paths separated by spaces the first
+    one present is used.
+
+    Replies are templates of the JSON to print: `continue_reply` makes an agent that has stopped continue,
+    `context_replies` add text to the model's context, `halt_replies` end its turn, `notice_reply` is for the person.
+
+    Quirks: `compaction_trigger` is the only trigger at which the agent certainly compacts, if it announces others;
+    `cumulative_messages` means that its last message repeats all messages since the person's prompt;
+    `continues_subagents` means that a subagent that has stopped can be made to continue;
+    `shares_process` means that one process runs several conversations. `time_limits` are the seconds after which the
+    agent kills a hook, for the events at which that is less than elsewhere. `starts_servers` means that the process
+    that runs its hooks also starts its MCP servers (or has our tools itself), and that its models may run commands: a
+    hook can tell whether the tools are there, and name a command if they are not. `attended_if` is an environment
+    variable and its value in the interface for people. With another value, the agent shows no notices, but prints what
+    a hook that fails at the end of the session writes to standard error. `shows_stderr` means that it shows what a hook
+    that succeeds without a reply writes there. `own_prompts` are the beginnings of prompts that no person typed.
+    """
+
+    points: Mapping[str, HookPoint]
+    fields: Mapping[Field, str]
+    continue_reply: Template
+    context_replies: Mapping[HookPoint, Template]
+    halt_replies: Mapping[HookPoint, Template]
+    notice_reply: Template | None = None
+    conversation_variable: str = ""
+    project_variable: str = ""
+    compaction_trigger: str = ""
+    cumulative_messages: bool = False
+    shares_process: bool = False
+    continues_subagents: bool = False
+    time_limits: Mapping[str, float] = {}
+    starts_servers: bool = False
+    attended_if: tuple[str, str] = ("", "")
+    shows_stderr: bool = False
+    own_prompts: tuple[str, ...] = ()
+
+
+@value
+class Integration:
+    """One coding agent.
+
+    It counts as installed if `folder` exists or its executable is on the PATH. `tried` is the version that the
+    tests install and run; `min_versions` are the first versions with a gate and with the tool in every request.
+
+    `configure` adds the edits of its settings files to an installation; `after_install` tells the person what is left
+    to do, and `prompts` what the agent will ask, by scope of the installation. `silencers` reports settings
+    of the agent that keep it from running what is installed. `plugin`, for an agent that has plugins, adds the files of
+    a plugin folder and returns the command that loads it.
+
+    `list_tools` are its own tools that write a whole todo list, each with the argument that contains the items and the
+    field of an item that contains its text. `task_tools` are its own tools for single tasks. `notes` are footnotes to
+    the tables in `docs/reference/integrations.md`, by situation.
+    """
+
+    name: str
+    title: str
+    folder: Callable[[Site], str]
+    configure: Callable[[Installation], None]
+    hooks: Hooks | None = None
+    list_tools: Mapping[str, tuple[str, str]] = {}
+    task_tools: Mapping[TaskAction, str] = {}
+    tried: str = ""
+    min_versions: Mapping[str, str] = {}
+    after_install: str = ""
+    prompts: Mapping[str, tuple[str, ...]] = {}
+    silencers: Callable[[Inspection], None] | None = None
+    plugin: Callable[[Installation, str], str] | None = None
+    notes: Mapping[str, str] = {}
+
+    @property
+    def executable(self) -> str:
+        """Its command; empty if it has none."""
+        return KNOWN[self.name].executable
+
+    @property
+    def package(self) -> str:
+        """Its npm package, whose manifest tells its version; empty if it has none."""
+        return KNOWN[self.name].package
+
+    @property
+    def mcp(self) -> McpClient | None:
+        """How it behaves as an MCP client, if it is one."""
+        return KNOWN[self.name].mcp
+
+
+TIMEOUT_SECONDS = 10
+"""How long a coding agent waits for a hook, and for the MCP server to start, if its settings have such a timeout."""
+
+PROBE = "tildone_probe"
+"""The member that makes an event a probe: the hook identifies itself, and changes nothing."""
+
+PROBE_CLIENT = "tildone doctor"
+"""The name that a probe gives itself as an MCP client."""
+
+POINTS: Mapping[str, HookPoint] = {
+    "Stop": HookPoint.STOP,
+    "SessionStart": HookPoint.SESSION_START,
+    "UserPromptSubmit": HookPoint.PROMPT,
+    "PreCompact": HookPoint.COMPACTION,
+    "PreToolUse": HookPoint.BEFORE_TOOL,
+    "PostToolUse": HookPoint.AFTER_TOOL,
+    "SessionEnd": HookPoint.SESSION_END,
+}
+"""In the order in which an installation writes them."""
+
+SUBAGENT_POINTS: Mapping[str, HookPoint] = {**POINTS, "SubagentStop": HookPoint.STOP}
+"""For agents that also report when a subagent stops. The event names the subagent."""
+
+FIELDS: Mapping[Field, str] = {
+    "background_tasks": "background_tasks",
+    "call": "tool_use_id",
+    "conversation": "session_id",
+    "cost": "cost.total_cost_usd",
+    "cwd": "cwd workspace.current_dir",
+    "event": "hook_event_name",
+    "last_message": "last_assistant_message",
+    # The status line's event has an object, the others that name the model have its id.
+    "model": "model.id model",
+    "permission_mode": "permission_mode",
+    "prompt": "prompt",
+    "reason": "reason",
+    "scheduled_tasks": "session_crons",
+    "source": "source",
+    "stop_hook_active": "stop_hook_active",
+    "stop_status": "status",
+    "subagent": "agent_id",
+    "subagent_kind": "agent_type",
+    "task_id": "task_id",
+    "task_subject": "task_subject",
+    "tool": "tool_name",
+    "tool_input": "tool_input",
+    "tool_response": "tool_response",
+    "trigger": "trigger",
+    "usage": "usage",
+}
+
+BLOCK: Template = {"decision": "block", "reason": TEXT}
+CONTEXT: Template = {"hookSpecificOutput": {"hookEventName": EVENT, "additionalContext": TEXT}}
+END_TURN: Template = {"continue": False, "stopReason": TEXT}
+DENY: Template = {
+    "hookSpecificOutput": {
+        "hookEventName": EVENT,
+        "permissionDecision": "deny",
+        "permissionDecisionReason": TEXT,
+    }
+}
+MESSAGE: Template = {"systemMessage": TEXT}
+
+SHIM_FIELDS: Mapping[Field, str] = {
+    **FIELDS,
+    "conversation": "sessionID",
+    "cwd": "directory",
+    "event": "event",
+    "last_message": "text",
+    "prompt": "text",
+    "tool": "tool",
+    "tool_input": "args",
+    "tool_response": "output",
+    "call": "callID",
+    "subagent": "agentID",
+    "subagent_kind": "agentType",
+}
+"""The fields that our shims send: plugins in JavaScript and TypeScript that run inside opencode and pi."""
+
+SHIM_CONTEXT: Template = {"context": TEXT}
+SHIM_CONTINUE: Template = {"prompt": TEXT}
+SHIM_HALT: Template = {"halt": TEXT}
+SHIM_NOTICE: Template = {"notice": TEXT}

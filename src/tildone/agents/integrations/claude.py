@@ -1,0 +1,163 @@
+"""Claude Code. Its hooks and settings were observed in the running program."""
+
+from __future__ import annotations
+
+import os
+
+from tildone.agents.integrations import (
+    BLOCK,
+    CONTEXT,
+    DENY,
+    END_TURN,
+    FIELDS,
+    MESSAGE,
+    SUBAGENT_POINTS,
+    TIMEOUT_SECONDS,
+    HookPoint,
+    Hooks,
+    Integration,
+    TaskAction,
+)
+from tildone.base import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from tildone.agents.doctor.silencers import Inspection
+    from tildone.agents.install import Installation, Site
+
+CONFIG_VARIABLE = "CLAUDE_CONFIG_DIR"
+CONVERSATION_VARIABLE = "CLAUDE_CODE_SESSION_ID"
+
+MANAGED_SETTINGS = "/etc/claude-code/managed-settings.json"
+"""Settings of an organization, which no other settings override."""
+
+POINTS = {**SUBAGENT_POINTS, "PostToolUseFailure": HookPoint.TOOL_FAILED}
+"""The events that an installation registers hooks for."""
+
+PLAN_COMMAND = """---
+description: Plan a task with tildone and work through it
+argument-hint: TASK
+---
+
+Plan this with the todo tool, a few steps at a time, then work through the plan until nothing is open: $ARGUMENTS
+"""
+
+
+def _configure(installation: Installation) -> None:
+    site = installation.site
+    settings = os.path.join(_settings_folder(site), "settings.json")
+    if site.mcp:
+        installation.set_member(_servers_file(site), ("mcpServers", "tildone"), _server(site))
+        installation.add_item(settings, ("permissions", "allow"), "mcp__tildone")
+    if site.hooks:
+        for event in POINTS:
+            installation.add_item(settings, ("hooks", event), {"hooks": [_hook(site)]})
+        line = {"type": "command", "command": site.hook_command("claude", "StatusLine")}
+        installation.set_member(settings, ("statusLine",), line, yields=True)
+
+
+def _settings_folder(site: Site) -> str:
+    if not site.for_user:
+        return os.path.join(site.project, ".claude")
+    return site.environ.get(CONFIG_VARIABLE) or os.path.join(site.home, ".claude")
+
+
+def _servers_file(site: Site) -> str:
+    if not site.for_user:
+        return os.path.join(site.project, ".mcp.json")
+    return os.path.join(site.environ.get(CONFIG_VARIABLE) or site.home, ".claude.json")
+
+
+def _silencers(inspection: Inspection) -> None:
+    site = inspection.site
+    own = site.environ.get(CONFIG_VARIABLE) or os.path.join(site.home, ".claude")
+    shared = os.path.join(site.project, ".claude")
+    names = (own, "settings.json"), (shared, "settings.json"), (shared, "settings.local.json")
+    files = [os.path.join(*name) for name in names]
+    disabled, file = inspection.last([*files, MANAGED_SETTINGS], "disableAllHooks")
+    if disabled is True:
+        inspection.silenced(f"all hooks are disabled in {file}", "remove disableAllHooks there")
+    if inspection.get(MANAGED_SETTINGS, "allowManagedHooksOnly") is True:
+        inspection.silenced(f"{MANAGED_SETTINGS} allows no other hooks", "ask your administrator to add these hooks")
+    if not site.for_user:
+        file = inspection.lists(files, "tildone", "disabledMcpjsonServers")
+        if file:
+            inspection.silenced(f"the server is rejected in {file}", "remove tildone from disabledMcpjsonServers there")
+    state = os.path.join(site.environ.get(CONFIG_VARIABLE) or site.home, ".claude.json")
+    if inspection.lists([state], "tildone", "projects", site.project, "disabledMcpServers"):
+        inspection.silenced("the server is disabled in this project", "enable tildone in Claude Code: /mcp")
+
+
+def _server(site: Site) -> dict[str, Any]:
+    # Claude Code offers other tools only after the model has searched for them, and waits for this server to start.
+    return {"type": "stdio", **site.mcp_server, "alwaysLoad": True}
+
+
+def _hook(site: Site) -> dict[str, Any]:
+    return {"type": "command", "command": site.hook_command("claude"), "timeout": TIMEOUT_SECONDS}
+
+
+def _plugin(installation: Installation, folder: str) -> str:
+    site = installation.site
+    manifest = {"name": "tildone", "description": "The plan your agents actually finish"}
+    installation.write_json(os.path.join(folder, ".claude-plugin", "plugin.json"), manifest)
+    installation.write_json(os.path.join(folder, ".mcp.json"), {"mcpServers": {"tildone": _server(site)}})
+    hooks = {event: [{"hooks": [_hook(site)]}] for event in POINTS}
+    installation.write_json(os.path.join(folder, "hooks", "hooks.json"), {"hooks": hooks})
+    # The text names tildone, which marks the file as ours: it may be overwritten.
+    installation.write_file(os.path.join(folder, "commands", "plan.md"), PLAN_COMMAND)
+    return f"claude --plugin-dir {folder}"
+
+
+INTEGRATION = Integration(
+    name="claude",
+    title="Claude Code",
+    tried="2.1.197",
+    # Hooks were told the name of their event from 1.0.41 on; the key that keeps a tool in every request is younger.
+    min_versions={"gate": "1.0.41", "tools": "2.1.121"},
+    folder=lambda site: os.path.join(site.home, ".claude"),
+    configure=_configure,
+    prompts={
+        "project": (
+            "whether you trust the files in this folder; hooks run only then",
+            "whether to use the new MCP server found in .mcp.json",
+        )
+    },
+    silencers=_silencers,
+    plugin=_plugin,
+    hooks=Hooks(
+        points={
+            **POINTS,
+            "TaskCreated": HookPoint.TASK_CREATED,
+            "TaskCompleted": HookPoint.TASK_COMPLETED,
+            "StatusLine": HookPoint.STATUS_LINE,
+        },
+        fields=FIELDS,
+        # Additional context would be a gentler way to continue, but versions before 2.1.163 ignore it.
+        continue_reply=BLOCK,
+        context_replies=dict.fromkeys(
+            (HookPoint.SESSION_START, HookPoint.PROMPT, HookPoint.AFTER_TOOL, HookPoint.TOOL_FAILED), CONTEXT
+        ),
+        # With END_TURN alone, the pending tool call would still be carried out.
+        halt_replies={
+            HookPoint.BEFORE_TOOL: {**END_TURN, **DENY},
+            HookPoint.AFTER_TOOL: END_TURN,
+            HookPoint.TOOL_FAILED: END_TURN,
+        },
+        notice_reply=MESSAGE,
+        starts_servers=True,
+        attended_if=("CLAUDE_CODE_ENTRYPOINT", "cli"),
+        conversation_variable=CONVERSATION_VARIABLE,
+        project_variable="CLAUDE_PROJECT_DIR",
+        continues_subagents=True,
+        # The end of a background task, such as a subagent, is a prompt.
+        own_prompts=("<task-notification>",),
+    ),
+    list_tools={"TodoWrite": ("todos", "content")},
+    task_tools={TaskAction.CREATE: "TaskCreate", TaskAction.UPDATE: "TaskUpdate", TaskAction.LIST: "TaskList"},
+    notes={
+        "native list": "`TaskCreate` and `TaskUpdate`; `TodoWrite` if `CLAUDE_CODE_ENABLE_TASKS=0` is set.",
+        "status line": "Claude Code shows it only at a terminal; without one, the test runs the installed command.",
+    },
+)

@@ -1,0 +1,28 @@
+"""Claude Desktop, as its documentation describes it: it can't be run without a screen."""
+
+from __future__ import annotations
+
+import os
+
+from tildone.agents.integrations import Integration
+from tildone.base import TYPE_CHECKING
+from tildone.base.errors import UsageError
+
+if TYPE_CHECKING:
+    from tildone.agents.install import Installation
+
+
+def _configure(installation: Installation) -> None:
+    site = installation.site
+    if not site.for_user:
+        raise UsageError("Claude Desktop has no project settings: leave out --scope project")
+    file = os.path.join(site.config_home, "Claude", "claude_desktop_config.json")
+    installation.set_member(file, ("mcpServers", "tildone"), site.mcp_server)
+
+
+INTEGRATION = Integration(
+    name="claude-desktop",
+    title="Claude Desktop",
+    folder=lambda site: os.path.join(site.config_home, "Claude"),
+    configure=_configure,
+)

@@ -1,0 +1,104 @@
+"""opencode, which loads plugins in JavaScript: `shims/opencode.js` calls our hooks. Observed in the running program."""
+
+from __future__ import annotations
+
+import os
+
+from tildone.agents.integrations import (
+    SHIM_CONTEXT,
+    SHIM_CONTINUE,
+    SHIM_FIELDS,
+    SHIM_HALT,
+    SHIM_NOTICE,
+    TIMEOUT_SECONDS,
+    HookPoint,
+    Hooks,
+    Integration,
+)
+from tildone.base import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tildone.agents.doctor.silencers import Inspection
+    from tildone.agents.install import Installation, Site
+
+
+def _configure(installation: Installation) -> None:
+    site = installation.site
+    folder = _user_folder(site) if site.for_user else site.project
+    if site.mcp:
+        server = {
+            "type": "local",
+            "command": [site.program, *site.arguments],
+            "enabled": True,
+            "timeout": TIMEOUT_SECONDS * 1000,
+        }
+        installation.set_member(_settings_file(folder), ("mcp", "tildone"), server)
+    if site.hooks:
+        plugins = folder if site.for_user else os.path.join(site.project, ".opencode")
+        installation.write_shim(os.path.join(plugins, "plugins", "tildone.js"), "opencode.js")
+
+
+def _settings_file(folder: str) -> str:
+    commented = os.path.join(folder, "opencode.jsonc")
+    return commented if os.path.exists(commented) else os.path.join(folder, "opencode.json")
+
+
+def _user_folder(site: Site) -> str:
+    # Not `config_home`: opencode follows the XDG convention on every platform.
+    home = site.environ.get("XDG_CONFIG_HOME") or os.path.join(site.home, ".config")
+    return os.path.join(home, "opencode")
+
+
+def _silencers(inspection: Inspection) -> None:
+    site = inspection.site
+    files = [_settings_file(_user_folder(site)), _settings_file(site.project)]
+    enabled, file = inspection.last(files, "mcp", "tildone", "enabled")
+    if enabled is False:
+        inspection.silenced(f"the server is disabled in {file}", "set mcp.tildone.enabled to true there")
+    if site.environ.get("OPENCODE_PURE") in ("1", "true"):
+        inspection.silenced("$OPENCODE_PURE disables plugins", "unset OPENCODE_PURE")
+
+
+INTEGRATION = Integration(
+    name="opencode",
+    title="opencode",
+    tried="1.18.18",
+    min_versions={"gate": "1.0.0"},
+    folder=_user_folder,
+    configure=_configure,
+    silencers=_silencers,
+    after_install="An agent in `opencode run` has the plan but is not held to it: that ends at the first stop.",
+    hooks=Hooks(
+        points={
+            "session.idle": HookPoint.STOP,
+            "session.created": HookPoint.SESSION_START,
+            "chat.message": HookPoint.PROMPT,
+            "tool.execute.before": HookPoint.BEFORE_TOOL,
+            "tool.execute.after": HookPoint.AFTER_TOOL,
+            "session.compacted": HookPoint.COMPACTION,
+            "session.deleted": HookPoint.SESSION_END,
+            "nudge.undelivered": HookPoint.UNDELIVERED,
+        },
+        fields=SHIM_FIELDS,
+        continue_reply=SHIM_CONTINUE,
+        context_replies={
+            HookPoint.SESSION_START: SHIM_CONTEXT,
+            HookPoint.PROMPT: SHIM_CONTEXT,
+            HookPoint.AFTER_TOOL: SHIM_CONTEXT,
+        },
+        halt_replies={HookPoint.BEFORE_TOOL: SHIM_HALT, HookPoint.AFTER_TOOL: SHIM_HALT},
+        notice_reply=SHIM_NOTICE,
+        starts_servers=True,
+        shares_process=True,
+    ),
+    list_tools={"todowrite": ("todos", "content")},
+    notes={
+        "held": (
+            "In the terminal, desktop and web interfaces and with `opencode serve`. `opencode run` always ends at the "
+            "first stop."
+        ),
+        "failed check": "`opencode run` ends at the first stop; the task stays in progress.",
+        "native list": "`todowrite`.",
+        "status line": "opencode lets no program write to its status line.",
+    },
+)

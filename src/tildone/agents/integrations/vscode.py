@@ -1,0 +1,30 @@
+"""VS Code, as its documentation describes it: it can't be run without a screen."""
+
+from __future__ import annotations
+
+import os
+
+from tildone.agents.integrations import Integration
+from tildone.base import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tildone.agents.install import Installation
+
+
+def _configure(installation: Installation) -> None:
+    site = installation.site
+    file = os.path.join(site.config_home, "Code", "User", "mcp.json")
+    file = file if site.for_user else os.path.join(site.project, ".vscode", "mcp.json")
+    installation.set_member(file, ("servers", "tildone"), {"type": "stdio", **site.mcp_server})
+
+
+INTEGRATION = Integration(
+    name="vscode",
+    title="VS Code",
+    folder=lambda site: os.path.join(site.config_home, "Code"),
+    configure=_configure,
+    prompts={
+        "user": ("whether you trust the MCP server, when it starts for the first time",),
+        "project": ("whether you trust the MCP server, when it starts for the first time",),
+    },
+)

@@ -1,0 +1,512 @@
+"""Finding the agent that sent a request, from the request, the environment and the connection.
+
+Theory of operation. A server on stdio belongs to one process of a coding agent; a server on HTTP serves everybody who
+has its address and token. In order of trust, a request is attributed
+
+1. to the conversation that it names itself, in `_meta`;
+2. on stdio, to the conversation or the process that the environment names. Environments are inherited: if one coding
+   agent starts another, the inner agent's server inherits the outer agent's variables. They are ignored if
+   `clientInfo.name` says that the client is a different coding agent;
+3. on stdio, to the process that started the server;
+4. on HTTP, to one identity that all remaining callers share.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+from enum import Enum
+from functools import lru_cache
+from time import time_ns
+
+from tildone.agents.mcp.calls import CallChecks
+from tildone.agents.mcp.json_rpc import SerialExecutor
+from tildone.agents.mcp.protocol import CLIENTS, error_reply, integration_of, is_another
+from tildone.app.opening import open_agents, open_session, open_store
+from tildone.base import TYPE_CHECKING, replace, value
+from tildone.base.errors import RunFenced, StoreError, TildoneError
+from tildone.base.ids import now
+from tildone.log.presence import Presence
+from tildone.plan.events import Author
+from tildone.plan.text.proofs import doing
+from tildone.stores.agents import CALLER_NOTE, MODEL_NOTE, Agent, AgentId, agent_id, machine_name
+from tildone.stores.assignment import CallingSubagent, announced_caller, assign_session, call_key, register, subagent_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from typing import Any
+
+    from tildone.agents.mcp.json_rpc import Request
+    from tildone.agents.mcp.subscriptions import SessionSnapshot
+    from tildone.app.settings import Settings
+    from tildone.log.session import Session
+    from tildone.log.store import Store
+    from tildone.plan.dialects import Dialect, Reply
+    from tildone.stores.agents import AgentRegistry
+
+
+AT_MOST_EVERY_MS = 15_000
+
+
+class CallerPresence:
+    """What the store was told of one caller. `cost` returns what the conversation of an agent has cost so far."""
+
+    def __init__(self, cost: Callable[[Agent], float]) -> None:
+        self._cost = cost
+        self._told = Presence("", "")
+
+    def tell(self, store: Store, agent: Agent, author: Author, doing: str) -> None:
+        """Tell that an agent is at work, unless that was told a moment ago. Failure changes nothing for the agent."""
+        at, name = now(), author.agent or str(agent.id)
+        if (name, agent.session) == (self._told.agent, self._told.session) and at - self._told.beat < AT_MOST_EVERY_MS:
+            return
+        host, cost = name.partition(":")[0], self._cost(agent)
+        presence = Presence(name, agent.session, host, machine_name(), author.model, doing, at, cost=cost, beat=at)
+        try:
+            store.records.beat(presence)
+        except TildoneError:
+            return
+        self._told = presence
+
+    def leave(self, open_store: Callable[[], Store]) -> None:
+        """Remove the presence, if the store was told."""
+        if not self._told.agent:
+            return
+        try:
+            open_store().records.leave(self._told.agent)
+        except TildoneError:
+            return
+
+
+# Whether the registry of agents has changed: one system call instead of reading the same files for every call.
+#
+# Theory of operation. Every record and note is replaced or removed as a file, which changes the modification time of
+# the
+# folder. Two changes within the resolution of that time share one, so a time counts as a stamp only after the
+# resolution
+# has passed: whoever reads the files after that has seen all changes up to it.
+
+
+FINE_NS, COARSE_NS = 50_000_000, 2_500_000_000
+"""Longer than the resolution of modification times: a clock tick, or two seconds on old file systems."""
+
+WHOLE_MS = 1_000_000
+
+
+def registry_stamp(folder: str) -> int | None:
+    """Return a number that differs after any change in a folder; None if there is none yet.
+
+    It must be determined before the files are read.
+    """
+    if sys.platform == "win32":
+        return None
+    try:
+        changed = os.stat(folder).st_mtime_ns
+    except OSError:
+        return None
+    resolution = FINE_NS if changed % WHOLE_MS else COARSE_NS
+    return changed if time_ns() - changed > resolution else None
+
+
+def subagent_in_call(agents: AgentRegistry, agent: AgentId, params: Mapping[str, object]) -> CallingSubagent | None:
+    """Return the subagent of `agent` that makes a call with these parameters; None if the agent itself makes it.
+
+    The call names the subagent, or a hook has announced it.
+    """
+    client, meta, arguments = CLIENTS.get(agent.integration), params.get("_meta"), params.get("arguments")
+    if client is None or "name" not in params:
+        return None
+    if client.subagent_meta is not None:
+        named, fact = (_text(meta, key) for key in client.subagent_meta)
+        return CallingSubagent(agent, named) if named and fact else None
+    if client.call_meta:
+        call = _text(meta, client.call_meta)
+        return announced_caller(agents, agent.integration, call) if call else None
+    if client.process_variable and agent.is_anonymous:
+        key = call_key("", agent.pid, arguments if isinstance(arguments, dict) else {})
+        return announced_caller(agents, agent.integration, key)
+    return None
+
+
+def _text(meta: object, key: str) -> str:
+    for name in key.split():
+        meta = meta.get(name) if isinstance(meta, dict) else None
+    return meta if isinstance(meta, str) else ""
+
+
+if TYPE_CHECKING:
+    CallerResolver = Callable[[Request], "Caller"]
+
+
+SESSION_HEADER, SESSION_PARAMETER = "tildone-session", "session"
+MAX_SESSION_NAME_CHARS = 500
+MAX_CLIENT_NAME_CHARS = 40
+MAX_CLIENT_NAMES = 16
+"""How many clients' names are remembered with what follows from them; most servers have one client."""
+
+HTTP_CALLER = AgentId(conversation="http")
+"""The identity shared by all HTTP callers that name no conversation."""
+
+
+class Retention(Enum):
+    """For how long the server remembers which head of the session a caller's model has seen."""
+
+    STORE = "in the store, where hooks read and change it"
+    CONNECTION = "as long as the connection lasts"
+    NONE = "not at all: the next request may come from another model"
+
+
+@value
+class Caller:
+    """The agent behind a request: its identity, its process (0 if unknown), and the session it names, if any.
+
+    `certain` means that another record with the same process belongs to another agent: the request itself named the
+    conversation, or the process is the server's own. `mcp_session` distinguishes connections with the same identity.
+    `client` is the name that the client gave itself. `subagent` is the id of the subagent of that agent that calls, if
+    the agent does not call itself.
+    """
+
+    id: AgentId
+    pid: int = 0
+    named_session: str | None = None
+    retention: Retention = Retention.STORE
+    certain: bool = False
+    mcp_session: str = ""
+    client: str = ""
+    subagent: str = ""
+
+    def author_of(self, agent_id: AgentId) -> str:
+        """Return the agent id as the author of events: with the client's name, and the connection if that is known."""
+        conversation = self.mcp_session if agent_id == HTTP_CALLER else ""
+        integration = agent_id.integration or integration_of(self.client.replace(":", "-")[:MAX_CLIENT_NAME_CHARS])
+        return str(replace(agent_id, integration=integration, conversation=conversation or agent_id.conversation))
+
+
+def stdio_callers(settings: Settings, environ: Mapping[str, str], process: int) -> CallerResolver:
+    """Return the resolver for a server that a coding agent, running as `process`, started for itself."""
+    agents = open_agents(settings)
+    in_environment = lru_cache(MAX_CLIENT_NAMES)(lambda client: _agent_in_environment(client, environ, process))
+
+    def resolve(request: Request) -> Caller:
+        named = _conversation_in_request(request, process)
+        agent = named or in_environment(request.client) or AgentId(pid=process)
+        pid, session = agent.pid or process, settings.named_session
+        subagent = subagent_in_call(agents, agent, request.params)
+        if subagent is not None:
+            return Caller(subagent.parent, pid, session, certain=True, client=request.client, subagent=subagent.own)
+        return Caller(agent, pid, session, certain=named is not None, client=request.client)
+
+    return resolve
+
+
+def http_callers(settings: Settings) -> CallerResolver:
+    """Return the resolver for a server on HTTP. Callers that name no session share the default one."""
+
+    def resolve(request: Request) -> Caller:
+        session = named_session(request.http) or settings.named_session
+        named = _conversation_in_request(request, 0)
+        client = request.client
+        if named:
+            return Caller(named, 0, session, certain=True, client=client)
+        mcp_session = _mcp_session(request)
+        retention = Retention.CONNECTION if mcp_session else Retention.NONE
+        pid = os.getpid()
+        return Caller(HTTP_CALLER, pid, session, retention, certain=True, mcp_session=mcp_session, client=client)
+
+    return resolve
+
+
+def named_session(http_request: Any) -> str | None:
+    """Return the session that an HTTP request names: in its header, else in its query."""
+    header = _utf8(http_request.headers.get(SESSION_HEADER, ""))
+    name: str = header or http_request.query_params.get(SESSION_PARAMETER, "")
+    return name.strip()[:MAX_SESSION_NAME_CHARS] or None
+
+
+def _conversation_in_request(request: Request, pid: int) -> AgentId | None:
+    """Return the agent whose conversation `_meta` names."""
+    meta = request.meta
+    if not meta:
+        return None
+    for integration, client in CLIENTS.items():
+        conversation = next((meta[key] for key in client.conversation_meta if meta.get(key)), None)
+        if isinstance(conversation, str):
+            return agent_id(integration, conversation, pid)
+    return None
+
+
+def _agent_in_environment(name: str, environ: Mapping[str, str], process: int) -> AgentId | None:
+    """Return the agent whose conversation or process the environment names, unless the client is another agent."""
+    for integration, client in CLIENTS.items():
+        conversation = environ.get(client.conversation_variable, "")
+        pid = environ.get(client.process_variable, "")
+        if not (conversation or pid.isdecimal()) or is_another(name, integration):
+            continue
+        return agent_id(integration, conversation, process) if conversation else AgentId(integration, pid=int(pid))
+    return None
+
+
+def _mcp_session(request: Request) -> str:
+    """Return the id of the transport's session that a request belongs to; empty in the newest protocol."""
+    if request.http is None or request.is_modern:
+        return ""
+    return str(request.http.headers.get("mcp-session-id", ""))
+
+
+def _utf8(header: str) -> str:
+    """Return a header as the client wrote it: clients send UTF-8, and HTTP libraries decode Latin-1."""
+    try:
+        return header.encode("latin-1").decode()
+    except UnicodeError:
+        return header
+
+
+# The registry record of the agent behind a connection: the session it works on, and the name of its reader.
+#
+# Theory of operation. An agent's hooks and its MCP server are different processes that share the agent's record. The
+# hooks may learn the conversation id after the server has registered the agent by its process, or learn a new one
+# when the person clears the conversation. So the record is read again whenever the registry has changed, and the server
+# adopts the identity that the hooks have recorded. Which head the model has seen is in the store, under the name of the
+# agent's reader. A registry that cannot be written does not stop the agent: the error is logged, and the agent works on
+# the session that it named, or else on the project's; without a reader, only the connection knows what its model has
+# seen.
+
+
+class CallingAgent:
+    """The agent behind one caller. Not thread-safe: one thread does all the work of a connection."""
+
+    def __init__(self, caller: Caller, agents: AgentRegistry, report: Callable[[Exception], None]) -> None:
+        self._caller = caller
+        self._agents = agents
+        self._report = report
+        self._id = caller.id
+        self._stamp: int | None = None
+        self._last: Agent | None = None
+
+    def current(self) -> Agent:
+        """Return the agent's current record, without a reader if the store is not to record what its model has seen.
+
+        It is the same object as long as neither the record nor a note has changed.
+        """
+        stamp = registry_stamp(self._agents.folder)
+        if stamp is None or stamp != self._stamp or self._last is None or not self._is_current(self._last):
+            self._last = self._read()
+        self._stamp = stamp
+        return self._last
+
+    def _read(self) -> Agent:
+        noted, session = self._noted_by_hooks(), self._caller.named_session
+        agent_id = noted or self._id
+        if self._caller.retention is not Retention.STORE and session:
+            return Agent(agent_id, session)
+        record = self._agents.get(agent_id)
+        if record is None or not self._is_current(record):
+            known_id = agent_id if noted or record else self._id_from_hooks()
+            pid = self._caller.pid or (record.pid if record else 0)
+            try:
+                record = assign_session(self._agents, known_id, pid, now(), session)
+            except StoreError as error:
+                self._report(error)
+                return Agent(agent_id, session or self._agents.project)
+        self._id = record.id
+        if self._caller.subagent:
+            return self._subagent(record)
+        return record if self._caller.retention is Retention.STORE else replace(record, reader="")
+
+    def note(self, agent: Agent, name: str) -> str:
+        """Return a note on the agent; empty if there is none."""
+        return self._agents.note(agent.id, name)
+
+    def cost(self, agent: Agent) -> float:
+        """Return what the agent's conversation has cost so far, in dollars, as its hooks noted it."""
+        return self._agents.cost(agent.id)
+
+    def _subagent(self, parent: Agent) -> Agent:
+        """Return the record of the subagent that calls. Its list is its own, and never the parent's."""
+        subagent = subagent_of(self._agents, parent, self._caller.subagent, now())
+        try:
+            register(self._agents, subagent)
+        except StoreError as error:
+            self._report(error)
+        return subagent
+
+    def release(self) -> None:
+        """Remove the record of an agent that only this server knows, so that its session becomes available.
+
+        Its process may be a terminal or an editor that runs for days. Any other agent's record is removed by the
+        agent's hooks, or expires with its process.
+        """
+        if self._id != AgentId(pid=self._caller.pid):
+            return
+        try:
+            self._agents.remove(self._id)
+        except StoreError as error:
+            self._report(error)
+
+    def _is_current(self, record: Agent) -> bool:
+        """Return whether `assign_session` would return the record unchanged, which saves reading the file again."""
+        pid = self._caller.pid or record.pid
+        same_session = self._caller.named_session in (None, record.session)
+        return record.pid == pid and record.is_fresh(pid, now()) and same_session
+
+    def _noted_by_hooks(self) -> AgentId | None:
+        """Return the agent that hooks have noted as the next to call, where one process runs several agents."""
+        process = self._caller.id
+        if not process.is_anonymous or not process.integration:
+            return None
+        try:
+            noted = AgentId.parse(self._agents.note(process, CALLER_NOTE))
+        except ValueError:
+            return None
+        record = self._agents.get(noted)
+        # The note may be from an earlier process with the same PID.
+        return None if record is not None and record.pid != self._caller.pid else noted
+
+    def _id_from_hooks(self) -> AgentId:
+        """Return the identity under which hooks have registered an agent of this process; else the caller's own."""
+        own, pid = self._caller.id, self._caller.pid
+        if not pid or self._caller.certain:
+            return own
+        same_process = (agent.id for agent in self._agents.active(now()) if agent.pid == pid)
+        return next((other for other in same_process if own.integration in ("", other.integration)), own)
+
+
+STORE_TIMEOUT_SECONDS = 5.0
+"""How long a call waits for a locked store. Coding agents wait for ten seconds or more, and say nothing meanwhile."""
+
+
+class SharedStore:
+    """The store of all connections, opened by the first call that needs it.
+
+    A store that cannot be opened is reported by that call, and the next one tries again: an agent whose server ended
+    would lose the tool without being told why.
+    """
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self._lock = threading.Lock()
+        self._store: Store | None = None
+
+    def get(self) -> Store:
+        """Return the store.
+
+        Raises:
+            TildoneError: it cannot be opened.
+        """
+        with self._lock:
+            if self._store is None:
+                self._store = open_store(self._settings, timeout=STORE_TIMEOUT_SECONDS)
+            return self._store
+
+    def close(self) -> None:
+        """Close the store if it was opened."""
+        with self._lock:
+            if self._store is not None:
+                self._store.close()
+
+
+class Connection:
+    """One caller's connection. Its methods block, and must be called by jobs of its `executor`.
+
+    The jobs of a connection run one after the other, concurrently with those of other callers.
+    """
+
+    def __init__(
+        self,
+        caller: Caller,
+        settings: Settings,
+        dialect: Dialect,
+        store: SharedStore,
+        agent: CallingAgent,
+        report: Callable[[Exception], None],
+    ) -> None:
+        self.caller = caller
+        self._settings = settings
+        self._dialect = dialect
+        self._store = store
+        self._agent = agent
+        self._report = report
+        self._author = Author()
+        self._known: Agent | None = None
+        self._session: Session | None = None
+        self._presence = CallerPresence(agent.cost)
+        self._is_fenced = False
+        self.executor = SerialExecutor(str(caller.id))
+        self._checks = CallChecks(self._hand_over)
+
+    def call(self, tool: str, arguments: dict[str, object], request: Request) -> Reply:
+        """Carry out a tool call. Every error becomes a reply, phrased by the dialect.
+
+        A call that runs a check, or asks the person, does not hold up the calls that follow it.
+        """
+        self._checks.begin(request)
+        try:
+            agent = self._agent.current()
+            session = self._open_session(agent)
+            reply = session.call(tool, arguments)
+            if not agent.is_subagent:
+                session.renew_claims(self._author.agent)
+                self._presence.tell(self._store.get(), agent, self._author, doing(tool, arguments))
+            return reply
+        except Exception as error:  # noqa: BLE001  the outermost function of a call: reported to model and person
+            self._report(error)
+            repeated, self._is_fenced = self._is_fenced, isinstance(error, RunFenced)
+            return error_reply(self._dialect, tool, arguments, error, repeated=repeated)
+        finally:
+            self._checks.end()
+
+    def interrupt(self, thread: int | None = None) -> None:
+        """End the checks that the calls of one thread run, or all."""
+        self._checks.interrupt(thread)
+
+    def snapshot(self, session: str | None = None, *, events: int = 0) -> SessionSnapshot:
+        """Return the current state of the named session; without a name, of the agent's own session.
+
+        `events` is the number of the newest events to read.
+
+        Raises:
+            TildoneError: the store cannot be read.
+        """
+        # Late, because calls show no session.
+        from tildone.agents.mcp.resources import snapshot
+
+        return snapshot(self._store.get(), session or self._agent.current().session, events)
+
+    def session_names(self) -> list[str]:
+        """Return the names of all sessions, the most recently written first.
+
+        Raises:
+            TildoneError: the store cannot be read.
+        """
+        return [info.name for info in self._store.get().sessions()]
+
+    def close(self) -> None:
+        """Accept no more calls; calls already accepted are carried out."""
+        self.executor.submit(lambda: self._presence.leave(self._store.get))
+        self.executor.submit(self._agent.release)
+        self.executor.close()
+
+    def join(self, timeout: float) -> bool:
+        """Wait for the accepted calls, and return whether all were carried out."""
+        return self.executor.join(timeout)
+
+    def _hand_over(self) -> None:
+        """Let other calls be carried out while the one that calls this takes long, on a session object of their own."""
+        self._session = None
+        self.executor.hand_over()
+
+    def _open_session(self, agent: Agent) -> Session:
+        """Return the agent's session, with the reader and the author of its events."""
+        if agent is not self._known:
+            self._known = agent
+            self._author = Author(agent=self.caller.author_of(agent.id), model=self._agent.note(agent, MODEL_NOTE))
+        if self._session is None or self._session.name != agent.session:
+            own = replace(self._settings, session=agent.session)
+            opened = open_session(own, self._dialect, self._store.get(), lambda: self._author)
+            parts = replace(opened.parts, prover=lambda: self._checks.runner(own, self._author.agent))
+            self._session = opened.using(parts=parts)
+        self._session = self._session.using(reader=agent.reader)
+        if self.caller.retention is Retention.NONE:
+            self._session.set_seen_head(None)
+        return self._session

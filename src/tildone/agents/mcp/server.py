@@ -1,0 +1,635 @@
+"""The messages of one client, over any transport.
+
+Theory of operation. The transport passes each message to `handle`. What needs no store is answered there and then, so
+the client gets an answer to `ping` while a call waits for a locked store. Everything else becomes a job of its caller's
+connection, whose thread carries out the jobs in the order of the requests and gives each response to the transport
+itself: a call needs one switch of threads. A job whose request was cancelled before it began does nothing.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import threading
+from collections import OrderedDict
+from contextlib import suppress
+from functools import partial
+from threading import get_ident
+from time import monotonic
+
+from tildone.agents.integrations import PROBE_CLIENT
+from tildone.agents.mcp.calls import ProgressNotices, client_message, log_error
+from tildone.agents.mcp.connections import CallingAgent, Connection, SharedStore
+from tildone.agents.mcp.json_rpc import (
+    CONNECTION_CLOSED,
+    INTERNAL_ERROR,
+    INVALID_PARAMS,
+    INVALID_REQUEST,
+    ClientRequests,
+    InvalidMessage,
+    Output,
+    PendingRequests,
+    RequestError,
+    claim_standard_streams,
+    decode,
+    error_line,
+    notification_line,
+    result_line,
+)
+from tildone.agents.mcp.protocol import (
+    HOST_PROGRAMS,
+    LIST_CHANGES,
+    LOG_LEVELS,
+    MAX_LOG_EVENTS,
+    Listings,
+    Protocol,
+    complete,
+    error_reply,
+    tool_result,
+    wants_structured,
+)
+from tildone.agents.mcp.subscriptions import Subscriptions
+from tildone.app.opening import open_agents
+from tildone.base import TYPE_CHECKING, replace
+from tildone.base.errors import TildoneError
+from tildone.plan.dialects import DEFAULT_DIALECT, dialect_named
+from tildone.stores.agents import agent_process
+from tildone.stores.assignment import ProvidedTools
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Sequence
+    from types import FrameType
+    from typing import Any, BinaryIO, NoReturn
+    from typing import Protocol as Interface
+
+    from tildone.agents.mcp.connections import Caller, CallerResolver
+    from tildone.agents.mcp.json_rpc import Pending, Request, RequestId, RpcMessage
+    from tildone.agents.mcp.resources import PlanUri
+    from tildone.agents.mcp.subscriptions import SessionSnapshot
+    from tildone.app.settings import Settings
+    from tildone.plan.dialects import Dialect
+
+
+MAX_CONNECTIONS = 200
+CLOSE_TIMEOUT_SECONDS = 1.0
+
+RESOURCE_NOT_FOUND = -32002
+"""The error code in all protocol versions but the newest, which uses INVALID_PARAMS."""
+
+MAX_COMPLETIONS = 100
+
+
+class Backend:
+    """The connections of callers, all on one store, and their subscriptions.
+
+    Beyond the limit, the least recently used connection is closed. `report` is called with every error that a
+    connection survives. Unless `all_sessions`, a caller reads only its own session.
+    """
+
+    def __init__(
+        self,
+        settings: Settings,
+        dialect: Dialect,
+        resolve_caller: CallerResolver,
+        report: Callable[[Exception], None],
+        *,
+        all_sessions: bool,
+    ) -> None:
+        self._settings = settings
+        self._dialect = dialect
+        self._resolve_caller = resolve_caller
+        self._report = report
+        self._all_sessions = all_sessions
+        self._store = SharedStore(settings)
+        self._agents = open_agents(settings)
+        self._connections: OrderedDict[Caller, Connection] = OrderedDict()
+        self._last: tuple[Caller, Connection] | None = None
+        self.subscriptions = Subscriptions(self._store.get)
+
+    def open_store(self) -> None:
+        """Open the store now instead of at the first call.
+
+        Raises:
+            TildoneError: it cannot be opened.
+        """
+        self._store.get()
+
+    def connection(self, request: Request) -> Connection:
+        """Return the connection of the agent that sent a request, opened if there is none."""
+        caller = self._resolve_caller(request)
+        # Most servers have one caller, and comparing callers is faster than hashing them.
+        if self._last is not None and caller == self._last[0]:
+            return self._last[1]
+        connection = self._connections.get(caller)
+        if connection is None:
+            agent = CallingAgent(caller, self._agents, self._report)
+            connection = Connection(caller, self._settings, self._dialect, self._store, agent, self._report)
+            self._connections[caller] = connection
+            if len(self._connections) > MAX_CONNECTIONS:
+                _, idle = self._connections.popitem(last=False)
+                idle.close()
+        self._connections.move_to_end(caller)
+        self._last = caller, connection
+        return connection
+
+    def release(self, connection: Connection) -> None:
+        """Close the connection of a caller that does not come back."""
+        if self._connections.get(connection.caller) is not connection:
+            return
+        del self._connections[connection.caller]
+        if self._last is not None and self._last[1] is connection:
+            self._last = None
+        connection.close()
+        connection.interrupt()
+
+    def close(self) -> None:
+        """End all subscriptions and connections, and close the store unless a call still runs after the timeout."""
+        self.subscriptions.close()
+        deadline = monotonic() + CLOSE_TIMEOUT_SECONDS
+        for connection in self._connections.values():
+            connection.close()
+            connection.interrupt()
+        if all(connection.join(deadline - monotonic()) for connection in self._connections.values()):
+            self._store.close()
+
+    def answer(self, request: Request, connection: Connection) -> dict[str, Any]:
+        """Return the result of a request that needs the store. It blocks, and is a job of the connection's executor.
+
+        Raises:
+            RequestError: it names something that there is not.
+            TildoneError: the store cannot be read.
+        """
+        match request.method:
+            case "tools/call":
+                return self._call_tool(request, connection)
+            case "resources/read":
+                from tildone.agents.mcp.resources import contents
+
+                uri, snapshot = self.read(request, connection, request.params["uri"])
+                return {"contents": [contents(uri, snapshot)]}
+            case _:
+                return self._complete(request, connection)
+
+    def read(self, request: Request, connection: Connection, uri: str) -> tuple[PlanUri, SessionSnapshot]:
+        """Return a URI, parsed, and the state of the session that it names for this caller.
+
+        Raises:
+            ResourceNotFound: it names no resource, or none that the caller may read.
+            TildoneError: the store cannot be read.
+        """
+        # Late, because few clients read resources, and every one calls tools.
+        from tildone.agents.mcp.resources import parse_uri
+
+        parsed = parse_uri(uri)
+        if parsed is None:
+            raise ResourceNotFound(request, uri)
+        snapshot = connection.snapshot(events=MAX_LOG_EVENTS if parsed.log else 0)
+        if parsed.session is not None and parsed.session != snapshot.session:
+            if not self._all_sessions:
+                raise ResourceNotFound(request, uri)
+            snapshot = connection.snapshot(parsed.session)
+            if snapshot.state.head is None:
+                raise ResourceNotFound(request, uri)
+        return parsed, snapshot
+
+    def readable(self, request: Request, connection: Connection, uris: Sequence[str]) -> dict[str, SessionSnapshot]:
+        """Return the state of the session that each URI names; those that the caller cannot read are omitted.
+
+        Raises:
+            TildoneError: the store cannot be read.
+        """
+        snapshots: dict[str, SessionSnapshot] = {}
+        for uri in uris:
+            with suppress(ResourceNotFound):
+                _, snapshots[uri] = self.read(request, connection, uri)
+        return snapshots
+
+    def _call_tool(self, request: Request, connection: Connection) -> dict[str, Any]:
+        name, dialect = request.params["name"], self._dialect
+        tool = dialect.tool(name)
+        if tool is None:
+            known = ", ".join(tool.name for tool in dialect.tools)
+            raise RequestError(INVALID_PARAMS, f"Unknown tool {name!r:.100}; known are {known}")
+        reply = connection.call(name, request.params.get("arguments") or {}, request)
+        return tool_result(tool, reply, structured=wants_structured(request))
+
+    def _complete(self, request: Request, connection: Connection) -> dict[str, Any]:
+        names: list[str] = []
+        if self._all_sessions and request.params["ref"]["type"] == "ref/resource":
+            prefix = request.params["argument"]["value"]
+            names = [name for name in connection.session_names() if name.startswith(prefix)]
+        first = names[:MAX_COMPLETIONS]
+        return {"completion": {"values": first, "total": len(names), "hasMore": len(first) < len(names)}}
+
+
+class ResourceNotFound(RequestError):
+    """No resource has this URI, or none that this caller may read."""
+
+    def __init__(self, request: Request, uri: str) -> None:
+        code = INVALID_PARAMS if request.is_modern else RESOURCE_NOT_FOUND
+        super().__init__(code, f"Resource not found: {uri:.200}", {"uri": uri})
+
+
+if TYPE_CHECKING:
+    OpenBackend = Callable[[Callable[[Exception], None]], Backend]
+
+    class Transport(Interface):
+        """The way to the client. Its methods are called from any thread."""
+
+        def send(self, line: bytes, about: RequestId | None = None) -> None:
+            """Send a message that is no response. It belongs to the request with this id, or to none."""
+
+        def respond(self, number: RequestId, line: bytes | None, error: int = 0) -> None:
+            """Send the response to a request, with this error code if it is one; None if the request was cancelled."""
+
+
+DRAIN_TIMEOUT_SECONDS = 2.0
+"""How long pending requests are still answered after end of file: the client may still be reading."""
+
+SUBSCRIPTION_KEY = "io.modelcontextprotocol/subscriptionId"
+ACKNOWLEDGED, UPDATED = "notifications/subscriptions/acknowledged", "notifications/resources/updated"
+
+
+class MessageDispatcher:
+    """Answers the messages of one client. Unless `all_sessions`, a client is shown its own session only.
+
+    `open_backend` is called by the first request that needs the store, and `greet` with the client's name once it is
+    known.
+    """
+
+    def __init__(
+        self,
+        transport: Transport,
+        dialect: Dialect,
+        open_backend: OpenBackend,
+        greet: Callable[[str], None] = lambda _client: None,
+        *,
+        all_sessions: bool = True,
+    ) -> None:
+        self._transport = transport
+        self._dialect = dialect
+        self._open_backend = open_backend
+        self._backend: Backend | None = None
+        self._listings = Listings(dialect, all_sessions=all_sessions)
+        self._protocol = Protocol(self._listings.instructions, greet)
+        self._pending = PendingRequests()
+        self._progress = ProgressNotices(transport.send)
+        self._to_client = ClientRequests(transport.send)
+        self._log_level: int | None = None
+        self._subscribed: set[str] = set()
+        self._own_connections: set[Connection] = set()
+        self._is_gone = False
+
+    def receive(self, line: bytes) -> None:
+        """Handle a message that is still to be decoded."""
+        try:
+            message = decode(line)
+        except InvalidMessage as invalid:
+            self.refuse(invalid)
+            return
+        self.handle(message)
+
+    def handle(self, message: RpcMessage, http: Any = None) -> None:
+        """Answer a message, or begin to carry out the request in it, which came with this HTTP request."""
+        if message.id is not None:
+            self._begin(message, message.id, http)
+        elif message.method == "notifications/cancelled":
+            self._cancel(message.params.get("requestId"))
+        elif not message.method:
+            self._to_client.receive(message.params["id"], message.params["result"])
+
+    def refuse(self, invalid: InvalidMessage) -> None:
+        """Answer a line that is not a message."""
+        self._transport.send(error_line(invalid.request, invalid.code, str(invalid)))
+
+    def close(self) -> None:
+        """Answer what is pending, up to a timeout, and close everything."""
+        for pending in self._pending.drain(DRAIN_TIMEOUT_SECONDS):
+            if pending.is_stream:
+                self._transport.respond(pending.id, _end_of_stream(pending))
+            else:
+                closed = error_line(pending.id, CONNECTION_CLOSED, "Connection closed")
+                self._transport.respond(pending.id, closed, CONNECTION_CLOSED)
+        self.abandon()
+
+    def abandon(self) -> None:
+        """Close everything without answering what is pending."""
+        self._to_client.interrupt()
+        if self._backend is not None:
+            self._backend.close()
+
+    def end_streams(self) -> None:
+        """Respond to the requests that get their responses only when the server ends."""
+        for pending in self._pending.all():
+            if pending.is_stream and self._pending.take(pending):
+                self._transport.respond(pending.id, _end_of_stream(pending))
+
+    def hang_up(self) -> None:
+        """End what belongs to this client alone: it is gone, and others go on."""
+        self._is_gone = True
+        for pending in self._pending.all():
+            self._cancel(pending.id)
+        self._to_client.interrupt()
+        if self._backend is None:
+            return
+        for uri in tuple(self._subscribed):
+            self._backend.subscriptions.end((self, uri))
+        for connection in self._own_connections:
+            self._backend.release(connection)
+
+    def report(self, error: Exception) -> None:
+        """Report an error to the person, and to a client that asked for log messages."""
+        log_error(error)
+        if self._log_level is not None and self._log_level <= LOG_LEVELS.index("error"):
+            params = {"level": "error", "logger": "tildone", "data": client_message(error)}
+            self._transport.send(notification_line("notifications/message", params))
+
+    def _begin(self, message: RpcMessage, number: RequestId, http: Any) -> None:
+        line, error = self._line(number, partial(self._first_line, message, number, http))
+        if line is not None:
+            self._transport.respond(number, line, error)
+
+    def _first_line(self, message: RpcMessage, number: RequestId, http: Any) -> bytes | None:
+        """Return the response to a request that needs no store; begin to carry out any other."""
+        request = replace(self._protocol.accept(message), http=http)
+        result = self._immediate_result(request)
+        if result is not None:
+            return result_line(number, complete(request, result))
+        if self._protocol.elicits:
+            request = replace(request, elicit=partial(self._to_client.ask, number, "elicitation/create"))
+        pending = self._pending.add(number, request)
+        if pending.is_stream and not request.params["notifications"].get("resourceSubscriptions"):
+            # What else a client may ask for never changes, so no store is needed.
+            self._acknowledge(pending, ())
+            return None
+        try:
+            backend = self._opened_backend()
+            connection = backend.connection(request)
+        except TildoneError as error:
+            self.report(error)
+            self._respond(pending, partial(self._unavailable, request, error))
+            return None
+        if connection.caller.mcp_session:
+            self._own_connections.add(connection)
+        # First, because the request may have ended before this thread goes on.
+        if (token := request.meta.get("progressToken")) is not None:
+            self._progress.add(pending, token)
+        connection.executor.submit(partial(self._carry_out, pending, backend, connection))
+        return None
+
+    def _immediate_result(self, request: Request) -> dict[str, Any] | None:
+        """Return the result of a request that needs no store; None if it needs one."""
+        if request.method in Listings.METHODS:
+            return self._listings.answer(request)
+        match request.method:
+            case "ping":
+                return {}
+            case "initialize":
+                return self._protocol.initialize(request)
+            case "server/discover":
+                return self._protocol.discover(request)
+            case "logging/setLevel":
+                self._log_level = LOG_LEVELS.index(request.params["level"])
+                return {}
+            case _:
+                return None
+
+    def _opened_backend(self) -> Backend:
+        if self._backend is None:
+            self._backend = self._open_backend(self.report)
+        return self._backend
+
+    def _carry_out(self, pending: Pending, backend: Backend, connection: Connection) -> None:
+        """Carry out a request, on its connection's thread."""
+        if self._pending.is_open(pending):
+            pending.interrupt = partial(self._interrupt, connection, get_ident())
+            self._respond(pending, partial(self._result, pending, backend, connection))
+        self._progress.remove(pending)
+
+    def _interrupt(self, connection: Connection, thread: int) -> None:
+        """End what a call waits for: a check that runs, or an answer of the person."""
+        self._to_client.interrupt(thread)
+        connection.interrupt(thread)
+
+    def _respond(self, pending: Pending, work: Callable[[], dict[str, Any] | None]) -> None:
+        """Send the result of some work, unless the request is cancelled meanwhile or the work returns None."""
+
+        def response() -> bytes | None:
+            result = work()
+            return None if result is None else result_line(pending.id, complete(pending.request, result))
+
+        line, error = self._line(pending.id, response)
+        if line is not None and self._pending.take(pending):
+            self._transport.respond(pending.id, line, error)
+
+    def _line(self, number: RequestId, work: Callable[[], bytes | None]) -> tuple[bytes | None, int]:
+        """Return the line that some work returns and 0; if it fails, an error and its code.
+
+        Any error but a request's own is reported.
+        """
+        try:
+            return work(), 0
+        except RequestError as error:
+            return error_line(number, error.code, str(error), error.data), error.code
+        except Exception as error:  # noqa: BLE001  the outermost function of a request: reported to client and person
+            self.report(error)
+            return error_line(number, INTERNAL_ERROR, client_message(error)), INTERNAL_ERROR
+
+    def _result(self, pending: Pending, backend: Backend, connection: Connection) -> dict[str, Any] | None:
+        request = pending.request
+        match request.method:
+            case "resources/subscribe":
+                self._subscribe(request, backend, connection)
+                return {}
+            case "resources/unsubscribe":
+                self._subscribed.discard(request.params["uri"])
+                backend.subscriptions.end((self, request.params["uri"]))
+                return {}
+            case "subscriptions/listen":
+                self._begin_stream(pending, backend, connection)
+                if not self._pending.is_open(pending):
+                    backend.subscriptions.end(pending)
+                return None
+            case _:
+                described = replace(request, describe=partial(self._progress.describe, pending))
+                return backend.answer(described, connection)
+
+    def _subscribe(self, request: Request, backend: Backend, connection: Connection) -> None:
+        """Notify the client of changes at a URI until it unsubscribes. Subscribing again changes nothing.
+
+        Raises:
+            RequestError: there is no such resource, or there are too many subscriptions.
+        """
+        uri = request.params["uri"]
+        _, snapshot = backend.read(request, connection, uri)
+        if backend.subscriptions.begin((self, uri)):
+            self._subscribed.add(uri)
+            line = notification_line(UPDATED, {"uri": uri})
+            backend.subscriptions.watch((self, uri), snapshot, partial(self._transport.send, line))
+            if self._is_gone:
+                backend.subscriptions.end((self, uri))
+
+    def _begin_stream(self, pending: Pending, backend: Backend, connection: Connection) -> None:
+        """Acknowledge a stream with changes of plans, and begin to send them.
+
+        Raises:
+            RequestError: the store cannot be read, or there are too many subscriptions.
+        """
+        uris = pending.request.params["notifications"]["resourceSubscriptions"]
+        snapshots = backend.readable(pending.request, connection, uris)
+        backend.subscriptions.begin(pending)
+        # Before watching begins, because it must be the first message of the stream. Later changes are seen.
+        self._acknowledge(pending, snapshots)
+        for uri, snapshot in snapshots.items():
+            line = notification_line(UPDATED, {"_meta": {SUBSCRIPTION_KEY: pending.id}, "uri": uri})
+            backend.subscriptions.watch(pending, snapshot, partial(self._transport.send, line, pending.id))
+
+    def _acknowledge(self, pending: Pending, uris: Collection[str]) -> None:
+        """Say which of the wanted notifications the stream of a request will carry; of the resources, these."""
+        wanted = pending.request.params["notifications"]
+        honored: dict[str, Any] = {kind: True for kind in LIST_CHANGES if wanted.get(kind)}
+        if uris:
+            honored["resourceSubscriptions"] = list(uris)
+        params = {"_meta": {SUBSCRIPTION_KEY: pending.id}, "notifications": honored}
+        self._transport.send(notification_line(ACKNOWLEDGED, params), pending.id)
+
+    def _unavailable(self, request: Request, error: TildoneError) -> dict[str, Any]:
+        """Return the result of a request if there is no backend. A tool call has one, which the model reads."""
+        tool = self._dialect.tool(request.params["name"]) if request.method == "tools/call" else None
+        if tool is None:
+            raise RequestError(INTERNAL_ERROR, client_message(error))
+        reply = error_reply(self._dialect, tool.name, request.params.get("arguments") or {}, error)
+        return tool_result(tool, reply, structured=wants_structured(request))
+
+    def _cancel(self, number: object) -> None:
+        pending = self._pending.cancel(number)
+        if pending is None:
+            return
+        if pending.interrupt is not None:
+            pending.interrupt()
+        if pending.is_stream and self._backend is not None:
+            self._backend.subscriptions.end(pending)
+        self._transport.respond(pending.id, None)
+
+
+def _end_of_stream(pending: Pending) -> bytes:
+    """Return the response by which a server ends a stream."""
+    return result_line(pending.id, complete(pending.request, {"_meta": {SUBSCRIPTION_KEY: pending.id}}))
+
+
+# The server for one client, on standard input and output: a loop on the standard library alone.
+#
+# An agent waits for the first answers of its servers before it sends its first request to a model, or sends it without
+# their tools. So this path imports nothing that `initialize` and `tools/list` do not need: what works on the store is
+# imported, and the store opened, by the first request that needs it. `tests/mcp/test_startup.py` guards this.
+
+
+AT_A_TERMINAL = "waiting for MCP messages on standard input, as an agent sends them; Ctrl-C ends it"
+SIGNALS = ("SIGINT", "SIGTERM", "SIGHUP")
+
+MAX_LINE_BYTES = 1 << 24
+"""How much of a line is read in order to answer it. The rest of a longer one is skipped."""
+
+
+def run(load_settings: Callable[[], Settings], dialect: str | None) -> int:
+    """Serve the client until it closes standard input or a signal arrives, and return the exit code.
+
+    Settings that cannot be loaded do not end the server: every call reports them, until they can be loaded. The tools
+    are those of `dialect`; if it is None, the settings name it.
+    """
+    if sys.stdin and sys.stdin.isatty():
+        sys.stderr.write(f"tildone mcp: {AT_A_TERMINAL}\n")
+    # Determined before the standard streams are claimed, because they help to find it.
+    agent = agent_process(HOST_PROGRAMS)
+    try:
+        settings = load_settings()
+    except TildoneError as error:
+        log_error(error)
+        return _run(load_settings, dialect, agent, lambda _client: None)
+    # Hooks do not look for known coding agents behind a relay.
+    provided = ProvidedTools(settings.agents_dir, *{agent, agent_process()})
+
+    def greet(client: str) -> None:
+        # A probe does not provide an agent with tools, and changes nothing.
+        if client != PROBE_CLIENT:
+            provided.announce()
+
+    try:
+        return _run(load_settings, dialect or settings.dialect, agent, greet)
+    finally:
+        provided.withdraw()
+
+
+def _run(
+    load_settings: Callable[[], Settings], dialect_name: str | None, agent: int, greet: Callable[[str], None]
+) -> int:
+    dialect = dialect_named(dialect_name or DEFAULT_DIALECT)
+    source, out = claim_standard_streams()
+    output = Output(out, _interrupt_reading)
+    dispatcher = MessageDispatcher(output, dialect, backend_opener(load_settings, dialect, agent), greet)
+    try:
+        _handle_signals(_stop)
+        serve(source, output, dispatcher)
+    except _Stopped as stopped:
+        _handle_signals(signal.SIG_DFL)
+        dispatcher.abandon()
+        return 0 if output.is_broken else 128 + stopped.signal
+    return 0
+
+
+def serve(source: BinaryIO, output: Output, dispatcher: MessageDispatcher) -> None:
+    """Answer lines until end of file, or until the client no longer reads answers."""
+    with suppress(OSError):
+        while not output.is_broken and (line := source.readline(MAX_LINE_BYTES)):
+            if len(line) == MAX_LINE_BYTES and not line.endswith(b"\n"):
+                _skip_line(source)
+                dispatcher.refuse(InvalidMessage(INVALID_REQUEST, f"a line has at most {MAX_LINE_BYTES} bytes"))
+            elif not line.isspace():
+                dispatcher.receive(line)
+    dispatcher.close()
+
+
+def backend_opener(load_settings: Callable[[], Settings], dialect: Dialect, agent: int) -> OpenBackend:
+    """Return a function that opens the backend for the coding agent that runs as process `agent`."""
+
+    def open_backend(report: Callable[[Exception], None]) -> Backend:
+        # Late, because the first answers need none of it.
+        from tildone.agents.mcp.connections import stdio_callers
+        from tildone.agents.mcp.server import Backend
+
+        settings = load_settings()
+        resolve_caller = stdio_callers(settings, os.environ, agent)
+        return Backend(settings, dialect, resolve_caller, report, all_sessions=True)
+
+    return open_backend
+
+
+def _skip_line(source: BinaryIO) -> None:
+    while (part := source.readline(MAX_LINE_BYTES)) and not part.endswith(b"\n"):
+        pass
+
+
+class _Stopped(BaseException):
+    """A signal asked the process to end."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__(number)
+        self.signal = number
+
+
+def _stop(number: int, _frame: FrameType | None) -> NoReturn:
+    raise _Stopped(number)
+
+
+def _handle_signals(handler: Callable[[int, FrameType | None], object] | signal.Handlers) -> None:
+    for name in SIGNALS:
+        # Windows lacks some of them.
+        if hasattr(signal, name):
+            signal.signal(getattr(signal, name), handler)
+
+
+def _interrupt_reading() -> None:
+    """End the process although the main thread may be waiting for a line: the client reads no answers any more."""
+    if threading.current_thread() is not threading.main_thread():
+        os.kill(os.getpid(), signal.SIGTERM)

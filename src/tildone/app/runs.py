@@ -1,0 +1,200 @@
+"""The fleet of a store, for screens: its workers, what they hold, and what runs wait for.
+
+A refresh reads the workers and, if something has changed, what they hold: never all runs, and no plans. What has
+changed about runs is found by their sessions, because nearly every change of a lease appends to the log of its plan.
+Requests of persons do not; they change the revision of the fleet.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable
+from enum import Enum
+from threading import Lock
+
+from tildone.app.answering import OpenQuestion, logged_questions, offered_answers
+from tildone.base import replace, value
+from tildone.log.lease_port import RunLeases
+from tildone.log.needs import Need
+from tildone.log.settings import FleetSettings
+from tildone.log.store import Store
+from tildone.plan.lists import RunLists, RunView, WorkerInfo
+from tildone.plan.runs import Lease
+
+MAX_SESSIONS_READ = 500
+"""If more sessions have changed at once, their runs are not told one by one."""
+
+NEVER = 2**62
+SHOWN_MS = 86_400_000
+"""For how long a worker that is lost is shown, unless it still holds a lease."""
+
+
+class WorkerState(Enum):
+    """How recent the newest sign of life of a worker is."""
+
+    LIVE = "live"
+    LATE = "late"
+    LOST = "lost"
+
+
+@value
+class WorkerRow:
+    """A worker in a list. `seen` is its newest sign of life by the clock of this machine.
+
+    `held` is how many leases it has; `waiting` of them have open questions.
+    """
+
+    worker: WorkerInfo
+    state: WorkerState
+    seen: int
+    held: int = 0
+    waiting: int = 0
+
+
+@value
+class RunAsked:
+    """A question in the log of a plan, with the lease that it belongs to."""
+
+    question: OpenQuestion
+    lease: Lease
+
+
+@value
+class FleetChange:
+    """What a refresh has found: the leases and workers that are new or different, and the ids of workers that left."""
+
+    runs: tuple[RunView, ...] = ()
+    workers: tuple[WorkerRow, ...] = ()
+    left: tuple[str, ...] = ()
+    is_different: bool = False
+
+
+class FleetIndex:
+    """The workers of a store and what they hold. Safe for several threads. `now` returns the time in milliseconds."""
+
+    def __init__(self, store: Store, lists: RunLists, leases: RunLeases, now: Callable[[], int]) -> None:
+        self.lists, self.leases = lists, leases
+        self.exists = False
+        self.settings = FleetSettings()
+        self.asked: dict[str, RunAsked] = {}
+        """The questions in the logs of plans, by the ids of their needs."""
+        self._store, self._now = store, now
+        self._lock = Lock()
+        self._revision = -1
+        self._workers: dict[str, WorkerRow] = {}
+        self._held: dict[tuple[str, int], RunView] = {}
+        self._next_lapse = NEVER
+        """When the first of the leases would lapse if it was not renewed since it was read."""
+        self._texts: dict[tuple[str, int], tuple[str | None, list[OpenQuestion]]] = {}
+
+    @property
+    def workers(self) -> list[WorkerRow]:
+        """The workers, those that are lost last."""
+        return sorted(self._workers.values(), key=lambda row: (row.state is WorkerState.LOST, row.worker.id))
+
+    @property
+    def holding(self) -> list[RunView]:
+        """What workers hold."""
+        return list(self._held.values())
+
+    def run_of(self, session: str) -> str:
+        """Return the run that works on a session now, or waits for an answer; empty if there is none."""
+        held = (view.lease for view in self.holding)
+        asking = (each.lease for each in self.asked.values())
+        return next((lease.run for lease in (*held, *asking) if lease.session == session), "")
+
+    def needs(self) -> list[Need]:
+        """Read the questions in the logs of plans, and return them as needs."""
+        found: dict[str, RunAsked] = {}
+        texts: dict[tuple[str, int], tuple[str | None, list[OpenQuestion]]] = {}
+        for lease in self.lists.asking():
+            # The text of a question changes only with the log of its plan.
+            head = self._store.session_head(lease.session).head
+            before = self._texts.get((lease.run, lease.hand))
+            if before is None or before[0] != head or {each.id for each in before[1]} != set(lease.questions):
+                before = head, logged_questions(self._store, lease.session, lease.run, lease.questions)
+            texts[lease.run, lease.hand] = before
+            found |= {f"{lease.run}:{each.id}": RunAsked(each, lease) for each in before[1]}
+        self.asked, self._texts = found, texts
+        return [_need(name, each) for name, each in found.items()]
+
+    def refresh(self, sessions: Collection[str], *, detailed: bool) -> FleetChange:
+        """Read what has changed. `sessions` have changed; only if `detailed`, their runs are read.
+
+        Raises:
+            StoreError: the store cannot be read.
+        """
+        with self._lock:
+            revision = self.leases.revision()
+            is_different = revision != self._revision or bool(sessions)
+            if is_different:
+                self.exists = self.lists.exists()
+                self.settings = self.leases.settings()
+            workers = self.leases.workers()
+            is_different |= self._now() >= self._next_lapse
+            states = self._states(self._shown(workers))
+            is_different |= states != {row.worker.id: row.state for row in self._workers.values()}
+            differing = self._read_held() if is_different else []
+            before, self._workers = self._workers, self._rows(self._shown(workers))
+            self._revision = revision
+            self.exists |= bool(workers)
+            reads = detailed and self.exists and len(sessions) <= MAX_SESSIONS_READ
+            runs = {_key(view): view for view in (*differing, *(self.lists.of_sessions([*sessions]) if reads else ()))}
+            return FleetChange(
+                tuple(runs.values()),
+                tuple(row for name, row in self._workers.items() if row != before.get(name)),
+                tuple(before.keys() - self._workers.keys()),
+                is_different,
+            )
+
+    def _read_held(self) -> list[RunView]:
+        """Read what workers hold; return what differs, apart from renewals."""
+        before, self._held = self._held, {_key(view): view for view in self.lists.held()}
+        left = min((view.remaining for view in self._held.values() if view.remaining), default=NEVER)
+        self._next_lapse = self._now() + left
+        return [view for name, view in self._held.items() if _steady(view) != _steady(before.get(name))]
+
+    def _shown(self, workers: Iterable[WorkerInfo]) -> list[WorkerInfo]:
+        """Return the workers without those that were lost long ago."""
+        since = self.lists.now() - SHOWN_MS
+        holders = {view.lease.worker for view in self._held.values()}
+        return [worker for worker in workers if worker.seen > since or worker.id in holders]
+
+    def _states(self, workers: Iterable[WorkerInfo]) -> dict[str, WorkerState]:
+        now = self.lists.now()
+        return {worker.id: self._state(now - worker.seen) for worker in workers}
+
+    def _state(self, silent: int) -> WorkerState:
+        if silent < self.settings.grace:
+            return WorkerState.LIVE
+        return WorkerState.LATE if silent < self.settings.lease else WorkerState.LOST
+
+    def _rows(self, workers: Iterable[WorkerInfo]) -> dict[str, WorkerRow]:
+        behind = self._now() - self.lists.now()
+        states = self._states(workers := list(workers))
+        held = [view.lease for view in self._held.values()]
+        counts = Counter(lease.worker for lease in held)
+        waiting = Counter(lease.worker for lease in held if lease.questions)
+        return {
+            each.id: WorkerRow(each, states[each.id], self._seen(each, behind), counts[each.id], waiting[each.id])
+            for each in workers
+        }
+
+    def _seen(self, worker: WorkerInfo, behind: int) -> int:
+        """Return the newest sign of life by the clock of this machine, the same until there is a newer one."""
+        before = self._workers.get(worker.id)
+        return before.seen if before and before.worker.seen == worker.seen else worker.seen + behind
+
+
+def _need(name: str, asked: RunAsked) -> Need:
+    question, lease = asked.question, asked.lease
+    options = tuple(offered_answers(question))
+    return Need(name, lease.session, question.kind, question.text, options, question.since or lease.since)
+
+
+def _key(view: RunView) -> tuple[str, int]:
+    return view.lease.run, view.lease.hand
+
+
+def _steady(view: RunView | None) -> tuple[Lease, bool] | None:
+    return None if view is None else (replace(view.lease, until=0, boot=""), bool(view.remaining))

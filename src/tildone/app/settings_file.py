@@ -1,0 +1,484 @@
+"""Reading a settings file. Few users have one, so the module is imported only where there is one."""
+
+from __future__ import annotations
+
+import os
+import stat
+import tomllib
+from binascii import crc32
+
+from tildone.app.values import (
+    AMOUNTS,
+    CHECK_ALLOW,
+    CHOICES,
+    EXTENSIONS,
+    FLEET,
+    FLOORS,
+    KEY_BINDINGS,
+    KEYS,
+    LIMITS,
+    NUMBERS,
+    PHASES,
+    PRICE_PARTS,
+    PRICES,
+    SWITCHES,
+    TELEMETRY,
+    TEXTS,
+    absolute,
+    choices,
+    is_amount,
+    store_address,
+)
+from tildone.base import TYPE_CHECKING, value
+from tildone.base.errors import UsageError, nearest
+from tildone.base.files import remove_if_there, replace_file
+from tildone.base.keys import ALL_BINDINGS, EXPAND, clash, is_key, key_names
+from tildone.base.private import make_private_folder
+from tildone.log.settings import ENGINES
+from tildone.plan.gate import Patience
+from tildone.plan.names import MAX_LABELS, check_text
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
+
+def split_form(form: str) -> tuple[str, str]:
+    """Return the file or module, and the name of the function; without one, the name is empty.
+
+    What follows the colon of a drive letter is a path and not a name.
+    """
+    target, _, name = form.rpartition(":")
+    return (target, name) if target and name.isidentifier() else (form, "")
+
+
+def is_file(target: str) -> bool:
+    """Return whether a file is named, not a module."""
+    return target.endswith(".py") or "/" in target or os.sep in target
+
+
+def absolute_form(form: str, folder: str) -> str:
+    """Return the form with the path of a file made absolute, relative to `folder`."""
+    target, name = split_form(form)
+    if not is_file(target):
+        return form
+    path = absolute(target, folder)
+    return f"{path}:{name}" if name else path
+
+
+def files_of(forms: list[str]) -> list[str]:
+    """Return the files that the forms name, each once."""
+    return list(dict.fromkeys(target for form in forms if is_file(target := split_form(form)[0])))
+
+
+FLEET_TEXTS = ("store", "worktrees", "engine")
+FLEET_NUMBERS = ("lease", "slots", "grace", "min_free_mb")
+LISTS = ("labels", "allow", "ask", "agents")
+FLEET_KEYS = (*FLEET_TEXTS, *FLEET_NUMBERS, *LISTS)
+
+MAX_SLOTS = 1_000
+MAX_SECONDS = 86_400
+MAX_MEGABYTES = 1_000_000_000
+
+
+@value
+class FleetConfig:
+    """What a person has set for fleets. What is empty or 0 is not set.
+
+    `store` is where the runs are, unless a command names another store. `lease` and `grace` are in seconds. `slots`,
+    `labels`, `allow`, `ask` and `agents` are those of workers on this machine; an empty `ask` differs from none.
+    `worktrees` is the folder for their files; with less than `min_free_mb` megabytes of space there, they take nothing.
+    `engine` is what `tildone fleet up` sets for all workers.
+    """
+
+    store: str = ""
+    worktrees: str = ""
+    engine: str = ""
+    lease: int = 0
+    slots: int = 0
+    grace: int = 0
+    min_free_mb: int = 0
+    labels: tuple[str, ...] = ()
+    allow: tuple[str, ...] = ()
+    agents: tuple[str, ...] = ()
+    ask: tuple[str, ...] | None = None
+
+
+def fleet_config(table: Mapping[str, Any]) -> FleetConfig:
+    """Return the settings of a valid table."""
+    given: dict[str, Any] = {
+        key: tuple(table[key]) if key in LISTS else table[key] for key in FLEET_KEYS if key in table
+    }
+    return FleetConfig(**given)
+
+
+def resolved_fleet(table: Mapping[str, Any], folder: str) -> dict[str, Any]:
+    """Return a valid table with absolute paths; `folder` is that of the settings file."""
+    paths = dict(table)
+    if "store" in table:
+        paths["store"] = str(store_address(table["store"], folder))
+    if "worktrees" in table:
+        paths["worktrees"] = absolute(table["worktrees"], folder)
+    return paths
+
+
+def fleet_fault(setting: object) -> str:
+    """Return what is wrong with a table `[fleet]`; empty if nothing is."""
+    if not isinstance(setting, dict):
+        return "fleet must be a table: [fleet]"
+    for key, given in setting.items():
+        if fault := _fleet_fault(key, given):
+            return f"in [fleet], {fault}"
+    return ""
+
+
+def _fleet_fault(key: str, given: object) -> str:
+    if key not in FLEET_KEYS:
+        return f"there is no setting {key!r}; known are {', '.join(FLEET_KEYS)}"
+    if key in FLEET_TEXTS:
+        return _text_fault(key, given)
+    if key in FLEET_NUMBERS:
+        most = {"slots": MAX_SLOTS, "min_free_mb": MAX_MEGABYTES}.get(key, MAX_SECONDS)
+        is_number = isinstance(given, int) and not isinstance(given, bool) and 1 <= given <= most
+        return "" if is_number else f"{key} must be a whole number from 1 to {most}"
+    is_list = isinstance(given, list) and len(given) <= MAX_LABELS and all(map(_is_word, given))
+    return "" if is_list else f'{key} must be a list of at most {MAX_LABELS} texts in quotes: ["…", "…"]'
+
+
+def _text_fault(key: str, given: object) -> str:
+    if not isinstance(given, str) or not given:
+        return f"{key} must be a non-empty string in quotes"
+    if key == "engine" and given not in ENGINES:
+        return f"engine must be {' or '.join(ENGINES)}"
+    if key == "store":
+        try:
+            store_address(given, "")
+        except UsageError as error:
+            return str(error)
+    return ""
+
+
+def _is_word(given: object) -> bool:
+    try:
+        check_text(given if isinstance(given, str) else "")
+    except UsageError:
+        return False
+    return isinstance(given, str) and bool(given.strip())
+
+
+TELEMETRY_KEYS = ("endpoint", "content")
+SCHEMES = ("http://", "https://")
+
+
+@value
+class TelemetryConfig:
+    """What a person has set. Without `endpoint`, the environment decides whether traces are sent.
+
+    With `content`, they contain the texts of tasks, prompts and answers.
+    """
+
+    endpoint: str = ""
+    content: bool = False
+
+
+def telemetry_config(table: Mapping[str, Any]) -> TelemetryConfig:
+    """Return the settings of a valid table."""
+    return TelemetryConfig(**table)
+
+
+def telemetry_fault(setting: object) -> str:
+    """Return what is wrong with a table `[telemetry]`; empty if nothing is."""
+    if not isinstance(setting, dict):
+        return "telemetry must be a table: [telemetry]"
+    for key, given in setting.items():
+        if fault := _telemetry_fault(key, given):
+            return f"in [telemetry], {fault}"
+    return ""
+
+
+def _telemetry_fault(key: str, given: object) -> str:
+    match key:
+        case "content":
+            return "" if isinstance(given, bool) else "content must be true or false"
+        case "endpoint":
+            is_url = isinstance(given, str) and given.startswith(SCHEMES) and not _has_password(given)
+            return "" if is_url else 'endpoint must be an address without a password: "http://localhost:4318"'
+        case _:
+            return f"there is no setting {key!r}; known are {', '.join(TELEMETRY_KEYS)}"
+
+
+def _has_password(address: str) -> bool:
+    return "@" in address.partition("://")[2].partition("/")[0]
+
+
+def read_file(path: str, problems: list[str]) -> dict[str, Any]:
+    """Return the valid settings in a file, and add what is wrong with it or with the others to `problems`."""
+    try:
+        with open(path, "rb") as file:
+            content = file.read()
+    except OSError as error:
+        problems.append(f"{path}: {error.strerror}")
+        return {}
+    return parse(path, content, problems)
+
+
+def parse(path: str, content: bytes, problems: list[str]) -> dict[str, Any]:
+    """Return the valid settings in the content of the file at `path`; `problems` as in `read_file`."""
+    try:
+        text = content.decode("utf-8-sig")
+        settings = tomllib.loads(text)
+    except UnicodeDecodeError:
+        problems.append(f"{path}: the file is not UTF-8 text")
+        return {}
+    except ValueError as error:
+        problems.append(f"{path}: {error}")
+        return {}
+    except RecursionError:
+        problems.append(f"{path}: the values are nested too deeply")
+        return {}
+    faults = {key: _fault(key, setting) or _address_fault(key, setting) for key, setting in settings.items()}
+    problems += [f"{path}{_line(text, key)}: {fault}" for key, fault in faults.items() if fault]
+    valid = {key: setting for key, setting in settings.items() if not faults[key]}
+    return valid | _resolved(valid, os.path.dirname(path))
+
+
+def _resolved(settings: dict[str, Any], folder: str) -> dict[str, Any]:
+    """Return the settings that name paths, made absolute relative to the folder of the settings file."""
+    paths: dict[str, Any] = {}
+    if "store" in settings:
+        paths["store"] = str(store_address(settings["store"], folder))
+    if "session_dir" in settings:
+        paths["session_dir"] = absolute(settings["session_dir"], folder)
+    if FLEET in settings:
+        paths[FLEET] = resolved_fleet(settings[FLEET], folder)
+    if EXTENSIONS in settings:
+        paths[EXTENSIONS] = [absolute_form(form, folder) for form in settings[EXTENSIONS]]
+    return paths
+
+
+def _fault(key: str, setting: object) -> str:
+    """Return what is wrong with a setting in a file; empty if nothing is."""
+    if key == PRICES:
+        return _price_fault(setting)
+    if key == FLEET:
+        return fleet_fault(setting)
+    if key == TELEMETRY:
+        return telemetry_fault(setting)
+    if key == KEY_BINDINGS:
+        return _binding_fault(setting)
+    if key == EXTENSIONS:
+        listed = isinstance(setting, list) and all(isinstance(form, str) and form for form in setting)
+        return "" if listed else f'{key} must be a list of files and modules: ["tools.py", "package.module"]'
+    if key == CHECK_ALLOW:
+        listed = isinstance(setting, list) and all(
+            isinstance(pattern, str) and pattern.strip("* ") for pattern in setting
+        )
+        return "" if listed else f'{key} must be a list of patterns of commands: ["pytest *", "npm test"]'
+    if key not in KEYS and key not in PHASES:
+        known = f"known are {', '.join(KEYS)}"
+        return f"there is no setting {key!r}; {nearest(key, KEYS, known)}"
+    if key in TEXTS and (not isinstance(setting, str) or not setting):
+        return f"{key} must be a non-empty string in quotes"
+    if key in NUMBERS and (not isinstance(setting, int) or isinstance(setting, bool) or setting < 0):
+        return f"{key} must be a whole number, 0 or more"
+    if key in AMOUNTS and not is_amount(setting):
+        return f"{key} must be a number of dollars, 0 or more"
+    if key in SWITCHES and not isinstance(setting, bool):
+        return f"{key} must be true or false"
+    if key in CHOICES and setting not in CHOICES[key]:
+        return f"{key} must be {choices(key)}"
+    return ""
+
+
+def _address_fault(key: str, setting: object) -> str:
+    if key == "store":
+        try:
+            store_address(str(setting), os.curdir)
+        except UsageError as error:
+            return str(error)
+    return ""
+
+
+def _price_fault(setting: object) -> str:
+    table = setting if isinstance(setting, dict) else {"": setting}
+    for model, price in table.items():
+        parts = price if isinstance(price, dict) else {}
+        if not {"input", "output"} <= set(parts) <= set(PRICE_PARTS) or not all(map(is_amount, parts.values())):
+            return (
+                f'in [prices], write "{model or "MODEL"}" = {{ input = 3.0, output = 15.0 }}, in dollars per million '
+                f"tokens; {' and '.join(PRICE_PARTS[2:])} are optional"
+            )
+    return ""
+
+
+def _binding_fault(setting: object) -> str:
+    table: dict[str, Any] = setting if isinstance(setting, dict) else {"": setting}
+    for action, keys in table.items():
+        if not isinstance(keys, str):
+            return f'keys must name actions, in quotes, and their keys: keys."{EXPAND}" = "f6"'
+        if action not in ALL_BINDINGS:
+            return f"there is no action {action!r} in keys; {nearest(action, tuple(ALL_BINDINGS))}"
+        wrong = next((name for name in key_names(keys) if not is_key(name)), None)
+        if wrong is not None:
+            return f'keys."{action}": {wrong!r} is not the name of a key, such as f6, ctrl+t, pagedown or K'
+    if shared := clash(table):
+        other, action, key = shared
+        return f'keys."{action}": {key} is the key of {other}, too; give one of them another'
+    return ""
+
+
+def _line(text: str, key: str) -> str:
+    """Return where a key is set, as a part of a message; empty if its line is not found."""
+    for number, line in enumerate(text.splitlines(), 1):
+        if line.partition("=")[0].strip(" \t\"'") in (key, f"[{key}]"):
+            return f", line {number}"
+    return ""
+
+
+# Trust: which settings files of projects a person has approved, each with its exact content.
+#
+# A settings file in a project comes with the repository, so somebody else may have written it. Only after `tildone
+# trust`
+# do all of its settings apply, and only for as long as its content stays the same. A record is a file in the data
+# folder
+# that holds the path of the settings file and the approved content, which is compared byte by byte.
+
+
+FOLDER = "trusted"
+MAX_NAME = 80
+
+
+def is_trusted(data: str, path: str, content: bytes) -> bool:
+    """Return whether a person has approved this content of the file at `path`. `data` is the data folder."""
+    return trusted_content(data, path) == content
+
+
+def trusted_content(data: str, path: str) -> bytes | None:
+    """Return the content that a person approved for the file at `path`; None if there is none."""
+    try:
+        with open(_record(data, path), "rb") as file:
+            record = file.read()
+    except OSError:
+        return None
+    heading = _heading(path)
+    return record[len(heading) :] if record.startswith(heading) else None
+
+
+def set_trusted(data: str, path: str, content: bytes) -> None:
+    """Record that a person approves this content of the file at `path`.
+
+    Raises:
+        OSError: the record cannot be written.
+    """
+    make_private_folder(os.path.join(data, FOLDER))
+    replace_file(_record(data, path), _heading(path) + content, mode=0o600)
+
+
+def revoke(data: str, path: str) -> bool:
+    """Remove the approval of the file at `path`; return whether there was one."""
+    was_trusted = trusted_content(data, path) is not None
+    remove_if_there(_record(data, path))
+    return was_trusted
+
+
+def _record(data: str, path: str) -> str:
+    """Return the path of the record. Two files whose records have the same name can't both be trusted."""
+    encoded = os.fsencode(path)
+    name = "".join(letter if letter.isalnum() else "-" for letter in path)[-MAX_NAME:]
+    return os.path.join(data, FOLDER, f"{name}-{crc32(encoded):08x}")
+
+
+def _heading(path: str) -> bytes:
+    return os.fsencode(path) + b"\0"
+
+
+MAX_BYTES = 100_000
+ALWAYS_APPLICABLE = ("dialect",)
+"""The settings that an untrusted file may set to any value."""
+
+
+@value
+class ProjectFile:
+    """The settings file of a project.
+
+    `settings` are the valid ones and `problems` what is wrong with the others. `content` is None if the file cannot be
+    read.
+    """
+
+    path: str
+    content: bytes | None
+    trusted: bool
+    settings: dict[str, Any]
+    problems: tuple[str, ...]
+
+
+def read_project_file(path: str, data: str) -> ProjectFile:
+    """Read the settings file of a project. `data` is the data folder, which holds the records of trust."""
+    problems: list[str] = []
+    content = read_regular(path, problems)
+    if content is None:
+        return ProjectFile(path, None, trusted=False, settings={}, problems=tuple(problems))
+    settings = parse(path, content, problems)
+    return ProjectFile(path, content, is_trusted(data, path, content), settings, tuple(problems))
+
+
+def applicable(file: ProjectFile, person: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the settings of the file that apply beside those in the `person`'s own file.
+
+    A trusted file may set everything, but does not loosen a bound that the person has set. An untrusted one does not
+    loosen a bound at all, and tightens none so far that nothing would be left of it (`FLOORS`).
+    """
+    names = file.settings if file.trusted else (*ALWAYS_APPLICABLE, *LIMITS)
+    return {
+        name: file.settings[name]
+        for name in names
+        if name in file.settings and (name not in LIMITS or _is_tightened(name, file, person))
+    }
+
+
+def ignored(file: ProjectFile, applied: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the names of the settings that an untrusted file contains in vain."""
+    if file.trusted:
+        return ()
+    names = tuple(name for name in file.settings if name not in applied)
+    return names or (("all settings",) if file.problems else ())
+
+
+def _is_tightened(name: str, file: ProjectFile, person: Mapping[str, Any]) -> bool:
+    lowest = 0 if file.trusted else FLOORS[name]
+    is_tight: bool = lowest <= file.settings[name] <= _limit(name, person, with_default=not file.trusted)
+    return is_tight
+
+
+def _limit(name: str, person: Mapping[str, Any], *, with_default: bool) -> float:
+    """Return the value of a bound that may not be exceeded."""
+    limit = person.get(name)
+    if limit is None and with_default:
+        limit = getattr(Patience(), LIMITS[name])
+    return float("inf") if limit is None else limit
+
+
+def read_regular(path: str, problems: list[str]) -> bytes | None:
+    """Return the content of a regular file of a sensible size; None, with the reason in `problems`, if it is not one.
+
+    A pipe or a device could block, or have no end.
+    """
+    try:
+        file = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
+    except OSError as error:
+        problems.append(f"{path}: {error.strerror}")
+        return None
+    try:
+        if not stat.S_ISREG(os.fstat(file).st_mode):
+            problems.append(f"{path}: not a regular file")
+            return None
+        content = os.read(file, MAX_BYTES + 1)
+    except OSError as error:
+        problems.append(f"{path}: {error.strerror}")
+        return None
+    finally:
+        os.close(file)
+    if len(content) > MAX_BYTES:
+        problems.append(f"{path}: the file is larger than {MAX_BYTES // 1000} kB")
+        return None
+    return content

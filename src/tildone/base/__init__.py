@@ -1,0 +1,211 @@
+"""Frozen, slotted records: a replacement for `dataclasses` that is fast to import.
+
+`dataclasses` takes longer to import than a hook takes to run, so this module implements the part of it that tildone
+needs: fields with defaults, equality, hash, repr, `match`, and immutability. The fields that a class names in
+`__uncompared__` do not count for equality and hash. A class with a method `__check__` has it called for every new
+record: it raises if the values are not allowed, so that no such record exists. `__init__` is compiled only after a
+class has created a few records, so that classes that a short command hardly uses cost next to nothing.
+"""
+
+from __future__ import annotations
+
+MYPY = False
+if MYPY:
+    from typing import TYPE_CHECKING as TYPE_CHECKING
+else:
+    TYPE_CHECKING = False
+
+
+# Registries: the members of a package, listed by name and imported when they are first used.
+#
+# Adding a member takes one submodule and one line in the registry, and a command imports only the members that it uses.
+# A
+# registry imports only submodules of the package in which it is declared, so its imports never cross the boundaries
+# that
+# the import contracts check.
+
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from typing import Generic, TypeVar
+
+    T = TypeVar("T")
+    F = TypeVar("F")
+else:
+    # Importing `typing` takes as long as a whole hook may take.
+    T = F = None
+
+    class Generic:
+        """Replaces `typing.Generic` at run time."""
+
+        def __class_getitem__(cls, _types: object) -> type:
+            return cls
+
+
+class Registry(Generic[T, F]):
+    """The members of `package`. `entries` maps each name to the facts that are available without importing the member.
+
+    A name is the name of a submodule, with `-` in place of `_`. The member is the submodule's global `attribute`, or
+    the one that follows a colon in the name: `module:function`.
+    """
+
+    def __init__(self, package: str, attribute: str, entries: Mapping[str, F]) -> None:
+        self.package = package
+        self.attribute = attribute
+        self.entries = entries
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.entries)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self.entries
+
+    def __getitem__(self, name: str) -> T:
+        """Import and return the member of that name.
+
+        Raises:
+            KeyError: the registry has no such member.
+        """
+        if name not in self.entries:
+            raise KeyError(name)
+        submodule, _, attribute = name.partition(":")
+        attribute = attribute or self.attribute
+        # Not importlib: importing it takes longer than importing all the members that a hook needs.
+        module = __import__(f"{self.package}.{submodule.replace('-', '_')}", fromlist=[attribute])
+        member: T = getattr(module, attribute)
+        return member
+
+
+try:
+    # The C implementation of `operator`: `operator` itself is slow to import.
+    from _operator import attrgetter
+except ImportError:
+    from operator import attrgetter
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any, TypeVar, dataclass_transform
+
+    R = TypeVar("R")
+
+    @dataclass_transform(frozen_default=True)
+    def value(cls: type[R]) -> type[R]:
+        """Make `cls` a frozen record of its annotated fields."""
+
+else:
+
+    def value(cls):
+        """Make `cls` a frozen record of its annotated fields."""
+        fields = tuple(getattr(cls, "__annotations__", ()))
+        own = cls.__dict__
+        defaults = {name: own[name] for name in fields if name in own}
+        uncompared = own.get("__uncompared__", ())
+        body = {name: item for name, item in own.items() if name not in defaults and name not in _NOT_COPIED}
+        body.update(
+            _METHODS,
+            __slots__=fields,
+            __match_args__=fields,
+            __init__=_initial_init(fields, defaults),
+            __compared__=_field_getter(tuple(name for name in fields if name not in uncompared)),
+        )
+        return type(cls)(cls.__name__, cls.__bases__, body)
+
+
+def replace(record: R, **changes: Any) -> R:
+    """Return a copy of `record` with some fields changed."""
+    fields: tuple[str, ...] = type(record).__match_args__  # type: ignore[attr-defined]  # every record has it
+    values = [changes.pop(name) if name in changes else getattr(record, name) for name in fields]
+    return type(record)(*values, **changes)
+
+
+UNCOMPILED_RECORDS = 8
+"""How many records a class creates before its `__init__` is compiled, which takes as long as creating thirty."""
+
+
+def _initial_init(fields: tuple[str, ...], defaults: dict[str, Any]) -> Callable[..., None]:
+    """Return an `__init__` that initializes the first few records, then replaces itself with a compiled one.
+
+    Invalid arguments are passed to the compiled one, which raises the usual TypeError.
+    """
+    created = 0
+
+    def __init__(self: Any, *args: Any, **named: Any) -> None:  # noqa: N807  defines the method
+        nonlocal created
+        created += 1
+        cls = type(self)
+        if created <= UNCOMPILED_RECORDS:
+            given = dict(zip(fields, args, strict=False)) | named
+            values = defaults | given
+            if len(given) == len(args) + len(named) and values.keys() == set(fields):
+                for name in fields:
+                    getattr(cls, name).__set__(self, values[name])
+                if hasattr(cls, "__check__"):
+                    self.__check__()
+                return
+        compiled = _compiled_init(cls, fields, defaults)
+        cls.__init__ = compiled
+        compiled(self, *args, **named)
+
+    return __init__
+
+
+def _compiled_init(cls: type[Any], fields: tuple[str, ...], defaults: dict[str, Any]) -> Callable[..., None]:
+    scope: dict[str, Any] = {f"_set_{name}": getattr(cls, name).__set__ for name in fields}
+    scope |= {f"_default_{name}": default for name, default in defaults.items()}
+    params = [f"{name}=_default_{name}" if name in defaults else name for name in fields]
+    lines = [f"    _set_{name}(self, {name})" for name in fields] or ["    pass"]
+    lines += ["    self.__check__()"] if hasattr(cls, "__check__") else []
+    source = "\n".join([f"def __init__({', '.join(['self', *params])}):", *lines])
+    exec(source, scope)  # noqa: S102  field names come from our own class bodies
+    compiled: Callable[..., None] = scope["__init__"]
+    return compiled
+
+
+def _refuse(self: object, name: str, _value: object = None) -> None:
+    message = f"{type(self).__name__}.{name} cannot be changed: records are frozen"
+    raise AttributeError(message)
+
+
+def _field_getter(fields: tuple[str, ...]) -> Callable[[Any], Any]:
+    """Return a function from a record to its values: a tuple, or the value itself if there is only one."""
+    return attrgetter(*fields) if fields else _no_values
+
+
+def _no_values(_record: object) -> tuple[()]:
+    return ()
+
+
+def _eq(self: Any, other: object) -> bool:
+    if self is other:
+        return True
+    values_of = type(self).__compared__
+    if type(other) is not type(self):
+        return NotImplemented  # type: ignore[no-any-return]  # as every `__eq__`
+    return bool(values_of(self) == values_of(other))
+
+
+def _hash(self: Any) -> int:
+    cls = type(self)
+    return hash((cls, cls.__compared__(self)))
+
+
+def _repr(self: Any) -> str:
+    arguments = ", ".join(f"{name}={getattr(self, name)!r}" for name in self.__match_args__)
+    return f"{type(self).__name__}({arguments})"
+
+
+def _reduce(self: Any) -> tuple[type[Any], tuple[Any, ...]]:
+    return type(self), tuple(getattr(self, name) for name in self.__match_args__)
+
+
+_METHODS = {
+    "__setattr__": _refuse,
+    "__delattr__": _refuse,
+    "__eq__": _eq,
+    "__hash__": _hash,
+    "__repr__": _repr,
+    "__reduce__": _reduce,
+}
+"""The methods of all records. Methods of their own would slow down the creation of classes, which every hook does."""
+
+_NOT_COPIED = ("__dict__", "__weakref__")

@@ -1,0 +1,260 @@
+"""This copy of tildone: how it was installed, how to call it, and how to add packages to it.
+
+Hints are built from these functions, so that the command in a hint works for the copy that prints it:
+
+    program()                 tildone, or a path if a shell would not find this copy under that name
+    install_extra("run")      uv tool install 'tildone[mcp,run]'
+    install_package("boto3")  pipx inject tildone boto3
+    upgrade()                 /home/me/.venv/bin/python -m pip install --upgrade tildone
+
+The module imports almost nothing: commands import it to phrase a hint, and must start fast.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from tildone.base import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+NAME = "tildone"
+EXTRAS = {"mcp": "mcp", "run": "pydantic_ai", "postgres": "psycopg", "tui": "textual", "web": "starlette"}
+"""The optional dependencies, each with a package that it installs."""
+
+_SAFE = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789@%+=:,./-_~")
+
+
+class Method:
+    """The methods of installation, as a sentence names them. Not an `Enum`: importing `enum` is slow."""
+
+    UV_TOOL = "uv tool"
+    UVX = "uvx"
+    PIPX = "pipx"
+    PIPX_RUN = "pipx run"
+    CHECKOUT = "do.py in a source checkout"
+    VENV = "pip in a virtual environment"
+    USER = "pip --user"
+    SYSTEM = "pip in the system's Python"
+
+    TEMPORARY = (UVX, PIPX_RUN)
+    """These install into a cache, which may be deleted at any time."""
+
+
+def method() -> str:
+    """Return how this copy was installed."""
+    folder = os.path.dirname(os.path.realpath(sys.prefix))
+    if os.path.exists(os.path.join(sys.prefix, "uv-receipt.toml")):
+        return Method.UV_TOOL
+    if os.path.basename(folder).startswith("archive-v"):
+        return Method.UVX
+    if os.path.exists(os.path.join(sys.prefix, "pipx_metadata.json")):
+        return Method.PIPX if os.path.basename(folder) == "venvs" else Method.PIPX_RUN
+    if checkout() is not None:
+        return Method.CHECKOUT
+    if sys.prefix != sys.base_prefix:
+        return Method.VENV
+    return Method.USER if _in_user_site() else Method.SYSTEM
+
+
+def checkout() -> str | None:
+    """Return the root of the source checkout whose `do.py` set up this copy; None if none did."""
+    root = os.path.realpath(__file__)
+    for _ in range(4):
+        root = os.path.dirname(root)
+    own = os.path.join(root, "do.py")
+    return root if os.path.exists(own) and os.path.realpath(sys.prefix).startswith(os.path.join(root, "")) else None
+
+
+def script() -> str | None:
+    """Return the absolute path of the `tildone` command of this copy; None if it has none."""
+    return next((path for path in _scripts() if os.path.isfile(path) and os.access(path, os.X_OK)), None)
+
+
+def program() -> str:
+    """Return how to call this copy in a hint, quoted for a shell: `tildone` if a shell finds this copy by that name."""
+    own = script()
+    if own is None:
+        return f"{quoted(sys.executable)} -m {NAME}"
+    found = on_path(NAME)
+    return NAME if found is not None and _same_program(found, own) else quoted(own)
+
+
+def install_extra(extra: str) -> str:
+    """Return the command that adds an optional dependency to this copy."""
+    match method():
+        case Method.UV_TOOL:
+            # uv installs a tool anew, with what the command names and nothing else.
+            return " ".join(["uv tool install", quoted(_requirement({extra, *_installed_extras()})), *_with()])
+        case Method.UVX:
+            return f"uvx --from {quoted(_requirement({extra}))} {NAME}"
+        case Method.PIPX_RUN:
+            return f"pipx run --spec {quoted(_requirement({extra}))} {NAME}"
+        case Method.CHECKOUT:
+            return f"python3 {quoted(os.path.join(checkout() or '', 'do.py'))} setup"
+        case _:
+            return install_package(f"{NAME}[{extra}]")
+
+
+def install_package(requirement: str) -> str:
+    """Return the command that adds a package to the environment of this copy."""
+    match method():
+        case Method.UV_TOOL:
+            own = quoted(_requirement(_installed_extras()))
+            return " ".join(["uv tool install", own, *_with(), "--with", quoted(requirement)])
+        case Method.UVX:
+            return f"uvx --from {quoted(_requirement(_installed_extras()))} --with {quoted(requirement)} {NAME}"
+        case Method.PIPX:
+            return f"pipx inject {NAME} {quoted(requirement)}"
+        case Method.PIPX_RUN:
+            return f"pipx run --spec {quoted(_requirement(_installed_extras()))} --with {quoted(requirement)} {NAME}"
+        case _:
+            return _pip(quoted(requirement))
+
+
+def upgrade() -> str:
+    """Return the command that upgrades this copy."""
+    match method():
+        case Method.UV_TOOL:
+            return f"uv tool upgrade {NAME}"
+        case Method.UVX:
+            return f"uvx {NAME}@latest"
+        case Method.PIPX:
+            return f"pipx upgrade {NAME}"
+        case Method.PIPX_RUN:
+            return f"pipx run --no-cache {NAME}"
+        case Method.CHECKOUT:
+            root = quoted(checkout() or "")
+            return f"git -C {root} pull && python3 {quoted(os.path.join(checkout() or '', 'do.py'))} setup"
+        case _:
+            return _pip(f"--upgrade {NAME}")
+
+
+def install_permanently() -> str:
+    """Return the command that installs a temporary copy for good."""
+    tool = "pipx install" if method() == Method.PIPX_RUN else "uv tool install"
+    return f"{tool} {quoted(_requirement(set()))}"
+
+
+def has_extra(extra: str) -> bool:
+    """Return whether an optional dependency is installed."""
+    # Late, because only few hints need it.
+    from importlib.util import find_spec
+
+    return find_spec(EXTRAS[extra]) is not None
+
+
+def on_path(name: str) -> str | None:
+    """Return the program that a shell runs for a name. `shutil.which` does the same, but importing it is slow."""
+    endings = (".exe", ".cmd", ".bat") if sys.platform == "win32" else ("",)
+    for folder in os.environ.get("PATH", os.defpath).split(os.pathsep):
+        for ending in endings:
+            path = os.path.join(folder or os.curdir, name + ending)
+            if os.path.isfile(path) and os.access(path, os.X_OK):
+                return os.path.abspath(path)
+    return None
+
+
+def quoted(word: str) -> str:
+    """Quote a word for the platform's shell if it needs that. Not `shlex.quote`: importing `shlex` is slow."""
+    if word and _SAFE.issuperset(word):
+        return word
+    if sys.platform == "win32":
+        return f'"{word}"' if not word or " " in word else word
+    return "'" + word.replace("'", "'\"'\"'") + "'"
+
+
+def _scripts() -> Iterator[str]:
+    """Yield the places where the command of this copy may be, the most certain first."""
+    name = f"{NAME}.exe" if sys.platform == "win32" else NAME
+    invoked = os.path.abspath(sys.argv[0]) if sys.argv and sys.argv[0] else ""
+    if os.path.splitext(os.path.basename(invoked))[0] == NAME:
+        yield invoked
+        yield f"{invoked}.exe"
+    yield os.path.join(os.path.dirname(sys.executable), name)
+    if sys.prefix == sys.base_prefix:
+        base = _user_base()
+        if base and _in_user_site():
+            yield os.path.join(base, "Scripts" if sys.platform == "win32" else "bin", name)
+        yield os.path.join(sys.prefix, "Scripts" if sys.platform == "win32" else "bin", name)
+
+
+def _same_program(one: str, other: str) -> bool:
+    try:
+        return os.path.samefile(one, other)
+    except OSError:
+        return False
+
+
+def _user_base() -> str:
+    # Not imported: the interpreter imports it at its start, or was told not to.
+    return getattr(sys.modules.get("site"), "USER_BASE", None) or ""
+
+
+def _in_user_site() -> bool:
+    folder = getattr(sys.modules.get("site"), "USER_SITE", None)
+    if not folder:
+        return False
+    return os.path.realpath(__file__).startswith(os.path.join(os.path.realpath(folder), ""))
+
+
+def _pip(arguments: str) -> str:
+    """Return the command that runs pip, or uv in its place, on the environment of this copy."""
+    python = quoted(sys.executable)
+    if not any(os.path.isdir(os.path.join(folder, "pip")) for folder in sys.path):
+        if on_path("uv"):
+            return f"uv pip install --python {python} {arguments}"
+        python = f"{python} -m ensurepip && {python}"
+    options = ["--user"] if method() == Method.USER else []
+    if sys.prefix == sys.base_prefix and os.path.exists(
+        os.path.join(os.path.dirname(os.__file__), "EXTERNALLY-MANAGED")
+    ):
+        # pip refuses to change such an installation otherwise; this copy is in it already.
+        options.append("--break-system-packages")
+    return " ".join([python, "-m pip install", *options, arguments])
+
+
+def _installed_extras() -> set[str]:
+    return {extra for extra in EXTRAS if has_extra(extra)}
+
+
+def _requirement(extras: set[str]) -> str:
+    """Return a requirement for this package with these extras, from the place it was installed from."""
+    url = _origin()
+    name = f"{NAME}[{','.join(sorted(extras))}]" if extras else NAME
+    return f"{name} @ {url}" if url else name
+
+
+def _origin() -> str:
+    """Return the URL that this copy was installed from; empty if that was a package index."""
+    # Late, because only few hints need it.
+    from importlib.metadata import PackageNotFoundError, distribution
+    from json import loads
+
+    try:
+        direct = loads(distribution(NAME).read_text("direct_url.json") or "{}")
+    except (PackageNotFoundError, ValueError):
+        return ""
+    url, version_control = direct.get("url", ""), direct.get("vcs_info")
+    if version_control:
+        return f"{version_control['vcs']}+{url}@{version_control['commit_id']}"
+    return str(url)
+
+
+def _with() -> Iterator[str]:
+    """Yield the options for the packages that were added to a uv tool before."""
+    # Late, because only few hints need it.
+    import tomllib
+
+    try:
+        with open(os.path.join(sys.prefix, "uv-receipt.toml"), "rb") as file:
+            listed = tomllib.load(file)["tool"]["requirements"]
+        for each in listed:
+            if each["name"] != NAME:
+                extras = f"[{','.join(each['extras'])}]" if each.get("extras") else ""
+                yield "--with"
+                yield quoted(f"{each['name']}{extras}{each.get('specifier', '')}")
+    except (OSError, ValueError, KeyError, TypeError):
+        return

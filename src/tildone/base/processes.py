@@ -1,0 +1,69 @@
+"""Find the processes that have a database file open (Linux only, from `/proc`)."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from tildone.base import value
+
+SQLITE_SUFFIXES = ("", "-wal", "-shm", "-journal")
+"""The database file, and the files that SQLite keeps beside it."""
+
+_DELETED = " (deleted)"
+
+
+@value
+class FileHolder:
+    """A process that has the file open. `deleted` means that the file was deleted or replaced since it was opened."""
+
+    pid: int
+    command: str
+    deleted: bool = False
+
+
+def processes_with_open(path: str) -> list[FileHolder] | None:
+    """Return the other processes that have the database open; None if that cannot be determined.
+
+    Processes of other users are found only if the user may inspect them.
+    """
+    if not sys.platform.startswith("linux") or not os.path.isdir("/proc/self/fd"):
+        return None
+    real = os.path.realpath(path)
+    paths = {f"{real}{suffix}" for suffix in SQLITE_SUFFIXES}
+    pids = sorted(int(name) for name in os.listdir("/proc") if name.isdecimal() and int(name) != os.getpid())
+    return [holder for pid in pids if (holder := _holder(pid, paths)) is not None]
+
+
+def _holder(pid: int, paths: set[str]) -> FileHolder | None:
+    open_paths = _open_paths(pid)
+    if paths & open_paths:
+        return FileHolder(pid, _command(pid))
+    if any(path.removesuffix(_DELETED) in paths for path in open_paths if path.endswith(_DELETED)):
+        return FileHolder(pid, _command(pid), deleted=True)
+    return None
+
+
+def _open_paths(pid: int) -> set[str]:
+    folder = f"/proc/{pid}/fd"
+    try:
+        return {_target(f"{folder}/{name}") for name in os.listdir(folder)}
+    except OSError:
+        # The process has ended, or belongs to another user.
+        return set()
+
+
+def _target(link: str) -> str:
+    try:
+        return os.readlink(link)
+    except OSError:
+        return ""
+
+
+def _command(pid: int) -> str:
+    try:
+        with open(f"/proc/{pid}/cmdline", "rb") as file:
+            arguments = file.read().split(b"\0")
+    except OSError:
+        return ""
+    return " ".join(argument.decode("utf-8", "backslashreplace") for argument in arguments if argument)

@@ -1,1 +1,0 @@
-"""Parsing of the command line: the tables that describe verbs, and the parser that reads them."""

@@ -1,0 +1,348 @@
+"""Renders a host's events as lines of text: messages, tool calls and their results.
+
+Lines are written once and never changed, so a line of an answer is written when it is finished, and of a call its
+header when it begins and its result when it ends.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable, Iterable, Sequence
+from typing import TextIO
+
+from tildone.base import replace, value
+from tildone.base.distribution import program
+from tildone.base.keys import NO_KEYS
+from tildone.cli.output import colored, columns, on_terminal, put_notice
+from tildone.cli.run.arguments import RunArguments
+from tildone.log.session import Session
+from tildone.plan.events import Directive, State
+from tildone.plan.model import open_tasks, progress
+from tildone.plan.text.amounts import format_count
+from tildone.plan.text.bounds import describe_bound
+from tildone.plan.text.safe import printable, printable_lines
+from tildone.plan.text.styles import Role, Span, ansi, plain
+from tildone.run.events import (
+    BlockDelta,
+    BlockEnd,
+    BlockEvent,
+    BlockKind,
+    ExtensionError,
+    MessageEnd,
+    MessageUpdate,
+    PublicEvent,
+    RetryStart,
+    ToolExecutionEnd,
+    ToolExecutionStart,
+)
+from tildone.run.host import Host
+from tildone.run.kit.components import Component, RenderOptions, Text, rows
+from tildone.run.kit.definition import ToolResult, fitted
+from tildone.run.kit.drawing import Line, MarkdownReader, Row, Table
+from tildone.run.messages import AssistantMessage, CustomMessage, Message, StopReason, UserMessage, last_answer, text_of
+from tildone.run.subagents import CallRow, custom_component
+from tildone.run.transcript import Conversations
+
+UNLIMITED_COLUMNS = 1_000_000
+"""The width of a line in an output that is not a terminal."""
+
+
+class LineOutput:
+    """A stream. A terminal gets colours, and lines that fit its width, above the row in which a person types."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self.prompt = ""
+        """What begins the row in which the person types; empty if nothing was asked."""
+        self._stream = stream
+        self._color = colored(stream)
+
+    @property
+    def columns(self) -> int:
+        """The width of the terminal, if the stream is one."""
+        return columns(self._stream) or UNLIMITED_COLUMNS
+
+    def put(self, lines: Sequence[Line]) -> None:
+        """Write the lines, then the prompt again, and flush."""
+        prompt = self.prompt
+        self.end_row()
+        self._write("".join(f"{ansi(line, color=self._color, safe=str)}\n" for line in lines))
+        if prompt:
+            self.ask(prompt)
+
+    def ask(self, prompt: str) -> None:
+        """Begin a row in which the person types."""
+        self.end_row()
+        self.prompt = prompt
+        self._write(prompt)
+
+    def entered(self) -> None:
+        """The person has pressed Enter, which the terminal has echoed."""
+        self.prompt = ""
+
+    def end_row(self) -> None:
+        """End the row in which the person could type, if there is one."""
+        if self.prompt:
+            self.prompt = ""
+            self._write("\n")
+
+    def _write(self, text: str) -> None:
+        try:
+            self._stream.write(text)
+            self._stream.flush()
+        except OSError:
+            if not on_terminal(self._stream):
+                raise  # a terminal that was closed sends SIGHUP, which ends the run
+
+
+INDENT = Span("  ")
+FAILED = Span("✗ ", Role.ERROR)
+INDENT_COLUMNS = 2
+MIN_COLUMNS = 8
+
+
+class EventRenderer:
+    """Renders the events of one host."""
+
+    def __init__(self, host: Host, output: LineOutput) -> None:
+        self.expanded = False
+        self._running: dict[str, CallRow] = {}
+        self._collapsed: tuple[CallRow, ToolResult, RenderOptions] | None = None
+        self._failed: set[str] = set()
+        self._host = host
+        self._output = output
+        self._reader = MarkdownReader(Role.TEXT)
+        self._line = ""
+
+    def render(self, event: PublicEvent) -> None:
+        """Render an event. Events without a visible form are ignored."""
+        match event:
+            case MessageUpdate(event=progress):
+                self._render_progress(progress)
+            case MessageEnd(message):
+                self._render_message(message)
+            case ToolExecutionStart():
+                self._start_call(event)
+            case ToolExecutionEnd():
+                self._end_call(event)
+            case RetryStart(attempt, max_attempts, delay_ms):
+                pause = f"Trying again in {delay_ms / 1000:g} s ({attempt} of {max_attempts})"
+                self.put(Text(pause, Role.WARNING))
+            case ExtensionError(extension, name, error):
+                self.put(Text(f"{extension} failed at {name}: {error}", Role.WARNING))
+            case _:
+                pass
+
+    def put(self, component: Component) -> None:
+        """Write a component that belongs to no event."""
+        self._output.put(self._lines(component))
+
+    def toggle_expanded(self) -> None:
+        """Show results expanded from now on, or collapsed again. The newest collapsed one is written again, in full."""
+        self.expanded = not self.expanded
+        self.put(Text(f"Results are shown {'expanded' if self.expanded else 'collapsed'} from now on", Role.DIM))
+        if self.expanded and self._collapsed is not None:
+            row, result, options = self._collapsed
+            if not row.is_merged:
+                self.put(row.header(options))
+            self._output.put(self._finished_call(row, result, options))
+            self._collapsed = None
+
+    def _render_progress(self, progress: BlockEvent) -> None:
+        match progress:
+            case BlockDelta(BlockKind.TEXT, _, delta):
+                *complete, self._line = (self._line + delta).split("\n")
+                for line in complete:
+                    self._output.put(self._fitted(self._reader.read(line.removesuffix("\r"))))
+            case BlockEnd(BlockKind.TEXT):
+                self._finish_text()
+            case _:
+                return
+
+    def _finish_text(self) -> None:
+        lines = self._fitted(self._reader.rest(self._line))
+        self._reader, self._line = MarkdownReader(Role.TEXT), ""
+        self._output.put(lines)
+
+    def _render_message(self, message: Message) -> None:
+        match message:
+            case UserMessage():
+                self.put(Text((Span("❯ ", Role.ACCENT), Span(_first_line(message), Role.TEXT))))
+            case CustomMessage() if message.display:
+                self.put(custom_component(message, self._host.renderers.get(message.custom_type)))
+            case AssistantMessage():
+                self._finish_text()
+                self._render_stop_reason(message)
+            case _:
+                return
+
+    def _render_stop_reason(self, message: AssistantMessage) -> None:
+        """Write why a model did not finish its answer."""
+        match message.stop_reason:
+            case StopReason.ERROR:
+                self.put(Text(f"✗ {message.error_message or 'The model failed'}", Role.ERROR))
+            case StopReason.ABORTED:
+                self.put(Text("✗ Interrupted", Role.WARNING))
+            case StopReason.LENGTH:
+                self.put(Text("The answer was cut: it grew longer than the model may write", Role.WARNING))
+            case _:
+                return
+
+    def _start_call(self, event: ToolExecutionStart) -> None:
+        tool = self._host.tools.get(event.tool_name)
+        cwd = self._host.ctx.cwd
+        row = CallRow(event.call_id, event.tool_name, tool, event.args, cwd=cwd, invalidate=lambda: None)
+        self._running[event.call_id] = row
+        if not row.is_merged:
+            self.put(row.header(RenderOptions()))
+
+    def _end_call(self, event: ToolExecutionEnd) -> None:
+        row = self._running.pop(event.call_id)
+        options = RenderOptions(expanded=self.expanded, is_error=event.is_error)
+        result = replace(event.result, is_error=event.is_error)
+        self._output.put(self._finished_call(row, result, options))
+        if self._is_collapsed(row, result, options):
+            self._collapsed = row, result, replace(options, expanded=True)
+        self._report_failure(row)
+
+    def _is_collapsed(self, row: CallRow, result: ToolResult, options: RenderOptions) -> bool:
+        """Return whether the expanded view shows more."""
+        complete = row.result(result, replace(options, expanded=True))
+        return self._drawn(row.result(result, options)) != self._drawn(complete)
+
+    def _finished_call(self, row: CallRow, result: ToolResult, options: RenderOptions) -> list[Line]:
+        """Return the lines of a result. That of a failed call begins with a sign."""
+        component = row.result(result, options)
+        if row.is_merged:
+            return [line for line in self._lines(component) if plain(line).strip()]
+        below = self._below(component)
+        if below and result.failed:
+            below[0][0] = FAILED
+        return below
+
+    def _report_failure(self, row: CallRow) -> None:
+        """Write why a tool's renderer failed, once for each tool."""
+        if row.failure and row.name not in self._failed:
+            self._failed.add(row.name)
+            self.put(Text(row.failure, Role.WARNING))
+
+    def _below(self, component: Component) -> list[Line]:
+        """Return a result as it is shown below the line of its call: indented, without empty lines."""
+        lines = self._lines(component, self._output.columns - INDENT_COLUMNS)
+        return [[INDENT, *line] for line in lines if plain(line).strip()]
+
+    def _drawn(self, component: Component) -> list[Line]:
+        return self._lines(component, UNLIMITED_COLUMNS)
+
+    def _lines(self, component: Component, columns: int | None = None) -> list[Line]:
+        return self._fitted(rows(component, NO_KEYS), columns)
+
+    def _fitted(self, laid_out: Iterable[Row | Table], columns: int | None = None) -> list[Line]:
+        width = self._output.columns if columns is None else columns
+        return [[*line.spans] for line in fitted(laid_out, max(width, MIN_COLUMNS), safe=printable)]
+
+
+def _first_line(message: Message) -> str:
+    """The first line of a message, and how many more there are: a plan or a picture is not shown again."""
+    lines = text_of(message).strip().split("\n")
+    more = len(lines) - 1
+    return f"{lines[0]} … ({format_count(more, 'more line')})" if more else lines[0]
+
+
+INTERRUPTED = 130
+OUTCOME_FAILED = 1
+
+
+@value
+class RunOutcome:
+    """How a run ended. `reported` means that the reason has been shown; `next_step` is what the person may do now."""
+
+    code: int
+    reason: str = ""
+    reported: bool = True
+    next_step: str = ""
+
+
+class OutcomeReport:
+    """Describes the outcomes of one run. `session` returns that of the plan it works on."""
+
+    def __init__(self, arguments: RunArguments, session: Callable[[], Session], conversations: Conversations) -> None:
+        self._arguments = arguments
+        self._session = session
+        self._conversations = conversations
+        self._first = session().name, session().state.head
+
+    def outcome(self, host: Host) -> RunOutcome:
+        """Return how the host's last run ended."""
+        last = last_answer(host.transcript.messages())
+        stop_reason = last.stop_reason if last else StopReason.STOP
+        state = self._session().state
+        if stop_reason == StopReason.ABORTED and state.directive is Directive.STOP:
+            return RunOutcome(OUTCOME_FAILED, "stopped by tildone stop", reported=False, next_step=self.next_step(host))
+        if stop_reason == StopReason.ABORTED and state.tripped:
+            reason = f"stopped: {describe_bound(state.tripped.bound, state.tripped.limit)}"
+            return RunOutcome(OUTCOME_FAILED, reason, reported=False, next_step=self.next_step(host))
+        if stop_reason == StopReason.ABORTED:
+            return self.interrupted(host, INTERRUPTED)
+        if last is not None and stop_reason == StopReason.ERROR:
+            return RunOutcome(OUTCOME_FAILED, last.error_message or "the model failed", next_step=self.next_step(host))
+        left = len(open_tasks(state.plan))
+        if left:
+            why = " (paused)" if state.directive is Directive.PAUSE else self._bound(state)
+            remaining = f"{left} of {format_count(progress(state.plan).total, 'task')} left open{why}"
+            return RunOutcome(OUTCOME_FAILED, remaining, reported=False, next_step=self.next_step(host))
+        return RunOutcome(0)
+
+    def _bound(self, state: State) -> str:
+        """Return the bound that ended the run, in parentheses, where nothing else has shown it."""
+        if state.tripped is None or self._arguments.mode == "terminal":
+            return ""
+        return f" ({describe_bound(state.tripped.bound, state.tripped.limit)})"
+
+    def interrupted(self, host: Host, code: int) -> RunOutcome:
+        """Return the outcome of a run that a signal or the person ended."""
+        return RunOutcome(code, "interrupted", next_step=self.next_step(host))
+
+    def next_step(self, host: Host) -> str:
+        """Return the command that continues the run; empty if nothing was stored."""
+        arguments, transcript = self._arguments, host.transcript
+        if not arguments.stored or transcript.file is None:
+            return ""
+        choice = "--continue" if self._conversations.is_latest(transcript) else f"--resume {transcript.id}"
+        command = f"{program()} run {choice}"
+        folder = arguments.settings.session_dir
+        if folder != arguments.defaults.session_dir:
+            command += f" --session-dir {shlex.quote(folder)}"
+        # Code is not stored in a conversation.
+        command += "".join(f" --extension {shlex.quote(form)}" for form in arguments.given.values("extension"))
+        if self._session().state.directive is not Directive.GO:
+            command = f"{program()} resume{self.plan_options()} && {command}"
+        return f"To go on: {command}"
+
+    def log_hint(self) -> str | None:
+        """Return the command that shows the history of the run; None if nothing was recorded."""
+        session = self._session()
+        if not self._arguments.stored or session.state.head in (None, self._first_head(session.name)):
+            return None
+        return f"How it went: {program()} log{self.plan_options()}"
+
+    def _first_head(self, name: str) -> str | None:
+        """Return the head of a session when the run began; None if the run has begun the session."""
+        return self._first[1] if self._first[0] == name else None
+
+    def plan_options(self) -> str:
+        """Return the options that name the plan, as far as it is not the one that is meant without them."""
+        settings, defaults = self._arguments.settings, self._arguments.defaults
+        words, session = [], self._session().name
+        if session != defaults.session:
+            words += ["--session", shlex.quote(session)]
+        if settings.store != defaults.store:
+            words += ["--store", shlex.quote(settings.store.redacted)]
+        return "".join(f" {word}" for word in words)
+
+
+def report_on_stderr(outcome: RunOutcome) -> int:
+    """Write the reason and the next step to standard error, for modes whose output is for programs. Return the code."""
+    if outcome.code:
+        lines = [f"tildone: {outcome.reason}", *filter(None, [outcome.next_step])]
+        put_notice("\n".join(line for text in lines for line in printable_lines(text)))
+    return outcome.code

@@ -1,1 +1,0 @@
-"""Plans as files: Markdown, todo.txt, checklists, and the lists of other tools."""

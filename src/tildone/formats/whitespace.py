@@ -1,6 +1,0 @@
-"""The whitespace characters that JavaScript's `String.prototype.trim` strips, as the originals of the dialects do."""
-
-JS_WHITESPACE = (
-    "\t\n\v\f\r \xa0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a"
-    "\u2028\u2029\u202f\u205f\u3000\ufeff"
-)

@@ -1,1 +1,0 @@
-"""Runs an agent: a conversation, the model that answers in it, its tools and its extensions."""

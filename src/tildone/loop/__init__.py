@@ -1,1 +1,0 @@
-"""Whether and when an agent is told to continue."""

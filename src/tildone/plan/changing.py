@@ -1,0 +1,300 @@
+"""When the checks of tasks are run, and what an agent with unproved tasks is held to.
+
+A change that completes a task with a check is computed twice: first to learn which checks it needs, then, after they
+were run, with their proofs. Nothing is locked while a check runs. If the plan changes meanwhile, the change is decided
+on the new state with the same proofs: a task whose check was edited stays open.
+"""
+
+from __future__ import annotations
+
+from zlib import crc32
+
+from tildone.base import TYPE_CHECKING, replace, value
+from tildone.plan.events import DirectiveSet, PlanChanged
+from tildone.plan.guard import PLAN, is_unproved, reopened
+from tildone.plan.model import Phase, Plan, Status, Task, TaskInPhase, is_passed
+from tildone.plan.ops import Origin, StartNext, keep_origins
+from tildone.plan.reduce import NO_PROOFS, Outcome, reduce
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Set as AbstractSet
+    from typing import Protocol
+
+    from tildone.plan.events import Call, Fact, Ledger, State
+    from tildone.plan.guard import ByModel
+    from tildone.plan.model import Check, Proof, Rules
+    from tildone.plan.reduce import Step
+
+
+DEFAULT_DELAY_MS = 60_000
+
+TaskKey = tuple[str, str]
+"""A task's phase and text."""
+
+
+@value
+class Schedule:
+    """Finished tasks, and the time (in milliseconds) at which each is due to be cleared."""
+
+    due: tuple[tuple[TaskKey, int], ...] = ()
+
+
+@value
+class ClearResult:
+    """The plan after clearing, the tasks that are still scheduled, and the tasks that were removed."""
+
+    plan: Plan
+    schedule: Schedule
+    removed: tuple[TaskInPhase, ...] = ()
+
+
+def schedule(plan: Plan, previous: Schedule, now: int, delay_ms: int = DEFAULT_DELAY_MS) -> Schedule:
+    """Return the schedule for the finished tasks of `plan`.
+
+    Tasks that were in the `previous` schedule keep their due times; reopened tasks are dropped from it. With a delay of
+    0, tasks are cleared in the next iteration of the host's event loop; with a negative delay, never.
+    """
+    if delay_ms < 0:
+        return Schedule()
+    due_times = dict(previous.due)
+    finished = dict.fromkeys(
+        (phase.name, task.text) for phase in plan.phases for task in phase.tasks if not task.status.is_open
+    )
+    return Schedule(tuple((key, due_times.get(key, now + delay_ms)) for key in finished))
+
+
+def next_due(scheduled: Schedule) -> int | None:
+    """Return when the next task is due; None if no task is scheduled."""
+    return min((due for _, due in scheduled.due), default=None)
+
+
+def without_unproved(scheduled: Schedule, plan: Plan, stale: AbstractSet[int]) -> Schedule:
+    """Return the schedule without the done tasks whose checks have to pass again, whose numbers are `stale`.
+
+    It is empty if the check of the plan has to pass: without tasks, nobody would be held to it.
+    """
+    if is_unproved(reopened(plan, stale & {PLAN})):
+        return Schedule()
+    kept = {(phase.name, task.text) for phase in plan.phases for task in phase.tasks if task.number in stale}
+    return Schedule(tuple((key, at) for key, at in scheduled.due if key not in kept))
+
+
+def clear_due(plan: Plan, scheduled: Schedule, now: int) -> ClearResult:
+    """Remove the tasks that are due and, if any was removed, every phase without tasks.
+
+    If several tasks have the same phase and text, only the first is removed; if the first is open, none is.
+    """
+    due = {key for key, at in scheduled.due if at <= now}
+    later = Schedule(tuple((key, at) for key, at in scheduled.due if at > now))
+    removed: list[TaskInPhase] = []
+    phases = [replace(phase, tasks=_remaining_tasks(phase, due, removed)) for phase in plan.phases]
+    if not removed:
+        return ClearResult(plan, later)
+    return ClearResult(Plan(tuple(phase for phase in phases if phase.tasks)), later, tuple(removed))
+
+
+def _remaining_tasks(phase: Phase, due: set[TaskKey], removed: list[TaskInPhase]) -> tuple[Task, ...]:
+    """The tasks that stay. Each key is used once and discarded from `due`; removed tasks are added to `removed`."""
+    remaining = []
+    for task in phase.tasks:
+        key = phase.name, task.text
+        if key in due and not task.status.is_open:
+            removed.append(TaskInPhase(phase.name, task))
+        else:
+            remaining.append(task)
+        due.discard(key)
+    return tuple(remaining)
+
+
+# Progress: what counts as a step towards the end of a plan, at most once.
+#
+# An agent that makes progress may be continued for longer. So that nobody can be continued for ever by doing and
+# undoing
+# the same thing, every task counts as closed once in its life, whatever its text, and a text counts as new once. What a
+# person says starts a new `Ledger`.
+#
+# Only what could count a second time is remembered: the numbers of tasks that were reopened, and the checksums of texts
+# that were removed. Both are short for an agent that works through its plan, and bounded for any other.
+
+
+MAX_ADDED = 20
+"""How many changes that only add tasks count as progress before one completes a task."""
+
+MAX_DROPPED = 200
+"""How many changes that only drop tasks count as progress until a person speaks."""
+
+MAX_REMEMBERED = 200
+"""How many reopened tasks and how many removed texts are remembered: the newest."""
+
+
+def progress_of(before: Plan, after: Plan, ledger: Ledger) -> tuple[bool, Ledger]:
+    """Return whether a change is progress, and the ledger after it.
+
+    Progress closes a task that was never closed, or adds tasks with new texts to the existing ones. Replacing texts is
+    not progress, because an agent could reword its list for ever. Adding and dropping count within budgets, because
+    an agent could split its tasks for ever. Completing a task renews the budget for adding.
+    """
+    earlier = {task.number: task for task in before.tasks}
+    texts, former = {task.text for task in after.tasks}, {task.text for task in before.tasks}
+    reopened = {*ledger.reopened, *_reopened(earlier, after)}
+    closed = [task for task in after.tasks if _counts_as_closed(task, earlier, reopened, ledger)]
+    completes = any(task.status is not Status.ABANDONED for task in closed)
+    adds = texts > former and any(checksum(text) not in ledger.gone for text in texts - former)
+    drops = bool(closed) and not completes and ledger.dropped < MAX_DROPPED
+    adds = adds and ledger.added < MAX_ADDED
+    gone = [text for text in map(checksum, sorted(former - texts)) if text not in ledger.gone]
+    numbers = {task.number for task in after.tasks}
+    return completes or drops or adds, replace(
+        ledger,
+        added=0 if completes else ledger.added + adds,
+        dropped=ledger.dropped + drops,
+        reopened=tuple(sorted(reopened & numbers)[-MAX_REMEMBERED:]),
+        gone=(*ledger.gone, *gone)[-MAX_REMEMBERED:],
+    )
+
+
+def checksum(text: str) -> str:
+    """Return a short text that stands for a longer one."""
+    return f"{crc32(text.encode('utf-8', 'surrogatepass')):08x}"
+
+
+def _reopened(earlier: dict[int, Task], after: Plan) -> list[int]:
+    """The numbers of the tasks that a change reopens."""
+    return [
+        task.number
+        for task in after.tasks
+        if task.status.is_open and task.number in earlier and not earlier[task.number].status.is_open
+    ]
+
+
+def _counts_as_closed(task: Task, earlier: dict[int, Task], reopened: set[int], ledger: Ledger) -> bool:
+    """Return whether a task is closed that was open, and neither it nor its text was closed before."""
+    was = earlier.get(task.number)
+    if task.status.is_open or was is None or not was.status.is_open or task.number in reopened:
+        return False
+    return not ledger.gone or checksum(was.text) not in ledger.gone
+
+
+def change_plan(  # noqa: PLR0913, PLR0917  of one caller
+    state: State,
+    steps: Iterable[Step],
+    rules: Rules,
+    call: Call | None,
+    origin: Origin,
+    taken: Callable[[], frozenset[int]],
+    proofs: Mapping[int, Proof] = NO_PROOFS,
+    settle: Callable[[Plan, Plan], Plan] = lambda _, after: after,
+    model: ByModel | None = None,
+) -> tuple[Outcome, PlanChanged | None]:
+    """Return the outcome of `steps`, and the fact if they change the plan.
+
+    `origin` is that of new tasks. `taken` returns the numbers of the tasks that other agents work on, which `StartNext`
+    needs. `proofs` are those of checks that were run for this change. A `model` that makes it is kept from what only a
+    person can do. `settle` returns the plan after the change, given
+    the one before, without what the agent must not do. The fact has the directive and the counts of the state; progress
+    resets the counts.
+    """
+    known = (StartNext(taken) if isinstance(step, StartNext) else step for step in steps)
+    reduced = reduce(state.plan, known, rules, proofs, model)
+    after = settle(reduced.before, keep_origins(reduced.before, reduced.after, origin))
+    outcome = replace(reduced, after=after)
+    if not outcome.changed:
+        return outcome, None
+    counts, ledger = progress_of(outcome.before, after, state.ledger)
+    if not state.ledger.continued:
+        # Nothing counts a second time until the agent has been told to continue.
+        ledger = state.ledger
+    drift, since = (0, 0) if counts else (state.drift, state.since)
+    return outcome, PlanChanged(after, call, drift, since, state.directive, ledger)
+
+
+def fact_after_move(before: State, after: State, *, by_agent: bool) -> DirectiveSet | None:
+    """Return the fact that keeps what a move of the head must not change: the directive and, for an agent, the counts.
+
+    An agent that undoes a change in its shell must not undo what was counted, too: a task that the move reopens does
+    not count as closed a second time.
+    """
+    if by_agent and (before.has_counts or after.has_counts):
+        _, ledger = progress_of(before.plan, after.plan, before.ledger)
+        return DirectiveSet(before.directive, before.drift, before.since, ledger)
+    return DirectiveSet(before.directive) if after.directive is not before.directive else None
+
+
+if TYPE_CHECKING:
+
+    class Prover(Protocol):
+        """Runs checks. The results are by task number; PLAN stands for the plan itself."""
+
+        def prove(self, checks: Mapping[int, Check]) -> Mapping[int, Proof]:
+            """Run these checks, one after the other."""
+
+        def stale(self, proofs: Mapping[int, tuple[Check, Proof]]) -> frozenset[int]:
+            """Return for which of these proofs the watched files have changed since."""
+
+        def is_allowed(self, check: Check) -> bool:
+            """Return whether a person has approved the check, so that it may be run."""
+
+    Change = Callable[[State, Mapping[int, Proof]], tuple[Outcome, Fact | None]]
+
+
+PLAN_CHECK = "Make the check of the plan pass"
+"""The text of the task that stands for the check of a plan whose tasks are all closed."""
+
+
+def proofs_for(state: State, change: Change, prover: Prover, *, whole_list: bool) -> Mapping[int, Proof]:
+    """Run the checks that a change needs, and return their proofs.
+
+    They are those of the tasks that it completes, also of tasks whose proofs are stale, done or not, and that of the
+    plan if no task is open afterwards. With `whole_list`, the change names every task each time: stale proofs are then
+    renewed only if no task is open.
+    """
+    stale = stale_numbers(state.plan, lambda: prover, also_open=True)
+    outcome, _ = change(replace(state, plan=reopened(state.plan, stale)), {})
+    needed = list(outcome.unproved)
+    if whole_list and _has_open(outcome.after, needed):
+        done = {task.number for task in state.plan.tasks if task.status is Status.COMPLETED}
+        needed = [number for number in needed if number not in stale & done]
+    checks = {task.number: task.check for task in outcome.after.tasks if task.check and task.number in needed}
+    proofs = dict(prover.prove(checks)) if checks else {}
+    after, _ = change(state, proofs)
+    if after.after.check is not None and (is_unproved(after.after) or (PLAN in stale and not _has_open(after.after))):
+        proofs |= prover.prove({PLAN: after.after.check})
+    return proofs
+
+
+def stale_numbers(plan: Plan, prover: Callable[[], Prover] | None, *, also_open: bool = False) -> frozenset[int]:
+    """Return the numbers of the done tasks whose proofs are stale; PLAN if that of the plan is.
+
+    With `also_open`, also those of open tasks whose checks have passed, for example before they were reopened.
+    """
+    passed = {
+        task.number: (task.check, task.proof)
+        for task in plan.tasks
+        if (also_open or task.status is Status.COMPLETED)
+        if task.check and task.proof and is_passed(task.check, task.proof)
+    }
+    if plan.check and plan.proof and is_passed(plan.check, plan.proof):
+        passed[PLAN] = plan.check, plan.proof
+    imported = frozenset(number for number, (_, proof) in passed.items() if proof.imported)
+    own = {number: each for number, each in passed.items() if number not in imported}
+    return imported | (prover().stale(own) if own and prover is not None else frozenset())
+
+
+def held_to_proofs(state: State, stale: frozenset[int]) -> State:
+    """Return the state in which done tasks with stale proofs are in progress.
+
+    If all tasks are closed but the check of the plan has not passed, it has one more task, with the number of the last
+    one: the check is run again when that is marked done. An inconclusive check of the plan is for a person.
+    """
+    plan = reopened(state.plan, stale)
+    if is_unproved(plan):
+        waits = plan.proof is not None and plan.proof.result.blocks
+        status = Status.BLOCKED if waits else Status.IN_PROGRESS
+        task = Task(PLAN_CHECK, status, number=plan.tasks[-1].number)
+        plan = replace(plan, phases=(*plan.phases, Phase("", (task,))))
+    return state if plan is state.plan else replace(state, plan=plan)
+
+
+def _has_open(plan: Plan, besides: list[int] | None = None) -> bool:
+    return any(task.status.is_open and task.number not in (besides or ()) for task in plan.tasks)

@@ -1,0 +1,291 @@
+"""Encode events as JSON text, and decode them.
+
+The text is ASCII, so that any task text survives, even unpaired surrogates. Each event carries the version of its
+format; `UPCASTS[n]` converts an event of version n to version n + 1. A reader ignores keys that it does not know, so
+optional keys (`by`, `used`, `from_user`) need no new version: earlier versions read events with them, and this without.
+"""
+
+from __future__ import annotations
+
+from tildone.base import TYPE_CHECKING, replace
+from tildone.base.json import dump as dump  # noqa: PLC0414  part of this module's interface
+from tildone.base.json import parse as _parse
+from tildone.base.json import parse_strictly as parse_strictly  # noqa: PLC0414  the same
+from tildone.base.json import pretty as pretty  # noqa: PLC0414  the same
+from tildone.base.json import quoted as _quoted
+from tildone.plan.events import (
+    Actor,
+    Author,
+    Bound,
+    Call,
+    Directive,
+    DirectiveSet,
+    Event,
+    Labelled,
+    Ledger,
+    Nudged,
+    PlanChanged,
+    StopFingerprint,
+    Tripped,
+)
+from tildone.plan.model import ATTRIBUTES, Phase, Plan, Status, Task, has_attributes
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any, TypeVar
+
+    from tildone.plan.events import AgentUsage, Fact
+
+    R = TypeVar("R", Task, Plan)
+
+    Json = dict[str, Any]
+
+VERSION = 1
+UPCASTS: dict[int, Callable[[Json], Json]] = {}
+
+_STATUSES = {status.value: status for status in Status}
+_STATUS_NAMES = {status: status.value for status in Status}
+_ACTORS = {actor.value: actor for actor in Actor}
+
+_UNKNOWN = Author()
+_EMPTY = Ledger()
+_LEDGER_COUNTS = ("continued", "began", "added", "dropped")
+
+
+class UndecodableEvent(ValueError):
+    """The text is not an event of a known version."""
+
+
+def encode(event: Event) -> str:
+    """Return the event as one line of JSON.
+
+    The line is formatted here instead of by `json`, which would take three times as long: encoding is a large part of
+    the cost of a change.
+    """
+    parent = "null" if event.parent is None else _quoted(event.parent)
+    return (
+        f'{{"v":{VERSION},"id":{_quoted(event.id)},"parent":{parent},"at":{event.at},'
+        f'"actor":"{event.actor.value}",{_author_out(event.author)}{_usage_out(event.usage)}"fact":{_fact_out(event.fact)}}}'
+    )
+
+
+def decode(text: object) -> Event:
+    """Return the event in a text that `encode` wrote, in this version or an older one.
+
+    A damaged store may return something other than text; that is not an event either.
+
+    Raises:
+        UndecodableEvent: the text is damaged or has a newer version.
+    """
+    try:
+        data = _parse(text) if isinstance(text, str) else text
+    except ValueError:
+        data = text
+    return event_from_json(data)
+
+
+def event_from_json(data: Any) -> Event:
+    """Return the event in parsed JSON, in this version or an older one.
+
+    Raises:
+        UndecodableEvent: the data is not an event or has a newer version.
+    """
+    try:
+        data = _upcast(data)
+        fact, author, usage = (
+            _fact_in(data),
+            author_from_json(data.get("by")),
+            _usage_in(data["used"]) if "used" in data else None,
+        )
+        return Event(data["id"], data["parent"], data["at"], _ACTORS[data["actor"]], fact, author, usage)
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        message = f"not an event of version {VERSION}: {str(data)[:80]!r}"
+        raise UndecodableEvent(message) from error
+
+
+def author_to_json(author: Author) -> dict[str, str]:
+    """Return the fields of an author that are known."""
+    return {name: text for name in Author.__match_args__ if (text := getattr(author, name))}
+
+
+def author_from_json(data: object) -> Author:
+    """Return the author in JSON data. Fields of another type count as unknown: they are not worth losing an event."""
+    if not isinstance(data, dict):
+        return _UNKNOWN
+    return Author(*(text if isinstance(text := data.get(name), str) else "" for name in Author.__match_args__))
+
+
+def plan_to_json(plan: Plan) -> Json:
+    """Return the plan alone as JSON data."""
+    phases = _parse(f"[{','.join(map(_phase_out, plan.phases))}]")
+    data = {"phases": phases, "counted": plan.last_number}
+    return data | _parse(f"{{{_attributes_out(plan)[1:]}}}") if plan.check is not None else data
+
+
+def plan_from_json(data: Any) -> Plan:
+    """Return the plan in data that `plan_to_json` made.
+
+    Raises:
+        ValueError: the data is damaged.
+    """
+    try:
+        plan = Plan(tuple(map(_phase_in, data["phases"])), data["counted"])
+        return _with_attributes(plan, data) if "check" in data else plan
+    except (KeyError, TypeError, AttributeError) as error:
+        message = f"not a plan: {str(data)[:80]!r}"
+        raise ValueError(message) from error
+
+
+def _author_out(author: Author) -> str:
+    if author == _UNKNOWN:
+        return ""
+    fields = ",".join(f'"{name}":{_quoted(text)}' for name, text in author_to_json(author).items())
+    return f'"by":{{{fields}}},'
+
+
+def _usage_out(usage: AgentUsage | None) -> str:
+    if usage is None:
+        return ""
+    from tildone.plan.events import usage_out
+
+    return usage_out(usage)
+
+
+def _usage_in(data: object) -> AgentUsage | None:
+    from tildone.plan.events import usage_in
+
+    return usage_in(data)
+
+
+def _fact_out(fact: Fact) -> str:
+    """The value of the field `fact`, followed by the other fields of this kind of fact."""
+    match fact:
+        case PlanChanged(plan, call, drift, since, directive, ledger):
+            made = f',"call":{{"tool":{_quoted(call.tool)},"arguments":{_quoted(call.arguments)}}}' if call else ""
+            more = f',"since":{since}' if since else ""
+            more += f',"course":"{directive.value}"' if directive is not Directive.GO else ""
+            more += f',"counted":{plan.last_number}' if plan.last_number else ""
+            more += _attributes_out(plan) if plan.check is not None else ""
+            more += _ledger_out(ledger)
+            return f'"plan_changed","plan":[{",".join(map(_phase_out, plan.phases))}],"drift":{drift}{made}{more}'
+        case Nudged(count, drift, of_subagent=True):
+            return f'"nudged","count":{count},"drift":{drift},"subagent":true'
+        case Nudged(count, drift, fingerprint, repeats):
+            files, message = _quoted(fingerprint.files), _quoted(fingerprint.message)
+            fields = f',"files":{files},"words":{message},"same":{repeats}'
+            return f'"nudged","count":{count},"drift":{drift}{fields if fingerprint != StopFingerprint() else ""}'
+        case DirectiveSet(directive, drift, since, ledger):
+            more = f',"drift":{drift},"since":{since}' if drift else ""
+            return f'"steered","course":"{directive.value}"{more}{_ledger_out(ledger)}'
+        case Tripped(bound, limit):
+            return f'"tripped","bound":"{bound.value}","limit":{limit}'
+        case Labelled(target, label):
+            return f'"labelled","target":{_quoted(target)},"label":{_quoted(label)}'
+        case _:
+            # Late, because few plans are run by a fleet.
+            from tildone.plan.runs import fact_name, fact_to_json
+
+            return f'"{fact_name(fact)}"' + "".join(f',"{name}":{dump(at)}' for name, at in fact_to_json(fact).items())
+
+
+def _ledger_out(ledger: Ledger) -> str:
+    """The field `ledger` with what differs from an empty one; nothing if it is empty."""
+    if ledger == _EMPTY:
+        return ""
+    counts = [f'"{name}":{count}' for name in _LEDGER_COUNTS if (count := getattr(ledger, name))]
+    if ledger.reopened:
+        counts.append(f'"reopened":[{",".join(map(str, ledger.reopened))}]')
+    if ledger.gone:
+        counts.append(f'"gone":[{",".join(map(_quoted, ledger.gone))}]')
+    return f',"ledger":{{{",".join(counts)}}}'
+
+
+def _phase_out(phase: Phase) -> str:
+    # Most tasks have a number and no notes; a call for each task would take as long as the rest.
+    tasks = [
+        f'{{"text":{_quoted(task.text)},"status":"{_STATUS_NAMES[task.status]}","number":{task.number}'
+        f"{_FROM_USER if task.from_user else ''}}}"
+        if task.number and not task.notes and not task.source and not has_attributes(task)
+        else _task_out(task)
+        for task in phase.tasks
+    ]
+    return f'{{"name":{_quoted(phase.name)},"tasks":[{",".join(tasks)}]}}'
+
+
+def _task_out(task: Task) -> str:
+    notes = f',"notes":[{",".join(map(_quoted, task.notes))}]' if task.notes else ""
+    number = f',"number":{task.number}' if task.number else ""
+    source = f',"source":{_quoted(task.source)}' if task.source else ""
+    rest = f"{_FROM_USER if task.from_user else ''}{source}{_attributes_out(task) if has_attributes(task) else ''}"
+    return f'{{"text":{_quoted(task.text)},"status":"{_STATUS_NAMES[task.status]}"{notes}{number}{rest}}}'
+
+
+def _attributes_out(owner: Task | Plan) -> str:
+    """The attributes that few tasks have, each after a comma."""
+    # Late, because most plans have none.
+    from tildone.plan.check_codec import attributes_to_json
+
+    return "".join(f',"{name}":{dump(data)}' for name, data in attributes_to_json(owner).items())
+
+
+_FROM_USER = ',"from_user":true'
+
+
+def _fact_in(data: Json) -> Fact:
+    match data["fact"]:
+        case "plan_changed":
+            call = data.get("call")
+            made = Call(call["tool"], call["arguments"]) if call else None
+            plan = Plan(tuple(map(_phase_in, data["plan"])), data.get("counted", 0))
+            plan = _with_attributes(plan, data) if "check" in data else plan
+            since, directive = data.get("since", 0), Directive(data.get("course", "go"))
+            return PlanChanged(plan, made, data["drift"], since, directive, _ledger_in(data.get("ledger")))
+        case "nudged":
+            fingerprint = StopFingerprint(data.get("files", ""), data.get("words", ""))
+            of_subagent = data.get("subagent", False)
+            return Nudged(data["count"], data["drift"], fingerprint, data.get("same", 0), of_subagent)
+        case "steered":
+            drift, since = data.get("drift", 0), data.get("since", 0)
+            return DirectiveSet(Directive(data["course"]), drift, since, _ledger_in(data.get("ledger")))
+        case "tripped":
+            return Tripped(Bound(data["bound"]), data["limit"])
+        case "labelled":
+            return Labelled(data["target"], data["label"])
+        case _:
+            from tildone.plan.runs import fact_from_json
+
+            return fact_from_json(data)
+
+
+def _ledger_in(data: Json | None) -> Ledger:
+    if not data:
+        return _EMPTY
+    reopened, gone = tuple(data.get("reopened", ())), tuple(data.get("gone", ()))
+    return Ledger(**{name: data.get(name, 0) for name in _LEDGER_COUNTS}, reopened=reopened, gone=gone)
+
+
+def _phase_in(data: Json) -> Phase:
+    return Phase(data["name"], tuple(map(_task_in, data["tasks"])))
+
+
+_ATTRIBUTES = frozenset(ATTRIBUTES)
+
+
+def _task_in(data: Json) -> Task:
+    notes, number, from_user = tuple(data.get("notes", ())), data.get("number", 0), data.get("from_user") is True
+    task = Task(data["text"], _STATUSES[data["status"]], notes, number, from_user, str(data.get("source", "")))
+    return _with_attributes(task, data) if not _ATTRIBUTES.isdisjoint(data) else task
+
+
+def _with_attributes(owner: R, data: Json) -> R:
+    from tildone.plan.check_codec import attributes_from_json
+
+    return replace(owner, **attributes_from_json(data))
+
+
+def _upcast(data: Json) -> Json:
+    while data["v"] < VERSION:
+        data = UPCASTS[data["v"]](data)
+    if data["v"] > VERSION:
+        raise ValueError(data["v"])
+    return data

@@ -1,0 +1,385 @@
+"""The type of a dialect: a record of plain functions and data.
+
+The record contains everything that tildone knows about a dialect. Shells list and call its tools, hosts run it on the
+extension skeleton, and the shell driver phrases its calls, all from these fields.
+"""
+
+from __future__ import annotations
+
+from tildone.base import TYPE_CHECKING, Registry, replace, value
+from tildone.base.errors import UsageError, nearest
+from tildone.plan.codec import plan_from_json, plan_to_json
+from tildone.plan.model import Plan, Rules, Status, numbered
+from tildone.plan.text.safe import MAX_CONTEXT, MAX_NUDGE, MAX_RESULT, clipped, safe_text
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from typing import Any, ParamSpec, Protocol
+
+    from tildone.base.schema import SchemaProblem
+    from tildone.plan.reduce import Outcome, Step
+
+
+# The dialects: the todo tools, schemas and texts for each family of models.
+#
+# Every folder of this package is a dialect and defines its record as the global `DIALECT`, whose texts are harmless and
+# of limited size (`safe_texts`). The other plain modules are shared, too: the type `Dialect` (`base`), the parsing of
+# arguments, and the records of plans that are changed without our tools. To add a dialect, add a folder and a line to
+# `DIALECTS`; shells, hosts and documentation read the rest from the record.
+
+
+@value
+class DialectEntry:
+    """The facts about a dialect that are available without importing it.
+
+    `tools` are the names of its tools. `custom_types` are the types of the custom conversation entries that contain its
+    plans; the results of its tools may contain plans, too. `by_position` means that its models name tasks by position.
+    """
+
+    tools: tuple[str, ...]
+    custom_types: tuple[str, ...] = ()
+    by_position: bool = False
+
+
+DIALECTS: Registry[Dialect, DialectEntry] = Registry(
+    __name__,
+    "DIALECT",
+    {
+        "indexed": DialectEntry(("write_todos", "list_todos", "edit_todos"), by_position=True),
+        "phased": DialectEntry(("todo_write",), ("user_todo_edit", "tildone_plan")),
+        "declared": DialectEntry(("TodoWrite",)),
+        "brief": DialectEntry(("todo",)),
+    },
+)
+
+DEFAULT_DIALECT = "brief"
+"""The dialect for MCP clients and hooks, unless another one is configured."""
+
+
+def dialect_named(name: str) -> Dialect:
+    """Return the dialect of that name, importing no other.
+
+    Raises:
+        UsageError: there is no such dialect.
+    """
+    if name not in DIALECTS:
+        raise UsageError(f"there is no dialect {name!r}; {nearest(name, tuple(DIALECTS))}")
+    return DIALECTS[name]
+
+
+def dialect_of_tool(tool: str) -> str | None:
+    """Return the name of the dialect that defines the tool, or None."""
+    return next((name for name, entry in DIALECTS.entries.items() if tool in entry.tools), None)
+
+
+def tools_of(name: str) -> tuple[str, ...]:
+    """Return the names of a dialect's tools without importing the dialect."""
+    return DIALECTS.entries[name].tools
+
+
+def names_by_position(name: str | None) -> bool:
+    """Return whether the models of a dialect name tasks by position; False for None, which is no dialect."""
+    return name is not None and DIALECTS.entries[name].by_position
+
+
+def plan_in_entry(entry: Mapping[str, Any]) -> Plan | None:
+    """Return the plan in a conversation entry of pi's format, whichever dialect wrote it."""
+    name = _dialect_of_entry(entry)
+    return None if name is None else dialect_named(name).recover([entry])
+
+
+def _dialect_of_entry(entry: Mapping[str, Any]) -> str | None:
+    message = entry.get("message")
+    if isinstance(message, dict):
+        return dialect_of_tool(str(message.get("toolName")))
+    custom_type = entry.get("customType")
+    return next((name for name, listed in DIALECTS.entries.items() if custom_type in listed.custom_types), None)
+
+
+# A dialect whose texts are safe to hand to a model: harmless whatever the plan contains, and of limited size.
+#
+# The dialects that reproduce other tools keep the exact texts of those tools, and their lists hold one line for each
+# task. All else that a text could do to its reader is the same for all dialects, and so it is prevented here. Every
+# dialect defines its record with `safe_dialect`, so there is no other form of it to import.
+
+
+if TYPE_CHECKING:
+    P = ParamSpec("P")
+
+
+def safe_dialect(dialect: Dialect) -> Dialect:
+    """Return the dialect with every text that it makes of a plan or of a call in its harmless form."""
+    context, completion = dialect.context, dialect.completion
+    return replace(
+        dialect,
+        tools=tuple(map(_safe_tool, dialect.tools)),
+        refuse=_safe_reply(dialect.refuse),
+        context=lambda plan: None if (text := context(plan)) is None else clipped(safe_text(text), MAX_CONTEXT),
+        carry_on=lambda plan: clipped(safe_text(dialect.carry_on(plan)), MAX_NUDGE),
+        completion=completion and (lambda *given: safe_text(completion(*given))),
+    )
+
+
+def _safe_tool(tool: Tool) -> Tool:
+    return replace(tool, reply=_safe_reply(tool.reply))
+
+
+def _safe_reply(reply: Callable[P, Reply]) -> Callable[P, Reply]:
+    def make(*args: P.args, **kwargs: P.kwargs) -> Reply:
+        made = reply(*args, **kwargs)
+        return replace(made, text=clipped(safe_text(made.text), MAX_RESULT))
+
+    return make
+
+
+if TYPE_CHECKING:
+    SchemaSchema = dict[str, Any]
+
+
+TEXT: SchemaSchema = {"type": "string"}
+INTEGER: SchemaSchema = {"type": "integer"}
+ANYTHING: SchemaSchema = {}
+
+
+def record(*required: str, **properties: SchemaSchema) -> SchemaSchema:
+    """Return the schema of an object with these properties; `required` names those that must be present."""
+    return {"type": "object", "properties": properties, "required": list(required)}
+
+
+def array(items: SchemaSchema) -> SchemaSchema:
+    """Return the schema of an array."""
+    return {"type": "array", "items": items}
+
+
+def enumeration(*words: str) -> SchemaSchema:
+    """Return the schema of a string that is one of these words."""
+    return {"type": "string", "enum": list(words)}
+
+
+# Snapshots of the plan in tool results, for dialects whose details do not contain the plan.
+#
+# The plan must be recoverable at every point of a conversation, because a person may resume the conversation or return
+# to
+# an earlier point of it. Dialects whose details contain the whole plan read it from there. For the others, the host
+# adds
+# the plan to the details under the key `KEY`, which no model reads, and `recover` reads it. For screens, it adds
+# the numbers of the tasks that are new or differ from those in the result before, if the rest of the plan is as it was.
+
+
+KEY, CHANGED = "tildone_plan", "tildone_changed"
+
+
+def with_plan(details: Mapping[str, Any], plan: Plan, before: Plan) -> dict[str, Any]:
+    """Return the details of a result with the plan added, and what of it differs from the plan `before`."""
+    changed = _changed(numbered(before), numbered(plan))
+    return {**details, KEY: plan_to_json(plan), **({} if changed is None else {CHANGED: changed})}
+
+
+def recover(entries: Sequence[Mapping[str, Any]]) -> Plan | None:
+    """Return the plan in the newest result that contains a valid one, or None."""
+    return next((plan for entry in reversed(entries) if (plan := _plan(entry)) is not None), None)
+
+
+def plan_in_details(details: object) -> Plan | None:
+    """Return the plan that was added to the details of a result, or None."""
+    match details:
+        case {"tildone_plan": data}:
+            try:
+                return plan_from_json(data)
+            except ValueError:
+                return None
+        case _:
+            return None
+
+
+def changed_in_details(details: object) -> list[int]:
+    """Return the numbers of the tasks that are new or have changed; empty if more than these have, or none."""
+    match details:
+        case {"tildone_changed": list(numbers)}:
+            return numbers
+        case _:
+            return []
+
+
+def _changed(before: Plan, after: Plan) -> list[int] | None:
+    """The numbers of the tasks that are new or other ones; None if tasks or phases were removed, moved or renamed."""
+    old, new = ({task.number: task for task in plan.tasks} for plan in (before, after))
+    kept = [(phase.name, [task.number for task in phase.tasks if task.number in old]) for phase in after.phases]
+    were = [(phase.name, [task.number for task in phase.tasks]) for phase in before.phases]
+    if kept[: len(were)] != were or any(numbers for _, numbers in kept[len(were) :]):
+        return None
+    return [number for number, task in new.items() if old.get(number) != task]
+
+
+def _plan(entry: Mapping[str, Any]) -> Plan | None:
+    match entry:
+        case {"type": "message", "message": {"role": "toolResult", "details": details}}:
+            return plan_in_details(details)
+        case _:
+            return None
+
+
+if TYPE_CHECKING:
+    Params = Mapping[str, Any]
+
+    Details = dict[str, Any]
+
+    Schema = Mapping[str, Any]
+
+    ToolCall = tuple[str, dict[str, Any]]
+
+    class Completions(Protocol):
+        """A log of completed plans, for people."""
+
+        def add(self, entry: Callable[[int, str], str]) -> str | None:
+            """Write the entry made from a number and a timestamp. Return its path; None if writing failed."""
+
+
+@value
+class Reply:
+    """What a tool call returns: `text` for the model, `details` for programs.
+
+    `refusals` are what a call that was executed did not do, in the words of `text`: tasks whose checks did not pass.
+    """
+
+    text: str
+    details: Details
+    is_error: bool = False
+    refusals: tuple[str, ...] = ()
+
+    @property
+    def failed(self) -> bool:
+        """Whether the call was refused. Like their originals, some dialects report a refusal in `details` only."""
+        return self.is_error or bool(self.details.get("error"))
+
+
+@value
+class CompletedCall:
+    """A tool call that was executed, with everything that a reply may report about it.
+
+    `known` is the plan as the model last saw it; None if the model has not seen it, or its context was reset since.
+    """
+
+    params: Params
+    outcome: Outcome
+    durable: bool = False
+    elapsed_ms: int = 0
+    saved_to: str | None = None
+    known: Plan | None = None
+
+
+@value
+class Hints:
+    """The behaviour that a client may assume of a tool (MCP's tool annotations).
+
+    Tools are not destructive by default: an undo restores whatever a call replaced.
+    """
+
+    read_only: bool = False
+    idempotent: bool = False
+    destructive: bool = False
+
+
+@value
+class Tool:
+    """One tool: its description for the model, and its implementation.
+
+    `label` is its title for people. `parameters` is the JSON schema of the arguments, and `output_schema` is the schema
+    of a reply's details; a tool without an output schema returns no structured results.
+
+    `steps` translates the arguments into changes to a plan, or into a function that returns the changes for a plan; a
+    read-only tool has none. `reply` reports the outcome. A tool with `whole_list` is sent the complete plan each time:
+    tasks that others added since the model last saw the plan are kept although its list lacks them.
+    `demands` returns problems that the schema cannot express. A tool that is not `strict` accepts a
+    number for text, and text for an integer, where that is unambiguous. A tool with `interpret` accepts more forms than
+    its schema describes: the function returns the arguments in their normal form, or the problems with them.
+
+    `snippet` is the tool's line in the list of tools of a system prompt, and `guidelines` are added to that prompt.
+    """
+
+    name: str
+    label: str
+    description: str
+    parameters: Schema
+    steps: Callable[[Params], Sequence[Step] | Callable[[Plan], Sequence[Step]]]
+    reply: Callable[[CompletedCall], Reply]
+    demands: Callable[[Params], Sequence[SchemaProblem]] = lambda _: ()
+    snippet: str = ""
+    guidelines: tuple[str, ...] = ()
+    strict: bool = True
+    interpret: Callable[[object], tuple[Params, Sequence[SchemaProblem]]] | None = None
+    output_schema: Schema | None = None
+    hints: Hints = Hints()
+    whole_list: bool = False
+
+
+@value
+class Phrasing:
+    """Builds the tool calls with which a program, in place of a model, works through a plan.
+
+    `mark(plan, position, status)` returns the call that sets the status of the task at that position.
+    """
+
+    mark: Callable[[Plan, int, Status], ToolCall]
+
+
+@value
+class Dialect:
+    """The tools of one family of models, and all other text about the plan that these models read.
+
+    `refuse` replies to a call with invalid arguments, which changes nothing. `context` returns the text that is added
+    before a model's turn, or None. `carry_on` returns the prompt that tells a model to continue. `phrasing` lets the
+    shell driver use the dialect.
+
+    `recover` reads the plan from the entries of a conversation. The default is for dialects whose details do not
+    contain the plan: hosts add it to the results (see `tildone.plan.dialects`).
+
+    `names_tools` means that `context` tells the model to call the dialect's tools.
+
+    `shown_part` returns the part of a plan that a model is told. Tasks that it was not told are kept when it replaces
+    the whole list.
+
+    A dialect that is `numbered` names tasks by their numbers towards its model. One that `marks_origins` says in its
+    texts which open tasks a person added; others have the exact texts of the tools they come from, and hooks add it.
+
+    A dialect that `tells_results` says in its replies which checks did not pass; to those of others, it is added.
+
+    A dialect with a `completion` logs finished plans for people. When `completes` is true of a call,
+    `completion(call, number, timestamp)` returns the log entry.
+    """
+
+    name: str
+    rules: Rules
+    tools: tuple[Tool, ...]
+    refuse: Callable[[Tool, Sequence[SchemaProblem], object], Reply]
+    context: Callable[[Plan], str | None]
+    carry_on: Callable[[Plan], str]
+    recover: Callable[[Sequence[Mapping[str, Any]]], Plan | None] = recover
+    phrasing: Phrasing | None = None
+    completes: Callable[[CompletedCall], bool] = lambda _: False
+    completion: Callable[[CompletedCall, int, str], str] | None = None
+    numbered: bool = False
+    marks_origins: bool = False
+    tells_results: bool = False
+    names_tools: bool = True
+    shown_part: Callable[[Plan], Plan] = lambda plan: plan
+
+    def tool(self, name: str) -> Tool | None:
+        """Return the tool of that name, or None."""
+        return next((tool for tool in self.tools if tool.name == name), None)
+
+    @property
+    def needs_snapshots(self) -> bool:
+        """Whether hosts have to add the plan to the results of the dialect's tools."""
+        return self.recover is recover
+
+
+BY_HAND = Dialect(
+    name="by hand",
+    rules=Rules(),
+    tools=(),
+    refuse=lambda *_: Reply("", {}, is_error=True),
+    context=lambda _: None,
+    carry_on=lambda _: "",
+)
+"""It has no tools and no limits, and starts no task automatically."""

@@ -1,0 +1,152 @@
+"""Text for models that use the todo tool of their coding agent, and text that all dialects share.
+
+None of it names a tool. All dialects report changes that others made to the plan with `describe_changes`.
+"""
+
+from __future__ import annotations
+
+from tildone.base import TYPE_CHECKING
+from tildone.plan.dialects import Dialect, Reply
+from tildone.plan.model import Rules, Status, next_task, numbered, open_tasks, progress
+from tildone.plan.text.safe import clipped, safe_text, single_line
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from tildone.plan.model import Plan, Task
+
+
+BY_COMMAND_MAX_TASKS_LISTED = 5
+MAX_COMMAND_CHARACTERS = 200
+
+
+def by_command(command: str, options: str = "") -> Dialect:
+    """Return the dialect record whose nudge names `command`, which edits the plan, with its options at the end.
+
+    Both are quoted for a shell.
+    """
+    return Dialect(
+        name="by command",
+        rules=Rules(),
+        tools=(),
+        refuse=lambda *_: Reply("", {}, is_error=True),
+        context=lambda _: None,
+        carry_on=lambda plan: _carry_on(plan, command, options),
+    )
+
+
+def _carry_on(plan: Plan, command: str, options: str) -> str:
+    """Return the nudge, which begins with the next task. Task text appears in the list only."""
+    plan = numbered(plan)
+    upcoming = next_task(plan)
+    first = upcoming[0] if upcoming else 0
+    todo = [task for task in plan.tasks[first:] + plan.tasks[:first] if task.status.is_actionable]
+    lines = [f"{task.number} {_by_command_shown(task.text)}" for task in todo[:BY_COMMAND_MAX_TASKS_LISTED]]
+    lines += [f"+{len(todo) - BY_COMMAND_MAX_TASKS_LISTED} more"] if len(todo) > BY_COMMAND_MAX_TASKS_LISTED else []
+    listing = "\n".join(lines)
+    return (
+        f"Your plan is not done:\n{listing}\n"
+        f"Go on. Report each task by its number, in a shell: {command} done N{options}\n"
+        f"What is not needed: {command} drop N{options}"
+    )
+
+
+def _by_command_shown(text: str) -> str:
+    return clipped(safe_text(single_line(text)), MAX_COMMAND_CHARACTERS)
+
+
+STOPPED = "Stopped by the person (tildone stop). Do nothing more and end your turn. To go on, they say: tildone resume"
+
+PLAN_LOST = "{}\nTell the user now, in these words. Do not make a new plan in its place without asking them."
+
+STILL_FENCED = "Refused: the run is another worker's. End your turn."
+"""What an agent is answered that was told before."""
+
+FENCED = "This run has passed to another worker. Stop: do nothing more and end your turn. Your changes no longer count."
+
+MAX_TASKS_LISTED = 10
+MAX_CHANGES_LISTED = 8
+MAX_TEXT_CHARACTERS = 200
+MAX_USER_TASKS_LISTED = 3
+
+
+def context(plan: Plan) -> str | None:
+    """Return the list of open tasks for the start of a model's context, or None if no task is open."""
+    if not open_tasks(plan):
+        return None
+    so_far = progress(plan)
+    return f"Your plan ({so_far.closed} of {so_far.total} done); open:\n{_task_list(plan)}"
+
+
+def carry_on(plan: Plan) -> str:
+    """Return the prompt for an agent that stopped with open tasks. Task text appears in the list only."""
+    return (
+        f"Your todo list is not done:\n{_task_list(plan)}\n"
+        "Go on. Keep the list up to date: complete what is done, take out what is not needed."
+    )
+
+
+def user_tasks(plan: Plan) -> str:
+    """Return which open tasks a person added, to follow a text that does not tell; empty if none.
+
+    Task text appears in a list only.
+    """
+    tasks = [task for _, task in open_tasks(plan)]
+    added = [task for task in tasks if task.from_user]
+    if not added:
+        return ""
+    if len(added) == len(tasks):
+        return "All open tasks are from the user."
+    lines = [f"- {_shown(task.text)}" for task in added[:MAX_USER_TASKS_LISTED]]
+    if len(added) > MAX_USER_TASKS_LISTED:
+        lines.append(f"- and {len(added) - MAX_USER_TASKS_LISTED} more")
+    return "\n".join(["From the user:", *lines])
+
+
+def describe_changes(changes: Sequence[str], authors: Sequence[str] = ()) -> str:
+    """Return one sentence that lists the changes to a plan since its model last saw it, and their authors."""
+    listed = [_shown(change) for change in changes[:MAX_CHANGES_LISTED]]
+    if len(changes) > MAX_CHANGES_LISTED:
+        listed.append(f"and {len(changes) - MAX_CHANGES_LISTED} more changes")
+    by = f" (by {', '.join(authors)})" if authors else ""
+    return f"Your plan was changed since you last saw it{by}: {'; '.join(listed)}."
+
+
+def _task_list(plan: Plan) -> str:
+    tasks = [task for _, task in open_tasks(plan)]
+    listed = tasks[:MAX_TASKS_LISTED]
+    mark = "-" if all(task.from_user for task in listed) else "*"
+    lines = [f"{mark if task.from_user else '-'} {_shown(task.text)}{_status_suffix(task)}" for task in listed]
+    if len(tasks) > MAX_TASKS_LISTED:
+        lines.append(f"- and {len(tasks) - MAX_TASKS_LISTED} more")
+    if any(task.from_user for task in listed):
+        lines.append(f"({'all' if mark == '-' else mark} from the user)")
+    return "\n".join(lines)
+
+
+def _status_suffix(task: Task) -> str:
+    match task.status:
+        case Status.IN_PROGRESS:
+            return " (in progress)"
+        case Status.BLOCKED if task.notes:
+            return f" (waits: {_shown(task.notes[-1])})"
+        case Status.BLOCKED:
+            return " (waits for somebody else)"
+        case status:
+            return "" if status is Status.PENDING else f" ({status.value})"
+
+
+def _shown(text: str) -> str:
+    return clipped(safe_text(single_line(text)), MAX_TEXT_CHARACTERS)
+
+
+NATIVE = Dialect(
+    name="native",
+    rules=Rules(),
+    tools=(),
+    refuse=lambda *_: Reply("", {}, is_error=True),
+    context=context,
+    carry_on=carry_on,
+    marks_origins=True,
+    names_tools=False,
+)

@@ -1,0 +1,486 @@
+"""The events of a session: immutable facts, each with its time, its actor, its author and its parent.
+
+`PlanChanged` events are snapshots: each holds the whole plan and the tool call that changed it, but not the ops. The
+codec defines the stored field names, which may differ from the names here.
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+
+from tildone.base import TYPE_CHECKING, replace, value
+from tildone.base.errors import Refused
+from tildone.base.json import dump, parse
+from tildone.plan.model import Plan, numbered
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+    from typing import Any, TypeVar
+
+    from tildone.plan.runs import RunFact
+
+
+class Actor(Enum):
+    """The kind of author of an event."""
+
+    AGENT = "agent"
+    USER = "user"
+    TIMER = "timer"
+    IMPORT = "import"
+
+
+@value
+class Author:
+    """Who caused an event: the person's name and, if an agent did it for that person, the agent and its model.
+
+    `agent` is the text of an agent id, such as `claude:5f0c`. An event of a timer has the agent on whose behalf the
+    timer acted. A field is empty if it is unknown, as in events of earlier versions. The values are labels, not proof:
+    anyone who can write to a store can write any name.
+    """
+
+    name: str = ""
+    agent: str = ""
+    model: str = ""
+
+
+class Bound(Enum):
+    """The bounds that can end a chain of nudges, or a run."""
+
+    NUDGES = "nudges"
+    DRIFT = "drift"
+    SAME = "same"
+    TIME = "time"
+    COST = "cost"
+    TOTAL = "total"
+    HOURS = "hours"
+    IDLE_REQUESTS = "idle_requests"
+    REQUESTS = "requests"
+    TOKENS = "tokens"
+    TASK_COST = "task_cost"
+    TASK_TOKENS = "task_tokens"
+    TASK_TIME = "task_time"
+
+
+class Directive(Enum):
+    """What a person wants of an agent: GO continues it when it stops, PAUSE leaves it alone, STOP ends its work now."""
+
+    GO = "go"
+    PAUSE = "pause"
+    STOP = "stop"
+
+
+@value
+class Call:
+    """A tool call: the tool's name, and its arguments as JSON text."""
+
+    tool: str
+    arguments: str
+
+
+@value
+class Ledger:
+    """What has counted since a person last spoke.
+
+    `continued` is the number of nudges, and `began` the time of the first of them. `added` is the number of changes
+    since the last completed task that counted as progress because they added tasks, and `dropped` is the number of
+    those that dropped tasks, in all. `reopened` are the numbers of open tasks that were closed before, and `gone` the
+    checksums of texts that were removed from the plan: neither counts a second time.
+    """
+
+    continued: int = 0
+    began: int = 0
+    added: int = 0
+    reopened: tuple[int, ...] = ()
+    gone: tuple[str, ...] = ()
+    dropped: int = 0
+
+
+@value
+class PlanChanged:
+    """The whole plan after a change.
+
+    `drift` is the number of nudges since the last progress; a change that is progress has 0. `since` is the time of the
+    first of them, `directive` is the one in force, and `ledger` is what has counted so far. Each snapshot repeats all
+    four, so that no older event has to be read.
+    """
+
+    plan: Plan
+    call: Call | None = None
+    drift: int = 0
+    since: int = 0
+    directive: Directive = Directive.GO
+    ledger: Ledger = Ledger()
+
+
+@value
+class StopFingerprint:
+    """Digests of the project's files and of the agent's last message at a stop; empty if unknown."""
+
+    files: str = ""
+    message: str = ""
+
+
+@value
+class Nudged:
+    """The agent was told to continue: this is nudge `count` since the last change and `drift` since the last progress.
+
+    `repeats` is the number of stops in a row with the same fingerprint. If it was a nudge `of_subagent`, which only
+    counts among those since a person last spoke, the other counts are those of the nudge before.
+    """
+
+    count: int
+    drift: int
+    fingerprint: StopFingerprint = StopFingerprint()
+    repeats: int = 0
+    of_subagent: bool = False
+
+
+@value
+class Tripped:
+    """The agent was allowed to stop with open tasks, because a bound was reached. A `limit` in dollars has cents."""
+
+    bound: Bound
+    limit: float
+
+
+@value
+class Labelled:
+    """An event was labelled; an empty label removes the one it had."""
+
+    target: str
+    label: str
+
+
+@value
+class DirectiveSet:
+    """A directive was set. If a person did it, every count is 0 from then on; otherwise the counts are kept."""
+
+    directive: Directive
+    drift: int = 0
+    since: int = 0
+    ledger: Ledger = Ledger()
+
+
+PlanFact = PlanChanged | Nudged | Tripped | Labelled | DirectiveSet
+"""What happens to a plan, whoever works on it."""
+
+if TYPE_CHECKING:
+    Fact = PlanFact | RunFact
+else:
+    # The facts about runs are in a module of their own, which few processes import.
+    Fact = PlanFact
+
+
+@value
+class Event:
+    """One fact: when it happened (milliseconds since 1970), who caused it, and the event that it follows.
+
+    `usage` is what the author's agent had used in its conversation by then, if that is known.
+    """
+
+    id: str
+    parent: str | None
+    at: int
+    actor: Actor
+    fact: Fact
+    author: Author = Author()
+    usage: AgentUsage | None = None
+
+    @property
+    def by_person(self) -> bool:
+        """Whether a person did it. What is typed in the shell of an agent is the agent's doing."""
+        return self.actor in (Actor.USER, Actor.IMPORT) and not self.author.agent
+
+
+# The state at the head of a session, computed from its newest events.
+#
+# Every `PlanChanged` event is a snapshot: it holds the whole plan, and the counts and the directive that a change does
+# not reset. The state therefore follows from the events since the newest snapshot, and the time to read it does not
+# depend on the length of the history.
+#
+# Every task of a state has a number. Snapshots of older versions and of other programs have none: when they are read,
+# tasks are numbered in their order, and the next change records these numbers.
+
+
+@value
+class State:
+    """The plan, the nudges counted so far, and the person's directive.
+
+    `nudges` counts since the last change, `drift` since the last progress; `since` is the time of the first of the
+    `drift` nudges. `fingerprint` belongs to the newest stop, and `repeats` is how many stops in a row had it. `tripped`
+    is the bound that was reached, if any. `ledger` is what has counted since a person last spoke.
+    """
+
+    head: str | None = None
+    plan: Plan = Plan()
+    nudges: int = 0
+    drift: int = 0
+    tripped: Tripped | None = None
+    since: int = 0
+    fingerprint: StopFingerprint = StopFingerprint()
+    repeats: int = 0
+    directive: Directive = Directive.GO
+    ledger: Ledger = Ledger()
+
+    @property
+    def has_counts(self) -> bool:
+        """Whether there is something to reset when a person speaks."""
+        return self.tripped is not None or self.drift > 0 or self.ledger.continued > 0
+
+
+def apply_event(state: State, event: Event) -> State:
+    """Return the state after one more event. If it is a snapshot, every task in it has a number."""
+    match event.fact:
+        case PlanChanged(plan, _, drift, since, directive, ledger):
+            return State(event.id, plan, 0, drift, since=since, directive=directive, ledger=ledger)
+        case Nudged(count, drift, fingerprint, repeats, of_subagent):
+            known = state.ledger
+            ledger = replace(known, continued=known.continued + 1, began=known.began or event.at)
+            if of_subagent:
+                return replace(state, head=event.id, ledger=ledger)
+            since = state.since if drift > 1 else event.at
+            return State(
+                event.id,
+                state.plan,
+                count,
+                drift,
+                since=since,
+                fingerprint=fingerprint,
+                repeats=repeats,
+                directive=state.directive,
+                ledger=ledger,
+            )
+        case DirectiveSet(directive, drift, since, ledger):
+            return State(event.id, state.plan, 0, drift, since=since, directive=directive, ledger=ledger)
+        case Tripped() as fact:
+            return replace(state, head=event.id, tripped=fact)
+        case _:
+            # A label, or a fact about a run.
+            return replace(state, head=event.id)
+
+
+def latest_state(newest_first: Iterable[Event]) -> State:
+    """Return the state that these events lead to. Reading stops at the newest snapshot."""
+    recent: list[Event] = []
+    state = State()
+    for event in newest_first:
+        if isinstance(event.fact, PlanChanged):
+            state = apply_event(state, event)
+            state = replace(state, plan=numbered(state.plan))
+            break
+        recent.append(event)
+    for event in reversed(recent):
+        state = apply_event(state, event)
+    return state
+
+
+# The shape of a session: a tree of events, its head, its branches and its labels.
+#
+# Each event names its parent, so a session is a tree. The head is the event that the next one follows; moving it to an
+# earlier event and appending there begins a branch. A branch is the path from an event to the root. Events are never
+# changed or removed: undo moves the head, and the redo stack records where redo moves it.
+
+
+@value
+class SessionHead:
+    """The head of a session and its redo stack: the heads to which redo moves, the next one first."""
+
+    head: str | None = None
+    redo: tuple[str, ...] = ()
+
+
+@value
+class SessionInfo:
+    """An entry in a list of sessions. Times are in milliseconds since 1970.
+
+    `title` is what the store knows of a session beside its name: the name or the first prompt of a conversation.
+    """
+
+    name: str
+    events: int
+    created: int
+    updated: int
+    title: str = ""
+
+
+@value
+class SessionChange:
+    """The newest change of a session, and its head. If the session was deleted, it does not exist and has no head."""
+
+    session: str
+    head: str | None
+    revision: int
+    exists: bool = True
+
+
+def by_id(events: Iterable[Event]) -> dict[str, Event]:
+    """Return the events of a session by their ids."""
+    return {event.id: event for event in events}
+
+
+def branch(events: Mapping[str, Event], head: str | None) -> list[Event]:
+    """Return the path from the root to `head`, oldest first."""
+    path = []
+    while head is not None:
+        event = events[head]
+        path.append(event)
+        head = event.parent
+    return path[::-1]
+
+
+def leaves(events: Iterable[Event]) -> list[str]:
+    """Return the ids of events without children, in the order they were written."""
+    known = list(events)
+    parents = {event.parent for event in known}
+    return [event.id for event in known if event.id not in parents]
+
+
+def labels(events: Iterable[Event]) -> dict[str, str]:
+    """Return the current labels by event id, in the order in which they were set."""
+    names: dict[str, str] = {}
+    for event in events:
+        match event.fact:
+            case Labelled(target, ""):
+                names.pop(target, None)
+            case Labelled(target, label):
+                names.pop(target, None)
+                names[target] = label
+            case _:
+                pass
+    return names
+
+
+def head_after_undo(current: SessionHead, newest_first: Iterable[Event], changes: int) -> SessionHead:
+    """Return the head before the newest `changes` changes of the plan, each of which can be redone.
+
+    Raises:
+        Refused: there are fewer changes.
+    """
+    former_head: str | None = None
+    redo, undone = current.redo, 0
+    for event in newest_first:
+        former_head = event.id if former_head is None else former_head
+        if isinstance(event.fact, PlanChanged):
+            redo = (former_head, *redo)
+            former_head = None
+            undone += 1
+            if undone == changes:
+                return SessionHead(event.parent, redo)
+    raise Refused(f"there {_only(undone)} to undo" if undone else "nothing to undo")
+
+
+def head_after_redo(current: SessionHead, changes: int) -> SessionHead:
+    """Return the head after `changes` undone changes are redone, with the rest of the redo stack.
+
+    Raises:
+        Refused: fewer were undone.
+    """
+    redo = current.redo
+    if len(redo) < changes:
+        raise Refused(f"there {_only(len(redo))} to redo" if redo else "nothing to redo")
+    return SessionHead(redo[changes - 1], redo[changes:])
+
+
+def _only(changes: int) -> str:
+    return "is only 1 change" if changes == 1 else f"are only {changes} changes"
+
+
+if TYPE_CHECKING:
+    N = TypeVar("N", int, float)
+
+
+_INFINITY = float("inf")
+_NAMES = {"tokens_in": "in", "tokens_out": "out", "cost": "cost"}
+
+
+@value
+class AgentUsage:
+    """Tokens that the model read and wrote, and their cost in US dollars; None is unknown."""
+
+    tokens_in: int | None = None
+    tokens_out: int | None = None
+    cost: float | None = None
+
+    @property
+    def tokens(self) -> int | None:
+        """All tokens; None if none are known."""
+        if self.tokens_in is None and self.tokens_out is None:
+            return None
+        return (self.tokens_in or 0) + (self.tokens_out or 0)
+
+    @property
+    def is_known(self) -> bool:
+        """Whether any amount is known."""
+        return self.tokens is not None or self.cost is not None
+
+
+UNKNOWN = AgentUsage()
+
+
+def added(one: AgentUsage, other: AgentUsage) -> AgentUsage:
+    """Return the sum; an amount that only one of them has is that one's."""
+    return AgentUsage(
+        _sum(one.tokens_in, other.tokens_in), _sum(one.tokens_out, other.tokens_out), _sum(one.cost, other.cost)
+    )
+
+
+def since(before: AgentUsage, now: AgentUsage) -> AgentUsage:
+    """Return what was used between two cumulative amounts of one agent.
+
+    An amount that became smaller was counted from 0 again.
+    """
+    return AgentUsage(
+        _difference(before.tokens_in, now.tokens_in),
+        _difference(before.tokens_out, now.tokens_out),
+        _difference(before.cost, now.cost),
+    )
+
+
+def usage_out(usage: AgentUsage | None) -> str:
+    """Return the field `used` of an event, followed by a comma; empty if nothing is known."""
+    if usage is None or not usage.is_known:
+        return ""
+    return f'"used":{usage_text(usage)},'
+
+
+def usage_text(usage: AgentUsage) -> str:
+    """Return a usage as a JSON object of the amounts that are known."""
+    amounts = {short: getattr(usage, name) for name, short in _NAMES.items()}
+    return dump({short: amount for short, amount in amounts.items() if amount is not None})
+
+
+def usage_of_text(text: str) -> AgentUsage | None:
+    """Return the usage of a JSON text; None if there is none in it."""
+    try:
+        return usage_in(parse(text))
+    except ValueError:
+        return None
+
+
+def usage_in(data: object) -> AgentUsage | None:
+    """Return the usage in JSON data. Amounts of another type count as unknown: they are not worth losing an event."""
+    if not isinstance(data, dict):
+        return None
+    usage = AgentUsage(_count(data.get("in")), _count(data.get("out")), _amount(data.get("cost")))
+    return usage if usage.is_known else None
+
+
+def _sum(one: N | None, other: N | None) -> N | None:
+    if one is None or other is None:
+        return other if one is None else one
+    return one + other
+
+
+def _difference(before: N | None, now: N | None) -> N | None:
+    if now is None or before is None or now < before:
+        return now
+    return now - before
+
+
+def _count(data: Any) -> int | None:
+    return data if isinstance(data, int) and not isinstance(data, bool) and data >= 0 else None
+
+
+def _amount(data: Any) -> float | None:
+    is_number = isinstance(data, int | float) and not isinstance(data, bool)
+    return data if is_number and 0 <= data < _INFINITY else None

@@ -1,0 +1,85 @@
+"""Results of converting plans from and to other formats, with warnings.
+
+Nothing is lost silently: everything that the other format cannot represent causes a warning.
+"""
+
+from __future__ import annotations
+
+from tildone.base import TYPE_CHECKING, value
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from tildone.plan.model import Plan
+
+
+MAX_NUMBERS_SHOWN = 3
+"""How many line or task numbers the short form of a warning lists."""
+
+
+@value
+class ConversionWarning:
+    """A message about content that cannot be represented, with the numbers of the lines or tasks (`unit`) concerned."""
+
+    message: str
+    numbers: tuple[int, ...] = ()
+    unit: str = "line"
+
+    def text(self, max_numbers: int | None = None) -> str:
+        """Return the message, preceded by at most `max_numbers` of the numbers."""
+        if not self.numbers:
+            return self.message
+        plural = "" if len(self.numbers) == 1 else "s"
+        return f"{self.unit}{plural} {_enumerated(self.numbers, max_numbers)}: {self.message}"
+
+    def __str__(self) -> str:
+        return self.text(MAX_NUMBERS_SHOWN)
+
+
+@value
+class ImportedPlan:
+    """A plan read from another format, with warnings about what a plan cannot represent."""
+
+    plan: Plan
+    warnings: tuple[ConversionWarning, ...] = ()
+
+
+@value
+class ExportedText:
+    """A plan written in another format, with warnings about what that format cannot represent."""
+
+    text: str
+    warnings: tuple[ConversionWarning, ...] = ()
+
+
+class WarningCollector:
+    """Collects warnings; equal ones become one."""
+
+    def __init__(self, unit: str = "line") -> None:
+        self._unit = unit
+        self._numbers: dict[str, list[int]] = {}
+
+    def add(self, message: str, *numbers: int) -> None:
+        known = self._numbers.setdefault(message, [])
+        known += [number for number in numbers if number not in known[-1:]]
+
+    def all(self) -> tuple[ConversionWarning, ...]:
+        """Return all warnings, in the order of their first occurrence."""
+        return tuple(
+            ConversionWarning(message, tuple(numbers), self._unit) for message, numbers in self._numbers.items()
+        )
+
+
+def _enumerated(numbers: Sequence[int], max_numbers: int | None) -> str:
+    """The numbers as an enumeration: "1, 2 and 5", or "1, 2 and 7 more"."""
+    if max_numbers is not None and len(numbers) > max_numbers:
+        first, last = numbers[:max_numbers], f"{len(numbers) - max_numbers} more"
+    else:
+        first, last = numbers[:-1], str(numbers[-1])
+    return f"{', '.join(map(str, first))} and {last}" if first else last
+
+
+JS_WHITESPACE = (
+    "\t\n\v\f\r \xa0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a"
+    "\u2028\u2029\u202f\u205f\u3000\ufeff"
+)

@@ -1,0 +1,389 @@
+"""The statistics of a plan as pictures for a terminal: open tasks over time, marks below them, and bars per task."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+
+from tildone.base import TYPE_CHECKING
+from tildone.plan.events import Tripped
+from tildone.plan.history.authors import who
+from tildone.plan.history.stats import MarkKind
+from tildone.plan.model import Status
+from tildone.plan.text.amounts import about, dollars, elapsed, token_count
+from tildone.plan.text.bounds import describe_bound
+from tildone.plan.text.charts import bar, column_chart, element, escaped, label, time_axis
+from tildone.plan.text.lists import task_line
+from tildone.plan.text.safe import printable
+from tildone.plan.text.styles import (
+    GAP,
+    INDENT,
+    MIN_TEXT_COLUMNS,
+    Role,
+    Span,
+    clip_line,
+    display_width,
+    plain,
+    wrap_text,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    from tildone.plan.history.blame import TaskHistory
+    from tildone.plan.history.stats import Stats, TaskStats, TimeMark
+    from tildone.plan.text.charts import TimeAxis
+    from tildone.plan.text.styles import Line
+
+
+HEADINGS = ("worked on", "in all", "closed by")
+UNKNOWN = "–"
+REMOVED_HEADING = "No longer in the plan:"
+
+
+def duration_lines(found: Sequence[TaskHistory], now: int, columns: int | None = None) -> list[Line]:
+    """Return a line for every task: the time in progress, the time from added to closed, and who closed it.
+
+    On a narrow terminal these are below the task. Removed tasks come last.
+    """
+    widths = [
+        max(map(display_width, cells)) for cells in zip(HEADINGS, *(_cells(entry, now) for entry in found), strict=True)
+    ]
+    in_columns = columns is None or columns - sum(widths) - len(GAP) * len(widths) >= MIN_TEXT_COLUMNS
+    lines: list[Line] = (
+        [(Span(_duration_lines_row(HEADINGS, widths), Role.MUTED), Span("task", Role.MUTED))] if in_columns else []
+    )
+    in_plan = True
+    for entry in found:
+        if in_plan and entry.position is None:
+            in_plan = False
+            lines += [(), (Span(REMOVED_HEADING, Role.MUTED),)]
+        task = task_line(entry.task)
+        lines += (
+            [(Span(_duration_lines_row(_cells(entry, now), widths)), *task)]
+            if in_columns
+            else [task, _below(entry, now)]
+        )
+    return lines if columns is None else [clip_line(line, columns) for line in lines]
+
+
+def _cells(entry: TaskHistory, now: int) -> tuple[str, str, str]:
+    worked, lifetime, closed = entry.time_in_progress(now), entry.lifetime, entry.closed
+    return (
+        UNKNOWN if worked is None else elapsed(worked),
+        UNKNOWN if lifetime is None else elapsed(lifetime),
+        UNKNOWN if closed is None else who(closed.event),
+    )
+
+
+def _duration_lines_row(cells: Sequence[str], widths: Sequence[int]) -> str:
+    """A table row: durations right-aligned, the name left-aligned."""
+    *times, name = cells
+    aligned = [time.rjust(width) for time, width in zip(times, widths, strict=False)]
+    return "".join(f"{cell}{GAP}" for cell in (*aligned, name + " " * (widths[-1] - display_width(name))))
+
+
+def _below(entry: TaskHistory, now: int) -> Line:
+    worked, lifetime, closed = _cells(entry, now)
+    parts = [f"worked on {worked}"] if worked != UNKNOWN else []
+    parts += [f"{lifetime} in all"] if lifetime != UNKNOWN else []
+    parts += [f"by {closed}"] if closed != UNKNOWN else []
+    return Span(INDENT), Span(", ".join(parts) or "not worked on yet", Role.MUTED)
+
+
+LEGEND = {
+    MarkKind.CHANGE: "changes by agents",
+    MarkKind.NUDGE: "told to go on",
+    MarkKind.PERSON: "changes by people",
+    MarkKind.LABEL: "labels",
+    MarkKind.LET_GO: "let go",
+}
+"""What the signs mean, in the order of the legend."""
+
+SMALLEST_COST = 0.0001
+"""In dollars; less is not shown."""
+
+USAGE_UNKNOWN = "Tokens and cost are not known: no agent of this plan has told them."
+
+
+def heading(title: str, stats: Stats) -> str:
+    """Return what is shown, and how far it is."""
+    counts = stats.progress
+    return f"{title}: {counts.closed} of {counts.total} task{'s' if counts.total != 1 else ''} closed"
+
+
+def estimate_sentence(stats: Stats) -> str:
+    """Return the estimate, or why there is none."""
+    remaining = stats.estimate.remaining
+    if remaining is None:
+        reason = stats.estimate.reason
+        return f"{reason[0].upper()}{reason[1:]}."
+    return f"About {elapsed(remaining)} left, at the pace of the last 5 tasks that were closed."
+
+
+def usage_sentence(stats: Stats) -> str:
+    """Return the tokens and the cost in all, and how much of that belongs to no task; or that this is not known."""
+    if stats.tokens is None and stats.cost is None:
+        return USAGE_UNKNOWN
+    amounts = [] if stats.tokens is None else [f"{token_count(stats.tokens)} tokens"]
+    amounts += [] if stats.cost is None else [dollars(stats.cost)]
+    return f"{' and '.join(amounts)} in the conversations of its agents{_of_no_task(stats)}."
+
+
+def _of_no_task(stats: Stats) -> str:
+    if stats.tokens is not None:
+        tokens = stats.tokens - sum(entry.tokens or 0 for entry in stats.tasks)
+        elsewhere = f"{token_count(tokens)} of them" if tokens else ""
+    else:
+        cost = (stats.cost or 0) - sum(entry.cost or 0 for entry in stats.tasks)
+        elsewhere = f"{dollars(cost)} of it" if cost >= SMALLEST_COST else ""
+    return f", {elsewhere} while no single task was in progress" if elsewhere else ""
+
+
+def shown_tasks(stats: Stats, limit: int) -> tuple[list[TaskStats], int]:
+    """Return the tasks that were started or blocked, and the number of the others.
+
+    If there are more than `limit`, those that took longest are returned. The order stays.
+    """
+    worked = [index for index, entry in enumerate(stats.tasks) if entry.periods]
+    longest = sorted(worked, key=lambda index: -stats.tasks[index].total(Status.IN_PROGRESS))[:limit]
+    return [stats.tasks[index] for index in sorted(longest)], len(stats.tasks) - len(longest)
+
+
+def left_out_sentence(stats: Stats, left_out: int) -> str:
+    """Return how many tasks a picture does not have."""
+    never = sum(not entry.periods for entry in stats.tasks)
+    if left_out == never:
+        return f"{left_out} task{'s were' if left_out > 1 else ' was'} never started."
+    return f"{left_out} more tasks are not shown; {never} of them were never started."
+
+
+MIN_COLUMNS, DEFAULT_COLUMNS = 40, 80
+"""Narrower terminals get lines of the first width; the second is for output that is not a terminal."""
+
+CHART_COLUMNS, CHART_ROWS = 60, 8
+BREAK_COLUMNS = 2
+MAX_BAR_COLUMNS, MAX_TASK_COLUMNS = 30, 60
+MAX_TASKS = 40
+MIN_FREE_COLUMNS = 20
+"""How much room is left for a task and its bar; otherwise, fewer amounts are shown."""
+
+BREAK = "╱"
+_ROLES = {
+    MarkKind.CHANGE: Role.DIM,
+    MarkKind.NUDGE: Role.WARNING,
+    MarkKind.PERSON: Role.ACCENT,
+    MarkKind.LABEL: Role.ACCENT,
+    MarkKind.LET_GO: Role.ERROR,
+}
+
+
+def stats_lines(title: str, stats: Stats, when: Callable[[int], str], columns: int | None = None) -> list[Line]:
+    """Return the pictures; no line is wider than `columns` or `MIN_COLUMNS`. `when` formats a time."""
+    width = DEFAULT_COLUMNS if columns is None else max(columns, MIN_COLUMNS)
+    shown, left_out = shown_tasks(stats, MAX_TASKS)
+    lines: list[Line] = [
+        (Span(printable(heading(title, stats)), bold=True),),
+        (),
+        (Span("Open tasks" if stats.has_course else "Events", Role.MUTED),),
+        *_burn_down(stats, when, width),
+        *_legend(stats, width),
+        *_sentence(estimate_sentence(stats), width),
+        (),
+    ]
+    lines += [(Span("Time in progress", Role.MUTED),), *_bars(shown, width)] if shown else []
+    lines += _sentence(left_out_sentence(stats, left_out), width) if left_out else []
+    lines += _sentence(usage_sentence(stats), width)
+    return [clip_line(line, width) for line in lines]
+
+
+def _burn_down(stats: Stats, when: Callable[[int], str], width: int) -> list[Line]:
+    """The open tasks as columns, the time axis below them, and a row for each kind of mark."""
+    most = max(count for _, count in stats.open_steps)
+    margin = len(str(most)) + 1
+    columns = min(CHART_COLUMNS, width - margin - 1)
+    axis = time_axis(stats.times, columns, BREAK_COLUMNS)
+    chart = column_chart(_open_by_column(stats, axis, columns), CHART_ROWS)
+    lines: list[Line] = []
+    for row, text in enumerate(chart if stats.has_course else ()):
+        number = str(most) if row == 0 else ""
+        lines.append((Span(f"{number:>{margin - 1}} │", Role.MUTED), Span(text.rstrip(), Role.ACCENT)))
+    zero = "0" if stats.has_course else ""
+    lines.append((Span(f"{zero:>{margin - 1}} └{_axis_row(axis, columns)}", Role.MUTED),))
+    lines += [(Span(f"{' ' * margin} {text}", Role.MUTED),) for text in _ends(stats, when, columns)]
+    for kind in LEGEND:
+        if marks := stats.of_kind(kind):
+            taken = {_column(axis, mark.at, columns) for mark in marks}
+            row_text = "".join(kind.value if column in taken else " " for column in range(columns)).rstrip()
+            lines.append((Span(" " * (margin + 1)), Span(row_text, _ROLES[kind])))
+    return lines
+
+
+def _open_by_column(stats: Stats, axis: TimeAxis, columns: int) -> list[int]:
+    """The number of open tasks at the end of each column; the last one is that of the end."""
+    places = [_column(axis, at, columns) for at, _ in stats.open_steps]
+    indices = (bisect_right(places, column) - 1 for column in range(columns))
+    return [stats.open_steps[index][1] if index >= 0 else 0 for index in indices]
+
+
+def _column(axis: TimeAxis, at: int, columns: int) -> int:
+    return min(int(axis.place(at)), columns - 1)
+
+
+def _axis_row(axis: TimeAxis, columns: int) -> str:
+    row = ["─"] * columns
+    for part in axis.breaks:
+        middle = min(int((part.left + part.right) / 2), columns - 1)
+        for column in range(min(int(part.left), middle), max(int(part.right), middle + 1)):
+            row[min(column, columns - 1)] = BREAK
+    return "".join(row)
+
+
+def _ends(stats: Stats, when: Callable[[int], str], columns: int) -> list[str]:
+    """The times at both ends of the axis: on one line, or on two if that is too narrow."""
+    first, last = when(stats.times[0]), when(stats.times[-1])
+    if first == last:
+        return [first]
+    if len(first) + len(GAP) + len(last) > columns:
+        return [first, last.rjust(columns)]
+    return [first + last.rjust(columns - len(first))]
+
+
+def _legend(stats: Stats, width: int) -> list[Line]:
+    """The signs with their meaning and number, as many on a line as fit."""
+    entries = [
+        (Span(kind.value, _ROLES[kind]), Span(f" {meaning}: {len(stats.of_kind(kind))}"))
+        for kind, meaning in LEGEND.items()
+        if stats.of_kind(kind)
+    ]
+    axis = time_axis(stats.times, width, BREAK_COLUMNS)
+    if axis.breaks:
+        quiet = sum(part.end - part.start for part in axis.breaks)
+        entries.append((Span(BREAK * 2, Role.MUTED), Span(f" no events: {about(quiet)}")))
+    lines: list[Line] = []
+    for entry in entries:
+        joined = (*lines[-1], Span(GAP), *entry) if lines else entry
+        if lines and display_width(plain(joined)) <= width:
+            lines[-1] = joined
+        else:
+            lines.append(entry)
+    return lines
+
+
+def _bars(shown: Sequence[TaskStats], width: int) -> list[Line]:
+    """One line per task: the task, the time in progress, what else is known, and a bar. What does not fit is below."""
+    beside, below = _amounts(shown, width)
+    amounts = [f"{GAP}{GAP.join(cells)}{GAP}" for cells in zip(*beside, strict=True)]
+    free = width - len(amounts[0])
+    texts = [task_line(entry.task) for entry in shown]
+    widest = max(display_width(plain(text)) for text in texts)
+    text_width = min(widest, MAX_TASK_COLUMNS, free - min(MAX_BAR_COLUMNS, free * 2 // 5))
+    longest = max(entry.worked or 0 for entry in shown)
+    columns = min(MAX_BAR_COLUMNS, free - text_width)
+    lines: list[Line] = []
+    for place, (entry, text, amount) in enumerate(zip(shown, texts, amounts, strict=True)):
+        row = Span(bar(entry.worked or 0, longest, columns), _bar_role(entry))
+        lines.append((*_padded(text, text_width), Span(amount), row))
+        rest = [cells[place].strip() for cells in below if cells[place].strip() not in {"", UNKNOWN}]
+        lines += [(Span(f"{INDENT}{GAP.join(rest)}", Role.MUTED),)] if rest else []
+    return lines
+
+
+def _amounts(shown: Sequence[TaskStats], width: int) -> tuple[list[list[str]], list[list[str]]]:
+    """The columns of amounts, aligned: the time, and as far as they are known, cost, tokens and nudges.
+
+    The first columns fit beside the tasks; the others do not.
+    """
+    nudges = [f"{MarkKind.NUDGE.value}{entry.nudges}" if entry.nudges else "" for entry in shown]
+    tokens = [UNKNOWN if entry.tokens is None else f"{token_count(entry.tokens)} tok" for entry in shown]
+    costs = [UNKNOWN if entry.cost is None else dollars(entry.cost) for entry in shown]
+    times = [UNKNOWN if entry.worked is None else elapsed(entry.worked) for entry in shown]
+    # In the order in which they do not fit.
+    found = [cells for cells in (nudges, tokens, costs) if set(cells) - {UNKNOWN, ""}]
+    aligned = [[cell.rjust(max(map(len, cells))) for cell in cells] for cells in (*found, times)]
+    first = 0
+    while first < len(found) and _free(aligned[first:], width) < MIN_FREE_COLUMNS:
+        first += 1
+    return aligned[first:][::-1], aligned[:first][::-1]
+
+
+def _free(aligned: list[list[str]], width: int) -> int:
+    return width - sum(len(GAP) + len(cells[0]) for cells in aligned) - len(GAP)
+
+
+def _bar_role(entry: TaskStats) -> Role:
+    return Role.ACCENT if entry.task.status is Status.IN_PROGRESS else Role.SUCCESS
+
+
+def _padded(text: Line, columns: int) -> Line:
+    clipped = clip_line(text, columns)
+    return *clipped, Span(" " * (columns - display_width(plain(clipped))))
+
+
+def _sentence(text: str, width: int) -> list[Line]:
+    return [(Span(line, Role.MUTED),) for line in wrap_text(text, width)]
+
+
+NAME_LEFT, SIGN_LEFT = 42, 30
+ROW_HEIGHT = 22
+MIN_DISTANCE = 6
+"""Marks that are closer together are drawn as one."""
+
+MIN_COUNT_ROOM = 26
+"""The distance to the next mark that the number beside a sign needs."""
+
+_SHAPES = {
+    MarkKind.CHANGE: ("M-3 0a3 3 0 1 0 6 0a3 3 0 1 0 -6 0Z", "text3"),
+    MarkKind.NUDGE: ("M0 -6L6 0L0 6L-6 0Z", "warn"),
+    MarkKind.PERSON: ("M0 -6L6 5L-6 5Z", "accent"),
+    MarkKind.LABEL: ("M-4 6V-6L5 -3L-2.5 0V6Z", "text2"),
+    MarkKind.LET_GO: ("M-5 -5H5V5H-5Z", "bad"),
+}
+
+
+def mark_rows(stats: Stats, x: Callable[[int], float], when: Callable[[int], str], y: int) -> tuple[str, int]:
+    """Return the rows, and the place below them. `x` gives the place of a time, `when` formats it."""
+    rows: list[str] = []
+    for kind, meaning in LEGEND.items():
+        if marks := stats.of_kind(kind):
+            rows.append(_sign(kind, SIGN_LEFT, y))
+            rows.append(label(NAME_LEFT, y + 4, "text2", f"{meaning}: {len(marks)}"))
+            rows += _row(kind, _clusters(marks, x), when, y)
+            y += ROW_HEIGHT
+    return "\n".join(rows), y
+
+
+def _row(
+    kind: MarkKind, clusters: list[tuple[float, list[TimeMark]]], when: Callable[[int], str], y: int
+) -> Iterable[str]:
+    following = [place for place, _ in clusters[1:]]
+    for (place, marks), upcoming in zip(clusters, [*following, float("inf")], strict=True):
+        words = _words(marks[0]) if len(marks) == 1 else f"{LEGEND[kind]}: {len(marks)}"
+        yield _sign(kind, place, y, f"{words}, {when(marks[0].at)}")
+        if len(marks) > 1 and upcoming - place >= MIN_COUNT_ROOM:
+            yield label(place + 9, y + 4, "text3 small", str(len(marks)))
+
+
+def _clusters(marks: Iterable[TimeMark], x: Callable[[int], float]) -> list[tuple[float, list[TimeMark]]]:
+    """Marks that are close together, with the place of the first of them."""
+    found: list[tuple[float, list[TimeMark]]] = []
+    for mark in marks:
+        place = x(mark.at)
+        if found and place - found[-1][0] < MIN_DISTANCE:
+            found[-1][1].append(mark)
+        else:
+            found.append((place, [mark]))
+    return found
+
+
+def _words(mark: TimeMark) -> str:
+    if isinstance(mark.event.fact, Tripped):
+        return f"let go: {describe_bound(mark.event.fact.bound, mark.event.fact.limit)}"
+    if mark.kind is MarkKind.LABEL:
+        return f"label {mark.label}"
+    return "told to go on" if mark.kind is MarkKind.NUDGE else f"changed by {who(mark.event)}"
+
+
+def _sign(kind: MarkKind, x: float, y: float, words: str = "") -> str:
+    path, colour = _SHAPES[kind]
+    attributes = {"d": path, "transform": f"translate({x:.1f} {y:.1f})", "class": colour}
+    return element("path", attributes, element("title", {}, escaped(words)) if words else "")

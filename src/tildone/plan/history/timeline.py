@@ -1,0 +1,268 @@
+"""The timeline of a session: one row per event with its author, time, changes and branch."""
+
+from __future__ import annotations
+
+from enum import Enum
+
+from tildone.base import TYPE_CHECKING, value
+from tildone.plan.events import Directive, DirectiveSet, Labelled, Nudged, PlanChanged, Tripped, by_id, labels
+from tildone.plan.history.authors import of_several_people, who
+from tildone.plan.history.changes import changes_in, describe_change, grouped_sentences, match_plans, task_at
+from tildone.plan.history.refs import SHORT_ID_LENGTH, short_ids
+from tildone.plan.model import Plan, Status
+from tildone.plan.runs import fact_name
+from tildone.plan.text.amounts import ENDING_KINDS, finished_durations, in_progress_since
+from tildone.plan.text.bounds import describe_bound
+from tildone.plan.text.safe import printable
+from tildone.plan.text.views_runs import describe_run_fact
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
+    from tildone.plan.events import Author, Event, Fact
+    from tildone.plan.history.blame import TaskHistory, TaskStep
+    from tildone.plan.runs import RunFact
+    from tildone.plan.text.amounts import StartTimes
+
+
+if TYPE_CHECKING:
+    When = Callable[[int], str]
+
+    Data = dict[str, object]
+
+
+def event_data(event: Event, when: When) -> Data:
+    """Return the fields that identify an event: its id, time and author. `when` formats a time in milliseconds."""
+    return {"id": event.id, "at": when(event.at), "actor": event.actor.value, "author": author_data(event.author)}
+
+
+def author_data(author: Author) -> Data:
+    """Return an author; fields that are not known are None."""
+    return {"name": author.name or None, "agent": author.agent or None, "model": author.model or None}
+
+
+def row_data(event: Event, row: TimelineRow, when: When) -> Data:
+    call = event.fact.call if isinstance(event.fact, PlanChanged) else None
+    return event_data(event, when) | {
+        "kind": _kind(event.fact),
+        "what": list(row.what),
+        "in_progress_ms": list(row.durations),
+        "call": call and {"tool": call.tool, "arguments": call.arguments},
+        "parent": event.parent,
+        "place": row.mark.name.lower(),
+        "label": row.label,
+    }
+
+
+def task_data(entry: TaskHistory, when: When) -> Data:
+    """Return a task, and the events that added and closed it."""
+    return {
+        "number": entry.task.number or None,
+        "text": entry.task.text,
+        "status": entry.task.status.value,
+        "phase": entry.phase,
+        "position": entry.position,
+        "from_user": entry.task.from_user,
+        "added": step_data(entry.added, when),
+        "closed": entry.closed and step_data(entry.closed, when),
+    }
+
+
+def durations_data(entry: TaskHistory, now: int) -> Data:
+    """Return how long a task was in progress, and the time from added to closed; None if unknown."""
+    return {"in_progress_ms": entry.time_in_progress(now), "lifetime_ms": entry.lifetime}
+
+
+def step_data(step: TaskStep, when: When) -> Data:
+    """Return the event that changed a task, with the tool that was called."""
+    return event_data(step.event, when) | {"tool": step.call and step.call.tool}
+
+
+def whole_step_data(step: TaskStep, when: When) -> Data:
+    """Return the same with the arguments of the call and the changes of the task."""
+    return step_data(step, when) | {
+        "arguments": step.call and step.call.arguments,
+        "what": [describe_change(change) for change in step.changes],
+        "in_progress_ms": step.duration,
+    }
+
+
+def _kind(fact: Fact) -> str:
+    match fact:
+        case PlanChanged():
+            return "plan_changed"
+        case Nudged():
+            return "nudged"
+        case Tripped():
+            return "tripped"
+        case DirectiveSet():
+            return "directive_set"
+        case Labelled():
+            return "labelled"
+        case _:
+            return fact_name(fact)
+
+
+if TYPE_CHECKING:
+    Descriptions = list[tuple[str, int | None]]
+
+
+MAX_LOOKBACK_EVENTS = 200
+"""How many more events are read to find the start of tasks in progress."""
+
+_DIRECTIVES = {
+    Directive.GO: "let the agent be told to go on",
+    Directive.PAUSE: "paused: the agent is not told to go on",
+    Directive.STOP: "stopped the agent",
+}
+
+
+class HeadRelation(Enum):
+    """The position of an event relative to the head, as its symbol."""
+
+    HEAD = "*"
+    ON_BRANCH = "│"
+    ELSEWHERE = "·"
+
+
+@value
+class TimelineRow:
+    """An event in a timeline; all texts are printable.
+
+    `durations` has, for each text of `what`, the milliseconds in progress that ended with it, if known. `after` is the
+    parent event if it is not the event of the previous row.
+    """
+
+    mark: HeadRelation
+    id: str
+    when: str
+    who: str
+    what: tuple[str, ...]
+    label: str | None = None
+    after: str | None = None
+    durations: tuple[int | None, ...] = ()
+
+
+@value
+class _PlanState:
+    """The plan after an event, and the start times of its tasks in progress."""
+
+    plan: Plan
+    running: StartTimes
+
+
+def timeline(
+    events: Iterable[Event], head: str | None, when: Callable[[int], str], limit: int | None = None
+) -> list[TimelineRow]:
+    """Return one row per event, in the order of writing, for all events of a session or for its `newest_events`.
+
+    `when` formats a time in milliseconds; `limit` is the maximum number of nudges.
+    """
+    known = by_id(events)
+    with_person = of_several_people(known.values())
+    on_branch = _ancestors(known, head)
+    short = {full: printable(prefix) for full, prefix in short_ids(known).items()}
+    names = labels(known.values())
+    states: dict[str | None, _PlanState] = {None: _PlanState(Plan(), {})}
+    rows: list[TimelineRow] = []
+    before = next((event.parent for event in known.values()), None)
+    for event in known.values():
+        # The plan before the first of the newest events is unknown: assume that it was the same.
+        state = states.get(event.parent) or _PlanState(_plan_of(event), {})
+        states[event.id], descriptions = _describe(event, state, short, limit)
+        rows.append(
+            TimelineRow(
+                _mark(event.id, head, on_branch),
+                short[event.id],
+                when(event.at),
+                who(event, with_person=with_person),
+                tuple(text for text, _ in descriptions),
+                printable(names[event.id]) if event.id in names else None,
+                None if event.parent == before else "nothing" if event.parent is None else short[event.parent],
+                tuple(duration for _, duration in descriptions),
+            )
+        )
+        before = event.id
+    return rows
+
+
+def newest_events(newest_first: Iterable[Event], limit: int) -> list[Event]:
+    """Return the events needed to describe the newest `limit` events, oldest first.
+
+    That includes one more plan, to compare the first of them with, and the events that started tasks in progress.
+    """
+    taken: list[Event] = []
+    unexplained: set[str] | None = None
+    since: list[set[str]] = []
+    for event in newest_first:
+        taken.append(event)
+        if not isinstance(event.fact, PlanChanged):
+            continue
+        active = {task.text for task in event.fact.plan.tasks if task.status is Status.IN_PROGRESS}
+        if len(taken) > limit:
+            unexplained = active - active.intersection(*since) if unexplained is None else unexplained & active
+            if not unexplained or len(taken) > limit + MAX_LOOKBACK_EVENTS:
+                break
+        since.append(active)
+    return taken[::-1]
+
+
+def _plan_of(event: Event) -> Plan:
+    return event.fact.plan if isinstance(event.fact, PlanChanged) else Plan()
+
+
+def _ancestors(known: Mapping[str, Event], head: str | None) -> set[str]:
+    """The known ancestors of the head, and the head."""
+    ancestors = set()
+    while head is not None and head in known:
+        ancestors.add(head)
+        head = known[head].parent
+    return ancestors
+
+
+def _mark(event: str, head: str | None, on_branch: set[str]) -> HeadRelation:
+    if event == head:
+        return HeadRelation.HEAD
+    return HeadRelation.ON_BRANCH if event in on_branch else HeadRelation.ELSEWHERE
+
+
+def _describe(
+    event: Event, state: _PlanState, short: Mapping[str, str], limit: int | None
+) -> tuple[_PlanState, Descriptions]:
+    """The state after an event, and its descriptions, each with the duration that it ends."""
+    if not isinstance(event.fact, PlanChanged):
+        return state, [(_describe_fact(event.fact, short, limit), None)]
+    match = match_plans(state.plan, event.fact.plan)
+    ends = finished_durations(match, state.running, event.at)
+    durations = {task_at(match.after, location).text: length for location, length in ends.items()}
+    descriptions = [
+        (text, durations.get(group[0].subject) if len(group) == 1 and group[0].kind in ENDING_KINDS else None)
+        for text, group in grouped_sentences(changes_in(match))
+    ]
+    after = _PlanState(event.fact.plan, in_progress_since(match, state.running, event.at))
+    return after, descriptions or [("left the plan as it was", None)]
+
+
+def _describe_fact(
+    fact: Nudged | Tripped | DirectiveSet | Labelled | RunFact, short: Mapping[str, str], limit: int | None
+) -> str:
+    match fact:
+        case Nudged(of_subagent=True):
+            return "told a subagent to go on"
+        case Nudged(count):
+            return f"told to go on ({count if limit is None else f'{count}/{limit}'})"
+        case Tripped(bound, reached):
+            return f"gave up: {describe_bound(bound, reached)}"
+        case DirectiveSet(directive):
+            return _DIRECTIVES[directive]
+        case Labelled(target, ""):
+            return f"took the name off {_short(target, short)}"
+        case Labelled(target, label):
+            return f"named {_short(target, short)} “{printable(label)}”"
+        case _:
+            return describe_run_fact(fact)
+
+
+def _short(target: str, short: Mapping[str, str]) -> str:
+    """An event's short id; the event may be unknown on_branch."""
+    return short.get(target) or printable(target[:SHORT_ID_LENGTH])

@@ -1,0 +1,62 @@
+"""What an agent is held to: its plan without the tasks of others, and the counts that it shares with its parent."""
+
+from __future__ import annotations
+
+from tildone.base import TYPE_CHECKING, replace
+from tildone.plan.events import DirectiveSet, Nudged
+from tildone.plan.model import Status, conflicting, numbered, waits_for, with_status
+
+if TYPE_CHECKING:
+    from tildone.plan.events import State
+    from tildone.plan.model import Plan
+
+
+def without_taken(state: State, taken: frozenset[int], *, sends_whole_list: bool) -> State:
+    """Return the state in which the tasks with these numbers, which other agents work on, need not be done.
+
+    Tasks that come after them, or that may change the same files, are blocked.
+    """
+    if not taken:
+        return state
+    # Who sends the whole list back must not learn that a task is done which is not.
+    status = Status.BLOCKED if sends_whole_list else Status.COMPLETED
+    plan = with_status(state.plan, _waiting(numbered(state.plan), taken), Status.BLOCKED)
+    return replace(state, plan=with_status(plan, taken, status))
+
+
+def _waiting(plan: Plan, taken: frozenset[int]) -> frozenset[int]:
+    """Return the pending tasks that cannot be started before other agents have finished theirs."""
+    pending = [task for task in plan.tasks if task.status is Status.PENDING]
+    waiting = {task.number for task in pending if conflicting(plan, task, taken)} - taken
+    while True:
+        blockers = taken | waiting
+        later = {task.number for task in pending if not blockers.isdisjoint(waits_for(plan, task))} - blockers
+        if not later:
+            return frozenset(waiting)
+        waiting |= later
+
+
+def with_counts_of(state: State, parent: State) -> State:
+    """Return the state of a subagent with the nudges that its parent and all of its subagents have had.
+
+    Otherwise, an agent that starts one subagent after another would be continued for ever, in parts.
+    """
+    own, shared = state.ledger, parent.ledger
+    began = min(filter(None, (own.began, shared.began)), default=0)
+    return replace(state, ledger=replace(own, continued=max(own.continued, shared.continued), began=began))
+
+
+def subagent_nudge(parent: State) -> Nudged | None:
+    """Return the fact that a subagent was told to continue; None if its parent has no plan to be held to."""
+    return Nudged(parent.nudges, parent.drift, of_subagent=True) if parent.plan.tasks else None
+
+
+def fact_of_reset(state: State, *, by_person: bool, always: bool = False) -> DirectiveSet | None:
+    """Return the fact that resets the counts since the last change, and by a person also those since they last spoke.
+
+    The directive stays. None means that there is nothing to reset; with `always`, a person resets budgets in any case.
+    """
+    if by_person:
+        return DirectiveSet(state.directive) if state.has_counts or always else None
+    is_new = state.tripped is not None or state.drift > 0
+    return DirectiveSet(state.directive, ledger=state.ledger) if is_new else None

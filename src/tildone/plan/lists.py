@@ -1,0 +1,171 @@
+"""Workers and schedules, as a store keeps them beside the leases, and `RunLists`: some of the leases, for screens.
+
+No call of `RunLists` reads more than it returns, apart from counting, which stops at a limit: runs that ended long ago
+cost nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from enum import Enum
+from typing import Protocol
+
+from tildone.base import TYPE_CHECKING, value
+from tildone.plan.names import LATEST_MS, MAX_PRIORITY, check_name, check_number, check_text
+from tildone.plan.runs import PROTOCOL, Ask, Lease, LeaseState, Work, check_work
+
+if TYPE_CHECKING:
+    from tildone.plan.events import SessionInfo
+    from tildone.plan.runs import Lease
+
+
+@value
+class WorkerInfo:
+    """A worker: `id` is `host/pid/nonce`. `seen` is its newest sign of life, in milliseconds since 1970.
+
+    Raises:
+        UsageError: a value is not allowed (`tildone.plan.names`).
+    """
+
+    id: str
+    host: str = ""
+    pid: int = 0
+    version: str = ""
+    protocol: int = PROTOCOL
+    slots: int = 1
+    labels: tuple[str, ...] = ()
+    seen: int = 0
+    ask: Ask = Ask.NOTHING
+
+    def __check__(self) -> None:
+        for text in (self.id, self.host, self.version, *self.labels):
+            check_text(text)
+        for name in ("pid", "protocol", "slots"):
+            check_number(f"`{name}` of a worker", getattr(self, name), MAX_PRIORITY)
+        check_number("`seen` of a worker", self.seen, LATEST_MS)
+
+
+@value
+class RunSchedule:
+    """A plan that is run again and again. `plan` is JSON text as `tildone.plan.codec.plan_to_json` makes it.
+
+    `cron` is read in the time zone `zone`, which is UTC if it is empty. `next` is the next time, in milliseconds since
+    1970. `last` is the last run, which is not joined by another one while it lives.
+
+    Raises:
+        UsageError: a value is not allowed (`tildone.plan.names`).
+    """
+
+    name: str
+    cron: str
+    plan: str
+    next: int
+    work: Work = Work()
+    zone: str = ""
+    last: str = ""
+
+    def __check__(self) -> None:
+        check_name("the name of a schedule", self.name)
+        if self.last:
+            check_name("the name of a run", self.last)
+        check_text(self.cron)
+        check_text(self.zone)
+        check_number("`next` of a schedule", self.next, LATEST_MS)
+        check_work(self.work)
+
+
+@value
+class RunView:
+    """A lease with its session and its worker, as far as there are any, for lists.
+
+    `remaining` is how many milliseconds a held lease had left when it was read; at 0 it has lapsed.
+    """
+
+    lease: Lease
+    session: SessionInfo | None = None
+    worker: WorkerInfo | None = None
+    remaining: int = 0
+
+
+@value
+class BadRow:
+    """A row of a fleet's tables that breaks the rules of `names`: somebody else has changed it. It is left alone.
+
+    `name` is the key of the row, as it stands there.
+    """
+
+    table: str
+    name: str
+    why: str
+
+
+class RunGroup(Enum):
+    """The groups of a list of runs, in their order. Each hand of a run is in one of them."""
+
+    WAITING = "waiting"
+    RUNNING = "running"
+    QUEUED = "queued"
+    PAUSED = "paused"
+    FAILED = "failed"
+    DONE = "done"
+    CANCELLED = "cancelled"
+
+    @property
+    def state(self) -> LeaseState:
+        """The state of its leases."""
+        return LeaseState.OPEN if self in (RunGroup.RUNNING, RunGroup.QUEUED) else LeaseState(self.value)
+
+    @property
+    def is_held(self) -> bool | None:
+        """Whether workers hold its leases; None if that makes no difference."""
+        return self is RunGroup.RUNNING if self.state is LeaseState.OPEN else None
+
+
+@value
+class RunPlace:
+    """The place of a lease in its group: the newest state first."""
+
+    since: int
+    run: str
+    hand: int
+
+
+FIRST = RunPlace(2**62, "", 0)
+"""Before the first lease of every group."""
+
+
+def group_of(lease: Lease) -> RunGroup:
+    if lease.state is not LeaseState.OPEN:
+        return RunGroup(lease.state.value)
+    return RunGroup.RUNNING if lease.is_held else RunGroup.QUEUED
+
+
+class RunLists(Protocol):
+    """The leases of a store, to be read. The views have neither sessions nor workers. Safe for several threads."""
+
+    def page(self, group: RunGroup, after: RunPlace, limit: int) -> list[RunView]:
+        """Return the leases of a group that follow a place, at most `limit`."""
+
+    def held(self) -> list[RunView]:
+        """Return all leases that workers hold, by run and hand."""
+
+    def asking(self) -> list[Lease]:
+        """Return the leases with open questions, by run and hand."""
+
+    def of_sessions(self, sessions: Sequence[str]) -> list[RunView]:
+        """Return all leases of some sessions, by run and hand."""
+
+    def counts(self, limit: int) -> Mapping[RunGroup, int]:
+        """Return how many leases are in each group, counted up to a limit."""
+
+    def taken_over(self, since: int) -> int:
+        """Return how many leases whose state is newer than a time were lost by a worker before."""
+
+    def recent_sessions(self, since: int) -> list[str]:
+        """Return the sessions of leases whose state is newer than a time, or that workers hold, each once."""
+
+    def exists(self) -> bool:
+        """Return whether there is a lease or a worker."""
+
+    def now(self) -> int:
+        """Return the time by the clock of the store, which signs of life have, in milliseconds since 1970."""

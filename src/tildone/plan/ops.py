@@ -1,0 +1,210 @@
+"""Ops, the changes that can be requested, and selectors, which name the tasks that an op affects."""
+
+from __future__ import annotations
+
+from tildone.base import TYPE_CHECKING, replace, value
+from tildone.plan.model import Check, Phase, Plan, Status, Task
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from collections.abc import Set as AbstractSet
+
+
+@value
+class At:
+    """Tasks by their positions in the whole plan, counted from 0."""
+
+    indices: tuple[int, ...]
+
+
+@value
+class Numbered:
+    """Tasks by their numbers."""
+
+    numbers: tuple[int, ...]
+
+
+@value
+class Named:
+    """One task by its exact text or, if no task has it, by its text as `display` renders it."""
+
+    text: str
+    display: Callable[[str], str] = str
+
+
+@value
+class InPhase:
+    """Every task of the first phase with that name or, if there is none, with that name as `display` renders it."""
+
+    name: str
+    display: Callable[[str], str] = str
+
+
+@value
+class Everything:
+    """Every task of the plan."""
+
+
+Selector = At | Numbered | Named | InPhase | Everything
+
+
+@value
+class Write:
+    """Replace the whole plan with these phases."""
+
+    phases: tuple[Phase, ...]
+
+
+@value
+class Append:
+    """Add tasks at the end of a phase, which is created if it is missing; None means the last phase.
+
+    With `clear_finished`, a plan without open tasks is cleared first.
+    """
+
+    tasks: tuple[Task, ...]
+    phase: str | None = None
+    clear_finished: bool = False
+
+
+@value
+class Insert:
+    """Add tasks so that the first of them gets position `at` in the whole plan."""
+
+    tasks: tuple[Task, ...]
+    at: int
+
+
+@value
+class Mark:
+    """Set the status of tasks."""
+
+    target: Selector
+    status: Status
+
+
+@value
+class Move:
+    """Move tasks in front of the task `before`, into its phase.
+
+    Without `before`, they move to the end of the phase of that name, which is created if it is missing; None means the
+    last phase.
+    """
+
+    target: Selector
+    before: Selector | None = None
+    phase: str | None = None
+
+
+@value
+class Rename:
+    """Change the text of a task. Its number, status and notes stay."""
+
+    target: Named | At | Numbered
+    text: str
+
+
+@value
+class Remove:
+    """Remove tasks. Phases that become empty stay."""
+
+    target: Selector
+
+
+@value
+class Note:
+    """Add a note to a task."""
+
+    target: Named | At | Numbered
+    text: str
+
+
+@value
+class StartNext:
+    """Start the next pending task if the earlier steps of the batch finished one and none is in progress.
+
+    `others` returns the numbers of the tasks in progress that other agents started, which do not count.
+    """
+
+    others: Callable[[], AbstractSet[int]] = frozenset
+
+
+@value
+class SetCheck:
+    """Set the check of a task, or of the plan if `target` is None; None removes it. The task is open afterwards."""
+
+    target: Named | At | Numbered | None
+    check: Check | None
+
+
+@value
+class Order:
+    """Say after which tasks, by number, a task is worked on, in place of those before."""
+
+    target: Named | At | Numbered
+    after: tuple[int, ...]
+
+
+@value
+class Touch:
+    """Say which files, as globs, tasks will change, in place of those before.
+
+    With another `field` of `WORD_FIELDS`, its words are set.
+    """
+
+    target: Selector
+    globs: tuple[str, ...]
+    field: str = "touches"
+
+
+Op = Write | Append | Insert | Mark | Move | Rename | Remove | Note | StartNext | SetCheck | Order | Touch
+
+
+@value
+class Origin:
+    """Who adds tasks: whether a person does, and what the `source` of the tasks is, if they have none of their own."""
+
+    by_user: bool = False
+    source: str = ""
+
+
+def keep_origins(before: Plan, after: Plan, new: Origin) -> Plan:
+    """Return the plan `after` a change with the origin of each of its tasks.
+
+    `new` is that of new tasks. A task is the same as before if it has the same number or, as in a list that was written
+    anew, the same text. A task whose text has changed no longer has the source of the old text.
+    """
+    if not new.by_user and not new.source and not any(task.from_user or task.source for task in before.tasks):
+        return after
+    earlier = _finder(before, after)
+    phases = []
+    for phase in after.phases:
+        tasks = []
+        for task in phase.tasks:
+            same = earlier(task)
+            from_user = task.from_user or (new.by_user and not task.source if same is None else same.from_user)
+            kept = same.source if same is not None and same.text == task.text else new.source
+            origin = task.source if same is None and task.source else kept
+            is_kept = task.from_user is from_user and task.source == origin
+            tasks.append(task if is_kept else replace(task, from_user=from_user, source=origin))
+        phases.append(Phase(phase.name, tuple(tasks)))
+    return replace(after, phases=tuple(phases))
+
+
+def _finder(before: Plan, after: Plan) -> Callable[[Task], Task | None]:
+    """Return a function that finds the earlier version of a task, each at most once."""
+    numbered = {task.number: task for task in before.tasks if task.number}
+    taken = {task.number for task in after.tasks}
+    by_text: dict[str, list[Task]] = {}
+    for task in before.tasks:
+        if not task.number or task.number not in taken:
+            by_text.setdefault(task.text, []).append(task)
+
+    def find(task: Task) -> Task | None:
+        same = numbered.get(task.number)
+        if same is not None:
+            return same
+        candidates = by_text.get(task.text)
+        return candidates.pop(0) if candidates else None
+
+    return find

@@ -1,0 +1,359 @@
+"""`reduce` applies a batch of changes to a plan. All transitions are defined in this module.
+
+`reduce` is pure, so that it can be repeated if another writer was faster (see `tildone.log.session`). A step that
+cannot be applied results in a fault, not in an exception.
+"""
+
+from __future__ import annotations
+
+from tildone.base import TYPE_CHECKING, replace, value
+from tildone.plan.faults import (
+    BadPosition,
+    DuplicateTask,
+    EmptyNote,
+    Fault,
+    TextTooLong,
+    TooManyActive,
+    count_fault,
+    length_fault,
+    without_duplicates,
+)
+from tildone.plan.guard import ByModel, guarded, reopened
+from tildone.plan.model import (
+    Check,
+    Focus,
+    Phase,
+    Plan,
+    Proof,
+    Result,
+    Rules,
+    Status,
+    Task,
+    assign_numbers,
+    first_too_long,
+    has_attributes,
+    has_checks,
+    numbered,
+)
+from tildone.plan.ops import (
+    Append,
+    At,
+    Insert,
+    Mark,
+    Move,
+    Named,
+    Note,
+    Numbered,
+    Op,
+    Order,
+    Remove,
+    Rename,
+    Selector,
+    SetCheck,
+    StartNext,
+    Touch,
+    Write,
+)
+from tildone.plan.selection import (
+    change_spots,
+    end_spot,
+    enforce_focus,
+    insertion_spot,
+    phase_index,
+    resolve,
+    spots_where,
+    task_at,
+    with_phase,
+    without_spots,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Set as AbstractSet
+
+
+Step = Op | Fault
+
+NO_PROOFS: Mapping[int, Proof] = {}
+
+
+@value
+class Outcome:
+    """The result of a batch of steps: the plan before and after, and the faults.
+
+    `unproved` are the numbers of the tasks that were to be completed, but whose checks have not passed. `kept` are
+    those of the tasks that a model was to take out of the plan, but whose checks a person asked for.
+    """
+
+    before: Plan
+    after: Plan
+    faults: tuple[Fault, ...] = ()
+    unproved: tuple[int, ...] = ()
+    kept: tuple[int, ...] = ()
+
+    @property
+    def changed(self) -> bool:
+        """Whether the plan is different now."""
+        return self.after != self.before
+
+
+def reduce(
+    plan: Plan,
+    steps: Iterable[Step],
+    rules: Rules,
+    proofs: Mapping[int, Proof] = NO_PROOFS,
+    model: ByModel | None = None,
+) -> Outcome:
+    """Apply `steps` in order, then enforce the rules on the plan.
+
+    A fault among the steps represents a request that could not be expressed as an op. Under atomic rules, the first
+    fault discards the whole batch; otherwise, the other steps are applied and all faults are collected. Every task of
+    the outcome has a number, before and after.
+
+    `proofs` are new ones, by task number: those of checks that were run for this batch. No task is completed whose
+    check has not passed (see `tildone.plan.guard`). A `model` that makes the change cannot take checks away that a
+    person asked for (see `tildone.plan.asked`).
+    """
+    plan = draft = numbered(plan)
+    faults: list[Fault] = []
+    unproved: set[int] = set()
+    kept: set[int] = set()
+    for step in steps:
+        before = draft
+        draft, step_faults = _apply(plan, draft, step, rules)
+        # After each step, because the next step may refer to a task that this one added.
+        draft = assign_numbers(before, draft)
+        sets = isinstance(step, SetCheck | Order | Touch)
+        draft, open_ones = guarded(before, draft, proofs, keeps=not sets)
+        fault = _written_fault(before, draft) if isinstance(step, Write | Append | Insert) else None
+        if fault is not None:
+            draft, step_faults, open_ones = before, (*step_faults, fault), set()
+        if model is not None and (has_checks(before) or has_checks(draft)):
+            draft, more_faults, kept_ones = _keep_asked(before, draft, step, model)
+            step_faults, open_ones = step_faults + more_faults, set() if more_faults else open_ones
+            kept |= kept_ones
+        if step_faults and rules.atomic:
+            return Outcome(plan, plan, step_faults)
+        faults.extend(step_faults)
+        unproved |= open_ones
+    if proofs:
+        # Checks may be run again without any other change.
+        draft, open_ones = guarded(draft, draft, proofs)
+        unproved |= open_ones
+    after = replace(draft, phases=enforce_focus(draft, rules).phases)
+    still_open = sorted(task.number for task in after.tasks if task.number in unproved and task.status.is_open)
+    return Outcome(plan, after, tuple(faults), tuple(still_open), tuple(sorted(kept)))
+
+
+def _apply(start: Plan, plan: Plan, step: Step, rules: Rules) -> tuple[Plan, tuple[Fault, ...]]:
+    """Apply one step to the plan; `start` is the plan before the batch."""
+    match step:
+        case Write(phases):
+            return _write(plan, Plan(phases), rules)
+        case Append(tasks, phase, clear_finished):
+            return _append(_cleared_if_finished(plan) if clear_finished else plan, tasks, phase, rules)
+        case Insert(tasks, at):
+            return _insert(plan, tasks, at, rules)
+        case Mark(target, status):
+            return _mark(plan, target, status, rules)
+        case Move(target, before, phase):
+            return _move(plan, target, before, phase)
+        case Rename(target, text):
+            return _rename(plan, target, text, rules)
+        case Remove(target):
+            return _remove(plan, target)
+        case Note(target, text):
+            return _note(plan, target, text)
+        case StartNext(others):
+            return _start_next(start, plan, others), ()
+        case SetCheck() | Order() | Touch():
+            # Late, because hooks set no attributes.
+            from tildone.plan.asked import set_attribute
+
+            return set_attribute(plan, step)
+        case fault:
+            return plan, (fault,)
+
+
+def _keep_asked(
+    before: Plan, after: Plan, step: Step, model: ByModel
+) -> tuple[Plan, tuple[Fault, ...], AbstractSet[int]]:
+    from tildone.plan.asked import keep_asked
+
+    return keep_asked(before, after, step, model)
+
+
+def _written_fault(before: Plan, after: Plan) -> Fault | None:
+    if not any(map(has_attributes, after.tasks)):
+        return None
+    from tildone.plan.asked import written_fault
+
+    return written_fault(before, after)
+
+
+def _write(plan: Plan, fresh: Plan, rules: Rules) -> tuple[Plan, tuple[Fault, ...]]:
+    tasks = fresh.tasks
+    # The limit is for new texts: a plan may hold longer ones that a person or another tool wrote.
+    known = {task.text for task in plan.tasks}
+    too_long = first_too_long(("" if task.text in known else task.text for task in tasks), rules)
+    if too_long is not None:
+        return plan, (TextTooLong(too_long, rules.max_text or 0),)
+    active = sum(task.status is Status.IN_PROGRESS for task in tasks)
+    if active > 1 and rules.focus is Focus.AT_MOST_ONE:
+        return plan, (TooManyActive(active),)
+    return fresh, ()
+
+
+def _append(plan: Plan, tasks: tuple[Task, ...], name: str | None, rules: Rules) -> tuple[Plan, tuple[Fault, ...]]:
+    fault = length_fault(tasks, rules) or count_fault(plan, tasks, rules)
+    if fault:
+        return plan, fault
+    new, duplicates = without_duplicates(plan, tasks) if rules.unique_texts else (tasks, ())
+    index = phase_index(plan, name)
+    if index is None:
+        return Plan((*plan.phases, Phase(name or "", new))), duplicates
+    phase = plan.phases[index]
+    return with_phase(plan, index, replace(phase, tasks=phase.tasks + new)), duplicates
+
+
+def _insert(plan: Plan, tasks: tuple[Task, ...], at: int, rules: Rules) -> tuple[Plan, tuple[Fault, ...]]:
+    total = len(plan.tasks)
+    too_long = length_fault(tasks, rules)
+    if too_long:
+        return plan, too_long
+    if not 0 <= at <= total:
+        return plan, (BadPosition(at, total),)
+    too_many = count_fault(plan, tasks, rules)
+    if too_many:
+        return plan, too_many
+    if not plan.phases:
+        return Plan((Phase("", tasks),)), ()
+    index, offset = insertion_spot(plan, at)
+    phase = plan.phases[index]
+    return with_phase(plan, index, replace(phase, tasks=phase.tasks[:offset] + tasks + phase.tasks[offset:])), ()
+
+
+def _mark(plan: Plan, target: Selector, status: Status, rules: Rules) -> tuple[Plan, tuple[Fault, ...]]:
+    spots = resolve(plan, target, prefer_open=True)
+    if not isinstance(spots, list):
+        return plan, (spots,)
+    if status is Status.IN_PROGRESS and rules.focus is not Focus.ANY:
+        others = [spot for spot in spots_where(plan, lambda task: task.status is status) if spot not in spots]
+        plan = change_spots(plan, others, lambda task: replace(task, status=Status.PENDING))
+    return change_spots(plan, spots, lambda task: replace(task, status=status)), ()
+
+
+def _move(plan: Plan, target: Selector, before: Selector | None, phase: str | None) -> tuple[Plan, tuple[Fault, ...]]:
+    """Move tasks. A move to one of the moved tasks changes nothing."""
+    spots = resolve(plan, target, prefer_open=True)
+    if not isinstance(spots, list):
+        return plan, (spots,)
+    if before is None and phase is not None and phase_index(plan, phase) is None:
+        plan = Plan((*plan.phases, Phase(phase)))
+    destination = resolve(plan, before, prefer_open=True) if before else end_spot(plan, phase)
+    if not isinstance(destination, list):
+        return plan, (destination,)
+    if not destination or destination[0] in spots:
+        return plan, ()
+    index, offset = destination[0]
+    rest = without_spots(plan, spots)
+    offset -= sum(i == index and j < offset for i, j in set(spots))
+    tasks = rest.phases[index].tasks
+    moved = tuple(task_at(plan, spot) for spot in dict.fromkeys(spots))
+    return with_phase(rest, index, replace(rest.phases[index], tasks=tasks[:offset] + moved + tasks[offset:])), ()
+
+
+def _rename(plan: Plan, target: Named | At | Numbered, text: str, rules: Rules) -> tuple[Plan, tuple[Fault, ...]]:
+    spots = resolve(plan, target, prefer_open=True)
+    if not isinstance(spots, list):
+        return plan, (spots,)
+    too_long = length_fault((Task(text),), rules)
+    if too_long:
+        return plan, too_long
+    if rules.unique_texts and spots_where(plan, lambda task: task.text == text):
+        unchanged = all(task_at(plan, spot).text == text for spot in spots)
+        return plan, () if unchanged else (DuplicateTask(text),)
+    return change_spots(plan, spots, lambda task: replace(task, text=text)), ()
+
+
+def _remove(plan: Plan, target: Selector) -> tuple[Plan, tuple[Fault, ...]]:
+    spots = resolve(plan, target, prefer_open=False)
+    if not isinstance(spots, list):
+        return plan, (spots,)
+    return without_spots(plan, spots), ()
+
+
+def _note(plan: Plan, target: Named | At | Numbered, text: str) -> tuple[Plan, tuple[Fault, ...]]:
+    spots = resolve(plan, target, prefer_open=True)
+    if not isinstance(spots, list):
+        return plan, (spots,)
+    if not text:
+        return plan, (EmptyNote(),)
+    return change_spots(plan, spots, lambda task: replace(task, notes=(*task.notes, text))), ()
+
+
+def _start_next(start: Plan, plan: Plan, others: Callable[[], AbstractSet[int]]) -> Plan:
+    # Late, because hooks make no such change.
+    from tildone.plan.asked import successor
+
+    spot = successor(start, plan, others)
+    return plan if spot is None else change_spots(plan, [spot], lambda task: replace(task, status=Status.IN_PROGRESS))
+
+
+def _cleared_if_finished(plan: Plan) -> Plan:
+    return plan if any(task.status.is_open for task in plan.tasks) else Plan()
+
+
+_CHECK, _OTHER = Check(("check",)), Check(("another", "check"))
+_NUMBER = 1
+_TASK = Numbered((_NUMBER,))
+
+
+@value
+class TaskEvent:
+    """What happens to a task with a check: a change that is asked for, the result of its check, or both.
+
+    `is_stale` means that the watched files change: the state is then the one that an agent is held to. `by_model` means
+    that a model asks for the change, and a person asked for the check.
+    """
+
+    name: str
+    steps: tuple[Op, ...] = ()
+    result: Result | None = None
+    is_stale: bool = False
+    by_model: bool = False
+
+
+_DONE = (Mark(_TASK, Status.COMPLETED),)
+EVENTS = (
+    TaskEvent("start", (Mark(_TASK, Status.IN_PROGRESS),)),
+    *(TaskEvent(f"done, check {result.value}", _DONE, result) for result in Result),
+    TaskEvent("done, check not run", _DONE),
+    TaskEvent("block", (Mark(_TASK, Status.BLOCKED),)),
+    TaskEvent("drop", (Mark(_TASK, Status.ABANDONED),)),
+    TaskEvent("reopen", (Mark(_TASK, Status.PENDING),)),
+    *(TaskEvent(f"verify, check {result.value}", (), result) for result in Result),
+    TaskEvent("its files change", is_stale=True),
+    TaskEvent("edit the check", (SetCheck(_TASK, _OTHER),)),
+    TaskEvent("remove the check", (SetCheck(_TASK, None),)),
+    TaskEvent("drop, by a model", (Mark(_TASK, Status.ABANDONED),), by_model=True),
+    TaskEvent("edit the check, by a model", (SetCheck(_TASK, _OTHER),), by_model=True),
+    TaskEvent("remove the check, by a model", (SetCheck(_TASK, None),), by_model=True),
+)
+"""Everything that can happen to a task with a check, in the order of the table."""
+
+
+def state_after(status: Status, event: TaskEvent) -> Status:
+    """Return the status of a task with a check after an event. A completed one has a proof, any other has none."""
+    proof = Proof(Result.PASSED, _CHECK.command) if status is Status.COMPLETED else None
+    plan = Plan((Phase("", (Task("", status, number=_NUMBER, check=_CHECK, proof=proof),)),), _NUMBER)
+    if event.is_stale:
+        return reopened(plan, frozenset({_NUMBER} if proof else ())).tasks[0].status
+    proofs = {} if event.result is None else {_NUMBER: Proof(event.result, _CHECK.command)}
+    model = ByModel() if event.by_model else None
+    return reduce(plan, event.steps, Rules(), proofs, model).after.tasks[0].status
+
+
+def table() -> dict[TaskEvent, dict[Status, Status]]:
+    """Return the status after each event, for each status before it."""
+    return {event: {status: state_after(status, event) for status in Status} for event in EVENTS}

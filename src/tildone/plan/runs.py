@@ -1,0 +1,504 @@
+"""Leases of runs: what is to be run, who runs it, until when, and the fence that follows from it.
+
+Theory of operation. A run works through one plan; each of its hands has a lease, a row of a table. A lease that nobody
+owns is queued. A worker that takes it becomes its owner until a time that it moves on with each renewal. Whoever finds
+a lease that has lapsed takes it from its owner. Each take, loss and release gives the lease the next epoch; epochs only
+grow. What a worker starts knows the run, the hand and the epoch (`RunFence`), and every change that it makes is refused
+in the transaction that would make it once the lease has another epoch or is no longer open. So a worker that was
+stopped, suspended or cut off, and goes on where it was, changes nothing.
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+
+from tildone.base import TYPE_CHECKING, value
+from tildone.base.errors import MAX_DIGITS, UsageError, shortened
+from tildone.plan.names import (
+    LATEST_MS,
+    MAX_COUNT,
+    MAX_HANDS,
+    MAX_LABELS,
+    MAX_PRIORITY,
+    check_name,
+    check_number,
+    check_repository,
+    check_session,
+    check_text,
+    is_revision,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+    from typing import Any
+
+
+LEASE_VARIABLE = "TILDONE_LEASE"
+"""The environment variable with the lease of the processes that a worker starts: `run/hand/epoch`."""
+
+ASK_VARIABLE = "TILDONE_FLEET_ASK"
+"""The environment variable with the patterns of the commands for which the agent of a worker may ask persons."""
+
+MAX_REFUSALS = 100
+"""How many workers that refused a run are remembered."""
+
+TRANSCRIPT_VARIABLE = "TILDONE_TRANSCRIPT"
+"""The environment variable with the file in which hooks note where the transcript of an agent of a worker is."""
+
+PROTOCOL = 1
+"""The version of what leases mean. A worker takes only leases of its own version or an older one."""
+
+
+class LeaseState(Enum):
+    """The state of a run's hand. OPEN is queued or held; WAITING waits for an answer, PAUSED for a person."""
+
+    OPEN = "open"
+    WAITING = "waiting"
+    PAUSED = "paused"
+    DONE = "done"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+
+    @property
+    def is_active(self) -> bool:
+        """Whether the run has not ended. A plan has one active run at most."""
+        return self in ACTIVE
+
+
+ACTIVE = (LeaseState.OPEN, LeaseState.WAITING, LeaseState.PAUSED)
+
+
+class Ask(Enum):
+    """What a person asks of the holder of a lease, or of a worker. A later member outweighs an earlier one.
+
+    It is done when the next task is done; PAUSE_NOW and CANCEL_NOW at once, in the middle of a task.
+    """
+
+    NOTHING = ""
+    DRAIN = "drain"
+    PAUSE = "pause"
+    PAUSE_NOW = "pause now"
+    CANCEL = "cancel"
+    CANCEL_NOW = "cancel now"
+
+    @property
+    def is_pause(self) -> bool:
+        return self in (Ask.PAUSE, Ask.PAUSE_NOW)
+
+    @property
+    def is_cancel(self) -> bool:
+        return self in (Ask.CANCEL, Ask.CANCEL_NOW)
+
+    @property
+    def now(self) -> Ask:
+        """The same, but at once."""
+        return {Ask.PAUSE: Ask.PAUSE_NOW, Ask.CANCEL: Ask.CANCEL_NOW}.get(self, self)
+
+    def joined_by(self, other: Ask) -> Ask:
+        """Return what is asked when something else is asked, too: the stronger, at once if one of both is."""
+        stronger = max(self, other, key=list(Ask).index)
+        return stronger.now if self in _AT_ONCE or other in _AT_ONCE else stronger
+
+
+_AT_ONCE = (Ask.PAUSE_NOW, Ask.CANCEL_NOW)
+
+
+class WorkOutcome(Enum):
+    """How a holder ends its work.
+
+    RETRY is an attempt that failed and may be repeated, after a while. REFUSED is one that the worker does not permit:
+    it does not take the run again, but others may.
+    """
+
+    DONE = "done"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+    WAITING = "waiting"
+    PAUSED = "paused"
+    RETRY = "retry"
+    REFUSED = "refused"
+
+
+@value
+class Work:
+    """What is to be run, and where. It contains no secrets.
+
+    `repo` is a path or a URL, `ref` what to check out. `labels` must all be labels of the worker. Of two leases, the
+    one with the lower `priority` is taken first. `allow` can only narrow what the worker itself permits.
+    """
+
+    repo: str = ""
+    provider: str = ""
+    labels: tuple[str, ...] = ()
+    priority: int = 0
+    agent: str = ""
+    model: str = ""
+    allow: tuple[str, ...] = ()
+    ref: str = ""
+    protocol: int = PROTOCOL
+
+    def fits(self, labels: Collection[str]) -> bool:
+        """Return whether a worker with these labels has all that are needed."""
+        return set(self.labels) <= set(labels)
+
+
+@value
+class NewRun:
+    """A run to be queued: a plan, by the name of its session, and how many hands work on it at once."""
+
+    run: str
+    session: str
+    work: Work = Work()
+    hands: int = 1
+    not_before: int = 0
+
+
+@value
+class Lease:
+    """The lease of one hand of a run.
+
+    `attempt` is the number of the dispatch that counts, and `sent` whether an engine has it. `owner` is empty unless
+    the lease is held. `until` is the end of the lease by the clock of the store, in milliseconds; `boot` identifies
+    what that clock counts from, where it does not count from 1970. `made`, `since` (when the lease got its state) and
+    `not_before` are in milliseconds since 1970. `fails` are the attempts that failed, `losses` those that were lost
+    while `task` was the task to work on. `questions` are the ids of the questions that nobody has answered. `refused`
+    are the ids of the workers that do not permit the run.
+
+    Raises:
+        UsageError: a value is not allowed (`tildone.plan.names`), such as a name that leads out of a folder.
+    """
+
+    run: str
+    hand: int
+    session: str
+    work: Work = Work()
+    state: LeaseState = LeaseState.OPEN
+    epoch: int = 0
+    attempt: int = 1
+    sent: bool = False
+    owner: str = ""
+    until: int = 0
+    boot: str = ""
+    ask: Ask = Ask.NOTHING
+    not_before: int = 0
+    fails: int = 0
+    losses: int = 0
+    task: int = 0
+    questions: tuple[str, ...] = ()
+    refused: tuple[str, ...] = ()
+    made: int = 0
+    since: int = 0
+
+    def __check__(self) -> None:
+        check_name("the name of a run", self.run)
+        check_number("the hand of a run", self.hand, MAX_HANDS - 1)
+        check_session(self.session)
+        check_work(self.work)
+        for name in ("epoch", "attempt", "fails", "losses", "task"):
+            check_number(f"`{name}` of a run", getattr(self, name), MAX_COUNT)
+        for name in ("until", "not_before", "made", "since"):
+            check_number(f"`{name}` of a run", getattr(self, name), LATEST_MS)
+        for text in (self.owner, self.boot, *self.questions, *self.refused):
+            check_text(text)
+
+    @property
+    def is_held(self) -> bool:
+        """Whether a worker has it."""
+        return bool(self.owner)
+
+    @property
+    def is_queued(self) -> bool:
+        """Whether it waits for a worker."""
+        return self.state is LeaseState.OPEN and not self.owner
+
+    @property
+    def worker(self) -> str:
+        """The id of the worker that holds it; empty if nobody does."""
+        return worker_of(self.owner)
+
+    @property
+    def fence(self) -> RunFence:
+        return RunFence(self.run, self.hand, self.epoch)
+
+    def refused_also_by(self, worker: str) -> tuple[str, ...]:
+        """Return the workers that have refused it, the newest last, after this one has, too, if one is named."""
+        others = tuple(each for each in self.refused if each != worker)
+        return (*others, worker)[-MAX_REFUSALS:] if worker else others
+
+
+@value
+class RunFence:
+    """The lease under which a process works. `str` is its form in the environment."""
+
+    run: str
+    hand: int
+    epoch: int
+
+    def __str__(self) -> str:
+        return f"{self.run}/{self.hand}/{self.epoch}"
+
+
+@value
+class Claimer:
+    """A worker that asks for work: its id (`host/pid/nonce`), its labels, the protocol that it knows, its version."""
+
+    worker: str
+    labels: tuple[str, ...] = ()
+    protocol: int = PROTOCOL
+    version: str = ""
+
+
+@value
+class Renewed:
+    """A lease that was renewed, and what a person asks of its holder."""
+
+    fence: RunFence
+    ask: Ask
+
+
+def checked_run(new: NewRun) -> NewRun:
+    """Return a new run that can be queued.
+
+    Raises:
+        UsageError: it cannot be; the message says why.
+    """
+    check_name("the name of a run", new.run)
+    if not 1 <= new.hands <= MAX_HANDS:
+        raise UsageError(f"a run has 1 to {MAX_HANDS} hands, not {new.hands}")
+    check_session(new.session)
+    check_work(new.work)
+    return new
+
+
+def check_work(work: Work) -> None:
+    """Check what a run consists of.
+
+    Raises:
+        UsageError: a text contains a password or what is not printable, is no repository or no ref, or there are too
+            many.
+    """
+    if len(work.labels) > MAX_LABELS or len(work.allow) > MAX_LABELS:
+        raise UsageError(f"a run has at most {MAX_LABELS} labels, and as many patterns that it allows")
+    for text in (work.repo, work.provider, work.agent, work.model, work.ref, *work.labels, *work.allow):
+        check_text(text)
+    if work.model.startswith("-"):
+        # Programs of agents would take it for an option.
+        raise UsageError(f"no model is called {shortened(work.model)!r}")
+    check_number("the priority of a run", work.priority, MAX_PRIORITY, least=-MAX_PRIORITY)
+    check_number("the protocol of a run", work.protocol, MAX_PRIORITY)
+    check_repository(work.repo)
+    if work.ref and not is_revision(work.ref):
+        raise UsageError(f"{shortened(work.ref)!r} cannot be a branch, a tag or a commit")
+
+
+def worker_of(owner: str) -> str:
+    """Return the id of the worker of an owner, which is that id, a slash, and the name of one of its executions."""
+    return owner.rpartition("/")[0]
+
+
+def fence_in(text: str) -> RunFence:
+    """Return the fence of a text `run/hand/epoch`.
+
+    Raises:
+        UsageError: the text has another form.
+    """
+    run, _, rest = text.partition("/")
+    hand, _, epoch = rest.partition("/")
+    if not run or not _is_number(hand) or not _is_number(epoch):
+        raise UsageError(f"${LEASE_VARIABLE} is {shortened(text)!r}, which is not of the form run/hand/epoch")
+    return RunFence(run, int(hand), int(epoch))
+
+
+def _is_number(text: str) -> bool:
+    return text.isascii() and text.isdecimal() and len(text) <= MAX_DIGITS
+
+
+# What the log of a plan records of its runs, and its stored form. The leases can be rebuilt from these facts.
+#
+# `epoch` is that of the lease after the fact: what happens under a lower one is refused. Renewals are not recorded.
+#
+# In the JSON data of a fact, keys that have an empty value are omitted. The data is part of that of its event, so no
+# field may have the name of a field of events, such as `id`.
+
+
+if TYPE_CHECKING:
+    Json = dict[str, Any]
+
+
+@value
+class RunQueued:
+    """A run waits for a worker. `why` is `added`, `retried`, `resumed` or `answered`."""
+
+    run: str
+    hand: int
+    epoch: int
+    attempt: int
+    work: Work
+    why: str = "added"
+    not_before: int = 0
+
+
+@value
+class RunTaken:
+    """A worker of some version has taken the run."""
+
+    run: str
+    hand: int
+    epoch: int
+    owner: str
+    version: str = ""
+
+
+@value
+class RunLost:
+    """A worker has lost the run. `losses` of the last attempts were lost while `task` was the task to work on."""
+
+    run: str
+    hand: int
+    epoch: int
+    why: str
+    task: int = 0
+    losses: int = 0
+
+
+@value
+class RunReleased:
+    """The run has no worker any more, but has not ended. `fails` of its attempts failed.
+
+    `refused_by` is the id of the worker, if that does not permit the run.
+    """
+
+    run: str
+    hand: int
+    epoch: int
+    state: LeaseState
+    why: str
+    fails: int = 0
+    not_before: int = 0
+    refused_by: str = ""
+
+
+@value
+class RunEnded:
+    """The run is done, failed or cancelled. `fails` of its attempts failed."""
+
+    run: str
+    hand: int
+    epoch: int
+    state: LeaseState
+    why: str = ""
+    fails: int = 0
+
+
+@value
+class Asked:
+    """The agent of a run has asked a person. `question` is an id; `kind` is command, check, question or the like."""
+
+    run: str
+    hand: int
+    question: str
+    kind: str
+    text: str
+
+
+@value
+class Answered:
+    """A person has answered the question of a run."""
+
+    run: str
+    hand: int
+    question: str
+    text: str
+    who: str = ""
+
+
+@value
+class Kept:
+    """The files of a run were kept: as a commit, under a ref of its epoch, after a task.
+
+    `as_of` is the event that was the head of the session before the files were read: what was done until then is kept.
+    What was done before this fact itself may not be.
+    """
+
+    run: str
+    hand: int
+    epoch: int
+    ref: str
+    commit: str
+    task: int = 0
+    as_of: str = ""
+
+
+RunFact = RunQueued | RunTaken | RunLost | RunReleased | RunEnded | Asked | Answered | Kept
+
+
+_KINDS: dict[str, type[RunFact]] = {
+    "run_queued": RunQueued,
+    "run_taken": RunTaken,
+    "run_lost": RunLost,
+    "run_released": RunReleased,
+    "run_ended": RunEnded,
+    "asked": Asked,
+    "answered": Answered,
+    "kept": Kept,
+}
+_NAMES = {kind: name for name, kind in _KINDS.items()}
+_EMPTY = ("", 0, ())
+
+
+def is_of(fact: RunFact, lease: Lease) -> bool:
+    """Return whether a fact tells of the hand that a lease is for."""
+    return (fact.run, fact.hand) == (lease.run, lease.hand)
+
+
+def fact_name(fact: RunFact) -> str:
+    """Return the stored name of a kind of fact."""
+    return _NAMES[type(fact)]
+
+
+def fact_to_json(fact: RunFact) -> Json:
+    """Return the fields of a fact."""
+    fields = {name: getattr(fact, name) for name in type(fact).__match_args__}
+    if "work" in fields:
+        fields["work"] = work_to_json(fields["work"])
+    if "state" in fields:
+        fields["state"] = fields["state"].value
+    return {name: field for name, field in fields.items() if field not in _EMPTY}
+
+
+def fact_from_json(data: Json) -> RunFact:
+    """Return the fact in the JSON data of an event.
+
+    Raises:
+        ValueError: it is none of these kinds.
+        KeyError, TypeError: its fields are damaged.
+    """
+    kind = _KINDS.get(data["fact"])
+    if kind is None:
+        raise ValueError(data["fact"])
+    names: tuple[str, ...] = kind.__match_args__
+    fields = {name: data[name] for name in names if name in data}
+    # What was omitted because it is empty has no default in some records.
+    missing = {name: 0 if name in _NUMBERS else "" for name in names if name not in fields}
+    if "work" in names:
+        fields["work"] = work_from_json(data.get("work", {}))
+    if "state" in names:
+        fields["state"] = LeaseState(data["state"])
+    return kind(**missing | fields)
+
+
+def work_to_json(work: Work) -> Json:
+    """Return what differs from an empty work."""
+    empty = Work()
+    fields = {name: getattr(work, name) for name in Work.__match_args__}
+    return {name: field for name, field in fields.items() if field != getattr(empty, name)}
+
+
+def work_from_json(data: Json) -> Work:
+    """Return the work in data that `work_to_json` made; what is not known is ignored."""
+    fields: Json = {name: data[name] for name in Work.__match_args__ if name in data}
+    lists = {name: tuple(map(str, each)) for name, each in fields.items() if isinstance(each, list)}
+    return Work(**fields | lists)
+
+
+_NUMBERS = frozenset({"hand", "epoch", "attempt", "task", "losses", "fails", "not_before"})

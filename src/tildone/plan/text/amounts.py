@@ -1,0 +1,190 @@
+"""Amounts for people: durations, ages, sizes, tokens and money. Counts with a noun are in `kit.formatting`."""
+
+from __future__ import annotations
+
+from tildone.base import TYPE_CHECKING
+from tildone.plan.history.changes import ChangeKind, task_at, task_locations
+from tildone.plan.model import Status
+
+if TYPE_CHECKING:
+    from tildone.plan.history.changes import Location, PlanMatch
+
+
+if TYPE_CHECKING:
+    StartTimes = dict[Location, int]
+
+
+ENDING_KINDS = frozenset(
+    {
+        ChangeKind.COMPLETED,
+        ChangeKind.DROPPED,
+        ChangeKind.CLOSED,
+        ChangeKind.BLOCKED,
+        ChangeKind.MARKED,
+        ChangeKind.PAUSED,
+    }
+)
+"""The kinds of change that end a task's time in progress."""
+
+
+def in_progress_since(match: PlanMatch, earlier: StartTimes, at: int) -> StartTimes:
+    """Return the known start times of the tasks in progress; `earlier` are those of the earlier plan."""
+    found: StartTimes = {}
+    for location in task_locations(match.after):
+        if task_at(match.after, location).status is Status.IN_PROGRESS:
+            earlier_task = match.earlier(location)
+            started = earlier_task is None or earlier_task.status is not Status.IN_PROGRESS
+            since = at if started else earlier.get(match.origins[location])
+            if since is not None:
+                found[location] = since
+    return found
+
+
+def finished_durations(match: PlanMatch, earlier: StartTimes, at: int) -> StartTimes:
+    """Return the time in progress of each task that no longer is, by location in the later plan.
+
+    Tasks whose start time is unknown, or later than `at` because the clock was set back, are missing.
+    """
+    return {
+        location: at - earlier[origin]
+        for location, origin in match.origins.items()
+        if earlier.get(origin, at + 1) <= at and task_at(match.after, location).status is not Status.IN_PROGRESS
+    }
+
+
+_SIZE_UNITS = ("KB", "MB", "GB", "TB", "PB")
+_BYTES_PER_UNIT = 1024
+
+_SECOND = 1000
+_DURATION_UNITS = (("d", 86_400_000), ("h", 3_600_000), ("m", 60_000), ("s", _SECOND))
+
+
+def format_size(size: int) -> str:
+    """Format a number of bytes: `0 B`, `1.5 KB`, `2.3 MB`."""
+    if size < _BYTES_PER_UNIT:
+        return f"{size} B"
+    amount = float(size)
+    for unit in _SIZE_UNITS:
+        amount /= _BYTES_PER_UNIT
+        if round(amount, 1) < _BYTES_PER_UNIT:
+            return f"{amount:.1f} {unit}"
+    return f"{amount:.1f} {_SIZE_UNITS[-1]}"
+
+
+def format_count(count: int, noun: str = "", plural: str = "") -> str:
+    """Format a count: `1 file`, `1,234 files`; `plural` is for irregular plurals."""
+    if not noun:
+        return f"{count:,}"
+    return f"{count:,} {noun if count == 1 else plural or f'{noun}s'}"
+
+
+def format_duration(milliseconds: int) -> str:
+    """Format a duration in its two largest units: `450ms`, `3.2s`, `1m 15s`, `2h 5m`."""
+    if milliseconds < _SECOND:
+        return f"{milliseconds}ms"
+    tenths = round(milliseconds, -2)
+    if tenths < _DURATION_UNITS[-2][1]:
+        return f"{tenths / _SECOND:.1f}s"
+    rest = round(milliseconds, -3)
+    parts: list[str] = []
+    for unit, length in _DURATION_UNITS:
+        amount, rest = divmod(rest, length)
+        if amount or parts:
+            parts.append(f"{amount}{unit}")
+    return " ".join(parts[:2])
+
+
+SECOND, MINUTE, HOUR, DAY = 1_000, 60_000, 3_600_000, 86_400_000
+
+_THOUSAND, _MILLION = 1_000, 1_000_000
+_CENT = 0.01
+
+SEPARATOR = " · "
+
+
+def usage_text(worked: int | None = None, tokens: int | None = None, cost: float | None = None, nudges: int = 0) -> str:
+    """Return the nudges, the time in milliseconds, the tokens and the cost in dollars, as far as they are known."""
+    parts = [format_count(nudges, "nudge")] if nudges else []
+    parts += [] if worked is None else [about(worked)]
+    parts += [token_count(tokens)] if tokens else []
+    parts += [dollars(cost)] if cost else []
+    return SEPARATOR.join(parts)
+
+
+def about(milliseconds: int) -> str:
+    """Return a time in its largest unit: `40 s`, `12 min`, `6 h`, `3 d`."""
+    units = ((DAY, "d"), (HOUR, "h"), (MINUTE, "min"), (SECOND, "s"))
+    size, unit = next((each for each in units if milliseconds >= each[0]), units[-1])
+    return f"{round(milliseconds / size)} {unit}"
+
+
+def elapsed(milliseconds: int) -> str:
+    """Return a time in at most two units: `<1s`, `42s`, `12m`, `2h 5m`, `3d 4h`."""
+    if milliseconds < SECOND:
+        return "<1s"
+    if milliseconds < HOUR:
+        return short_age(milliseconds)
+    large, small, units = (HOUR, MINUTE, "hm") if milliseconds < DAY else (DAY, HOUR, "dh")
+    whole, rest = divmod(milliseconds, large)
+    return f"{whole}{units[0]} {rest // small}{units[1]}" if rest >= small else f"{whole}{units[0]}"
+
+
+def short_age(milliseconds: int) -> str:
+    """Return an age in one unit: `12s`, `4m`, `2h`, `3d`."""
+    for unit, length in (("d", DAY), ("h", HOUR), ("m", MINUTE)):
+        if milliseconds >= length:
+            return f"{milliseconds // length}{unit}"
+    return f"{max(0, milliseconds) // SECOND}s"
+
+
+def duration(seconds: float, *, tenths: bool = True) -> str:
+    """Return a duration in words: `0.4 s`, `12 s`, `4 min 12 s`, `2 h 5 min`. Only the shortest have `tenths`."""
+    minutes, rest = divmod(int(seconds), 60)
+    if tenths and seconds < 10:  # noqa: PLR2004  tenths matter only for short runs
+        return f"{seconds:.1f} s"
+    if not minutes:
+        return f"{rest} s"
+    hours, left = divmod(minutes, 60)
+    return f"{hours} h {left} min" if hours else f"{minutes} min {rest} s"
+
+
+def stopwatch(seconds: float) -> str:
+    """Return a short time: `0:38`."""
+    return f"{int(seconds) // 60}:{int(seconds) % 60:02}"
+
+
+def days(milliseconds: int) -> str:
+    return "today" if milliseconds < DAY else format_count(milliseconds // DAY, "day")
+
+
+def ago(milliseconds: int) -> str:
+    """Return how long ago something was, in the largest fitting unit."""
+    for unit, length in (("day", DAY), ("hour", HOUR), ("minute", MINUTE)):
+        if milliseconds >= length:
+            return f"{format_count(milliseconds // length, unit)} ago"
+    return "just now"
+
+
+def size(count: int) -> str:
+    """Return a number of bytes in the largest fitting decimal unit."""
+    amount, unit = float(count), "bytes"
+    for larger in ("KB", "MB", "GB", "TB"):
+        if amount < _THOUSAND:
+            break
+        amount, unit = amount / _THOUSAND, larger
+    return f"{amount:,.0f} {unit}" if unit == "bytes" else f"{amount:,.1f} {unit}"
+
+
+def token_count(tokens: int) -> str:
+    """Return a number of tokens: `340`, `1.2k`, `184k`, `2.1M`."""
+    if tokens < _THOUSAND:
+        return str(tokens)
+    unit, sign = (_THOUSAND, "k") if tokens < _MILLION else (_MILLION, "M")
+    amount = tokens / unit
+    return f"{amount:.1f}{sign}" if amount < 10 else f"{int(amount)}{sign}"  # noqa: PLR2004  two digits are enough
+
+
+def dollars(amount: float) -> str:
+    """Return an amount of money: `$1.92`, `$0.03`, `$0.0042`."""
+    digits = 2 if amount >= _CENT or not amount else 4
+    return f"${amount:,.{digits}f}"

@@ -1,0 +1,524 @@
+"""The base class of all dialect extensions, which runs any dialect in a host from its record alone.
+
+It registers the tools, restores the plan when a conversation is opened or another branch of it is chosen, adds the plan
+to the model's context at the start of a turn, and continues an agent that stops with open tasks. A dialect without a
+module of its own in this package uses the skeleton unchanged; the others override single methods.
+
+The conversation and the store may disagree about the plan: while a conversation is closed, people and other programs
+may change its plan in the store. Which of the two is used depends on whether the plan is shared; see `restoring`. For a
+plan of the conversation's own: if the store's history contains the last plan of the conversation, the store's plan is
+used. Otherwise, and whenever another branch is chosen, the conversation's plan is used.
+
+Others may change a shared plan in the middle of a turn. The model is told so before its next request.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from itertools import islice
+from typing import Any
+
+from tildone.app.settings import Settings
+from tildone.base import replace
+from tildone.base.errors import StoreError
+from tildone.base.keys import EXPAND
+from tildone.base.schema import SchemaProblem
+from tildone.log.session import Session
+from tildone.plan.changing import progress_of
+from tildone.plan.dialects import Dialect, Reply, Tool, changed_in_details, plan_in_details, with_plan
+from tildone.plan.dialects.prompts import change_reminder
+from tildone.plan.events import Actor, Bound, Event, Ledger, PlanChanged, StopFingerprint
+from tildone.plan.formats.markdown import bounded_checklist
+from tildone.plan.gate import MS_PER_HOUR, GiveUp, GoOn, Rest, Turn
+from tildone.plan.history.changes import change_sentences, changes
+from tildone.plan.model import Plan, Rules, Status, numbered, same_content
+from tildone.plan.ops import Write
+from tildone.plan.text import safe as widget
+from tildone.plan.text.bounds import describe_bound
+from tildone.plan.text.lists import task_line
+from tildone.plan.text.safe import MAX_FRAME, MAX_START, NO_TODOS
+from tildone.plan.text.styles import Role
+from tildone.run.events import TurnEnd, TurnStart
+from tildone.run.extension import (
+    AgentStartReply,
+    BeforeAgentStart,
+    BeforeSettle,
+    BranchChange,
+    ConversationStart,
+    KeepGoing,
+    PersonSpoke,
+    SubagentTurn,
+)
+from tildone.run.extensions.awaited_checks import with_checks
+from tildone.run.host import ConversationView, ExtensionAPI, ExtensionContext
+from tildone.run.kit.components import Component, Item, KeyHint, RenderOptions, Text, ToolFooter, stacked
+from tildone.run.kit.defaults import default_call
+from tildone.run.kit.definition import TextContent, ToolDefinition, ToolResult
+from tildone.run.messages import CustomMessage, DeveloperMessage, StopReason, TextBlock
+from tildone.run.queues import Delivery
+from tildone.stores.agents import AgentId
+
+# Decides which plan is used when a conversation is opened, forked, or continued from another point.
+#
+# A conversation may have a plan of its own, in the session with its id, or work on a plan that others share. Its own
+# plan
+# follows the conversation: it is restored from the results in it. A shared plan stays as it is, because restoring an
+# older one would silently undo the work of others. There is one exception: when the person forks the conversation or
+# chooses another branch of it, and the newest change of the plan was made in this conversation, the plan is moved back
+# to
+# that point as well.
+
+
+OpenSession = Callable[[str], Session]
+
+NO_RULES = Rules()
+"""The rules for plans that are restored or imported: no limits, and no task is started automatically."""
+
+MAX_RECENT_EVENTS = 200
+"""How many events are searched for a former plan."""
+
+RUN_ENTRY, SESSION, OWN_LIST = "tildone_run", "session", "own_list"
+"""The entry with the options of a run, and two of them: the session of its plan, or that it is the conversation's."""
+
+FORK = "fork"
+"""The reason with which a forked conversation is opened."""
+
+NOT_RESTORED = "The plan stays as it is: it was changed outside of this conversation since."
+
+
+def store_is_ahead(session: Session, last_plan: Plan | None) -> bool:
+    """Return whether the store's history contains the last plan of the conversation, and may continue after it."""
+    return last_plan is None or any(same_content(_plan(event), last_plan) for event in _recent_changes(session))
+
+
+def records_of_plan(conversation: ConversationView) -> Sequence[Mapping[str, Any]]:
+    """Return the entries since the conversation took up its plan: earlier results are about another one."""
+    records = conversation.branch_records()
+    since, plan = 0, None
+    for place, record in enumerate(records):
+        if record.get("customType") == RUN_ENTRY and isinstance(data := record.get("data"), dict):
+            taken_up = data.get(SESSION), data.get(OWN_LIST)
+            since = place if plan not in (None, taken_up) else since
+            plan = taken_up
+    return records[since:]
+
+
+def is_shared(session: Session, conversation: ConversationView) -> bool:
+    """Return whether the plan belongs to more than this conversation."""
+    return session.name != conversation.id
+
+
+def plan_to_restore(session: Session, recovered: Plan | None, conversations: set[str]) -> Plan | None:
+    """Return the shared plan as it was at a point of the conversation; None if it has to stay as it is.
+
+    `recovered` is the plan in the results up to that point, and `conversations` are the ids of the conversation and of
+    the one that it was forked from. Events that match the recovered plan restore what results do not contain: phases,
+    notes and numbers.
+    """
+    authors = _authors(conversations)
+    changes = _recent_changes(session)
+    newest = next(changes, None)
+    if newest is None or newest.author.agent not in authors:
+        return recovered if newest is None else None
+    if recovered is None:
+        before = (event for event in changes if event.author.agent not in authors)
+        return next(map(_plan, before), Plan())
+    matching = (event for event in (newest, *changes) if same_tasks(_plan(event), recovered))
+    return next(map(_plan, matching), recovered)
+
+
+def has_changed(session: Session, conversations: set[str]) -> bool:
+    """Return whether one of these conversations has changed the plan."""
+    authors = _authors(conversations)
+    return any(event.author.agent in authors for event in _recent_changes(session))
+
+
+def _authors(conversations: set[str]) -> set[str]:
+    return {str(AgentId("tildone", conversation)) for conversation in conversations}
+
+
+def _recent_changes(session: Session) -> Iterator[Event]:
+    recent = islice(session.store.history(session.name), MAX_RECENT_EVENTS)
+    return (event for event in recent if isinstance(event.fact, PlanChanged))
+
+
+def _plan(event: Event) -> Plan:
+    return event.fact.plan if isinstance(event.fact, PlanChanged) else Plan()
+
+
+def same_tasks(one: Plan, other: Plan) -> bool:
+    """Return whether two plans consist of the same tasks with the same statuses."""
+    return _content(one) == _content(other)
+
+
+def _content(plan: Plan) -> list[tuple[str, Status]]:
+    """Return the part of a plan that the results of every dialect contain."""
+    return [(task.text, task.status.basic) for task in plan.tasks]
+
+
+# Bounds on the requests of the host's agent: a model that only calls tools never stops, so the gate never sees it.
+#
+# The requests of subagents count, too, except in the bound on requests without progress: their work is not in the plan.
+# Requests are counted since a person last spoke, and since the last progress of the plan (`loop.progress`). The time
+# since a person last spoke is bounded as well, and so is what the plan and the task in progress use, as far as there
+# are budgets. At a bound the turn is aborted before the next request, the session records which one it was, and the
+# person is told how to go on.
+
+
+GO_ON = "To go on, send a message"
+OF_PLAN = {Bound.COST: "To go on, raise max_cost", Bound.TOKENS: "To go on, raise max_tokens"}
+"""What the agents of a plan have used does not begin again when a person speaks."""
+
+
+def request_bounds(open_session: OpenSession) -> Callable[[ExtensionAPI], None]:
+    """Return the extension; the session's `patience` has the bounds."""
+    return lambda api: RequestBounds(api, open_session).register()
+
+
+class RequestBounds:
+    """The requests of one host."""
+
+    def __init__(self, api: ExtensionAPI, open_session: OpenSession) -> None:
+        self.api = api
+        self._open_session = open_session
+        self._session: Session | None = None
+        self._ledger = Ledger()
+        self._plan = Plan()
+        self._total = self._idle = 0
+        self._began = 0
+
+    def register(self) -> None:
+        """Register the event handlers."""
+        self.api.on(ConversationStart, self.open)
+        self.api.on(PersonSpoke, self.restart)
+        self.api.on(TurnStart, self.count)
+        self.api.on(SubagentTurn, self.count_of_subagent)
+
+    def open(self, _event: ConversationStart, ctx: ExtensionContext) -> None:
+        """Open the session of the conversation's plan."""
+        self._session, self._began = self._open_session(ctx.conversation.id), ctx.now()
+
+    def restart(self, _event: PersonSpoke, ctx: ExtensionContext) -> None:
+        """Count from 0: a person has spoken. In the shell of an agent, no person has, and its counts stay."""
+        self._ledger, self._total, self._idle, self._began = Ledger(), 0, 0, ctx.now()
+        if self._session is not None:
+            # The turn reports a store that cannot be read.
+            with suppress(StoreError):
+                self._plan = self._session.plan
+                if not self._session.author_of(Actor.USER).agent:
+                    self._session.reset_counts()
+
+    def count(self, _event: TurnStart, ctx: ExtensionContext) -> None:
+        """Count a request, and abort the turn if it is one too many."""
+        if self._session is None:
+            return
+        with suppress(StoreError):
+            self._look_for_progress(self._session.plan)
+        self._total, self._idle = self._total + 1, self._idle + 1
+        self._check_bounds(self._session, ctx)
+
+    def _check_bounds(self, session: Session, ctx: ExtensionContext) -> None:
+        patience = session.patience
+        if self._total > patience.requests:
+            self._end(session, Bound.REQUESTS, patience.requests, ctx)
+        elif self._idle > patience.idle_requests:
+            self._end(session, Bound.IDLE_REQUESTS, patience.idle_requests, ctx)
+        elif 0 < patience.hours * MS_PER_HOUR <= ctx.now() - self._began:
+            self._end(session, Bound.HOURS, patience.hours, ctx)
+        else:
+            with suppress(StoreError):
+                reached = session.budget_reached()
+                if reached is not None:
+                    self._end(session, reached.bound, reached.limit, ctx)
+
+    def count_of_subagent(self, _event: SubagentTurn, ctx: ExtensionContext) -> None:
+        """Count a request of a subagent, and abort the agent's turn, and its subagents with it, at a bound."""
+        if self._session is not None:
+            self._total += 1
+            self._check_bounds(self._session, ctx)
+
+    def _look_for_progress(self, plan: Plan) -> None:
+        if plan == self._plan:
+            return
+        is_progress, self._ledger = progress_of(self._plan, plan, self._ledger)
+        self._plan = plan
+        if is_progress:
+            self._idle = 0
+
+    def _end(self, session: Session, bound: Bound, limit: float, ctx: ExtensionContext) -> None:
+        ctx.abort()
+        with suppress(StoreError):
+            session.let_go(bound, limit)
+        go_on = OF_PLAN.get(bound, GO_ON)
+        ctx.ui.notify(f"Stopped: {describe_bound(bound, limit)}. {go_on}", "warning")
+
+
+Execute = Callable[[Session, Tool, dict[str, Any], ExtensionContext], Reply]
+Refuse = Callable[[Tool, Sequence[SchemaProblem], object], Reply]
+
+REFUSALS = "refusals"
+"""The key in the details of a result for what the call did not do. It marks the call as failed, see `ToolResult`."""
+
+
+def definition(
+    tool: Tool, run: Execute, session: Callable[[], Session], refuse: Refuse | None = None, **options: Any
+) -> ToolDefinition:
+    """Return the definition of a tool that is executed by `run`, one call at a time.
+
+    `session` returns the session that it works on, whose checks are awaited. `refuse` replies to invalid arguments in
+    the dialect's wording. `options` are further fields of the definition.
+    """
+
+    async def execute(
+        _call_id: str, params: dict[str, Any], signal: Any, _update: Any, ctx: ExtensionContext
+    ) -> ToolResult:
+        return _result(await with_checks(session(), lambda own: run(own, tool, params, ctx), ctx, signal))
+
+    return ToolDefinition(
+        name=tool.name,
+        label=tool.label,
+        description=tool.description,
+        parameters=tool.parameters,
+        execute=execute,
+        demands=tool.demands,
+        interpret=tool.interpret,
+        refuse=None if refuse is None else lambda problems, given: _result(refuse(tool, problems, given)),
+        prompt_snippet=tool.snippet,
+        prompt_guidelines=tool.guidelines,
+        exclusive=True,
+        **{"strict": tool.strict, **options},
+    )
+
+
+def with_refusals(plan: Component, result: ToolResult) -> Component:
+    """Return the plan after a call, and below it what the call did not do."""
+    refusals = result.details.get(REFUSALS) if isinstance(result.details, dict) else None
+    if not isinstance(refusals, list):
+        return plan
+    return stacked(plan, *(Text(str(refusal), Role.ERROR) for refusal in refusals))
+
+
+def _result(reply: Reply) -> ToolResult:
+    details = {**reply.details, REFUSALS: [*reply.refusals]} if reply.refusals else reply.details
+    return ToolResult((TextContent(reply.text),), details, is_error=reply.is_error)
+
+
+STATUS = "todos"
+PLAN_CONTEXT = "tildone-context"
+CHANGES = "tildone-changes"
+LIMIT_NOTICE = "tildone-limit"
+
+MAX_TASKS_SHOWN = 8
+"""How many tasks are shown after every call. Of a longer plan, a collapsed result shows those that have changed."""
+
+
+def skeleton(dialect: Dialect, open_session: OpenSession) -> Callable[[ExtensionAPI], None]:
+    """Return the extension for a dialect; `open_session` opens the plan's session, given the id of a conversation."""
+    return lambda api: DialectExtension(api, dialect, open_session).register()
+
+
+class DialectExtension:
+    """The plan of one host, in one dialect."""
+
+    def __init__(self, api: ExtensionAPI, dialect: Dialect, open_session: OpenSession) -> None:
+        self.api = api
+        self.dialect = dialect
+        self._open_session = open_session
+        self._session: Session | None = None
+        self._conversation: str | None = None
+        self._shown: Plan | None = None
+        self._drawn = Plan()
+        self._unreported: list[str] = []
+
+    def register(self) -> None:
+        """Register tools and event handlers with the host."""
+        self.follow_conversation()
+        self.register_tools()
+        self.register_hooks()
+
+    def follow_conversation(self) -> None:
+        """Register the handlers that restore the plan when the conversation or its branch changes."""
+        self.api.on(ConversationStart, self.conversation_opened)
+        self.api.on(BranchChange, self.branch_chosen)
+        self.api.on(TurnEnd, self.report_changes)
+
+    def register_tools(self) -> None:
+        """Offer the dialect's tools to the model."""
+        for tool in self.dialect.tools:
+            self.api.register_tool(self.definition(tool))
+
+    def register_hooks(self) -> None:
+        """Register the handlers of turn events."""
+        self.api.on(BeforeAgentStart, self.add_context)
+        self.api.on(BeforeSettle, self.nudge)
+
+    def definition(self, tool: Tool) -> ToolDefinition:
+        return self.define(
+            tool,
+            any_case_name=True,
+            render_call=lambda args: default_call(self.definition(tool), args, name_all=True),
+            render_result=render_plan,
+        )
+
+    def define(self, tool: Tool, **options: Any) -> ToolDefinition:
+        """Return the definition of a tool that works on the session of this plan; see `extensions.tools`."""
+        return definition(tool, self.call, lambda: self.session, self.dialect.refuse, **options)
+
+    @property
+    def session(self) -> Session:
+        """The session of the plan, for the open conversation."""
+        if self._session is None:
+            self._session = self._open_session("")
+        return self._session
+
+    def call(self, session: Session, tool: Tool, params: dict[str, Any], ctx: ExtensionContext) -> Reply:
+        """Execute a model's call, and note what others changed before it: the reply shows the plan after both."""
+        shared = is_shared(self.session, ctx.conversation)
+        with suppress(StoreError):  # `execute` reports it
+            self._unreported += self._changes_by_others() if shared else []
+        reply = self.execute(session, tool, params, ctx)
+        with suppress(StoreError):
+            self._shown = self.session.plan if shared else None
+        return reply
+
+    def execute(self, session: Session, tool: Tool, params: dict[str, Any], ctx: ExtensionContext) -> Reply:
+        """Execute a model's call."""
+        reply = session.execute(tool, params)
+        self.show_status(ctx)
+        if not self.dialect.needs_snapshots:
+            return reply
+        before, plan = self._drawn, self.session.plan
+        self._drawn = before if reply.is_error else plan
+        return replace(reply, details=with_plan(reply.details, plan, before))
+
+    def conversation_opened(self, event: ConversationStart, ctx: ExtensionContext) -> None:
+        """Restore the plan of the conversation, unless the store's plan is newer or is shared."""
+        session = self.open(ctx)
+        last_plan = self.dialect.recover(records_of_plan(ctx.conversation))
+        if is_shared(session, ctx.conversation):
+            self.follow_point(last_plan, ctx, chosen=event.reason == FORK)
+        elif last_plan is not None and not store_is_ahead(session, last_plan):
+            self.restore(last_plan)
+        self._conversation = ctx.conversation.id
+        self.show_status(ctx)
+
+    def branch_chosen(self, _event: BranchChange, ctx: ExtensionContext) -> None:
+        """Restore the plan at this point of the conversation; later changes on other branches do not apply."""
+        session = self.open(ctx)
+        plan = self.dialect.recover(records_of_plan(ctx.conversation))
+        if is_shared(session, ctx.conversation):
+            self.follow_point(plan, ctx, chosen=True)
+        else:
+            self.restore(plan or Plan())
+        self.show_status(ctx)
+
+    def follow_point(self, recovered: Plan | None, ctx: ExtensionContext, *, chosen: bool) -> None:
+        """Move a shared plan to a point of the conversation that the person has chosen, if no one else changed it.
+
+        Without a choice, only a plan that the store does not have is restored.
+        """
+        if not chosen and (recovered is None or self.session.state.head is not None):
+            return
+        view = ctx.conversation
+        conversations = {name for name in (view.id, view.parent_id, self._conversation) if name}
+        plan = plan_to_restore(self.session, recovered, conversations)
+        if plan is not None:
+            self.restore(plan)
+        elif has_changed(self.session, conversations) and not same_tasks(recovered or Plan(), self.session.plan):
+            ctx.ui.notify(NOT_RESTORED, "warning")
+
+    def open(self, ctx: ExtensionContext) -> Session:
+        """Open the session of the conversation's plan."""
+        self._drawn = Plan()
+        self._session = self._open_session(ctx.conversation.id)
+        return self._session
+
+    def restore(self, plan: Plan) -> None:
+        """Replace the plan with this one. Limits apply to new writes only, so a restored plan is not checked."""
+        self.session.change((Write(plan.phases),), Actor.IMPORT, NO_RULES)
+
+    def report_changes(self, event: TurnEnd, ctx: ExtensionContext) -> None:
+        """Tell the model, before its next request, what others changed in a shared plan since it last saw it."""
+        if not event.tool_results or not is_shared(self.session, ctx.conversation):
+            return
+        found, self._unreported = [*self._unreported, *self._changes_by_others()], []
+        if not found:
+            return
+        self.changes_reported()
+        text = change_reminder(found, self.current_list())
+        self.api.send_message(CustomMessage(CHANGES, text), deliver_as=Delivery.STEER)
+
+    def changes_reported(self) -> None:
+        """Record that the model knows the plan as it is now."""
+        self.session.set_seen_head(self.session.state.head)
+
+    def current_list(self) -> str:
+        """Return the plan as the model knows it."""
+        return self.session.context() or bounded_checklist(self.session.plan, MAX_START - MAX_FRAME)
+
+    def _changes_by_others(self) -> list[str]:
+        """Return what changed since the model last saw the plan, as sentences. From now on it counts as seen."""
+        known, self._shown = self._shown, self.session.plan
+        if known is None or known == self._shown:
+            return []
+        return change_sentences(changes(known, self._shown), numbers=self.dialect.numbered)
+
+    def add_context(self, _event: BeforeAgentStart, _ctx: ExtensionContext) -> AgentStartReply | None:
+        """Add the plan to the model's context, hidden from the person."""
+        self._shown = self.session.plan
+        content = self.session.context()
+        if content is None:
+            return None
+        self.session.set_seen_head(self.session.state.head)
+        return AgentStartReply(CustomMessage(PLAN_CONTEXT, content))
+
+    def nudge(self, event: BeforeSettle, _ctx: ExtensionContext) -> KeepGoing | None:
+        """Continue an agent that stops with open tasks, or tell the person why it is not continued."""
+        stop = event.stop_reason
+        files = StopFingerprint(self.session.parts.files())
+        turn = Turn(aborted=stop == StopReason.ABORTED, errored=stop == StopReason.ERROR, fingerprint=files)
+        verdict = self.session.turn_ended(turn)
+        match verdict.decision:
+            case GoOn():
+                return KeepGoing([DeveloperMessage((TextBlock(verdict.prompt or ""),), attribution="agent")])
+            case GiveUp(bound, limit):
+                self.api.send_message(CustomMessage(LIMIT_NOTICE, limit_notice(bound, limit), display=True))
+                return None
+            case Rest():  # exhaustive
+                return None
+
+    def show_status(self, ctx: ExtensionContext) -> None:
+        """Show the progress of the plan in the status bar."""
+        if ctx.has_ui:
+            ctx.ui.set_status(STATUS, widget.status_text(self.session.plan))
+
+
+def render_plan(result: ToolResult, options: RenderOptions) -> Component | None:
+    """Render the tasks of the plan after a call; None selects the default renderer.
+
+    If there are many, a collapsed result shows those that have changed since the last one, and how many have not.
+    """
+    plan = None if options.is_error else plan_in_details(result.details)
+    if plan is None:
+        return None
+    tasks = numbered(plan).tasks
+    changed = [task for task in tasks if task.number in changed_in_details(result.details)]
+    is_cut = not options.expanded and 0 < len(changed) < len(tasks) > MAX_TASKS_SHOWN
+    listed = [Text(task_line(task)) for task in (changed if is_cut else tasks)] or [Text(NO_TODOS, Role.DIM)]
+    rest = Item("", f"{len(tasks) - len(changed)} unchanged"), Item("", KeyHint(EXPAND, "to expand"))
+    return with_refusals(stacked(*listed, ToolFooter(rest) if is_cut else None), result)
+
+
+def limit_notice(bound: Bound, limit: float) -> str:
+    """Return the message to the person that the agent is no longer continued."""
+    why = f"{limit} iterations" if bound is Bound.NUDGES else describe_bound(bound, limit)
+    return f"Auto-continue limit reached ({why}). Remaining todos were not completed. Take over manually."
+
+
+def from_settings(dialect: Dialect, open_session: OpenSession, _settings: Settings) -> Callable[[ExtensionAPI], None]:
+    """Return the extension for `tildone run`."""
+    return skeleton(dialect, open_session)
+
+
+EXTENSION = from_settings

@@ -1,0 +1,597 @@
+"""The messages of a conversation as typed records.
+
+`Message` is a closed union over pi's roles. A message of another role is an `UnknownMessage`, which holds its record
+verbatim; unknown fields are in `extra`. A field is None if the record does not have it. `message_codec` converts
+messages to pi's JSON objects and back.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from enum import StrEnum
+from typing import Any, Generic, TypeVar, assert_never
+
+from tildone.base import replace, value
+from tildone.plan import codec
+from tildone.plan.text.safe import visible
+from tildone.run.kit.definition import ImageContent, TextContent, ToolDefinition, ToolResult
+
+PREAMBLE = (
+    "You are a coding agent. Work through the task with the tools you have, keep the plan up to date as you go, "
+    "and stop when it is done."
+)
+
+SUBAGENT_PREAMBLE = (
+    "You are a subagent: another agent has given you one task, and nobody else reads what you write. Work on it with "
+    "the tools you have, and on nothing else. When it is done, call yield with a complete report."
+)
+
+
+def system_prompt(tools: Sequence[ToolDefinition], cwd: str, *, preamble: str = PREAMBLE) -> str:
+    """Return the system prompt for these tools; a guideline that several of them share appears once."""
+    parts = [preamble]
+    snippets = [f"- {tool.name}: {tool.prompt_snippet}" for tool in tools if tool.prompt_snippet]
+    if snippets:
+        parts.append("\n".join(["Available tools:", *snippets]))
+    guidelines = dict.fromkeys(line for tool in tools for line in tool.prompt_guidelines)
+    if guidelines:
+        parts.append("\n".join(["Guidelines:", *(f"- {line}" for line in guidelines)]))
+    parts.append(f"Working directory: {cwd}")
+    return "\n\n".join(parts)
+
+
+# JSON objects as pi exchanges them, and how records are read from them and written.
+#
+# A `Shape` lists the fields of one kind of record, and `Shapes` those of a union, which a field tells apart. Decoding
+# never fails: what lacks a needed field has no shape, and its owner keeps the object as it is.
+#
+# Encoding a decoded record restores it. A field that is unknown, or whose value has an unexpected type, stays in
+# `Fields.rest` and is written back unchanged. A known field that is absent is read as None, and None is not written.
+
+
+JsonValue = Any
+"""A JSON value that is passed through unread: tool arguments, details, an extension's data."""
+
+JsonObject = dict[str, JsonValue]
+Extra = Mapping[str, JsonValue]
+
+NO_EXTRA: Extra = {}
+
+R = TypeVar("R")
+
+
+class Fields:
+    """The fields of one JSON object.
+
+    Each accessor removes a field from `rest` and returns its value, or returns None if the field is absent or has
+    another type.
+    """
+
+    def __init__(self, record: Extra, *known: str) -> None:
+        self.rest = {name: value for name, value in record.items() if name not in known}
+
+    def text(self, name: str) -> str | None:
+        """Take a string."""
+        return self.rest.pop(name) if isinstance(self.rest.get(name), str) else None
+
+    def number(self, name: str) -> int | None:
+        """Take a number. One with a fraction stays a float, so that it is written back unchanged."""
+        value = self.rest.get(name)
+        return self.rest.pop(name) if isinstance(value, int | float) and not isinstance(value, bool) else None
+
+    def flag(self, name: str) -> bool | None:
+        """Take a boolean."""
+        return self.rest.pop(name) if isinstance(self.rest.get(name), bool) else None
+
+    def object(self, name: str) -> JsonObject | None:
+        return self.rest.pop(name) if isinstance(self.rest.get(name), dict) else None
+
+    def anything(self, name: str) -> JsonValue:
+        """Take a value of any type."""
+        return self.rest.pop(name, None)
+
+    def not_null(self, name: str) -> JsonValue:
+        """Take a value of any type other than null."""
+        return self.rest.pop(name) if self.rest.get(name) is not None else None
+
+
+@value
+class WireField:
+    """A field of a record: its attribute, and how it is read and written.
+
+    Without `wire`, its name in JSON is the attribute's in camel case. A record without a `needed` field is none. A
+    field that is None is left out, unless it is `kept`.
+    """
+
+    name: str
+    read: Callable[[Fields, str], JsonValue] = Fields.text
+    wire: str = ""
+    write: Callable[[JsonValue], JsonValue] | None = None
+    needed: bool = False
+    kept: bool = False
+
+    @property
+    def json_name(self) -> str:
+        return self.wire or re.sub("_([a-z])", lambda letter: letter[1].upper(), self.name)
+
+
+class Shape(Generic[R]):
+    """The fields of one kind of record. With `extra`, unknown fields are in its attribute of this name."""
+
+    def __init__(self, kind: Callable[..., R], *fields: WireField, extra: bool = True) -> None:
+        self.kind = kind
+        self._fields = [(field.json_name, field) for field in fields]
+        self._extra = extra
+
+    def decode(self, fields: Fields) -> R | None:
+        """Return the record in these fields; None if a needed one is missing."""
+        found = {}
+        for name, field in self._fields:
+            found[field.name] = item = field.read(fields, name)
+            if item is None and field.needed:
+                return None
+        return self.kind(**found, extra=fields.rest) if self._extra else self.kind(**found)
+
+    def encode(self, record: object) -> JsonObject:
+        encoded: JsonObject = {}
+        for name, field in self._fields:
+            item = getattr(record, field.name)
+            if item is not None or field.kept:
+                encoded[name] = field.write(item) if field.write else item
+        return encoded | (dict(getattr(record, "extra", NO_EXTRA)) if self._extra else {})
+
+    def nested(self, fields: Fields, name: str) -> R | None:
+        """Return the record in the object that a field holds."""
+        record = fields.object(name)
+        return None if record is None else self.decode(Fields(record))
+
+
+class Shapes(Generic[R]):
+    """The shapes of a union by the value of the field `tag`."""
+
+    def __init__(self, tag: str, shapes: Mapping[str, Shape[R]]) -> None:
+        self._tag = tag
+        self._shapes = shapes
+        self.kinds: dict[object, str] = {shape.kind: kind for kind, shape in shapes.items()}
+
+    def decode(self, record: Extra, *common: str) -> R | None:
+        """Return the record in a JSON object, but for the fields that all records have in common."""
+        kind = record.get(self._tag)
+        shape = self._shapes.get(kind) if isinstance(kind, str) else None
+        return shape.decode(Fields(record, self._tag, *common)) if shape else None
+
+    def encode(self, record: object) -> JsonObject:
+        kind = self.kinds[type(record)]
+        return {self._tag: kind, **self._shapes[kind].encode(record)}
+
+
+N = TypeVar("N", int, float)
+
+
+@value
+class TextBlock:
+    """Text. `signature` and `provider_state` are opaque data to be sent back to the provider."""
+
+    text: str
+    signature: str | None = None
+    provider_state: JsonObject | None = None
+    extra: Extra = NO_EXTRA
+
+
+@value
+class ThinkingBlock:
+    """A model's reasoning. If it is `redacted`, only its signature is known."""
+
+    thinking: str
+    signature: str | None = None
+    redacted: bool | None = None
+    provider_state: JsonObject | None = None
+    extra: Extra = NO_EXTRA
+
+
+@value
+class ImageBlock:
+    """An image, base64-encoded."""
+
+    data: str
+    mime_type: str
+    extra: Extra = NO_EXTRA
+
+
+@value
+class ToolCallBlock:
+    """A tool call. Arguments that are not a JSON object are in `raw_arguments`, and `arguments` is empty."""
+
+    id: str
+    name: str
+    arguments: JsonObject
+    raw_arguments: str | None = None
+    signature: str | None = None
+    provider_state: JsonObject | None = None
+    extra: Extra = NO_EXTRA
+
+
+@value
+class UnknownBlock:
+    """A block of an unknown type, verbatim."""
+
+    record: JsonObject
+
+
+Block = TextBlock | ThinkingBlock | ImageBlock | ToolCallBlock | UnknownBlock
+Content = str | tuple[Block, ...]
+
+
+@value
+class Cost:
+    """The price of a request in dollars; None marks a number that the record does not have."""
+
+    input: float | None = 0
+    output: float | None = 0
+    cache_read: float | None = 0
+    cache_write: float | None = 0
+    total: float | None = 0
+    extra: Extra = NO_EXTRA
+
+
+@value
+class Usage:
+    """The tokens of a request; None marks a number that the record does not have.
+
+    `input` excludes tokens that were read from or written to the cache.
+    """
+
+    input: int | None = 0
+    output: int | None = 0
+    cache_read: int | None = 0
+    cache_write: int | None = 0
+    total_tokens: int | None = 0
+    cost: Cost | None = Cost()
+    reasoning: int | None = None
+    extra: Extra = NO_EXTRA
+
+
+def tool_call(call_id: str, name: str, arguments: str | Extra) -> ToolCallBlock:
+    """Return a call with the arguments that a model wrote; text other than a JSON object becomes `raw_arguments`."""
+    if not isinstance(arguments, str):
+        return ToolCallBlock(call_id, name, dict(arguments))
+    if not arguments.strip():
+        return ToolCallBlock(call_id, name, {})
+    try:
+        parsed = codec.parse_strictly(arguments)
+    except ValueError:
+        parsed = None
+    if isinstance(parsed, dict):
+        return ToolCallBlock(call_id, name, parsed)
+    return ToolCallBlock(call_id, name, {}, raw_arguments=arguments)
+
+
+def arguments_of(call: ToolCallBlock) -> str | JsonObject:
+    """Return the arguments of a call: an object, or the model's text if it is not a JSON object."""
+    return call.arguments if call.raw_arguments is None else call.raw_arguments
+
+
+def blocks(content: Content) -> tuple[Block, ...]:
+    return (TextBlock(content),) if isinstance(content, str) else content
+
+
+def result_blocks(result: ToolResult) -> tuple[Block, ...]:
+    """Return the content of a tool's result as blocks of a message."""
+    return tuple(_result_block(content) for content in result.content)
+
+
+def _result_block(content: TextContent | ImageContent) -> Block:
+    match content:
+        case TextContent(text):
+            return TextBlock(text)
+        case ImageContent(data, mime_type):
+            return ImageBlock(data, mime_type)
+        case _:
+            assert_never(content)
+
+
+def add_usage(one: Usage, other: Usage | None) -> Usage:
+    """Return the sum of two usages; a missing number counts as 0, except `reasoning`."""
+    if other is None:
+        return one
+    return Usage(
+        _add(one.input, other.input),
+        _add(one.output, other.output),
+        _add(one.cache_read, other.cache_read),
+        _add(one.cache_write, other.cache_write),
+        _add(one.total_tokens, other.total_tokens),
+        _add_cost(one.cost or Cost(), other.cost or Cost()),
+        _add_reported(one.reasoning, other.reasoning),
+    )
+
+
+def _add_reported(one: int | None, other: int | None) -> int | None:
+    return one if other is None else (one or 0) + other
+
+
+def _add_cost(one: Cost, other: Cost) -> Cost:
+    return Cost(
+        _add(one.input, other.input),
+        _add(one.output, other.output),
+        _add(one.cache_read, other.cache_read),
+        _add(one.cache_write, other.cache_write),
+        _add(one.total, other.total),
+    )
+
+
+def _add(one: N | None, other: N | None) -> N | int:
+    return (one or 0) + (other or 0)
+
+
+class StopReason(StrEnum):
+    """Why a model ended its message. Files of other programs may contain other reasons."""
+
+    PENDING = "pending"
+    STOP = "stop"
+    LENGTH = "length"
+    TOOL_USE = "toolUse"
+    ERROR = "error"
+    ABORTED = "aborted"
+
+
+@value
+class UserMessage:
+    """A message from the person, or from an extension on their behalf."""
+
+    content: Content
+    timestamp: int | None = None
+    extra: Extra = NO_EXTRA
+
+
+@value
+class AssistantMessage:
+    """A model's answer."""
+
+    content: tuple[Block, ...]
+    api: str | None = None
+    provider: str | None = None
+    model: str | None = None
+    usage: Usage | None = None
+    stop_reason: str | None = None
+    timestamp: int | None = None
+    error_message: str | None = None
+    response_id: str | None = None
+    response_model: str | None = None
+    raw_stop_reason: str | None = None
+    extra: Extra = NO_EXTRA
+
+    @property
+    def failed(self) -> bool:
+        """Whether the answer is incomplete: the request failed or was aborted."""
+        return self.stop_reason in {StopReason.ERROR, StopReason.ABORTED}
+
+
+@value
+class ToolResultMessage:
+    """The result of a tool call."""
+
+    tool_call_id: str
+    tool_name: str
+    content: tuple[Block, ...]
+    details: JsonValue = None
+    is_error: bool | None = False
+    timestamp: int | None = None
+    extra: Extra = NO_EXTRA
+
+
+@value
+class CustomMessage:
+    """An extension's message: the model reads it, and the person sees it if `display` is set."""
+
+    custom_type: str
+    content: Content
+    display: bool | None = False
+    details: JsonValue = None
+    timestamp: int | None = None
+    extra: Extra = NO_EXTRA
+
+
+@value
+class DeveloperMessage:
+    """An instruction to the model from someone other than the person. `attribution` names its origin."""
+
+    content: Content
+    attribution: str | None = None
+    timestamp: int | None = None
+    extra: Extra = NO_EXTRA
+
+
+@value
+class BashExecutionMessage:
+    """A command that the person ran in pi's own shell."""
+
+    command: str
+    output: str
+    exit_code: int | None = None
+    cancelled: bool | None = False
+    truncated: bool | None = False
+    full_output_path: str | None = None
+    exclude_from_context: bool | None = None
+    timestamp: int | None = None
+    extra: Extra = NO_EXTRA
+
+
+@value
+class BranchSummaryMessage:
+    """A summary of a branch that the conversation has left."""
+
+    summary: str
+    from_id: str | None = None
+    timestamp: int | None = None
+    extra: Extra = NO_EXTRA
+
+
+@value
+class CompactionSummaryMessage:
+    """A summary that replaces everything before a compaction."""
+
+    summary: str
+    tokens_before: int | None = None
+    timestamp: int | None = None
+    extra: Extra = NO_EXTRA
+
+
+@value
+class UnknownMessage:
+    """A message of an unknown role, verbatim. It is not sent to models."""
+
+    record: JsonObject
+
+
+Message = (
+    UserMessage
+    | AssistantMessage
+    | ToolResultMessage
+    | CustomMessage
+    | DeveloperMessage
+    | BashExecutionMessage
+    | BranchSummaryMessage
+    | CompactionSummaryMessage
+    | UnknownMessage
+)
+
+ModelMessage = UserMessage | AssistantMessage | ToolResultMessage
+"""The messages that are sent to models; see `model_context`."""
+
+
+def tool_result_message(call: ToolCallBlock, result: ToolResult, *, is_error: bool, at: int) -> ToolResultMessage:
+    return ToolResultMessage(call.id, call.name, result_blocks(result), result.details, is_error, at)
+
+
+def content_of(message: Message) -> Content:
+    """Return the content of a message, or its summary; empty for messages that have neither."""
+    match message:
+        case (
+            UserMessage(content=content)
+            | AssistantMessage(content=content)
+            | ToolResultMessage(content=content)
+            | CustomMessage(content=content)
+            | DeveloperMessage(content=content)
+        ):
+            return content
+        case BranchSummaryMessage(summary=summary) | CompactionSummaryMessage(summary=summary):
+            return summary
+        case BashExecutionMessage() | UnknownMessage():
+            return ()
+        case _:
+            assert_never(message)
+
+
+def text_of(message: Message) -> str:
+    """Return the text of a message, without thinking, calls and images."""
+    return "\n".join(block.text for block in blocks(content_of(message)) if isinstance(block, TextBlock))
+
+
+def tool_calls(message: Message) -> list[ToolCallBlock]:
+    content = message.content if isinstance(message, AssistantMessage) else ()
+    return [block for block in content if isinstance(block, ToolCallBlock)]
+
+
+def last_answer(messages: Sequence[Message]) -> AssistantMessage | None:
+    """Return the newest message of a model."""
+    return next((message for message in reversed(messages) if isinstance(message, AssistantMessage)), None)
+
+
+def stamped(message: CustomMessage | DeveloperMessage, at: int) -> CustomMessage | DeveloperMessage:
+    """Return the message with the timestamp `at`, unless it has one."""
+    return message if message.timestamp is not None else replace(message, timestamp=at)
+
+
+# Converts a conversation to the messages of a model request.
+#
+# Providers accept only user messages, assistant messages and tool results, and require the result of every tool call
+# directly after the call. Other messages become user messages or are left out. A call whose result is missing, because
+# the process died while the tool ran, gets an error result.
+
+
+NO_RESULT = "No result: the call was interrupted."
+
+
+def model_messages(messages: Sequence[Message]) -> list[ModelMessage]:
+    """Return the messages of a request, in an order that every provider accepts."""
+    return [sent for position in range(len(messages)) for sent in _converted(messages, position)]
+
+
+def _converted(messages: Sequence[Message], position: int) -> Iterator[ModelMessage]:
+    message = messages[position]
+    match message:
+        case UserMessage():
+            yield from _as_user(message, message.content)
+        case CustomMessage() | DeveloperMessage():
+            yield from _as_user(message, tuple(map(_visible, blocks(message.content))))
+        case AssistantMessage():
+            if message.content:
+                yield message
+                yield from _results(message, messages[position + 1 :])
+        case BashExecutionMessage():
+            if not message.exclude_from_context:
+                yield from _as_user(message, _command_text(message))
+        case BranchSummaryMessage(summary=summary):
+            yield from _as_user(message, _summary_text("another branch of this conversation", summary))
+        case CompactionSummaryMessage(summary=summary):
+            yield from _as_user(message, _summary_text("the conversation before this point", summary))
+        case ToolResultMessage() | UnknownMessage():
+            return  # results are inserted after their calls
+        case _:
+            assert_never(message)
+
+
+def _visible(block: Block) -> Block:
+    """The block of a message of an extension, which may quote task texts: without hidden characters."""
+    return replace(block, text=visible(block.text)) if isinstance(block, TextBlock) else block
+
+
+def _as_user(
+    message: UserMessage
+    | CustomMessage
+    | DeveloperMessage
+    | BashExecutionMessage
+    | BranchSummaryMessage
+    | CompactionSummaryMessage,
+    content: Content,
+) -> Iterator[UserMessage]:
+    kept = tuple(block for block in blocks(content) if not isinstance(block, TextBlock) or block.text)
+    if not kept:
+        return
+    unchanged = isinstance(message, UserMessage) and kept == message.content
+    yield message if unchanged and isinstance(message, UserMessage) else UserMessage(kept, message.timestamp or 0)
+
+
+def _results(message: AssistantMessage, later: Sequence[Message]) -> Iterator[ToolResultMessage]:
+    """Return the results of a message's calls, in the order of the calls, from anywhere before the next answer."""
+    found: dict[str, ToolResultMessage] = {}
+    for candidate in later:
+        if isinstance(candidate, AssistantMessage) and candidate.content:
+            break
+        if isinstance(candidate, ToolResultMessage):
+            found.setdefault(candidate.tool_call_id, candidate)
+    for call in tool_calls(message):
+        missing = ToolResultMessage(
+            call.id, call.name, (TextBlock(NO_RESULT),), is_error=True, timestamp=message.timestamp
+        )
+        yield found.get(call.id, missing)
+
+
+def _command_text(message: BashExecutionMessage) -> str:
+    output = message.output
+    fence = "`" * max(3, 1 + max(map(len, re.findall("`+", output)), default=0))
+    lines = [f"I ran a command in the shell: {message.command}"]
+    lines.append(f"{fence}\n{output}\n{fence}" if output else "It printed nothing.")
+    if message.cancelled:
+        lines.append("It was cancelled.")
+    elif message.exit_code:
+        lines.append(f"It ended with exit code {message.exit_code}.")
+    if message.truncated:
+        path = message.full_output_path
+        lines.append(f"Its output was cut; all of it is in {path}." if path else "Its output was cut.")
+    return "\n".join(lines)
+
+
+def _summary_text(subject: str, summary: str) -> str:
+    return f"Summary of {subject}:\n\n<summary>\n{summary}\n</summary>"

@@ -1,0 +1,396 @@
+"""Decodes the stream events and responses of the provider library."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+from base64 import b64decode
+from collections.abc import Iterator, Mapping, Sequence
+from decimal import Decimal
+from itertools import groupby
+from typing import Any, assert_never
+
+from genai_prices import Usage as PricedUsage
+from genai_prices.types import PriceCalculation
+from pydantic_ai.messages import (
+    BinaryContent,
+    InstructionPart,
+    ModelRequest,
+    ModelResponse,
+    ModelResponsePart,
+    ModelResponseStreamEvent,
+    PartDeltaEvent,
+    PartEndEvent,
+    PartStartEvent,
+    TextPart,
+    TextPartDelta,
+    ThinkingPart,
+    ThinkingPartDelta,
+    ToolCallPart,
+    ToolCallPartDelta,
+    ToolReturnPart,
+    UserContent,
+    UserPromptPart,
+)
+from pydantic_ai.messages import ModelMessage as LibraryMessage
+from pydantic_ai.models import ModelRequestParameters
+from pydantic_ai.tools import ToolDefinition
+from pydantic_ai.usage import RequestUsage
+
+from tildone.base import replace, value
+from tildone.plan import codec
+from tildone.run.events import BlockDelta, BlockEnd, BlockEvent, BlockKind, BlockStart
+from tildone.run.messages import (
+    AssistantMessage,
+    Block,
+    Cost,
+    Extra,
+    ImageBlock,
+    JsonObject,
+    ModelMessage,
+    StopReason,
+    TextBlock,
+    ThinkingBlock,
+    ToolCallBlock,
+    ToolResultMessage,
+    Usage,
+    UserMessage,
+    arguments_of,
+    tool_call,
+    tool_calls,
+)
+from tildone.run.model import ChatRequest, Model, ModelFailure, Price, ToolSpec, cost_of
+
+REDACTED = "redacted_thinking"
+"""The id of a thinking part that the provider has encrypted, in the library's messages."""
+
+
+@value
+class ProviderState:
+    """The opaque fields of a block."""
+
+    signature: str | None = None
+    state: JsonObject | None = None
+
+
+def state_of(part: TextPart | ThinkingPart | ToolCallPart) -> ProviderState:
+    """Return the opaque data of a part."""
+    fields = {name: getattr(part, name, None) for name in ("id", "signature", "provider_details")}
+    state = {name: data for name, data in fields.items() if data}
+    if state.keys() - {"signature"} and _is_json(state):
+        return ProviderState(state=state)
+    signature = state.get("signature")
+    return ProviderState(signature if isinstance(signature, str) else None)
+
+
+def part_fields(block: TextBlock | ThinkingBlock | ToolCallBlock, *names: str) -> JsonObject | None:
+    """Return the opaque data of a block as fields of a part; None if another program wrote it in its own format."""
+    state = block.provider_state
+    if state is None:
+        if block.signature and block.signature.startswith("{"):
+            return None
+        state = {"signature": block.signature} if block.signature else {}
+    return {name: state[name] for name in names if name in state}
+
+
+def _is_json(state: JsonObject) -> bool:
+    """Return whether the data can be stored as JSON."""
+    try:
+        codec.dump(state)
+    except (TypeError, ValueError):
+        return False
+    return True
+
+
+STOP_REASONS = {"stop": StopReason.STOP, "length": StopReason.LENGTH, "tool_call": StopReason.TOOL_USE}
+
+
+class StreamAssembler:
+    """Turns the library's stream events into ours, for one answer.
+
+    The library numbers all parts of an answer; our messages have no blocks for some of them (files, calls that the
+    provider executes itself). Those are skipped, and the others are numbered again without gaps. A part that starts a
+    second time, because the library recognized its type late, keeps its number.
+    """
+
+    def __init__(self) -> None:
+        self._indices: list[int] = []
+
+    def events(self, event: ModelResponseStreamEvent) -> Iterator[BlockEvent]:
+        """Return our events for one event of the library."""
+        match event:
+            case PartStartEvent(index=index, part=part):
+                yield from self._started(index, part)
+            case PartDeltaEvent(index=index, delta=delta) if index in self._indices:
+                yield from _delta(self._indices.index(index), delta)
+            case PartEndEvent(index=index, part=part) if index in self._indices:
+                block = block_of(part)
+                if block is not None:
+                    yield BlockEnd(_kind(block), self._indices.index(index), block)
+            case _:
+                pass
+
+    def _started(self, index: int, part: ModelResponsePart) -> Iterator[BlockEvent]:
+        if block_of(part) is None:
+            return
+        if index not in self._indices:
+            self._indices.append(index)
+        at = self._indices.index(index)
+        match part:
+            case TextPart(content=content):
+                yield BlockStart(BlockKind.TEXT, at)
+                yield from _piece(BlockKind.TEXT, at, content)
+            case ThinkingPart(content=content):
+                yield BlockStart(BlockKind.THINKING, at)
+                yield from _piece(BlockKind.THINKING, at, content)
+            case ToolCallPart(tool_name=name, args=arguments, tool_call_id=call_id):
+                yield BlockStart(BlockKind.TOOL_CALL, at, call_id, name)
+                yield from _piece(BlockKind.TOOL_CALL, at, arguments)
+
+
+def _delta(at: int, delta: object) -> Iterator[BlockEvent]:
+    match delta:
+        case TextPartDelta(content_delta=content):
+            yield from _piece(BlockKind.TEXT, at, content)
+        case ThinkingPartDelta(content_delta=content):
+            yield from _piece(BlockKind.THINKING, at, content)
+        case ToolCallPartDelta(args_delta=arguments):
+            yield from _piece(BlockKind.TOOL_CALL, at, arguments)
+
+
+def _piece(kind: BlockKind, at: int, more: str | Extra | None) -> Iterator[BlockEvent]:
+    if more:
+        yield BlockDelta(kind, at, more if isinstance(more, str) else codec.dump(more))
+
+
+def _kind(block: TextBlock | ThinkingBlock | ToolCallBlock) -> BlockKind:
+    match block:
+        case TextBlock():
+            return BlockKind.TEXT
+        case ThinkingBlock():
+            return BlockKind.THINKING
+        case ToolCallBlock():  # exhaustive
+            return BlockKind.TOOL_CALL
+
+
+def block_of(part: ModelResponsePart) -> TextBlock | ThinkingBlock | ToolCallBlock | None:
+    """Return a part as a block of our messages; None if they have no such block."""
+    match part:
+        case TextPart(content=content):
+            kept = state_of(part)
+            return TextBlock(content, kept.signature, kept.state)
+        case ThinkingPart(content=content, id=part_id, signature=signature):
+            if part_id == REDACTED:
+                return ThinkingBlock(content, signature, redacted=True)
+            kept = state_of(part)
+            return ThinkingBlock(content, kept.signature, provider_state=kept.state)
+        case ToolCallPart(tool_name=name, args=arguments, tool_call_id=call_id):
+            kept = state_of(part)
+            call = tool_call(call_id, name, arguments or "")
+            return replace(call, signature=kept.signature, provider_state=kept.state)
+        case _:
+            return None
+
+
+def answer(response: ModelResponse, model: Model, price: Price | None = None) -> AssistantMessage:
+    """Return the complete answer. Its cost is computed from `price`, else as the provider or the price list says.
+
+    Raises:
+        ModelFailure: the provider refused to answer, or the answer is incomplete.
+    """
+    content = tuple(block for part in response.parts if (block := block_of(part)) is not None)
+    raw_reason = (response.provider_details or {}).get("finish_reason")
+    usage = usage_of(response.usage)
+    return AssistantMessage(
+        content,
+        model.api,
+        model.provider,
+        model.id,
+        replace(usage, cost=_cost(response) if price is None else cost_of(usage, price)),
+        _stop_reason(response, content, raw_reason),
+        int(response.timestamp.timestamp() * 1000),
+        response_id=response.provider_response_id,
+        response_model=response.model_name if response.model_name != model.id else None,
+        raw_stop_reason=raw_reason,
+    )
+
+
+def _stop_reason(response: ModelResponse, content: Sequence[Block], raw_reason: str | None) -> StopReason:
+    if response.finish_reason == "content_filter":
+        refusal = (response.provider_details or {}).get("refusal")
+        raise ModelFailure(f"the provider refused to answer: {refusal or raw_reason}", transient=False)
+    if response.finish_reason == "error":
+        raise ModelFailure(f"the provider broke the answer off: {raw_reason}", transient=True)
+    if response.state != "complete" or (response.finish_reason is None and raw_reason is None):
+        raise ModelFailure("the answer was cut off", transient=True)
+    calls = any(isinstance(block, ToolCallBlock) for block in content)
+    if calls and response.finish_reason != "length":
+        return StopReason.TOOL_USE
+    return STOP_REASONS.get(response.finish_reason or "stop", StopReason.STOP)
+
+
+def usage_of(counted: RequestUsage) -> Usage:
+    """Return the usage as pi counts it: tokens read from and written to the cache are not part of the input."""
+    read, written = counted.cache_read_tokens, counted.cache_write_tokens
+    return Usage(
+        input=max(0, counted.input_tokens - read - written),
+        output=counted.output_tokens,
+        cache_read=read,
+        cache_write=written,
+        total_tokens=counted.total_tokens,
+        reasoning=counted.output_reasoning_tokens or None,
+    )
+
+
+def _cost(response: ModelResponse) -> Cost:
+    """Return the price in dollars: as billed by the provider, else from the price list, else 0."""
+    cost = Cost()
+    with contextlib.suppress(AssertionError, LookupError, ValueError):
+        price = response.cost()
+        shares = _input_shares(price, response.usage)
+        cost = replace(shares, output=float(price.output_price), total=float(price.total_price))
+    billed = response.usage.cost
+    return cost if billed is None else replace(cost, total=float(billed))
+
+
+def _input_shares(price: PriceCalculation, counted: RequestUsage) -> Cost:
+    """Return the price of the input by kind of token: the price of each alone, scaled so that the sum is the total."""
+    read, written = counted.cache_read_tokens, counted.cache_write_tokens
+    kinds = (
+        PricedUsage(input_tokens=max(0, counted.input_tokens - read - written)),
+        PricedUsage(input_tokens=read, cache_read_tokens=read),
+        PricedUsage(input_tokens=written, cache_write_tokens=written),
+    )
+    prices = [price.model_price.calc_price(usage)["input_price"] for usage in kinds]
+    whole = sum(prices, Decimal(0))
+    scale = price.input_price / whole if whole else Decimal(0)
+    plain, cache_read, cache_write = (float(part * scale) for part in prices)
+    return Cost(input=plain, cache_read=cache_read, cache_write=cache_write)
+
+
+APIS_WITH_ERROR_FLAG = {"anthropic-messages", "bedrock-converse-stream"}
+"""APIs whose tool results can be marked as failed. For other APIs the library would change the text."""
+
+MAX_CALL_ID_CHARACTERS = 40
+"""The length of the longest tool call id that every provider accepts."""
+
+
+def parameters(request: ChatRequest) -> ModelRequestParameters:
+    """Return the system prompt and the tools of a request."""
+    return ModelRequestParameters(
+        function_tools=[_tool(spec) for spec in request.tools],
+        instruction_parts=[InstructionPart(content=without_lone_surrogates(request.system))] if request.system else [],
+    )
+
+
+def history(messages: Sequence[ModelMessage], model: Model) -> list[LibraryMessage]:
+    """Return the conversation of a request. The results of one answer's calls form one message."""
+    ids = _foreign_ids(messages, model)
+    encoded: list[LibraryMessage] = []
+    for _, group in groupby(messages, key=type):
+        results = []
+        for message in group:
+            match message:
+                case UserMessage():
+                    encoded.append(ModelRequest([UserPromptPart(_user_content(message))]))
+                case AssistantMessage():
+                    encoded.append(_response(message, model, ids))
+                case ToolResultMessage():
+                    results.append(_result(message, model, ids))
+                case _:
+                    assert_never(message)
+        if results:
+            encoded.append(ModelRequest(results))
+    return encoded
+
+
+def without_lone_surrogates(value: Any) -> Any:
+    """Replace lone surrogates: they cannot be encoded, so this and every later request would fail."""
+    match value:
+        case str():
+            return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+        case dict():
+            return {without_lone_surrogates(key): without_lone_surrogates(item) for key, item in value.items()}
+        case list():
+            return [without_lone_surrogates(item) for item in value]
+        case _:
+            return value
+
+
+def _tool(spec: ToolSpec) -> ToolDefinition:
+    return ToolDefinition(
+        name=spec.name, description=spec.description, parameters_json_schema=dict(spec.parameters), strict=False
+    )
+
+
+def _user_content(message: UserMessage) -> str | list[UserContent]:
+    match message.content:
+        case str(text) | (TextBlock(text),):
+            return str(without_lone_surrogates(text))
+        case content:
+            return [piece for block in content if (piece := _encoding_piece(block)) is not None]
+
+
+def _encoding_piece(block: Block) -> str | BinaryContent | None:
+    match block:
+        case TextBlock(text):
+            return str(without_lone_surrogates(text))
+        case ImageBlock(data, mime_type):
+            return BinaryContent(b64decode(data), media_type=mime_type)
+        case _:
+            return None
+
+
+def _foreign_ids(messages: Sequence[ModelMessage], model: Model) -> dict[str, str]:
+    """Map ids of other models' calls to a form that every provider accepts. The model's own ids are not changed."""
+    answers = [message for message in messages if isinstance(message, AssistantMessage) and not _is_own(message, model)]
+    ids = [call.id for answer in answers for call in tool_calls(answer)]
+    return {call_id: re.sub(r"[^a-zA-Z0-9_-]", "_", call_id)[:MAX_CALL_ID_CHARACTERS] for call_id in ids}
+
+
+def _is_own(message: AssistantMessage, model: Model) -> bool:
+    return (message.api, message.provider, message.model) == (model.api, model.provider, model.id)
+
+
+def _result(message: ToolResultMessage, model: Model, ids: Mapping[str, str]) -> ToolReturnPart:
+    pieces = [piece for block in message.content if (piece := _encoding_piece(block)) is not None]
+    texts = [piece for piece in pieces if isinstance(piece, str)]
+    failed = message.is_error and model.api in APIS_WITH_ERROR_FLAG
+    return ToolReturnPart(
+        tool_name=message.tool_name,
+        content="\n".join(texts) if len(texts) == len(pieces) else pieces,
+        tool_call_id=ids.get(message.tool_call_id, message.tool_call_id),
+        outcome="failed" if failed else "success",
+    )
+
+
+def _response(message: AssistantMessage, model: Model, ids: Mapping[str, str]) -> ModelResponse:
+    provider = model.provider if _is_own(message, model) else None
+    parts = [part for block in message.content if (part := _part(block, provider, ids)) is not None]
+    return ModelResponse(parts, model_name=message.model, provider_name=provider)
+
+
+def _part(block: Block, provider: str | None, ids: Mapping[str, str]) -> ModelResponsePart | None:
+    """Return a part of an answer. If another model wrote it (`provider` is None), thinking and state are left out."""
+    match block:
+        case TextBlock(text):
+            return TextPart(without_lone_surrogates(text), **_state(block, provider)) if text else None
+        case ToolCallBlock():
+            arguments = without_lone_surrogates(arguments_of(block))
+            return ToolCallPart(block.name, arguments, ids.get(block.id, block.id), **_state(block, provider))
+        case ThinkingBlock():
+            return None if provider is None else _thinking(block, provider)
+        case _:
+            return None
+
+
+def _thinking(block: ThinkingBlock, provider: str) -> ThinkingPart | None:
+    if block.redacted:
+        return ThinkingPart("", id=REDACTED, signature=block.signature, provider_name=provider)
+    kept = part_fields(block, "id", "signature", "provider_details")
+    return ThinkingPart(without_lone_surrogates(block.thinking), provider_name=provider, **kept) if kept else None
+
+
+def _state(block: TextBlock | ToolCallBlock, provider: str | None) -> JsonObject:
+    kept = part_fields(block, "id", "provider_details") if provider is not None else None
+    return {"provider_name": provider, **kept} if kept else {}

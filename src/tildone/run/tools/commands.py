@@ -1,0 +1,700 @@
+"""A running command and everything it has started.
+
+Theory of operation. The process is started in a process session of its own, with one pipe for both outputs, or one for
+each. Daemon threads, one for each pipe and one waiting for the exit, report to the event loop, so no amount of output
+blocks it. The command is over when the process exits, the timeout expires or the abort signal is set, whichever is
+first; in the last two cases the whole process tree is ended. After an exit, background processes may still hold a pipe:
+output is collected until it is quiet for a moment, and no longer than a second.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import codecs
+import contextlib
+import os
+import re
+import select
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from enum import Enum
+from fnmatch import fnmatchcase
+from functools import partial
+from signal import SIGTERM
+from threading import Lock, Thread
+from typing import BinaryIO, Protocol, TypeVar
+
+from tildone.base import replace, value
+from tildone.base.errors import UsageError
+from tildone.base.secrets import Redactor, StreamRedactor, command_environment
+from tildone.plan.shell.danger import (
+    BUNDLED,
+    NAMES_VARIABLES,
+    POWERFUL,
+    RULES,
+    RUNS_PROJECT_CODE,
+    Rule,
+    has_subscript,
+    is_assignment,
+    is_refused,
+    program_name,
+)
+from tildone.plan.shell.syntax import Command, Part, Redirection, Word, WordKind, split_line
+from tildone.run.kit.definition import MAX_BYTES, MAX_LINES, AbortSignal, keep_tail
+from tildone.run.tools.result_view import ToolFailure
+
+SIGNALS = ("SIGINT", "SIGTERM", "SIGHUP")
+
+
+@contextmanager
+def on_signals(callback: Callable[[int], object]) -> Iterator[None]:
+    """Call back with the number of a signal; event loops without signal handlers keep Python's own."""
+    loop = asyncio.get_running_loop()
+    numbers = [number for name in SIGNALS if (number := getattr(signal, name, None)) is not None]
+    with suppress(NotImplementedError):
+        for number in numbers:
+            loop.add_signal_handler(number, callback, number)
+    try:
+        yield
+    finally:
+        with suppress(NotImplementedError):
+            for number in numbers:
+                loop.remove_signal_handler(number)
+
+
+MAX_FILE_BYTES = 100_000_000
+"""The size limit of the file, so that a command that never stops writing does not fill the disk."""
+
+_TAIL_BYTES = 2 * MAX_BYTES
+
+# Escape sequences, and control characters other than tabs and line ends.
+_ESCAPES = re.compile("\x1b(?:\\[[0-?]*[ -/]*[@-~]|\\][^\x07\x1b]*(?:\x07|\x1b\\\\)|[@-Z\\\\^_])")
+_CONTROLS = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
+
+CreateFile = Callable[[], tuple[BinaryIO, str]]
+
+
+@value
+class OutputExcerpt:
+    """The tail of an output and its totals; if it is truncated, `path` is a file with the first `file_bytes` bytes."""
+
+    text: str
+    total_lines: int
+    total_bytes: int
+    lines: int
+    path: str | None
+    file_bytes: int
+
+
+class CommandOutput:
+    """The output of one command."""
+
+    def __init__(self, create_file: CreateFile, redactor: Redactor) -> None:
+        self._create_file = create_file
+        self._stream = StreamRedactor(redactor)
+        self._lock = Lock()
+        self._fed = 0
+        self._tail = bytearray()
+        self._line_feeds = 0
+        self._bytes = 0
+        self._file: BinaryIO | None = None
+        self._path: str | None = None
+        self._file_bytes = 0
+        self._closed = False
+
+    @property
+    def size(self) -> int:
+        """The number of bytes fed so far."""
+        return self._fed
+
+    def feed(self, data: bytes) -> None:
+        """Add bytes; they are discarded once the output is closed."""
+        with self._lock:
+            if self._closed:
+                return
+            self._fed += len(data)
+            self._keep(self._stream.feed(data))
+
+    def excerpt(self) -> OutputExcerpt:
+        """Return the current tail, as text without control characters."""
+        with self._lock:
+            end, whole_lines, total = bytes(self._tail) + self._stream.preview(), self._line_feeds, self._bytes
+            path, kept = self._path, self._file_bytes
+            closed = self._closed
+        # A character may be split between two reads: an incomplete one is left out until the output is closed.
+        text = codecs.getincrementaldecoder("utf-8")("replace").decode(end, final=closed)
+        part = keep_tail(_CONTROLS.sub("\ufffd", _ESCAPES.sub("", text)))
+        total_lines = whole_lines + (not end.endswith(b"\n") and bool(end))
+        return OutputExcerpt(part.content, total_lines, total, part.output_lines, path, kept)
+
+    def close(self) -> None:
+        """Close the file; later output is discarded."""
+        with self._lock:
+            if self._closed:
+                return
+            self._keep(self._stream.finish())
+            self._closed = True
+            if self._file is not None:
+                self._file.close()
+
+    def _keep(self, data: bytes) -> None:
+        self._bytes += len(data)
+        self._line_feeds += data.count(b"\n")
+        self._tail += data
+        if self._file is not None:
+            self._save(data)
+        elif self._bytes > MAX_BYTES or self._line_feeds > MAX_LINES:
+            self._file, self._path = self._create_file()
+            self._save(bytes(self._tail))
+        if len(self._tail) > 2 * _TAIL_BYTES:
+            del self._tail[:-_TAIL_BYTES]
+
+    def _save(self, data: bytes) -> None:
+        if self._file is not None and self._file_bytes < MAX_FILE_BYTES:
+            self._file_bytes += self._file.write(data[: MAX_FILE_BYTES - self._file_bytes])
+
+
+# A process and its descendants: which are alive, and how to end all of them.
+#
+# Theory of operation. The root process leads a session of its own, so most descendants are found by their session id. A
+# descendant may call `setsid` and leave; it is found as the child of a known process, and its new session is
+# remembered,
+# so that its own children are found even after it has died. The table in `/proc` is a snapshot: a process may fork
+# while
+# it is read, so termination repeats reading and signalling until no process is left. Without `/proc` only the process
+# group of the root is known.
+
+
+TERM_GRACE_SECONDS = 0.3
+"""The time between SIGTERM and SIGKILL."""
+
+_KILL_TIMEOUT_SECONDS = 0.5
+_POLL_SECONDS = 0.02
+_MAX_KILL_ROUNDS = 5
+_PROC = "/proc"
+_ENDED_STATES = b"ZX"
+
+
+@value
+class ProcessInfo:
+    """One row of the process table."""
+
+    pid: int
+    parent: int
+    group: int
+    session: int
+    name: str
+
+
+class ProcessTree:
+    """The process with id `root`, which leads a session, and all its descendants."""
+
+    def __init__(self, root: int) -> None:
+        self._root = root
+        self._sessions = {root}
+
+    def alive(self) -> list[ProcessInfo]:
+        """Return the live processes; without `/proc`, the root represents its process group."""
+        if not os.path.isdir(_PROC):
+            return [ProcessInfo(self._root, 0, self._root, self._root, "")] if self._group_exists() else []
+        table = list(_table())
+        members: dict[int, ProcessInfo] = {}
+        grown = True
+        while grown:
+            found = {
+                row.pid: row
+                for row in table
+                if row.session in self._sessions or row.parent in members or row.parent == self._root
+            }
+            grown = len(found) > len(members)
+            members = found
+            # A process that started a session of its own leads it; its children are found there.
+            self._sessions.update(row.session for row in found.values())
+        return list(members.values())
+
+    async def terminate(self) -> None:
+        """Send SIGTERM, then SIGKILL to the processes that remain."""
+        self._signal(signal.SIGTERM)
+        if not await self._wait_until_gone(TERM_GRACE_SECONDS):
+            await self._wait_until_gone(_KILL_TIMEOUT_SECONDS, kill=True)
+
+    def kill(self) -> None:
+        """Send SIGKILL until no process is left, including those that are started meanwhile."""
+        for _ in range(_MAX_KILL_ROUNDS):
+            self._signal(_KILL)
+            if not self.alive():
+                return
+
+    async def _wait_until_gone(self, seconds: float, *, kill: bool = False) -> bool:
+        for _ in range(round(seconds / _POLL_SECONDS)):
+            if kill:
+                self._signal(_KILL)
+            if not self.alive():
+                return True
+            await asyncio.sleep(_POLL_SECONDS)
+        return False
+
+    def _signal(self, number: signal.Signals) -> None:
+        if sys.platform == "win32":
+            tree = ["taskkill", "/T", "/F", "/PID", str(self._root)]
+            subprocess.run(tree, capture_output=True, check=False)  # noqa: S603  fixed arguments and a number
+            return
+        others = [process for process in self.alive() if process.group != self._root]
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(self._root, number)
+        for process in others:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.kill(process.pid, number)
+
+    def _group_exists(self) -> bool:
+        if sys.platform == "win32":
+            return False
+        try:
+            os.killpg(self._root, 0)
+        except (ProcessLookupError, PermissionError):
+            return False
+        return True
+
+
+def _table() -> Iterator[ProcessInfo]:
+    """Read the process table, without zombies."""
+    for entry in os.listdir(_PROC):
+        if not entry.isdigit():
+            continue
+        with contextlib.suppress(OSError), open(f"{_PROC}/{entry}/stat", "rb") as file:
+            # The name is in parentheses, and may contain spaces and parentheses.
+            front, _, rest = file.read().rpartition(b")")
+            state, parent, group, session = rest.split()[:4]
+            if state not in _ENDED_STATES:
+                name = front.partition(b"(")[2].decode("utf-8", "replace")
+                yield ProcessInfo(int(entry), int(parent), int(group), int(session), name)
+
+
+_KILL = signal.SIGTERM if sys.platform == "win32" else signal.SIGKILL
+
+
+# Patterns for commands: what `--allow` and the answer "always" permit.
+#
+# Theory of operation. A pattern is written like a command and split into words as a shell does. Each word of it matches
+# one argument, with `*`, `?` and `[…]` as wildcards; a last word `*` matches any number of arguments, and the pattern
+# `*`
+# alone matches every line. A pattern for a redirection is `> file` or `< file`. Every part of a line needs a pattern.
+#
+# A wildcard is not a permission to run other programs. It never covers an assignment before the command, a word with a
+# substitution or a variable, the subscript of a variable that a word names (`printf -v 'a[$(id)]' x`), or the words
+# that
+# `core.shell.programs` lists, such as `-exec` of find. A pattern that names such a word literally (`find . -exec *`)
+# covers it, with everything that it can be used for.
+
+
+WINDOWS = sys.platform == "win32"
+
+EVERYTHING = "*"
+"""The pattern that allows any line, even one that cannot be split."""
+
+_WILDCARDS = re.compile(r"[*?\[]")
+
+
+def parse_pattern(text: str, *, windows: bool = WINDOWS) -> Part:
+    """Return the command or redirection of a pattern; its wildcards are words of the kind `GLOB`.
+
+    Raises:
+        UsageError: it is not a single command or redirection.
+    """
+    parts = split_line(text, windows=windows)
+    if parts is None or len(parts) != 1:
+        raise UsageError(f"{text!r} is not a pattern for one command: give --allow once for each, such as 'git diff *'")
+    [part] = parts
+    if windows and isinstance(part, Command):
+        return replace(part, words=tuple(map(_with_wildcards, part.words)))
+    return part
+
+
+def is_pattern(text: str) -> bool:
+    """Return whether a text is a pattern; older conversations may contain others."""
+    try:
+        parse_pattern(text)
+    except UsageError:
+        return False
+    return True
+
+
+def not_allowed(line: str, allow: Sequence[str], *, windows: bool = WINDOWS) -> tuple[Part, ...] | None:
+    """Return the parts of a line that no pattern covers; None if it cannot be split, and only `*` would cover it."""
+    if EVERYTHING in allow:
+        return ()
+    parts = split_line(line, windows=windows)
+    if parts is None:
+        return None
+    patterns = [parse_pattern(text, windows=windows) for text in allow]
+    return tuple(part for part in parts if not any(covers(pattern, part) for pattern in patterns))
+
+
+def covers(pattern: Part, part: Part) -> bool:
+    """Return whether a pattern covers a part of a line."""
+    if isinstance(pattern, Command) and isinstance(part, Command):
+        return _covers_command(pattern.words, part.words)
+    if isinstance(pattern, Redirection) and isinstance(part, Redirection):
+        # Through `..` a wildcard for one folder would lead into others.
+        inside = not _is_wildcard(pattern.target) or ".." not in part.target.value.split("/")
+        return pattern.sign == part.sign and inside and _matches(pattern.target, part.target)
+    return False
+
+
+def describe_pattern(text: str) -> str:
+    """Return what a pattern covers, for the person who gives it."""
+    if text == EVERYTHING:
+        return "every command"
+    part = parse_pattern(text)
+    if isinstance(part, Redirection):
+        verb = "writing to" if part.sign == ">" else "reading from"
+        return f"{verb} {part.target.text} in redirections"
+    program = next((word for word in part.words if not is_assignment(word.text)), part.words[-1])
+    name = program_name(program.value)
+    exact = not any(map(_is_wildcard, part.words))
+    notes = [f"which {POWERFUL[name]}"] if name in POWERFUL else []
+    if name in RUNS_PROJECT_CODE:
+        notes.append("which runs code of the project")
+    if not exact and (name in RULES or _is_wildcard(program)):
+        notes.append("without arguments that run other programs or write other files, unless the pattern names them")
+    scope = "exactly this command" if exact else "this command with any arguments in place of *"
+    return ", ".join([scope, *notes])
+
+
+def _with_wildcards(word: Word) -> Word:
+    return replace(word, kind=WordKind.GLOB) if _WILDCARDS.search(word.value) else word
+
+
+def _is_wildcard(word: Word) -> bool:
+    return word.kind is WordKind.GLOB
+
+
+def _matches(pattern: Word, word: Word) -> bool:
+    if _is_wildcard(pattern):
+        return word.kind is not WordKind.UNKNOWN and fnmatchcase(word.value, pattern.value)
+    if word.kind is WordKind.LITERAL:
+        return pattern.kind is WordKind.LITERAL and pattern.value == word.value
+    return pattern.kind is word.kind and pattern.text == word.text
+
+
+def _covers_command(patterns: tuple[Word, ...], words: tuple[Word, ...]) -> bool:
+    any_more = _is_wildcard(patterns[-1]) and patterns[-1].value == EVERYTHING
+    fixed = patterns[:-1] if any_more else patterns
+    more = words[len(fixed) :]
+    if len(words) < len(fixed) or (more and not any_more) or any(word.kind is WordKind.UNKNOWN for word in more):
+        return False
+    if not all(map(_matches, fixed, words)):
+        return False
+    if not any(map(_is_wildcard, patterns)):
+        return True
+    named = [not _is_wildcard(word) for word in fixed] + [False] * len(more)
+    start = next((at for at, word in enumerate(words) if not is_assignment(word.text)), len(words))
+    if not all(named[:start]) or start == len(words):
+        return False
+    name = program_name(words[start].value)
+    if not named[start] and (name in POWERFUL or words[start].kind is not WordKind.LITERAL):
+        return False
+    arguments, are_named = words[start + 1 :], named[start + 1 :]
+    if name in NAMES_VARIABLES and any(
+        has_subscript(word.value) for word, is_named in zip(arguments, are_named, strict=True) if not is_named
+    ):
+        return False
+    return name not in RULES or _covers_arguments(name, arguments, are_named)
+
+
+def _covers_arguments(name: str, words: tuple[Word, ...], named: list[bool]) -> bool:
+    """Return whether the wildcards cover only harmless arguments, or the pattern names a word that is not."""
+    rule = RULES[name]
+    operand = next((at for at, word in enumerate(words) if not _is_option(word)), len(words))
+    inner = RULES.get(f"{name} {words[operand].value}", Rule()) if operand < len(words) else Rule()
+    ordered = rule.subcommands or rule.script
+
+    def is_harmful(at: int) -> bool:
+        text = words[at].value
+        if name in BUNDLED and at == 0 and not text.startswith("-"):
+            text = f"-{text}"
+        before = bool(ordered) and at < operand and not rule.before.fullmatch(text)
+        return before or is_refused(text, rule) or is_refused(text, inner)
+
+    harmful = [at for at in range(len(words)) if is_harmful(at)]
+    if any(named[at] for at in harmful):
+        return True
+    if harmful or any(_may_be_option(word) for word, is_named in zip(words, named, strict=True) if not is_named):
+        return False
+    operands = [word for word in words if not _is_option(word)]
+    if rule.operands is not None and (len(operands) > rule.operands or any(map(_is_wildcard, operands))):
+        return False
+    return (operand < len(words) and named[operand]) or _allows_operand(rule, words[operand : operand + 1])
+
+
+def _is_option(word: Word) -> bool:
+    return word.value.startswith("-") and word.value != "-"
+
+
+def _may_be_option(word: Word) -> bool:
+    """Return whether the shell may replace a wildcard of the command by a file that is named like an option."""
+    if not _is_wildcard(word):
+        return False
+    start = _WILDCARDS.split(word.value)[0]
+    return "/" not in start or start.startswith("-")
+
+
+def _allows_operand(rule: Rule, operand: tuple[Word, ...]) -> bool:
+    text = operand[0].value if operand else ""
+    if any(word.kind is not WordKind.LITERAL for word in operand) and (rule.subcommands or rule.script):
+        return False
+    if rule.subcommands:
+        return not text or text in rule.subcommands
+    return rule.script is None or rule.script.fullmatch(text) is not None
+
+
+T = TypeVar("T")
+ENVIRONMENT = {"TERM": "dumb", "PAGER": "cat", "GIT_PAGER": "cat"}
+"""Keeps programs from starting a pager or drawing on a terminal."""
+
+UPDATE_INTERVAL_SECONDS = 0.2
+
+_QUIET_SECONDS = 0.2
+_DRAIN_TIMEOUT_SECONDS = 1.0
+_EXIT_TIMEOUT_SECONDS = 1.0
+_CHUNK_BYTES = 65536
+
+
+class Ending(Enum):
+    """Why a command is over."""
+
+    EXIT = "exit"
+    TIMEOUT = "timeout"
+    ABORT = "abort"
+
+
+class OutputSink(Protocol):
+    """Where the output of a command goes."""
+
+    @property
+    def size(self) -> int:
+        """The number of bytes fed so far."""
+
+    def feed(self, data: bytes) -> None:
+        """Take bytes, in a thread of their own."""
+
+    def close(self) -> None:
+        """Take no more bytes."""
+
+
+class RunningCommand:
+    """One command, started when it is created."""
+
+    def __init__(
+        self, arguments: str | Sequence[str], cwd: str, environ: Mapping[str, str], *outputs: OutputSink
+    ) -> None:
+        """Start the program and its arguments, or a line for the shell of Windows, with these environment variables.
+
+        The first output gets standard output, and the last one standard error.
+
+        Raises:
+            ToolFailure: the command cannot be started.
+        """
+        self._loop = asyncio.get_running_loop()
+        self._outputs = outputs
+        self._exited: asyncio.Future[int] = self._loop.create_future()
+        self._drained: list[asyncio.Future[None]] = [self._loop.create_future() for _ in outputs]
+        self._output_arrived = asyncio.Event()
+        self._pipes, self._process = _start_process(arguments, cwd, environ, len(outputs))
+        self._tree = ProcessTree(self._process.pid)
+        # Daemon threads, because a background process may keep its end of a pipe open forever.
+        for reading in zip(self._pipes, outputs, self._drained, strict=True):
+            Thread(target=self._read_output, args=reading, daemon=True).start()
+        Thread(target=self._await_exit, daemon=True).start()
+
+    async def wait(self, seconds: float | None, signal: AbortSignal | None, on_output: Callable[[], None]) -> Ending:
+        """Wait until the command exits, or end it on timeout or abort; call `on_output` while output arrives.
+
+        When this returns or raises, the process has ended. So have all it started, unless it exited by itself.
+        """
+        updating = asyncio.ensure_future(self._update(on_output))
+        try:
+            ending = await self._ending(seconds, signal)
+            if ending is not Ending.EXIT:
+                await self._tree.terminate()
+                # The thread that waits for the exit may report it a moment later.
+                await asyncio.wait({self._exited}, timeout=_EXIT_TIMEOUT_SECONDS)
+            await self._drain()
+        except BaseException:
+            self._tree.kill()
+            raise
+        finally:
+            updating.cancel()
+            for output in self._outputs:
+                output.close()
+        return ending
+
+    @property
+    def exit_code(self) -> int | None:
+        """The exit code of the process; negative if a signal ended it."""
+        return self._exited.result() if self._exited.done() else None
+
+    def running_processes(self) -> list[ProcessInfo]:
+        """Return the processes that the command started and that are still running."""
+        return self._tree.alive()
+
+    async def _ending(self, seconds: float | None, signal: AbortSignal | None) -> Ending:
+        aborted: asyncio.Future[int] = self._loop.create_future()
+        unsubscribe = signal.on_abort(partial(_set_result, aborted, 0)) if signal else lambda: None
+        either = {self._exited, aborted}
+        try:
+            done, _ = await asyncio.wait(either, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            unsubscribe()
+        return Ending.EXIT if self._exited in done else Ending.ABORT if aborted in done else Ending.TIMEOUT
+
+    async def _drain(self) -> None:
+        """Collect the rest of the output, without waiting for background processes that write nothing."""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(_DRAIN_TIMEOUT_SECONDS):
+                before = -1
+                while pending := {each for each in self._drained if not each.done()}:
+                    size = sum(output.size for output in self._outputs)
+                    if size <= before and not self._readable():
+                        break
+                    before = size
+                    await asyncio.wait(pending, timeout=_QUIET_SECONDS)
+
+    async def _update(self, on_output: Callable[[], None]) -> None:
+        while True:
+            await self._output_arrived.wait()
+            self._output_arrived.clear()
+            on_output()
+            await asyncio.sleep(UPDATE_INTERVAL_SECONDS)
+
+    def _readable(self) -> bool:
+        """Return whether a pipe contains unread output; always False on Windows."""
+        if sys.platform == "win32":
+            return False
+        waiting = select.poll()
+        for pipe, drained in zip(self._pipes, self._drained, strict=True):
+            if not drained.done():
+                waiting.register(pipe, select.POLLIN)
+        return any(event & select.POLLIN for _, event in waiting.poll(0))
+
+    def _read_output(self, pipe: int, output: OutputSink, drained: asyncio.Future[None]) -> None:
+        with contextlib.suppress(OSError):
+            while data := os.read(pipe, _CHUNK_BYTES):
+                output.feed(data)
+                if not self._output_arrived.is_set():
+                    self._report(self._output_arrived.set)
+        os.close(pipe)
+        self._report(partial(_set_result, drained, None))
+
+    def _await_exit(self) -> None:
+        self._report(partial(_set_result, self._exited, self._process.wait()))
+
+    def _report(self, callback: Callable[[], object]) -> None:
+        """Call back on the event loop, unless it is closed."""
+        with contextlib.suppress(RuntimeError):
+            self._loop.call_soon_threadsafe(callback)
+
+
+def _set_result(future: asyncio.Future[T], result: T) -> None:
+    if not future.done():
+        future.set_result(result)
+
+
+def shell_arguments(line: str) -> str | list[str]:
+    if WINDOWS:
+        return line
+    return [shutil.which("bash", path="/bin:/usr/bin") or shutil.which("bash") or "/bin/sh", "-c", line]
+
+
+def _start_process(
+    arguments: str | Sequence[str], cwd: str, environ: Mapping[str, str], outputs: int
+) -> tuple[list[int], subprocess.Popen[bytes]]:
+    """Start the process; return the read ends of its output pipes, and the process."""
+    pipes = [os.pipe() for _ in range(outputs)]
+    read, write = [pipe[0] for pipe in pipes], [pipe[1] for pipe in pipes]
+    try:
+        return read, subprocess.Popen(  # noqa: S603  running given commands is its purpose; see `permissions`
+            arguments,
+            cwd=cwd,
+            env=environ,
+            stdin=subprocess.DEVNULL,
+            stdout=write[0],
+            stderr=write[-1],
+            start_new_session=True,
+            shell=isinstance(arguments, str),
+            creationflags=getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0),
+        )
+    except (OSError, ValueError) as error:
+        for end in read:
+            os.close(end)
+        if not os.path.isdir(cwd):
+            raise ToolFailure(f"The working directory {cwd} is not there") from error
+        raise ToolFailure(f"The command cannot be started: {getattr(error, 'strerror', None) or error}") from error
+    finally:
+        for end in write:
+            os.close(end)
+
+
+MAX_OUTPUT_BYTES = 10_000_000
+"""How much of each output is kept."""
+
+
+@value
+class ExecResult:
+    """How a program ended.
+
+    `code` is its exit code, or the negative number of the signal that ended it. `killed` is set after an abort or a
+    timeout. Of `truncated` outputs, only the beginning was kept. Bytes that are not UTF-8 are replaced.
+    """
+
+    stdout: str
+    stderr: str
+    code: int
+    killed: bool
+    truncated: bool = False
+
+
+async def execute_command(
+    arguments: Sequence[str], cwd: str, signal: AbortSignal | None, seconds: float | None
+) -> ExecResult:
+    """Run a program to its end, an abort or a timeout. A program is not started if the signal is set already.
+
+    Raises:
+        ToolFailure: the program cannot be started.
+    """
+    if signal is not None and signal.aborted:
+        return ExecResult("", "", -SIGTERM, killed=True)
+    stdout, stderr = _Beginning(), _Beginning()
+    command = RunningCommand(arguments, cwd, command_environment(os.environ), stdout, stderr)
+    ending = await command.wait(seconds, signal, lambda: None)
+    code = -SIGTERM if command.exit_code is None else command.exit_code
+    truncated = stdout.truncated or stderr.truncated
+    return ExecResult(stdout.text(), stderr.text(), code, ending is not Ending.EXIT, truncated)
+
+
+class _Beginning:
+    """The beginning of an output. The rest is read, so that the program does not wait, and counted."""
+
+    def __init__(self) -> None:
+        self.size = 0
+        self._kept = bytearray()
+        self._closed = False
+
+    @property
+    def truncated(self) -> bool:
+        return self.size > len(self._kept)
+
+    def feed(self, data: bytes) -> None:
+        if not self._closed:
+            self._kept += data[: MAX_OUTPUT_BYTES - len(self._kept)]
+            self.size += len(data)
+
+    def close(self) -> None:
+        self._closed = True
+
+    def text(self) -> str:
+        return bytes(self._kept).decode("utf-8", "replace")

@@ -1,0 +1,330 @@
+"""Permissions of the built-in tools: files below the working directory, changes of files, and allowed commands.
+
+Paths are resolved with all symbolic links before they are checked, so a link cannot lead out of the working directory.
+A command line is split into simple commands, and a pattern must cover each of them (`command_patterns`). A file is
+changed only if a pattern allows it. For anything else the person is asked; without a UI it is refused. This protects
+against mistakes of a model. It is not a sandbox: an allowed command runs with the person's own rights.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+import shlex
+import tempfile
+from collections.abc import Awaitable, Callable, Coroutine
+from typing import Any, BinaryIO, Literal, TypeVar
+
+from tildone.base import value
+from tildone.plan.model import Plan, open_tasks
+from tildone.plan.shell.danger import POWERFUL, RULES, program_name
+from tildone.plan.shell.syntax import Part, Redirection, WordKind
+from tildone.plan.text.safe import printable, printable_lines
+from tildone.run.extension import PermissionAnswer, PermissionReply, PermissionRequest
+from tildone.run.host import ExtensionContext
+from tildone.run.kit.definition import AbortSignal
+from tildone.run.tools.commands import EVERYTHING, covers, is_pattern, not_allowed, parse_pattern
+from tildone.run.tools.files import (
+    EVERY_FILE,
+    PreparedChange,
+    decodable_name,
+    is_below,
+    is_in_git,
+    matches_path,
+    resolve_path,
+    show_change,
+)
+from tildone.run.tools.result_view import ToolFailure
+
+# What a permission for a command covers beyond this one call: the pattern that the person is shown and grants.
+#
+# A pattern is the program and `*`, as `--allow` takes it; for a program with subcommands, it names the subcommand. Some
+# programs are too powerful for that: they delete files, or run any command that they are given. A line that uses one of
+# them is covered only as it stands, because the same command may do something else in another place of another line.
+
+
+THIS_COMMAND = "exactly this command"
+
+_CODE_SPAN = re.compile(r"(?<!`)(`+)(?!`)(.+?)(?<!`)\1(?!`)", re.DOTALL)
+_NOTED = "$ "
+
+
+def covering_patterns(missing: tuple[Part, ...] | None) -> tuple[str, ...]:
+    """Return a pattern for each part of a line that is not allowed yet; empty if only the whole line is covered."""
+    found = [pattern_for(part) for part in missing or ()]
+    return () if None in found else tuple(dict.fromkeys(pattern for pattern in found if pattern is not None))
+
+
+def pattern_for(part: Part) -> str | None:
+    """Return a pattern for commands like this one; a redirection matches only itself. None if there is none."""
+    if isinstance(part, Redirection):
+        return part.text if part.target.kind is WordKind.LITERAL else None
+    program = part.words[0].value
+    name = program_name(program)
+    if name in POWERFUL:
+        return None
+    subcommands = RULES[name].subcommands if name in RULES else frozenset()
+    words = [program, *(word.value for word in part.words[1:2] if word.value in subcommands)]
+    more = [] if len(part.words) == 1 else [EVERYTHING]
+    return _if_covering(" ".join([*map(shlex.quote, words), *more]), part)
+
+
+def exact_pattern(part: Part) -> str | None:
+    """Return a pattern for exactly this part; None if no pattern covers it."""
+    return _if_covering(part.text, part)
+
+
+def plan_commands(plan: Plan) -> tuple[str, ...]:
+    """Return the commands of the open tasks: text in backticks, and lines of notes that begin with `$ `."""
+    found: dict[str, None] = {}
+    for _, task in open_tasks(plan):
+        found |= {match[2].strip(): None for match in _CODE_SPAN.finditer(task.text)}
+        lines = [line for note in task.notes for line in note.splitlines()]
+        found |= {line.removeprefix(_NOTED).strip(): None for line in lines if line.startswith(_NOTED)}
+    return tuple(command for command in found if command)
+
+
+def _if_covering(pattern: str, part: Part) -> str | None:
+    fits = pattern != EVERYTHING and is_pattern(pattern) and covers(parse_pattern(pattern), part)
+    return pattern if fits else None
+
+
+T = TypeVar("T")
+Access = Literal["read", "write"]
+Ask = Callable[[ExtensionContext, PermissionRequest], Awaitable[PermissionReply | None]]
+PlanOf = Callable[[str], Plan]
+"""Returns the plan of a conversation, given its id."""
+
+
+async def ask_person(ctx: ExtensionContext, request: PermissionRequest) -> PermissionReply | None:
+    """Ask the person, and return None if there is no UI. Declining the question counts as no."""
+    if not ctx.has_ui:
+        return None
+    return await ctx.ui.ask_permission(request) or PermissionReply(PermissionAnswer.NO)
+
+
+@value
+class PermissionPolicy:
+    """What is allowed without asking, and how to ask for the rest; if `ask` is None, the rest is refused.
+
+    `allow` contains patterns for commands, like `git diff *`; `*` allows all commands. `allow_write` contains
+    patterns for the files that may be changed, like `src/*`. `outside` allows files outside the working directory.
+    `pass_env` names secret environment variables that commands get all the same.
+    """
+
+    allow: tuple[str, ...] = ()
+    outside: bool = False
+    ask: Ask | None = ask_person
+    allow_write: tuple[str, ...] = ()
+    pass_env: tuple[str, ...] = ()
+
+
+@value
+class _Refusal:
+    """What was refused, and how to allow it."""
+
+    what: str
+    remedy: str
+
+
+class _Grants:
+    """What the person has allowed in one conversation and its subagents: patterns and single actions."""
+
+    def __init__(self) -> None:
+        self.commands: tuple[str, ...] = ()
+        self.files: tuple[str, ...] = ()
+        self.actions: set[str] = set()
+
+
+class PermissionGuard:
+    """A policy, and what the person has allowed so far in each conversation."""
+
+    def __init__(self, policy: PermissionPolicy, plan_of: PlanOf | None = None) -> None:
+        self.policy = policy
+        self._plan_of = plan_of
+        self._grants: dict[str, _Grants] = {}
+        self._asking = asyncio.Lock()
+        self._output_files: set[str] = set()
+
+    async def file(self, path: str, access: Access, ctx: ExtensionContext, signal: AbortSignal | None) -> str:
+        """Return the resolved path, if it may be accessed.
+
+        Raises:
+            ToolFailure: it is no valid path, or outside the working directory and not allowed.
+            Aborted: the signal was set before the person answered.
+        """
+        real = resolve_path(path, ctx.cwd)
+        action = f"{access} {real}"
+
+        def is_allowed() -> bool:
+            is_own_output = access == "read" and real in self._output_files
+            allowed = self.policy.outside or is_own_output or is_below(real, ctx.cwd)
+            return allowed or action in self._granted(ctx).actions
+
+        verb = "Read" if access == "read" else "Change"
+        request = PermissionRequest(
+            f"{verb} {printable(real)}, which is outside the working directory?", always="exactly this file"
+        )
+        refusal = _Refusal(
+            f"{_with_target(path, real)} is outside the working directory", "Start with --outside to allow it."
+        )
+        await self._require(is_allowed, request, refusal, ctx, signal, lambda grants: grants.actions.add(action))
+        return real
+
+    async def change(self, change: PreparedChange, ctx: ExtensionContext, signal: AbortSignal | None) -> None:
+        """Check that the file may be changed; the person is shown the diff.
+
+        Raises:
+            ToolFailure: the change is not allowed.
+            Aborted: the signal was set before the person answered.
+        """
+        ordinary = is_below(change.path, ctx.cwd) and not is_in_git(change.path, ctx.cwd)
+
+        def is_allowed() -> bool:
+            granted = self._granted(ctx)
+            patterns = (*self.policy.allow_write, *granted.files)
+            matched = any(matches_path(change.path, ctx.cwd, pattern) for pattern in patterns)
+            return matched or f"change {change.path}" in granted.actions
+
+        def grant(grants: _Grants) -> None:
+            if ordinary:
+                grants.files = (*grants.files, EVERY_FILE)
+            else:
+                grants.actions.add(f"change {change.path}")
+
+        if is_allowed():
+            return
+        shown = await asyncio.to_thread(show_change, change)
+        verb = "Create" if change.is_new else "Change"
+        counts = f"  +{shown.added} −{shown.removed}" if shown.added or shown.removed else ""
+        request = PermissionRequest(
+            f"{verb} {printable(change.shown)}?{counts}",
+            tuple(printable(line.removesuffix("\r").replace("\t", "    ")) for line in shown.lines),
+            always="every file in this folder and below" if ordinary else "exactly this file",
+            is_diff=True,
+        )
+        await self._require(is_allowed, request, _write_refusal(change, ordinary=ordinary), ctx, signal, grant)
+
+    async def command(self, line: str, ctx: ExtensionContext, signal: AbortSignal | None) -> None:
+        """Check that the command may run.
+
+        Raises:
+            ToolFailure: a part of it is not allowed.
+            Aborted: the signal was set before the person answered.
+        """
+
+        def missing() -> tuple[Part, ...] | None:
+            granted = self._granted(ctx)
+            if f"run {line}" in granted.actions:
+                return ()
+            return not_allowed(line, (*self.policy.allow, *granted.commands))
+
+        parts = missing()
+        if parts == ():
+            return
+        patterns = covering_patterns(parts)
+        planned = plan_commands(self._plan_of(ctx.conversation.id)) if self._plan_of is not None else ()
+
+        def grant(grants: _Grants) -> None:
+            grants.commands = (*grants.commands, *patterns)
+            if not patterns:
+                grants.actions.add(f"run {line}")
+
+        request = PermissionRequest(
+            "Run this command?",
+            tuple(printable_lines(line)),
+            always=", ".join(map(printable, patterns)) or THIS_COMMAND,
+            plan=planned if line in planned and len(planned) > 1 else (),
+        )
+        await self._require(lambda: missing() == (), request, _command_refusal(line, parts), ctx, signal, grant)
+
+    def create_output_file(self) -> tuple[BinaryIO, str]:
+        """Create a temporary file for output, and return it and its path. The tools may read it."""
+        descriptor, path = tempfile.mkstemp(prefix="tildone-", suffix=".log")
+        real = os.path.realpath(path)
+        self._output_files.add(real)
+        return os.fdopen(descriptor, "wb"), real
+
+    async def _require(
+        self,
+        is_allowed: Callable[[], bool],
+        request: PermissionRequest,
+        refusal: _Refusal,
+        ctx: ExtensionContext,
+        signal: AbortSignal | None,
+        grant: Callable[[_Grants], object],
+    ) -> None:
+        if is_allowed():
+            return
+        reply = await unless_aborted(self._reply(is_allowed, request, ctx, grant), signal)
+        if reply is None:
+            raise ToolFailure(f"Not allowed: {refusal.what}\n{refusal.remedy}")
+        if reply.answer is PermissionAnswer.NO:
+            reason = f"\nTheir reason: {reply.reason}" if reply.reason else ""
+            raise ToolFailure(f"Denied by the person who was asked: {refusal.what}{reason}")
+
+    async def _reply(
+        self,
+        is_allowed: Callable[[], bool],
+        request: PermissionRequest,
+        ctx: ExtensionContext,
+        grant: Callable[[_Grants], object],
+    ) -> PermissionReply | None:
+        """Ask the person, one question at a time: the answer to one may settle the next."""
+        async with self._asking:
+            if is_allowed():
+                return PermissionReply(PermissionAnswer.ONCE)
+            reply = None if self.policy.ask is None else await self.policy.ask(ctx, request)
+            if reply is not None and reply.answer is PermissionAnswer.ALWAYS:
+                grant(self._granted(ctx))
+            if reply is not None and reply.answer is PermissionAnswer.PLAN:
+                self._granted(ctx).actions |= {f"run {command}" for command in request.plan}
+            return reply
+
+    def _granted(self, ctx: ExtensionContext) -> _Grants:
+        return self._grants.setdefault(ctx.permission_scope, _Grants())
+
+
+def _with_target(path: str, real: str) -> str:
+    """Return a path as it was given, with its target if that differs."""
+    return path if os.path.normpath(path) == real else f"{path}, which leads to {decodable_name(real)},"
+
+
+def _write_refusal(change: PreparedChange, *, ordinary: bool) -> _Refusal:
+    every = f", or with --allow-write '{EVERY_FILE}' for every file in the working directory" if ordinary else ""
+    remedy = f"Start with --allow-write {shlex.quote(change.shown)} to allow it{every}."
+    return _Refusal(f"changing {change.shown}", remedy)
+
+
+def _command_refusal(line: str, missing: tuple[Part, ...] | None) -> _Refusal:
+    if missing is None:
+        remedy = (
+            f"It is not made of simple commands alone, so only --allow '{EVERYTHING}', for every command, allows it."
+        )
+        return _Refusal(line, remedy)
+    what = "; ".join(part.text for part in missing)
+    patterns = [pattern_for(part) or exact_pattern(part) for part in missing]
+    if None in patterns:
+        return _Refusal(what, f"Only --allow '{EVERYTHING}', for every command, allows it.")
+    flags = dict.fromkeys(f"--allow {shlex.quote(pattern)}" for pattern in patterns if pattern is not None)
+    remedy = f"Start with {' '.join(flags)} to allow it, or with --allow '{EVERYTHING}' for every command."
+    return _Refusal(what, remedy)
+
+
+async def unless_aborted(work: Coroutine[Any, Any, T], signal: AbortSignal | None) -> T:
+    """Return the result of `work`, which is cancelled when the signal is set.
+
+    Raises:
+        Aborted: the signal was set.
+    """
+    task = asyncio.ensure_future(work)
+    unsubscribe = signal.on_abort(task.cancel) if signal else lambda: None
+    try:
+        return await task
+    except asyncio.CancelledError:
+        if signal:
+            signal.raise_if_aborted()
+        raise
+    finally:
+        unsubscribe()

@@ -1,0 +1,517 @@
+"""The board of one store: its index, the addresses of its sessions, and the news about them.
+
+Nothing polls while nobody looks: a thread follows the store only while streams are open. Each request reads what has
+changed since, and tells the streams, so that an answer is never older than a frame.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from html import escape
+from threading import Lock
+
+from tildone.app.checks import SessionChecks, open_on_screen
+from tildone.app.index import IndexChange, IndexFollower, SessionIndex, open_index
+from tildone.app.opening import patience_of, run_leases
+from tildone.app.run_requests import offered_requests
+from tildone.app.runs import FleetIndex, RunAsked, WorkerRow
+from tildone.app.sessions import SessionRow
+from tildone.app.settings import Settings
+from tildone.base import replace, value
+from tildone.base.errors import NotFound, TildoneError
+from tildone.base.ids import now
+from tildone.base.private import make_private_folder, open_private
+from tildone.log.lease_port import RunLeases
+from tildone.log.needs import Need
+from tildone.log.session import Session
+from tildone.log.store import Store
+from tildone.plan.events import Author, State, latest_state
+from tildone.plan.lists import FIRST, RunGroup, RunPlace, RunView, group_of
+from tildone.plan.runs import Ask, Lease, LeaseState
+from tildone.plan.text.runs import hand_name, state_of
+from tildone.plan.text.state import SessionWord
+from tildone.screens.board.data import Data, agent_data, counts_data, history_page, needs_data, plan_data, row_data
+from tildone.screens.board.live import COUNTS, FLEET, LIST, NEEDS, ONE, Hub, News
+from tildone.screens.board.server import json_bytes
+from tildone.stores.leasing import lists_of
+
+# Addresses of sessions: `SLUG-DIGEST`.
+#
+# Names of sessions are often paths. They belong neither into addresses nor into logs, so an address has the last part
+# of
+# the name and a keyed digest of all of it. The digest alone finds the session; the key of the digest is secret, so that
+# nobody can find out by guessing whether a path is in the store.
+
+
+DIGEST_DIGITS = 10
+MAX_SLUG = 40
+
+_ADDRESS = re.compile(r"(?:[a-z0-9]+(?:-[a-z0-9]+)*-)?([0-9a-f]{10,64})", re.ASCII)
+
+
+class SessionKeys:
+    """The keys of the sessions of one store. `digest` is a keyed hash, as hexadecimal digits. Safe for threads."""
+
+    def __init__(self, store: str, digest: Callable[[str], str]) -> None:
+        self._store, self._digest = store, digest
+        self._lock = Lock()
+        self._keys: dict[str, str] = {}
+        self._names: dict[str, str] = {}
+
+    def key(self, name: str) -> str:
+        """Return the key of a session."""
+        known = self._keys.get(name)
+        if known is not None:
+            return known
+        digits = self._digest(f"{self._store}\0{name}")
+        with self._lock:
+            length = DIGEST_DIGITS
+            while self._names.setdefault(digits[:length], name) != name:
+                length += 1
+            return self._keys.setdefault(name, f"{slug(name)}-{digits[:length]}")
+
+    def name(self, key: str) -> str | None:
+        """Return the name of the session with a key, whatever its slug; None if no key was made with this digest."""
+        found = _ADDRESS.fullmatch(key)
+        return self._names.get(found[1]) if found else None
+
+
+def slug(name: str) -> str:
+    """Return the last part of a name, in characters that an address needs not escape."""
+    last = re.split(r"[/\\]", name.rstrip("/\\"))[-1]
+    words = re.findall(r"[a-z0-9]+", last.lower(), re.ASCII)
+    return "-".join(words)[:MAX_SLUG].strip("-") or "session"
+
+
+NEEDS_YOU = "needs you"
+
+
+@value
+class RunRows:
+    """Where rows of runs get the titles, progress and addresses of their plans from."""
+
+    row: Callable[[str], SessionRow | None]
+    key: Callable[[str], str]
+
+    def data(self, view: RunView, now: int) -> Data:
+        """Return a hand of a run as a row."""
+        lease, work = view.lease, view.lease.work
+        row = self.row(lease.session)
+        return {
+            "run": lease.run,
+            "hand": lease.hand,
+            "name": hand_name(lease),
+            "group": group_of(lease).value,
+            "state": NEEDS_YOU if _asks(lease, row) else state_of(view, now),
+            "key": self.key(lease.session) if row else None,
+            "title": row.title if row else lease.run,
+            "closed": row.closed if row else 0,
+            "total": row.total if row else 0,
+            "strip": row.strip if row else "",
+            "doing": (row.doing or None) if row and lease.state.is_active else None,
+            "cost": row.spent if row else 0.0,
+            "worker": lease.worker or None,
+            "host": host_of(lease.owner) or None,
+            "since": lease.since,
+            "made": lease.made,
+            "not_before": lease.not_before or None,
+            "epoch": lease.epoch,
+            "attempt": lease.attempt,
+            "fails": lease.fails,
+            "losses": lease.losses,
+            "agent": work.agent,
+            "model": work.model,
+            "labels": list(work.labels),
+            "repo": work.repo,
+            "can": [request.value for request in offered_requests(lease)],
+        }
+
+
+def worker_data(row: WorkerRow) -> Data:
+    """Return a worker as a row."""
+    worker = row.worker
+    return {
+        "id": worker.id,
+        "host": worker.host or host_of(worker.id),
+        "pid": worker.pid,
+        "version": worker.version,
+        "labels": list(worker.labels),
+        "slots": worker.slots,
+        "held": row.held,
+        "waiting": row.waiting,
+        "state": row.state.value,
+        "draining": worker.ask is not Ask.NOTHING,
+        "seen": row.seen,
+    }
+
+
+def asked_data(asked: RunAsked) -> Data:
+    """Return what a question in the log of a plan has beside a question of the store."""
+    lease = asked.lease
+    agent = {"agent": lease.work.agent, "host": lease.work.agent, "on": host_of(lease.owner)}
+    return {"run": lease.run, "question": asked.question.id, "agent": agent}
+
+
+def host_of(owner: str) -> str:
+    """Return the machine of a worker or an owner."""
+    return owner.partition("/")[0]
+
+
+def _asks(lease: Lease, row: SessionRow | None) -> bool:
+    """Whether a hand waits for a person: its own questions, or those that an agent at work has put into the store."""
+    if not lease.state.is_active or lease.state is LeaseState.PAUSED:
+        return False
+    return bool(lease.questions or (lease.is_held and row and row.needs))
+
+
+MAX_COUNTED = 10_000
+"""Runs of a group are counted up to this number."""
+
+DAY_MS = 86_400_000
+_CURSOR = re.compile(r"([a-z]+):([0-9]{1,18}):([0-9]{1,9}):([A-Za-z0-9._-]{1,64})")
+
+
+@value
+class RunPage:
+    """Some runs in order. `after` is where the next page begins; None at the end."""
+
+    views: tuple[RunView, ...]
+    after: str | None = None
+
+
+class BoardFleet:
+    """The fleet of a store; `index` is None if the store cannot have one."""
+
+    def __init__(self, store: Store, index: FleetIndex | None) -> None:
+        self.index = index
+        self._store = store
+
+    @staticmethod
+    def of(store: Store) -> BoardFleet:
+        """Return the fleet of a store."""
+        lists = lists_of(store)
+        return BoardFleet(store, None if lists is None else FleetIndex(store, lists, run_leases(store), now))
+
+    @property
+    def exists(self) -> bool:
+        """Whether the store has workers or runs."""
+        return self.index is not None and self.index.exists
+
+    def leases(self, person: str) -> RunLeases:
+        """Return the leases, for changes by a person."""
+        return run_leases(self._store, Author(person))
+
+    def needs(self) -> list[Need]:
+        """Read the questions of runs that are in the logs of their plans."""
+        return self.index.needs() if self.index else []
+
+    def asked(self, run: str, question: str) -> RunAsked | None:
+        """Return an open question in the log of a plan."""
+        return self.index.asked.get(f"{run}:{question}") if self.index else None
+
+    def complete_need(self, data: Data, session: str) -> None:
+        """Add the run to what waits for a person, if a run waits for it."""
+        if self.index is None:
+            return
+        asked = self.index.asked.get(str(data["id"]))
+        if asked:
+            data.update(asked_data(asked))
+        elif run := self.index.run_of(session):
+            data["run"] = run
+
+    def snapshot(self, rows: RunRows, waiting: int) -> Data:
+        """Return the workers and the numbers. `waiting` is how many questions of runs are open."""
+        index = self.index
+        if index is None:
+            return {"exists": False, "workers": [], "numbers": {}, "counts": {}}
+        late, lost = index.settings.grace, index.settings.lease
+        workers = [worker_data(row) for row in index.workers]
+        return {"exists": index.exists, "workers": workers, "late": late, "lost": lost, **self.numbers(rows, waiting)}
+
+    def numbers(self, rows: RunRows, waiting: int) -> Data:
+        """Return the numbers of the page, and how many runs are in each group."""
+        if self.index is None:
+            return {}
+        lists = self.index.lists
+        since = lists.now() - DAY_MS
+        counts = lists.counts(MAX_COUNTED)
+        spent = (row.spent for name in lists.recent_sessions(since) if (row := rows.row(name)))
+        return {
+            "numbers": {
+                "running": counts[RunGroup.RUNNING],
+                "waiting": waiting,
+                "queued": counts[RunGroup.QUEUED],
+                "taken_over": lists.taken_over(since),
+                "cost": sum(spent),
+            },
+            "counts": {group.value: count for group, count in counts.items()},
+        }
+
+    def page(self, groups: Sequence[RunGroup], after: str, limit: int) -> RunPage:
+        """Return runs of some groups, group by group, the newest state first.
+
+        Raises:
+            ValueError: there is no such place.
+        """
+        if self.index is None:
+            return RunPage(())
+        first, place = _place(after) if after else (None, FIRST)
+        groups = [group for group in RunGroup if group in groups]
+        found: list[tuple[RunGroup, RunView]] = []
+        for group in groups[groups.index(first) :] if first else groups:
+            missing = limit + 1 - len(found)
+            found += [(group, view) for view in self.index.lists.page(group, place, missing)] if missing else []
+            place = FIRST
+        last = _cursor(*found[limit - 1]) if len(found) > limit else None
+        return RunPage(tuple(view for _, view in found[:limit]), last)
+
+    def news(self, names: Sequence[str], rows: RunRows, *, detailed: bool) -> list[News]:
+        """Read what has changed about the fleet. If `detailed`, return it; `names` are the sessions that changed."""
+        if self.index is None:
+            return []
+        change = self.index.refresh(names, detailed=detailed)
+        if not detailed:
+            return []
+        found = [News(FLEET, "worker", row.worker.id, worker_data(row)) for row in change.workers]
+        found += [News(FLEET, "worker", name, {"id": name, "gone": True}) for name in change.left]
+        found += list(self._run_news(change.runs, rows))
+        if change.is_different:
+            found.append(News(FLEET, "fleet", "", self.numbers(rows, self.waiting(rows))))
+        return found
+
+    def waiting(self, rows: RunRows) -> int:
+        """Return how many runs wait for a person, apart from questions of agents that no run has started."""
+        if self.index is None:
+            return 0
+        held = {view.lease.session for view in self.index.holding}
+        open_needs = sum(len(row.needs) for name in held if (row := rows.row(name)))
+        elsewhere = sum(each.lease.session not in held for each in self.index.asked.values())
+        return open_needs + elsewhere
+
+    def _run_news(self, views: Iterable[RunView], rows: RunRows) -> Iterable[News]:
+        at = now()
+        for view in views:
+            yield News(FLEET, "run", f"{view.lease.run}/{view.lease.hand}", rows.data(view, at))
+
+
+def _cursor(group: RunGroup, view: RunView) -> str:
+    lease = view.lease
+    return f"{group.value}:{lease.since}:{lease.hand}:{lease.run}"
+
+
+def _place(text: str) -> tuple[RunGroup, RunPlace]:
+    found = _CURSOR.fullmatch(text)
+    if found is None:
+        raise ValueError(text)
+    group, since, hand, run = found.groups()
+    return RunGroup(group), RunPlace(int(since), run, int(hand))
+
+
+MAX_PLAN_BYTES = 64_000
+"""A longer plan is not sent in a frame: the page reads it."""
+
+FRAME_EVENTS = 10
+MAX_WAITING_ROWS = 100
+LINGER_SECONDS = 5.0
+"""For how long the store is followed after the last stream has ended: a page that is loaded again opens the next."""
+
+
+class Board:
+    """The sessions of a store, as the API and the streams tell about them. `digest` is a keyed hash."""
+
+    def __init__(self, settings: Settings, store: Store, digest: Callable[[str], str]) -> None:
+        self.settings, self.store = settings, store
+        self.keys = SessionKeys(str(settings.store), digest)
+        self.fleet = BoardFleet.of(store)
+        self.index: SessionIndex = open_index(settings, store, self.fleet.needs)
+        self.patience = patience_of(settings)
+        self.checks = SessionChecks(settings)
+        self.hub = Hub(self._streams_changed)
+        self._telling = Lock()
+        self._known: dict[str, SessionRow] = {}
+        self._follower: IndexFollower | None = None
+        self._stopping: asyncio.TimerHandle | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+
+    def refresh(self) -> None:
+        """Read what has changed, and tell the streams.
+
+        Raises:
+            StoreError: the store cannot be read.
+        """
+        self._tell(self.index.refresh())
+
+    def row(self, key: str) -> SessionRow:
+        """Return the session with a key.
+
+        Raises:
+            NotFound: there is none.
+        """
+        name = self.keys.name(key)
+        row = self.index.row(name) if name is not None else None
+        if row is None:
+            raise NotFound("that session is not in the store")
+        return row
+
+    def state(self, name: str) -> State:
+        """Return the state of a session at its head."""
+        head = self.store.session_head(name).head
+        return latest_state(self.store.history(name, head)) if head else State()
+
+    def session(self, name: str, person: str) -> Session:
+        """Return a session whose changes are by a person; without a name, the one who started the board."""
+        return open_on_screen(self.settings, self.store, name, person)
+
+    def needs(self) -> Data:
+        """Return what waits for a person."""
+        waiting = self.index.rows(words=(SessionWord.NEEDS_YOU,), limit=MAX_WAITING_ROWS).rows
+        needs = self.index.needs()
+        opened = needs_data(needs, waiting, self.index.row, self.keys.key)
+        sessions = [*(need.session for need in needs), *(row.name for row in waiting if not row.needs)]
+        for data, session in zip(opened, sessions, strict=True):
+            self.fleet.complete_need(data, session)
+        return {"open": opened, "count": len(opened), "fleet": self.fleet.exists}
+
+    def run_rows(self) -> RunRows:
+        """Return what makes rows of runs."""
+        return RunRows(self.index.row, self.keys.key)
+
+    def row_data(self, row: SessionRow) -> Data:
+        """Return a session as a card shows it."""
+        return row_data(row, self.keys.key)
+
+    def close(self) -> None:
+        """Stop following the store, and end a check that is running."""
+        self.checks.stop()
+        if self._stopping:
+            self._stopping.cancel()
+        if self._follower:
+            self._follower.stop()
+        self.index.keep()
+
+    def _streams_changed(self, count: int) -> None:
+        """Follow the store while streams are open. Runs on the event loop."""
+        self._loop = asyncio.get_running_loop()
+        if self._stopping:
+            self._stopping.cancel()
+            self._stopping = None
+        if count and self._follower is None:
+            self._follower = IndexFollower(self.index, self._tell, beside=lambda: self._tell(IndexChange()))
+            self._follower.start()
+        elif not count:
+            self._stopping = self._loop.call_later(LINGER_SECONDS, self._stop_following)
+
+    def _stop_following(self) -> None:
+        follower, self._follower, self._stopping = self._follower, None, None
+        if follower:
+            # Its end may take half a second.
+            asyncio.get_running_loop().run_in_executor(None, follower.stop)
+
+    def _tell(self, change: IndexChange) -> None:
+        """Tell the streams what has changed. Runs in the thread that found it out."""
+        with self._telling:
+            # The rows as they are now: another thread may have found out more.
+            names = [row.name for row in change.changed] + list(change.removed)
+            had_fleet = self.fleet.exists
+            about_fleet = self.fleet.news(names, self.run_rows(), detailed=self.hub.shows_fleet)
+            news = list(self._news(dict.fromkeys(names))) + about_fleet
+            if had_fleet != self.fleet.exists:
+                news.append(News(NEEDS, "needs", "", self.needs()))
+            if news and self._loop:
+                self._loop.call_soon_threadsafe(self.hub.publish, news)
+
+    def _news(self, names: Iterable[str]) -> Iterator[News]:
+        changed = False
+        opened = self.hub.opened
+        for name in names:
+            key, row, before = self.keys.key(name), self.index.row(name), self._known.get(name)
+            digest = key.rpartition("-")[2]
+            if row is None:
+                self._known.pop(name, None)
+                for topic in (LIST, ONE):
+                    yield News(topic, "gone", digest, {"key": key})
+            elif row != before:
+                self._known[name] = row
+                yield News(LIST, "session", digest, self.row_data(row))
+                yield self._news_of_one(row, before, key, digest, detailed=digest in opened)
+            changed = True
+        if changed:
+            yield News(COUNTS, "counts", "", counts_data(self.index.counts()))
+            yield News(NEEDS, "needs", "", self.needs())
+
+    def _news_of_one(
+        self, row: SessionRow, before: SessionRow | None, key: str, digest: str, *, detailed: bool
+    ) -> News:
+        """Return what a page is told that shows this session in detail: the plan, or who is at work, or its state."""
+        if before is None or before.head != row.head:
+            frame: Data = {"key": key, "head": row.head}
+            return News(ONE, "plan", digest, self._plan_frame(row, frame) if detailed else frame)
+        if replace(before, agents=row.agents, tokens=row.tokens, cost=row.cost) == row:
+            agents = [agent_data(agent) for agent in row.agents]
+            frame = {"key": key, "agents": agents, "tokens": row.tokens, "cost": row.cost}
+            return News(ONE, "presence", digest, frame)
+        return News(ONE, "session", digest, self.row_data(row))
+
+    def _plan_frame(self, row: SessionRow, frame: Data) -> Data:
+        """Return a frame with the plan at its head and the newest events, unless that is too long."""
+        if row.head is None:
+            return frame
+        try:
+            page = history_page(self.store, row.name, row.head, FRAME_EVENTS, self.patience.nudges)
+            plan = plan_data(latest_state(self.store.history(row.name, row.head)).plan)
+        except TildoneError:
+            return frame
+        whole = frame | {"from": page.before, "plan": plan, "rows": list(page.rows), "session": self.row_data(row)}
+        return whole if len(json_bytes(whole)) <= MAX_PLAN_BYTES else frame
+
+
+OPENERS = ("xdg-open", "wslview", "sensible-browser")
+FILE = "tildone-board.html"
+
+
+def has_browser(environ: Mapping[str, str]) -> bool:
+    """Return whether a browser can be opened for the person: not over SSH, and not without a screen."""
+    if environ.get("SSH_CONNECTION") or environ.get("SSH_TTY"):
+        return False
+    if sys.platform in ("darwin", "win32"):
+        return True
+    has_screen = bool(environ.get("DISPLAY") or environ.get("WAYLAND_DISPLAY"))
+    return has_screen and _opener() is not None
+
+
+def open_privately(link: str) -> None:
+    """Open a link in the browser, by way of a private file. Failure is harmless: the link is printed, too."""
+    try:
+        path = _write_page(link)
+        if sys.platform == "win32":
+            os.startfile(path)  # noqa: S606  the same
+            return
+        command = "open" if sys.platform == "darwin" else _opener() or ""
+        subprocess.Popen(  # noqa: S603  our own file, with the system's opener
+            [command, path], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        )
+    except OSError:
+        return
+
+
+def _write_page(link: str) -> str:
+    folder = os.environ.get("XDG_RUNTIME_DIR") or tempfile.mkdtemp(prefix="tildone-")
+    make_private_folder(folder)
+    path = os.path.join(folder, FILE)
+    if os.path.lexists(path):
+        os.remove(path)
+    page = f'<!doctype html><meta charset="utf-8"><meta http-equiv="refresh" content="0;url={escape(link)}">\n'
+    with os.fdopen(open_private(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL), "w", encoding="utf-8") as file:
+        file.write(page)
+    return path
+
+
+def _opener() -> str | None:
+    return next((found for name in OPENERS if (found := shutil.which(name))), None)

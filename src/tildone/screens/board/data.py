@@ -1,0 +1,424 @@
+"""What the board sends, as JSON data. `docs/reference/board-api.md` documents the fields.
+
+Texts are sent as they are stored: pages show them as text, and JSON in ASCII hides nothing. Times are in milliseconds.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+
+from tildone.app.check_facts import CheckFacts
+from tildone.app.check_states import check_state
+from tildone.app.conflict import Conflict
+from tildone.app.edits import sentence
+from tildone.app.look import phases_data, task_data
+from tildone.app.rebase import Clash
+from tildone.app.sessions import SessionRow
+from tildone.app.who import NotThePerson
+from tildone.base import value
+from tildone.base.errors import Refused, UnknownEvent
+from tildone.log.needs import Need
+from tildone.log.presence import Presence
+from tildone.log.store import Store
+from tildone.plan.claims import Claim
+from tildone.plan.events import (
+    Actor,
+    DirectiveSet,
+    Event,
+    Labelled,
+    Nudged,
+    PlanChanged,
+    State,
+    Tripped,
+    labels,
+    latest_state,
+)
+from tildone.plan.gate import Patience
+from tildone.plan.guard import PLAN
+from tildone.plan.history.changes import change_sentences, changes
+from tildone.plan.history.stats import Stats, session_stats
+from tildone.plan.history.timeline import HeadRelation, TimelineRow, newest_events, timeline
+from tildone.plan.model import WORD_FIELDS, Check, Plan, Proof, Status, Task, in_the_way, progress, waits_for
+from tildone.plan.text.amounts import usage_text
+from tildone.plan.text.proofs import check_caution, check_text, program_words
+from tildone.plan.text.state import SessionWord
+
+Data = dict[str, object]
+Key = Callable[[str], str]
+
+KINDS = {Nudged: "nudge", Tripped: "letgo", Labelled: "label", DirectiveSet: "directive"}
+RUN_KIND = "run"
+_TASK_FIELDS = ("number", "text", "status", "notes", "from_user", "source")
+
+
+def row_data(row: SessionRow, key: Key) -> Data:
+    """Return a session as a card shows it."""
+    return {
+        "key": key(row.name),
+        "name": row.name,
+        "title": row.title,
+        "where": place(row.name),
+        "head": row.head,
+        "state": row.word.value,
+        "why": row.why or None,
+        "closed": row.closed,
+        "total": row.total,
+        "strip": row.strip,
+        "doing": row.doing or None,
+        "agents": [agent_data(agent) for agent in row.agents],
+        "nudges": [row.nudges, row.nudge_limit],
+        "tokens": row.tokens,
+        "cost": row.cost,
+        "updated": row.updated,
+        "created": row.created,
+        "events": row.events,
+        "needs": len(row.needs),
+    }
+
+
+def place(name: str) -> str:
+    """Return where a session is: the folder above that of its project, with `~` for the home folder; else empty."""
+    if not os.path.isabs(name):
+        return ""
+    folder, home = os.path.dirname(name), os.path.expanduser("~")
+    return f"~{folder[len(home) :]}" if folder == home or folder.startswith(home + os.sep) else folder
+
+
+def agent_data(agent: Presence) -> Data:
+    """Return an agent at work."""
+    return {
+        "agent": agent.agent,
+        "host": agent.host,
+        "on": agent.machine,
+        "model": agent.model,
+        "doing": agent.doing,
+        "since": agent.since,
+        "why": agent.why,
+        "tokens": agent.tokens,
+        "cost": agent.cost,
+        "beat": agent.beat,
+    }
+
+
+def counts_data(counts: Mapping[SessionWord, int]) -> Data:
+    """Return how many sessions are in each state, and in all."""
+    return {"all": sum(counts.values()), **{word.value: count for word, count in counts.items()}}
+
+
+def needs_data(
+    needs: Iterable[Need], waiting: Iterable[SessionRow], rows: Callable[[str], SessionRow | None], key: Key
+) -> list[Data]:
+    """Return the open questions, the oldest first, then the sessions that wait for a person without a question."""
+    opened = [need_data(need, rows(need.session), key) for need in needs]
+    return opened + [_waiting_data(row, key) for row in waiting if not row.needs]
+
+
+def need_data(need: Need, row: SessionRow | None, key: Key) -> Data:
+    """Return a question of an agent. `row` is its session, if it is known."""
+    agents = [agent for agent in row.agents if agent.agent == need.agent] if row else []
+    return {
+        "id": need.id,
+        "key": key(need.session),
+        "name": row.title if row else need.session,
+        "kind": need.kind,
+        "text": need.text,
+        "options": list(need.options),
+        "since": need.since,
+        "agent": agent_data(agents[0]) if agents else {"agent": need.agent, "host": need.agent.partition(":")[0]},
+        "detail": need.detail,
+        "caution": need.caution,
+    }
+
+
+def _waiting_data(row: SessionRow, key: Key) -> Data:
+    """Return a session that waits without a question. `at` is the position of the blocked task that `text` is about."""
+    agent = agent_data(row.agents[0]) if row.agents else None
+    is_blocked = row.why.startswith("waits: ")
+    return {
+        "id": None,
+        "key": key(row.name),
+        "name": row.title,
+        "kind": "waits",
+        "text": row.why,
+        "options": [],
+        "since": row.updated,
+        "agent": agent,
+        "detail": "all that is left is blocked" if is_blocked else "",
+        "head": row.head,
+        "at": row.strip.replace(" ", "").find("b") if is_blocked else None,
+    }
+
+
+def plan_data(plan: Plan, worked: Mapping[int, int | None] | None = None) -> Data:
+    """Return a plan. `worked` are the milliseconds for which tasks were in progress, by number.
+
+    The states of checks are those that were recorded: what is known on this machine is told by `facts_data`.
+    """
+    times = worked or {}
+
+    def data(task: Task) -> Data:
+        return task_data(task, _TASK_FIELDS) | {
+            "worked": times.get(task.number),
+            "check": check_data(task.number, task.check, task.proof),
+            "after": list(task.after),
+            "waits": list(waits_for(plan, task)),
+            **{name: list(getattr(task, name)) for name in WORD_FIELDS},
+            "meets": list(in_the_way(plan, task)),
+        }
+
+    return {"phases": phases_data(plan, data), "check": check_data(PLAN, plan.check, plan.proof)}
+
+
+def claims_data(plan: Plan, claims: Iterable[Claim]) -> Data:
+    """Return who works on the tasks in progress, by number. `until` is the end of the lease."""
+    active = {task.number for task in plan.tasks if task.status is Status.IN_PROGRESS}
+    return {
+        str(claim.task): {
+            "agent": claim.agent,
+            "until": claim.until,
+            "before": claim.before.agent if claim.before else None,
+        }
+        for claim in claims
+        if claim.task in active
+    }
+
+
+def check_data(number: int, check: Check | None, proof: Proof | None) -> Data | None:
+    """Return a check and its recorded state; None if there is none."""
+    if check is None:
+        return None
+    state = check_state(number, check, proof, CheckFacts())
+    return {
+        "line": check_text(check),
+        "command": list(check.command),
+        "folder": check.folder,
+        "caution": check_caution(check),
+        "state": state.word.value,
+        "words": state.text,
+        "program": program_words(proof) if proof else "",
+    }
+
+
+def facts_data(facts: CheckFacts, *, may_approve: bool) -> Data:
+    """Return what is known about the checks of a plan on this machine, by the numbers of tasks."""
+    return {
+        "here": facts.is_here,
+        "may_approve": may_approve,
+        "stale": sorted(facts.stale),
+        "proposed": sorted(facts.proposed),
+        "checking": sorted(facts.checking),
+    }
+
+
+def proof_data(number: int, proof: Proof) -> Data:
+    """Return the result of a check that was run, with the end of its output."""
+    return {"number": number, "result": proof.result.value, "reason": proof.reason, "output": proof.tail}
+
+
+def history_data(events: Sequence[Event], rows: Sequence[TimelineRow]) -> list[Data]:
+    """Return events with what they did, in the order given."""
+    return [_event_data(event, row) for event, row in zip(events, rows, strict=True)]
+
+
+def actor_data(event: Event) -> Data:
+    """Return who caused an event; what was typed in the shell of an agent is the agent's doing."""
+    author, of_agent = event.author, event.author.agent and event.actor is not Actor.TIMER
+    actor = Actor.AGENT if of_agent else event.actor
+    return {"who": actor.value, "by": author.name or None, "agent": author.agent or None}
+
+
+def _event_data(event: Event, row: TimelineRow) -> Data:
+    fact = event.fact
+    change = "person" if event.by_person else "change"
+    kind = KINDS.get(type(fact)) or (change if isinstance(fact, PlanChanged) else RUN_KIND)
+    return {
+        "id": event.id,
+        "parent": event.parent,
+        "at": event.at,
+        **actor_data(event),
+        "kind": kind,
+        "what": list(row.what),
+        "took": list(row.durations),
+        "label": row.label,
+        "tool": fact.call.tool if isinstance(fact, PlanChanged) and fact.call else None,
+        "head": row.mark is HeadRelation.HEAD,
+    }
+
+
+def refusal_data(error: Refused) -> tuple[Data, int]:
+    """Return the body of the answer to a request that was refused, and its status."""
+    text = f"{sentence(error)}."
+    if not isinstance(error, Conflict):
+        return {"error": text, "hint": "", "faults": [text]}, 403 if isinstance(error, NotThePerson) else 422
+    body: Data = {"error": text, "hint": ""}
+    for name, fact in error.facts.items():
+        match name, fact:
+            case "state", State():
+                body |= {"head": fact.head, "plan": plan_data(fact.plan)}
+            case "check", _:
+                body["line"] = check_text(fact) if isinstance(fact, Check) else ""
+            case "clashes", list():
+                body["clash"] = [_clash_data(clash) for clash in fact]
+            case _:
+                body[name] = fact
+    return body, 409
+
+
+def _clash_data(clash: Clash) -> Data:
+    """Return a clash with who changed the task, and when."""
+    event = clash.event
+    names = ("at", "now", "number", "field", "base", "theirs", "yours")
+    return {
+        **{name: getattr(clash, name) for name in names},
+        "gone": clash.now is None,
+        **(actor_data(event) if event else dict.fromkeys(("who", "by", "agent"))),
+        "when": event.at if event else None,
+    }
+
+
+PAGE_EVENTS = 200
+MAX_TASKS_READ = 40_000
+"""How many tasks, in the plans of all events, the lanes are drawn from: reading a plan takes time for each of them."""
+
+MANY_MINUTES = 120
+"""From here on, whole hours are told in hours."""
+
+LANES = {Status.IN_PROGRESS: "worked", Status.BLOCKED: "blocked"}
+
+
+@value
+class Page:
+    """Some events of a branch, the oldest first, as data. `before` is where older ones begin; None without any."""
+
+    rows: tuple[Data, ...]
+    before: str | None = None
+
+
+def history_page(store: Store, name: str, head: str, limit: int, nudge_limit: int) -> Page:
+    """Return the newest events of the branch that ends with `head`.
+
+    Raises:
+        UnknownEvent: there is no such event.
+    """
+    events = newest_events(store.history(name, head), limit)
+    shown = min(limit, len(events))
+    older = events[-shown].parent if shown else None
+    rows = timeline(events, head, str, nudge_limit)
+    return Page(tuple(history_data(events[-shown:], rows[-shown:])) if shown else (), older)
+
+
+def session_data(store: Store, name: str, state: State, patience: Patience, cost: float, now: int) -> Data:
+    """Return the plan of a session at its head, its newest events, lanes and bounds. `cost` is what it has cost."""
+    head = state.head
+    stats = _stats(store, name, head, now) if head else None
+    page = history_page(store, name, head, PAGE_EVENTS, patience.nudges) if head else Page(())
+    redo = store.session_head(name).redo
+    undo = next((row["id"] for row in reversed(page.rows) if row["kind"] in ("change", "person")), None)
+    worked = {entry.task.number: entry.worked for entry in stats.tasks} if stats else {}
+    return {
+        "head": head,
+        "directive": state.directive.value,
+        "plan": plan_data(state.plan, worked),
+        "history": {"rows": list(page.rows), "before": page.before},
+        "undo": undo,
+        "can_undo": undo is not None,
+        "can_redo": bool(redo),
+        "bounds": bounds_data(state, patience, cost, now),
+        "used": _used(stats) if stats else {},
+        "told": {str(entry.task.number): entry.nudges for entry in stats.tasks if entry.nudges} if stats else {},
+        "claims": claims_data(state.plan, store.records.claims(name)),
+        **_over_time(stats, state.plan, now),
+    }
+
+
+def plan_at(store: Store, name: str, event: str) -> tuple[Event, Plan]:
+    """Return an event, and the plan as it was then.
+
+    Raises:
+        UnknownEvent: there is no such event.
+    """
+    found = next(store.history(name, event), None)
+    if found is None:
+        raise UnknownEvent(f"there is no event {event}")
+    return found, latest_state(store.history(name, event)).plan
+
+
+def difference(before: Plan, after: Plan) -> list[str]:
+    """Return what has changed from one plan to another, as sentences."""
+    return change_sentences(changes(before, after), numbers=False)
+
+
+def bounds_data(state: State, patience: Patience, cost: float, now: int) -> list[Data]:
+    """Return the bounds of the agent, each with how much of it is used. `main` ones are worth reading at any time."""
+    ledger = state.ledger
+    minutes = (now - state.since) // 60_000 if state.since else 0
+    hours = (now - ledger.began) // 3_600_000 if ledger.began else 0
+    nudges_left = max(0, patience.nudges - state.nudges)
+    limit = patience.cost or 0
+    bounds = (
+        ("Nudges left", patience.nudges, state.nudges, f"{nudges_left} of {patience.nudges}", True),
+        ("Without progress", patience.minutes, minutes, f"{_span(minutes)} of {_span(patience.minutes)}", True),
+        ("Cost", limit, cost, f"${cost:.2f} of ${limit:.2f}", True),
+        ("Nudges, no progress", patience.drift, state.drift, f"{state.drift} of {patience.drift}", False),
+        ("Same words", patience.repeats, state.repeats, f"{state.repeats} of {patience.repeats} times", False),
+        ("Nudges since you", patience.total, ledger.continued, f"{ledger.continued} of {patience.total}", False),
+        ("Since you spoke", patience.hours, hours, f"{hours} of {patience.hours} h", False),
+    )
+    return [
+        {"name": name, "used": used, "limit": most, "text": text, "main": main}
+        for name, most, used, text, main in bounds
+        if most
+    ]
+
+
+def _span(minutes: int) -> str:
+    return f"{minutes // 60} h" if minutes >= MANY_MINUTES and minutes % 60 == 0 else f"{minutes} min"
+
+
+def _over_time(stats: Stats | None, plan: Plan, now: int) -> Data:
+    """Return the lanes of the tasks by number, the open tasks over time, and the estimate."""
+    if stats is None:
+        total = progress(plan).total
+        return {"lanes": {}, "open": [[now, 0, total]] if total else [], "estimate": None}
+    ends = stats.times[-1]
+    lanes: dict[str, list[list[object]]] = {}
+    for entry in stats.tasks:
+        if entry.is_removed or not entry.periods:
+            continue
+        active = entry.task.status in LANES
+        lanes[str(entry.task.number)] = [
+            [each.start, None if active and each.end == ends else each.end, LANES[each.status]]
+            for each in entry.periods
+        ]
+    remaining = stats.estimate.remaining
+    return {
+        "lanes": lanes,
+        "open": [[at, count] for at, count in stats.open_steps],
+        "estimate": {"at": None if remaining is None else now + remaining, "reason": _reason(stats)},
+    }
+
+
+def _used(stats: Stats) -> dict[str, str]:
+    """Return the tokens and the cost of the tasks by number, as texts, if they are known."""
+    texts = {str(entry.task.number): usage_text(None, entry.tokens, entry.cost) for entry in stats.tasks}
+    return {number: text for number, text in texts.items() if text}
+
+
+def _reason(stats: Stats) -> str | None:
+    return stats.estimate.reason.removeprefix("no estimate: ") or None
+
+
+def _stats(store: Store, name: str, head: str, now: int) -> Stats | None:
+    """Return the statistics of as much of the branch as can be read in little time; the newest events count."""
+    newest_first = list(_readable(store.history(name, head)))
+    return session_stats(newest_first[::-1], now, labels(newest_first[::-1]))
+
+
+def _readable(newest_first: Iterator[Event]) -> Iterator[Event]:
+    left = MAX_TASKS_READ
+    for event in newest_first:
+        yield event
+        left -= 1 + (len(event.fact.plan.tasks) if isinstance(event.fact, PlanChanged) else 0)
+        if left < 0:
+            return

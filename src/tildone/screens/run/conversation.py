@@ -1,0 +1,639 @@
+"""The conversation on the screen: opens the host, sends what the person says, stops turns, and goes on elsewhere."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping
+from time import monotonic
+from typing import Any, TypeVar
+
+from textual import on
+from textual.containers import Vertical
+
+from tildone.app.apply import Notice
+from tildone.base import replace, value
+from tildone.base.editor import edit_text, editor_command, run_editor
+from tildone.base.errors import TildoneError
+from tildone.base.keys import KeyBindings
+from tildone.plan.dialects.prompts import CONTINUE
+from tildone.plan.text.amounts import format_count
+from tildone.plan.text.styles import Role, clip_text
+from tildone.run.events import (
+    AgentEnd,
+    BlockDelta,
+    BlockEnd,
+    BlockEvent,
+    BlockKind,
+    Entry,
+    EntryAppended,
+    ExtensionError,
+    LabelEntry,
+    MessageEnd,
+    MessageEntry,
+    MessageUpdate,
+    ModelChangeEntry,
+    PublicEvent,
+    QueueUpdate,
+    RetryStart,
+    ToolExecutionEnd,
+    ToolExecutionStart,
+    ToolExecutionUpdate,
+)
+from tildone.run.host import Host, Renderer
+from tildone.run.kit.components import Text
+from tildone.run.kit.definition import TextContent, ToolDefinition, ToolResult
+from tildone.run.messages import (
+    AssistantMessage,
+    BranchSummaryMessage,
+    CompactionSummaryMessage,
+    CustomMessage,
+    Message,
+    StopReason,
+    TextBlock,
+    ThinkingBlock,
+    ToolCallBlock,
+    ToolResultMessage,
+    UserMessage,
+    last_answer,
+    text_of,
+)
+from tildone.run.metering import RunMeter
+from tildone.run.queues import Delivery
+from tildone.run.subagents import CallRow, custom_component
+from tildone.run.transcript import Transcript
+from tildone.screens.run.backend import RunBackend
+from tildone.screens.run.composer import Composer, existing_file, page_text
+from tildone.screens.run.questions import AskedQuestion, RunUI
+from tildone.screens.run.sessions import TreeChoice, TreeScreen, list_conversations, sessions_screen
+from tildone.screens.transcript.blocks import (
+    AnswerBlock,
+    Block,
+    CallBlock,
+    CallState,
+    NoticeBlock,
+    Offer,
+    PersonMessage,
+    Remark,
+    Separator,
+    Thinking,
+)
+from tildone.screens.transcript.widget import TranscriptPane
+from tildone.screens.widgets.keys import Palette
+
+AGAIN, MODEL, DETAILS = "r", "m", "d"
+KEY_VARIABLES = {
+    "anthropic": "ANTHROPIC_API_KEY",
+    "openai": "OPENAI_API_KEY",
+    "openai-chat": "OPENAI_API_KEY",
+    "google": "GOOGLE_API_KEY",
+}
+_STATUS = re.compile(r"\b([45]\d\d)\b")
+_REFUSED_KEY = ("401", "403")
+_UNREACHABLE = re.compile(r"connect|refused|unreachable|resolve|timed? ?out", re.IGNORECASE)
+
+
+def failure_notice(message: AssistantMessage, *, live: bool) -> NoticeBlock:
+    """Return what happened, what is safe, and the keys that help; an old failure has no keys."""
+    error = message.error_message or "The model failed."
+    status = _STATUS.search(error)
+    provider = message.provider or ""
+    aside = " · ".join(text for text in (status[1] if status else "", provider) if text)
+    offers = (Offer(AGAIN, "try again"), Offer(MODEL, "another model"), Offer(DETAILS, "what was sent")) if live else ()
+    first, *more = error.strip().split("\n")
+    if status and status[1] in _REFUSED_KEY:
+        variable = KEY_VARIABLES.get(provider)
+        hint = (f"Is {variable} right? Its value is not shown.",) if variable else ()
+        return NoticeBlock("The provider refused the key.", aside, (*hint, first, *more), offers)
+    if _UNREACHABLE.search(first) and not status:
+        return NoticeBlock("Nothing answers at the provider's address.", aside, (first, *more), offers)
+    return NoticeBlock(first, aside, tuple(more), offers)
+
+
+NOTE_ROLES = {"info": Role.MUTED, "warning": Role.WARNING, "error": Role.ERROR}
+
+
+@value
+class HostParts:
+    """What of the host is needed to draw: its tools and renderers by name, and its working folder."""
+
+    tools: Callable[[str], ToolDefinition | None]
+    renderer: Callable[[str], Renderer | None]
+    cwd: str
+
+
+class ConversationFeed:
+    """Feeds one transcript. `told` returns the words for a message that told the model to go on."""
+
+    def __init__(self, view: TranscriptPane, parts: HostParts, told: Callable[[], str]) -> None:
+        self._view, self._parts, self._told = view, parts, told
+        self._streamed: dict[BlockKind, int] = {}
+        self._running: dict[str, tuple[int, CallBlock]] = {}
+        self._own: list[str] = []
+
+    def expect(self, text: str) -> None:
+        """The person has sent this text: it is shown as theirs when it is delivered."""
+        self._own.append(text)
+
+    def note(self, text: str, kind: str = "info") -> None:
+        self._view.add(Remark(Text(text, NOTE_ROLES.get(kind, Role.MUTED))))
+
+    def show_all(self, messages: Iterable[Message]) -> None:
+        """Show a conversation from its beginning."""
+        self._streamed.clear()
+        self._running.clear()
+        self._view.load(list(self._blocks(list(messages))))
+
+    def render(self, event: PublicEvent) -> None:
+        """Show an event; those without a visible form are ignored."""
+        match event:
+            case MessageUpdate(event=progress):
+                self._progress(progress)
+            case MessageEnd(AssistantMessage() as message):
+                self._finish_text()
+                self._stopped(message)
+            case MessageEnd(message):
+                for block in self._message_blocks(message):
+                    self._view.add(block)
+            case ToolExecutionStart(call_id, name, args):
+                call = CallBlock(self._call_view(call_id, name, args), since=monotonic(), path=_path(args))
+                self._running[call_id] = self._view.add(call), call
+            case ToolExecutionUpdate(call_id, _, _, result) if call_id in self._running:
+                self._update(call_id, replace(self._running[call_id][1], result=result))
+            case ToolExecutionEnd(call_id, _, result, is_error) if call_id in self._running:
+                call = self._running[call_id][1]
+                passed = monotonic() - (call.since or 0.0)
+                self._update(call_id, _ended(replace(call, seconds=passed), replace(result, is_error=is_error)))
+                del self._running[call_id]
+            case RetryStart(attempt, most, delay_ms, error):
+                aside = f"try {attempt + 1} of {most + 1} in {delay_ms / 1000:g} s"
+                self._view.add(NoticeBlock(error or "The request failed.", aside, role=Role.WARNING))
+            case ExtensionError(extension, name, error):
+                self._view.add(NoticeBlock(f"{extension} failed at {name}", details=(error,), role=Role.WARNING))
+            case _:
+                return
+
+    def _update(self, call_id: str, call: CallBlock) -> None:
+        number, _ = self._running[call_id]
+        self._running[call_id] = number, call
+        self._view.replace(number, call)
+
+    def _redraw(self, call_id: str) -> None:
+        """Draw a running call again, because its renderer asks for it."""
+        if call_id in self._running:
+            self._update(call_id, self._running[call_id][1])
+
+    def _progress(self, progress: BlockEvent) -> None:
+        match progress:
+            case BlockDelta(BlockKind.TEXT | BlockKind.THINKING as kind, _, delta):
+                if kind not in self._streamed:
+                    self._finish_text()
+                    self._streamed[kind] = self._view.add(AnswerBlock() if kind is BlockKind.TEXT else Thinking())
+                self._view.append_text(self._streamed[kind], delta)
+            case BlockEnd(BlockKind.TEXT | BlockKind.THINKING):
+                self._finish_text()
+            case _:
+                return
+
+    def _finish_text(self) -> None:
+        while self._streamed:
+            _, block = self._streamed.popitem()
+            self._view.finish_text(block)
+
+    def _stopped(self, message: AssistantMessage) -> None:
+        for block in _stop_blocks(message, live=True):
+            self._view.add(block)
+
+    def _message_blocks(self, message: Message) -> Iterator[Block]:
+        match message:
+            case UserMessage():
+                yield self._person_block(text_of(message))
+            case CustomMessage() if message.display:
+                yield Remark(custom_component(message, self._parts.renderer(message.custom_type)))
+            case CompactionSummaryMessage() | BranchSummaryMessage():
+                yield Separator("what came before is replaced by a summary")
+            case _:
+                return
+
+    def _person_block(self, text: str) -> Block:
+        """A message of the person, or one that told the model to go on, which is not repeated."""
+        if text in self._own:
+            self._own.remove(text)
+            return PersonMessage(text)
+        return Separator(self._told())
+
+    def _call_view(self, call_id: str, name: str, args: object) -> CallRow:
+        tool, cwd = self._parts.tools(name), self._parts.cwd
+        return CallRow(call_id, name, tool, args, cwd=cwd, invalidate=lambda: self._redraw(call_id))
+
+    def _blocks(self, messages: list[Message]) -> Iterator[Block]:
+        results = {message.tool_call_id: message for message in messages if isinstance(message, ToolResultMessage)}
+        for message in messages:
+            match message:
+                case AssistantMessage():
+                    yield from self._answer_blocks(message, results)
+                    yield from _stop_blocks(message, live=False)
+                case UserMessage():
+                    yield PersonMessage(shortened(text_of(message)))
+                case _:
+                    yield from self._message_blocks(message)
+
+    def _answer_blocks(self, message: AssistantMessage, results: dict[str, ToolResultMessage]) -> Iterator[Block]:
+        for block in message.content:
+            match block:
+                case TextBlock(text) if text.strip():
+                    yield AnswerBlock(text)
+                case ThinkingBlock(thinking) if thinking.strip():
+                    yield Thinking(thinking)
+                case ToolCallBlock(call_id, name, arguments):
+                    call = CallBlock(self._call_view(call_id, name, arguments), path=_path(arguments))
+                    yield _ended(call, _result(results.get(call_id)))
+                case _:
+                    pass
+
+
+def shortened(text: str) -> str:
+    """Return the first line of a text, and how many more there are: a plan that was sent is not shown again."""
+    first, *more = text.strip().split("\n")
+    return f"{first} … ({format_count(len(more), 'more line')})" if len(more) > 8 else text.strip()  # noqa: PLR2004  a few lines are shown
+
+
+def _path(args: Mapping[str, object]) -> str:
+    """The file that a call is about: the built-in tools name it so, and others do."""
+    path = args.get("path")
+    return path if isinstance(path, str) else ""
+
+
+def _ended(call: CallBlock, result: ToolResult) -> CallBlock:
+    state = CallState.FAILED if result.failed else CallState.DONE
+    return replace(call, result=result, state=state, since=None)
+
+
+def _result(message: ToolResultMessage | None) -> ToolResult:
+    if message is None:
+        return ToolResult((TextContent("There is no result: it was interrupted."),), {}, is_error=True)
+    texts = tuple(TextContent(block.text) for block in message.content if isinstance(block, TextBlock))
+    return ToolResult(texts, message.details, is_error=bool(message.is_error))
+
+
+def _stop_blocks(message: AssistantMessage, *, live: bool) -> Iterator[Block]:
+    """Why a model did not finish its answer."""
+    match message.stop_reason:
+        case StopReason.ERROR:
+            yield failure_notice(message, live=live)
+        case StopReason.ABORTED:
+            yield NoticeBlock("Interrupted.", "(cut off)" if message.content else "", role=Role.WARNING)
+        case StopReason.LENGTH:
+            yield NoticeBlock("The answer was cut: it grew longer than the model may write.", role=Role.WARNING)
+        case _:
+            return
+
+
+T = TypeVar("T")
+
+MAX_MESSAGES_SHOWN = 12
+NO_EDITOR = "There is no editor: set $VISUAL or $EDITOR"
+
+
+@value
+class AroundConversation:
+    """What the screen around a conversation does for it.
+
+    `changed` draws the lines around it soon, `say` shows a short message, and `told` returns the words for a message
+    that told the model to go on. `opened` is called with the question that is asked now, and `detail` returns where a
+    command would run.
+    """
+
+    changed: Callable[[], None]
+    say: Callable[[Notice], None]
+    told: Callable[[], str]
+    opened: Callable[[AskedQuestion[Any] | None], None]
+    detail: Callable[[], str]
+
+
+class Conversation(Vertical):
+    """One run. `failure` is why it could not start."""
+
+    def __init__(
+        self,
+        backend: RunBackend,
+        meter: RunMeter,
+        composer: Composer,
+        around: AroundConversation,
+        palette: Palette,
+        keys: KeyBindings,
+    ) -> None:
+        super().__init__(id="left")
+        self.backend, self.meter = backend, meter
+        self.host: Host | None = None
+        self.failure: TildoneError | None = None
+        self.queued: list[str] = []
+        self.running_calls: dict[str, str] = {}
+        self.model_name = backend.settings.model or "shell"
+        self.view = TranscriptPane(palette, keys=keys)
+        parts = HostParts(self._tool, self._renderer, backend.conversations.cwd)
+        self.feed = ConversationFeed(self.view, parts, around.told)
+        self.ui = RunUI(
+            changed=around.changed,
+            opened=around.opened,
+            noted=self.note,
+            edit=self.edit_outside,
+            detail=around.detail,
+        )
+        self._composer, self._around, self._keys = composer, around, keys
+        self._shown: Transcript = backend.transcript
+        self._stops_later = False
+        self.unlisten: Callable[[], None] = lambda: None
+        """Stops following the host."""
+        self._spoken = asyncio.Event()
+
+    @property
+    def transcript(self) -> Transcript:
+        return (self.host or self.backend).transcript
+
+    @property
+    def is_working(self) -> bool:
+        return self.host is not None and self.host.is_running
+
+    @property
+    def is_counting_down(self) -> bool:
+        """Whether the model is about to be told to go on."""
+        return self.host is not None and bool(self.host.pending) and not self.host.is_running
+
+    @property
+    def is_command_running(self) -> bool:
+        """Whether a tool is at work, and does not wait for the person."""
+        return bool(self.running_calls) and self.ui.question is None
+
+    async def run(self, notices: list[str]) -> None:
+        """Prepare the run, open the host, and wait until it is over."""
+        try:
+            if not self.backend.is_prepared:
+                await asyncio.to_thread(self.backend.prepare)
+            host = self.host = self.backend.open(self.ui)
+            self.model_name = self.backend.settings.model or host.model.id
+            self.unlisten = host.listen(self._handle)
+            self.show()
+            for notice in notices:
+                self.feed.note(notice.removeprefix("tildone: "), "warning")
+            await host.start(self.backend.start_reason)
+            self._around.changed()
+            if self.backend.prompt is not None:
+                self.feed.expect(self.backend.prompt)
+                await host.prompt(self.backend.prompt)
+            await self._until_over(host)
+        except TildoneError as error:
+            self.failure = error
+        self.app.exit()
+
+    def show(self) -> None:
+        messages = self.transcript.messages()
+        if messages:
+            self.feed.show_all(messages)
+        self._shown = self.transcript
+        texts = [text_of(message) for message in messages if isinstance(message, UserMessage)]
+        self._composer.sent_texts.begin(texts)
+
+    def note(self, text: str, kind: str) -> None:
+        """Show a message; after `/clear`, in the new conversation."""
+        if self.host is not None and self.host.transcript is not self._shown:
+            self.view.clear()
+            self.show()
+        self.feed.note(text, kind)
+
+    def send(self, host: Host, text: str, *, later: bool = False, is_command: bool = False) -> None:
+        """Send a text to the model; or to the host, if it is one of its commands."""
+        if not is_command:
+            self.feed.expect(text)
+        self.spawn(self._send(host, text, later=later, is_command=is_command))
+
+    def take_over(self) -> None:
+        """Stop a countdown, because the person does something."""
+        if self.host is not None and self.is_counting_down:
+            self.spawn(self.host.interrupt())
+
+    def stop(self, *, later: bool = False) -> None:
+        """Stop the running turn, now or when the running tools have ended."""
+        if later:
+            self._stops_later = True
+        elif self.host is not None:
+            self.host.request_abort()
+
+    def retry(self) -> None:
+        """Send the conversation to the model again, after a failure."""
+        if self.host is not None and not self.is_working:
+            self.send(self.host, CONTINUE)
+
+    def show_request(self) -> None:
+        """Show what the model was sent, message by message, shortened."""
+        messages = self.host.transcript.messages() if self.host else []
+        lines = [f"{self.model_name} was sent {format_count(len(messages), 'message')}:"]
+        for message in messages[-MAX_MESSAGES_SHOWN:]:
+            kind = type(message).__name__.removesuffix("Message").lower()
+            text = " ".join(text_of(message).split())
+            lines.append(f"  {kind}: {clip_text(text, 100) if text else '(no text)'}")
+        self.feed.note("\n".join(lines))
+
+    def copy_answer(self) -> None:
+        last = last_answer(self.host.transcript.messages()) if self.host else None
+        if last is None or not text_of(last):
+            self._fail("There is no answer to copy.")
+            return
+        self.app.copy_to_clipboard(text_of(last))
+        self._around.say(Notice("Copied the last answer, if the terminal allows it."))
+
+    def spawn(self, work: Coroutine[Any, Any, Any]) -> None:
+        """Do something beside the rest."""
+        self.app.run_worker(work, exit_on_error=True)
+
+    def show_tree(self, palette: Palette) -> None:
+        """Show the conversation as a tree, to go back or to fork."""
+        if self.host is not None and len(self.app.screen_stack) == 1:
+            tree = TreeScreen(self.host.transcript, palette, self.backend.title, self._keys)
+            self.app.push_screen(tree, self._tree_chosen)
+
+    def show_others(self, palette: Palette) -> None:
+        """List the conversations, to go on with another one."""
+
+        async def show() -> None:
+            found = await asyncio.to_thread(list_conversations, self.backend.conversations)
+            self.app.push_screen(sessions_screen(found, self.transcript.file, palette), self._conversation_chosen)
+
+        if self.host is not None and len(self.app.screen_stack) == 1:
+            self.spawn(show())
+
+    async def edit_outside(self, text: str) -> str | None:
+        """Let the person edit a text in their own editor; the screen comes back afterwards."""
+        if not editor_command():
+            self._fail(NO_EDITOR)
+            return None
+        return await self._outside(edit_text, text)
+
+    @on(TranscriptPane.OfferChosen)
+    def on_offer(self, message: TranscriptPane.OfferChosen) -> None:
+        """Try again, choose another model, or show what was sent."""
+        match message.key:
+            case _ if message.key == AGAIN:
+                self.retry()
+            case _ if message.key == MODEL:
+                self._composer.fill("/model ")
+                self._composer.focus()
+            case _:
+                self.show_request()
+
+    @on(TranscriptPane.Copied)
+    def on_copied(self, message: TranscriptPane.Copied) -> None:
+        self._around.say(Notice(message.words))
+
+    @on(TranscriptPane.PagerWanted)
+    async def on_pager_wanted(self, message: TranscriptPane.PagerWanted) -> None:
+        await self._outside(page_text, message.text)
+
+    @on(TranscriptPane.FileWanted)
+    async def on_file_wanted(self, message: TranscriptPane.FileWanted) -> None:
+        path = existing_file(message.path, self.backend.conversations.cwd)
+        if not editor_command():
+            self._fail(NO_EDITOR)
+        elif path is None:
+            self._fail(f"There is no file {message.path}")
+        elif why := await self._outside(run_editor, path):
+            self._fail(f"The editor failed: {why}")
+
+    @on(TranscriptPane.BlockChosen)
+    def on_block_chosen(self, message: TranscriptPane.BlockChosen) -> None:
+        """Fork from a message of the person, or edit it and go another way."""
+        entry = self._entry_of(message.number)
+        if entry is None:
+            self._fail("Only one of your messages can be forked or edited.")
+        elif message.what == "fork":
+            self.spawn(self._fork(entry))
+        else:
+            self.spawn(self._edit_message(entry))
+
+    async def _send(self, host: Host, text: str, *, later: bool, is_command: bool) -> None:
+        if text.startswith("/") and not is_command:
+            await (host.follow_up(text) if later else host.steer(text))
+        else:
+            await host.prompt(text, behavior=Delivery.FOLLOW_UP if later else Delivery.STEER)
+        self._spoken.set()
+        self._around.changed()
+
+    async def _until_over(self, host: Host) -> None:
+        """Wait for the end of a run that the person cannot go on with; otherwise, until they leave."""
+        await host.over()
+        while self.backend.can_ask:
+            self._spoken.clear()
+            self._around.changed()
+            await self._spoken.wait()
+            await host.over()
+
+    def _handle(self, event: PublicEvent) -> None:
+        self.meter.feed(event)
+        match event:
+            case QueueUpdate(steering, follow_up):
+                self.queued = [*steering, *follow_up]
+            case ToolExecutionStart(call_id, name, args):
+                command = args.get("command")
+                self.running_calls[call_id] = command if isinstance(command, str) else name
+            case ToolExecutionEnd(call_id):
+                self.running_calls.pop(call_id, None)
+                if self._stops_later and not self.running_calls:
+                    self.stop()
+            case EntryAppended(Entry(body=ModelChangeEntry(provider, name))):
+                self.model_name = f"{provider}:{name}"
+            case AgentEnd():
+                self.running_calls.clear()
+                self._stops_later = False
+            case _:
+                pass
+        self.feed.render(event)
+        self._around.changed()
+
+    async def _outside(self, program: Callable[[str], T], text: str) -> T:
+        """Let a program have the terminal; the screen comes back afterwards."""
+        with self.app.suspend():
+            result = await asyncio.to_thread(program, text)
+        self.app.refresh(layout=True)
+        return result
+
+    def _fail(self, why: str) -> None:
+        self._around.say(Notice(why, failed=True))
+
+    def _tree_chosen(self, choice: TreeChoice | None) -> None:
+        self._composer.focus()
+        host = self.host
+        if choice is None or host is None:
+            return
+        match choice.what:
+            case "go":
+                self.spawn(self._go_to(choice.node.tip))
+            case "fork":
+                self.spawn(self._fork(choice.node.id))
+            case _:
+                host.transcript.append(LabelEntry(choice.node.id, choice.label or None))
+                self._around.say(Notice(f"Labelled “{choice.label}”." if choice.label else "The label is removed."))
+
+    def _conversation_chosen(self, file: str | None) -> None:
+        self._composer.focus()
+        if file is not None:
+            self.spawn(self._open(file))
+
+    async def _go_to(self, entry_id: str | None) -> None:
+        if self.host is not None:
+            await self.host.turn_to(entry_id)
+            self._show_again()
+
+    async def _fork(self, entry_id: str) -> None:
+        """Begin a new conversation from before a message, with its text in the editor."""
+        try:
+            made, text = self.backend.conversations.fork(self.transcript, entry_id)
+        except TildoneError as error:
+            self._fail(str(error))
+            return
+        await self._use(made, "fork")
+        self._composer.fill(text)
+        self._around.say(Notice("A new conversation; files stay as they are."))
+
+    async def _edit_message(self, entry_id: str) -> None:
+        """Go on from before a message, with its text in the editor; the branch stays."""
+        entry = self.transcript.entry(entry_id)
+        text = text_of(entry.body.message) if isinstance(entry.body, MessageEntry) else ""
+        await self._go_to(entry.parent_id)
+        self._composer.fill(text)
+        self._composer.focus()
+
+    async def _open(self, file: str) -> None:
+        try:
+            conversation = await asyncio.to_thread(self.backend.conversations.load, file)
+        except (TildoneError, OSError) as error:
+            self._fail(str(error))
+            return
+        await self._use(conversation, "resume")
+
+    async def _use(self, conversation: Transcript, reason: str) -> None:
+        if self.host is not None:
+            await self.host.open(conversation, reason)
+            self._show_again()
+
+    def _show_again(self) -> None:
+        self.view.clear()
+        self.show()
+        self._around.changed()
+
+    def _entry_of(self, number: int) -> str | None:
+        """The entry of a block, if it is a message of the person: the newest on this branch with its text."""
+        block = next((entry.block for entry in self.view.document.entries if entry.id == number), None)
+        if self.host is None or not isinstance(block, PersonMessage):
+            return None
+        shown = block.text.partition(" … (")[0]
+        for entry in reversed(self.host.transcript.branch()):
+            message = entry.body.message if isinstance(entry.body, MessageEntry) else None
+            if isinstance(message, UserMessage) and text_of(message).strip().startswith(shown):
+                return entry.id
+        return None
+
+    def _tool(self, name: str) -> Any:
+        return self.host.tools.get(name) if self.host else None
+
+    def _renderer(self, name: str) -> Any:
+        return self.host.renderers.get(name) if self.host else None

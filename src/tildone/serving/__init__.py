@@ -1,1 +1,0 @@
-"""What HTTP servers of tildone share: host names and origins, bound sockets, limits of connections, and signals."""

@@ -1,1 +1,0 @@
-"""Live updates: frames that tell what changed, and the streams that send them."""

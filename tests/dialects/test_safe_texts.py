@@ -7,7 +7,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from tests.plans import BLOCKED, COMPLETED, IN_PROGRESS, PENDING, session_on
-from tests.views.test_sanitize import FORBIDDEN
+from tests.views.test_limits import FORBIDDEN
 from tildone import BRIEF, DECLARED, INDEXED, PHASED
 from tildone.log.session import Session
 from tildone.plan.dialects import DIALECTS, Dialect, dialect_named

@@ -1,14 +1,26 @@
-"""The Markdown writers and the reader: portable output, and lossless round trips."""
+"""Markdown: portable output, lossless round trips, attributes of tasks, and import of any other text with warnings."""
 
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from tests import plans as any_plan
 from tests.formats.hostile_plans import FAMILIES, LONG, plans
-from tests.plans import ABANDONED, COMPLETED, IN_PROGRESS, PENDING, unnumbered_plan_of
-from tildone.plan.formats.markdown import lossless_checklist, portable_checklist
-from tildone.plan.formats.markdown_reader import LineProblem, ParsedChecklist, reader_read
-from tildone.plan.model import Phase, Plan, Status, Task, flat
+from tests.plans import ABANDONED, BLOCKED, COMPLETED, IN_PROGRESS, PENDING, plan_of, unnumbered_plan_of
+from tildone.base import replace
+from tildone.plan.formats import ConversionWarning, todotxt
+from tildone.plan.formats import markdown_reader as importer
+from tildone.plan.formats.markdown import (
+    Attributes,
+    attribute_lines,
+    lossless_checklist,
+    portable_checklist,
+    restore_attributes,
+)
+from tildone.plan.formats.markdown_reader import LineProblem, ParsedChecklist, has_checkbox, read, reader_read
+from tildone.plan.model import Check, Phase, Plan, Rules, Status, Task, flat, without_numbers
+from tildone.plan.ops import Mark, Numbered, Order, Remove, SetCheck, Touch
+from tildone.plan.reduce import Step, reduce
 from tildone.plan.text.safe import safe_text
 
 EXAMPLES = 5 * settings().max_examples
@@ -326,3 +338,454 @@ def test_any_text_can_be_read_and_its_plan_survives_a_round_trip(text: str) -> N
 
     assert reader_read(lossless_checklist(parsed.plan)) == ParsedChecklist(parsed.plan)
     assert numbers == sorted(set(numbers))
+
+
+TESTS = Check(("pytest", "-q", "a b"), "sub dir", 300, 2, ("src", "it's *"))
+WHOLE = replace(
+    flat(
+        Task("Parser", IN_PROGRESS, ("a note", "$ not a check\n(after 9)"), check=TESTS, touches=("src/*.py", "docs")),
+        Task("Docs", after=(1,)),
+        Task("Release", after=(1, 2), check=Check(("make", "release"))),
+    ),
+    check=Check(("make", "test")),
+)
+TEXT = """\
+$ make test
+
+- [/] Parser
+  $ pytest -q 'a b'
+  (folder 'sub dir')
+  (seconds 300)
+  (retries 2)
+  (watch src 'it'"'"'s *')
+  (touches 'src/*.py' docs)
+  > a note
+  >
+  > $ not a check
+  > (after 9)
+- [ ] Docs
+  (after 1)
+- [ ] Release
+  $ make release
+  (after 1, 2)
+"""
+
+wild_texts = st.text(max_size=8) | st.sampled_from(["", " ", "\r", "a\nb", "$ x", "<!--tildone 1-->", "\x1b[2J", "--"])
+wild_words = st.lists(wild_texts, max_size=3).map(tuple)
+wild_checks = st.builds(
+    Check, st.lists(wild_texts, max_size=2).map(lambda words: ("make", *words)), wild_texts, st.integers(1, 999999),
+    st.integers(0, 9), wild_words,
+)  # fmt: skip
+wild_tasks = st.builds(
+    Task,
+    wild_texts,
+    any_plan.statuses,
+    st.lists(wild_texts, max_size=2).map(tuple),
+    check=st.none() | wild_checks,
+    after=st.lists(st.integers(1, 3), max_size=2).map(tuple),
+    touches=wild_words,
+)
+wild_plans = st.builds(
+    lambda tasks, more, check: Plan((Phase("", tuple(tasks)), Phase("More", tuple(more))), check=check),
+    st.lists(wild_tasks, min_size=3, max_size=4),
+    st.lists(wild_tasks, max_size=2),
+    st.none() | wild_checks,
+)
+
+
+def test_attributes_are_lines_below_their_task() -> None:
+    assert lossless_checklist(WHOLE) == TEXT
+    assert reader_read(TEXT).plan == WHOLE
+    assert reader_read(TEXT).problems == ()
+    assert importer.read(TEXT).plan == WHOLE
+
+
+def test_line_ends_of_windows_are_read_the_same() -> None:
+    assert reader_read(TEXT.replace("\n", "\r\n")).plan == WHOLE
+    assert reader_read(TEXT.replace("  (", "\t(").replace("  $", "\t$")).plan == WHOLE
+
+
+@example(
+    plan=replace(flat(Task("x", check=Check(("A=1", "b"))), Task("y"), Task("z")), check=Check(("=",))), escaped=False
+)
+@given(wild_plans, st.booleans())
+def test_every_plan_is_restored_whatever_its_attributes_contain(plan: Plan, escaped: bool) -> None:  # noqa: FBT001  given
+    parsed = reader_read(lossless_checklist(plan, escaped=escaped))
+
+    assert (parsed.plan, parsed.problems) == (plan, ())
+
+
+@given(st.lists(wild_texts, min_size=1, max_size=3), wild_texts)
+def test_no_text_or_note_is_read_as_an_attribute(notes: list[str], text: str) -> None:
+    plan = flat(Task(text, notes=tuple(notes)))
+
+    for restored in (reader_read(lossless_checklist(plan)).plan, reader_read(portable_checklist(plan)).plan):
+        assert restored.check is None
+        assert all((task.check, task.after, task.touches) == (None, (), ()) for task in restored.tasks)
+
+
+def test_the_portable_form_has_no_attributes() -> None:
+    """Other tools could not read them."""
+    assert "$" not in portable_checklist(flat(Task("x", check=TESTS, after=(1,), touches=("a",))))
+
+
+def test_numbers_of_tasks_are_written_as_places_in_the_text() -> None:
+    steps: list[Step] = [Order(Numbered((4,)), (1, 3)), Remove(Numbered((1, 2))), Touch(Numbered((3,)), ("a",))]
+    plan = reduce(plan_of("a", "b", "c", "d"), steps, Rules()).after
+
+    assert lossless_checklist(plan) == "- [ ] c\n  (touches a)\n- [ ] d\n  (after 1)\n"
+    assert reader_read(lossless_checklist(plan)).plan == without_numbers(plan)
+
+
+def test_an_edited_line_counts_more_than_the_comment_below_it() -> None:
+    lines = attribute_lines(Attributes(Check(("make", "a\tb\x1b"))), lambda line: line.isprintable())
+
+    assert lines[1].startswith("<!--tildone ")
+    assert restore_attributes(lines).check == Check(("make", "a\tb\x1b"))
+    assert restore_attributes(["$ tox", lines[1]]).check == Check(("tox",))
+
+
+@pytest.mark.parametrize(
+    "data", ["[]", "{}", '{"after":["x"],"touches":[]}', '{"check":{},"after":[],"touches":[]}', "{"]
+)
+def test_a_comment_of_another_form_is_ignored(data: str) -> None:
+    assert restore_attributes(["$ make", f"<!--tildone {data}-->"]) == Attributes(Check(("make",)))
+
+
+@pytest.mark.parametrize(
+    ("lines", "problem"),
+    [
+        ("  $ make && tox", LineProblem(2, "&& needs a shell: sh -c '…'")),
+        ("  $ true", LineProblem(2, "a check ($ command) that can't fail")),
+        ("  $ make\n  $ tox", LineProblem(3, "a second check ($ command) of the same task")),
+        ("  $ make\n  (folder /elsewhere)", LineProblem(3, "a check (folder …) outside of the working tree")),
+        ("  $ make\n  (folder a/../../b)", LineProblem(3, "a check (folder …) outside of the working tree")),
+        ("  (seconds 5)", LineProblem(2, "(seconds …) without a check ($ command) above it")),
+        ("  $ make\n  (seconds soon)", LineProblem(3, "(seconds …) takes numbers")),
+        ("  (after parser)", LineProblem(2, "(after …) takes numbers")),
+        ("  (after 1, 2)", LineProblem(2, "(after …) takes the numbers of tasks, 1 to 1")),
+        ("  (after 0)", LineProblem(2, "(after …) takes the numbers of tasks, 1 to 1")),
+        ("$ make", LineProblem(2, "not a heading (# name), a task (- [ ] text) or a note (> text)")),
+        ("  (whatever 5)", LineProblem(2, "not a heading (# name), a task (- [ ] text) or a note (> text)")),
+        ("  <!--tildone {}-->\n  $ make", LineProblem(2, "not a check ($ command) or an attribute such as (after 2)")),
+    ],
+)
+def test_a_line_without_meaning_is_a_problem(lines: str, problem: LineProblem) -> None:
+    assert reader_read(f"- [ ] a\n{lines}").problems == (problem,)
+
+
+def test_only_options_of_a_check_can_come_before_all_tasks() -> None:
+    assert reader_read("$ make\n(seconds 5)\n- [ ] a").plan.check == Check(("make",), seconds=5)
+    assert reader_read("(after 1)\n- [ ] a").problems[0].line == 1
+    assert reader_read("# A\n$ make\n- [ ] a").problems[0].line == 2
+
+
+def test_attributes_are_found_in_other_markdown() -> None:
+    """What is wrong is left out with a warning; the rest is imported."""
+    imported = importer.read(
+        "## Plan\n\nSome words.\n\n1. [ ] a\n   wrapped\n   $ make test\n   (seconds 7)\n   $ a | b\n   > note\n"
+        "* [x] b\n  (after 1)\n* [ ] c\n  (after 9)\n"
+    )
+
+    first, second, third = imported.plan.tasks
+    assert (first.text, first.check, first.notes) == ("a wrapped", Check(("make", "test"), seconds=7), ("note",))
+    assert (second.status, second.after) == (COMPLETED, (1,))
+    assert third.text == "c"
+    assert [str(warning) for warning in imported.warnings] == [
+        "line 9: an attribute of a task is not imported: | needs a shell: sh -c '…'",
+        "line 3: text outside of tasks is not imported",
+        "an order of tasks is not imported",
+    ]
+
+
+def test_todo_txt_leaves_attributes_out_and_says_so() -> None:
+    plan = reduce(
+        plan_of("a", "b"),
+        [SetCheck(Numbered((2,)), TESTS), SetCheck(None, TESTS), Mark(Numbered((1,)), COMPLETED)],
+        Rules(),
+    ).after
+
+    assert [str(warning) for warning in todotxt.write(plan).warnings] == [
+        "line 2: the check, the order and the files of a task are left out",
+        "the check of the plan is left out",
+    ]
+
+
+IMPORTED_EACH = 60
+
+ISSUE = """\
+## What is missing
+
+The importer does not read *anything* yet. See #11.
+
+### Tasks
+
+- [x] #12
+- [ ] https://github.com/octo/cat/issues/34
+* [X] octo/cat#56 — the parser
++ [ ] **Docs** for `--from`
+
+### Notes
+* a plain bullet
+"""
+
+pieces = st.sampled_from(
+    [piece for family in FAMILIES.values() for piece in family]
+    + [
+        "\n- [ ] ",
+        "\n  - [x] ",
+        "\n1. [ ] ",
+        "\n## ",
+        "\n```\n",
+        "\n~~~",
+        "<!--",
+        "-->",
+        "\n---\n",
+        "\n> ",
+        "\t",
+        "\n\n",
+    ]
+)
+
+
+def warning_texts(text: str) -> list[str]:
+    return [str(warning) for warning in read(text).warnings]
+
+
+def test_the_tasks_of_an_issue_are_found_under_their_headings() -> None:
+    """Prose, plain bullets and headings without tasks are reported."""
+    imported = read(ISSUE)
+
+    assert imported.plan == Plan(
+        (
+            Phase(
+                "Tasks",
+                (
+                    Task("#12", COMPLETED),
+                    Task("https://github.com/octo/cat/issues/34"),
+                    Task("octo/cat#56 — the parser", COMPLETED),
+                    Task("**Docs** for `--from`"),
+                ),
+            ),
+        )
+    )
+    assert imported.warnings == (
+        ConversionWarning("a heading without tasks is not imported", (1, 12)),
+        ConversionWarning("text outside of tasks is not imported", (3, 13)),
+    )
+
+
+def test_crlf_line_ends_change_nothing() -> None:
+    assert read(ISSUE.replace("\n", "\r\n")) == read(ISSUE)
+
+
+@pytest.mark.parametrize("bullet", ["-", "*", "+", "1.", "23)"])
+def test_tasks_are_found_in_every_kind_of_list(bullet: str) -> None:
+    assert read(f"Do:\n\n{bullet} [ ] a\n{bullet} [x] b\n").plan == flat(Task("a"), Task("b", COMPLETED))
+
+
+def test_a_task_with_an_unknown_mark_is_pending() -> None:
+    """Losing the task would be worse."""
+    imported = read("Do:\n- [/] a\n- [-] b\n- [!] c\n- [?] d\n- [link](e)\n")
+
+    assert imported.plan == flat(Task("a", IN_PROGRESS), Task("b", ABANDONED), Task("c", BLOCKED), Task("d"))
+    assert ConversionWarning("unknown mark [?]; the task is imported as pending", (5,)) in imported.warnings
+
+
+def test_nested_tasks_follow_their_parent() -> None:
+    """Also in lists without other foreign lines, and with tabs."""
+    imported = read("- [ ] a\n\t- [x] b\n\t\t- [ ] c\n- [ ] d\n")
+
+    assert imported.plan == flat(Task("a"), Task("b", COMPLETED), Task("c"), Task("d"))
+    assert imported.warnings == (ConversionWarning("a nested task follows its parent; the nesting is lost", (2, 3)),)
+
+
+def test_tasks_below_a_plain_item_are_prefixed_with_its_text() -> None:
+    """If it has any."""
+    imported = read("- Backend:\n  - [ ] API\n-\n  - [ ] b\n")
+
+    assert imported.plan == unnumbered_plan_of("Backend: API", "b")
+    assert imported.warnings[0] == ConversionWarning(
+        "a task below a plain list item is prefixed with that item's text", (2,)
+    )
+
+
+def test_a_wrapped_text_is_joined() -> None:
+    """Two trailing spaces end the text; the following lines are a note."""
+    imported = read(
+        "Do:\n- [ ] a long\n  text\n\tof three lines\n- [ ] short  \n  more\n  of it\n- [ ] x\n  y  \n  z\n"
+    )
+
+    assert imported.plan == flat(
+        Task("a long text of three lines"), Task("short", notes=("more\nof it",)), Task("x y", notes=("z",))
+    )
+
+
+def test_content_below_a_task_becomes_its_notes() -> None:
+    """Paragraphs, plain items, code and quotations, also after nested tasks."""
+    text = """\
+Do:
+- [ ] a
+
+  First.
+  - item
+    deeper
+  ```sh
+  - [ ] no task
+
+  true
+  ```
+  - [ ] b
+
+  Second, of a.
+
+  > quoted
+> of nobody
+"""
+
+    assert read(text).plan == flat(
+        Task(
+            "a",
+            notes=(
+                "First.\n- item\n  deeper\n```sh\n- [ ] no task",
+                "true\n```",
+                "Second, of a.",
+                "quoted\nof nobody",
+            ),
+        ),
+        Task("b"),
+    )
+    assert warning_texts(text) == [
+        "line 12: a nested task follows its parent; the nesting is lost",
+        "line 1: text outside of tasks is not imported",
+    ]
+
+
+def test_a_quotation_directly_below_a_task_is_its_note() -> None:
+    assert read("Do:\n- [ ] a\n> one\n> two\n\n> three\n").plan == flat(Task("a", notes=("one\ntwo",)))
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "```\n- [ ] no\n```",
+        "````md\n```\n- [ ] no\n````",
+        "~~~ `x`\n- [ ] no\n~~~~",
+        "    - [ ] no",
+        "\t- [ ] no",
+        "```\n- [ ] no",
+    ],
+)
+def test_a_task_in_code_is_not_imported(code: str) -> None:
+    """Fenced, indented, or in a fence that is never closed."""
+    imported = read(f"- [ ] yes\n\nprose\n\n{code}\n")
+
+    assert imported.plan == unnumbered_plan_of("yes")
+    assert [warning.message for warning in imported.warnings] == [
+        "a task in code is not imported",
+        "text outside of tasks is not imported",
+    ]
+
+
+def test_a_fenced_tasklist_is_not_code() -> None:
+    """A former feature of GitHub."""
+    text = "```[tasklist]\n### Next\n- [ ] a\n```\n- [ ] b\n```\n- [ ] no\n```\n"
+
+    assert read(text).plan == Plan((Phase("Next", (Task("a"), Task("b"))),))
+
+
+def test_comments_are_not_imported() -> None:
+    """Within a line or over several lines; code and unclosed comments stay text."""
+    text = """\
+- [ ] a <!-- hint -->
+<!-- one
+- [ ] no
+--> - [ ] behind
+- [ ] `<!-- code -->` and <!-- no end
+- [ ] b
+"""
+
+    imported = read(text)
+
+    assert imported.plan == unnumbered_plan_of("a", "behind", "`<!-- code -->` and <!-- no end", "b")
+    assert imported.warnings == (
+        ConversionWarning("a comment is not imported", (1, 2)),
+        ConversionWarning("a task in a comment is not imported", (3,)),
+    )
+
+
+def test_front_matter_is_not_text() -> None:
+    """Without an end, or with a task in it, it is a rule."""
+    assert read("---\ntitle: x\n---\n- [ ] a\n").plan == unnumbered_plan_of("a")
+    assert warning_texts("---\ntitle: x\n...\n- [ ] a\n") == ["lines 1, 2 and 3: text outside of tasks is not imported"]
+    assert read("---\n- [ ] a\n---\n- [ ] b\n").plan == unnumbered_plan_of("a", "b")
+    assert read("---\nprose\n- [ ] a\n").plan == unnumbered_plan_of("a")
+    assert warning_texts("---\nprose\n") == ["lines 1 and 2: text outside of tasks is not imported"]
+
+
+def test_an_underlined_line_is_a_heading() -> None:
+    """A rule is not."""
+    text = "One\n===\n- [ ] a\n  ---\n\nTwo\n---\n- [ ] b\n\n* * *\n___\n- [ ] c\n# \n"
+
+    assert read(text).plan == Plan((Phase("One", (Task("a"),)), Phase("Two", (Task("b"), Task("c")))))
+
+
+def test_headings_of_any_level_are_phases() -> None:
+    """Closing signs are not part of the name; a heading without tasks is not a phase."""
+    text = "# Title\n- [ ] top\n## One ##\n- [ ] a\n#### C#\n- [ ] b\n"
+
+    assert [phase.name for phase in read(text).plan.phases] == ["Title", "One", "C#"]
+    assert [phase.name for phase in read("# Title\n\n## One\n- [ ] a\n").plan.phases] == ["One"]
+
+
+def test_a_task_in_a_quotation_is_not_imported() -> None:
+    assert warning_texts("> - [ ] theirs\n\n- [ ] ours\n") == [
+        "line 1: a task in a quotation is not imported",
+        "line 1: text outside of tasks is not imported",
+    ]
+
+
+def test_a_task_without_text_is_reported() -> None:
+    assert read("Do:\n- [ ] <!--tildone nonsense-->\n- [ ] a\n").plan == unnumbered_plan_of("a")
+    assert "a task without text is not imported" in warning_texts("Do:\n- [ ] <!--tildone nonsense-->\n- [ ] a\n")
+
+
+def test_unusual_line_breaks_do_not_split_a_task() -> None:
+    """Nor its notes or its phase."""
+    imported = read("## A\u2028B\n- [ ] a\rb\n  > n\u2029m\n")
+
+    assert imported.plan == Plan((Phase("A⏎B", (Task("a⏎b", notes=("n⏎m",)),)),))
+
+
+def test_an_exported_plan_is_imported_without_warnings() -> None:
+    for plan in (plan for name, family in FAMILIES.items() for plan in plans(family, name, IMPORTED_EACH)):
+        imported = read(lossless_checklist(plan))
+
+        assert (imported.plan, imported.warnings) == (plan, ())
+
+
+def test_an_exported_plan_among_prose_is_imported_exactly() -> None:
+    names = ("ordinary words", "line breaks", "half surrogate pairs", "emoji and scripts")
+    for plan in (plan for name in names for plan in plans(FAMILIES[name], name, IMPORTED_EACH)):
+        kept = Plan(tuple(phase for phase in plan.phases if phase.tasks))
+
+        assert read(f"Prose.\n\n{lossless_checklist(kept)}\nMore prose.\n").plan == kept
+
+
+@given(st.text(st.characters(codec=None)) | st.lists(pieces, max_size=30).map("".join))
+def test_any_text_can_be_imported(text: str) -> None:
+    imported = read(text)
+
+    assert imported.plan == read(text.replace("\r\n", "\n")).plan
+    assert has_checkbox(portable_checklist(imported.plan)) is bool(imported.plan.tasks)
+
+
+def test_many_unclosed_comments_are_read_in_linear_time() -> None:
+    assert read(f"Do:\n- [ ] --> {'<!-- ' * 200_000}\n").plan.tasks
+
+
+@pytest.mark.parametrize(
+    ("text", "found"), [("- [ ] a", True), ("x\r\n  1. [X] b\r\n", True), ("- a\n[ ] b\n", False), ("", False)]
+)
+def test_a_checkbox_is_detected_on_any_line(text: str, *, found: bool) -> None:
+    assert has_checkbox(text) is found

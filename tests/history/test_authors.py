@@ -1,15 +1,18 @@
-"""Who caused an event, as a person reads it."""
+"""Who caused an event, added a task or set its status, and which tasks an agent has set aside."""
+
+from collections.abc import Iterator, Sequence
 
 import pytest
 
 from tests.history.histories import history
-from tests.plans import COMPLETED
+from tests.plans import COMPLETED, IN_PROGRESS
 from tests.plans import unnumbered_plan_of as plan_of
 from tildone.base import replace
 from tildone.plan.events import (
     Actor,
     Author,
     Bound,
+    Call,
     Directive,
     DirectiveSet,
     Event,
@@ -19,6 +22,7 @@ from tildone.plan.events import (
     PlanChanged,
     Tripped,
 )
+from tildone.plan.history import stats as held_up
 from tildone.plan.history.authors import (
     MAX_AUTHORS_LISTED,
     MAX_EVENTS_READ,
@@ -28,10 +32,11 @@ from tildone.plan.history.authors import (
     others_since,
     who,
 )
-from tildone.plan.history.blame import blame_lines, task_histories
+from tildone.plan.history.blame import MAX_ARGUMENT_CHARS, TaskHistory, blame_lines, task_histories
 from tildone.plan.history.requests import rows_lines
+from tildone.plan.history.stats import describe_held_up, held_up_by_agents
 from tildone.plan.history.timeline import author_data, durations_data, row_data, task_data, timeline, whole_step_data
-from tildone.plan.model import Task, flat
+from tildone.plan.model import Check, Phase, Plan, Proof, Result, Status, Task, flat
 from tildone.plan.text.styles import display_width, plain
 
 CLAUDE = Author("Ada", "claude:6a1e2f04-77aa-4c1e-9d53-0b1c2d3e5f0c", "opus")
@@ -195,3 +200,243 @@ def test_a_task_as_data_has_the_events_that_added_and_closed_it() -> None:
         "                         by claude:6a1e2f04-77aa-4c1e-9d53-0b1c2d3e5f0c (opus) for Ada",
         '                         todo {"n":1}',
     ]
+
+
+def shown(found: list[TaskHistory], columns: int | None = None, *, whole: bool = False) -> list[str]:
+    short = {step.event.id: step.event.id for entry in found for step in entry.steps}
+    return [plain(line) for line in blame_lines(found, "t{}".format, short, columns, whole=whole)]
+
+
+EVENTS = history(
+    Plan((Phase("Build", (Task("Parse"), Task("Wire"))), Phase("Ship"))),
+    Plan((Phase("Build", (Task("Parse", IN_PROGRESS), Task("Wire"))), Phase("Ship"))),
+    Plan((Phase("Build", (Task("Wire"),)), Phase("Ship", (Task("Parse", IN_PROGRESS, ("why\nnot",)),)))),
+    Plan((Phase("Build", (Task("Wire"),)), Phase("Ship", (Task("Parse", COMPLETED),)))),
+    tool="todo_write",
+)
+
+
+def test_blame_shows_who_added_each_task_and_who_set_its_status() -> None:
+    """With the event, the time and the tool."""
+    assert shown(task_histories(EVENTS)) == [
+        "– #1 Wire  Build",
+        "  a  t0  agent  added  todo_write",
+        "✓ #2 Parse  Ship",
+        "  a  t0  agent  added  todo_write",
+        "  d  t180000  agent  completed (2m)  todo_write",
+    ]
+
+
+def test_the_full_history_lists_every_change_with_its_call() -> None:
+    """Moves and notes are included; a blank line separates tasks."""
+    assert shown(task_histories(EVENTS), whole=True) == [
+        "– #1 Wire  Build",
+        "  a  t0  agent  added",
+        '                todo_write {"n":0}',
+        "",
+        "✓ #2 Parse  Ship",
+        "  a  t0  agent  added",
+        '                todo_write {"n":0}',
+        "  b  t60000  agent  started",
+        '                    todo_write {"n":1}',
+        "  c  t120000  agent  moved to Ship",
+        "                     noted: why⏎not",
+        '                     todo_write {"n":2}',
+        "  d  t180000  agent  completed (2m)",
+        "                     took off the note: why⏎not",
+        '                     todo_write {"n":3}',
+    ]
+
+
+def test_a_removed_task_shows_its_removal() -> None:
+    """An edit by a person has no tool call."""
+    events = history(flat(Task("a", IN_PROGRESS), Task("b", COMPLETED)), plan_of(), actor=Actor.USER)
+
+    assert shown(task_histories(events)) == [
+        "✓ b",
+        "  a  t0  user  added, completed",
+        "  b  t60000  user  removed",
+        "● a",
+        "  a  t0  user  added, started",
+        "  b  t60000  user  removed (1m)",
+    ]
+    assert shown(task_histories(events)[1:], whole=True)[-1] == "  b  t60000  user  removed (1m)"
+
+
+def test_a_move_within_a_phase_names_no_target() -> None:
+    events = history(plan_of("a", "b", "c"), plan_of("c", "a", "b"))
+
+    assert shown(task_histories(events)[:1], whole=True)[2] == "  b  t60000  agent  moved"
+
+
+def test_arguments_are_clipped_and_sanitized() -> None:
+    """A model wrote them; they may be long."""
+    fact = PlanChanged(plan_of("a"), Call("x\x1b[2J", "\n" * 900))
+
+    [_, _, line] = shown(task_histories([Event("a", None, 0, Actor.AGENT, fact)]), whole=True)
+
+    assert line.endswith(f"x␛[2J {'⏎' * MAX_ARGUMENT_CHARS}…")
+
+
+def test_no_line_is_wider_than_the_terminal() -> None:
+    for columns in range(100):
+        assert all(display_width(line) <= columns for line in shown(task_histories(EVENTS), columns, whole=True))
+    assert shown(task_histories(EVENTS)[1:], 36) == [
+        "✓ #2 Parse  Ship",
+        "  a  t0  agent",
+        "    added  todo_write",
+        "  d  t180000  agent",
+        "    completed (2m)  todo_write",
+    ]
+
+
+def test_blame_shows_who_set_the_check() -> None:
+    """Of several, the last; in the order of events."""
+    first, second = Check(("make",)), Check(("tox",))
+    plans = [flat(Task("a", number=1)), *(flat(Task("a", number=1, check=check)) for check in (first, second))]
+    lines = shown(task_histories(history(*plans, flat(Task("a", COMPLETED, number=1, check=second)))))
+
+    assert [line.split("agent")[1].strip() for line in lines[1:]] == [
+        "added",
+        "changed the check: $ tox (was $ make)",
+        "completed",
+    ]
+
+
+CHECK = Check(("make", "test"))
+REFUSED = Proof(Result.REFUSED, CHECK.command)
+PENDING, BLOCKED, ACTIVE = Status.PENDING, Status.BLOCKED, Status.IN_PROGRESS
+
+Step = tuple[str, Fact]
+
+
+def task(number: int, status: Status = PENDING, *, after: tuple[int, ...] = (), notes: tuple[str, ...] = ()) -> Task:
+    return Task(f"t{number}", status, notes, number, check=CHECK if number == 1 else None, after=after)
+
+
+def change_to(*tasks: Task) -> PlanChanged:
+    return PlanChanged(flat(*tasks))
+
+
+def events(steps: Sequence[Step]) -> list[Event]:
+    """The events that these make, the newest first: by a person, an agent, in its shell, or by its timer."""
+    authors = {
+        "person": (Actor.USER, Author("Ada")),
+        "agent": (Actor.AGENT, Author("Ada", "claude:s1")),
+        "shell": (Actor.USER, Author("Ada", "claude:s1")),
+        "timer": (Actor.TIMER, Author()),
+    }
+    made = [
+        Event(str(at), str(at - 1) if at else None, at, authors[who][0], fact, authors[who][1])
+        for at, (who, fact) in enumerate(steps)
+    ]
+    return made[::-1]
+
+
+def found(*steps: Step) -> list[int]:
+    made = events(steps)
+    plan = next(event.fact.plan for event in made if isinstance(event.fact, PlanChanged))
+    return [each.number for each in held_up_by_agents(plan, lambda: made)]
+
+
+START = ("person", change_to(task(1), task(2)))
+BEHIND = change_to(task(1, after=(2,)), task(2, BLOCKED))
+
+CASES: dict[str, tuple[list[Step], list[int]]] = {
+    "nothing is blocked": ([START], []),
+    "blocked by an agent": ([START, ("agent", change_to(task(1, BLOCKED), task(2)))], [1]),
+    "blocked in the shell of an agent": ([START, ("shell", change_to(task(1, BLOCKED), task(2)))], [1]),
+    "blocked by a timer": ([START, ("timer", change_to(task(1, BLOCKED), task(2)))], [1]),
+    "blocked by the person": ([START, ("person", change_to(task(1, BLOCKED), task(2)))], []),
+    "written as blocked by an agent": ([("agent", change_to(task(1, BLOCKED)))], [1]),
+    "written as blocked by the person": ([("person", change_to(task(1, BLOCKED)))], []),
+    "later, the agent works on": (
+        [
+            START,
+            ("agent", change_to(task(1, BLOCKED), task(2))),
+            ("agent", change_to(task(1, BLOCKED), task(2, ACTIVE))),
+        ],
+        [1],
+    ),
+    "later, the person changes another task": (
+        [
+            START,
+            ("agent", change_to(task(1, BLOCKED), task(2))),
+            ("person", change_to(task(1, BLOCKED), task(2, ACTIVE))),
+        ],
+        [1],
+    ),
+    "later, the person leaves a note": (
+        [
+            START,
+            ("agent", change_to(task(1, BLOCKED), task(2))),
+            ("person", change_to(task(1, BLOCKED, notes=("yes, wait",)), task(2))),
+        ],
+        [],
+    ),
+    "later, the person resumes": (
+        [START, ("agent", change_to(task(1, BLOCKED), task(2))), ("person", DirectiveSet(Directive.GO))],
+        [1],
+    ),
+    "a task without a check is blocked": ([START, ("agent", change_to(task(1), task(2, BLOCKED)))], []),
+    "ordered after a blocked one": (
+        [START, ("agent", change_to(task(1), task(2, BLOCKED))), ("agent", BEHIND)],
+        [1],
+    ),
+    "the one that it waits for is blocked": (
+        [START, ("person", change_to(task(1, after=(2,)), task(2))), ("agent", BEHIND)],
+        [1],
+    ),
+    "the person blocks the one that it waits for": (
+        [START, ("agent", change_to(task(1, after=(2,)), task(2))), ("person", BEHIND)],
+        [],
+    ),
+    "ordered after one that waits for a blocked one": (
+        [START, ("agent", change_to(task(1, after=(2, 3)), task(2, after=(3,)), task(3, BLOCKED)))],
+        [1],
+    ),
+    "in progress all the same": (
+        [START, ("agent", change_to(task(1, ACTIVE, after=(2,)), task(2, BLOCKED)))],
+        [],
+    ),
+    "it waits for one that can be done": ([START, ("agent", change_to(task(1, after=(2,)), task(2)))], []),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_the_newest_change_of_what_holds_a_task_up_decides(case: str) -> None:
+    steps, numbers = CASES[case]
+
+    assert found(*steps) == numbers
+
+
+def test_a_task_that_its_check_has_blocked_is_not_set_aside() -> None:
+    """What it waits for is that the person approves the check, or runs it."""
+    blocked = Task("t1", BLOCKED, number=1, check=CHECK, proof=REFUSED)
+
+    assert found(START, ("agent", change_to(blocked))) == []
+
+
+def test_the_history_is_read_only_if_needed_and_not_without_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Who set a task aside before the events that are read was an agent, as far as is known."""
+    monkeypatch.setattr(held_up, "MAX_EVENTS_READ", 2)
+    by_person = change_to(task(1, BLOCKED), task(2))
+    steps = [("person", by_person), ("agent", change_to(task(1, BLOCKED), task(2, ACTIVE))), ("agent", by_person)]
+
+    def unread() -> Iterator[Event]:
+        raise AssertionError
+
+    assert held_up_by_agents(flat(task(1)), unread) == []
+    assert found(*steps) == [1]
+    assert held_up_by_agents(by_person.plan, list) == [by_person.plan.tasks[0]]
+
+
+def test_a_person_is_told_the_number_and_the_check() -> None:
+    assert describe_held_up([task(1), task(2)]) == "the agent set aside #1 (check: make test)"
+    assert describe_held_up(()) == ""
+
+
+def test_snapshots_without_numbers_are_numbered_as_everywhere() -> None:
+    old = Plan(flat(Task("t1", BLOCKED, check=CHECK)).phases)
+
+    assert found(("person", PlanChanged(old)), ("agent", change_to(task(1, BLOCKED)))) == []

@@ -1,17 +1,32 @@
-"""Statistics of a plan's history."""
+"""Statistics of a plan's history: computed, as JSON data, for a terminal and as an SVG picture."""
 
+import re
 from itertools import pairwise
+from xml.etree import ElementTree as ET
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.history.histories import MINUTE, history
-from tests.history.pictures import Recorder, stats_of_a_day
+from tests.history.pictures import (
+    PAGE,
+    START,
+    SVG,
+    TEXT,
+    Recorder,
+    drawn_svg,
+    drawn_text,
+    stats_of_a_day,
+    time_of_day,
+    when,
+)
 from tests.plans import BLOCKED, COMPLETED, IN_PROGRESS, PENDING, plan_of, plans
+from tests.views.test_charts import HOSTILE
 from tildone.base import replace
 from tildone.plan.events import (
     Actor,
+    Author,
     Bound,
     Directive,
     DirectiveSet,
@@ -23,8 +38,12 @@ from tildone.plan.events import (
     Tripped,
 )
 from tildone.plan.history.requests import TokenUse
-from tildone.plan.history.stats import MarkKind, Period, Stats, session_stats
-from tildone.plan.model import Plan, Status, Task, flat, progress
+from tildone.plan.history.stats import NO_STATS, MarkKind, Period, Stats, session_stats, stats_data
+from tildone.plan.history.stats_lines import MIN_COLUMNS, stats_lines
+from tildone.plan.history.stats_svg import BEGINNING, stats_svg
+from tildone.plan.model import Phase, Plan, Status, Task, flat, progress
+from tildone.plan.text.safe import printable
+from tildone.plan.text.styles import display_width, plain
 
 facts = st.one_of(
     st.builds(PlanChanged, plans, drift=st.integers(0, 2)),
@@ -241,3 +260,357 @@ def test_the_fixed_history_is_what_it_says() -> None:
 
     assert (found.progress.closed, found.progress.total) == (5, 8)
     assert len(found.of_kind(MarkKind.NUDGE)) == 2
+
+
+def data_of(events: list[Event], labels: dict[str, str] | None = None) -> dict[str, object]:
+    found = session_stats(events, 0, labels or {})
+    assert found is not None
+    return stats_data(found, when)
+
+
+def test_an_empty_plan_has_the_same_keys_and_counts_nothing() -> None:
+    assert list(NO_STATS) == list(data_of(history(plan_of("a"))))
+    assert NO_STATS["estimate"] == {"remaining_ms": None, "reason": "the plan is empty"}
+    assert NO_STATS["closed"] == NO_STATS["total"] == 0
+    assert all(NO_STATS[key] is None for key in ("from", "to", "tokens", "cost"))
+    assert all(NO_STATS[key] == [] for key in ("open", "tasks", "nudges", "let_goes", "changes_by_people", "labels"))
+
+
+def test_each_task_has_its_times() -> None:
+    plans = (flat(Task("a", status)) for status in (IN_PROGRESS, BLOCKED, COMPLETED))
+
+    assert data_of(history(*plans))["tasks"] == [
+        {
+            "number": 1,
+            "text": "a",
+            "status": "completed",
+            "phase": "",
+            "removed": False,
+            "in_progress_ms": MINUTE,
+            "blocked_ms": MINUTE,
+            "tokens": None,
+            "cost": None,
+            "nudges": 0,
+            "periods": [
+                {"from": "1970-01-01 00:00", "to": "1970-01-01 00:01", "status": "in_progress"},
+                {"from": "1970-01-01 00:01", "to": "1970-01-01 00:02", "status": "blocked"},
+            ],
+        }
+    ]
+
+
+def test_the_open_tasks_over_time() -> None:
+    data = data_of(history(plan_of("a"), plan_of("a", "b")))
+
+    assert data["open"] == [{"at": "1970-01-01 00:00", "count": 1}, {"at": "1970-01-01 00:01", "count": 2}]
+    assert (data["from"], data["to"], data["closed"], data["total"]) == ("1970-01-01 00:00", "1970-01-01 00:01", 0, 2)
+
+
+def test_marks_have_what_is_known_of_them() -> None:
+    recorder = Recorder(START)
+    recorder.record(PlanChanged(recorder.plan()), actor=Actor.USER)
+    recorder.record(Nudged(2, 3), 0, Actor.TIMER)
+    recorder.record(Tripped(Bound.DRIFT, 7), 0, Actor.TIMER)
+    nobody = {"name": None, "agent": None, "model": None}
+    of_timer = {"at": when(START), "actor": "timer", "author": nobody}
+    first = {"id": "e0", "at": when(START), "actor": "user", "author": nobody}
+
+    data = data_of(recorder.events, {"e0": "v1", "e1": "told"})
+
+    assert data["nudges"] == [{"id": "e1", **of_timer, "count": 2, "of_subagent": False}]
+    assert data["let_goes"] == [{"id": "e2", **of_timer, "bound": "drift", "limit": 7}]
+    assert data["changes_by_people"] == [first]
+    assert data["labels"] == [{**first, "label": "v1"}, {"id": "e1", **of_timer, "label": "told"}]
+    assert data["estimate"] == {"remaining_ms": None, "reason": "no estimate: fewer than 5 tasks were closed"}
+
+
+def test_an_estimate_has_no_reason() -> None:
+    recorder = Recorder(START)
+    recorder.record(PlanChanged(recorder.plan()))
+    for task in range(5):
+        recorder.mark(task, COMPLETED, 1)
+
+    assert data_of(recorder.events)["estimate"] == {"remaining_ms": 3 * MINUTE, "reason": None}
+
+
+def drawn(*plans: Plan, now: int = 0, columns: int | None = None, title: str = "demo") -> list[str]:
+    found = session_stats(history(*plans), now, {})
+    assert found is not None
+    return [plain(line) for line in stats_lines(title, found, when, columns)]
+
+
+@pytest.mark.parametrize("columns", TEXT)
+def test_the_picture_of_a_fixed_history(columns: int) -> None:
+    """To draw it again after a change: python -m tests.history.pictures."""
+    assert drawn_text(columns) == TEXT[columns].read_text(encoding="utf-8")
+
+
+def test_the_documentation_shows_this_picture() -> None:
+    assert f"```text\n{drawn_text(80)}```\n" in PAGE.read_text(encoding="utf-8")
+
+
+@given(histories, st.integers(0, 10**8), st.integers(1, 130), st.text(max_size=60))
+def test_every_line_fits_the_terminal(events: list[Event], now: int, columns: int, title: str) -> None:
+    requests = [TokenUse(event.at, 10_000) for event in sorted(events, key=lambda event: event.at)]
+    found = session_stats(events, now, {"e0": "v1"}, requests)
+    lines = [plain(line) for line in stats_lines(title, found, when, columns)] if found else []
+
+    assert [line for line in lines if display_width(line) > max(columns, MIN_COLUMNS)] == []
+    assert [line for line in lines if printable(line) != line] == []
+
+
+def test_hostile_texts_are_shown_harmless_and_cut() -> None:
+    nasty = "\x1b[2J\u202e<system-reminder>\n" * 5_000
+    lines = drawn(flat(Task(nasty, IN_PROGRESS), Task("漢" * 100_000, IN_PROGRESS)), now=MINUTE, title=nasty)
+
+    assert max(map(display_width, lines)) <= 80
+    assert all(line.isprintable() and "<system" not in line for line in lines)
+
+
+def test_the_last_column_is_the_number_of_open_tasks_now() -> None:
+    lines = drawn(plan_of("a"), plan_of("a", "b"), flat(Task("a", COMPLETED), Task("b", COMPLETED)))
+
+    assert [len(line) for line in lines if "│" in line] == [len("2 │") + 59] * 4 + [len("2 │") + 59] * 4
+
+
+def test_less_than_three_events_have_no_curve() -> None:
+    lines = drawn(plan_of("a"))
+
+    assert lines[2:4] == ["Events", "  └" + "─" * 60]
+    assert not any("█" in line for line in lines)
+
+
+def test_a_plan_whose_tasks_were_never_started_has_no_bars() -> None:
+    assert "Time in progress" not in drawn(plan_of("a"))
+    assert "1 task was never started." in drawn(plan_of("a"))
+    assert drawn(plan_of("a"))[0] == "demo: 0 of 1 task closed"
+
+
+def test_a_plan_whose_tasks_are_all_closed_says_so() -> None:
+    assert "All tasks are closed." in drawn(flat(Task("a", COMPLETED)))
+
+
+def test_a_plan_that_is_empty_now_says_so() -> None:
+    assert "The plan is empty." in drawn(plan_of("a"), Plan())
+
+
+def test_of_many_tasks_those_that_took_longest_are_shown() -> None:
+    """In the order of the plan."""
+    plans = [
+        flat(*(Task(f"t{n}", IN_PROGRESS if n >= 60 - i else Status.PENDING) for n in range(61))) for i in range(50)
+    ]
+    lines = drawn(*plans, now=60 * MINUTE)
+    shown = [line.split()[2] for line in lines if line.startswith("●") and "#" in line]
+
+    assert shown == [f"t{n}" for n in range(21, 61)]
+    assert "21 more tasks are not shown; 11 of them were never started." in lines
+
+
+def test_a_blocked_task_has_no_bar() -> None:
+    lines = drawn(flat(Task("a", Status.BLOCKED), Task("b", IN_PROGRESS)), now=MINUTE)
+
+    assert "! #1 a   –" in [line.rstrip() for line in lines]
+
+
+def test_breaks_are_marked_on_the_axis() -> None:
+    text = drawn_text(80)
+
+    assert "─╱╱─" in text
+    assert "╱╱ no events: 6 h" in text
+    assert stats_of_a_day().times[0] < stats_of_a_day().times[-1]
+
+
+def test_the_ends_of_a_long_axis_are_on_two_lines_if_they_do_not_fit() -> None:
+    found = session_stats(history(plan_of("a"), plan_of("a", "b")), 0, {})
+    assert found is not None
+    lines = [plain(line) for line in stats_lines("demo", found, lambda at: f"{at:020d}", 40)]
+
+    assert f"   {0:020d}" in lines
+    assert f"   {MINUTE:>037d}"[-20:] == lines[lines.index(f"   {0:020d}") + 1][-20:]
+
+
+NAMESPACE = "{http://www.w3.org/2000/svg}"
+TAGS = {"svg", "title", "desc", "style", "defs", "pattern", "clipPath", "rect", "path", "line", "text", "g"}
+
+
+def root_of(text: str) -> ET.Element:
+    return ET.fromstring(text)  # noqa: S314  our own picture
+
+
+def svg_of(events: list[Event], now: int = 0, labels: dict[str, str] | None = None, title: str = "demo") -> str:
+    found = session_stats(events, now, labels or {})
+    assert found is not None
+    return stats_svg(title, found, when, time_of_day)
+
+
+def texts_in(root: ET.Element) -> list[str]:
+    return [each.text or "" for each in root.iter(f"{NAMESPACE}text")]
+
+
+def titles_in(root: ET.Element) -> list[str]:
+    return [each.text or "" for each in root.iter(f"{NAMESPACE}title")]
+
+
+def test_the_picture_of_a_fixed_history_stats_svg() -> None:
+    """To draw it again after a change: python -m tests.history.pictures."""
+    assert drawn_svg() == SVG.read_text(encoding="utf-8")
+
+
+def test_a_picture_has_a_title_and_a_description_for_those_who_hear_it() -> None:
+    root = root_of(drawn_svg())
+    named = root.attrib["aria-labelledby"].split()
+    first, second = root[:2]
+
+    assert root.attrib["role"] == "img"
+    assert [first.attrib["id"], second.attrib["id"]] == named
+    assert first.text == "grammar-parser: 5 of 8 tasks closed"
+    assert "6 open tasks at first, 3 at the end." in (second.text or "")
+    assert "Write the tokenizer: 12m · 24k tok" in (second.text or "")
+
+
+def test_a_picture_has_no_scripts_links_or_handlers() -> None:
+    root = root_of(drawn_svg())
+
+    assert {each.tag.removeprefix(NAMESPACE) for each in root.iter()} == TAGS
+    names = {name for each in root.iter() for name in each.attrib}
+    assert not any(name.startswith("on") or "href" in name for name in names)
+    assert drawn_svg().startswith(BEGINNING)
+
+
+def test_hostile_texts_are_texts() -> None:
+    """Wherever they are: in tasks, phases, labels, names and titles."""
+    for text in HOSTILE:
+        plan = Plan((Phase(text, (Task(text, IN_PROGRESS), Task("b", Status.ABANDONED))),))
+        events = [replace(event, author=Author(text, text)) for event in history(plan, plan_of(text), plan)]
+        picture = svg_of(events, 3 * MINUTE, {"a": text}, text)
+
+        assert {each.tag.removeprefix(NAMESPACE) for each in root_of(picture).iter()} <= TAGS
+        assert not re.search("[\x00-\x09\x0b-\x1f\u202a-\u202e\u2066-\u2069\u200b\ufffe\uffff]", picture)
+        assert len(picture) < 20_000
+
+
+@settings(max_examples=50)
+@given(histories, st.integers(0, 10**8), st.text(max_size=20))
+def test_every_history_can_be_drawn(events: list[Event], now: int, title: str) -> None:
+    """Everything in the picture is inside of it."""
+    found = session_stats(events, now, {"e0": "v1"}, [TokenUse(5, 1)])
+    if found is None:
+        return
+    root = root_of(stats_svg(title, found, when, time_of_day))
+
+    for each in root.iter(f"{NAMESPACE}rect"):
+        assert 0 <= float(each.get("x", "0")) + float(each.get("width", "0")) <= 960
+        assert float(each.get("y", "0")) + float(each.get("height", "0")) <= float(root.attrib["height"])
+
+
+def test_each_task_has_a_lane_with_its_periods() -> None:
+    root = root_of(drawn_svg())
+    groups = root.findall(f"{NAMESPACE}g")
+    lanes = {titles_in(group)[0]: [each.get("class") for each in group.iter(f"{NAMESPACE}rect")] for group in groups}
+
+    assert lanes["Write the parser"] == ["ok-soft ok-line"]
+    assert lanes["Wire up the command line"] == ["warn-line", "accent"]
+    assert "in progress, 16:28 – 16:37" in titles_in(groups[-1])
+    assert "2 tasks were never started." in texts_in(root)
+
+
+def test_dropped_and_removed_tasks_are_struck() -> None:
+    events = history(
+        flat(Task("a", IN_PROGRESS), Task("b", IN_PROGRESS)),
+        flat(Task("a", Status.ABANDONED)),
+        flat(Task("a", PENDING)),
+    )
+    root = root_of(svg_of(events))
+    looks = {each.text: each.get("class") for each in root.iter(f"{NAMESPACE}text")}
+
+    assert (looks["– a"], looks["● b"]) == ("text", "text3 struck")
+
+
+def test_a_task_that_was_only_blocked_says_so() -> None:
+    assert "blocked" in texts_in(root_of(svg_of(history(flat(Task("a", Status.BLOCKED))), MINUTE)))[3:]
+
+
+def test_periods_within_a_pixel_are_one() -> None:
+    statuses = [IN_PROGRESS, PENDING] * 2_000
+    events = [
+        Event(f"e{n}", None, n * 100, Actor.AGENT, PlanChanged(flat(Task("a", each))))
+        for n, each in enumerate(statuses)
+    ]
+
+    assert len(svg_of(events)) < 30_000
+
+
+def test_a_break_has_its_length() -> None:
+    root = root_of(drawn_svg())
+
+    assert "6 h" in texts_in(root)
+    assert "no events for 6 h" in titles_in(root)
+
+
+def test_breaks_that_are_too_narrow_are_not_drawn() -> None:
+    events = [Event(f"e{n}", None, n * 20 * MINUTE, Actor.AGENT, PlanChanged(plan_of("a"))) for n in range(1_000)]
+    few = svg_of(events[:30])
+
+    assert len(svg_of(events)) < 20_000
+    assert "no events for 20 min" in titles_in(root_of(few))
+    assert "20 min" not in texts_in(root_of(few))
+
+
+def test_ticks_that_would_touch_are_left_out() -> None:
+    """Ten seconds of work every half hour: eight times at the full minute, then after it."""
+    starts = [n * 30 * MINUTE + (0 if n < 8 else 20_000) for n in range(20)]
+    times = [at for start in starts for at in (start, start + 10_000)]
+    events = [Event(f"e{n}", None, at, Actor.AGENT, PlanChanged(plan_of("a"))) for n, at in enumerate(times)]
+    ticks = [text for text in texts_in(root_of(svg_of(events))) if ":" in text and len(text) == 5]
+
+    assert ticks == ["00:00", "01:00", "02:00", "03:00"]
+
+
+def test_marks_have_words_and_near_ones_are_counted() -> None:
+    recorder = Recorder(0)
+    recorder.record(PlanChanged(recorder.plan()))
+    for _ in range(3):
+        recorder.record(Nudged(1, 1), 0.001, Actor.TIMER)
+    recorder.record(Nudged(1, 1), 5, Actor.TIMER)
+    recorder.record(Nudged(1, 1), 0.1, Actor.TIMER)
+    recorder.record(Nudged(1, 1), 0.2, Actor.TIMER)
+    recorder.record(Tripped(Bound.NUDGES, 20), 4, Actor.TIMER)
+    recorder.record(Labelled("e0", "v1"), 0, Actor.USER)
+    root = root_of(svg_of(recorder.events, 0, {"e0": "v1"}))
+    titles = titles_in(root)
+
+    assert "told to go on: 3, 1970-01-01 00:00" in titles
+    assert "told to go on, 1970-01-01 00:05" in titles
+    assert "let go: told to go on 20 times, and nothing changed, 1970-01-01 00:09" in titles
+    assert "label v1, 1970-01-01 00:00" in titles
+    assert "changed by agent, 1970-01-01 00:00" in titles
+    assert texts_in(root).count("3") == 1
+    assert "told to go on: 6" in texts_in(root)
+
+
+def test_the_estimate_is_a_dashed_line() -> None:
+    assert "stroke-dasharray" in drawn_svg()
+    assert "about 24m left" in texts_in(root_of(drawn_svg()))
+    assert "stroke-dasharray" not in svg_of(history(plan_of("a"), plan_of("a"), plan_of("a")))
+
+
+def test_an_estimate_without_busy_times_takes_its_room() -> None:
+    recorder = Recorder(0)
+    recorder.statuses = [IN_PROGRESS] * 8
+    recorder.record(PlanChanged(recorder.plan()))
+    for task in range(5):
+        recorder.mark(task, COMPLETED, 60)
+
+    path = next(each for each in root_of(svg_of(recorder.events)).iter() if each.get("stroke-dasharray"))
+    assert path.get("d") == "M712.0 431.5L808.0 484.0"
+
+
+def test_less_than_three_events_have_no_curve_stats_svg() -> None:
+    assert "Open tasks" not in texts_in(root_of(svg_of(history(plan_of("a")))))
+
+
+def test_at_most_150_lanes_are_drawn() -> None:
+    root = root_of(svg_of(history(flat(*(Task(f"t{n}", IN_PROGRESS) for n in range(400)))), MINUTE))
+
+    assert len(root.findall(f"{NAMESPACE}g")) == 150
+    assert "250 more tasks are not shown; 0 of them were never started." in texts_in(root)

@@ -1,7 +1,11 @@
-"""The timeline of a session."""
+"""The timeline of a session, the history of every task, and the branches."""
 
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests import plans
 from tests.history.histories import MINUTE, history
-from tests.plans import COMPLETED, IN_PROGRESS, PENDING
+from tests.plans import ABANDONED, COMPLETED, IN_PROGRESS, PENDING
 from tests.plans import unnumbered_plan_of as plan_of
 from tildone.plan.events import (
     Actor,
@@ -15,9 +19,14 @@ from tildone.plan.events import (
     PlanChanged,
     Tripped,
 )
+from tildone.plan.history.blame import TaskHistory, task_histories
+from tildone.plan.history.branches import Branch, branch_lines, branches
+from tildone.plan.history.changes import ChangeKind
 from tildone.plan.history.requests import row_lines
 from tildone.plan.history.timeline import MAX_LOOKBACK_EVENTS, HeadRelation, TimelineRow, newest_events, timeline
-from tildone.plan.model import Plan, Task, flat
+from tildone.plan.model import Phase, Plan, PlanProgress, Rules, Status, Task, assign_numbers, flat
+from tildone.plan.ops import Op
+from tildone.plan.reduce import reduce
 from tildone.plan.text.styles import display_width, markup, plain
 
 
@@ -280,3 +289,278 @@ def test_a_label_of_an_event_that_was_not_read_is_shown() -> None:
     newest = [Event("b", "a", 1, Actor.USER, Labelled("01m7ev36estb1cfcn0z4", "v1"))]
 
     assert timeline(newest, "b", str)[0].what == ("named 01m7ev36es “v1”",)
+
+
+def steps_of(entry: TaskHistory) -> list[tuple[str, list[ChangeKind], int | None]]:
+    return [(step.event.id, [change.kind for change in step.changes], step.duration) for step in entry.steps]
+
+
+def test_a_task_history_has_all_changes_of_the_task() -> None:
+    """And none of others."""
+    events = history(
+        plan_of("a", "b"),
+        flat(Task("a", IN_PROGRESS), Task("b")),
+        flat(Task("a", IN_PROGRESS), Task("b"), Task("c")),
+        flat(Task("a", COMPLETED, ("done well",)), Task("b"), Task("c")),
+    )
+
+    [entry, other, late] = task_histories(events)
+
+    assert (entry.task, entry.phase, entry.position) == (Task("a", COMPLETED, ("done well",), 1), "", 0)
+    assert steps_of(entry) == [
+        ("a", [ChangeKind.ADDED], None),
+        ("b", [ChangeKind.STARTED], None),
+        ("d", [ChangeKind.COMPLETED, ChangeKind.NOTED], 2 * MINUTE),
+    ]
+    assert steps_of(other) == [("a", [ChangeKind.ADDED], None)]
+    assert steps_of(late) == [("c", [ChangeKind.ADDED], None)]
+
+
+def test_a_task_is_followed_from_phase_to_phase() -> None:
+    """Also when a phase is renamed; the time in progress continues."""
+    events = history(
+        Plan((Phase("Build", (Task("a", IN_PROGRESS), Task("b"))), Phase("Ship"))),
+        Plan((Phase("Build", (Task("b"),)), Phase("Ship", (Task("a", IN_PROGRESS),)))),
+        Plan((Phase("Make", (Task("b"),)), Phase("Ship", (Task("a", COMPLETED),)))),
+    )
+
+    [other, entry] = task_histories(events)
+
+    assert [(entry.phase, entry.position), (other.phase, other.position)] == [("Ship", 1), ("Make", 0)]
+    assert steps_of(entry) == [
+        ("a", [ChangeKind.ADDED, ChangeKind.STARTED], None),
+        ("b", [ChangeKind.MOVED], None),
+        ("c", [ChangeKind.COMPLETED], 2 * MINUTE),
+    ]
+
+
+def test_another_text_is_another_task() -> None:
+    """One is removed, the other added."""
+    [new, old] = task_histories(history(plan_of("Parse"), plan_of("Parse it")))
+
+    assert steps_of(new) == [("b", [ChangeKind.ADDED], None)]
+    assert steps_of(old) == [("a", [ChangeKind.ADDED], None), ("b", [ChangeKind.REMOVED], None)]
+    assert (new.position, old.position) == (0, None)
+
+
+def test_removed_tasks_come_last_the_latest_first() -> None:
+    """With the time in progress when they were removed."""
+    found = task_histories(
+        history(
+            flat(Task("a", IN_PROGRESS), Task("b"), Task("c")),
+            plan_of("b", "c"),
+            plan_of("c"),
+        )
+    )
+
+    assert [entry.task.text for entry in found] == ["c", "b", "a"]
+    assert found[2].steps[-1].duration == MINUTE
+    assert found[2].time_in_progress(99 * MINUTE) == MINUTE
+
+
+def test_tasks_with_equal_texts_have_separate_histories() -> None:
+    """They are matched in order."""
+    found = task_histories(history(plan_of("a", "a"), flat(Task("a"), Task("a", COMPLETED))))
+
+    assert [len(entry.steps) for entry in found] == [1, 2]
+
+
+def test_the_time_in_progress_is_the_sum_of_its_periods() -> None:
+    """A period that has not ended counts until now, unless the clock was set back."""
+    events = history(
+        flat(Task("a", IN_PROGRESS)), plan_of("a"), plan_of("a", "b"), flat(Task("a", IN_PROGRESS), Task("b"))
+    )
+
+    [entry, never] = task_histories(events)
+
+    assert entry.time_in_progress(10 * MINUTE) == MINUTE + 7 * MINUTE
+    assert entry.time_in_progress(0) == MINUTE
+    assert never.time_in_progress(10 * MINUTE) is None
+
+
+def test_the_lifetime_is_from_added_to_last_closed() -> None:
+    """A reopened task has none; dropping closes a task too."""
+    events = history(
+        plan_of("a", "b", "c"),
+        flat(Task("a", COMPLETED), Task("b", COMPLETED), Task("c")),
+        flat(Task("a"), Task("b", COMPLETED), Task("c", ABANDONED)),
+        flat(Task("a", COMPLETED), Task("b", COMPLETED, ("still",)), Task("c", ABANDONED)),
+    )
+
+    again, once, dropped = task_histories(events)
+
+    assert [entry.lifetime for entry in (again, once, dropped)] == [3 * MINUTE, MINUTE, 2 * MINUTE]
+    assert [entry.closed and entry.closed.event.id for entry in (again, once, dropped)] == ["d", "b", "c"]
+    assert task_histories(events[:3])[0].closed is None
+    assert task_histories(events[:3])[0].lifetime is None
+    assert again.status_change is again.closed
+
+
+def test_durations_are_unknown_if_the_clock_was_set_back() -> None:
+    """Both of closed and of removed tasks."""
+    events = [
+        Event("a", None, 9, Actor.USER, PlanChanged(flat(Task("a", IN_PROGRESS), Task("b")))),
+        Event("b", "a", 5, Actor.USER, PlanChanged(flat(Task("b", COMPLETED)))),
+    ]
+
+    closed, left = task_histories(events)
+
+    assert closed.lifetime is None
+    assert left.time_in_progress(99) is None
+
+
+def test_a_renamed_task_keeps_its_history() -> None:
+    """A number belongs to one task, whatever its text."""
+    before, after = flat(Task("Parse", number=1), Task("b", number=2)), flat(Task("P", number=1), Task("b", number=2))
+
+    [parse, other] = task_histories(history(before, after))
+
+    assert steps_of(parse) == [("a", [ChangeKind.ADDED], None), ("b", [ChangeKind.RENAMED], None)]
+    assert steps_of(other) == [("a", [ChangeKind.ADDED], None)]
+
+
+def test_other_events_have_no_task_history() -> None:
+    """A branch without a plan has none."""
+    assert task_histories([Event("a", None, 1, Actor.TIMER, Nudged(1, 1))]) == []
+    assert task_histories(history(plan_of("a")))[0].status_change is None
+
+
+@settings(max_examples=60, derandomize=True)
+@given(st.lists(plans.ops, max_size=8))
+def test_the_task_histories_of_a_branch_match_its_plan(program: list[Op]) -> None:
+    """In the order of the plan; each begins with its addition, and has a closing step if and only if it is closed."""
+    states = [Plan()]
+    for op in program:
+        states.append(reduce(states[-1], [op], Rules()).after)
+
+    found = task_histories(history(*states))
+
+    here = [entry for entry in found if entry.position is not None]
+    assert [entry.task for entry in here] == list(assign_numbers(states[-1], states[-1]).tasks)
+    assert [entry.position for entry in here] == list(range(len(here)))
+    assert found == here + [entry for entry in found if entry.position is None]
+    for entry in found:
+        assert entry.steps[0].changes[0].kind is ChangeKind.ADDED
+        assert (entry.closed is None) is entry.task.status.is_open
+        assert (entry.since is not None) is (entry.position is not None and entry.task.status is Status.IN_PROGRESS)
+
+
+def edit(name: str, parent: str | None, fact: Fact) -> Event:
+    return Event(name, parent, ord(name[0]) - ord("a"), Actor.USER, fact)
+
+
+def changed(*texts: str) -> PlanChanged:
+    return PlanChanged(plan_of(*texts))
+
+
+EVENTS = [
+    edit("a", None, changed("one")),
+    edit("b", "a", changed("one", "two")),
+    edit("c", "b", PlanChanged(flat(Task("one", COMPLETED), Task("two")))),
+    edit("d", "c", Labelled("b", "first-try")),
+    edit("e", "d", Nudged(1, 1)),
+    edit("f", "a", changed("one", "three")),
+    edit("g", "f", Labelled("f", "fix")),
+]
+
+
+def shown(events: list[Event], head: str | None, columns: int | None = None) -> list[str]:
+    ids = [edit.id for edit in events]
+    return [plain(line) for line in branch_lines(branches(events, head), ids, "t{}".format, columns)]
+
+
+def test_a_branch_shows_its_end_and_its_changes_since_the_fork() -> None:
+    """The current branch comes first. Its nearest label is shown with the number of changes since."""
+    assert shown(EVENTS, "g") == [
+        "* f  t5  user  0/2  fix",
+        "· c  t2  user  1/2  first-try+1",
+        "    from a:",
+        "      added “two”",
+        "      completed “one”",
+    ]
+
+
+def test_the_current_branch_ends_at_the_head() -> None:
+    """Undone changes are a branch that continues from there."""
+    assert shown(EVENTS[:5], "b") == [
+        "* b  t1  user  0/2  first-try",
+        "· c  t2  user  1/2",
+        "    goes on from here:",
+        "      completed “one”",
+    ]
+
+
+def test_a_label_or_directive_set_after_an_undo_does_not_fork_the_branch() -> None:
+    """The other branch continues from the current plan."""
+    events = [
+        *EVENTS[:2],
+        edit("x", "a", Labelled("a", "back")),
+        edit("y", "x", DirectiveSet(Directive.PAUSE)),
+    ]
+
+    assert shown(events, "y") == [
+        "* a  t0  user  0/1  back",
+        "· b  t1  user  0/2",
+        "    goes on from here:",
+        "      added “two”",
+    ]
+
+
+def test_events_that_do_not_change_the_plan_make_no_branch() -> None:
+    """Neither labels nor nudges nor directives do."""
+    events = [
+        *EVENTS[:2],
+        edit("x", "a", Nudged(1, 1)),
+        edit("y", "b", Labelled("a", "v1")),
+        edit("z", "b", changed("two")),
+        edit("q", None, DirectiveSet(Directive.STOP)),
+    ]
+
+    assert [branch.end and branch.end.id for branch in branches(events, "z")] == ["z"]
+    assert [branch.end and branch.end.id for branch in branches(events, "x")] == ["a", "z"]
+
+
+def test_before_the_first_change_there_is_a_branch_without_an_end() -> None:
+    """All branches continue from it; branches without a common event fork at the root."""
+    events = [edit("a", None, changed("one")), edit("b", None, changed("two"))]
+
+    assert shown(events, None) == [
+        "* root  0/0",
+        "· b  t1  user  0/1",
+        "    goes on from here:",
+        "      added “two”",
+        "· a  t0  user  0/1",
+        "    goes on from here:",
+        "      added “one”",
+    ]
+    assert shown(events, "a")[1:3] == ["· b  t1  user  0/1", "    from root:"]
+    assert branches([], None) == [Branch(None, PlanProgress(0, 0), current=True)]
+
+
+def test_a_branch_that_returned_to_the_same_plan_says_so() -> None:
+    events = [*EVENTS[:2], edit("c", "b", changed("one")), edit("z", "a", changed("z"))]
+
+    assert shown(events, "z")[2:] == ["    from a:", "      left the plan as it was"]
+
+
+def test_the_changes_of_a_branch_are_limited() -> None:
+    """The others are counted."""
+    plan = flat(Task("a", COMPLETED, ("x",)), Task("b", COMPLETED, ("y",)), Task("c"))
+    events = [
+        edit("a", None, changed("old")),
+        edit("b", "a", PlanChanged(plan)),
+        edit("c", "a", changed()),
+    ]
+
+    assert shown(events, "c")[-1] == "      and 4 more"
+
+
+def test_labels_are_sanitized_and_lines_fit_the_terminal() -> None:
+    """On a narrow terminal, the label is on a line of its own."""
+    events = [*EVENTS[:5], edit("h", "e", Labelled("c", "日本\x1b[2J\n" * 9)), *EVENTS[5:]]
+
+    for columns in range(100):
+        lines = shown(events, "g", columns)
+        assert all(display_width(line) <= columns for line in lines)
+        assert not any("\n" in line or "\x1b" in line for line in lines)
+    assert shown(EVENTS, "g", 30)[:2] == ["* f  t5  user  0/2", "  fix"]

@@ -1,31 +1,54 @@
-"""What each task took, derived from events."""
+"""What tasks took: usage, durations, pace and estimates, and the figures of a store."""
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.history.histories import history
 from tests.history.test_stats import histories
 from tests.plans import COMPLETED, IN_PROGRESS, PENDING
+from tests.plans import unnumbered_plan_of as plan_of
+from tests.telemetry.prometheus import parse
 from tildone.base import replace
 from tildone.plan.events import (
     UNKNOWN,
     Actor,
     AgentUsage,
     Author,
+    Bound,
     Directive,
     DirectiveSet,
     Event,
     Fact,
+    Labelled,
     Ledger,
     Nudged,
     PlanChanged,
     StopFingerprint,
+    Tripped,
 )
-from tildone.plan.history.stats import session_stats, stats_data
-from tildone.plan.history.stats_lines import stats_lines, usage_sentence
+from tildone.plan.history.blame import task_histories
+from tildone.plan.history.changes import match_plans
+from tildone.plan.history.stats import (
+    MAX_CHARACTERS,
+    BoundedNames,
+    FleetNow,
+    Pace,
+    PlanTally,
+    counter_families,
+    fleet_families,
+    session_families,
+    session_stats,
+    stats_data,
+)
+from tildone.plan.history.stats_lines import duration_lines, stats_lines, usage_sentence
 from tildone.plan.history.usage import TaskUsage, plan_usage, spent_on
-from tildone.plan.model import Plan, Status, Task, flat, numbered
-from tildone.plan.text.styles import display_width, plain
+from tildone.plan.lists import WorkerInfo
+from tildone.plan.model import Check, Phase, Plan, PlanProgress, Proof, Result, Status, Task, flat, numbered
+from tildone.plan.runs import Ask, Lease, LeaseState, RunEnded, RunLost, RunReleased, RunTaken
+from tildone.plan.text.amounts import finished_durations, in_progress_since
+from tildone.plan.text.charts import exposition
+from tildone.plan.text.styles import display_width, markup, plain
 
 MINUTE = 60_000
 
@@ -275,3 +298,310 @@ def test_what_is_not_in_progress_or_not_known_has_taken_nothing() -> None:
     assert branch.spent(2, cost=5) == (1, None)
     assert spent_on(1, [], "", None, 5) == (0, UNKNOWN)
     assert plan_usage([], 0).tasks == {}
+
+
+CHECK = Check(("make",))
+
+
+Counts = dict[tuple[str, tuple[str, ...]], float]
+
+
+def counted(*facts: Fact) -> Counts:
+    counts: Counts = {}
+    tally = PlanTally(counts, Plan(), {}, (BoundedNames(9), BoundedNames(9)))
+    for number, fact in enumerate(facts):
+        tally.add(Event(f"e{number}", None, number, Actor.AGENT, fact))
+    return counts
+
+
+def plan_with(*tasks: Task) -> Plan:
+    return Plan((Phase("", tuple(replace(task, number=number) for number, task in enumerate(tasks, 1))),))
+
+
+def test_tasks_and_checks_are_counted_when_they_change() -> None:
+    failed, passed = (Proof(result, CHECK.command, at=at) for at, result in ((5, Result.FAILED), (9, Result.PASSED)))
+    opened = plan_with(Task("one", check=CHECK), Task("two"))
+    tried = plan_with(Task("one", check=CHECK, proof=failed), Task("two", Status.ABANDONED))
+    done = plan_with(Task("one", Status.COMPLETED, check=CHECK, proof=passed), Task("two", Status.ABANDONED))
+    proved = replace(done, check=CHECK, proof=replace(passed, at=12))
+    imported = plan_with(*done.tasks, Task("three", Status.COMPLETED, check=CHECK, proof=passed))
+
+    counts = counted(*map(PlanChanged, (opened, tried, done, done, proved, proved, replace(imported, check=CHECK))))
+
+    assert counts == {
+        ("tasks", ("completed",)): 1,
+        ("tasks", ("abandoned",)): 1,
+        ("checks", ("failed",)): 1,
+        ("checks", ("passed",)): 2,
+    }
+
+
+def test_nudges_stops_and_runs_are_counted() -> None:
+    counts = counted(
+        Nudged(1, 1),
+        Tripped(Bound.NUDGES, 3),
+        Labelled("e0", "label"),
+        RunTaken("r", 0, 1, "w/1/a/1"),
+        RunLost("r", 0, 2, "gone"),
+        RunTaken("r", 0, 3, "w/2/b/1"),
+        RunReleased("r", 0, 4, LeaseState.OPEN, "failed", fails=1),
+        RunTaken("r", 0, 5, "w/2/b/2"),
+        RunReleased("r", 0, 6, LeaseState.OPEN, "drained", fails=1),
+        RunTaken("r", 0, 7, "w/2/b/3"),
+        RunEnded("r", 0, 8, LeaseState.FAILED, "open tasks", fails=1),
+        RunTaken("q", 0, 1, "w/2/b/4"),
+        RunEnded("q", 0, 2, LeaseState.DONE),
+        RunTaken("p", 0, 1, "w/2/b/5"),
+        RunLost("p", 0, 2, "gone"),
+        RunEnded("p", 0, 2, LeaseState.FAILED, "lost too often"),
+    )
+
+    assert counts == {
+        ("nudges", ()): 1,
+        ("stops", ("nudges",)): 1,
+        ("taken", ()): 6,
+        ("lost", ()): 2,
+        ("takeovers", ()): 1,
+        ("failed", ()): 2,
+        ("ended", ("failed",)): 2,
+        ("ended", ("done",)): 1,
+    }
+
+
+def test_usage_is_counted_as_the_difference_to_the_last_one_of_the_agent() -> None:
+    counts: Counts = {}
+    tally = PlanTally(counts, Plan(), {"claude:1": AgentUsage(100, 10, 1.0)}, (BoundedNames(9), BoundedNames(9)))
+    author = Author("Ada", "claude:1", "opus")
+    for usage in (AgentUsage(150, 10, 1.5), None, AgentUsage(175, 12, 1.75), AgentUsage(cost=1.75)):
+        tally.add(Event("e", None, 1, Actor.AGENT, Nudged(1, 1), author, usage))
+    tally.add(Event("e", None, 1, Actor.AGENT, Nudged(1, 1), Author(), AgentUsage(5, 5)))
+
+    assert counts == {
+        ("nudges", ()): 5,
+        ("tokens", ("claude", "opus", "input")): 75,
+        ("tokens", ("claude", "opus", "output")): 2,
+        ("cost", ("claude", "opus")): 0.75,
+    }
+
+
+def test_the_number_of_names_is_bounded() -> None:
+    names = BoundedNames(2)
+
+    assert [names.of(name) for name in ("a", "b" * 999, "c", "a")] == ["a", "b" * MAX_CHARACTERS, "other", "a"]
+
+
+NOW = 100_000
+
+
+def labelled(name: str, *values: tuple[str, float]) -> dict[tuple[tuple[str, str], ...], float]:
+    return {((name, value),): amount for value, amount in values}
+
+
+def test_the_gauges_of_a_fleet() -> None:
+    leases = [
+        Lease("a", 0, "s", owner="w/1/x/1", since=1),
+        Lease("b", 0, "s", since=70_000),
+        Lease("c", 0, "s", since=10_000, not_before=90_000),
+        Lease("d", 0, "s", since=1, not_before=NOW + 1),
+        Lease("e", 0, "s", state=LeaseState.WAITING, questions=("q1", "q2")),
+        Lease("f", 0, "s", state=LeaseState.PAUSED),
+    ]
+    workers = [
+        WorkerInfo("w/1/x", slots=4, seen=99_000),
+        WorkerInfo("w/2/x", slots=2, seen=99_000, ask=Ask.DRAIN),
+        WorkerInfo("w/3/x", slots=8, seen=1_000),
+    ]
+
+    found = parse(exposition(fleet_families(FleetNow(leases, workers, NOW, 30_000, 4096), 3)))
+
+    assert found["tildone_runs"].samples == labelled(
+        "state", ("queued", 2), ("delayed", 1), ("running", 1), ("waiting", 1), ("paused", 1)
+    )
+    assert found["tildone_workers"].samples == labelled("state", ("up", 1), ("draining", 1), ("silent", 1))
+    plain = {name: figures.samples.get(()) for name, figures in found.items()}
+    assert plain["tildone_slots"] == 6
+    assert plain["tildone_slots_used"] == 1
+    assert plain["tildone_queue_oldest_seconds"] == 30
+    assert plain["tildone_questions"] == 5
+    assert plain["tildone_store_bytes"] == 4096
+
+
+def test_an_empty_fleet_has_all_gauges_at_0() -> None:
+    found = parse(exposition(fleet_families(FleetNow([], [], NOW, 1, 0), 0)))
+
+    assert {amount for figures in found.values() for amount in figures.samples.values()} == {0}
+
+
+def test_counters_without_labels_are_there_from_the_beginning() -> None:
+    found = parse(exposition(counter_families({("cost", ("claude", "opus")): 0.5, ("ended", ("done",)): 2})))
+
+    assert found["tildone_takeovers_total"].samples == {(): 0}
+    assert found["tildone_checks_total"].samples == {}
+    assert found["tildone_runs_ended_total"].samples == labelled("state", ("done", 2))
+    assert found["tildone_cost_usd_total"].samples == {(("agent", "claude"), ("model", "opus")): 0.5}
+
+
+def test_sessions_and_the_questions_of_a_store_without_a_fleet() -> None:
+    assert [family.name for family in session_families({"done": 2}, None)] == ["tildone_sessions"]
+    found = parse(exposition(session_families({"done": 2, "idle": 0}, 4)))
+
+    assert found["tildone_sessions"].samples == labelled("state", ("done", 2), ("idle", 0))
+    assert found["tildone_questions"].samples == {(): 4}
+
+
+HALF = PlanProgress(5, 8)
+
+
+def pace_of(*closures: int, start: int = 0) -> Pace:
+    pace = Pace()
+    pace.began(start)
+    for at in closures:
+        pace.began(at)
+        pace.closed(at)
+    return pace
+
+
+def test_the_estimate_is_the_open_tasks_at_the_pace_of_the_last_five_closures() -> None:
+    assert pace_of(10, 20, 30, 40, 50).estimate(HALF).remaining == 30
+    assert pace_of(10, 20, 30, 40, 50).estimate(HALF).reason == ""
+
+
+def test_earlier_closures_do_not_count() -> None:
+    """The time since the closure before them does."""
+    assert pace_of(7, 1000, 1010, 1020, 1030, 1040, 1050).estimate(HALF).remaining == 30
+
+
+@pytest.mark.parametrize(
+    ("closures", "counts", "reason"),
+    [
+        ((1, 2, 3, 4), HALF, "no estimate: fewer than 5 tasks were closed"),
+        ((1, 2, 3, 4, 5), PlanProgress(8, 8), "all tasks are closed"),
+        ((1, 2, 3, 4, 5), PlanProgress(0, 0), "the plan is empty"),
+        ((0, 0, 0, 0, 0), HALF, "no estimate: the last 5 tasks were closed at once"),
+    ],
+)
+def test_without_an_estimate_there_is_a_reason(closures: tuple[int, ...], counts: PlanProgress, reason: str) -> None:
+    estimate = pace_of(*closures).estimate(counts)
+
+    assert (estimate.remaining, estimate.reason) == (None, reason)
+
+
+def test_there_is_no_estimate_while_nudges_lead_to_nothing() -> None:
+    pace = pace_of(1, 2, 3, 4, 5)
+    for _ in range(7):
+        pace.nudged()
+    pace.changed(is_progress=False)
+
+    assert pace.estimate(HALF).reason == "no estimate: told to go on 7 times without progress"
+
+
+def test_a_nudge_before_being_let_go_led_to_nothing() -> None:
+    pace = pace_of(1, 2, 3, 4, 5)
+    pace.nudged()
+    pace.let_go()
+
+    assert pace.estimate(HALF).reason == "no estimate: told to go on once without progress"
+
+
+def test_each_of_the_last_three_nudges_must_have_led_to_progress() -> None:
+    pace = pace_of(1, 2, 3, 4, 5)
+    pace.nudged()
+    pace.nudged()
+    pace.changed(is_progress=True)
+    assert pace.estimate(HALF).reason == "no estimate: 1 of the last 3 times told to go on, no progress"
+    for _ in range(2):
+        pace.nudged()
+        pace.changed(is_progress=True)
+
+    assert pace.estimate(HALF).remaining == 3
+
+
+def test_the_newest_nudge_may_still_lead_to_progress() -> None:
+    pace = pace_of(1, 2, 3, 4, 5)
+    pace.changed(is_progress=True)
+    pace.let_go()
+    pace.nudged()
+
+    assert pace.estimate(HALF).remaining == 3
+
+
+def test_a_task_is_in_progress_since_it_was_started() -> None:
+    """Moves do not matter; a task added in progress was started then."""
+    before = Plan((Phase("A", (Task("a", IN_PROGRESS), Task("b"))), Phase("B")))
+    after = Plan((Phase("A", (Task("b", IN_PROGRESS),)), Phase("B", (Task("c", IN_PROGRESS), Task("a", IN_PROGRESS)))))
+
+    assert in_progress_since(match_plans(before, after), {(0, 0): 5}, 9) == {(0, 0): 9, (1, 0): 9, (1, 1): 5}
+
+
+def test_a_start_before_the_first_event_is_unknown() -> None:
+    """Until the task is started again."""
+    begun = flat(Task("a", IN_PROGRESS))
+
+    assert in_progress_since(match_plans(begun, begun), {}, 9) == {}
+    assert finished_durations(match_plans(begun, flat(Task("a"))), {}, 9) == {}
+
+
+@pytest.mark.parametrize("status", [PENDING, COMPLETED, Status.ABANDONED, Status.BLOCKED])
+def test_a_duration_ends_with_any_other_status(status: Status) -> None:
+    """If the clock was set back, the duration is unknown."""
+    match = match_plans(flat(Task("a", IN_PROGRESS)), flat(Task("a", status)))
+
+    assert finished_durations(match, {(0, 0): 5}, 9) == {(0, 0): 4}
+    assert finished_durations(match, {(0, 0): 5}, 5) == {(0, 0): 0}
+    assert finished_durations(match, {(0, 0): 5}, 4) == {}
+    assert in_progress_since(match, {(0, 0): 5}, 9) == {}
+
+
+def test_a_task_still_in_progress_has_no_finished_duration() -> None:
+    """Nor does a removed one."""
+    begun = flat(Task("a", IN_PROGRESS))
+
+    assert finished_durations(match_plans(begun, begun), {(0, 0): 5}, 9) == {}
+    assert finished_durations(match_plans(begun, Plan()), {(0, 0): 5}, 9) == {}
+
+
+FOUND = task_histories(
+    history(
+        plan_of("Parse", "Wire", "Old"),
+        flat(Task("Parse", IN_PROGRESS), Task("Wire"), Task("Old")),
+        flat(Task("Parse", COMPLETED), Task("Wire", IN_PROGRESS), Task("Ship")),
+    )
+)
+
+
+def test_each_task_is_listed_with_its_durations_and_who_closed_it() -> None:
+    """A task in progress counts until now; unknown values are dashes; removed tasks come last."""
+    assert [plain(line) for line in duration_lines(FOUND, 130 * MINUTE)] == [
+        "worked on  in all  closed by  task",
+        "       1m      2m  agent      ✓ #1 Parse",
+        "    2h 8m       –  –          ● #2 Wire",
+        "        –       –  –          – #3 Ship",
+        "",
+        "No longer in the plan:",
+        "        –       –  –          – Old",
+    ]
+    assert markup(duration_lines(FOUND, 130 * MINUTE)[1]).endswith("<dim><strikethrough>Parse</strikethrough></dim>")
+
+
+def test_on_a_narrow_terminal_the_durations_are_below_the_task() -> None:
+    assert [plain(line) for line in duration_lines(FOUND, 130 * MINUTE, 40)] == [
+        "✓ #1 Parse",
+        "  worked on 1m, 2m in all, by agent",
+        "● #2 Wire",
+        "  worked on 2h 8m",
+        "– #3 Ship",
+        "  not worked on yet",
+        "",
+        "No longer in the plan:",
+        "– Old",
+        "  not worked on yet",
+    ]
+
+
+def test_no_line_is_wider_than_the_terminal() -> None:
+    found = task_histories(history(flat(Task("日本語 " * 30, COMPLETED), Task("line\nbreak\x1b[2J" * 20))))
+
+    for columns in range(100):
+        lines = [plain(line) for line in duration_lines(found, 0, columns)]
+        assert all(display_width(line) <= columns for line in lines)
+        assert not any("\n" in line or "\x1b" in line for line in lines)

@@ -10,7 +10,7 @@ import pytest
 from tests.dialects.test_safe_texts import HOSTILE, LONG
 from tests.hooks.agent import Workspace
 from tests.suite.forking import PROGRAM
-from tests.views.test_sanitize import FORBIDDEN
+from tests.views.test_limits import FORBIDDEN
 from tildone.plan.model import Status, Task
 from tildone.plan.ops import Append, Mark, Note, Numbered
 from tildone.plan.text.safe import MAX_HOOK_REPLY, MAX_RESULT

@@ -1,10 +1,28 @@
-"""Encoding and decoding of events."""
+"""What is stored and how it is read: events, checks, records, archives, addresses; anything else is refused."""
+
+import json
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests import plans
+from tests.plans import COMPLETED, plan_of, session_on, unnumbered_plan_of
+from tildone.base import replace
+from tildone.base.json import dump, parse, quoted
+from tildone.log.kept import counts_of, filled
+from tildone.log.needs import (
+    ANSWERED_LIFETIME_MS,
+    Need,
+    NeedAnswered,
+    answered,
+    decode_need,
+    decode_needs,
+    encode_need,
+    open_needs,
+    without_old,
+)
+from tildone.log.presence import AT_WORK_MS, Presence, decode_presences, encode_presence, with_presence
 from tildone.plan import codec
 from tildone.plan.events import (
     Actor,
@@ -19,10 +37,15 @@ from tildone.plan.events import (
     Ledger,
     Nudged,
     PlanChanged,
+    SessionHead,
     StopFingerprint,
     Tripped,
 )
-from tildone.plan.model import Plan, Task, flat
+from tildone.plan.formats import archive
+from tildone.plan.formats.archive import Archive
+from tildone.plan.model import Check, Plan, Proof, Result, Task, flat
+from tildone.stores import StoreAddress, parse_address, summary
+from tildone.stores.summary import summarize
 
 wild = st.text(st.characters(codec=None), max_size=20) | st.just("\ud800 half a pair \udfff")
 ledgers = st.builds(
@@ -173,3 +196,405 @@ def test_keys_that_a_reader_does_not_know_are_ignored() -> None:
 
     assert data["v"] == 1
     assert codec.event_from_json(data) == WITH_AUTHOR
+
+
+CHECK = Check(("make", "test"), "sub", 30, 2, ("src/*",))
+PROOF = Proof(
+    Result.FAILED,
+    ("make",),
+    "f",
+    "a",
+    2,
+    "why",
+    12,
+    34,
+    "ada",
+    "/out.log",
+    "not recorded",
+    "/bin/make",
+    "5e",
+    imported=True,
+)
+WHOLE = Task("x", COMPLETED, number=3, check=CHECK, proof=PROOF, after=(1, 2), touches=("docs",))
+
+
+def event(plan: Plan) -> Event:
+    return Event("a", None, 1, Actor.USER, PlanChanged(plan))
+
+
+def test_every_field_survives_but_the_end_of_the_output() -> None:
+    plan = replace(flat(WHOLE), check=CHECK, proof=PROOF, last_number=3)
+
+    decoded = codec.decode(codec.encode(event(plan)))
+
+    assert isinstance(decoded.fact, PlanChanged)
+    for owner in (decoded.fact.plan, decoded.fact.plan.tasks[0]):
+        assert owner.check == CHECK
+        assert owner.proof is not None
+        kept = [name for name in Proof.__match_args__ if getattr(owner.proof, name) == getattr(PROOF, name)]
+        assert kept == [name for name in Proof.__match_args__ if name != "tail"]
+    assert decoded.fact.plan.tasks[0] == WHOLE
+
+
+def test_who_wrote_a_check_survives() -> None:
+    """A check of a person is the default, as in events of before."""
+    for by_model in (True, False):
+        check = replace(CHECK, by_model=by_model)
+        decoded = codec.plan_from_json(codec.plan_to_json(replace(flat(replace(WHOLE, check=check)), check=check)))
+        owners = (decoded, decoded.tasks[0])
+
+        assert [owner.check and owner.check.by_model for owner in owners] == [by_model, by_model]
+
+
+@given(plans.proved_plans)
+def test_a_plan_alone_survives_as_data(plan: Plan) -> None:
+    assert codec.plan_from_json(codec.plan_to_json(plan)) == plan
+
+
+def test_only_values_other_than_the_default_are_written() -> None:
+    task = Task("x", number=1, check=Check(("make",)), proof=Proof(Result.PASSED, ("make",)))
+
+    assert (
+        '{"text":"x","status":"pending","number":1,"check":{"command":["make"]},'
+        '"proof":{"result":"passed","command":["make"]}}'
+    ) in codec.encode(event(flat(task)))
+
+
+def test_events_without_them_are_written_as_before() -> None:
+    """Byte for byte: copies of a session are compared by their texts."""
+    assert codec.encode(event(plan_of("a", "b"))) == (
+        '{"v":1,"id":"a","parent":null,"at":1,"actor":"user","fact":"plan_changed","plan":[{"name":"","tasks":['
+        '{"text":"a","status":"pending","number":1},{"text":"b","status":"pending","number":2}]}],"drift":0,"counted":2}'
+    )
+    assert codec.plan_to_json(plan_of("a")) == {
+        "phases": [{"name": "", "tasks": [{"text": "a", "status": "pending", "number": 1}]}],
+        "counted": 1,
+    }
+
+
+@given(plans.proved_plans)
+def test_the_summary_knows_whether_anything_has_a_check(plan: Plan) -> None:
+    found = summarize("h", [codec.encode(event(plan))])
+
+    assert found is not None
+    checks = [plan.check, *(task.check for task in plan.tasks)]
+    assert found.checked is any(check is not None for check in checks)
+
+
+def test_a_text_that_imitates_a_check_is_none() -> None:
+    found = summarize("h", [codec.encode(event(plan_of(summary.CHECK)))])
+
+    assert found is not None
+    assert not found.checked
+
+
+NEED = Need("n", "s", "command", "ls", ("once", "no"), 5)
+PRESENCE = Presence("claude:1", "s", beat=1_000_000)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [None, 7, "", "{", "[]", "{}", '{"agent":"a"}', '{"agent":3,"session":"s"}', '{"agent":"a","session":["s"]}'],
+)
+def test_what_is_no_record_is_left_out(text: object) -> None:
+    assert decode_presences([text, encode_presence(PRESENCE)]) == [PRESENCE]
+    assert decode_needs([text, encode_need(NEED)]) == [NEED]
+
+
+def test_later_fields_are_ignored_and_missing_ones_have_their_defaults() -> None:
+    text = '{"id":"n","session":"s","kind":"input","text":"?","colour":"red","options":null}'
+
+    assert decode_need(text) == Need("n", "s", "input", "?")
+
+
+def test_a_cost_that_is_no_number_is_unknown() -> None:
+    assert decode_presences([encode_presence(replace(PRESENCE, cost=float("nan")))]) == [PRESENCE]
+
+
+@given(st.text(), st.lists(st.text()))
+def test_any_text_survives_in_ascii(text: str, options: list[str]) -> None:
+    need = Need(text, text, text, text, tuple(options), 1, text, text, text, text, 2)
+    presence = Presence(text, text, text, text, text, text, 1, text, 2, 0.5, 3)
+
+    assert decode_need(encode_need(need)) == need
+    assert decode_presences([encode_presence(presence)]) == [presence]
+    assert encode_need(need).isascii()
+    assert encode_presence(presence).isascii()
+
+
+def test_an_agent_is_at_work_for_ninety_seconds_after_its_sign_of_life() -> None:
+    assert PRESENCE.at_work(PRESENCE.beat + AT_WORK_MS - 1)
+    assert not PRESENCE.at_work(PRESENCE.beat + AT_WORK_MS)
+
+
+def test_presences_are_ordered_by_agent() -> None:
+    others = [Presence(name, "s", beat=1_000_000) for name in ("z", "a")]
+
+    assert with_presence(others, PRESENCE) == [*others, PRESENCE]
+    assert [each.agent for each in decode_presences(map(encode_presence, [*others, PRESENCE]))] == [
+        "a",
+        "claude:1",
+        "z",
+    ]
+
+
+def test_a_need_is_answered_once() -> None:
+    decided = answered(NEED, "no", "Ada", 0)
+
+    assert (decided.answer, decided.answered_by, decided.is_open) == ("no", "Ada", False)
+    with pytest.raises(NeedAnswered, match="already answered: 'no'") as refused:
+        answered(decided, "once", "Bob", 9)
+    assert refused.value.need == decided
+
+
+def test_old_answers_go_and_open_needs_stay() -> None:
+    old, recent = (answered(replace(NEED, id=str(at)), "no", "Ada", at) for at in (9, 10))
+
+    kept = without_old([recent, old, NEED], 10 + ANSWERED_LIFETIME_MS)
+
+    assert kept == [NEED, recent]
+    assert open_needs([recent, replace(NEED, id="m"), NEED]) == [replace(NEED, id="m"), NEED]
+
+
+def test_times_are_counted_in_equal_intervals() -> None:
+    assert counts_of([0, 9, 10, 99, 100, -1], 0, 100, 10) == [2, 1, 0, 0, 0, 0, 0, 0, 0, 1]
+    assert counts_of([5], 5, 5, 2) == [0, 0]
+    assert filled([(1, 7)], 3) == [0, 7, 0]
+
+
+@given(st.lists(st.integers(0, 1000)), st.integers(1, 50))
+def test_every_time_between_is_counted_once(times: list[int], buckets: int) -> None:
+    assert sum(counts_of(times, 0, 1001, buckets)) == len(times)
+
+
+def test_a_question_about_a_dangerous_command_says_why() -> None:
+    kinds = ("command", "check", "change", "input")
+
+    assert [Need("n", "s", kind, "rm -rf build").caution for kind in kinds] == [
+        *["Careful: it deletes files."] * 2,
+        *["", ""],
+    ]
+
+
+FIRST = Event("a", None, 1, Actor.AGENT, PlanChanged(unnumbered_plan_of("one")))
+SECOND = Event("b", "a", 2, Actor.USER, PlanChanged(unnumbered_plan_of("two")))
+NUDGE = Event("c", "a", 3, Actor.TIMER, Nudged(1, 1))
+ARCHIVE = Archive("s", SessionHead("a", ("b",)), (FIRST, SECOND))
+EVENTS = [codec.parse_strictly(codec.encode(event)) for event in ARCHIVE.events]
+
+
+@st.composite
+def archives(draw: st.DrawFn) -> Archive:
+    """Sessions of any shape, with any head."""
+    ids = draw(st.lists(wild, unique=True, max_size=6))
+    events: list[Event] = []
+    for name in ids:
+        parent = draw(st.none() | st.sampled_from([event.id for event in events])) if events else None
+        at, actor = draw(st.integers(0, 2**53)), draw(st.sampled_from(Actor))
+        events.append(Event(name, parent, at, actor, draw(facts), draw(authors)))
+    heads = st.none() | st.sampled_from(ids) if ids else st.none()
+    ahead = draw(st.lists(st.sampled_from(ids), max_size=2)) if ids else []
+    return Archive(draw(wild.filter(bool)), SessionHead(draw(heads), tuple(ahead)), tuple(events))
+
+
+@settings(max_examples=60)
+@given(archives())
+def test_an_archive_restores_the_whole_session(whole: Archive) -> None:
+    """Every event of every branch, the name, and the head; in ASCII."""
+    text = archive.write(whole)
+
+    assert archive.read(text) == whole
+    assert text.isascii()
+
+
+def test_the_current_plan_is_included() -> None:
+    """The plan at the head, in its stored form."""
+    data = codec.parse_strictly(archive.write(ARCHIVE))
+
+    assert archive.is_archive(data)
+    assert data["plan"] == [{"name": "", "tasks": [{"text": "one", "status": "pending"}]}]
+    assert codec.parse_strictly(archive.write(Archive("s", SessionHead("c"), (FIRST, NUDGE))))["plan"] == data["plan"]
+    assert codec.parse_strictly(archive.write(Archive("s", SessionHead(), (FIRST,))))["plan"] == []
+
+
+def test_a_store_can_import_an_archive() -> None:
+    """With nudges and undone changes."""
+    session = session_on()
+    for texts in (["a"], ["a", "b"]):
+        session.call("write_todos", {"mode": "replace", "todos": [{"text": text} for text in texts]})
+    session.turn_ended()
+    session.undo()
+    events = tuple(session.store.events("s"))
+    whole = Archive("s", session.store.session_head("s"), events)
+    other = session_on(name="copy").store
+
+    read = archive.read(archive.write(whole))
+    other.import_events("copy", read.events, read.session_head)
+
+    assert (tuple(other.events("copy")), other.session_head("copy")) == (events, whole.session_head)
+
+
+def test_a_manual_edit_of_the_plan_is_detected() -> None:
+    """The events count, and the person should be told."""
+    text = archive.write(ARCHIVE)
+
+    assert archive.read(text.replace('"text":"one"', '"text":"three"', 1)) == Archive(
+        "s", ARCHIVE.session_head, ARCHIVE.events, edited=True
+    )
+    assert not archive.read("".join(text.splitlines()[:4] + text.splitlines()[5:])).edited
+
+
+REFUSED = {
+    "another format": ({"format": "other"}, "not a session"),
+    "another version": ({"version": 2}, "the archive has version 2; this tildone reads version 1"),
+    "no name": ({"session": ""}, "the fields session, place and events"),
+    "a name of the wrong type": ({"session": 5}, "the fields session, place and events"),
+    "events that are not a list": ({"events": {}}, "the fields session, place and events"),
+    "a head of the wrong type": ({"place": {"head": 1, "ahead": []}}, "the fields session, place and events"),
+    "a redo stack of the wrong type": ({"place": {"head": None, "ahead": [1]}}, "the fields session, place and events"),
+    "an unknown head": ({"place": {"head": "z", "ahead": []}}, "the head is an event that is not in the archive"),
+    "an unknown event in the redo stack": (
+        {"place": {"head": "a", "ahead": ["z"]}},
+        "the head is an event that is not in the archive",
+    ),
+    "a child before its parent": ({"events": EVENTS[::-1]}, "is missing or comes after it"),
+    "an event twice": ({"events": EVENTS * 2}, "occurs twice"),
+    "an invalid event": ({"events": [1]}, "not an event"),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_a_malformed_archive_is_refused(case: str) -> None:
+    """The error says why."""
+    change, why = REFUSED[case]
+    text = codec.dump(codec.parse_strictly(archive.write(ARCHIVE)) | change)
+
+    with pytest.raises(ValueError, match=why):
+        archive.read(text)
+
+
+@pytest.mark.parametrize(
+    ("field", "content"),
+    [
+        ("id", 1),
+        ("at", "5"),
+        ("at", [1]),
+        ("at", -1),
+        ("at", 1.5),
+        ("at", 2**63),
+        ("at", None),
+        ("parent", 1),
+        ("drift", [1]),
+        ("drift", True),
+        ("plan", [{"name": "", "tasks": [{"text": 5, "status": "pending"}]}]),
+        ("plan", [{"name": "", "tasks": [{"text": "a", "status": "pending", "notes": [1]}]}]),
+        ("plan", [{"name": "", "tasks": [{"text": "a", "status": "pending", "number": [1]}]}]),
+    ],
+)
+def test_an_event_that_a_store_cannot_represent_is_refused(field: str, content: object) -> None:
+    """Each field has its type; numbers are integers, not negative, and fit into 64 bits."""
+    data = codec.parse_strictly(archive.write(ARCHIVE))
+    data["events"][0][field] = content
+
+    with pytest.raises(ValueError, match="not an event"):
+        archive.read(codec.dump(data))
+
+
+@given(st.text() | st.text(st.sampled_from('{}[]":,formatildone session1'), max_size=40))
+def test_any_other_text_is_refused(text: str) -> None:
+    """With a ValueError and no other exception."""
+    with pytest.raises(ValueError, match=r"\w"):
+        archive.read(text)
+
+
+def test_an_archive_of_an_empty_session_is_valid() -> None:
+    empty = Archive("s", SessionHead(), ())
+
+    assert archive.read(archive.write(empty)) == empty
+
+
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
+    lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
+    max_leaves=10,
+)
+
+
+@given(VALUES, st.sampled_from(["", " ", "\r\n\t"]))
+def test_the_output_of_json_is_parsed(value: object, space: str) -> None:
+    assert parse(f"{space}{json.dumps(value)}{space}") == value
+
+
+@given(st.text())
+def test_quoted_text_is_parsed_by_json(text: str) -> None:
+    """Including unpaired surrogates."""
+    assert json.loads(quoted(text)) == text
+    assert quoted(text).isascii()
+    assert quoted("\ud800") == '"\\ud800"'
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", " ", "{", "[1,]", '{"a" 1}', '"open', "1 2", "nul", "{} x", "[" * 100_000, "1" * 5000, '"\\x"', "\ufeff{}"],
+)
+def test_invalid_json_is_refused(text: str) -> None:
+    with pytest.raises(ValueError, match="this is not JSON"):
+        parse(text)
+
+
+def test_nan_and_infinity_become_none() -> None:
+    """Some coding agents write them for a missing number."""
+    assert parse('{"a": NaN, "b": -Infinity}') == {"a": None, "b": None}
+
+
+@pytest.mark.parametrize("value", ["a \ud83d ü", {"a": [1, 2.5, None, True], "b": {"c": ()}}, [], 7])
+def test_a_value_is_written_like_json_does(value: object) -> None:
+    """In ASCII and without white space."""
+    assert dump(value) == json.dumps(value, separators=(",", ":"))
+
+
+def test_a_value_of_another_type_is_not_written() -> None:
+    with pytest.raises(TypeError, match="set is not a JSON type"):
+        dump({"a": {1}})
+
+
+@pytest.mark.parametrize(
+    ("text", "scheme", "location", "path"),
+    [
+        ("plans.db", "", "plans.db", "plans.db"),
+        ("/home/me/a:b.db", "", "/home/me/a:b.db", "/home/me/a:b.db"),
+        ("./notes:2024.db", "", "./notes:2024.db", "./notes:2024.db"),
+        ("C:\\plans.db", "", "C:\\plans.db", "C:\\plans.db"),
+        ("", "", "", ""),
+        ("//server/share/plans.db", "", "//server/share/plans.db", "//server/share/plans.db"),
+        ("jsonl:sessions", "jsonl", "sessions", "sessions"),
+        ("jsonl:", "jsonl", "", ""),
+        ("postgresql://host/plans", "postgresql", "//host/plans", None),
+        ("git+ssh://host/x", "git+ssh", "//host/x", None),
+    ],
+)
+def test_an_address_is_a_scheme_and_a_location(text: str, scheme: str, location: str, path: str | None) -> None:
+    """A URL has no path. A single letter before a colon is a drive, not a scheme."""
+    address = parse_address(text)
+
+    assert address == StoreAddress(scheme, location)
+    assert address.path == path
+
+
+@pytest.mark.parametrize(
+    ("text", "redacted"),
+    [
+        ("postgresql://me:s3cret@host:5433/plans?sslmode=require", "postgresql://me@host:5433/plans"),
+        ("postgresql://me:s3@cret@host/plans", "postgresql://me@host/plans"),
+        ("postgresql://host/plans?password=s3cret", "postgresql://host/plans"),
+        ("jsonl:/sessions", "jsonl:/sessions"),
+        ("plans@home.db", "plans@home.db"),
+    ],
+)
+def test_a_redacted_address_has_no_password_and_no_options(text: str, redacted: str) -> None:
+    assert parse_address(text).redacted == redacted
+
+
+@given(st.text())
+def test_every_text_is_an_address_and_is_restored_unchanged(text: str) -> None:
+    assert str(parse_address(text)) == text

@@ -1,15 +1,27 @@
-"""The state at the head, computed from the newest events."""
+"""What follows from events: the state at the head, summaries, refs, undo and redo, usage, claims."""
 
+import re
 from collections.abc import Iterator
+from itertools import islice
 
-from hypothesis import given
+import pytest
+from hypothesis import given, settings
 from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from tests import plans
 from tests.plans import plan_of, unnumbered_plan_of
+from tildone.base.errors import NotFound, Refused
+from tildone.plan import codec
+from tildone.plan.claims import RELEASED, Claim, Claimant, ClaimFence, Fenced, newest, released
+from tildone.plan.codec import encode
 from tildone.plan.events import (
+    UNKNOWN,
     Actor,
+    AgentUsage,
+    Author,
     Bound,
+    Call,
     Directive,
     DirectiveSet,
     Event,
@@ -18,13 +30,30 @@ from tildone.plan.events import (
     Ledger,
     Nudged,
     PlanChanged,
+    SessionHead,
     State,
     StopFingerprint,
     Tripped,
+    added,
     apply_event,
+    branch,
+    by_id,
+    head_after_redo,
+    head_after_undo,
+    labels,
     latest_state,
+    leaves,
+    since,
+    usage_in,
+    usage_of_text,
+    usage_out,
+    usage_text,
 )
-from tildone.plan.model import numbered
+from tildone.plan.history.refs import events_by_label, label_problem, resolve, short_ids
+from tildone.plan.model import Phase, Plan, Status, Task, numbered
+from tildone.stores import summary
+from tildone.stores.memory import MemoryStore
+from tildone.stores.summary import MAX_EVENTS, SessionSummary, summarize
 
 facts = st.one_of(
     st.builds(PlanChanged, plans.plans.map(numbered), drift=st.integers(0, 9)),
@@ -121,3 +150,500 @@ def test_the_tasks_of_a_state_have_numbers_even_if_the_snapshot_has_none() -> No
 
     assert latest_state(events[::-1]).plan == plan_of("a", "b")
     assert events[0].fact == PlanChanged(unnumbered_plan_of("a", "b"))
+
+
+IMITATIONS = st.sampled_from(['"status":"pending"', '"fact":"plan_changed"', '"course":"stop"', "\\", '"'])
+
+
+def text(fact: Fact) -> str:
+    return encode(Event("e", None, 1, Actor.AGENT, fact))
+
+
+def test_every_marker_is_written_by_the_codec_for_its_fact_and_no_other() -> None:
+    facts: dict[str, Fact] = {
+        summary.PLAN_CHANGED: PlanChanged(Plan()),
+        summary.DIRECTIVE_SET: DirectiveSet(Directive.GO),
+        summary.TRIPPED: Tripped(Bound.NUDGES, 20),
+        "": Nudged(1, 1),
+    }
+
+    for marker, fact in facts.items():
+        assert [other for other in facts if other and other in text(fact)] == ([marker] if marker else [])
+
+
+def test_every_open_status_has_a_marker_and_no_other_status_has() -> None:
+    """A new open status needs a marker; otherwise hooks would treat its tasks as closed."""
+    markers = (summary.PENDING, summary.IN_PROGRESS, summary.BLOCKED)
+
+    for status in Status:
+        event = text(PlanChanged(Plan((Phase("", (Task("One", status),)),))))
+        assert any(marker in event for marker in markers) is status.is_open
+
+
+def test_the_directives_have_the_values_of_the_enum() -> None:
+    assert (Directive.GO.value, Directive.STOP.value) == (summary.GO, summary.STOP)
+
+
+@given(st.lists(st.builds(Task, IMITATIONS | plans.texts, plans.statuses), max_size=4), st.sampled_from(Directive))
+def test_texts_that_imitate_markers_do_not_affect_the_summary(tasks: list[Task], directive: Directive) -> None:
+    call = Call("x", '{"status":"pending","course":"stop"}')
+    changed = PlanChanged(Plan((Phase('"status":"pending"', tuple(tasks)),)), call, directive=directive)
+
+    found = summarize("head", [text(Labelled("e", '"fact":"tripped"')), text(changed)])
+
+    workable = any(task.status.is_open and task.status is not Status.BLOCKED for task in tasks)
+    blocked = any(task.status is Status.BLOCKED for task in tasks)
+    assert found == SessionSummary("head", workable, blocked, directive.value)
+
+
+def test_the_newest_directive_counts_and_a_person_who_spoke() -> None:
+    changed, tripped = text(PlanChanged(Plan())), text(Tripped(Bound.NUDGES, 20))
+    stopped = text(DirectiveSet(Directive.STOP))
+
+    nudged, later = text(Nudged(1, 1)), text(PlanChanged(Plan(), ledger=Ledger(continued=2, began=1)))
+
+    for last in ([tripped], [nudged], [later]):
+        assert summarize("h", [*last, changed]) == SessionSummary("h", continued=True)
+    assert summarize("h", [stopped, tripped, changed]) == SessionSummary("h", directive="stop")
+    assert summarize("h", [stopped]) == SessionSummary("h", directive="stop")
+
+
+def test_the_search_for_the_plan_stops_after_max_events() -> None:
+    labels = [text(Labelled("e", "name"))] * MAX_EVENTS
+
+    assert summarize("h", labels) == SessionSummary("h")
+    assert summarize("h", [*labels, text(PlanChanged(Plan()))]) is None
+
+
+SHAPE = {"a": None, "b": "a", "c": "b", "d": "b", "e": "d"}
+EVENTS = [Event(name, parent, 0, Actor.USER, PlanChanged(plan_of())) for name, parent in SHAPE.items()]
+TREE = by_id(EVENTS)
+
+
+def ids(events: list[Event]) -> str:
+    return "".join(event.id for event in events)
+
+
+def test_a_branch_is_the_path_from_the_root() -> None:
+    """Oldest first; without a head it is empty."""
+    assert ids(branch(TREE, "e")) == "abde"
+    assert branch(TREE, None) == []
+
+
+def test_leaves_are_the_events_without_children() -> None:
+    assert leaves(EVENTS) == ["c", "e"]
+
+
+def test_the_newest_label_of_an_event_counts() -> None:
+    """An empty label removes it, whether or not there was one."""
+    named: list[Fact] = [
+        Labelled("a", "first"),
+        Labelled("b", "gone"),
+        Labelled("a", "start"),
+        Labelled("b", ""),
+        Labelled("c", ""),
+        PlanChanged(plan_of()),
+    ]
+
+    assert labels(Event(str(i), None, i, Actor.USER, fact) for i, fact in enumerate(named)) == {"a": "start"}
+
+
+CHANGED = PlanChanged(plan_of("x"))
+NEWEST_FIRST = [
+    Event("e", "d", 5, Actor.USER, Labelled("a", "x")),
+    Event("d", "c", 4, Actor.TIMER, Nudged(1, 1)),
+    Event("c", "b", 3, Actor.AGENT, CHANGED),
+    Event("b", "a", 2, Actor.TIMER, Nudged(1, 1)),
+    Event("a", None, 1, Actor.AGENT, CHANGED),
+]
+
+
+def test_undo_moves_the_head_before_each_change() -> None:
+    """The redo stack has the former heads, so that later nudges and labels are restored, too."""
+    assert head_after_undo(SessionHead("e"), NEWEST_FIRST, 1) == SessionHead("b", ("e",))
+    assert head_after_undo(SessionHead("e", ("x",)), NEWEST_FIRST, 2) == SessionHead(None, ("b", "e", "x"))
+
+
+def test_undoing_several_changes_equals_undoing_them_one_by_one() -> None:
+    """The same holds for redo."""
+    once = head_after_undo(SessionHead("e"), NEWEST_FIRST, 1)
+    twice = head_after_undo(once, NEWEST_FIRST[3:], 1)
+
+    assert head_after_undo(SessionHead("e"), NEWEST_FIRST, 2) == twice
+    assert head_after_redo(twice, 1) == once
+    assert head_after_redo(twice, 2) == head_after_redo(once, 1) == SessionHead("e")
+
+
+@pytest.mark.parametrize(
+    ("newest_first", "changes", "message"),
+    [
+        ([], 1, "nothing to undo"),
+        (NEWEST_FIRST[-2:], 2, "there is only 1 change to undo"),
+        (NEWEST_FIRST, 3, "there are only 2 changes to undo"),
+    ],
+)
+def test_undoing_more_changes_than_there_are_is_refused(newest_first: list[Event], changes: int, message: str) -> None:
+    with pytest.raises(Refused, match=message):
+        head_after_undo(SessionHead("e"), newest_first, changes)
+
+
+@pytest.mark.parametrize(
+    ("ahead", "changes", "message"),
+    [
+        ((), 1, "nothing to redo"),
+        (("a",), 2, "there is only 1 change to redo"),
+        (("a", "b"), 9, "there are only 2 changes to redo"),
+    ],
+)
+def test_redoing_more_changes_than_were_undone_is_refused(ahead: tuple[str, ...], changes: int, message: str) -> None:
+    with pytest.raises(Refused, match=message):
+        head_after_redo(SessionHead("e", ahead), changes)
+
+
+NUDGE = Event("e", None, 5, Actor.TIMER, Nudged(1, 1), Author("Ada", "claude:1"))
+
+
+def test_only_what_is_known_is_written() -> None:
+    """An event without it is the same text as before."""
+    assert '"used"' not in codec.encode(NUDGE)
+    assert usage_out(UNKNOWN) == usage_out(None) == ""
+    assert usage_out(AgentUsage(cost=0.41)) == '"used":{"cost":0.41},'
+    assert usage_out(AgentUsage(1200, 300)) == '"used":{"in":1200,"out":300},'
+
+
+@pytest.mark.parametrize(
+    "data",
+    [None, "much", [], {}, {"in": "1"}, {"in": True, "out": -1, "cost": False}, {"cost": -0.1}, {"cost": float("inf")}],
+)
+def test_invalid_amounts_are_unknown(data: object) -> None:
+    """They are not worth losing an event."""
+    assert usage_in(data) is None
+
+
+def test_one_invalid_amount_leaves_the_others() -> None:
+    assert usage_in({"in": 5, "out": "x", "cost": 2}) == AgentUsage(5, None, 2)
+
+
+def test_the_tokens_are_those_in_and_out() -> None:
+    assert (AgentUsage(5, 2).tokens, AgentUsage(None, 2).tokens, AgentUsage(cost=1).tokens) == (7, 2, None)
+
+
+def test_a_difference_is_what_was_used_in_between() -> None:
+    assert since(AgentUsage(5, 2, 0.5), AgentUsage(9, 2, 0.75)) == AgentUsage(4, 0, 0.25)
+    assert since(UNKNOWN, AgentUsage(9, cost=1)) == AgentUsage(9, None, 1)
+
+
+def test_an_amount_that_became_smaller_was_counted_again_from_0() -> None:
+    """Whoever counts it was started again."""
+    assert since(AgentUsage(50, 20, 5), AgentUsage(7, 30, 1)) == AgentUsage(7, 10, 1)
+
+
+def test_a_sum_has_every_amount_that_one_of_them_has() -> None:
+    assert added(AgentUsage(5, None, 1), AgentUsage(2, 3)) == AgentUsage(7, 3, 1)
+
+
+def test_a_limit_in_dollars_has_cents() -> None:
+    event = Event("e", None, 5, Actor.TIMER, Tripped(Bound.TASK_COST, 0.5))
+
+    assert codec.decode(codec.encode(event)) == event
+
+
+@pytest.mark.parametrize("usage", [AgentUsage(5, 7, 0.25), AgentUsage(cost=2.0), AgentUsage(tokens_out=3)])
+def test_the_text_of_a_usage_is_read_back(usage: AgentUsage) -> None:
+    assert usage_of_text(usage_text(usage)) == usage
+
+
+@pytest.mark.parametrize("text", ["", "{", "{}", "[]", '{"in": -1}'])
+def test_a_text_without_a_usage_has_none(text: str) -> None:
+    assert usage_of_text(text) is None
+
+
+class Counting(MemoryStore):
+    """A store that counts how many events were read."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.read = 0
+
+    def history(self, session: str, head: str | None = None) -> Iterator[Event]:
+        return self._counted(super().history(session, head))
+
+    def events(self, session: str) -> Iterator[Event]:
+        return self._counted(super().events(session))
+
+    def _counted(self, events: Iterator[Event]) -> Iterator[Event]:
+        for event in events:
+            self.read += 1
+            yield event
+
+
+def store_with(*chain: tuple[str, str | None, Labelled | Nudged | PlanChanged]) -> Counting:
+    """A store with one session `s` of these events, the last of which is the head."""
+    store = Counting()
+    events = [Event(name, parent, 1, Actor.USER, fact) for name, parent, fact in chain]
+    store.import_events("s", events, SessionHead(events[-1].id))
+    return store
+
+
+def changed(*texts: str) -> PlanChanged:
+    return PlanChanged(plan_of(*texts))
+
+
+STORE = store_with(
+    ("0aa1", None, changed("a")),
+    ("0aa2", "0aa1", changed("a", "b")),
+    ("0bb1", "0aa2", Nudged(1, 1)),
+    ("0bb2", "0bb1", changed("a")),
+    ("0cc1", "0bb2", Labelled("0aa2", "second")),
+)
+
+
+@pytest.mark.parametrize(
+    ("ref", "event"),
+    [
+        ("head", "0cc1"),
+        ("HEAD", "0cc1"),
+        ("root", None),
+        ("0aa2", "0aa2"),
+        ("0c", "0cc1"),
+        ("second", "0aa2"),
+        ("~1", "0bb1"),
+        ("head~1", "0bb1"),
+        ("head~", "0bb1"),
+        ("~0", "0cc1"),
+        ("head~2", "0aa1"),
+        ("head~3", None),
+        ("second~1", "0aa1"),
+        ("0bb1~1", "0aa1"),
+        ("0aa2~0", "0aa2"),
+    ],
+)
+def test_references_resolve_to_events(ref: str, event: str | None) -> None:
+    """`~N` counts changes of the plan; nudges and labels are skipped."""
+    assert resolve(STORE, "s", ref) == event
+
+
+@pytest.mark.parametrize(
+    ("ref", "message"),
+    [
+        ("nope", "no event has the label or id 'nope', and no id begins with it"),
+        ("0a", "'0a' matches 2 events: 0aa1, 0aa2"),
+        ("0bb~1", "'0bb' matches 2 events: 0bb1, 0bb2"),
+        ("0", "'0' matches 5 events: 0aa1, 0aa2, 0bb1, 0bb2, 0cc1"),
+        ("head~4", "'head~4' goes back too far: 3 changes lead there"),
+        ("0aa1~2", "'0aa1~2' goes back too far: 1 change leads there"),
+        ("root~1", "'root~1' goes back too far: 0 changes lead there"),
+        (f"~{'9' * 5000}", "goes back too far: 3 changes lead there"),
+        ("head~x", "no event has the label or id 'head~x'"),
+        ("", "an empty name names no event"),
+        (" ", "an empty name names no event"),
+    ],
+)
+def test_unknown_and_ambiguous_references_are_refused(ref: str, message: str) -> None:
+    """The error lists the matching events, if any."""
+    with pytest.raises(NotFound, match=re.escape(message)):
+        resolve(STORE, "s", ref)
+
+
+def test_only_some_of_many_matches_are_listed() -> None:
+    """Their ids are shortened as far as they stay unique."""
+    chain = [(f"0123456789{n:02}", f"0123456789{n - 1:02}" if n else None, changed("a")) for n in range(12)]
+
+    with pytest.raises(NotFound, match=r"matches 12 events: 012345678900, 012345678901, .*, 012345678904, …"):
+        resolve(store_with(*chain), "s", "01")
+
+
+def test_a_label_takes_precedence_over_a_prefix() -> None:
+    """A whole id takes precedence over a label. A label may contain `~`."""
+    store = store_with(
+        ("0aa1", None, changed("a")),
+        ("0aa2", "0aa1", changed("a", "b")),
+        ("0bb1", "0aa2", changed("b")),
+        ("0cc1", "0bb1", Labelled("0bb1", "0aa")),
+        ("0cc2", "0cc1", Labelled("0aa2", "0aa1")),
+        ("0cc3", "0cc2", Labelled("0cc1", "odd~1")),
+    )
+
+    assert resolve(store, "s", "0aa") == "0bb1"
+    assert resolve(store, "s", "0aa1") == "0aa1"
+    assert resolve(store, "s", "odd~1") == "0cc1"
+
+
+def test_a_label_names_the_event_that_got_it_last() -> None:
+    """Not an event that lost it, nor one that is not in the session."""
+    store = store_with(
+        ("a", None, changed("a")),
+        ("b", "a", changed("b")),
+        ("x", "b", Labelled("a", "old")),
+        ("c", "x", Labelled("b", "here")),
+        ("d", "c", Labelled("a", "here")),
+        ("e", "d", Labelled("b", "there")),
+        ("f", "e", Labelled("b", "")),
+        ("g", "f", Labelled("gone", "far")),
+    )
+
+    assert events_by_label(islice(store.events("s"), 5)) == {"here": "a"}
+    assert events_by_label(store.events("s")) == {"here": "a", "far": "gone"}
+    assert resolve(store, "s", "here") == "a"
+    for ref in ("there", "far"):
+        with pytest.raises(NotFound, match="no event has the label or id"):
+            resolve(store, "s", ref)
+
+
+def test_in_an_empty_session_head_and_root_are_none() -> None:
+    assert resolve(MemoryStore(), "s", "head") is None
+    assert resolve(MemoryStore(), "s", "root") is None
+    with pytest.raises(NotFound, match="no event has the label or id"):
+        resolve(MemoryStore(), "s", "a")
+
+
+@pytest.mark.parametrize(("ref", "max_read"), [("head", 0), ("root", 0), ("e500", 0), ("head~3", 4), ("e500~3", 4)])
+def test_only_as_much_history_is_read_as_necessary(ref: str, max_read: int) -> None:
+    """Only labels and prefixes require reading every event."""
+    store = store_with(*((f"e{n}", f"e{n - 1}" if n else None, changed("a")) for n in range(1000)))
+
+    resolve(store, "s", ref)
+
+    assert store.read <= max_read
+
+
+def test_short_ids_are_unique_prefixes() -> None:
+    assert short_ids(["01m7ev36estb1cfc", "01m7ev36estzzzzz", "01m7ev38dgtttttt"]) == {
+        "01m7ev36estb1cfc": "01m7ev36estb",
+        "01m7ev36estzzzzz": "01m7ev36estz",
+        "01m7ev38dgtttttt": "01m7ev38dgtt",
+    }
+    assert short_ids(["01m7ev36estb1cfc"]) == {"01m7ev36estb1cfc": "01m7ev36es"}
+    assert short_ids(["short", "short"]) == {"short": "short"}
+    assert short_ids([]) == {}
+
+
+@pytest.mark.parametrize("name", ["", " ", "head", "Root", "a~1", "~"])
+def test_a_label_must_not_be_empty_or_another_kind_of_reference(name: str) -> None:
+    assert label_problem(name)
+
+
+@pytest.mark.parametrize("name", ["v1", "before lunch", "0a", "日本語", "headless", "root-cause"])
+def test_any_other_text_is_a_valid_label(name: str) -> None:
+    """Even one that looks like a prefix of an id."""
+    assert label_problem(name) is None
+
+
+FIRST = Claim(1, 1, 9, Claimant("ada"))
+SUCCESSOR = Claim(1, 2, 12, Claimant("bob"), Claimant("ada"))
+OTHER = Claim(2, 1, 9, Claimant("ada"))
+
+
+def test_the_claim_with_the_highest_epoch_counts_in_any_order() -> None:
+    assert newest([SUCCESSOR, FIRST, OTHER]) == newest([OTHER, FIRST, SUCCESSOR]) == {1: SUCCESSOR, 2: OTHER}
+
+
+def test_an_agent_that_gives_all_back_keeps_no_claim_that_it_has_lost() -> None:
+    """The claim of its successor stays as it is."""
+    after = released([FIRST, SUCCESSOR, OTHER], "ada", None)
+
+    assert [(claim.task, claim.agent, claim.until) for claim in after] == [(1, "bob", 12), (2, "ada", RELEASED)]
+
+
+def test_only_the_claims_of_some_tasks_are_given_back() -> None:
+    after = released([FIRST, SUCCESSOR, OTHER], "ada", frozenset({1}))
+
+    assert after == [SUCCESSOR, OTHER]
+
+
+LONG = 10_000_000
+AGENTS = st.sampled_from(["a", "b", "c"])
+TASKS = st.integers(1, 3)
+SETS = st.frozensets(TASKS)
+
+
+class Claiming(RuleBasedStateMachine):
+    """A store, and a model of it: who holds each task, the last epoch of each, and which agents have lost which."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.store = MemoryStore()
+        self.holder: dict[int, tuple[str, bool]] = {}
+        """The agent that has a task and did not give it back, and whether its lease lasts."""
+        self.epochs: dict[int, int] = {}
+        self.lost: dict[str, set[int]] = {}
+        self.events = 0
+
+    def take(self, task: int, agent: str) -> None:
+        """Model a claim of a task that nobody else holds."""
+        before = self.holder.get(task)
+        if before is None or before[0] != agent:
+            self.epochs[task] = self.epochs.get(task, 0) + 1
+            if before is not None:
+                self.lost.setdefault(before[0], set()).add(task)
+            self.lost.setdefault(agent, set()).discard(task)
+        self.holder[task] = agent, True
+
+    @rule(task=TASKS, agent=AGENTS)
+    def claim(self, task: int, agent: str) -> None:
+        owner, lasts = self.holder.get(task, ("", False))
+        claim = self.store.records.claim("s", task, Claimant(agent), LONG)
+        if lasts and owner != agent:
+            assert claim.agent == owner
+        else:
+            self.take(task, agent)
+            assert claim.agent == agent
+        assert claim.epoch == self.epochs[task]
+
+    @rule(agent=AGENTS)
+    def lapse(self, agent: str) -> None:
+        self.store.records.lapse("s", agent)
+        self.holder |= {task: (owner, False) for task, (owner, _) in self.holder.items() if owner == agent}
+
+    @rule(agent=AGENTS)
+    def renew(self, agent: str) -> None:
+        lost = self.store.records.renew("s", agent, LONG)
+        assert {claim.task for claim in lost} == self.lost.get(agent, set())
+        self.holder |= {task: (owner, True) for task, (owner, _) in self.holder.items() if owner == agent}
+
+    @rule(agent=AGENTS, tasks=st.none() | SETS)
+    def release(self, agent: str, tasks: frozenset[int] | None) -> None:
+        self.store.records.release("s", agent, tasks)
+        some = {1, 2, 3} if tasks is None else tasks
+        self.holder = {
+            task: (owner, lasts) for task, (owner, lasts) in self.holder.items() if owner != agent or task not in some
+        }
+        self.lost[agent] = self.lost.get(agent, set()) - some
+
+    @rule(agent=AGENTS, changes=SETS, starts=SETS, beside=SETS)
+    def append(self, agent: str, changes: frozenset[int], starts: frozenset[int], beside: frozenset[int]) -> None:
+        head = self.store.session_head("s").head
+        event = Event(str(self.events), head, 1, Actor.AGENT, PlanChanged(plan_of("x")))
+        fence = ClaimFence(Claimant(agent), LONG, changes | starts, starts, starts, beside)
+        self.events += 1
+        held = {task for task, (owner, lasts) in self.holder.items() if lasts and owner != agent}
+        is_refused = bool(self.lost.get(agent) or held & (changes | starts | beside))
+        try:
+            self.store.records.append_fenced("s", event, "", fence)
+        except Fenced as fenced:
+            assert is_refused
+            assert self.store.session_head("s").head == head
+            self.check_refusal(fenced, self.lost.get(agent, set()), held & (changes | starts | beside))
+            return
+        assert not is_refused
+        left = {task for task, (owner, _) in self.holder.items() if owner != agent}
+        for task in sorted(starts | ((changes | starts) & left)):
+            self.take(task, agent)
+        self.holder = {
+            task: (owner, lasts) for task, (owner, lasts) in self.holder.items() if owner != agent or task in starts
+        }
+
+    def check_refusal(self, fenced: Fenced, lost: set[int], held: set[int]) -> None:
+        assert {claim.task for claim in fenced.lost} == lost
+        assert {claim.task for claim in fenced.held} == held
+
+    @invariant()
+    def every_task_has_at_most_one_holder(self) -> None:
+        found = {claim.task: (claim.agent, claim.is_held) for claim in self.store.records.claims("s")}
+        assert found == self.holder
+        for claim in self.store.records.claims("s"):
+            assert claim.epoch == self.epochs[claim.task]
+
+
+TestClaiming = Claiming.TestCase
+TestClaiming.settings = settings(max_examples=25, stateful_step_count=20, deadline=None)

@@ -17,7 +17,7 @@ from tests.mcp.test_access import BAD_HOSTS
 from tests.mcp.web import Served, serving
 from tests.mcp.wire import INITIALIZED, initialize, request
 from tests.suite.waiting import until
-from tests.views.test_sanitize import FORBIDDEN
+from tests.views.test_limits import FORBIDDEN
 from tildone.agents.mcp.protocol import CURRENT_JSON
 from tildone.base.serving import MAX_WAITING
 

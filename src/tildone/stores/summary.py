@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 # `"status":"pending"` occurs in an event if and only if one of its tasks is pending, regardless of the texts, and a
 # substring search can replace decoding. Hooks depend on this: importing the codec takes longer than everything else in
 # a
-# hook that has nothing to say. `tests/log/test_summary.py` checks the markers and the summaries against the codec.
+# hook that has nothing to say. `tests/log/test_state.py` checks the markers and the summaries against the codec.
 
 
 PLAN_CHANGED = '"fact":"plan_changed"'

@@ -1,0 +1,240 @@
+"""The `indexed` dialect beyond the conformance vectors, and text for models that use the tool of their agent."""
+
+import pytest
+
+from tests.plans import BLOCKED, COMPLETED, IN_PROGRESS, plan_of, session_on
+from tildone.plan.dialects import CompletedCall
+from tildone.plan.dialects.indexed import DIALECT as INDEXED
+from tildone.plan.dialects.indexed import carry_on, edit_reply
+from tildone.plan.dialects.native import MAX_TEXT_CHARACTERS, NATIVE, context, describe_changes, user_tasks
+from tildone.plan.dialects.native import carry_on as carry_on_native
+from tildone.plan.faults import EmptyNote
+from tildone.plan.model import Plan, Task, flat
+from tildone.plan.reduce import Outcome
+
+REPLACE = {"mode": "replace", "todos": [{"text": "a"}, {"text": "b"}]}
+
+
+def result(tool: str, **details: object) -> dict[str, object]:
+    return {"type": "message", "message": {"role": "toolResult", "toolName": tool, "details": details}}
+
+
+def test_text_lengths_are_checked_before_the_mode() -> None:
+    """The tool is executed directly, so that the schema does not check the mode."""
+    session = session_on()
+    tool = INDEXED.tool("write_todos")
+    assert tool
+
+    long = session.execute(tool, {"mode": "none", "todos": [{"text": "x" * 1001}]})
+    short = session.execute(tool, {"mode": "none", "todos": [{"text": "x"}]})
+
+    assert long.details["error"] == "text too long"
+    assert short.text == "Error: unknown mode 'none'"
+    assert session.plan == Plan()
+
+
+def test_an_integral_float_is_accepted_as_an_integer() -> None:
+    """JSON does not distinguish 1.0 from 1, and neither do the replies."""
+    session = session_on()
+    session.call("write_todos", REPLACE)
+
+    inserted = session.call("write_todos", {"mode": "insert", "index": 1.0, "todos": [{"text": "n"}]})
+    started = session.call("edit_todos", {"action": "start", "indices": [1.0]})
+
+    assert inserted.text.startswith("Inserted 1 item(s) at index 1\n")
+    assert started.text.startswith("Started [1]\n")
+
+
+def test_a_list_that_was_emptied_is_recovered_empty() -> None:
+    """The newest list counts even if it is empty; errors and results of `list_todos` do not."""
+    full = result("write_todos", action="write", todos=[{"text": "a", "status": "completed"}])
+    emptied = result("write_todos", action="write", todos=[])
+    failed = result("write_todos", action="write", todos=[], error="text too long")
+    listed = result("list_todos", action="list", todos=[])
+
+    assert INDEXED.recover([full, emptied, failed, listed]) == Plan()
+    assert INDEXED.recover([full, failed, listed]) == flat(Task("a", COMPLETED))
+    assert INDEXED.recover([failed, listed]) is None
+
+
+def test_a_plan_without_open_tasks_has_a_nudge() -> None:
+    """A host may ask for it just after the last task was closed."""
+    assert carry_on(flat(Task("a", COMPLETED))).endswith("indices [0]")
+
+
+def test_a_fault_that_this_dialect_cannot_cause_raises() -> None:
+    """An exception is better than a false message."""
+    done = CompletedCall({"action": "start", "indices": [0]}, Outcome(plan_of(), plan_of(), (EmptyNote(),)))
+
+    with pytest.raises(AssertionError):
+        edit_reply(done)
+
+
+@pytest.mark.parametrize(
+    ("params", "text", "error"),
+    [
+        (
+            {"action": "start", "indices": []},
+            "Error: 'indices' is required for start/complete/abandon actions",
+            "indices required",
+        ),
+        ({"action": "fly", "indices": [0]}, "Error: unknown action 'fly'", "unknown action 'fly'"),
+        (
+            {"action": "fly", "indices": [9]},
+            "Error: indices [9] out of range (0 to 1)",
+            "indices [9] out of range (0 to 1)",
+        ),
+    ],
+)
+def test_an_edit_that_bypasses_the_schema_is_refused(params: dict[str, object], text: str, error: str) -> None:
+    """Positions are checked before the action."""
+    session = session_on()
+    session.call("write_todos", REPLACE)
+    before = session.plan
+    tool = INDEXED.tool("edit_todos")
+    assert tool
+
+    reply = session.execute(tool, params)
+
+    assert reply.text == text
+    assert reply.details["error"] == error
+    assert session.plan == before
+
+
+@pytest.mark.parametrize("index", [1.5, -0.5, True, "x", "1" * 5000, [0], {}, float("nan"), float("inf")])
+def test_a_position_that_is_none_changes_nothing(index: object) -> None:
+    """The schema refuses it; a host that does not check the schema gets an error from the tool."""
+    session = session_on()
+    session.call("write_todos", REPLACE)
+    before = session.plan
+    write, edit = INDEXED.tool("write_todos"), INDEXED.tool("edit_todos")
+    assert write
+    assert edit
+
+    inserted = session.execute(write, {"mode": "insert", "index": index, "todos": [{"text": "n"}]})
+    started = session.execute(edit, {"action": "start", "indices": [0, index]})
+
+    assert inserted.details["error"] == started.details["error"] == f"unknown index '{index}'"
+    assert session.plan == before
+
+
+@pytest.mark.parametrize("index", ["1", 1.0, 1], ids=repr)
+def test_an_integer_in_another_form_is_a_position(index: object) -> None:
+    """Also for a host that does not check the schema."""
+    session = session_on()
+    session.call("write_todos", REPLACE)
+    tool = INDEXED.tool("edit_todos")
+    assert tool
+
+    assert session.execute(tool, {"action": "start", "indices": [index]}).text.startswith("Started [1]\n")
+
+
+@pytest.mark.parametrize(
+    "item",
+    [
+        "a",
+        {"text": "a"},
+        {"text": "a", "status": "completed", "note": "x"},
+        {"text": 5, "status": "completed"},
+        {"text": "a", "status": 5},
+        {"text": "a", "status": "pending"},
+        {"text": "", "status": "completed"},
+        {"text": "x" * 1001, "status": "completed"},
+    ],
+)
+def test_an_invalid_item_is_skipped_in_recovery(item: object) -> None:
+    valid = {"text": "b", "status": "completed"}
+
+    recovered = INDEXED.recover([result("write_todos", action="write", todos=[item, valid])])
+
+    assert recovered == flat(Task("b", COMPLETED))
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [
+        {"type": "custom", "message": {}},
+        {"type": "message", "message": "x"},
+        {"type": "message", "message": {"role": "user", "toolName": "write_todos", "details": {}}},
+        result("todo_write", action="write", todos=[{"text": "a", "status": "completed"}]),
+        {"type": "message", "message": {"role": "toolResult", "toolName": "write_todos", "details": None}},
+    ],
+)
+def test_recovery_ignores_other_entries(entry: dict[str, object]) -> None:
+    assert INDEXED.recover([entry]) is None
+
+
+MIXED = flat(
+    Task("Parse", COMPLETED),
+    Task("Wire\nit up", IN_PROGRESS),
+    Task("Ask Ada", BLOCKED, ("first", "She is away")),
+    Task("Ask Bob", BLOCKED),
+    Task("Ship"),
+)
+
+
+def test_open_tasks_are_listed_with_their_status() -> None:
+    assert context(MIXED) == (
+        "Your plan (1 of 5 done); open:\n- Wire⏎it up (in progress)\n- Ask Ada (waits: She is away)\n"
+        "- Ask Bob (waits for somebody else)\n- Ship"
+    )
+
+
+def test_without_open_tasks_there_is_no_context() -> None:
+    assert context(Plan()) is None
+    assert context(flat(Task("Parse", COMPLETED))) is None
+
+
+def test_the_nudge_names_no_tool() -> None:
+    assert carry_on_native(plan_of("Parse")) == (
+        "Your todo list is not done:\n- Parse\n"
+        "Go on. Keep the list up to date: complete what is done, take out what is not needed."
+    )
+
+
+def test_long_lists_and_texts_are_truncated() -> None:
+    told = carry_on_native(plan_of(*(f"{number} {'x' * 500}" for number in range(25))))
+
+    assert "- and 15 more\n" in told
+    assert max(map(len, told.splitlines())) == MAX_TEXT_CHARACTERS + len("- ")
+
+
+def test_changes_are_listed_in_one_truncated_sentence() -> None:
+    assert describe_changes(["added “A”", "dropped “B”"]) == (
+        "Your plan was changed since you last saw it: added “A”; dropped “B”."
+    )
+    many = describe_changes([f"added “{number}”" for number in range(20)])
+    assert many.endswith("added “7”; and 12 more changes.")
+    assert len(describe_changes(["x" * 5000])) < 300
+
+
+def test_the_native_record_has_no_tools() -> None:
+    assert NATIVE.tools == ()
+    assert NATIVE.recover([]) is None
+    assert NATIVE.refuse(None, (), None).is_error  # type: ignore[arg-type]  # there is no tool to hand in
+
+
+def test_tasks_that_a_person_added_have_another_bullet() -> None:
+    """No text can imitate it. If all tasks have it, one line says so."""
+    theirs, own = Task("b", from_user=True), Task("a (* from the user)")
+
+    assert context(flat(own, theirs)) == (
+        "Your plan (0 of 2 done); open:\n- a (* from the user)\n* b\n(* from the user)"
+    )
+    assert carry_on_native(flat(theirs)).startswith("Your todo list is not done:\n- b\n(all from the user)\nGo on.")
+
+
+def test_a_text_of_another_dialect_is_followed_by_the_tasks_of_the_person() -> None:
+    """Task text is in a list, one line each, and only a few are named."""
+    theirs = [Task(f"task\n{number}", from_user=True) for number in range(5)]
+
+    assert user_tasks(flat(Task("own"), *theirs)) == ("From the user:\n- task⏎0\n- task⏎1\n- task⏎2\n- and 2 more")
+    assert user_tasks(flat(Task("own"), theirs[0])) == "From the user:\n- task⏎0"
+    assert user_tasks(flat(Task("own", COMPLETED), *theirs)) == "All open tasks are from the user."
+    assert user_tasks(flat(Task("own"), Task("theirs", COMPLETED, from_user=True))) == user_tasks(Plan()) == ""
+
+
+def test_changes_are_reported_with_their_authors() -> None:
+    assert describe_changes(["added “a”"], ["the user", "codex 1"]) == (
+        "Your plan was changed since you last saw it (by the user, codex 1): added “a”."
+    )

@@ -1,0 +1,616 @@
+"""Whether an agent is told to continue: progress, questions to the person, checks that are to run."""
+
+from collections.abc import Mapping, Sequence
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.plans import ABANDONED, BLOCKED, COMPLETED, IN_PROGRESS, PENDING, plan_of
+from tildone.base import replace
+from tildone.plan.changing import (
+    MAX_ADDED,
+    MAX_DROPPED,
+    MAX_REMEMBERED,
+    PLAN_CHECK,
+    change_plan,
+    held_to_proofs,
+    progress_of,
+    proofs_for,
+    stale_numbers,
+)
+from tildone.plan.events import Bound, Directive, Ledger, Nudged, PlanChanged, State, StopFingerprint, Tripped
+from tildone.plan.gate import (
+    REQUESTS,
+    GiveUp,
+    GoOn,
+    Patience,
+    Rest,
+    RestReason,
+    Spent,
+    Tick,
+    Turn,
+    Verdict,
+    countdown,
+    decide,
+    ends_with_question,
+    judge,
+)
+from tildone.plan.guard import PLAN
+from tildone.plan.model import Check, Plan, Proof, Result, Rules, Status, Task, assign_numbers, flat, numbered
+from tildone.plan.ops import Everything, Mark, Numbered, Op, Origin, SetCheck, Write
+from tildone.plan.reduce import Outcome, reduce
+
+OPEN = flat(Task("a", COMPLETED), Task("b"), Task("c", IN_PROGRESS))
+DONE = flat(Task("a", COMPLETED))
+PATIENCE = Patience()
+
+
+def test_without_a_plan_the_agent_rests() -> None:
+    assert decide(State(), PATIENCE, Turn(aborted=True, errored=True)) == Rest(RestReason.NO_PLAN)
+
+
+def test_an_interrupted_agent_is_left_alone() -> None:
+    """Even if a bound is reached or everything is done."""
+    for plan in (OPEN, DONE):
+        assert decide(State("e", plan, nudges=99), PATIENCE, Turn(aborted=True)) == Rest(RestReason.ABORTED)
+
+
+def test_a_finished_plan_never_reports_a_bound() -> None:
+    """Open tasks are checked before the counts."""
+    assert decide(State("e", DONE, 99, 99), PATIENCE, Turn(errored=True)) == Rest(RestReason.ALL_DONE)
+
+
+def test_an_agent_that_ended_with_an_error_is_not_continued() -> None:
+    """The next turn would most likely fail with the same error."""
+    assert decide(State("e", OPEN), PATIENCE, Turn(errored=True)) == Rest(RestReason.ERRORED)
+
+
+def test_the_twentieth_nudge_is_the_last() -> None:
+    """As in the original."""
+    before, at = State("e", OPEN, nudges=19), State("e", OPEN, nudges=20)
+
+    assert decide(before, PATIENCE) == GoOn(2, Task("c", IN_PROGRESS), 20)
+    assert decide(at, PATIENCE) == GiveUp(Bound.NUDGES, 20)
+
+
+def test_drift_ends_a_chain_that_changes_without_progress() -> None:
+    """The plan changed at every turn, but no task was closed or added."""
+    state = State("e", OPEN, nudges=0, drift=60)
+
+    assert decide(state, PATIENCE) == GiveUp(Bound.DRIFT, 60)
+
+
+def test_a_chain_ends_after_all_nudges_since_a_person_spoke() -> None:
+    """Also if every one of them was followed by progress."""
+    before = State("e", OPEN, ledger=Ledger(continued=999, began=1))
+    at = State("e", OPEN, ledger=Ledger(continued=1000, began=1))
+
+    assert isinstance(decide(before, PATIENCE, Turn(at=1)), GoOn)
+    assert decide(at, PATIENCE, Turn(at=1)) == GiveUp(Bound.TOTAL, 1000)
+
+
+def test_a_chain_ends_a_week_after_its_first_nudge() -> None:
+    state = State("e", OPEN, ledger=Ledger(continued=1, began=1_000))
+    week = 7 * 24 * 60 * 60 * 1000
+
+    assert isinstance(decide(state, PATIENCE, Turn(at=999 + week)), GoOn)
+    assert decide(state, PATIENCE, Turn(at=1_000 + week)) == GiveUp(Bound.HOURS, 168)
+
+
+def test_an_agent_is_not_nudged_about_blocked_tasks() -> None:
+    """It continues with other tasks; if only blocked ones are left, it rests."""
+    waiting = Task("w", BLOCKED)
+
+    assert decide(State("e", flat(waiting, Task("a", COMPLETED))), PATIENCE) == Rest(RestReason.BLOCKED)
+    assert decide(State("e", flat(waiting, Task("b"))), PATIENCE) == GoOn(1, Task("b"))
+
+
+@pytest.mark.parametrize(
+    ("directive", "turn", "why"),
+    [
+        (Directive.PAUSE, Turn(), RestReason.PAUSED),
+        (Directive.STOP, Turn(), RestReason.PAUSED),
+        (Directive.GO, Turn(busy=True), RestReason.BUSY),
+        (Directive.GO, Turn(asked=True), RestReason.ASKED),
+        (Directive.GO, Turn(errored=True, asked=True, busy=True), RestReason.ERRORED),
+    ],
+)
+def test_reasons_to_rest_apply_whether_or_not_a_bound_is_reached(
+    directive: Directive, turn: Turn, why: RestReason
+) -> None:
+    assert decide(State("e", OPEN, directive=directive), PATIENCE, turn) == Rest(why)
+    assert decide(State("e", OPEN, 20, 60, directive=directive), PATIENCE, turn) == Rest(why)
+
+
+def test_a_change_of_the_files_resets_the_nudge_count() -> None:
+    """Unknown or equal digests of the files do not."""
+    before = State("e", OPEN, nudges=20, fingerprint=StopFingerprint("files", "words"), repeats=2)
+
+    assert decide(before, PATIENCE, Turn(fingerprint=StopFingerprint("others", "words"))) == GoOn(
+        2, Task("c", IN_PROGRESS), 1
+    )
+    assert decide(before, PATIENCE, Turn(fingerprint=StopFingerprint("files", "more"))) == GiveUp(Bound.NUDGES, 20)
+    assert decide(before, PATIENCE, Turn(fingerprint=StopFingerprint("", "words"))) == GiveUp(Bound.NUDGES, 20)
+
+
+def test_changing_files_do_not_reset_the_drift() -> None:
+    state = State("e", OPEN, nudges=1, drift=60, fingerprint=StopFingerprint("files"))
+
+    assert decide(state, PATIENCE, Turn(fingerprint=StopFingerprint("others"))) == GiveUp(Bound.DRIFT, 60)
+
+
+def test_an_agent_that_repeats_itself_is_not_continued() -> None:
+    """With the same message and the same files, three times in a row. An empty message is not a repetition."""
+    fingerprint = StopFingerprint("files", "words")
+
+    assert decide(
+        State("e", OPEN, 2, 2, fingerprint=fingerprint, repeats=1), PATIENCE, Turn(fingerprint=fingerprint)
+    ) == GoOn(2, Task("c", IN_PROGRESS), 3, 2)
+    assert decide(
+        State("e", OPEN, 3, 3, fingerprint=fingerprint, repeats=2), PATIENCE, Turn(fingerprint=fingerprint)
+    ) == GiveUp(Bound.SAME, 3)
+    assert isinstance(
+        decide(
+            State("e", OPEN, 3, 3, fingerprint=StopFingerprint("f"), repeats=2),
+            PATIENCE,
+            Turn(fingerprint=StopFingerprint("f")),
+        ),
+        GoOn,
+    )
+
+
+def test_a_chain_without_progress_has_a_time_limit() -> None:
+    """It counts from the first nudge of the chain."""
+    late = Turn(at=240 * 60_000 + 7)
+
+    assert decide(State("e", OPEN, 1, 1, since=7), PATIENCE, late) == GiveUp(Bound.TIME, 240)
+    assert isinstance(decide(State("e", OPEN, 1, 1, since=8), PATIENCE, late), GoOn)
+    assert isinstance(decide(State("e", OPEN), PATIENCE, late), GoOn)
+
+
+def test_a_session_has_a_cost_limit_if_one_is_set() -> None:
+    patience = Patience(cost=5)
+
+    assert decide(State("e", OPEN), patience, Turn(cost=5)) == GiveUp(Bound.COST, 5)
+    assert isinstance(decide(State("e", OPEN), patience, Turn(cost=4.99)), GoOn)
+    assert isinstance(decide(State("e", OPEN), PATIENCE, Turn(cost=999)), GoOn)
+
+
+@pytest.mark.parametrize(
+    ("patience", "under", "over", "reached"),
+    [
+        (Patience(cost=0.5), Turn(cost=0.49), Turn(cost=0.5), GiveUp(Bound.COST, 0.5)),
+        (Patience(tokens=9), Turn(tokens=8), Turn(tokens=9), GiveUp(Bound.TOKENS, 9)),
+        (
+            Patience(task_cost=0.5),
+            Turn(cost=9, task=Spent(cost=0.4)),
+            Turn(task=Spent(cost=0.6)),
+            GiveUp(Bound.TASK_COST, 0.5),
+        ),
+        (
+            Patience(task_tokens=9),
+            Turn(tokens=99, task=Spent(tokens=8)),
+            Turn(task=Spent(tokens=9)),
+            GiveUp(Bound.TASK_TOKENS, 9),
+        ),
+        (
+            Patience(task_minutes=2),
+            Turn(task=Spent(ms=119_999)),
+            Turn(task=Spent(ms=120_000)),
+            GiveUp(Bound.TASK_TIME, 2),
+        ),
+    ],
+)
+def test_an_agent_is_let_go_when_a_budget_is_used_up(
+    patience: Patience, under: Turn, over: Turn, reached: GiveUp
+) -> None:
+    assert isinstance(decide(State("e", OPEN), patience, under), GoOn)
+    assert decide(State("e", OPEN), patience, over) == reached
+    assert isinstance(decide(State("e", OPEN), PATIENCE, over), GoOn)
+    assert patience.has_budget
+    assert not PATIENCE.has_budget
+
+
+limits = st.none() | st.integers(0, 20)
+spending = st.builds(Spent, st.floats(0, 20), st.integers(0, 20), st.integers(0, 2_000_000))
+turns = st.builds(Turn, st.booleans(), st.booleans(), st.booleans(), cost=st.floats(0, 20), task=spending)
+states = st.builds(
+    State,
+    st.just("e"),
+    st.sampled_from([OPEN, DONE, flat()]),
+    st.integers(0, 25),
+    st.integers(0, 65),
+    ledger=st.builds(Ledger, st.integers(0, 1001), st.just(1)),
+)
+
+
+budgets = st.builds(Patience, cost=limits, tokens=limits, task_cost=limits, task_tokens=limits, task_minutes=limits)
+
+
+@given(states, turns, budgets)
+def test_a_budget_never_continues_an_agent_that_would_be_let_go_without_it(
+    state: State, turn: Turn, patience: Patience
+) -> None:
+    """So every chain of nudges ends, as without budgets; and a finished plan never reports one."""
+    with_budgets, without = decide(state, patience, turn), decide(state, PATIENCE, turn)
+
+    assert with_budgets == without or (isinstance(without, GoOn) and isinstance(with_budgets, GiveUp))
+
+
+def test_a_verdict_is_recorded_as_a_nudge_or_as_a_bound_once() -> None:
+    """The prompt is made only for an agent that continues."""
+
+    def prompt() -> str:
+        return "go on"
+
+    def unexpected() -> str:
+        raise AssertionError
+
+    spent = State("e", OPEN, nudges=99, drift=99)
+    turn = Turn(fingerprint=StopFingerprint("f", "m"))
+    nudged, nudge = judge(State("e", OPEN, drift=2), PATIENCE, turn, prompt)
+    given_up, tripped = judge(spent, PATIENCE, Turn(), unexpected)
+
+    assert nudged.prompt == "go on"
+    assert nudge == Nudged(1, 3, turn.fingerprint, 0)
+    assert isinstance(given_up.decision, GiveUp)
+    assert tripped == Tripped(given_up.decision.bound, given_up.decision.limit)
+    assert judge(replace(spent, tripped=tripped), PATIENCE, Turn(), unexpected) == (given_up, None)
+    assert judge(State("e", DONE), PATIENCE, Turn(), unexpected) == (Verdict(Rest(RestReason.ALL_DONE)), None)
+
+
+def test_the_countdown_ticks_every_second_and_fires_once_at_the_end() -> None:
+    """Three seconds by default."""
+    assert [(tick.at, tick.left) for tick in countdown()] == [(0, 3), (1000, 2), (2000, 1), (3000, 0)]
+    assert [tick.fires for tick in countdown()] == [False, False, False, True]
+
+
+def test_a_countdown_of_no_seconds_fires_at_once() -> None:
+    assert countdown(0) == (Tick(0, 0),)
+
+
+QUESTIONS = [
+    "Which database should I use?",
+    "I found two ways. Which one do you prefer?",
+    "**Which one do you prefer?**",
+    "Do you want (a) or (b)? 🙂",
+    "(Or shall I ask Bob?)",
+    "Soll ich die Tabelle löschen?",
+    "¿Borro la tabla?",
+    "使用哪个数据库？",
+    "需要我删除这张表吗。",
+    "هل أحذف الجدول؟",
+    "Ποια βάση να χρησιμοποιήσω\u037e",
+    "テーブルを削除してもよろしいですか。",
+    "테이블을 삭제할까요.",
+    "I can do either:\nWhich do you prefer?\n\n1. Rewrite it\n2. Leave it\n",
+    "Which do you prefer?\n- rewrite it\n- leave it",
+    "Which of these?\n\n```sql\nDROP TABLE a;\n```",
+    "Shall I use this?\n```\nnever closed",
+    "Two points:\n- it is slow\n- should I cache it?",
+    "Let me know whether to keep the old names.",
+    "I can't go on without the key. Please provide it in .env.",
+    "I'm waiting for your decision on the schema.",
+    f"{'x' * 10_000}. Which one?",
+    "Bitte bestätige, dass ich löschen darf.",
+    "J’attends votre accord.",
+    "请确认是否删除。",
+    "どちらにするか教えてください。",
+]
+STATEMENTS = [
+    "",
+    "   \n\n",
+    "Done.",
+    "It ends with return x;",
+    "I fixed the parser. All tests pass.",
+    "Why did it fail? The index was off by one. I fixed it.",
+    "Let me know if you have any questions!",
+    "Let me know if you'd like any changes.",
+    "Is there anything else I can help with?",
+    "Does that help?",
+    "Kann ich sonst noch etwas tun?",
+    "还有其他需要帮忙的吗？",
+    "## What's next?\n1. Write the docs\n2. Release",
+    "The pattern is `a?`, and it is tested now.",
+    "```\nWhich one?\n```",
+    "1. Parser\n2. Tests",
+    "🙂",
+]
+
+
+@pytest.mark.parametrize("message", QUESTIONS)
+def test_a_question_or_request_at_the_end_is_detected(message: str) -> None:
+    """In several languages, before trailing ornaments, and before a list of choices."""
+    assert ends_with_question(message)
+
+
+@pytest.mark.parametrize("message", STATEMENTS)
+def test_other_messages_are_not_questions(message: str) -> None:
+    """Questions answered in the same message, headings, code, and offers of further help."""
+    assert not ends_with_question(message)
+
+
+def test_every_request_phrase_is_detected_in_a_statement() -> None:
+    phrases = [phrase for phrase_list in REQUESTS.values() for phrase in phrase_list.split("|")]
+
+    assert [phrase for phrase in phrases if not ends_with_question(f"I did it. {phrase.capitalize()} x.")] == []
+
+
+@given(st.text(st.characters(exclude_characters="`~")))
+def test_any_message_is_handled(message: str) -> None:
+    assert ends_with_question(message) in (True, False)
+    assert ends_with_question(f"{message}\n\nWhich one?")
+
+
+AB = numbered(plan_of("a", "b"))
+
+
+def played(*plans: Plan) -> list[bool]:
+    """Whether each plan is progress compared with the one before, from `AB` on."""
+    before, ledger, found = AB, Ledger(), []
+    for plan in plans:
+        after = assign_numbers(before, plan)
+        counts, ledger = progress_of(before, after, ledger)
+        found.append(counts)
+        before = after
+    return found
+
+
+@pytest.mark.parametrize(
+    ("after", "expected"),
+    [
+        (flat(Task("a", COMPLETED), Task("b")), True),
+        (flat(Task("a", ABANDONED), Task("b")), True),
+        (plan_of("a", "b", "c"), True),
+        (plan_of("a", "other"), False),
+        (flat(Task("a", IN_PROGRESS), Task("b")), False),
+        (plan_of("b", "a"), False),
+        (plan_of("a"), False),
+        (Plan(), False),
+    ],
+)
+def test_progress_is_a_task_closed_or_added(after: Plan, *, expected: bool) -> None:
+    """Reordering, starting, removing and rewording tasks are not progress."""
+    assert played(after) == [expected]
+
+
+@pytest.mark.parametrize("closed", [COMPLETED, ABANDONED])
+def test_a_task_that_is_closed_and_reopened_counts_once(closed: Status) -> None:
+    done, again = flat(Task("a", closed), Task("b")), plan_of("a", "b")
+
+    assert played(done, again, done, again, done) == [True, False, False, False, False]
+
+
+def test_a_task_that_is_renamed_between_counts_once() -> None:
+    """By its number, whatever it is called."""
+
+    def first(text: str, status: Status = PENDING) -> Plan:
+        return Plan(flat(Task(text, status, number=1), Task("b", number=2)).phases, 2)
+
+    assert played(first("a", COMPLETED), first("a"), first("A"), first("A", COMPLETED)) == [True, False, False, False]
+
+
+def test_a_list_that_grows_and_shrinks_counts_once() -> None:
+    assert played(plan_of("a", "b", "c"), plan_of("a", "b"), plan_of("a", "b", "c")) == [True, False, False]
+
+
+def test_a_task_that_is_removed_and_added_again_counts_as_closed_once() -> None:
+    done = flat(Task("a"), Task("b"), Task("c", COMPLETED))
+
+    assert played(plan_of("a", "b", "c"), done, AB, plan_of("a", "b", "c"), done) == [True, True, False, False, False]
+
+
+def test_adding_counts_within_a_budget_until_a_task_is_closed() -> None:
+    texts = [f"more {number}" for number in range(MAX_ADDED + 2)]
+    growing = [plan_of("a", "b", *texts[: count + 1]) for count in range(len(texts))]
+    closed = flat(Task("a", COMPLETED), *(Task(text) for text in ("b", *texts)))
+    more = flat(*closed.tasks, Task("after that"))
+
+    assert played(*growing, closed, more) == [True] * MAX_ADDED + [False] * 2 + [True, True]
+
+
+def test_dropping_counts_within_a_budget() -> None:
+    """An agent that splits its tasks drops one and adds two, for ever. Completing a task does not renew the budget."""
+    many = plan_of(*(f"task {number}" for number in range(MAX_DROPPED + 3)))
+
+    def dropped(count: int, last: Status) -> Plan:
+        kept = many.tasks[count:-1]
+        return flat(
+            *(Task(task.text, ABANDONED) for task in many.tasks[:count]), *kept, Task(many.tasks[-1].text, last)
+        )
+
+    plans = [dropped(count, PENDING) for count in range(1, MAX_DROPPED + 2)]
+    completed, one_more = dropped(MAX_DROPPED + 1, COMPLETED), dropped(MAX_DROPPED + 2, COMPLETED)
+
+    assert played(many, *plans, completed, one_more) == [False, *[True] * MAX_DROPPED, False, True, False]
+
+
+def test_what_is_remembered_is_bounded() -> None:
+    ledger = Ledger()
+    many = numbered(plan_of(*(f"text {number}" for number in range(3 * MAX_REMEMBERED))))
+    closed = numbered(flat(*(Task(task.text, COMPLETED) for task in many.tasks)))
+
+    _, ledger = progress_of(closed, many, ledger)
+    _, ledger = progress_of(many, Plan(), ledger)
+
+    assert (len(ledger.reopened), len(ledger.gone)) == (0, MAX_REMEMBERED)
+    assert len(progress_of(closed, many, Ledger())[1].reopened) == MAX_REMEMBERED
+
+
+@given(st.lists(st.lists(st.tuples(st.sampled_from("abcd"), st.sampled_from(list(Status))), max_size=4)))
+def test_few_texts_make_little_progress_whatever_happens_to_them(lists: list[list[tuple[str, Status]]]) -> None:
+    """Each of the four texts is new once and closed once, as one of the tasks that ever had it."""
+    counted = played(*(flat(*(Task(text, status) for text, status in tasks)) for tasks in lists))
+
+    assert sum(counted) <= 3 * len("abcd") + 2
+
+
+CHECK = Check(("make",))
+PASSED = Proof(Result.PASSED, ("make",), exit_code=0)
+
+
+class EverythingChanged:
+    """A prover for whom the files of every proof have changed."""
+
+    def prove(self, checks: Mapping[int, Check]) -> Mapping[int, Proof]:
+        return dict.fromkeys(checks, PASSED)
+
+    def stale(self, proofs: Mapping[int, tuple[Check, Proof]]) -> frozenset[int]:
+        return frozenset(proofs)
+
+    def is_allowed(self, check: Check) -> bool:
+        return check == CHECK
+
+
+def test_open_tasks_count_only_if_they_are_asked_for() -> None:
+    """A list shows done tasks as stale; a change that completes an open task does not trust its earlier proof."""
+    plan = flat(
+        Task("a", COMPLETED, number=1, check=CHECK, proof=PASSED),
+        Task("b", number=2, check=CHECK, proof=PASSED),
+        Task("c", number=3, check=CHECK),
+    )
+
+    assert stale_numbers(plan, EverythingChanged) == {1}
+    assert stale_numbers(plan, EverythingChanged, also_open=True) == {1, 2}
+    assert stale_numbers(plan, None) == stale_numbers(Plan(), EverythingChanged) == frozenset()
+
+
+def test_an_imported_proof_is_stale_whatever_the_files_are() -> None:
+    check = Check(("make",))
+    proof = Proof(Result.PASSED, check.command, imported=True)
+    plan = flat(Task("a", COMPLETED, number=1, check=check, proof=proof))
+
+    assert stale_numbers(plan, None) == {1}
+    assert stale_numbers(replace(plan, check=check, proof=proof), None) == {0, 1}
+
+
+TESTS, ALL = Check(("pytest",)), Check(("make", "all"))
+DONE_1 = [Mark(Numbered((1,)), COMPLETED)]
+TESTS_PASSED = Proof(Result.PASSED, TESTS.command)
+
+
+class Recorder:
+    """Gives every check one result, and records which were run and compared."""
+
+    def __init__(self, result: Result = Result.PASSED, stale: Sequence[int] = ()) -> None:
+        self.result = result
+        self.stale_ones = frozenset(stale)
+        self.run: list[int] = []
+        self.compared: set[int] = set()
+
+    def prove(self, checks: Mapping[int, Check]) -> Mapping[int, Proof]:
+        self.run += checks
+        return {number: Proof(self.result, check.command) for number, check in checks.items()}
+
+    def stale(self, proofs: Mapping[int, tuple[Check, Proof]]) -> frozenset[int]:
+        self.compared |= set(proofs)
+        return self.stale_ones & frozenset(proofs)
+
+    def is_allowed(self, _check: Check) -> bool:
+        return True
+
+
+def checked(*texts: str, check: Check | None = None) -> Plan:
+    """A plan whose first task has a check."""
+    return reduce(plan_of(*texts), [SetCheck(Numbered((1,)), TESTS), SetCheck(None, check)], Rules()).after
+
+
+def run(plan: Plan, steps: Sequence[Op], prover: Recorder, *, whole_list: bool = False) -> Mapping[int, Proof]:
+    def change(state: State, proofs: Mapping[int, Proof]) -> tuple[Outcome, PlanChanged | None]:
+        return change_plan(state, steps, Rules(), None, Origin(), frozenset, proofs)
+
+    return proofs_for(State(plan=plan), change, prover, whole_list=whole_list)
+
+
+def with_proof(plan: Plan, status: object = COMPLETED) -> Plan:
+    done = reduce(plan, DONE_1, Rules(), {1: TESTS_PASSED}).after
+    return done if status is COMPLETED else reduce(done, [Mark(Numbered((1,)), PENDING)], Rules()).after
+
+
+def test_only_the_checks_of_tasks_that_a_change_completes_are_run() -> None:
+    prover = Recorder()
+
+    assert run(checked("a", "b"), [Mark(Numbered((2,)), COMPLETED)], prover) == {}
+    assert run(checked("a", "b"), DONE_1, prover) == {1: TESTS_PASSED}
+    assert prover.run == [1]
+
+
+def test_a_done_task_is_proved_again_if_it_is_stale_and_marked_done_once_more() -> None:
+    plan, fresh, stale = with_proof(checked("a", "b")), Recorder(), Recorder(stale=[1])
+
+    assert (run(plan, DONE_1, fresh), fresh.run) == ({}, [])
+    assert (run(plan, DONE_1, stale), stale.run) == ({1: TESTS_PASSED}, [1])
+    assert run(plan, [Mark(Numbered((2,)), COMPLETED)], Recorder(stale=[1])) == {}
+
+
+def test_a_reopened_task_is_proved_again_if_its_files_have_changed_since() -> None:
+    """Its old proof would make it done without the check being run."""
+    plan, fresh, stale = with_proof(checked("a", "b"), PENDING), Recorder(), Recorder(stale=[1])
+
+    run(plan, DONE_1, fresh)
+    run(plan, DONE_1, stale, whole_list=True)
+
+    assert (fresh.run, stale.run) == ([], [1])
+
+
+def test_a_list_that_names_every_task_renews_stale_proofs_at_the_end_only() -> None:
+    plan = with_proof(checked("a", "b"))
+    first, last = Recorder(stale=[1]), Recorder(stale=[1])
+
+    run(plan, [Write(flat(Task("a", COMPLETED), Task("b")).phases)], first, whole_list=True)
+    run(plan, [Write(flat(Task("a", COMPLETED), Task("b", COMPLETED)).phases)], last, whole_list=True)
+
+    assert (first.run, last.run) == ([], [1])
+
+
+def test_the_check_of_a_plan_is_run_when_no_task_is_open() -> None:
+    plan = checked("a", "b", check=ALL)
+    prover = Recorder()
+
+    run(plan, DONE_1, prover)
+    proofs = run(plan, [Mark(Everything(), COMPLETED)], prover)
+
+    assert prover.run == [1, 1, PLAN]
+    assert proofs[PLAN] == Proof(Result.PASSED, ALL.command)
+    failing = Recorder(Result.FAILED)
+    run(plan, [Mark(Everything(), COMPLETED)], failing)
+    assert failing.run == [1]
+
+
+def test_the_check_of_a_plan_is_run_again_if_it_is_stale() -> None:
+    plan = replace(plan_of("a"), check=ALL, proof=Proof(Result.PASSED, ALL.command))
+    stale, fresh = Recorder(stale=[PLAN]), Recorder()
+
+    run(plan, DONE_1, stale)
+    run(plan, DONE_1, fresh)
+
+    assert (stale.run, fresh.run) == ([PLAN], [])
+
+
+def test_only_passed_proofs_of_done_tasks_can_be_stale() -> None:
+    plan = replace(with_proof(checked("a", "b")), check=ALL, proof=Proof(Result.FAILED, ALL.command))
+    prover = Recorder(stale=[1, PLAN])
+
+    assert stale_numbers(plan, lambda: prover) == {1}
+    assert prover.compared == {1}
+    assert stale_numbers(plan, None) == frozenset()
+    assert stale_numbers(with_proof(checked("a"), PENDING), lambda: prover) == frozenset()
+
+
+def test_an_agent_is_held_to_stale_tasks_and_to_the_check_of_the_plan() -> None:
+    plan = with_proof(checked("a", check=ALL))
+    state = State(plan=plan)
+
+    stale = held_to_proofs(state, frozenset({1})).plan.tasks
+    unproved = held_to_proofs(state, frozenset()).plan.tasks
+    blocked = held_to_proofs(State(plan=replace(plan, proof=Proof(Result.REFUSED, ALL.command))), frozenset()).plan
+    proved = State(plan=replace(plan, proof=Proof(Result.PASSED, ALL.command)))
+
+    assert [(task.text, task.status) for task in stale] == [("a", IN_PROGRESS)]
+    assert [(task.text, task.status, task.number) for task in unproved[1:]] == [(PLAN_CHECK, IN_PROGRESS, 1)]
+    assert blocked.tasks[-1].status is BLOCKED
+    assert held_to_proofs(proved, frozenset()) is proved
+    assert held_to_proofs(proved, frozenset({PLAN})).plan.tasks[-1].text == PLAN_CHECK
+    dropped = State(plan=reduce(checked("a"), [Mark(Everything(), ABANDONED)], Rules()).after)
+    assert held_to_proofs(dropped, frozenset()) is dropped

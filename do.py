@@ -335,7 +335,7 @@ def covering() -> list[str]:
 def measuring(options: Sequence[str] = ()) -> tuple[str, list[str]]:
     measured = (f"--cov=src/tildone/{folder}" for folder in PURE)
     gate = ("--cov-fail-under=100", "--cov-report=term-missing:skip-covered")
-    return "coverage of the pure rooms", [*pytest(), *options, *measured, *gate, *covering()]
+    return "coverage of the pure packages", [*pytest(), *options, *measured, *gate, *covering()]
 
 
 def test_all(*words: str) -> int:

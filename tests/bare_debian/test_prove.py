@@ -29,7 +29,7 @@ HOME = Path("/home/newcomer/home")
 SUMMARY = """
 SKIPPED [2] tests/a.py:7: 5 passed in 3.0s is what an earlier test printed
 ===== 1 failed, 9173 passed, 14 skipped, 2 errors in 508.16s (0:08:28) =====
-== coverage of the pure rooms
+== coverage of the pure packages
 """
 
 

@@ -6,7 +6,7 @@ from itertools import chain
 from pathlib import Path
 
 from tests.hooks import drills
-from tests.project import acts_page, api_page, blocks, checks_page, cli_reference, fleet_page, rooms_page
+from tests.project import acts_page, api_page, blocks, checks_page, cli_reference, fleet_page, wings_page
 from tests.project.originals import page as originals
 from tests.project.source import ROOT
 from tests.walks import tmux
@@ -20,7 +20,7 @@ def documents() -> list[Path]:
 
 def fresh() -> Iterator[tuple[Path, str]]:
     """Each document that shows something of the program, as it should be now."""
-    yield rooms_page.PAGE, rooms_page.page()
+    yield wings_page.PAGE, wings_page.page()
     yield originals.PAGE, originals.page()
     yield drills.PAGE, drills.page()
     yield acts_page.PAGE, acts_page.page()
@@ -30,7 +30,7 @@ def fresh() -> Iterator[tuple[Path, str]]:
     yield cli_reference.MANUAL, cli_reference.manual()
     yield cli_reference.PAGE, cli_reference.page()
     for path in documents():
-        if path not in (api_page.PAGE, cli_reference.PAGE, originals.PAGE, rooms_page.PAGE):
+        if path not in (api_page.PAGE, cli_reference.PAGE, originals.PAGE, wings_page.PAGE):
             document = path.read_text(encoding="utf-8")
             with tempfile.TemporaryDirectory() as home, blocks.reader_of(document, Path(home)) as reader:
                 yield path, blocks.rewritten(document, reader)

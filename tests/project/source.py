@@ -21,7 +21,7 @@ class Module:
     tree: ast.Module
 
     @property
-    def room(self) -> str:
+    def wing(self) -> str:
         """The part of the name below `tildone`; nothing for `tildone` itself."""
         return self.name.split(".")[1] if "." in self.name else ""
 
@@ -75,9 +75,13 @@ def functions_of(file: str) -> frozenset[str]:
     return frozenset(node.name for node in tree.body if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef))
 
 
-def rooms() -> dict[str, Module]:
-    """The rooms that exist, each with the module that opens it."""
-    return {name.removeprefix("tildone."): module for name, module in modules().items() if name.count(".") == 1}
+def wings() -> dict[str, Module]:
+    """The packages directly below `tildone`, each with the module that opens it."""
+    return {
+        module.wing: module
+        for module in modules().values()
+        if module.path.parent.parent == PACKAGE and module.path.name == "__init__.py"
+    }
 
 
 @cache

@@ -130,9 +130,9 @@ def checkout(copied: Path, tmp_path: Path) -> Iterator[Checkout]:
 
 
 def test_a_coding_agent_is_a_module_and_a_line(checkout: Checkout) -> None:
-    checkout.add("toy_integration.py", "integrations/toy.py")
+    checkout.add("toy_integration.py", "agents/integrations/toy.py")
     entry = '    "toy": Known("toy", marks=("TOY",), mcp=McpClient(names=("toy",))),'
-    checkout.insert(entry, before='    "zed"', into="agents/identity.py")
+    checkout.insert(entry, before='    "zed"', into="stores/agents.py")
     settings = checkout.home / ".toy" / "settings.json"
     settings.parent.mkdir()
     checkout.tildone("todo", "append", "Work", "Write the parser")
@@ -147,9 +147,9 @@ def test_a_coding_agent_is_a_module_and_a_line(checkout: Checkout) -> None:
 
 
 def test_a_dialect_is_a_folder_and_a_line(checkout: Checkout) -> None:
-    checkout.add("toy_dialect", "dialects/toy")
+    checkout.add("toy_dialect", "plan/dialects/toy")
     checkout.insert(
-        '        "toy": DialectEntry(("toy_plan",)),', before='        "brief"', into="dialects/__init__.py"
+        '        "toy": DialectEntry(("toy_plan",)),', before='        "brief"', into="plan/dialects/__init__.py"
     )
     plan = checkout.project / "plan.md"
     plan.write_text("- [ ] Say hello: `echo hello > said`\n- [ ] Check: `grep hello said`\n")
@@ -197,9 +197,9 @@ def test_a_verb_is_a_module_and_a_row(checkout: Checkout) -> None:
 def test_a_page_of_the_board_is_a_module_and_a_row(checkout: Checkout) -> None:
     """The server answers at its address, and hands the browser the same row."""
     pytest.importorskip("starlette")
-    checkout.add("toy_page.js", "web/static/toy.js")
+    checkout.add("toy_page.js", "screens/board/static/toy.js")
     row = '    BoardPage("/toys", "toy.js", "Toys", "cards", "y"),'
-    checkout.insert(row, before='    BoardPage("/stats"', into="web/pages.py")
+    checkout.insert(row, before='    BoardPage("/stats"', into="screens/board/pages.py")
     board = [sys.executable, "-m", "tildone", "board", "--no-open", "--port", "0"]
 
     with subprocess.Popen(
@@ -228,7 +228,7 @@ def content(address: str, path: str) -> str:
 def test_a_status_is_a_member(checkout: Checkout) -> None:
     """It states its own facts; lists, history, Markdown and schemas are derived from them."""
     line = '    PAUSED = "paused", _Facts(icon="‖", checkbox="p", verb="pause", is_actionable=False)'
-    checkout.insert(line, before="    BLOCKED =", into="core/plan.py")
+    checkout.insert(line, before="    BLOCKED =", into="plan/model.py")
     (checkout.project / "plan.md").write_text("- [p] Wait for spring\n- [ ] Dig\n")
 
     checkout.tildone("todo", "import", "plan.md")
@@ -255,11 +255,11 @@ TAGS = """    "tags": WordField(
     ),"""
 READ_BACK = """
 import json, sys
-from tildone.formats.markdown.reader import read
-from tildone.formats.markdown.writer import lossless_checklist
-from tildone.tui.check_rows import order_rows
-from tildone.web.data import plan_data
-from tildone.web.pages import word_fields
+from tildone.plan.formats.markdown import lossless_checklist
+from tildone.plan.formats.markdown_reader import read
+from tildone.screens.board.data import plan_data
+from tildone.screens.board.pages import word_fields
+from tildone.screens.widgets.plan import order_rows
 plan = read(sys.stdin.read()).plan
 assert read(lossless_checklist(plan)).plan == plan
 [row] = order_rows(plan, plan.tasks[0])
@@ -269,18 +269,18 @@ print(json.dumps([row.spans[-1].text, plan_data(plan)["phases"][0]["tasks"][0]["
 
 def test_a_field_of_a_task_is_a_row(checkout: Checkout) -> None:
     """It is stored, told, written as Markdown, taken back and shown, and people and models set it."""
-    checkout.insert("    tags: tuple[str, ...] = ()", before='    __uncompared__ = ("from_user"', into="core/plan.py")
-    checkout.insert(TAGS, before='    "touches": WordField(', into="core/plan.py")
+    checkout.insert("    tags: tuple[str, ...] = ()", before='    __uncompared__ = ("from_user"', into="plan/model.py")
+    checkout.insert(TAGS, before='    "touches": WordField(', into="plan/model.py")
     kind = '    TAGS_SET = ("set the tags of", "set the tags of {} tasks")'
-    checkout.insert(kind, before="    FILES_SET", into="history/changes.py")
+    checkout.insert(kind, before="    FILES_SET", into="plan/history/changes.py")
     function = "def tags(args: ParsedArgs) -> int:\n    return touches(args)\n\n"
     checkout.insert(function, before="def touches(", into="cli/plan/todo/relating.py")
     verb = '        "relating:tags": Verb("tags", "TASK [TAG…]", "Say which tags a task has.", min_args=1, '
     verb += 'max_args=UNLIMITED, options=(Option("none", "", "No tags."), JSON)),'
     checkout.insert(verb, before='        "relating:touches"', into="cli/plan/todo/__init__.py")
-    checkout.insert('    "task.tags": "t",', before='    "task.touches"', into="kit/keys.py")
+    checkout.insert('    "task.tags": "t",', before='    "task.touches"', into="base/keys.py")
     key = '    ScreenKey("task.tags", "set its tags", "words(\'tags\')", Pane.PLAN),'
-    checkout.insert(key, before='    ScreenKey("task.touches"', into="tui/keys.py")
+    checkout.insert(key, before='    ScreenKey("task.touches"', into="screens/watch/app.py")
     checkout.tildone("todo", "add", "Dig", "Plant")
 
     assert "Tagged garden, two words: #1 Dig" in checkout.tildone("todo", "tags", "1", "garden", "two words")

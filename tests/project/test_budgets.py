@@ -8,7 +8,7 @@ from tests.project.source import imports, modules, nodes
 
 BROAD = ("Exception", "BaseException")
 BROAD_EXCEPTS = 31
-ANY_LINES_IN_HOST = 40
+ANY_LINES_IN_HOST = 30
 
 
 def test_there_is_no_import_cycle() -> None:
@@ -30,11 +30,11 @@ def test_broad_excepts_do_not_spread() -> None:
 
 
 def test_the_host_is_typed() -> None:
-    """`Any` stands only where records are decoded from the wire."""
+    """`Any` stands only where records are decoded from the wire. Tools and extensions have parameters of any type."""
     lines = [
         f"{module.name}: {line.strip()}"
         for module in modules().values()
-        if module.room == "host"
+        if module.wing == "run" and module.name.split(".")[2:3] not in (["kit"], ["extensions"])
         for line in module.path.read_text(encoding="utf-8").splitlines()
         if re.search(r"\bAny\b", line)
     ]

@@ -175,7 +175,7 @@ def test_before_the_tests_ci_installs_clients_and_a_browser_and_measures_coverag
     assert do.main(["test"]) == 0
 
     names = [name for name, _ in steps]
-    assert names == ["checks", *(["clients", "browser", "coverage of the pure rooms"] if ci else []), "tests"]
+    assert names == ["checks", *(["clients", "browser", "coverage of the pure packages"] if ci else []), "tests"]
     if ci:
         assert dict(steps)["clients"][1:] == ["-m", "tests.clients.install"]
         assert dict(steps)["browser"][1:] == ["-m", "tests.web.browser.install"]
@@ -190,7 +190,7 @@ def test_all_tests_are_in_shards(steps: Steps, monkeypatch: pytest.MonkeyPatch) 
     steps.clear()
     assert do.main(["test", "all", "fleet", "agents"]) == 0
 
-    others = ["coverage of the pure rooms", "clients", "portable on Python 3.13"]
+    others = ["coverage of the pure packages", "clients", "portable on Python 3.13"]
     assert [name for name in every if name not in do.SHARDS] == others
     assert [name for name, _ in steps] == ["fleet", "clients", "agents"]
     assert steps[0][1][-2:] == ["tests/fleet", "tests/cli/fleet"]
@@ -260,7 +260,7 @@ def test_no_test_is_run_twice_and_none_is_left_out(steps: Steps, monkeypatch: py
     monkeypatch.setenv("CI", "true")
     assert do.main(["test"]) == 0
 
-    covering = [word for word in dict(steps)["coverage of the pure rooms"] if word.startswith("tests/")]
+    covering = [word for word in dict(steps)["coverage of the pure packages"] if word.startswith("tests/")]
     ignored = [word.removeprefix("--ignore=") for word in dict(steps)["tests"] if word.startswith("--ignore=")]
     assert {"tests/core", "tests/log", "tests/kit", "tests/stores/test_leases.py"} <= set(covering)
     assert (covering, [path for path in covering if not (do.ROOT / path).exists()]) == (ignored, [])

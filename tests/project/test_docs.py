@@ -9,7 +9,7 @@ import pytest
 
 import tildone
 from do import VERBS
-from tests.project import acts_page, api_page, checks_page, cli_reference, fleet_page, rooms_page
+from tests.project import acts_page, api_page, checks_page, cli_reference, fleet_page, wings_page
 from tests.project.blocks import (
     SERVED,
     Exchange,
@@ -22,7 +22,7 @@ from tests.project.blocks import (
     rewritten,
 )
 from tests.project.rewrite_docs import documents
-from tests.project.source import ROOT
+from tests.project.source import ROOT, wings
 from tests.stores.postgres_keeper import why_not
 from tildone.base.errors import TildoneError
 from tildone.plan.text.runs import ORDER
@@ -80,12 +80,12 @@ def test_every_page_is_reached_from_the_index() -> None:
     assert set(pages_behind(index)) >= {path.resolve() for path in (ROOT / "docs").rglob("*.md")}
 
 
-def test_the_architecture_shows_the_rooms_as_they_are() -> None:
-    assert rooms_page.PAGE.read_text(encoding="utf-8") == rooms_page.page(), "run `python3 do.py docs`"
+def test_the_architecture_shows_the_wings_as_they_are() -> None:
+    assert wings_page.PAGE.read_text(encoding="utf-8") == wings_page.page(), "run `python3 do.py docs`"
 
 
-def test_every_room_opens_with_what_it_owns() -> None:
-    assert rooms_page.without_summary() == []
+def test_every_wing_opens_with_what_it_owns() -> None:
+    assert [name for name, module in wings().items() if not module.summary] == []
 
 
 def test_the_page_on_what_an_agent_can_do_has_the_table_of_acts_and_surfaces() -> None:

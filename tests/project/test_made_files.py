@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from tests.project.source import PACKAGE, modules
 
-MAKER = "files/private.py"
+MAKER = "base/private.py"
 WRITING = set("wax+")
 MAKING = {"write_text", "write_bytes", "touch", "mkdir", "makedirs", "mkfifo", "mknod", "copy", "copy2", "copyfile"}
 """Methods of paths, and functions of `os` and `shutil`, that make files or folders."""

@@ -1,10 +1,10 @@
-"""Frozen, slotted records: a replacement for `dataclasses` that is fast to import.
+"""What everything stands on: records, registries, errors, ids, JSON, files, keys. It imports no other wing.
 
-`dataclasses` takes longer to import than a hook takes to run, so this module implements the part of it that tildone
-needs: fields with defaults, equality, hash, repr, `match`, and immutability. The fields that a class names in
-`__uncompared__` do not count for equality and hash. A class with a method `__check__` has it called for every new
-record: it raises if the values are not allowed, so that no such record exists. `__init__` is compiled only after a
-class has created a few records, so that classes that a short command hardly uses cost next to nothing.
+Records are frozen and slotted. `dataclasses` takes longer to import than a hook takes to run, so this module implements
+the part of it that tildone needs: fields with defaults, equality, hash, repr, `match`, and immutability. The fields
+that a class names in `__uncompared__` do not count for equality and hash. A class with a method `__check__` has it
+called for every new record: it raises if the values are not allowed, so that no such record exists. `__init__` is
+compiled only after a class has created a few records, so that classes that a command hardly uses cost next to nothing.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The command line: runs a verb, and turns errors into one line on standard error and an exit code."""
+"""The command line: verbs parse, call a use case and print. An error is one line and an exit code."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""A fleet: the agents of a worker, each in a process tree that is stopped when its lease is no longer held."""
+"""Workers: they take queued runs, and run an agent for each, which is stopped when its lease is no longer held."""

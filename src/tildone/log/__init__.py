@@ -1,1 +1,1 @@
-"""The log of a session: its events, their stored form, and the state they lead to."""
+"""`Session`, through which every change of a plan goes; the ports of stores; the rules of leases. Pure."""

@@ -1,1 +1,1 @@
-"""Plans and changes to them: pure functions and data, standard library only."""
+"""Plans: their model, changes, events, claims, checks, dialects, texts, formats, history. Pure functions and data."""

@@ -1,1 +1,1 @@
-"""Composition of a host: its conversations, tools, extensions, questions and subagents; the shell agent's process."""
+"""tildone's own agent: a host that runs a model, its tools and its extensions in a conversation."""

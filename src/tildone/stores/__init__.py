@@ -1,7 +1,8 @@
-"""Stores of sessions. To add one, add a module or folder here and a line to `STORES`.
+"""Stores: sessions in SQLite, PostgreSQL, pi's files or memory; leases of runs; the registry of agents.
 
-Each module has a global `STORE`, a `StoreKind`. Help texts, `tildone doctor`, `tildone migrate` and the documentation
-are derived from the line here and from that record. `memory` has no line: a store in memory has no address.
+To add a store, add a module or folder here and a line to `STORES`. Each module has a global `STORE`, a `StoreKind`.
+Help texts, `tildone doctor`, `tildone migrate` and the documentation are derived from the line here and from that
+record. `memory` has no line: a store in memory has no address.
 
 Hooks import this package at every tool call, so it imports nothing but the registry until a store is opened.
 """

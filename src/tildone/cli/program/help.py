@@ -67,9 +67,6 @@ def run(args: ParsedArgs) -> int:
     given = width_of_text()
     layout = HelpLayout(given)
     if args.has("man"):
-        # Late, because hardly anybody prints it.
-        from tildone.cli.program.help import manual_page  # noqa: PLC0415  see above
-
         if args.positional:
             raise UsageError("the manual page covers every verb: tildone help --man")
         put(manual_page(args.path[0]).removesuffix("\n"))

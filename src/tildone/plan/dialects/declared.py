@@ -1,4 +1,4 @@
-"""The list as text: a recap, a block of lines, the nudge, and an entry of the completion log."""
+"""The `declared` dialect: `TodoWrite`, which is sent the whole list each time and answers in an envelope."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The text that a model reads: results, refusals, the context of a turn, and the nudge."""
+"""The `indexed` dialect: `write_todos`, `list_todos` and `edit_todos`, a flat list addressed by position."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The text that a model reads: the summary after every call, its errors, the nudge, and reports of people's edits."""
+"""The `phased` dialect: `todo_write`, phases of tasks that are addressed by their text."""
 
 from __future__ import annotations
 

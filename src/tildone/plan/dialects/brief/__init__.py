@@ -1,4 +1,7 @@
-"""The text that a model reads in the brief dialect: only what it does not know yet."""
+"""The `brief` dialect: one tool, permanent task numbers, and replies of a few tokens.
+
+What only a call needs is imported by the first one: hooks use the words of a dialect and make no call.
+"""
 
 from __future__ import annotations
 

@@ -1,0 +1,65 @@
+"""The generated part of `docs/architecture.md`: the drawing of the wings and the table below it."""
+
+import re
+from collections import defaultdict
+
+from tests.project.source import ROOT, Module, contract, imports, modules, wings
+
+PAGE = ROOT / "docs" / "architecture.md"
+GENERATED = re.compile(r"(?<=<!-- generated from the source -->\n).*?(?=<!-- end -->)", re.DOTALL)
+
+
+def page() -> str:
+    """Return the page as it should be now."""
+    text = PAGE.read_text(encoding="utf-8")
+    return GENERATED.sub(lambda _: f"\n{_drawing()}\n{_table()}\n", text)
+
+
+def layers() -> list[list[str]]:
+    """Return the layers that import-linter enforces, highest first; only wings."""
+    named = [re.findall(r"\w+", layer) for layer in contract("direction")["layers"]]
+    return [existing for layer in named if (existing := [wing for wing in layer if wing in wings()])]
+
+
+def edges() -> dict[str, set[str]]:
+    """Return which wings each wing imports, read from its files."""
+    found: dict[str, set[str]] = defaultdict(set)
+    for module in modules().values():
+        used = {modules()[name].wing for name in imports(module) if name in modules()}
+        found[module.wing] |= (used & wings().keys()) - {module.wing}
+    return found
+
+
+def _drawing() -> str:
+    """Draw the wings and their imports from left to right; an arrow that others imply is left out."""
+    lines = ["```mermaid", "flowchart LR"]
+    lines += [f"    {wing} --> {below}" for wing, below in _drawn_edges()]
+    return "\n".join([*lines, "```", ""])
+
+
+def _drawn_edges() -> list[tuple[str, str]]:
+    direct, ordered = edges(), [wing for layer in layers() for wing in layer]
+    reached: dict[str, set[str]] = {}
+    for wing in reversed(ordered):
+        reached[wing] = direct[wing].union(*(reached[below] for below in direct[wing]))
+    return [
+        (wing, below)
+        for wing in ordered
+        for below in sorted(direct[wing])
+        if not any(below in reached[other] for other in direct[wing])
+    ]
+
+
+def _table() -> str:
+    rows = [_row(wing) for layer in layers() for wing in layer]
+    return "\n".join(["| wing | what it holds | files | lines |", "|---|---|---|---|", *rows])
+
+
+def _row(wing: str) -> str:
+    members = [module for module in modules().values() if module.wing == wing]
+    total = sum(map(_lines, modules().values()))
+    return f"| `{wing}` | {wings()[wing].summary} | {len(members)} | {sum(map(_lines, members)) / total:.0%} |"
+
+
+def _lines(module: Module) -> int:
+    return len(module.path.read_text(encoding="utf-8").splitlines())

@@ -15,7 +15,7 @@ from tests.host import records as messages
 from tests.plans import COMPLETED, plan_of, session_on
 from tests.project.differences import DIFFERENCES
 from tildone import DECLARED, INDEXED, PHASED, session_in
-from tildone.app.edit import ReadFile, WriteFile
+from tildone.app.commands import ReadFile, WriteFile
 from tildone.app.slash import after_request, command
 from tildone.base.errors import Refused
 from tildone.cli import main

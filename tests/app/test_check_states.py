@@ -2,8 +2,7 @@
 
 import pytest
 
-from tildone.app.check_facts import CheckFacts
-from tildone.app.check_states import CheckWord, check_state
+from tildone.app.check_states import CheckFacts, CheckWord, check_state
 from tildone.plan.model import Check, Proof, Result
 
 CHECK = Check(("pytest", "-q"))

@@ -15,11 +15,10 @@ import pytest
 
 from tests.cli.person import Person
 from tests.web.boards import Answered, Browser, Place, board, place_in, until
-from tildone.app import attributes
-from tildone.app import edit as edits
+from tildone.app import commands
 from tildone.app.apply import Editor, Notice
 from tildone.app.checks import SessionChecks
-from tildone.app.edit import Answer
+from tildone.app.commands import Answer
 from tildone.app.edits import added_after, edit, moved_by, sentence
 from tildone.app.opening import check_approvals, dialect_of_session, open_session
 from tildone.base import replace, value
@@ -100,13 +99,13 @@ def marked(number: int, status: Status) -> "Command":
     words = [str(number)]
     match status:
         case Status.IN_PROGRESS:
-            return lambda plan: edits.start(plan, words)
+            return lambda plan: commands.start(plan, words)
         case Status.BLOCKED:
-            return lambda plan: edits.block(plan, words, "")
+            return lambda plan: commands.block(plan, words, "")
         case Status.PENDING:
-            return lambda plan: edits.reopen(plan, words)
+            return lambda plan: commands.reopen(plan, words)
         case _:
-            return lambda plan: edits.close(plan, words, status)
+            return lambda plan: commands.close(plan, words, status)
 
 
 VERBS = {
@@ -118,14 +117,14 @@ VERBS = {
 }
 EDITS = {
     "add": Row(verb("add"), lambda text: added_after(None, text, None), lambda text: {"op": "append", "text": text}),
-    "rename": Row(verb("rename"), on_task(edits.rename), lambda at, text: {"op": "reword", "at": at, "text": text}),
-    "note": Row(verb("note"), on_task(edits.note), lambda at, text: {"op": "note", "at": at, "text": text}),
+    "rename": Row(verb("rename"), on_task(commands.rename), lambda at, text: {"op": "reword", "at": at, "text": text}),
+    "note": Row(verb("note"), on_task(commands.note), lambda at, text: {"op": "note", "at": at, "text": text}),
     "move up": Row(
         lambda number: ("todo", "move", str(number), "--before", str(number - 1)),
         lambda number: moved_by(number, -1),
         lambda at: {"op": "move", "at": at, "before": max(0, at - 1)},
     ),
-    "remove": Row(verb("rm"), on_task(edits.remove), lambda at: {"op": "remove", "at": at}),
+    "remove": Row(verb("rm"), on_task(commands.remove), lambda at: {"op": "remove", "at": at}),
     "mark": Row(
         lambda number, status: ("todo", VERBS[status], str(number)),
         marked,
@@ -133,12 +132,12 @@ EDITS = {
     ),
     "order": Row(
         verb("after"),
-        lambda number, after: lambda plan: attributes.order(plan, str(number), [str(after)]),
+        lambda number, after: lambda plan: commands.order(plan, str(number), [str(after)]),
         lambda at, after: {"op": "order", "at": at, "after": [after]},
     ),
     "touch": Row(
         verb("touches"),
-        lambda number, glob: lambda plan: attributes.set_words(plan, "touches", str(number), [glob]),
+        lambda number, glob: lambda plan: commands.set_words(plan, "touches", str(number), [glob]),
         lambda at, glob: {"op": "touch", "at": at, "globs": [glob]},
     ),
 }

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from tests.agents.test_worktree import GIT
 from tests.needs import need
-from tildone.app.proofs import CheckRunner
+from tildone.app.check_runner import CheckRunner
 from tildone.app.trust import Approvals
 from tildone.plan.model import Check, Proof
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tildone.app.verify import warnings_about
+from tildone.app.check_commands import warnings_about
 from tildone.plan.model import Check, proves_nothing
 
 REFUSED = (
@@ -61,7 +61,7 @@ def test_nothing_is_said_of_a_check_that_can_fail_or_takes_long(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It is run in a folder without the files here, and nothing of it is left."""
-    monkeypatch.setattr("tildone.app.verify.SECONDS", 0.5)
+    monkeypatch.setattr("tildone.app.check_commands.TRIAL_SECONDS", 0.5)
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     (tmp_path / "README").touch()
     monkeypatch.chdir(tmp_path)

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.checks.repositories import git, make_repository
-from tildone.app import watched as kept_listings
-from tildone.app.watched import CHECKSUM_BYTES, KeptListings, WatchedFiles, matches, matching, with_entries, without
+from tildone.app import check_files as kept_listings
+from tildone.app.check_files import CHECKSUM_BYTES, KeptListings, WatchedFiles, matches, matching, with_entries, without
 from tildone.stores.agents import digest
 
 NAMES = st.binary(min_size=1, max_size=4).map(lambda name: name.replace(b"\0", b"/")) | st.text("a/.", min_size=1).map(

@@ -11,7 +11,7 @@ from time import sleep
 import pytest
 
 from tests.checks.repositories import PASSES, Runner, make_repository, python
-from tildone.app.proofs import Interrupted
+from tildone.app.check_commands import Interrupted
 from tildone.app.trust import Consent
 from tildone.base import replace
 from tildone.plan.model import Check, Proof, Result

@@ -10,8 +10,8 @@ from time import sleep
 import pytest
 
 from tests.suite.waiting import until
-from tildone.app import proofs as running
-from tildone.app.proofs import MAX_OUTPUT_BYTES, CommandResult, run_command, small_environment
+from tildone.app import check_commands as running
+from tildone.app.check_commands import MAX_OUTPUT_BYTES, CommandResult, run_command, small_environment
 
 ENVIRON = {"PATH": os.environ.get("PATH", ""), "LC_ALL": "C.UTF-8", "GITHUB_TOKEN": "secret", "AWS_SECRET": "secret"}
 posix = pytest.mark.skipif(sys.platform == "win32", reason="process groups and signals of POSIX")

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from tests.checks.repositories import PASSES, Runner, git, make_repository, python
-from tildone.app import watched
+from tildone.app import check_files
+from tildone.app.check_files import WatchedFiles, matches
 from tildone.app.opening import check_approvals, check_runner
 from tildone.app.settings import load
-from tildone.app.watched import WatchedFiles, matches
 from tildone.base import replace
 from tildone.plan.model import Check
 
@@ -309,7 +309,7 @@ def test_outside_a_repository_globs_hidden_files_dependencies_and_our_own_are_re
 def test_a_folder_with_too_many_files_has_no_digest_and_its_proofs_do_not_become_stale(
     plain: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(watched, "MAX_FILES", 1)
+    monkeypatch.setattr(check_files, "MAX_FILES", 1)
     runner = Runner(plain, tmp_path)
     proof = runner.prove(PASSES)
 

@@ -4,7 +4,17 @@ import pytest
 from hypothesis import given
 
 from tests.plans import ABANDONED, COMPLETED, IN_PROGRESS, plan_of, plans, rules
-from tildone.app.edit import Answer, CopyText, FailureReason, Level, Message, OpenEditor, ReadFile, Request, WriteFile
+from tildone.app.commands import (
+    Answer,
+    CopyText,
+    FailureReason,
+    Level,
+    Message,
+    OpenEditor,
+    ReadFile,
+    Request,
+    WriteFile,
+)
 from tildone.app.slash import (
     HELP,
     after_request,

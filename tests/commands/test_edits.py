@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 
 from tests.plans import ABANDONED, BLOCKED, COMPLETED, IN_PROGRESS, PENDING, numbered_plans, plan_of, rules
-from tildone.app import edit as edits
-from tildone.app.edit import Answer, FailureReason, Place
+from tildone.app import commands
+from tildone.app.commands import Answer, FailureReason, Place
 from tildone.plan.model import Check, Phase, Plan, Rules, Status, Task, flat, numbered
 from tildone.plan.ops import Append, Mark, Move, Note, Numbered, Order, Remove, Rename, SetCheck, Touch, Write
 from tildone.plan.reduce import Step, reduce
@@ -30,14 +30,14 @@ def refused(answer: Answer, reason: FailureReason) -> str:
 
 
 def test_texts_are_added_as_they_are() -> None:
-    assert edits.add(PLAN, ["npm run build", "iOS build"]).steps == (
+    assert commands.add(PLAN, ["npm run build", "iOS build"]).steps == (
         Append((Task("npm run build"), Task("iOS build")), None),
     )
-    assert edits.add(PLAN, ["x"], "SHIP").steps == (Append((Task("x"),), "Ship"),)
-    assert edits.add(PLAN, ["x"], "shipping").steps == (Append((Task("x"),), "shipping"),)
-    assert edits.add(Plan(), ["x"]).steps == (Append((Task("x"),), ""),)
-    assert refused(edits.add(PLAN, ["x", " "]), FailureReason.USAGE) == "A task needs a text"
-    assert refused(edits.add(PLAN, []), FailureReason.USAGE) == "A task needs a text"
+    assert commands.add(PLAN, ["x"], "SHIP").steps == (Append((Task("x"),), "Ship"),)
+    assert commands.add(PLAN, ["x"], "shipping").steps == (Append((Task("x"),), "shipping"),)
+    assert commands.add(Plan(), ["x"]).steps == (Append((Task("x"),), ""),)
+    assert refused(commands.add(PLAN, ["x", " "]), FailureReason.USAGE) == "A task needs a text"
+    assert refused(commands.add(PLAN, []), FailureReason.USAGE) == "A task needs a text"
 
 
 @pytest.mark.parametrize(
@@ -49,68 +49,68 @@ def test_texts_are_added_as_they_are() -> None:
     ],
 )
 def test_added_tasks_are_reported_with_their_numbers(phase: str | None, said: str) -> None:
-    steps = edits.add(PLAN, ["a", "b"], phase).steps or ()
+    steps = commands.add(PLAN, ["a", "b"], phase).steps or ()
 
-    assert edits.added(PLAN, reduce(PLAN, steps, Rules()).after) == said
+    assert commands.added(PLAN, reduce(PLAN, steps, Rules()).after) == said
 
 
 def test_tasks_added_to_a_flat_list_are_reported_without_a_phase() -> None:
-    assert edits.added(Plan(), plan_of("a")) == "Added: #1 a"
+    assert commands.added(Plan(), plan_of("a")) == "Added: #1 a"
 
 
 def test_of_a_phase_or_the_whole_plan_only_open_tasks_are_closed() -> None:
     closed = numbered(Plan((Phase("A", (Task("a", COMPLETED),)),)))
 
-    assert edits.close(PLAN, [], ABANDONED).steps == (Mark(Numbered((2, 3, 4)), ABANDONED),)
-    assert message(edits.close(PLAN, [], ABANDONED)) == "Dropped: all 3 open tasks"
-    assert edits.close(PLAN, ["build"], COMPLETED).steps == (Mark(Numbered((2, 3)), COMPLETED),)
-    assert message(edits.close(PLAN, ["build"], COMPLETED)) == "Done: all of Build"
-    assert edits.close(closed, [], COMPLETED) == edits.unchanged("no task is open")
-    assert edits.close(closed, ["A"], COMPLETED).steps is not None
+    assert commands.close(PLAN, [], ABANDONED).steps == (Mark(Numbered((2, 3, 4)), ABANDONED),)
+    assert message(commands.close(PLAN, [], ABANDONED)) == "Dropped: all 3 open tasks"
+    assert commands.close(PLAN, ["build"], COMPLETED).steps == (Mark(Numbered((2, 3)), COMPLETED),)
+    assert message(commands.close(PLAN, ["build"], COMPLETED)) == "Done: all of Build"
+    assert commands.close(closed, [], COMPLETED) == commands.unchanged("no task is open")
+    assert commands.close(closed, ["A"], COMPLETED).steps is not None
     assert (
-        message(edits.close(Plan((Phase("Empty"),)), ["empty"], COMPLETED))
+        message(commands.close(Plan((Phase("Empty"),)), ["empty"], COMPLETED))
         == "Nothing changed: no task is open in Empty."
     )
 
 
 def test_tasks_are_removed() -> None:
-    assert edits.remove(PLAN, ["5", "4"]).steps == (Remove(Numbered((5, 4))),)
-    assert edits.remove(PLAN, ["ship"]).steps == (Remove(Numbered((4, 5))),)
-    assert edits.remove(PLAN, []).steps == (Write(()),)
-    assert message(edits.remove(PLAN, [])) == "Removed: all 5 tasks"
-    assert edits.remove(Plan(), []) == edits.unchanged("there are no tasks")
-    assert refused(edits.remove(PLAN, ["nope"]), FailureReason.UNMATCHED)
+    assert commands.remove(PLAN, ["5", "4"]).steps == (Remove(Numbered((5, 4))),)
+    assert commands.remove(PLAN, ["ship"]).steps == (Remove(Numbered((4, 5))),)
+    assert commands.remove(PLAN, []).steps == (Write(()),)
+    assert message(commands.remove(PLAN, [])) == "Removed: all 5 tasks"
+    assert commands.remove(Plan(), []) == commands.unchanged("there are no tasks")
+    assert refused(commands.remove(PLAN, ["nope"]), FailureReason.UNMATCHED)
 
 
 def test_a_task_is_blocked_for_a_reason() -> None:
     """The same reason is not noted twice."""
     blocked = Mark(Numbered((3,)), BLOCKED)
 
-    assert edits.block(PLAN, ["3"], "no key").steps == (blocked, Note(Numbered((3,)), "no key"))
-    assert message(edits.block(PLAN, ["3"], "no\nkey")) == "Blocked: #3 npm install (no⏎key)"
-    assert edits.block(PLAN, ["3"], "").steps == (blocked,)
-    assert edits.block(PLAN, ["4"], "key").steps == (Mark(Numbered((4,)), BLOCKED),)
-    assert refused(edits.block(PLAN, ["1"], ""), FailureReason.REFUSED) == (
+    assert commands.block(PLAN, ["3"], "no key").steps == (blocked, Note(Numbered((3,)), "no key"))
+    assert message(commands.block(PLAN, ["3"], "no\nkey")) == "Blocked: #3 npm install (no⏎key)"
+    assert commands.block(PLAN, ["3"], "").steps == (blocked,)
+    assert commands.block(PLAN, ["4"], "key").steps == (Mark(Numbered((4,)), BLOCKED),)
+    assert refused(commands.block(PLAN, ["1"], ""), FailureReason.REFUSED) == (
         "#1 Parse is completed; only an open task can be blocked"
     )
 
 
 def test_a_task_is_renamed_and_noted_on() -> None:
-    assert edits.rename(PLAN, ["3"], "yarn").steps == (Rename(Numbered((3,)), "yarn"),)
-    assert message(edits.rename(PLAN, ["3"], "yarn")) == "Renamed: #3 yarn (was: npm install)"
-    assert edits.note(PLAN, ["3"], " why ").steps == (Note(Numbered((3,)), " why "),)
-    assert refused(edits.rename(PLAN, ["3"], " "), FailureReason.USAGE) == "A task needs a text"
-    assert refused(edits.note(PLAN, ["3"], ""), FailureReason.USAGE) == "A note needs a text"
+    assert commands.rename(PLAN, ["3"], "yarn").steps == (Rename(Numbered((3,)), "yarn"),)
+    assert message(commands.rename(PLAN, ["3"], "yarn")) == "Renamed: #3 yarn (was: npm install)"
+    assert commands.note(PLAN, ["3"], " why ").steps == (Note(Numbered((3,)), " why "),)
+    assert refused(commands.rename(PLAN, ["3"], " "), FailureReason.USAGE) == "A task needs a text"
+    assert refused(commands.note(PLAN, ["3"], ""), FailureReason.USAGE) == "A note needs a text"
 
 
 def test_a_text_that_was_edited_in_place_is_a_rename() -> None:
     """Not if tasks were added or removed, nor if the new text is another task's."""
     before = plan_of("a", "b", "c")
 
-    assert edits.renamed_in_place(before, plan_of("a", "x", "c")) == (Rename(Numbered((2,)), "x"),)
-    assert edits.renamed_in_place(before, plan_of("a", "c", "b")) == ()
-    assert edits.renamed_in_place(before, plan_of("a", "x")) == ()
-    assert edits.renamed_in_place(before, plan_of("x", "x", "c")) == ()
+    assert commands.renamed_in_place(before, plan_of("a", "x", "c")) == (Rename(Numbered((2,)), "x"),)
+    assert commands.renamed_in_place(before, plan_of("a", "c", "b")) == ()
+    assert commands.renamed_in_place(before, plan_of("a", "x")) == ()
+    assert commands.renamed_in_place(before, plan_of("x", "x", "c")) == ()
 
 
 def test_what_closes_renames_or_removes_a_task_takes_something_away() -> None:
@@ -127,7 +127,7 @@ def test_what_closes_renames_or_removes_a_task_takes_something_away() -> None:
     }
 
     for step, takes_away in steps.items():
-        assert edits.took_away(before, reduce(before, [step], Rules()).after) is takes_away, step
+        assert commands.took_away(before, reduce(before, [step], Rules()).after) is takes_away, step
 
 
 @pytest.mark.parametrize(
@@ -141,7 +141,7 @@ def test_what_closes_renames_or_removes_a_task_takes_something_away() -> None:
     ],
 )
 def test_the_question_before_a_change_of_all_tasks_says_how_many(plan: Plan, to: Status | None, question: str) -> None:
-    assert edits.closing_question(plan, to) == question
+    assert commands.closing_question(plan, to) == question
 
 
 @given(numbered_plans, rules)
@@ -149,14 +149,14 @@ def test_no_verb_returns_steps_that_the_plan_refuses(plan: Plan, own: Rules) -> 
     """Except that the rules may forbid the new text of a task."""
     for words in (["a"], ["3"], ["4", "5"], ["A"]):
         answers = [
-            edits.start(plan, words),
-            edits.close(plan, words, COMPLETED),
-            edits.remove(plan, words),
-            edits.block(plan, words, "why"),
-            edits.unblock(plan, words),
-            edits.reopen(plan, words),
-            edits.note(plan, words, "n"),
-            *(edits.move(plan, words, place, "b") for place in Place),
+            commands.start(plan, words),
+            commands.close(plan, words, COMPLETED),
+            commands.remove(plan, words),
+            commands.block(plan, words, "why"),
+            commands.unblock(plan, words),
+            commands.reopen(plan, words),
+            commands.note(plan, words, "n"),
+            *(commands.move(plan, words, place, "b") for place in Place),
         ]
         for answer in answers:
             assert answer.steps is None or reduce(plan, answer.steps, answer.rules(own)).faults == ()
@@ -168,9 +168,11 @@ def test_an_edited_text_removes_what_it_no_longer_has() -> None:
     steps: list[Step] = [SetCheck(Numbered((1,)), make), Order(Numbered((2,)), (1,)), Touch(Numbered((2,)), ("src",))]
     before = reduce(plan_of("a", "b"), [*steps, SetCheck(None, make)], Rules()).after
 
-    bare = reduce(before, edits.edited(before, flat(Task("A"), Task("b"))), Rules()).after
-    reversed_ = reduce(before, edits.edited(before, flat(Task("a", after=(2,)), Task("b"), Task("c"))), Rules()).after
-    same = edits.edited(
+    bare = reduce(before, commands.edited(before, flat(Task("A"), Task("b"))), Rules()).after
+    reversed_ = reduce(
+        before, commands.edited(before, flat(Task("a", after=(2,)), Task("b"), Task("c"))), Rules()
+    ).after
+    same = commands.edited(
         before, Plan((Phase("", (Task("a", check=make), Task("b", after=(1,), touches=("src",)))),), check=make)
     )
 

@@ -3,7 +3,7 @@
 import pytest
 
 from tests.plans import COMPLETED
-from tildone.app.edit import Answer, FailureReason
+from tildone.app.commands import Answer, FailureReason
 from tildone.app.search import Search, find
 from tildone.plan.model import Phase, Plan, Task, numbered
 

@@ -3,7 +3,7 @@
 import pytest
 
 from tests.plans import COMPLETED, plan_of
-from tildone.app.edit import (
+from tildone.app.commands import (
     Answer,
     FailureReason,
     Targets,

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.plans import ABANDONED, COMPLETED, IN_PROGRESS, plan_of, plans
-from tildone.app.edit import capitalized, phases_like, tasks_like, title, verb_and_rest, words
+from tildone.app.commands import capitalized, phases_like, tasks_like, title, verb_and_rest, words
 from tildone.plan.formats import JS_WHITESPACE
 from tildone.plan.model import Phase, Plan, Task, flat
 

@@ -12,7 +12,7 @@ from tests.conformance.shipped import load_and_find, shipped
 from tests.extensions.stage import Stage
 from tests.host import records
 from tildone import PHASED
-from tildone.app.edit import WriteFile
+from tildone.app.commands import WriteFile
 from tildone.app.slash import FIRST_PHASE, export
 from tildone.base.schema import schema_problems
 from tildone.plan.dialects.phased import phases_in, phases_out

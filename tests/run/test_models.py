@@ -147,4 +147,4 @@ def test_the_cost_is_shown_where_the_price_is_known(person: Person) -> None:
         known = person.run("run", "Go", "--model", CHAT, **provider_environment(server))
 
     assert re.search(r"^Took \S+ s · 10 in · 5 out$", unknown.out, re.MULTILINE)
-    assert re.search(r"^Took \S+ s · 10 in · 5 out · \$0\.01$", known.out, re.MULTILINE)
+    assert re.search(r"^Took \S+ s · 10 in · 5 out · \$0\.015$", known.out, re.MULTILINE)

@@ -364,13 +364,14 @@ def test_every_form_of_an_amount() -> None:
     assert [ago(each) for each in (-1, MINUTE, 2 * DAY)] == ["just now", "1 minute ago", "2 days ago"]
     assert [size(each) for each in (0, 999, 1500, 2_000_000)] == ["0 bytes", "999 bytes", "1.5 KB", "2.0 MB"]
     assert [token_count(each) for each in (0, 999, 1234, 184_900, 2_100_000)] == ["0", "999", "1.2k", "184k", "2.1M"]
-    amounts = {0: "$0.00", 0.0042: "$0.0042", 0.034: "$0.03", 0.5: "$0.50", 1.919: "$1.92", 1234.5: "$1,234.50"}
+    amounts = {0: "$0.00", 0.0004: "<$0.001", 0.0042: "$0.004", 0.015: "$0.015", 0.0301: "$0.03", 0.5: "$0.50"}
+    amounts |= {0.9996: "$1.00", 1.2: "$1.20", 1.919: "$1.92", 1234.5: "$1,234.50"}
     assert [dollars(each) for each in amounts] == list(amounts.values())
 
 
 def test_a_short_text_has_what_is_known() -> None:
     assert usage_text(12 * 60_000, 84_200, 0.41) == "12 min · 84k · $0.41"
-    assert usage_text(500, None, 0.0042) == "0 s · $0.0042"
+    assert usage_text(500, None, 0.0042) == "0 s · $0.004"
     assert usage_text(tokens=950) == "950"
     assert usage_text(tokens=950, nudges=1) == "1 nudge · 950"
     assert usage_text(nudges=3) == "3 nudges"

@@ -9,17 +9,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
-from tildone.app import edit as edits
-from tildone.app import moves
+from tildone.app import commands, moves
 from tildone.app.answering import answer_need
 from tildone.app.check_states import owner_name
 from tildone.app.checks import SessionChecks, open_on_screen, owner, typed_check
-from tildone.app.conflict import Conflict
 from tildone.app.edits import edit, renamed, sentence, task_of
 from tildone.app.settings import Settings
 from tildone.app.steering import STEERED, steer_sessions
 from tildone.base import TYPE_CHECKING, value
-from tildone.base.errors import TildoneError
+from tildone.base.errors import Conflict, TildoneError
 from tildone.log.needs import NeedAnswered
 from tildone.log.session import Session
 from tildone.log.store import Store
@@ -67,7 +65,7 @@ class Editor:
         def complete() -> Notice:
             edited = edit(
                 self._session(session),
-                lambda plan: edits.close(plan, [str(number)], Status.COMPLETED),
+                lambda plan: commands.close(plan, [str(number)], Status.COMPLETED),
                 complete=partial(self.checks.complete, begun=True),
             )
             failed = {key: proof for key, proof in edited.proofs.items() if proof.result is not Result.PASSED}

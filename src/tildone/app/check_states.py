@@ -1,22 +1,38 @@
-"""The state of a check in a few words, from its proof and from what is known on this machine."""
+"""The state of each check in a few words: from its proof, and from what is known on this machine beside the plan."""
 
 from __future__ import annotations
 
 from enum import Enum
 
-from tildone.app.check_facts import CheckFacts
-from tildone.base import value
+from tildone.base import TYPE_CHECKING, value
 from tildone.plan.guard import PLAN
-from tildone.plan.model import Check, Proof, Result
+from tildone.plan.model import Check, Proof, Result, has_checks
 from tildone.plan.text.safe import printable, single_line
+
+if TYPE_CHECKING:
+    from tildone.log.session import Session
+    from tildone.plan.model import Plan
 
 _INCONCLUSIVE = " is inconclusive: "
 """What separates the command from the problem in the reason of a proof."""
 
 
-def owner_name(number: int) -> str:
-    """Return whose check it is: that of a task, or of the plan."""
-    return "the plan" if number == PLAN else f"#{number}"
+@value
+class CheckFacts:
+    """What is known here beside the plan, by the numbers of tasks; PLAN stands for the plan itself.
+
+    The files of `stale` proofs have changed since. Checks that are `proposed` wait for the approval of a person. Those
+    in `checking` are being run. `is_here` means that the working tree is on this machine: without it, the other facts
+    are not known.
+    """
+
+    stale: frozenset[int] = frozenset()
+    proposed: frozenset[int] = frozenset()
+    checking: frozenset[int] = frozenset()
+    is_here: bool = False
+
+
+NO_FACTS = CheckFacts()
 
 
 class CheckWord(Enum):
@@ -39,6 +55,19 @@ class CheckState:
     text: str = ""
 
 
+def check_facts(session: Session, plan: Plan) -> CheckFacts:
+    """Return what is known of the checks in a plan of the session, which belongs to the working tree here."""
+    if not has_checks(plan) or session.parts.prover is None:
+        return NO_FACTS
+    # Late, because most plans have no checks.
+    from tildone.plan.changing import stale_numbers
+
+    prover = session.parts.prover()
+    checks: dict[int, Check | None] = {task.number: task.check for task in plan.tasks} | {PLAN: plan.check}
+    proposed = frozenset(number for number, check in checks.items() if check and not prover.is_allowed(check))
+    return CheckFacts(stale_numbers(plan, lambda: prover), proposed, is_here=True)
+
+
 def check_state(number: int, check: Check, proof: Proof | None, facts: CheckFacts) -> CheckState:
     """Return the state of the check of a task; 0 stands for the plan itself."""
     if number in facts.checking:
@@ -50,6 +79,11 @@ def check_state(number: int, check: Check, proof: Proof | None, facts: CheckFact
     if proof is None or proof.command != check.command:
         return CheckState(CheckWord.NONE)
     return _recorded(proof, facts)
+
+
+def owner_name(number: int) -> str:
+    """Return whose check it is: that of a task, or of the plan."""
+    return "the plan" if number == PLAN else f"#{number}"
 
 
 def _recorded(proof: Proof, facts: CheckFacts) -> CheckState:

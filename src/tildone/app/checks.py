@@ -15,19 +15,17 @@ from threading import Lock
 from time import monotonic
 from weakref import WeakSet
 
-from tildone.app import attributes
-from tildone.app.check_facts import CheckFacts
-from tildone.app.check_states import owner_name
-from tildone.app.conflict import Conflict
-from tildone.app.edit import Answer
+from tildone.app import commands
+from tildone.app.check_commands import Interrupted, warnings_about
+from tildone.app.check_runner import CheckRunner
+from tildone.app.check_states import CheckFacts, owner_name
+from tildone.app.commands import Answer
 from tildone.app.edits import Edited, edit
 from tildone.app.opening import check_approvals, check_runner, dialect_of_session, open_session
-from tildone.app.proofs import CheckRunner, Interrupted
 from tildone.app.settings import Settings
-from tildone.app.verify import warnings_about
 from tildone.app.who import PersonAct, check_person, not_the_person
 from tildone.base import replace, value
-from tildone.base.errors import NotFound, Refused, TildoneError, UsageError
+from tildone.base.errors import Conflict, NotFound, Refused, TildoneError, UsageError
 from tildone.log.session import Session
 from tildone.log.store import Store
 from tildone.plan.changing import stale_numbers
@@ -208,8 +206,8 @@ class SessionChecks:
                 raise changed_meanwhile(session, number, found.check)
             task = found if isinstance(found, Task) else None
             if check is None:
-                return attributes.remove_check(plan, task)
-            answer = attributes.set_check(task, check)
+                return commands.remove_check(plan, task)
+            answer = commands.set_check(task, check)
             if approves and not answer.failure and not self._is_allowed(session, check):
                 # Before the change, so that nobody sees a check that waits for the approval of the person who typed it.
                 self._approve(session.name, check)

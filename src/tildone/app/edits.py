@@ -6,11 +6,10 @@ from which the command line derives its exit code, the board its status and a sc
 
 from __future__ import annotations
 
-from tildone.app import edit as edits
-from tildone.app.conflict import Conflict
-from tildone.app.edit import Answer, FailureReason
+from tildone.app import commands
+from tildone.app.commands import Answer, FailureReason
 from tildone.base import TYPE_CHECKING, value
-from tildone.base.errors import NotFound, Refused, TildoneError, UsageError
+from tildone.base.errors import Conflict, NotFound, Refused, TildoneError, UsageError
 from tildone.plan.asked import written
 from tildone.plan.events import Actor
 from tildone.plan.model import Plan, Status, Task
@@ -59,7 +58,7 @@ class Edited:
         """What was done, in one line."""
         if self.changes and not self.outcome.changed:
             return "Nothing changed."
-        return " ".join(self.texts) or edits.added(self.outcome.before, self.outcome.after)
+        return " ".join(self.texts) or commands.added(self.outcome.before, self.outcome.after)
 
 
 def edit(
@@ -169,7 +168,7 @@ def renamed(number: int, was: str, text: str) -> Command:
         task = task_of(plan, number)
         if task and task.text not in (was, text):
             raise Conflict(f"#{number} was renamed meanwhile: {task.text}", theirs=task.text)
-        return edits.rename(plan, [str(number)], text)
+        return commands.rename(plan, [str(number)], text)
 
     return rename
 
@@ -181,7 +180,7 @@ def added_after(number: int | None, text: str, phase: str | None) -> Command:
         after = next((each for each in plan.phases for task in each.tasks if task.number == number), None)
         place = next((index for index, task in enumerate(plan.tasks) if task.number == number), -1)
         if after is None or after.tasks[-1].number == number or not text.strip():
-            return edits.add(plan, [text], after.name if after else phase)
+            return commands.add(plan, [text], after.name if after else phase)
         return Answer(steps=(Insert((Task(text),), place + 1),), enforces_rules=False)
 
     return add
@@ -194,12 +193,12 @@ def moved_by(number: int, rows: int) -> Command:
         tasks = [(phase.name, task.number) for phase in plan.phases for task in phase.tasks]
         place = next((index for index, (_, each) in enumerate(tasks) if each == number), None)
         if place is None:
-            return edits.move(plan, [str(number)], edits.Place.LAST)
+            return commands.move(plan, [str(number)], commands.Place.LAST)
         if not 0 <= place + rows < len(tasks):
-            return edits.unchanged(f"#{number} is the {'first' if rows < 0 else 'last'} task")
+            return commands.unchanged(f"#{number} is the {'first' if rows < 0 else 'last'} task")
         phase, other = tasks[place + rows]
-        to = edits.Place.BEFORE if (rows < 0) is (phase == tasks[place][0]) else edits.Place.AFTER
-        return edits.move(plan, [str(number)], to, str(other))
+        to = commands.Place.BEFORE if (rows < 0) is (phase == tasks[place][0]) else commands.Place.AFTER
+        return commands.move(plan, [str(number)], to, str(other))
 
     return move
 
@@ -209,7 +208,7 @@ def toggled(number: int, *, close: Command) -> Command:
 
     def toggle(plan: Plan) -> Answer:
         task = task_of(plan, number)
-        return edits.reopen(plan, [str(number)]) if task and not task.status.is_open else close(plan)
+        return commands.reopen(plan, [str(number)]) if task and not task.status.is_open else close(plan)
 
     return toggle
 

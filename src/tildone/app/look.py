@@ -5,7 +5,7 @@ The command line prints a list of tasks (`docs/reference/json.md`); the board an
 
 from __future__ import annotations
 
-from tildone.app.check_facts import NO_FACTS
+from tildone.app.check_states import NO_FACTS
 from tildone.base import TYPE_CHECKING
 from tildone.plan.check_codec import attributes_to_json
 from tildone.plan.guard import PLAN
@@ -15,7 +15,7 @@ from tildone.plan.model import ATTRIBUTES, next_task, tasks_with_phase, waiting_
 if TYPE_CHECKING:
     from collections.abc import Callable, Container, Iterable
 
-    from tildone.app.check_facts import CheckFacts
+    from tildone.app.check_states import CheckFacts
     from tildone.plan.claims import Claim
     from tildone.plan.model import Plan, Task, TaskInPhase
     from tildone.plan.reduce import Outcome

@@ -20,8 +20,8 @@ from tildone.stores.agents import SUBAGENT_MARK
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from tildone.app.check_runner import CheckRunner
     from tildone.app.claims import AgentClaims
-    from tildone.app.proofs import CheckRunner
     from tildone.app.trust import Approvals
     from tildone.log.lease_port import RunLeases
     from tildone.log.store import Store
@@ -58,7 +58,7 @@ def _note_if_lost(settings: Settings) -> None:
     path = settings.store.path
     if path is not None and not os.path.exists(path):
         # Imported here because nearly every store exists.
-        from tildone.app.held_settings import note_lost
+        from tildone.app.held_marks import note_lost
 
         note_lost(settings)
 
@@ -203,7 +203,7 @@ def check_runner(settings: Settings, by: Callable[[], str] = str, seconds: float
     `by` returns who runs them, for their proofs. `seconds` limits how long all of them together may take.
     """
     # Imported here because most plans have no checks.
-    from tildone.app.proofs import CheckRunner
+    from tildone.app.check_runner import CheckRunner
 
     outputs, listings, approved = (_data_folder(settings, name) for name in ("outputs", "listings", APPROVED))
     own = (settings.store.location, settings.agents_dir, settings.session_dir, outputs, listings, approved)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tildone.app.edit import Answer, FailureReason, phases_like, refusal, task_number
+from tildone.app.commands import Answer, FailureReason, phases_like, refusal, task_number
 from tildone.base import TYPE_CHECKING, value
 from tildone.plan.model import Plan, Status, Task
 from tildone.plan.text.safe import single_line

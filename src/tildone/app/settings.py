@@ -63,7 +63,7 @@ class Settings:
     `fleet` and `telemetry` are the settings of these tables in the person's own file, as they stand there.
     `untrusted` names the settings in the project's file that do not apply, because nobody has trusted it. `held_dir`
     holds the marks of projects whose agents are held to plans, apart from the data folder
-    (`tildone.app.held_settings`).
+    (`tildone.app.held_marks`).
     """
 
     store: StoreAddress

@@ -5,7 +5,7 @@ Tasks and phases are named by a part of their text, and the texts of new ones ar
 
 from __future__ import annotations
 
-from tildone.app.edit import (
+from tildone.app.commands import (
     MARKED_MESSAGES,
     Answer,
     CopyText,

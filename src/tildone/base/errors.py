@@ -3,6 +3,7 @@
     TildoneError            1
     ├── UsageError          2   invalid command line or setting
     ├── Refused             3   the request cannot be applied to this plan; also if a check did not pass
+    │   └── Conflict            what the person saw has changed: look again
     ├── NotFound            4
     │   ├── UnknownEvent
     │   └── UnknownNeed
@@ -56,6 +57,10 @@ class Refused(TildoneError):
     def __init__(self, *message: str, **facts: object) -> None:
         super().__init__(*message)
         self.facts = facts
+
+
+class Conflict(Refused):
+    """Others have changed what the request is about, or are at it; nothing changed. Whoever asked should look again."""
 
 
 class NotFound(TildoneError):

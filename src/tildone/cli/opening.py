@@ -54,7 +54,7 @@ def _tell_loss(settings: Settings) -> None:
         return
     _TOLD.add(mark)
     # Late, because few stores get lost.
-    from tildone.app.held_settings import PlanLost, forget_lost, note_lost
+    from tildone.app.held_marks import PlanLost, forget_lost, note_lost
     from tildone.plan.text.safe import printable
 
     if gone:

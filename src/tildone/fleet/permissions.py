@@ -13,7 +13,7 @@ from glob import escape
 from threading import Lock
 
 from tildone.app.answering import YES
-from tildone.app.proofs import MAX_SECONDS
+from tildone.app.check_runner import MAX_SECONDS
 from tildone.app.trust import Approvals
 from tildone.base import TYPE_CHECKING
 from tildone.base.ids import now

@@ -9,7 +9,7 @@ from tests.faults.fuzz import odd
 from tests.faults.fuzz.odd import Target
 from tests.formats.hostile_plans import FAMILIES
 from tildone.agents.install import jsonc, toml
-from tildone.app.edit import find_targets
+from tildone.app.commands import find_targets
 from tildone.app.settings import load_valid
 from tildone.app.slash import command
 from tildone.app.values import KEYS

@@ -175,7 +175,7 @@ def _watch(finished: LockType, seconds: float) -> None:
 def _report(error: BaseException, hook: HookRun) -> None:
     """Write one line about an error, with its type if it is a bug, and tell the person if the agent can."""
     try:
-        from tildone.app.held_settings import PlanLost
+        from tildone.app.held_marks import PlanLost
         from tildone.base.errors import RunFenced, TildoneError
         from tildone.plan.text.safe import printable
 

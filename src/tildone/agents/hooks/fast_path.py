@@ -97,7 +97,7 @@ def try_fast_path(event: HookEvent, settings: Settings, pid: int) -> bool:
 def _is_lost(settings: Settings, *, is_missing: bool) -> bool:
     """Return whether the plan of the project was lost with its store, and no person knows it yet."""
     if is_missing and os.path.exists(settings.held_mark):
-        from tildone.app.held_settings import note_lost
+        from tildone.app.held_marks import note_lost
 
         note_lost(settings)
     return os.path.exists(settings.lost_mark)
@@ -297,7 +297,7 @@ def _is_full(folder: str) -> bool:
 # A missing store, or an empty session, is normal at the beginning. It is a loss if there was a plan before, which is
 # remembered outside of the data folder, because whoever deletes the store often deletes that folder as a whole: for a
 # conversation by its hooks (`tildone.agents.hooks.event`), and for a project, also after a restart of the machine, by a
-# mark (`tildone.app.held_settings`). The person and the model are told once in each conversation.
+# mark (`tildone.app.held_marks`). The person and the model are told once in each conversation.
 
 
 TOLD = "told-lost"
@@ -308,7 +308,7 @@ def note_plan(event: HookEvent, agent: Agent, settings: Settings) -> None:
     """Remember that the conversation has a plan, and that the project has one."""
     Remembered(event.environ, agent.id).is_new(_fact(agent, settings))
     if settings.held_mark and not os.path.exists(settings.held_mark):
-        from tildone.app.held_settings import note_held
+        from tildone.app.held_marks import note_held
 
         note_held(settings)
 
@@ -355,6 +355,6 @@ def _fact(agent: Agent, settings: Settings) -> str:
 
 def _lost(settings: Settings) -> Exception:
     # Late, because few stores get lost.
-    from tildone.app.held_settings import PlanLost
+    from tildone.app.held_marks import PlanLost
 
     return PlanLost(settings.store.redacted)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from tildone.agents.mcp.json_rpc import Pending, Request, RequestId
-    from tildone.app.proofs import CheckRunner
+    from tildone.app.check_runner import CheckRunner
     from tildone.app.settings import Settings
     from tildone.plan.model import Check
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tildone.app.edit import task_number
+from tildone.app.commands import task_number
 from tildone.app.opening import session_title
 from tildone.base import TYPE_CHECKING
 from tildone.base.errors import NotFound

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from tildone.app.edit import took_away
+from tildone.app.commands import took_away
 from tildone.app.edits import edit
 from tildone.base import TYPE_CHECKING
 from tildone.base.errors import UsageError
@@ -18,7 +18,7 @@ from tildone.plan.model import has_checks
 from tildone.plan.text.safe import printable_lines
 
 if TYPE_CHECKING:
-    from tildone.app.edit import Answer
+    from tildone.app.commands import Answer
     from tildone.app.edits import Edited
     from tildone.log.session import Session
 
@@ -100,7 +100,7 @@ def _report_checks(args: ParsedArgs, edited: Edited) -> int:
 
 def _print_json(args: ParsedArgs, session: Session, edited: Edited) -> None:
     # Only --json needs them.
-    from tildone.app.check_facts import check_facts
+    from tildone.app.check_states import check_facts
     from tildone.app.look import change_data
     from tildone.cli.output.prompts import put_data
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tildone.app.check_facts import check_facts
+from tildone.app.check_states import check_facts
 from tildone.app.edits import sentence
 from tildone.app.who import PersonAct
 from tildone.base import TYPE_CHECKING

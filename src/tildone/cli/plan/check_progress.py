@@ -8,7 +8,7 @@ from threading import Timer
 
 from tildone.app.check_states import owner_name
 from tildone.app.checks import SessionChecks
-from tildone.app.edit import label, listed
+from tildone.app.commands import label, listed
 from tildone.base import TYPE_CHECKING, replace
 from tildone.base.errors import Refused
 from tildone.cli.opening import settings_for

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from tildone.app.check_facts import NO_FACTS, check_facts
-from tildone.app.check_states import owner_name
-from tildone.app.edit import Answer, find_tasks, label
+from tildone.app.check_states import NO_FACTS, check_facts, owner_name
+from tildone.app.commands import Answer, find_tasks, label
 from tildone.app.edits import error_of
 from tildone.base import TYPE_CHECKING, replace, value
 from tildone.base.errors import Refused
@@ -24,7 +23,7 @@ from tildone.plan.text.safe import printable
 if TYPE_CHECKING:
     from collections.abc import Container
 
-    from tildone.app.check_facts import CheckFacts
+    from tildone.app.check_states import CheckFacts
     from tildone.log.session import Session
     from tildone.plan.model import Check, Plan, Proof
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from tildone.app.check_facts import check_facts
+from tildone.app.check_states import check_facts
 from tildone.base import TYPE_CHECKING
 from tildone.base.errors import StoreError
 from tildone.cli.agents.steering import agent_line, agents_and_sessions
@@ -19,7 +19,7 @@ from tildone.plan.text.safe import printable
 from tildone.plan.text.styles import clip_text
 
 if TYPE_CHECKING:
-    from tildone.app.check_facts import CheckFacts
+    from tildone.app.check_states import CheckFacts
     from tildone.plan.events import State
     from tildone.plan.model import Plan
 

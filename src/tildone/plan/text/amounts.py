@@ -97,7 +97,6 @@ def format_duration(milliseconds: int) -> str:
 SECOND, MINUTE, HOUR, DAY = 1_000, 60_000, 3_600_000, 86_400_000
 
 _THOUSAND, _MILLION = 1_000, 1_000_000
-_CENT = 0.01
 
 SEPARATOR = " · "
 
@@ -185,6 +184,8 @@ def token_count(tokens: int) -> str:
 
 
 def dollars(amount: float) -> str:
-    """Return an amount of money: `$1.92`, `$0.03`, `$0.0042`."""
-    digits = 2 if amount >= _CENT or not amount else 4
-    return f"${amount:,.{digits}f}"
+    """Return an amount of money: `$1.92`, `$0.03`; below one dollar, also tenths of cents that matter: `$0.015`."""
+    text = f"${amount:,.{3 if 0 < amount < 1 else 2}f}"
+    if text == "$0.000":
+        return "<$0.001"
+    return text[:-1] if text[-4] == "." and text[-1] == "0" else text

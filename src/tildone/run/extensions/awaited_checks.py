@@ -14,7 +14,8 @@ import asyncio
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
-from tildone.app.proofs import CheckRunner, Interrupted
+from tildone.app.check_commands import Interrupted
+from tildone.app.check_runner import CheckRunner
 from tildone.app.trust import Consent
 from tildone.base import replace
 from tildone.log.session import Session

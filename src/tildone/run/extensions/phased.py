@@ -7,7 +7,17 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from tildone.app.edit import Answer, CopyText, FailureReason, Level, Message, OpenEditor, ReadFile, WriteFile, refusal
+from tildone.app.commands import (
+    Answer,
+    CopyText,
+    FailureReason,
+    Level,
+    Message,
+    OpenEditor,
+    ReadFile,
+    WriteFile,
+    refusal,
+)
 from tildone.app.settings import Settings as Configuration
 from tildone.app.slash import FILE, after_request, command, request_failed
 from tildone.base import replace, value

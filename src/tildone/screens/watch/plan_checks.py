@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
 from tildone.app.apply import Notice
-from tildone.app.check_facts import CheckFacts
+from tildone.app.check_states import CheckFacts
 from tildone.app.checks import SessionChecks
 from tildone.base import replace
 from tildone.plan.model import Plan

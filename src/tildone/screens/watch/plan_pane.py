@@ -13,17 +13,16 @@ from textual import on
 from textual.binding import BindingType
 from textual.containers import Vertical
 
-from tildone.app import attributes
-from tildone.app import edit as edits
+from tildone.app import commands
 from tildone.app.answering import NO, YES
 from tildone.app.apply import Editor, Notice
 from tildone.app.check_states import owner_name
 from tildone.app.checks import words_of
-from tildone.app.conflict import Conflict
-from tildone.app.edit import Answer
+from tildone.app.commands import Answer
 from tildone.app.edits import added_after, moved_by, sentence, toggled
 from tildone.app.sessions import SessionRow
 from tildone.base import TYPE_CHECKING, replace, value
+from tildone.base.errors import Conflict
 from tildone.log.needs import Need
 from tildone.plan.events import Directive
 from tildone.plan.formats.markdown import portable_checklist
@@ -145,7 +144,7 @@ class PlanPane(Vertical):
 
     @on(PlanList.Dropped)
     def on_dropped(self, message: PlanList.Dropped) -> None:
-        self._on_task(lambda plan, _: edits.move(plan, [message.task], message.place, message.other))
+        self._on_task(lambda plan, _: commands.move(plan, [message.task], message.place, message.other))
 
     @on(PlanList.SignClicked)
     def on_sign_clicked(self) -> None:
@@ -191,13 +190,13 @@ class PlanPane(Vertical):
         if to is Status.COMPLETED and task.status.is_open and (task.check or self.plan.check):
             self._run_check(session, self._owner(task.number), partial(self.editor.done, session.name, task.number))
         else:
-            self._apply(toggled(task.number, close=lambda plan: edits.close(plan, [str(task.number)], to)))
+            self._apply(toggled(task.number, close=lambda plan: commands.close(plan, [str(task.number)], to)))
 
     def action_start(self) -> None:
-        self._on_task(edits.start)
+        self._on_task(commands.start)
 
     def action_remove(self) -> None:
-        self._on_task(edits.remove)
+        self._on_task(commands.remove)
 
     def action_reorder(self, rows: int) -> None:
         if task := self._cursor_task():
@@ -207,15 +206,15 @@ class PlanPane(Vertical):
         """Ask what the task waits for, and block it; a blocked one is unblocked."""
         task = self._cursor_task()
         if task and task.status is Status.BLOCKED:
-            self._on_task(edits.unblock)
+            self._on_task(commands.unblock)
         elif task:
             number = str(task.number)
-            self._ask(f"#{number} waits for:", lambda reason: lambda plan: edits.block(plan, [number], reason.strip()))
+            self._ask(f"#{number} waits for:", lambda why: lambda plan: commands.block(plan, [number], why.strip()))
 
     def action_note(self) -> None:
         if task := self._cursor_task():
             number = str(task.number)
-            self._ask(f"Note on #{number}:", lambda text: lambda plan: edits.note(plan, [number], text))
+            self._ask(f"Note on #{number}:", lambda text: lambda plan: commands.note(plan, [number], text))
 
     def action_add(self) -> None:
         """Ask for a task, and add it after the one with the cursor, or to the phase with the cursor."""
@@ -226,7 +225,7 @@ class PlanPane(Vertical):
 
         def ask_task(phase: str) -> None:
             if phase.strip():
-                self._ask(f"First task of {phase.strip()}:", lambda text: lambda plan: edits.add(plan, [text], phase))
+                self._ask(f"First task of {phase.strip()}:", lambda new: lambda plan: commands.add(plan, [new], phase))
 
         if self.session:
             self.asking.prompt.ask("New phase:", "", ask_task, self._around.focus)
@@ -244,7 +243,7 @@ class PlanPane(Vertical):
             self._ask_line(
                 f"#{number} comes after:",
                 shown,
-                lambda line: lambda plan: attributes.order(plan, number, line.replace(",", " ").split()),
+                lambda line: lambda plan: commands.order(plan, number, line.replace(",", " ").split()),
             )
 
     def action_words(self, field: str) -> None:
@@ -254,9 +253,7 @@ class PlanPane(Vertical):
             self._ask_line(
                 f"#{number} {facts.shown}:",
                 shlex.join(getattr(task, field)),
-                lambda line: (
-                    lambda plan: attributes.set_words(plan, field, number, words_of(line, f"the {facts.thing}"))
-                ),
+                lambda line: lambda plan: commands.set_words(plan, field, number, words_of(line, f"the {facts.thing}")),
             )
 
     def action_copy_task(self) -> None:

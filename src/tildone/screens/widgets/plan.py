@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from tildone.app.check_facts import CheckFacts
-from tildone.app.check_states import CheckState, CheckWord, check_state
+from tildone.app.check_states import CheckFacts, CheckState, CheckWord, check_state
 from tildone.app.sessions import SessionRow
 from tildone.base import value
 from tildone.plan.claims import Claim

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import sys
 
-from tildone.app import edit as edits
-from tildone.app.edit import Place, phases_like
+from tildone.app import commands
+from tildone.app.commands import Place, phases_like
 from tildone.base import TYPE_CHECKING
 from tildone.base.errors import UsageError
 from tildone.cli.opening import open_for_editing, shows_positions
@@ -18,7 +18,7 @@ from tildone.plan.model import Status
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from tildone.app.edit import Answer
+    from tildone.app.commands import Answer
     from tildone.plan.model import Plan
 
 STDIN = "-"
@@ -29,7 +29,7 @@ def add(args: ParsedArgs) -> int:
     """Add each argument as a task, with its text as it was typed."""
     texts = [text for arg in args.positional for text in (_lines() if arg == STDIN else [arg])]
     session = open_for_editing(args)
-    code = apply_answer(args, session, edits.add(session.plan, texts, args.options.get("phase")))
+    code = apply_answer(args, session, commands.add(session.plan, texts, args.options.get("phase")))
     if len(args.positional) > 1 and not any(" " in text for text in texts) and not args.has("json"):
         one = " ".join(args.positional)
         put(f'Each argument is a task. If you meant one: {command_hint(args, "undo")}, then quote it: "{one}"')
@@ -49,40 +49,40 @@ def append(args: ParsedArgs) -> int:
     if others:
         like = phases_like(session.plan, first)
         phase = like[0].name if len(like) == 1 else first
-    return apply_answer(args, session, edits.add(session.plan, others or [first], phase))
+    return apply_answer(args, session, commands.add(session.plan, others or [first], phase))
 
 
 def start(args: ParsedArgs) -> int:
     """Mark a task as in progress."""
-    return _change(args, words(args), edits.start)
+    return _change(args, words(args), commands.start)
 
 
 def unblock(args: ParsedArgs) -> int:
     """Mark a blocked task as pending."""
-    return _change(args, words(args), edits.unblock)
+    return _change(args, words(args), commands.unblock)
 
 
 def reopen(args: ParsedArgs) -> int:
     """Mark a closed task as pending."""
-    return _change(args, words(args), edits.reopen)
+    return _change(args, words(args), commands.reopen)
 
 
 def block(args: ParsedArgs) -> int:
     """Mark a task as waiting for someone else."""
     task, *text = words(args)
-    return _change(args, [task], edits.block, " ".join(text))
+    return _change(args, [task], commands.block, " ".join(text))
 
 
 def rename(args: ParsedArgs) -> int:
     """Change the text of a task."""
     task, *text = words(args)
-    return _change(args, [task], edits.rename, " ".join(text))
+    return _change(args, [task], commands.rename, " ".join(text))
 
 
 def note(args: ParsedArgs) -> int:
     """Add a note to a task."""
     task, *text = words(args)
-    return _change(args, [task], edits.note, " ".join(text))
+    return _change(args, [task], commands.note, " ".join(text))
 
 
 def move(args: ParsedArgs) -> int:
@@ -92,22 +92,22 @@ def move(args: ParsedArgs) -> int:
         raise UsageError(
             f"where to? {command(args.path)} requires one of {', '.join(f'--{place.value}' for place in Place)}"
         )
-    return _change(args, words(args), edits.move, given[0], args.options[given[0].value])
+    return _change(args, words(args), commands.move, given[0], args.options[given[0].value])
 
 
 def done(args: ParsedArgs) -> int:
     """Mark the tasks that the arguments name as completed; without arguments, all open ones."""
-    return _close(args, Status.COMPLETED, edits.close, Status.COMPLETED)
+    return _close(args, Status.COMPLETED, commands.close, Status.COMPLETED)
 
 
 def drop(args: ParsedArgs) -> int:
     """Mark the tasks that the arguments name as abandoned; without arguments, all open ones."""
-    return _close(args, Status.ABANDONED, edits.close, Status.ABANDONED)
+    return _close(args, Status.ABANDONED, commands.close, Status.ABANDONED)
 
 
 def rm(args: ParsedArgs) -> int:
     """Remove the tasks that the arguments name; without arguments, all of them."""
-    return _close(args, None, edits.remove)
+    return _close(args, None, commands.remove)
 
 
 def _change(args: ParsedArgs, named: Sequence[str], make: Callable[..., Answer], *more: object) -> int:
@@ -123,9 +123,9 @@ def _close(args: ParsedArgs, to: Status | None, make: Callable[..., Answer], *mo
 
     def closed(plan: Plan, named: Sequence[str], *more: object, positions: bool) -> Answer:
         answer = make(plan, named, *more, positions=positions)
-        question = edits.closing_question(plan, to)
+        question = commands.closing_question(plan, to)
         is_declined = not named and question and not confirmed(args, question)
-        return edits.unchanged("not confirmed") if is_declined else answer
+        return commands.unchanged("not confirmed") if is_declined else answer
 
     return _change(args, named, closed, *more)
 

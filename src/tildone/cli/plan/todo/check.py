@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 
-from tildone.app.check_facts import check_facts
-from tildone.app.edit import Answer, find_task
+from tildone.app.check_states import check_facts
+from tildone.app.commands import Answer, find_task
 from tildone.app.edits import error_of, sentence
 from tildone.base import TYPE_CHECKING, replace
 from tildone.base.errors import UsageError

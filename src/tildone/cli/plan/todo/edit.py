@@ -7,7 +7,7 @@ import signal
 import sys
 import tempfile
 
-from tildone.app.edit import Answer, OpenEditor, as_edited, written_plan
+from tildone.app.commands import Answer, OpenEditor, as_edited, written_plan
 from tildone.app.slash import after_request, draft, request_failed
 from tildone.base import TYPE_CHECKING
 from tildone.base.editor import editor_command, run_editor

@@ -6,7 +6,7 @@ import os
 import sys
 from base64 import b64encode
 
-from tildone.app.edit import Answer, CopyText, ReadFile, WriteFile
+from tildone.app.commands import Answer, CopyText, ReadFile, WriteFile
 from tildone.app.slash import FILE, after_request, export, request_failed
 from tildone.base.errors import Refused
 from tildone.base.private import REPLACED, open_shared, real_path_inside

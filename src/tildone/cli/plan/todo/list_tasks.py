@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tildone.app.check_facts import check_facts
+from tildone.app.check_states import check_facts
 from tildone.base import TYPE_CHECKING, replace
 from tildone.cli.opening import open_for_reading, settings_for, shows_positions
 from tildone.cli.output import columns, put, put_spans
@@ -71,7 +71,7 @@ def _matching(args: ParsedArgs, plan: Plan) -> set[int] | None:
     if not args.positional and not {"phase", "status", "open"}.intersection(args.options):
         return None
     # Late, because most often the whole plan is shown.
-    from tildone.app.edit import Answer
+    from tildone.app.commands import Answer
     from tildone.app.search import Search, find
 
     found = find(plan, Search(args.positional, args.options.get("phase"), args.options.get("status"), args.has("open")))

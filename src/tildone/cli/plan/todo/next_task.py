@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from tildone.app.check_facts import check_facts
-from tildone.app.edit import label
+from tildone.app.check_states import check_facts
+from tildone.app.commands import label
 from tildone.app.opening import agent_here, claims_of_others
 from tildone.base import TYPE_CHECKING, replace
 from tildone.cli.opening import open_for_reading, settings_for, shows_positions
@@ -19,7 +19,7 @@ from tildone.plan.text.safe import printable
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from tildone.app.check_facts import CheckFacts
+    from tildone.app.check_states import CheckFacts
     from tildone.log.session import Session
     from tildone.plan.claims import Claim
 

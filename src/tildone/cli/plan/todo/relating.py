@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tildone.app import attributes
+from tildone.app import commands
 from tildone.base.errors import UsageError
 from tildone.cli.opening import open_for_editing, shows_positions
 from tildone.cli.plan.applying import apply_answer, words
@@ -16,7 +16,7 @@ def after(args: ParsedArgs) -> int:
     if bool(others) is args.has("none"):
         raise UsageError(f"after which tasks? {command(args.path)} {task} OTHER…; for none: --none")
     session = open_for_editing(args)
-    answer = attributes.order(session.plan, task, others, positions=shows_positions(args, session))
+    answer = commands.order(session.plan, task, others, positions=shows_positions(args, session))
     return apply_answer(args, session, answer)
 
 
@@ -28,5 +28,5 @@ def touches(args: ParsedArgs) -> int:
         one = facts.words.removesuffix("s").upper()
         raise UsageError(f"which {facts.thing}? {command(args.path)} {task} {one}…; for none: --none")
     session = open_for_editing(args)
-    answer = attributes.set_words(session.plan, field, task, given, positions=shows_positions(args, session))
+    answer = commands.set_words(session.plan, field, task, given, positions=shows_positions(args, session))
     return apply_answer(args, session, answer)

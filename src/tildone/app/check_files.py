@@ -8,7 +8,6 @@ are read that are neither hidden nor dependencies.
 from __future__ import annotations
 
 import os
-import re
 from hashlib import sha1, sha256
 from stat import S_ISDIR, S_ISLNK
 from time import monotonic
@@ -20,49 +19,8 @@ from tildone.base.private import PRIVATE_FILE, make_private_folder
 from tildone.stores.agents import digest, digest_of_bytes
 
 if TYPE_CHECKING:
+    import re
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-
-
-def pattern(glob: str) -> re.Pattern[str]:
-    """Return a glob as a regular expression for whole paths, with slashes."""
-    return re.compile(_expression(glob))
-
-
-def matches(path: str, globs: Iterable[str]) -> bool:
-    """Return whether a path, with slashes, matches one of the globs."""
-    return any(re.fullmatch(_expression(glob), path) for glob in globs)
-
-
-def _expression(glob: str) -> str:
-    parts: list[str] = []
-    at = 0
-    while at < len(glob):
-        end = glob.find("]", at + 2) if glob[at] == "[" else -1
-        if glob.startswith("**/", at):
-            parts.append("(?:.*/)?")
-            at += 3
-        elif glob.startswith("**", at):
-            parts.append(".*")
-            at += 2
-        elif end > 0:
-            inner = glob[at + 1 : end].replace("\\", "\\\\").replace("!", "^", 1)
-            parts.append(f"[{inner}]")
-            at = end + 1
-        else:
-            parts.append({"*": "[^/]*", "?": "[^/]"}.get(glob[at], re.escape(glob[at])))
-            at += 1
-    return "".join(parts)
-
-
-# Copies of listings, so that git need not print the same one again at each stop of an agent.
-#
-# Theory of operation. Git ends its index with a checksum of all that it contains, and a listing depends on nothing
-# else.
-# A copy is kept with the checksum of its index and is used only while the index has the same. Git replaces the index as
-# a whole, so that a checksum that is the same before and after git has printed a listing is the one of that listing. An
-# index without a checksum (`index.skipHash`) has zeros in its place, and no copy is kept of its listing.
-#
-# What can go wrong: a copy that is lost, incomplete or cannot be written costs time and nothing else.
 
 
 MAX_KEPT = 8
@@ -72,7 +30,16 @@ CHECKSUM_BYTES = 20
 
 
 class KeptListings:
-    """The copies in a folder, one for each project; none if the folder is empty text."""
+    """Copies of listings in a folder, one for each project; none if the folder is empty text.
+
+    Git need not print the same listing again at each stop of an agent.
+
+    Theory of operation. Git ends its index with a checksum of all that it contains, and a listing depends on nothing
+    else. A copy is kept with the checksum of its index and is used only while the index has the same. Git replaces the
+    index as a whole, so that a checksum that is the same before and after git has printed a listing is the one of that
+    listing. An index without a checksum (`index.skipHash`) has zeros in its place, and no copy is kept of its listing.
+    What can go wrong: a copy that is lost, incomplete or cannot be written costs time and nothing else.
+    """
 
     def __init__(self, folder: str) -> None:
         self._folder = folder
@@ -92,7 +59,6 @@ class KeptListings:
         return found
 
     def _keep(self, path: str, checksum: bytes, listing: bytes) -> None:
-
         try:
             make_private_folder(self._folder)
             replace_file(path, _header(checksum, len(listing)) + listing, mode=PRIVATE_FILE, durable=False)
@@ -178,15 +144,45 @@ def _spans(listing: bytes, glob: str) -> Iterator[tuple[int, int]]:
     if glob == f"{literal}**":
         yield start, end
         return
-    # Late, because few checks need it.
-    from tildone.app.watched import pattern  # noqa: PLC0415  see above
-
     fits = pattern(glob).fullmatch
     for entry in listing[start:end].split(b"\0")[:-1]:
         after = start + len(entry) + 1
         if fits(os.fsdecode(entry.partition(b"\t")[2])):
             yield start, after
         start = after
+
+
+def pattern(glob: str) -> re.Pattern[str]:
+    """Return a glob as a regular expression for whole paths, with slashes."""
+    import re  # noqa: PLC0415  few checks need globs
+
+    return re.compile(_expression(glob, re.escape))
+
+
+def matches(path: str, globs: Iterable[str]) -> bool:
+    """Return whether a path, with slashes, matches one of the globs."""
+    return any(pattern(glob).fullmatch(path) for glob in globs)
+
+
+def _expression(glob: str, escape: Callable[[str], str]) -> str:
+    parts: list[str] = []
+    at = 0
+    while at < len(glob):
+        end = glob.find("]", at + 2) if glob[at] == "[" else -1
+        if glob.startswith("**/", at):
+            parts.append("(?:.*/)?")
+            at += 3
+        elif glob.startswith("**", at):
+            parts.append(".*")
+            at += 2
+        elif end > 0:
+            inner = glob[at + 1 : end].replace("\\", "\\\\").replace("!", "^", 1)
+            parts.append(f"[{inner}]")
+            at = end + 1
+        else:
+            parts.append({"*": "[^/]*", "?": "[^/]"}.get(glob[at], escape(glob[at])))
+            at += 1
+    return "".join(parts)
 
 
 def _range(listing: bytes, prefix: bytes) -> tuple[int, int]:
@@ -306,8 +302,6 @@ class WatchedFiles:
         return b"160000 " + commit.strip() if commit else b""
 
     def _from_folder(self, globs: tuple[str, ...]) -> bytes | None:
-        from tildone.app.watched import matches  # noqa: PLC0415  most projects are repositories
-
         found: list[bytes] = []
         for path in walk_files(self._project, self._ignored, MAX_FILES, TIMEOUT_SECONDS):
             if path is None:

@@ -41,14 +41,14 @@ const searchField = el("input", {
   "aria-label": "Search sessions and tasks",
   autocomplete: "off",
 });
-const dot = el("span", { class: "live", title: "" }, el("i"), el("span", {}, "Live"));
+const dot = el("span.live", { title: "" }, el("i"), el("span", "Live"));
 const needsCount = el("b", { hidden: true });
-const fleetCount = el("b", { class: "count", hidden: true });
+const fleetCount = el("b.count", { hidden: true });
 // Parts that not every store has, such as a fleet, and the links that are there only with them.
 let parts = {};
 const partLinks = [];
 const isThere = (row) => !row.only_with || Boolean(parts[row.only_with]);
-const whoBadge = el("span", { class: "who", hidden: true });
+const whoBadge = el("span.who", { hidden: true });
 
 function frame() {
   const link = (href, name, symbol, extra) =>
@@ -66,9 +66,7 @@ function frame() {
       return made;
     });
   const [first, ...others] = links(true);
-  const themeButton = el("button", {
-    type: "button",
-    class: "icon",
+  const themeButton = el("button.icon", {
     "aria-label": "Theme and keys",
     "aria-haspopup": "menu",
     on: {
@@ -86,32 +84,25 @@ function frame() {
   }, icon("sun"));
   fill(
     document.getElementById("app") || document.body,
-    el("a", { class: "skip", href: "#main" }, "Skip to content"),
+    el("a.skip", { href: "#main" }, "Skip to content"),
     el(
-      "header",
-      { class: "top" },
+      "header.top",
       el(
-        "a",
-        { class: "brand", href: `${BASE}/`, "aria-label": "tildone, all sessions" },
+        "a.brand",
+        { href: `${BASE}/`, "aria-label": "tildone, all sessions" },
         el("svg", { viewBox: "0 0 22 22", "aria-hidden": "true" }, el("path", { d: "M5 12.5c2-4 4-4 6-1.5s4 2 6-3" })),
-        el("span", {}, "tildone"),
+        el("span", "tildone"),
       ),
       el("nav", { "aria-label": "Pages" }, links(false)),
-      el(
-        "div",
-        { class: "find", role: "search" },
-        icon("search"),
-        searchField,
-        el("kbd", { "aria-hidden": "true" }, "/"),
-      ),
+      el("div.find", { role: "search" }, icon("search"), searchField, el("kbd", { "aria-hidden": "true" }, "/")),
       dot,
       themeButton,
       whoBadge,
     ),
     main,
     el(
-      "nav",
-      { class: "bottom", "aria-label": "Pages, at the thumb" },
+      "nav.bottom",
+      { "aria-label": "Pages, at the thumb" },
       first,
       el("a", { href: `${BASE}/?state=needs+you`, "data-page": "Needs you" }, icon("needs"), "Needs you", needsCount),
       others,

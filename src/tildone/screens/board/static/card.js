@@ -56,32 +56,31 @@ function facts(row) {
 
 export function card(row, old, { href, index, size, rows }) {
   if (old && old.row === row && old.index === index && old.size === size) return old;
-  const li = old || el("li", {});
+  const li = old || el("li");
   // Asked before the link moves into the new card: it loses the focus then.
   const held = focusIn(li);
   Object.assign(li, { row, index, size });
   const where = [row.where, row.agents && row.agents[0] && row.agents[0].on].filter(Boolean).join(" · ");
-  const link = li.querySelector("a") || el("a", { class: "stretch" });
+  const link = li.querySelector("a") || el("a.stretch");
   link.setAttribute("href", href);
   link.dataset.key = row.key;
   fill(link, brief(row.title || row.name, 120));
-  const updated = since(el("time", { class: "dim" }), row.updated);
-  const head = [el("h3", { class: "clip" }, link), pill(row.state)];
+  const updated = since(el("time.dim"), row.updated);
+  const head = [el("h3.clip", link), pill(row.state)];
   const line = el(
-    "p",
-    { class: "line" },
+    "p.line",
     icon(stateIcon(row.state), { class: `ic ${rows ? "sr" : ""}` }),
-    el("span", { class: "clip" }, brief(what(row))),
+    el("span.clip", brief(what(row))),
   );
   const bar = strip(row.strip || "", { most: rows ? 40 : 60 });
-  const count = el("span", {}, row.total ? `${row.closed} of ${row.total}` : "0 tasks");
-  const more = el("span", { class: "dim clip" }, brief(facts(row), 60));
-  const body = rows ? [el("div", { class: "cell name" }, head[0]), head[1], bar, count, line, more, updated] : [
-    el("div", { class: "card-head" }, head),
-    el("p", { class: "where dim clip" }, brief(where || " ", 120)),
+  const count = el("span", row.total ? `${row.closed} of ${row.total}` : "0 tasks");
+  const more = el("span.dim.clip", brief(facts(row), 60));
+  const body = rows ? [el("div.cell.name", head[0]), head[1], bar, count, line, more, updated] : [
+    el("div.card-head", head),
+    el("p.where.dim.clip", brief(where || " ", 120)),
     line,
     bar,
-    el("p", { class: "foot" }, count, more, updated),
+    el("p.foot", count, more, updated),
   ];
   const article = el("article", { class: rows ? "card row" : "card" }, body);
   li.setAttribute("aria-setsize", size);

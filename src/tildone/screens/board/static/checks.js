@@ -1,7 +1,7 @@
 // Checks of tasks and of the plan, whose number is 0: how they are shown, and setting, approving and running them.
 import { brief, el, harmless } from "./el.js";
 import { read, write } from "./api.js";
-import { actions, button, dialog } from "./dialog.js";
+import { actions, button, cancelOr, dialog } from "./dialog.js";
 import { toast } from "./toast.js";
 
 const LOOK_MS = 4000;
@@ -20,7 +20,7 @@ export function checkOf(number, { check, status }, facts, waits) {
   return { state: check.state, words: check.words };
 }
 
-const soft = (label, act, props) => button(label, act, { class: "btn soft small", ...props });
+const soft = (label, act, props) => button(label, act, "soft small", props);
 
 // What is below the text of a task about its check.
 export function checkLines(view, task, row, found, { off, part }) {
@@ -60,11 +60,11 @@ export function planCheck(view) {
       : soft("Verify", () => view.act.verify(plan), { "aria-label": "Verify the plan" }));
   const printed = found && printedBy(view, plan, found);
   return el(
-    "section",
-    { class: "plan-check", "aria-label": "Check of the plan" },
-    found && el("p", { class: "dim" }, "The plan is done only if this passes:"),
+    "section.plan-check",
+    { "aria-label": "Check of the plan" },
+    found && el("p.dim", "The plan is done only if this passes:"),
     found && checkLine(check, found),
-    el("div", { class: "row" }, more, printed && soft("What it printed", printed), set),
+    el("div.row", more, printed && soft("What it printed", printed), set),
   );
 }
 
@@ -76,8 +76,7 @@ export function buttonOf(list, words) {
 
 export const checkLine = (check, found, more) =>
   el(
-    "p",
-    { class: "note check" },
+    "p.note.check",
     el("code", { dir: "ltr" }, "$ ", brief(check.line, 300)),
     check.folder && [" in ", brief(check.folder, 80)],
     found.words &&
@@ -96,16 +95,15 @@ export const checkLine = (check, found, more) =>
 const showOutput = (title, { reason, output }) =>
   dialog(title, (close) => [
     el(
-      "div",
-      { class: "dialog-body" },
-      el("p", {}, brief(reason, 600)),
+      "div.dialog-body",
+      el("p", brief(reason, 600)),
       el(
-        "pre",
-        { class: "long output", dir: "ltr", tabindex: 0, "aria-label": "The end of its output" },
-        el("bdi", {}, harmless(output, { lines: true })),
+        "pre.long.output",
+        { dir: "ltr", tabindex: 0, "aria-label": "The end of its output" },
+        el("bdi", harmless(output, { lines: true })),
       ),
     ),
-    actions(button("Close", () => close(), { class: "btn main", autofocus: true })),
+    actions(button("Close", () => close(), "main", { autofocus: true })),
   ], { kind: "wide" });
 
 // Tells about a check that did not pass; its output is shown on demand, so that no dialog takes what is being typed.
@@ -120,25 +118,23 @@ export function tellUnproved(outputs, task, unproved) {
 const agreed = (task) =>
   dialog("Let this command be run as a check?", (close) => [
     el(
-      "div",
-      { class: "dialog-body" },
+      "div.dialog-body",
       el(
-        "pre",
-        { class: "long", dir: "ltr", tabindex: 0, "aria-label": "The command" },
-        el("bdi", {}, harmless(task.check.line, { lines: true })),
+        "pre.long",
+        { dir: "ltr", tabindex: 0, "aria-label": "The command" },
+        el("bdi", harmless(task.check.line, { lines: true })),
       ),
-      task.check.caution && el("p", { class: "bad" }, task.check.caution),
+      task.check.caution && el("p.bad", task.check.caution),
       el(
-        "p",
-        { class: "dim" },
+        "p.dim",
         "It runs on the machine of this board",
         task.check.folder && [", in ", brief(task.check.folder, 200)],
         task.number ? `, whenever “${short(task.text)}” is marked as done.` : ", when all tasks are done.",
       ),
     ),
     actions(
-      button("Cancel", () => close(null), { class: "btn plain", autofocus: true }),
-      button("Approve", () => close(true), { class: "btn main" }),
+      button("Cancel", () => close(null), "plain", { autofocus: true }),
+      button("Approve", () => close(true), "main"),
     ),
   ], { kind: "wide" });
 
@@ -161,12 +157,10 @@ const askLine = (task) =>
     });
     return [
       el(
-        "div",
-        { class: "dialog-body" },
-        el("p", { class: "dim" }, short(task.text)),
+        "div.dialog-body",
+        el("p.dim", short(task.text)),
         el(
           "p",
-          {},
           task.number
             ? "A command that succeeds if the task is done."
             : "A command that succeeds if the plan is done: it is run when all tasks are.",
@@ -174,10 +168,7 @@ const askLine = (task) =>
         ),
         field,
       ),
-      actions(
-        button("Cancel", () => close(null), { class: "btn plain" }),
-        button("Set", () => close({ line: field.value.trim() }), { class: "btn main" }),
-      ),
+      cancelOr(close, "Set", () => close({ line: field.value.trim() })),
     ];
   });
 

@@ -30,7 +30,7 @@ export function changed(base, text) {
 }
 
 const marked = (base, text) =>
-  el("bdi", {}, changed(base, text).map(({ same, text: words }) => (same ? words : el("ins", {}, words))));
+  el("bdi", changed(base, text).map(({ same, text: words }) => (same ? words : el("ins", words))));
 
 const NAMES = {
   pending: "open",
@@ -53,10 +53,8 @@ export function resolve(clash) {
     const mine = clash.yours === "removed" ? "Remove it all the same" : "Keep mine";
     const side = (id, title, sign, body) =>
       el(
-        "button",
+        "button.side",
         {
-          type: "button",
-          class: "side",
           role: "radio",
           "aria-checked": String(id === choice),
           tabindex: id === choice ? 0 : -1,
@@ -64,18 +62,18 @@ export function resolve(clash) {
           autofocus: id === choice,
           on: { click: () => choose(id), dblclick: () => close({ keep: id }) },
         },
-        el("b", {}, icon(sign), title),
-        el("span", {}, body),
+        el("b", icon(sign), title),
+        el("span", body),
       );
     const sides = [
       side("mine", "Yours", "person", textual ? marked(clash.base, clash.yours) : word(clash.yours)),
       side("theirs", clash.who === "agent" ? "The agent’s" : "Theirs", "working", [
         textual ? marked(clash.base, clash.theirs) : word(clash.theirs),
-        clash.note ? el("small", { class: "dim" }, "also noted: “", say(clash.note), "”") : "",
+        clash.note ? el("small.dim", "also noted: “", say(clash.note), "”") : "",
       ]),
     ];
-    const keep = button(mine, () => close({ keep: choice }), { class: "btn main" });
-    const body = el("div", { class: "dialog-body" });
+    const keep = button(mine, () => close({ keep: choice }), "main");
+    const body = el("div.dialog-body");
     const foot = actions();
     function choose(id) {
       choice = id;
@@ -86,11 +84,7 @@ export function resolve(clash) {
       }
       fill(keep, id === "theirs" ? "Keep theirs" : mine);
     }
-    const group = el(
-      "div",
-      { class: "sides", role: "radiogroup", "aria-label": "Which one to keep", on: { keydown } },
-      sides,
-    );
+    const group = el("div.sides", { role: "radiogroup", "aria-label": "Which one to keep", on: { keydown } }, sides);
     function keydown(event) {
       if (/^Arrow/.test(event.key)) {
         event.preventDefault();
@@ -112,40 +106,31 @@ export function resolve(clash) {
         "keydown",
         (event) => event.key === "Enter" && !event.shiftKey && !event.isComposing && (event.preventDefault(), send()),
       );
-      fill(body, el("p", { class: "dim" }, "Both texts, yours first. Make one of them."), field);
+      fill(body, el("p.dim", "Both texts, yours first. Make one of them."), field);
       fill(
         foot,
-        button("Cancel", () => close(null), { class: "btn plain" }),
-        button("Save", send, { class: "btn main" }),
+        button("Cancel", () => close(null), "plain"),
+        button("Save", send, "main"),
       );
       field.focus();
     }
     fill(
       body,
       el(
-        "p",
-        { class: "dim" },
+        "p.dim",
         `While you were ${textual ? "typing" : "at it"}, `,
-        el("bdi", {}, harmless(name)),
+        el("bdi", harmless(name)),
         ` ${
           clash.now === null ? "removed" : textual ? "reworded" : "changed"
         } it${when}. Nothing is lost: both are kept in the history.`,
       ),
-      el("div", { class: "began" }, el("b", {}, "You both began with"), say(textual ? clash.base : word(clash.base))),
+      el("div.began", el("b", "You both began with"), say(textual ? clash.base : word(clash.base))),
       group,
     );
     fill(
       foot,
-      el(
-        "span",
-        { class: "hint dim" },
-        el("kbd", {}, "←"),
-        el("kbd", {}, "→"),
-        " choose ",
-        el("kbd", {}, "↵"),
-        " keep it",
-      ),
-      button("Cancel", () => close(null), { class: "btn plain" }),
+      el("span.hint.dim", el("kbd", "←"), el("kbd", "→"), " choose ", el("kbd", "↵"), " keep it"),
+      button("Cancel", () => close(null), "plain"),
       textual && button("Edit both", both),
       keep,
     );

@@ -24,26 +24,27 @@ export function dialog(title, build, { kind = "" } = {}) {
   });
 }
 
-export const actions = (...buttons) => el("div", { class: "dialog-actions" }, buttons);
+export const actions = (...buttons) => el("div.dialog-actions", buttons);
 
-export const button = (label, act, props) =>
-  el("button", { type: "button", class: "btn", ...props, on: { click: act } }, label);
+export const button = (label, act, kind = "", props = {}) =>
+  el("button.btn", { ...(kind && { class: `btn ${kind}` }), ...props, on: { click: act } }, label);
+
+// The end of most dialogs: to give up, or to do what it is about.
+export const cancelOr = (close, verb, act, props = {}) =>
+  actions(button("Cancel", () => close(null), "plain"), button(verb, act, "main", props));
 
 // Asks with a sentence and what would happen; resolves with true or null.
 export const confirm = (title, words, verb) =>
   dialog(title, (close) => [
-    el("div", { class: "dialog-body" }, [words].flat().map((each) => el("p", {}, each))),
-    actions(
-      button("Cancel", () => close(null), { class: "btn plain" }),
-      button(verb, () => close(true), { class: "btn main", autofocus: true }),
-    ),
+    el("div.dialog-body", [words].flat().map((each) => el("p", each))),
+    cancelOr(close, verb, () => close(true), { autofocus: true }),
   ]);
 
 // Asks for a text; resolves with it, or null.
 export const ask = (title, label, { value = "", verb = "Save", hint = "" } = {}) =>
   dialog(title, (close) => {
     const field = el("textarea", { rows: 2, value, "aria-label": label, autofocus: true, placeholder: label });
-    const fault = el("p", { class: "bad", role: "alert" });
+    const fault = el("p.bad", { role: "alert" });
     const send = () => (field.value.trim() ? close(field.value.trim()) : fill(fault, "Say something first."));
     field.addEventListener("keydown", (event) => {
       if (event.key !== "Enter" || event.shiftKey || event.isComposing) return;
@@ -51,7 +52,7 @@ export const ask = (title, label, { value = "", verb = "Save", hint = "" } = {})
       send();
     });
     return [
-      el("div", { class: "dialog-body" }, hint && el("p", { class: "dim" }, hint), field, fault),
-      actions(button("Cancel", () => close(null), { class: "btn plain" }), button(verb, send, { class: "btn main" })),
+      el("div.dialog-body", hint && el("p.dim", hint), field, fault),
+      cancelOr(close, verb, send),
     ];
   });

@@ -4,7 +4,7 @@ import { el } from "./el.js";
 export function drag(view, event, row) {
   if (event.button) return;
   event.preventDefault();
-  const line = el("div", { class: "dropline" });
+  const line = el("div.dropline");
   const grip = event.currentTarget;
   grip.setPointerCapture(event.pointerId);
   row.li.classList.add("dragged");

@@ -3,10 +3,15 @@
 const SVG_TAGS = new Set(["svg", "g", "path", "rect", "line", "circle", "polygon", "pattern", "defs", "text", "title"]);
 const NS = "http://www.w3.org/2000/svg";
 
-// el("a", {href, class, on: {click}, style: {"--x": 1}, hidden: true}, ...children); false and null are left out.
-export function el(tag, props, ...children) {
-  const node = SVG_TAGS.has(tag) ? document.createElementNS(NS, tag) : document.createElement(tag);
-  for (const [name, value] of Object.entries(props || {})) put(node, name, value);
+// el("a.btn", {href, on: {click}, style: {"--x": 1}, hidden: true}, ...children): classes come after the name, and the
+// properties may be left out, as are children that are false or null.
+export function el(tag, ...children) {
+  const [name, ...classes] = tag.split(".");
+  const node = SVG_TAGS.has(name) ? document.createElementNS(NS, name) : document.createElement(name);
+  const props = children[0]?.constructor === Object ? children.shift() : {};
+  if (name === "button") put(node, "type", "button");
+  if (classes.length) put(node, "class", classes.join(" "));
+  for (const [key, value] of Object.entries(props)) put(node, key, value);
   return add(node, children);
 }
 
@@ -57,10 +62,10 @@ const FOLD = 2000;
 export function say(text, props) {
   const shown = harmless(text);
   if (shown.length <= FOLD) return el("bdi", props, shown);
-  const words = el("bdi", {}, `${shown.slice(0, FOLD)}…`);
+  const words = el("bdi", `${shown.slice(0, FOLD)}…`);
   const more = el(
-    "button",
-    { class: "fold", type: "button", on: { click: open } },
+    "button.fold",
+    { on: { click: open } },
     `show all ${shown.length.toLocaleString("en")}`,
   );
   function open(event) {
@@ -87,7 +92,7 @@ export const focusedPart = (node, selector) => focusIn(node)?.closest(selector) 
 // The same for a place that has room for one line.
 export const brief = (text, length = 300) => {
   const shown = harmless(String(text ?? "").slice(0, length + 1));
-  return el("bdi", {}, shown.length > length ? `${shown.slice(0, length)}…` : shown);
+  return el("bdi", shown.length > length ? `${shown.slice(0, length)}…` : shown);
 };
 
 const PATHS = {
@@ -125,11 +130,7 @@ const PATHS = {
 };
 
 export const icon = (name, props) =>
-  el(
-    "svg",
-    { class: "ic", viewBox: "0 0 16 16", "aria-hidden": "true", ...props },
-    el("path", { d: PATHS[name] || PATHS.idle }),
-  );
+  el("svg.ic", { viewBox: "0 0 16 16", "aria-hidden": "true", ...props }, el("path", { d: PATHS[name] || PATHS.idle }));
 
 // The sign of a task, drawn: filled when done, a dot when in progress, hatched when blocked.
 export function sign(status, pending = false) {

@@ -7,7 +7,7 @@ import { copyable } from "./overview.js";
 const page = (title, ...words) =>
   fill(
     document.getElementById("app") || document.body,
-    el("main", { id: "main" }, el("div", { class: "empty" }, el("h1", {}, title), words)),
+    el("main", { id: "main" }, el("div.empty", el("h1", title), words)),
   );
 
 export function enter() {
@@ -28,10 +28,10 @@ async function present(token) {
   } catch (error) {
     page(
       error.message,
-      error.hint && el("p", {}, error.hint),
-      el("p", {}, "For a new link:"),
+      error.hint && el("p", error.hint),
+      el("p", "For a new link:"),
       copyable("tildone board"),
-      el("a", { class: "btn", href: `${BASE}/in` }, "Try again"),
+      el("a.btn", { href: `${BASE}/in` }, "Try again"),
     );
   }
 }
@@ -50,21 +50,16 @@ function askToken() {
   };
   page(
     "Sign in",
-    el("p", {}, "Open the board from a terminal, on the machine it runs on:"),
+    el("p", "Open the board from a terminal, on the machine it runs on:"),
     copyable("tildone board"),
-    el("p", {}, "Or use the token you were given:"),
-    el(
-      "form",
-      { class: "head", on: { submit: send } },
-      field,
-      el("button", { class: "btn main" }, icon("go"), "Sign in"),
-    ),
+    el("p", "Or use the token you were given:"),
+    el("form.head", { on: { submit: send } }, field, el("button.btn.main", { type: "submit" }, icon("go"), "Sign in")),
   );
 }
 
 export function left() {
   forget();
-  page("You are signed out", el("a", { class: "btn", href: `${BASE}/in` }, "Sign in"));
+  page("You are signed out", el("a.btn", { href: `${BASE}/in` }, "Sign in"));
 }
 
 // Nothing typed is thrown away: the page stays, with a line over it.
@@ -76,11 +71,11 @@ export function signedOut() {
   if (document.querySelector(".signed-out")) return;
   document.querySelector("main")?.prepend(
     el(
-      "div",
-      { class: "banner signed-out", role: "alert" },
-      el("b", {}, "Sign in again:"),
-      el("span", {}, "run ", el("code", {}, "tildone board"), " in a terminal and open its link, or "),
-      el("a", { class: "btn", href: `${BASE}/in` }, "Sign in"),
+      "div.banner.signed-out",
+      { role: "alert" },
+      el("b", "Sign in again:"),
+      el("span", "run ", el("code", "tildone board"), " in a terminal and open its link, or "),
+      el("a.btn", { href: `${BASE}/in` }, "Sign in"),
       "What you typed is kept.",
     ),
   );

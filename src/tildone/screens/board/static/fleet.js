@@ -37,25 +37,24 @@ const stateWord = (row) => NAMES[row.state] || capital(row.state);
 
 export function page({ main, query, watch, readonly }) {
   const group = GROUPS.includes(query.get("state")) ? query.get("state") : "";
-  const sub = el("span", { class: "dim" });
-  const everything = el("span", { class: "push" });
-  const tiles = el("div", { class: "panel tiles five", "aria-label": "Numbers", role: "group" });
-  const workersBox = el("ul", { class: "fleet-rows workers", "aria-label": "Workers" });
-  const runsBox = el("ul", { class: "fleet-rows runs", "aria-label": "Runs" });
-  const asks = el("ul", { class: "asks", "aria-label": "Waiting for a person" });
-  const chips = el("nav", { class: "chips", "aria-label": "States of runs" });
-  const note = el("span", { class: "dim" });
-  const foot = el("p", { class: "fleet-foot" });
-  const none = el("div", {});
+  const sub = el("span.dim");
+  const everything = el("span.push");
+  const tiles = el("div.panel.tiles.five", { "aria-label": "Numbers", role: "group" });
+  const workersBox = el("ul.fleet-rows.workers", { "aria-label": "Workers" });
+  const runsBox = el("ul.fleet-rows.runs", { "aria-label": "Runs" });
+  const asks = el("ul.asks", { "aria-label": "Waiting for a person" });
+  const chips = el("nav.chips", { "aria-label": "States of runs" });
+  const note = el("span.dim");
+  const foot = el("p.fleet-foot");
+  const none = el("div");
   const sections = el(
-    "div",
-    { class: "fleet" },
-    panel("waits", "Waiting for a person", el("span", { class: "dim" }, "longest first"), asks),
+    "div.fleet",
+    panel("waits", "Waiting for a person", el("span.dim", "longest first"), asks),
     panel("", "Workers", note, heads("workers", ["Worker", "Labels", "Slots", "Heartbeat", "Version", ""]), workersBox),
     panel(
       "",
       "Runs",
-      el("span", { class: "dim" }, "newest first"),
+      el("span.dim", "newest first"),
       chips,
       heads("runs", ["Plan", "State", "Progress", "Doing", "Worker", "Cost", "For", ""]),
       runsBox,
@@ -64,14 +63,7 @@ export function page({ main, query, watch, readonly }) {
   );
   fill(
     main,
-    el(
-      "div",
-      { class: "page" },
-      el("div", { class: "head" }, el("h1", { tabindex: -1 }, "Fleet"), sub, everything),
-      tiles,
-      sections,
-      none,
-    ),
+    el("div.page", el("div.head", el("h1", { tabindex: -1 }, "Fleet"), sub, everything), tiles, sections, none),
   );
   sections.hidden = tiles.hidden = true;
 
@@ -146,13 +138,8 @@ export function page({ main, query, watch, readonly }) {
     return fill(
       everything,
       el(
-        "button",
-        {
-          type: "button",
-          class: "btn",
-          "data-act": what,
-          on: { click: () => (what === "pause" ? pauseAll() : resumeAll()) },
-        },
+        "button.btn",
+        { "data-act": what, on: { click: () => (what === "pause" ? pauseAll() : resumeAll()) } },
         icon(what === "pause" ? "pause" : "play"),
         what === "pause" ? "Pause all" : "Resume all",
       ),
@@ -166,7 +153,7 @@ export function page({ main, query, watch, readonly }) {
         "a",
         { href: address(state), "aria-current": group === state ? "true" : false },
         label,
-        el("span", {}, many(count)),
+        el("span", many(count)),
       );
     fill(
       chips,
@@ -175,10 +162,9 @@ export function page({ main, query, watch, readonly }) {
         chip(capital(each), each, info.counts[each] || 0)
       ),
       el(
-        "span",
-        { class: "push" },
+        "span.push",
         stale > 0 &&
-          el("button", { type: "button", class: "fold", on: { click: refresh } }, `${plural(stale, "change")} · show`),
+          el("button.fold", { on: { click: refresh } }, `${plural(stale, "change")} · show`),
       ),
     );
   }
@@ -188,9 +174,8 @@ export function page({ main, query, watch, readonly }) {
       return fill(
         workersBox,
         el(
-          "li",
-          { class: "nothing" },
-          el("p", {}, el("b", {}, "No workers yet"), " Queued runs wait until one is started:"),
+          "li.nothing",
+          el("p", el("b", "No workers yet"), " Queued runs wait until one is started:"),
           copyable("tildone fleet work --slots 2 --allow '*'"),
         ),
       );
@@ -206,18 +191,17 @@ export function page({ main, query, watch, readonly }) {
     drawChips();
     fill(
       foot,
-      cursor && el("button", { type: "button", class: "btn", on: { click: () => more().catch(failed) } }, "Show more"),
+      cursor && el("button.btn", { on: { click: () => more().catch(failed) } }, "Show more"),
     );
     foot.hidden = !cursor;
     if (!runs.size) {
       return fill(
         runsBox,
         el(
-          "li",
-          { class: "nothing" },
+          "li.nothing",
           group
-            ? [el("p", {}, `No run is ${group}. `), el("a", { class: "btn", href: address("") }, "Show all")]
-            : [el("p", {}, el("b", {}, "No runs yet"), " To queue a plan:"), copyable("tildone fleet add plan.md")],
+            ? [el("p", `No run is ${group}. `), el("a.btn", { href: address("") }, "Show all")]
+            : [el("p", el("b", "No runs yet"), " To queue a plan:"), copyable("tildone fleet add plan.md")],
         ),
       );
     }
@@ -227,7 +211,7 @@ export function page({ main, query, watch, readonly }) {
   function drawNeeds(open) {
     needs = open.filter((need) => need.run);
     fillNeeds(asks, needs, readonly);
-    if (!needs.length) fill(asks, el("li", { class: "nothing dim" }, "Nothing waits for you."));
+    if (!needs.length) fill(asks, el("li.nothing.dim", "Nothing waits for you."));
     numbers({});
   }
 
@@ -247,9 +231,8 @@ export function page({ main, query, watch, readonly }) {
     const { running = 0, queued = 0, waiting = 0 } = info.counts;
     if (
       !(await confirm("Pause all runs?", [
-        `${
-          plural(running + queued + waiting, "run")
-        } will rest: those in work when the task that is worked on is done, the others at once.`,
+        plural(running + queued + waiting, "run") +
+        " will rest: those in work when the task that is worked on is done, the others at once.",
         "What they have done is kept. They can be resumed.",
       ], "Pause all runs"))
     ) return;
@@ -312,7 +295,7 @@ export function page({ main, query, watch, readonly }) {
   const end = on("needs", (value) => value && drawNeeds(value.open));
   load().catch((error) => {
     sections.hidden = tiles.hidden = true;
-    fill(none, el("div", { class: "empty" }, el("h2", {}, "The fleet cannot be shown"), el("p", {}, error.message)));
+    fill(none, el("div.empty", el("h2", "The fleet cannot be shown"), el("p", error.message)));
   });
   watch(["needs", "fleet"]);
   document.title = "Fleet · tildone";
@@ -345,20 +328,18 @@ export function page({ main, query, watch, readonly }) {
 }
 
 const panel = (kind, title, about, ...children) =>
-  el("section", { class: `panel ${kind}` }, el("h2", {}, title, " ", about), children);
+  el("section", { class: `panel ${kind}` }, el("h2", title, " ", about), children);
 const heads = (kind, names) =>
-  el("div", { class: `fleet-head ${kind}`, "aria-hidden": "true" }, names.map((name) => el("span", {}, name)));
-const tile = (number, label, kind = "") => el("div", {}, el("b", { class: kind }, number), el("span", {}, label));
+  el("div", { class: `fleet-head ${kind}`, "aria-hidden": "true" }, names.map((name) => el("span", name)));
+const tile = (number, label, kind = "") => el("div", el("b", { class: kind }, number), el("span", label));
 // The name of a value, for who sees no heads of columns.
-const cell = (kind, name, ...children) =>
-  el("span", { class: `cell ${kind}` }, el("span", { class: "name" }, `${name} `), children);
+const cell = (kind, name, ...children) => el("span", { class: `cell ${kind}` }, el("span.name", `${name} `), children);
 
 const empty = () =>
   el(
-    "div",
-    { class: "empty" },
-    el("h2", {}, "No workers yet"),
-    el("p", {}, "A fleet runs plans on one machine or on many. Queue a plan, then start a worker:"),
+    "div.empty",
+    el("h2", "No workers yet"),
+    el("p", "A fleet runs plans on one machine or on many. Queue a plan, then start a worker:"),
     copyable("tildone fleet add plan.md"),
     copyable("tildone fleet work --slots 2 --allow '*'"),
   );
@@ -376,41 +357,35 @@ function keepFocus(box, redraw) {
 
 function workerRow(row, { readonly, drain }) {
   const lost = row.state === "lost";
-  const state = lost
-    ? el("b", { class: "bad" }, "lost ")
-    : row.state === "late"
-    ? el("b", { class: "warn" }, "late ")
-    : "";
+  const state = lost ? el("b.bad", "lost ") : row.state === "late" ? el("b.warn", "late ") : "";
   const about = [row.draining && "draining", lost && row.held && `${row.held} to take over`].filter(Boolean).join(", ");
   return el(
-    "li",
-    { class: "fleet-row", "data-row": row.id },
+    "li.fleet-row",
+    { "data-row": row.id },
     cell(
       "main",
       "Worker",
-      el("b", {}, brief(row.host, 80)),
-      el("small", { class: "dim" }, brief(`pid ${row.pid}`), about && [" · ", el("span", { class: "warn" }, about)]),
+      el("b", brief(row.host, 80)),
+      el("small.dim", brief(`pid ${row.pid}`), about && [" · ", el("span.warn", about)]),
     ),
     cell(
       "labels",
       "Labels",
-      row.labels.length ? row.labels.map((label) => el("span", { class: "tag" }, brief(label, 40))) : "–",
+      row.labels.length ? row.labels.map((label) => el("span.tag", brief(label, 40))) : "–",
     ),
     cell("slot", "Slots", slots(row)),
     cell(
       "beat",
       "Heartbeat",
       state,
-      since(el("time", {}), row.seen, (at) => `${span(Date.now() - at)}${lost ? " ago" : ""}`),
+      since(el("time"), row.seen, (at) => `${span(Date.now() - at)}${lost ? " ago" : ""}`),
     ),
     cell("version dim", "Version", brief(row.version || "–", 40)),
     cell(
       "acts",
       "",
       !readonly && !row.draining && !lost &&
-        el("button", {
-          type: "button",
-          class: "btn",
+        el("button.btn", {
           "data-act": "drain",
           "aria-label": `Drain ${harmless(row.host)}`,
           on: { click: () => drain(row) },
@@ -422,15 +397,14 @@ function workerRow(row, { readonly, drain }) {
 // One square for each slot: in use, waiting for a person, free; those of a lost worker are dashed.
 function slots(row) {
   const label = `${row.held} of ${row.slots} in use${row.waiting ? `, ${row.waiting} waiting for a person` : ""}`;
-  const kind = (
-    index,
-  ) => (index >= row.held ? "" : row.state === "lost" ? "lost" : index >= row.held - row.waiting ? "waits" : "used");
+  const used = (index) => (index >= row.held - row.waiting ? "waits" : "used");
+  const kind = (index) => (index >= row.held ? "" : row.state === "lost" ? "lost" : used(index));
   const count = Math.min(MAX_SLOTS, Math.max(row.slots, row.held));
   return el(
-    "span",
-    { class: "slots", role: "img", "aria-label": label, title: label },
+    "span.slots",
+    { role: "img", "aria-label": label, title: label },
     Array.from({ length: count }, (_, index) => el("i", { class: kind(index) })),
-    el("small", { class: "dim", "aria-hidden": "true" }, `${row.held}/${row.slots}`),
+    el("small.dim", { "aria-hidden": "true" }, `${row.held}/${row.slots}`),
   );
 }
 
@@ -440,16 +414,14 @@ function runRow(row, { readonly, act }) {
     class: "plan",
     tabindex: row.key ? false : 0,
     href: row.key && `${BASE}/s/${row.key}`,
-  }, el("b", {}, brief(row.title, 120)));
+  }, el("b", brief(row.title, 120)));
   const agent = [hostName(row.agent), row.model].filter(Boolean).join(" ");
   const trouble = [
     row.losses && `taken over${row.losses > 1 ? ` ${row.losses} times` : ""}`,
     row.fails && plural(row.fails, "failed attempt"),
   ].filter(Boolean).join(", ");
   const button = !readonly && row.can.length > 0 &&
-    el("button", {
-      type: "button",
-      class: "icon",
+    el("button.icon", {
       "data-act": "menu",
       "aria-haspopup": "menu",
       "aria-label": `Change ${harmless(row.name)}`,
@@ -465,40 +437,34 @@ function runRow(row, { readonly, act }) {
       },
     }, icon("more"));
   return el(
-    "li",
-    { class: "fleet-row", "data-row": `${row.run}/${row.hand}` },
+    "li.fleet-row",
+    { "data-row": `${row.run}/${row.hand}` },
     cell(
       "main",
       "Plan",
       title,
-      el(
-        "small",
-        { class: "dim" },
-        brief([row.name !== row.title && row.name, agent].filter(Boolean).join(" · "), 120),
-      ),
+      el("small.dim", brief([row.name !== row.title && row.name, agent].filter(Boolean).join(" · "), 120)),
     ),
     cell(
       "state",
       "State",
       el("span", { class: `pill ${look}` }, icon(sign), stateWord(row)),
-      trouble && el("small", { class: "dim" }, trouble),
+      trouble && el("small.dim", trouble),
     ),
     cell(
       "bar",
       "Progress",
-      row.total
-        ? [strip(row.strip || "", { most: 30 }), el("small", { class: "dim" }, `${row.closed} of ${row.total}`)]
-        : "–",
+      row.total ? [strip(row.strip || "", { most: 30 }), el("small.dim", `${row.closed} of ${row.total}`)] : "–",
     ),
     cell(row.doing ? "doing" : "doing nil", "Doing", row.doing ? brief(row.doing, 200) : "–"),
     cell(
       "where",
       "Worker",
       row.host ? brief(row.host, 80) : "–",
-      el("small", { class: "dim" }, `epoch ${row.epoch}, attempt ${row.attempt}`),
+      el("small.dim", `epoch ${row.epoch}, attempt ${row.attempt}`),
     ),
     cell("num cost", "Cost", row.cost ? money(row.cost) : "–"),
-    cell("num for", "For", since(el("time", {}), row.since, (at) => span(Math.max(0, Date.now() - at)))),
+    cell("num for", "For", since(el("time"), row.since, (at) => span(Math.max(0, Date.now() - at)))),
     cell("acts", "", button),
   );
 }

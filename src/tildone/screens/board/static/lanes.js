@@ -74,7 +74,7 @@ const MIN_BAR = 3;
 
 // The bars of one task: worked on, in progress now, blocked. Dropped tasks have none.
 export function lane(stretches, scale, until) {
-  const svg = el("svg", { class: "lane", "aria-hidden": "true", width: "100%", height: 31 });
+  const svg = el("svg.lane", { "aria-hidden": "true", width: "100%", height: 31 });
   for (const [from, to, kind] of stretches || []) {
     const begin = scale.x(from);
     const now = kind === "now" || (kind === "worked" && to === null);
@@ -104,11 +104,10 @@ export function lane(stretches, scale, until) {
 // The pattern of blocked bars, once for the whole page.
 export const hatch = () =>
   el(
-    "svg",
-    { class: "sr", "aria-hidden": "true", width: 0, height: 0 },
+    "svg.sr",
+    { "aria-hidden": "true", width: 0, height: 0 },
     el(
       "defs",
-      {},
       el("pattern", {
         id: "hatch",
         width: 6,

@@ -12,20 +12,11 @@ export function sentence(text) {
     /^told to go on \((\d+)\/(\d+)\)/,
     "told it to go on ($1 of $2)",
   ).split(/(“[^”]*”)/);
-  return parts.map((
-    part,
-  ) => (part.startsWith("“") ? el("b", {}, el("bdi", {}, part.slice(1, -1))) : el("bdi", {}, part)));
+  return parts.map((part) => (part.startsWith("“") ? el("b", el("bdi", part.slice(1, -1))) : el("bdi", part)));
 }
 
-export const actor = (
-  row,
-) => (row.who === "agent"
-  ? "Agent"
-  : row.who === "timer"
-  ? "Gate"
-  : row.who === "import"
-  ? "Import"
-  : row.by || "A person");
+const ACTORS = { agent: "Agent", timer: "Gate", import: "Import" };
+export const actor = (row) => ACTORS[row.who] || row.by || "A person";
 
 function rowIcon(row) {
   const verb = Object.keys(SIGNS).find((each) => (row.what[0] || "").startsWith(each));
@@ -42,11 +33,10 @@ export function eventRow(row, { go } = {}) {
   const words = row.what.slice(0, 3).map((text, index) => [index ? "; " : " ", sentence(text)]);
   const line = el(
     "p",
-    {},
     el("b", { title: row.agent && harmless(row.agent) }, brief(actor(row), 80)),
     words,
     row.what.length > 3 && ` and ${row.what.length - 3} more`,
-    took.length === 1 && el("span", { class: "dim" }, ` (${span(took[0])})`),
+    took.length === 1 && el("span.dim", ` (${span(took[0])})`),
   );
   const when = el(go ? "button" : "time", {
     class: "when dim",
@@ -62,10 +52,10 @@ const FIRST = 100;
 
 export function page({ main, key, query, go, watch }) {
   const filter = { who: query.get("who") || "", what: query.get("what") || "", task: query.get("task") || "" };
-  const list = el("div", { class: "log panel" });
+  const list = el("div.log.panel");
   const title = el("h1", { tabindex: -1 }, "History");
-  const crumbs = el("p", { class: "crumbs" });
-  const count = el("span", { class: "dim" });
+  const crumbs = el("p.crumbs");
+  const count = el("span.dim");
   const rows = [];
   let before = null;
   const change = (name) => (event) => {
@@ -81,25 +71,23 @@ export function page({ main, key, query, go, watch }) {
       options.map(([value, text]) => el("option", { value }, text)),
     );
     select.value = filter[name];
-    return el("label", {}, label, select);
+    return el("label", label, select);
   };
   const field = el("input", { type: "search", value: filter.task, placeholder: "any", on: { change: change("task") } });
   fill(
     main,
     el(
-      "div",
-      { class: "page" },
+      "div.page",
       crumbs,
-      el("div", { class: "head" }, title, count),
+      el("div.head", title, count),
       el(
-        "div",
-        { class: "filters" },
+        "div.filters",
         choice("who", "Who", [["", "anybody"], ["agent", "the agent"], ["user", "a person"], ["timer", "the gate"]]),
         choice("what", "What", [["", "anything"], ["nudge", "told to go on"], ["change", "changes"], [
           "letgo",
           "let go",
         ], ["label", "labels"]]),
-        el("label", {}, "Task", field),
+        el("label", "Task", field),
       ),
       list,
     ),
@@ -138,19 +126,14 @@ export function page({ main, key, query, go, watch }) {
     fill(
       list,
       days.map((each) => [
-        el("h2", { class: "day" }, each.name),
-        el(
-          "ol",
-          { class: "events" },
-          each.rows.map((row) => eventRow(row, { go: (one) => go(`${BASE}/s/${key}?at=${one.id}`) })),
-        ),
+        el("h2.day", each.name),
+        el("ol.events", each.rows.map((row) => eventRow(row, { go: (one) => go(`${BASE}/s/${key}?at=${one.id}`) }))),
       ]),
-      !shown.length && el("div", { class: "empty" }, rows.length ? "Nothing here fits." : "Nothing happened yet."),
+      !shown.length && el("div.empty", rows.length ? "Nothing here fits." : "Nothing happened yet."),
       before &&
         el(
-          "p",
-          { class: "head" },
-          el("button", { type: "button", class: "btn", on: { click: () => load(true).catch(() => {}) } }, "Older"),
+          "p.head",
+          el("button.btn", { on: { click: () => load(true).catch(() => {}) } }, "Older"),
         ),
     );
   }
@@ -174,11 +157,10 @@ export function gone(node, error) {
   fill(
     node,
     el(
-      "div",
-      { class: "empty" },
-      el("h2", {}, lost ? "This session is no longer in the store." : "The session cannot be shown"),
-      !lost && el("p", {}, error.message),
-      el("a", { class: "btn", href: `${BASE}/` }, "All sessions"),
+      "div.empty",
+      el("h2", lost ? "This session is no longer in the store." : "The session cannot be shown"),
+      !lost && el("p", error.message),
+      el("a.btn", { href: `${BASE}/` }, "All sessions"),
     ),
   );
 }

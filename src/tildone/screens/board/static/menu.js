@@ -2,7 +2,7 @@
 import { el, focused } from "./el.js";
 
 export function menu(anchor, items) {
-  const box = el("div", { class: "menu", role: "menu", popover: "auto" });
+  const box = el("div.menu", { role: "menu", popover: "auto" });
   const act = (item) => {
     box.hidePopover();
     anchor.isConnected && anchor.focus({ preventScroll: true });
@@ -14,7 +14,6 @@ export function menu(anchor, items) {
         ? el(
           "button",
           {
-            type: "button",
             role: "menuitem",
             tabindex: -1,
             on: { click: () => act(item) },

@@ -2,7 +2,7 @@
 import { brief, el, fill, focusedPart, harmless, icon, say } from "./el.js";
 import { ago, since, spoken } from "./time.js";
 import { BASE, write } from "./api.js";
-import { actions, ask, button, dialog } from "./dialog.js";
+import { actions, ask, button, cancelOr, dialog } from "./dialog.js";
 import { toast } from "./toast.js";
 import { agentName } from "./card.js";
 
@@ -18,14 +18,11 @@ const LABELS = {
 const HARSH = new Set(["no", "deny"]);
 const LEADS = { command: "May I run ", change: "May I change ", check: "May I run the check " };
 
-export const answerLabel = (
-  need,
-  option,
-) => (need.kind === "confirm" && option === "no"
-  ? "No"
-  : LEADS[need.kind] && option === "yes"
-  ? "Allow"
-  : LABELS[option] || option);
+export function answerLabel(need, option) {
+  if (need.kind === "confirm" && option === "no") return "No";
+  if (LEADS[need.kind] && option === "yes") return "Allow";
+  return LABELS[option] || option;
+}
 
 // A session that needs a person without an open question offers what the page can do: unblock its task, or open it.
 const MOST_SHOWN = 50;
@@ -39,23 +36,18 @@ export function fillNeeds(list, open, readonly) {
 
 /** @param {any} need @param {{readonly?: boolean, focus?: boolean}} options */
 function needRow(need, { readonly, focus } = {}) {
-  const li = el("li", { class: "need", tabindex: focus ? 0 : -1, "data-need": need.id || need.key });
-  const fault = el("p", { class: "fault", role: "alert", hidden: true });
+  const li = el("li.need", { tabindex: focus ? 0 : -1, "data-need": need.id || need.key });
+  const fault = el("p.fault", { role: "alert", hidden: true });
   const say_no = (text) => {
     fault.hidden = !text;
     fill(fault, text ? brief(text) : "");
   };
-  const by = el(
-    "p",
-    { class: "by dim" },
-    el("a", { href: `${BASE}/s/${need.key}` }, el("b", {}, brief(need.name, 120))),
-    details(need),
-  );
+  const by = el("p.by.dim", el("a", { href: `${BASE}/s/${need.key}` }, el("b", brief(need.name, 120))), details(need));
   fill(
     li,
     icon("needs"),
-    el("div", { class: "words" }, by, question(need), need.caution && el("p", { class: "bad" }, need.caution)),
-    el("div", { class: "answers" }, readonly ? [] : buttons(need, li, say_no)),
+    el("div.words", by, question(need), need.caution && el("p.bad", need.caution)),
+    el("div.answers", readonly ? [] : buttons(need, li, say_no)),
     fault,
   );
   return li;
@@ -78,23 +70,18 @@ function question(need) {
     const long = text.length > 90 || text.includes("\n");
     const lead = LEADS[need.kind];
     return el(
-      "div",
-      { class: "text" },
+      "div.text",
       lead,
       el("pre", {
         class: long ? "long" : "",
         dir: "ltr",
         tabindex: long ? 0 : false,
         "aria-label": long ? "What it asks for" : false,
-      }, el("bdi", {}, text)),
+      }, el("bdi", text)),
     );
   }
-  if (need.id) return el("p", { class: "text" }, "“", say(need.text), "”");
-  return el(
-    "p",
-    { class: "text" },
-    blocked(need) ? ["Waits for: “", say(need.text.replace(/^waits: /, "")), "”"] : say(need.text),
-  );
+  if (need.id) return el("p.text", "“", say(need.text), "”");
+  return el("p.text", blocked(need) ? ["Waits for: “", say(need.text.replace(/^waits: /, "")), "”"] : say(need.text));
 }
 
 const blocked = (need) => !need.id && need.at !== null;
@@ -113,38 +100,33 @@ function buttons(need, li, fault) {
     }
   };
   // A question in the log of a plan is answered there: exactly the one that the person saw.
-  const post = (
-    answer,
-  ) => (need.question
-    ? write("/api/fleet/answer", { run: need.run, question: need.question, seen: need.text, answer })
-    : write(`/api/needs/${encodeURIComponent(need.id)}`, { answer }));
+  const post = (answer) => {
+    if (!need.question) return write(`/api/needs/${encodeURIComponent(need.id)}`, { answer });
+    return write("/api/fleet/answer", { run: need.run, question: need.question, seen: need.text, answer });
+  };
   const reply = async (answer, label) => {
     if (need.caution && !HARSH.has(answer) && !(await isSure(need, label))) return;
     send(() => post(answer), () => toast(`${label}: ${need.name}`));
   };
   if (blocked(need)) {
-    return [button("Unblock", () =>
-      send(() => unblock(need), (answer) =>
-        toast(`Unblocked: ${need.name}`, {
-          action: "Undo",
-          act: () => undo(need, answer),
-        })), { class: "btn soft" })];
+    const told = (answer) => toast(`Unblocked: ${need.name}`, { action: "Undo", act: () => undo(need, answer) });
+    return [button("Unblock", () => send(() => unblock(need), told), "soft")];
   }
-  if (!need.id) return [el("a", { class: "btn soft", href: `${BASE}/s/${need.key}` }, "Open")];
+  if (!need.id) return [el("a.btn.soft", { href: `${BASE}/s/${need.key}` }, "Open")];
   if (need.kind === "input" || !(need.options || []).length) {
     return [button("Answer", async () => {
-      const text = await ask(`Answer ${harmless(need.name)}`, "Your answer", {
-        verb: "Send",
-        hint: harmless(need.text).slice(0, 2000),
-      });
+      const hint = harmless(need.text).slice(0, 2000);
+      const text = await ask(`Answer ${harmless(need.name)}`, "Your answer", { verb: "Send", hint });
       if (text) reply(text, "Answered");
-    }, { class: "btn soft" })];
+    }, "soft")];
   }
   return need.options.map((option, index) =>
-    button(harmless(answerLabel(need, option)).slice(0, 80), () => reply(option, answerLabel(need, option)), {
-      class: index === 0 && !HARSH.has(option) ? "btn soft" : "btn",
-      "data-answer": option,
-    })
+    button(
+      harmless(answerLabel(need, option)).slice(0, 80),
+      () => reply(option, answerLabel(need, option)),
+      index === 0 && !HARSH.has(option) ? "soft" : "",
+      { "data-answer": option },
+    )
   );
 }
 
@@ -152,18 +134,17 @@ function buttons(need, li, fault) {
 const isSure = (need, label) =>
   dialog("Let this command run?", (close) => [
     el(
-      "div",
-      { class: "dialog-body" },
+      "div.dialog-body",
       el(
-        "pre",
-        { class: "long", dir: "ltr", tabindex: 0, "aria-label": "The command" },
-        el("bdi", {}, harmless(need.text, { lines: true })),
+        "pre.long",
+        { dir: "ltr", tabindex: 0, "aria-label": "The command" },
+        el("bdi", harmless(need.text, { lines: true })),
       ),
-      el("p", { class: "bad" }, need.caution),
+      el("p.bad", need.caution),
     ),
     actions(
-      button("Cancel", () => close(null), { class: "btn plain", autofocus: true }),
-      button(label, () => close(true), { class: "btn main" }),
+      button("Cancel", () => close(null), "plain", { autofocus: true }),
+      button(label, () => close(true), "main"),
     ),
   ], { kind: "wide" });
 
@@ -192,15 +173,11 @@ export async function answerByKey(li, key) {
   if (!agreed) {
     agreed = await dialog("Answer with one key?", (close) => [
       el(
-        "div",
-        { class: "dialog-body" },
-        el("p", {}, `${key} means “${target.textContent}”. You are asked this once.`),
-        el("p", { class: "q" }, li.querySelector(".text").textContent),
+        "div.dialog-body",
+        el("p", `${key} means “${target.textContent}”. You are asked this once.`),
+        el("p.q", li.querySelector(".text").textContent),
       ),
-      actions(
-        button("Cancel", () => close(null), { class: "btn plain" }),
-        button(target.textContent, () => close(true), { class: "btn main", autofocus: true }),
-      ),
+      cancelOr(close, target.textContent, () => close(true), { autofocus: true }),
     ]);
     if (!agreed) return;
   }

@@ -5,31 +5,27 @@ import { clock, money, since, tokens } from "./time.js";
 
 export function drawNow(now, session, checks) {
   const agent = (session.agents || [])[0];
-  const fact = (label, value) => value && el("div", {}, el("dt", {}, label), el("dd", {}, value));
+  const fact = (label, value) => value && el("div", el("dt", label), el("dd", value));
   // The others say something only when they are being used up.
   const bounds = (session.bounds || []).filter((bound) => bound.main || bound.used * 2 >= bound.limit);
   const bounded = bounds.some((bound) => bound.name === "Cost");
-  const spent = [session.tokens && tokens(session.tokens), session.cost && !bounded && money(session.cost)].filter(
-    Boolean,
-  ).join(" · ");
-  const proposed = [...(checks?.proposed || [])].sort((one, other) => (one || Infinity) - (other || Infinity)).map((
-    number,
-  ) => (number ? `#${number}` : "the plan")).join(", ");
+  const used = [session.tokens && tokens(session.tokens), session.cost && !bounded && money(session.cost)];
+  const spent = used.filter(Boolean).join(" · ");
+  const numbers = [...(checks?.proposed || [])].sort((one, other) => (one || Infinity) - (other || Infinity));
+  const proposed = numbers.map((number) => (number ? `#${number}` : "the plan")).join(", ");
   fill(
     now,
-    el("h2", {}, "Now"),
-    el("p", { class: "doing" }, doing(session)),
+    el("h2", "Now"),
+    el("p.doing", doing(session)),
     agent && agent.doing &&
       el(
-        "p",
-        { class: "two" },
+        "p.two",
         "running",
-        el("code", {}, brief(agent.doing, 160)),
+        el("code", brief(agent.doing, 160)),
         agent.since ? ["·", since(el("time"), agent.since, (at) => elapsed(Date.now() - at))] : "",
       ),
     el(
       "dl",
-      {},
       fact("Agent", agent ? brief(agentName(agent, " · ")) : "nobody at work"),
       fact("Model", agent && agent.model && brief(agent.model)),
       session.agents && session.agents.length > 1 &&
@@ -46,7 +42,7 @@ function doing(session) {
   const task = session.plan.phases.flatMap((phase) => phase.tasks).find((each) => each.status === "in_progress");
   if (task) return brief(task.text);
   const need = (session.needs || [])[0];
-  if (need) return need.kind === "command" ? ["May I run ", el("code", {}, brief(need.text, 160))] : brief(need.text);
+  if (need) return need.kind === "command" ? ["May I run ", el("code", brief(need.text, 160))] : brief(need.text);
   return brief(reason(session) || (session.state === "done" ? "All tasks are done" : "Nobody is at work"));
 }
 

@@ -1,6 +1,6 @@
 // The order of tasks, the files that they change, and which agent works on them.
 import { brief, capital, el, fill, harmless } from "./el.js";
-import { actions, button, dialog } from "./dialog.js";
+import { cancelOr, dialog } from "./dialog.js";
 import { span } from "./time.js";
 
 /**
@@ -64,7 +64,7 @@ const askLine = (title, { label, hint, value, placeholder, parse, more }) =>
       autofocus: true,
       maxlength: 20000,
     });
-    const wrong = el("p", { class: "bad", role: "alert" });
+    const wrong = el("p.bad", { role: "alert" });
     const send = () => {
       try {
         close(parse(field.value));
@@ -79,8 +79,8 @@ const askLine = (title, { label, hint, value, placeholder, parse, more }) =>
       send();
     });
     return [
-      el("div", { class: "dialog-body" }, el("p", {}, hint), field, wrong, more),
-      actions(button("Cancel", () => close(null), { class: "btn plain" }), button("Set", send, { class: "btn main" })),
+      el("div.dialog-body", el("p", hint), field, wrong, more),
+      cancelOr(close, "Set", send),
     ];
   });
 
@@ -98,9 +98,9 @@ export function askAfter(task, tasks) {
     each.number !== task.number && !["completed", "abandoned"].includes(each.status)
   );
   const more = el(
-    "ul",
-    { class: "others", tabindex: 0, "aria-label": "Open tasks" },
-    others.map((each) => el("li", {}, el("span", { class: "dim" }, `#${each.number} `), brief(each.text, 200))),
+    "ul.others",
+    { tabindex: 0, "aria-label": "Open tasks" },
+    others.map((each) => el("li", el("span.dim", `#${each.number} `), brief(each.text, 200))),
   );
   return askLine("After which tasks does it come?", {
     label: "Numbers of tasks",

@@ -27,9 +27,9 @@ export function page({ main, go, watch, readonly }) {
   const rowsView = filter.view === "rows";
   const list = el("ul", { class: `grid${rowsView ? " rows" : ""}`, "aria-label": "Sessions" });
   const title = el("h1", { tabindex: -1 }, " ");
-  const needs = el("ul", { class: "asks panel", "aria-label": "Needs you", hidden: true });
-  const chips = el("nav", { class: "chips", "aria-label": "States" });
-  const none = el("div", {});
+  const needs = el("ul.asks.panel", { "aria-label": "Needs you", hidden: true });
+  const chips = el("nav.chips", { "aria-label": "States" });
+  const none = el("div");
   const items = [];
   const byKey = new Map();
   let cursor = null;
@@ -70,21 +70,15 @@ export function page({ main, go, watch, readonly }) {
   fill(
     main,
     el(
-      "div",
-      { class: "page" },
+      "div.page",
       el(
-        "div",
-        { class: "head" },
+        "div.head",
         title,
         el(
-          "a",
-          {
-            class: "btn push",
-            href: address({ view: rowsView ? "cards" : "rows" }),
-            "aria-label": rowsView ? "Cards" : "Rows",
-          },
+          "a.btn.push",
+          { href: address({ view: rowsView ? "cards" : "rows" }), "aria-label": rowsView ? "Cards" : "Rows" },
           icon(rowsView ? "cards" : "rows"),
-          el("span", {}, rowsView ? "Cards" : "Rows"),
+          el("span", rowsView ? "Cards" : "Rows"),
         ),
       ),
       needs,
@@ -139,10 +133,9 @@ export function page({ main, go, watch, readonly }) {
         chip(stateName(word), word, counts[word] || 0)
       ),
       el(
-        "span",
-        { class: "push" },
+        "span.push",
         stale > 0 &&
-          el("button", { type: "button", class: "fold", on: { click: refresh } }, `${plural(stale, "change")} · show`),
+          el("button.fold", { on: { click: refresh } }, `${plural(stale, "change")} · show`),
         sorter(),
       ),
     );
@@ -154,7 +147,7 @@ export function page({ main, go, watch, readonly }) {
       "a",
       { href: address({ state }), "aria-current": filter.state === state ? "true" : false },
       label,
-      el("span", {}, String(count)),
+      el("span", String(count)),
     );
 
   function sorter() {
@@ -186,22 +179,20 @@ export function page({ main, go, watch, readonly }) {
       return fill(
         none,
         el(
-          "div",
-          { class: "empty" },
-          el("h2", {}, "No plans here yet"),
-          el("p", {}, "An agent with tildone shows up by itself."),
+          "div.empty",
+          el("h2", "No plans here yet"),
+          el("p", "An agent with tildone shows up by itself."),
           copyable("tildone install claude"),
-          get("store") && el("p", { class: "dim" }, "Store: ", brief(get("store"))),
+          get("store") && el("p.dim", "Store: ", brief(get("store"))),
         ),
       );
     }
     return fill(
       none,
       el(
-        "div",
-        { class: "empty" },
-        el("h2", {}, filter.q ? "Nothing found" : `Nothing is ${filter.state || "here"}.`),
-        el("a", { class: "btn", href: address({ state: "", q: "", by: "" }) }, "Clear filter"),
+        "div.empty",
+        el("h2", filter.q ? "Nothing found" : `Nothing is ${filter.state || "here"}.`),
+        el("a.btn", { href: address({ state: "", q: "", by: "" }) }, "Clear filter"),
       ),
     );
   }
@@ -250,11 +241,11 @@ export function page({ main, go, watch, readonly }) {
   const slow = setTimeout(
     () =>
       items.length || total ||
-      fill(none, el("div", { class: "bars", role: "status", "aria-label": "Loading" }, el("i"), el("i"))),
+      fill(none, el("div.bars", { role: "status", "aria-label": "Loading" }, el("i"), el("i"))),
     300,
   );
   load().finally(() => clearTimeout(slow)).catch((error) =>
-    fill(none, el("div", { class: "empty" }, el("h2", {}, "The sessions cannot be shown"), el("p", {}, error.message)))
+    fill(none, el("div.empty", el("h2", "The sessions cannot be shown"), el("p", error.message)))
   );
   watchWindow();
 
@@ -304,9 +295,7 @@ export function page({ main, go, watch, readonly }) {
 }
 
 export function copyable(text) {
-  const button = el("button", {
-    type: "button",
-    class: "icon",
+  const button = el("button.icon", {
     "aria-label": `Copy ${text}`,
     on: {
       click: async () => {
@@ -316,5 +305,5 @@ export function copyable(text) {
       },
     },
   }, icon("copy"));
-  return el("p", { class: "cmd" }, el("code", {}, text), button);
+  return el("p.cmd", el("code", text), button);
 }

@@ -20,6 +20,10 @@ export function palette(commands, go) {
       autocomplete: "off",
       autofocus: true,
     });
+    const run = (command) => {
+      close();
+      command.act();
+    };
     let found = [];
     let at = 0;
     let timer = 0;
@@ -45,15 +49,10 @@ export function palette(commands, go) {
               role: "option",
               id: `po${index}`,
               "aria-selected": String(index === at),
-              on: {
-                click: () => {
-                  close();
-                  each.act();
-                },
-              },
+              on: { click: () => run(each) },
             },
             brief(each.label, 160),
-            each.hint && el("small", {}, each.hint),
+            each.hint && el("small", each.hint),
           )
         ),
       );
@@ -90,8 +89,7 @@ export function palette(commands, go) {
       }
       if (event.key === "Enter" && list.chosen) {
         event.preventDefault();
-        close();
-        list.chosen.act();
+        run(list.chosen);
       }
     });
     draw();
@@ -125,31 +123,30 @@ const KEYS = [
     ["z · shift+z", "undo · redo"],
     ["p", "pause or resume"],
   ]],
-  ["History", [["← →", "event"], ["shift+← →", "change of a task"], ["home · end", "first · now"], ["+ − 0", "zoom"], [
-    "r",
-    "restore this",
-  ]]],
+  ["History", [
+    ["← →", "event"],
+    ["shift+← →", "change of a task"],
+    ["home · end", "first · now"],
+    ["+ − 0", "zoom"],
+    ["r", "restore this"],
+  ]],
 ];
 
 export const keyHelp = (letters, change) =>
   dialog("Keys", (close) => [
     el(
-      "div",
-      { class: "dialog-body" },
+      "div.dialog-body",
       el(
-        "dl",
-        { class: "keys" },
-        KEYS.map((
-          [group, keys],
-        ) => [
-          el("dt", { class: "sr" }, group),
-          el("dd", { class: "group" }, el("b", {}, harmless(group))),
-          keys.map(([key, text]) => [el("dt", {}, el("kbd", {}, key)), el("dd", {}, text)]),
+        "dl.keys",
+        KEYS.map(([group, keys]) => [
+          el("dt.sr", group),
+          el("dd.group", el("b", harmless(group))),
+          keys.map(([key, text]) => [el("dt", el("kbd", key)), el("dd", text)]),
         ]),
       ),
-      el("label", { class: "check" }, checkbox(letters, change), "One-letter keys"),
+      el("label.check", checkbox(letters, change), "One-letter keys"),
     ),
-    actions(button("Close", () => close(), { class: "btn main", autofocus: true })),
+    actions(button("Close", () => close(), "main", { autofocus: true })),
   ]);
 
 function checkbox(letters, change) {

@@ -79,40 +79,34 @@ function compare(past, at) {
     const added = past.words.get(task.number) === "added since";
     return el(
       "tr",
-      {},
-      el("td", {}, say(task.text)),
-      el("td", {}, added ? "–" : STATUS[task.status]),
-      el("td", {}, today ? STATUS[today.status] : "removed"),
-      el("td", {}, today && today.text !== task.text ? say(today.text) : brief(past.words.get(task.number))),
+      el("td", say(task.text)),
+      el("td", added ? "–" : STATUS[task.status]),
+      el("td", today ? STATUS[today.status] : "removed"),
+      el("td", today && today.text !== task.text ? say(today.text) : brief(past.words.get(task.number))),
     );
   });
   return dialog(`${first} and ${second}`, (close) => [
     el(
-      "div",
-      { class: "dialog-body" },
+      "div.dialog-body",
       rows.length
         ? el(
-          "div",
-          { class: "scroll" },
+          "div.scroll",
           el(
             "table",
-            {},
             el(
               "thead",
-              {},
               el(
                 "tr",
-                {},
                 ["Task", first, at ? second : "Now", ""].map((name) =>
-                  el("th", { scope: "col" }, name || el("span", { class: "sr" }, "What changed"))
+                  el("th", { scope: "col" }, name || el("span.sr", "What changed"))
                 ),
               ),
             ),
-            el("tbody", {}, rows),
+            el("tbody", rows),
           ),
         )
-        : el("p", {}, "No task has changed since."),
+        : el("p", "No task has changed since."),
     ),
-    actions(button("Close", () => close(), { class: "btn main", autofocus: true })),
+    actions(button("Close", () => close(), "main", { autofocus: true })),
   ], { kind: "wide" });
 }

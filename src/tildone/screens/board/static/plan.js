@@ -32,9 +32,8 @@ export class PlanView {
     this.shown = new Map();
     this.texts = new Map();
     this.stale = false;
-    this.list = el("div", { class: "phases" });
-    this.node = el("div", {
-      class: "plan",
+    this.list = el("div.phases");
+    this.node = el("div.plan", {
       on: {
         keydown: (event) => this.key(event),
         focusin: (event) => this.rove(event),
@@ -88,9 +87,8 @@ export class PlanView {
       this.list,
       this.tasks().length ? [...sections, planCheck(this)].filter(Boolean) : [
         el(
-          "section",
-          { class: "phase" },
-          el("p", { class: "none dim" }, "No tasks yet. Add one, or wait for the agent to."),
+          "section.phase",
+          el("p.none.dim", "No tasks yet. Add one, or wait for the agent to."),
           this.canAdd() && this.adding,
         ),
       ],
@@ -114,39 +112,32 @@ export class PlanView {
     const closed = phase.tasks.filter((task) => task.status === "completed" || task.status === "abandoned").length;
     const key = phase.name || "";
     const folded = this.folded.has(key);
-    const section = el("section", {
-      class: "phase",
+    const section = el("section.phase", {
       "aria-labelledby": phase.name ? id : false,
       "aria-label": phase.name ? false : "Tasks",
       "data-phase": index,
     });
+    const fold = () => {
+      folded ? this.folded.delete(key) : this.folded.add(key);
+      this.arrange();
+    };
     if (phase.name) {
       const toggle = el(
-        "button",
+        "button.phase-name",
         {
-          type: "button",
-          class: "phase-name",
           "aria-expanded": String(!folded),
-          on: {
-            click: () => {
-              folded ? this.folded.delete(key) : this.folded.add(key);
-              this.arrange();
-            },
-          },
+          on: { click: () => fold() },
         },
         icon("chevron"),
         brief(phase.name, 200),
       );
       section.append(
         el(
-          "div",
-          { class: "phase-head" },
+          "div.phase-head",
           el("h3", { id }, toggle),
-          el("span", { class: "dim" }, `${closed} of ${phase.tasks.length}`),
+          el("span.dim", `${closed} of ${phase.tasks.length}`),
           this.canAdd() &&
-            el("button", {
-              type: "button",
-              class: "icon add-to ctl",
+            el("button.icon.add-to.ctl", {
               "aria-label": `Add a task to ${harmless(phase.name).slice(0, 80)}`,
               on: { click: () => this.add(index) },
             }, icon("plus")),
@@ -156,22 +147,13 @@ export class PlanView {
     if (folded) return section;
     const most = this.shown.get(key) || MOST_ROWS;
     const rows = phase.tasks.slice(0, most).map((task) => this.draw(task, phase).li);
-    const list = el("ol", {}, rows);
+    const list = el("ol", rows);
     if (phase.tasks.length > most) {
-      list.append(el(
-        "li",
-        {},
-        el("button", {
-          type: "button",
-          class: "btn plain",
-          on: {
-            click: () => {
-              this.shown.set(key, most * 4);
-              this.arrange();
-            },
-          },
-        }, `Show ${phase.tasks.length - most} more`),
-      ));
+      const more = () => {
+        this.shown.set(key, most * 4);
+        this.arrange();
+      };
+      list.append(el("li", el("button.btn.plain", { on: { click: more } }, `Show ${phase.tasks.length - most} more`)));
     }
     section.append(list);
     return section;
@@ -181,8 +163,8 @@ export class PlanView {
     let row = this.rows.get(task.number);
     if (!row) {
       row = {
-        li: el("li", { class: "task", id: `t${task.number}`, "data-number": task.number }),
-        lane: el("div", { class: "lane-cell" }),
+        li: el("li.task", { id: `t${task.number}`, "data-number": task.number }),
+        lane: el("div.lane-cell"),
         print: "",
         bars: "",
       };
@@ -242,8 +224,7 @@ export class PlanView {
     const draft = this.drafts.get(number);
     const base = draft ? draft.base : row.task.text;
     const head = draft ? draft.head : this.act.head();
-    const field = el("textarea", {
-      class: "edit",
+    const field = el("textarea.edit", {
       rows: 1,
       value: draft ? draft.text : row.task.text,
       "aria-label": "Text of the task",
@@ -321,7 +302,7 @@ export class PlanView {
       field.readOnly = false;
     });
     this.field = field;
-    return el("div", { class: "adding" }, icon("plus"), field);
+    return el("div.adding", icon("plus"), field);
   }
 
   add(index) {

@@ -40,9 +40,8 @@ export class Scrub {
     /** @type {"range" | "head" | false} */
     this.held = false;
     this.from = 0;
-    this.svg = el("svg", { class: "burn-svg", width: "100%", height: 122, "aria-hidden": "true" });
-    this.knob = el("div", {
-      class: "knob",
+    this.svg = el("svg.burn-svg", { width: "100%", height: 122, "aria-hidden": "true" });
+    this.knob = el("div.knob", {
       role: "slider",
       tabindex: 0,
       "aria-label": "Moment of the plan",
@@ -50,11 +49,10 @@ export class Scrub {
       "aria-keyshortcuts": "ArrowLeft ArrowRight Home End Escape",
       on: { keydown: (event) => this.key(event) },
     });
-    this.info = el("div", { class: "burn-info" });
+    this.info = el("div.burn-info");
     this.chart = el(
-      "div",
+      "div.burn-chart",
       {
-        class: "burn-chart",
         on: {
           pointerdown: (event) => this.down(event),
           pointermove: (event) => this.drag(event),
@@ -66,20 +64,12 @@ export class Scrub {
       this.svg,
       this.knob,
     );
-    this.handle = el("button", {
-      type: "button",
-      class: "drawer",
+    this.handle = el("button.drawer", {
       "aria-label": "Show or hide the history",
       "aria-expanded": "true",
       on: { click: () => this.fold() },
     });
-    this.node = el(
-      "section",
-      { class: "burn", "aria-label": "Open tasks over time" },
-      this.handle,
-      this.info,
-      this.chart,
-    );
+    this.node = el("section.burn", { "aria-label": "Open tasks over time" }, this.handle, this.info, this.chart);
   }
 
   fold() {
@@ -252,16 +242,10 @@ export class Scrub {
   say({ open, total, at, line }) {
     fill(
       this.info,
-      el("h2", {}, "Open tasks over time"),
-      el("p", { class: "big" }, el("b", {}, String(open)), ` of ${total} open${at ? ` at ${clock(at)}` : ""}`),
-      el("p", { class: "dim" }, brief(line || (total ? "" : plural(0, "task")))),
-      el(
-        "p",
-        { class: "legend dim" },
-        legend("nudge", "told to go on"),
-        legend("person", "a person"),
-        legend("blocked", "blocked"),
-      ),
+      el("h2", "Open tasks over time"),
+      el("p.big", el("b", String(open)), ` of ${total} open${at ? ` at ${clock(at)}` : ""}`),
+      el("p.dim", brief(line || (total ? "" : plural(0, "task")))),
+      el("p.legend.dim", legend("nudge", "told to go on"), legend("person", "a person"), legend("blocked", "blocked")),
     );
   }
 }
@@ -269,5 +253,5 @@ export class Scrub {
 function legend(kind, text) {
   const shape = SHAPES[kind](6);
   shape.setAttribute("transform", `translate(0 ${6 - MARK_Y})`);
-  return el("span", {}, el("svg", { width: 12, height: 12, "aria-hidden": "true" }, shape), text);
+  return el("span", el("svg", { width: 12, height: 12, "aria-hidden": "true" }, shape), text);
 }

@@ -37,17 +37,16 @@ import { isAfter, told } from "./live.js";
  */
 
 export function page({ main, key, query, go, watch, readonly, letters }) {
-  const node = (tag, cls, props) => el(tag, { class: cls, ...props });
-  const header = node("div", "s-head");
-  const area = node("div", "plan-area");
-  const lines = el("svg", { class: "lane-grid", "aria-hidden": "true" });
-  const head_line = node("div", "headline");
-  const banner = node("div", "banner", { hidden: true });
-  const needs = node("ul", "asks in-session panel", { "aria-label": "Needs you", hidden: true });
-  const now = node("div", "now panel");
-  const events = node("ol", "events");
-  const eventCount = el("span", { class: "dim" });
-  const bodyBox = node("div", "s-body");
+  const header = el("div.s-head");
+  const area = el("div.plan-area");
+  const lines = el("svg.lane-grid", { "aria-hidden": "true" });
+  const head_line = el("div.headline");
+  const banner = el("div.banner", { hidden: true });
+  const needs = el("ul.asks.in-session.panel", { "aria-label": "Needs you", hidden: true });
+  const now = el("div.now.panel");
+  const events = el("ol.events");
+  const eventCount = el("span.dim");
+  const bodyBox = el("div.s-body");
   const title = el("h1", { tabindex: -1 });
   /** @type {Model} */
   const model = {
@@ -71,18 +70,17 @@ export function page({ main, key, query, go, watch, readonly, letters }) {
   work.plan = plan;
   const scrub = new Scrub({ move, zoom });
   area.append(lines, plan.node, head_line);
-  const body = node("div", "s-main");
+  const body = el("div.s-main");
   body.append(banner, needs, area, scrub.node);
   const side = el(
-    "aside",
-    { class: "s-side", "aria-label": "Now and what happened" },
+    "aside.s-side",
+    { "aria-label": "Now and what happened" },
     now,
     el(
       "section",
       { "aria-labelledby": "happened" },
       el(
-        "div",
-        { class: "side-head" },
+        "div.side-head",
         el("h2", { id: "happened" }, "What happened"),
         el("a", { href: `${BASE}/s/${key}/log` }, eventCount),
       ),
@@ -92,12 +90,8 @@ export function page({ main, key, query, go, watch, readonly, letters }) {
   bodyBox.append(body, side);
 
   // Nothing is drawn for what takes less than 300 ms.
-  const slow = setTimeout(
-    () =>
-      model.session ||
-      fill(main, el("div", { class: "page bars", role: "status", "aria-label": "Loading" }, el("i"), el("i"))),
-    300,
-  );
+  const bars = el("div.page.bars", { role: "status", "aria-label": "Loading" }, el("i"), el("i"));
+  const slow = setTimeout(() => model.session || fill(main, bars), 300);
 
   async function load() {
     try {
@@ -107,7 +101,7 @@ export function page({ main, key, query, go, watch, readonly, letters }) {
       seq = got.seq;
       const first = !model.session || failed;
       failed = false;
-      if (first) fill(main, hatch(), el("div", { class: "session" }, header, bodyBox));
+      if (first) fill(main, hatch(), el("div.session", header, bodyBox));
       // So may a frame have come in, which is about who is at work and not read again.
       accept({ ...got, ...told("presence", key, got.seq) });
       if (first && query.get("at")) await moveTo(query.get("at"));
@@ -206,19 +200,14 @@ export function page({ main, key, query, go, watch, readonly, letters }) {
       estimate: session.estimate && session.estimate.at,
       live: working(),
     });
-    const point = index === null ? null : model.points[index];
-    const all = session.plan.phases.flatMap((phase) => phase.tasks);
-    const open = all.filter((task) => !["completed", "abandoned"].includes(task.status)).length;
-    scrub.say(
-      point
-        ? {
-          open: point.open,
-          total: point.total,
-          at: point.at,
-          line: `${point.total - point.open} were closed, ${spoken(Date.now() - point.at)} ago`,
-        }
-        : { open, total: all.length, at: null, line: estimateLine(session) },
-    );
+    if (index === null) {
+      const all = session.plan.phases.flatMap((phase) => phase.tasks);
+      const open = all.filter((task) => !["completed", "abandoned"].includes(task.status)).length;
+      scrub.say({ open, total: all.length, at: null, line: estimateLine(session) });
+    } else {
+      const { open, total, at } = model.points[index];
+      scrub.say({ open, total, at, line: `${total - open} were closed, ${spoken(Date.now() - at)} ago` });
+    }
     drawBanner();
   }
 
@@ -229,12 +218,11 @@ export function page({ main, key, query, go, watch, readonly, letters }) {
       fill(title, brief(session.title || session.name, 200));
     }
     const act = (label, symbol, run, props) =>
-      el(
-        "button",
-        { type: "button", class: "btn", "aria-label": label, ...props, on: { click: run } },
-        icon(symbol),
-        el("span", {}, label),
-      );
+      el("button.btn", { "aria-label": label, ...props, on: { click: run } }, icon(symbol), el("span", label));
+    const download = (event) => {
+      event.preventDefault();
+      work.download();
+    };
     const directive = session.state === "paused" || session.state === "stopped" ? "go" : "pause";
     const print = JSON.stringify([
       session.where,
@@ -251,34 +239,26 @@ export function page({ main, key, query, go, watch, readonly, letters }) {
     const held = focusIn(header)?.getAttribute("aria-label");
     fill(
       header,
-      el("p", { class: "crumbs" }, el("a", { href: `${BASE}/` }, "Sessions"), " / ", brief(session.name, 200)),
+      el("p.crumbs", el("a", { href: `${BASE}/` }, "Sessions"), " / ", brief(session.name, 200)),
       el(
-        "div",
-        { class: "s-title" },
+        "div.s-title",
         title,
         pill(session.state),
         ["paused", "stopped", "let go", "stuck", "needs you"].includes(session.state) && session.why &&
-          !(session.needs || []).length && el("span", { class: "why" }, brief(session.why, 160)),
+          !(session.needs || []).length && el("span.why", brief(session.why, 160)),
         el(
-          "div",
-          { class: "push" },
+          "div.push",
           !readonly && act("Undo", "undo", () => work.undo(), { disabled: session.can_undo === false }),
           el(
-            "a",
+            "a.btn",
             {
-              class: "btn",
               href: `${BASE}/s/${key}.md`,
               download: true,
               "aria-label": "Markdown",
-              on: {
-                click: (event) => {
-                  event.preventDefault();
-                  work.download();
-                },
-              },
+              on: { click: download },
             },
             icon("down"),
-            el("span", {}, "Markdown"),
+            el("span", "Markdown"),
           ),
           !readonly &&
             act(
@@ -377,33 +357,20 @@ export function page({ main, key, query, go, watch, readonly, letters }) {
       icon("undo"),
       el(
         "p",
-        {},
-        el("b", {}, `${clock(point.at)}, ${spoken(Date.now() - point.at)} ago.`),
-        ` ${
-          past.changed
-            ? `${plural(past.changed, "task has", "tasks have")} changed since.`
-            : "No task has changed since."
-        }`,
+        el("b", `${clock(point.at)}, ${spoken(Date.now() - point.at)} ago.`),
+        past.changed ? ` ${plural(past.changed, "task has", "tasks have")}` : " No task has",
+        " changed since.",
       ),
       el(
-        "div",
-        { class: "push" },
+        "div.push",
         el(
-          "button",
-          {
-            type: "button",
-            class: "btn plain",
-            on: { click: () => toNow(true) },
-          },
+          "button.btn.plain",
+          { on: { click: () => toNow(true) } },
           "Back to now ",
           el("kbd", { "aria-hidden": "true" }, "Esc"),
         ),
-        el(
-          "button",
-          { type: "button", class: "btn", on: { click: () => compareWith(model.session.head, key, model) } },
-          "Compare",
-        ),
-        !readonly && el("button", { type: "button", class: "btn", on: { click: restore } }, "Restore this"),
+        el("button.btn", { on: { click: () => compareWith(model.session.head, key, model) } }, "Compare"),
+        !readonly && el("button.btn", { on: { click: restore } }, "Restore this"),
       ),
     );
     if (held) [...banner.querySelectorAll("button")].find((each) => each.textContent === held)?.focus();
@@ -455,14 +422,10 @@ export function page({ main, key, query, go, watch, readonly, letters }) {
       if (!frame.data || frame.data.key !== key || failed) return;
       if (frame.event === "plan" || frame.event === "session" || frame.event === "gone") load();
       if (frame.event === "presence" && model.session) {
-        accept({
-          ...frame.data,
-          agents: frame.data.agents ||
-            (model.session.agents || []).map((
-              each,
-              index,
-            ) => (index ? each : { ...each, doing: frame.data.doing, since: frame.data.since })),
-        });
+        const { doing, since } = frame.data;
+        const [first, ...others] = model.session.agents || [];
+        const agents = frame.data.agents || (first ? [{ ...first, doing, since }, ...others] : []);
+        accept({ ...frame.data, agents });
       }
     },
     commands: () => (readonly || !model.session ? [] : [

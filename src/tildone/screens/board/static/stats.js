@@ -9,11 +9,10 @@ import { STATUS } from "./task.js";
 import { gone } from "./log.js";
 
 export function page({ main, key, watch }) {
-  const box = el("div", { class: "page" });
+  const box = el("div.page");
   fill(main, box);
   const draw = key ? () => one(box, key) : () => all(box);
-  const load = () =>
-    draw().catch((error) => (key ? gone(box, error) : fill(box, el("div", { class: "empty" }, error.message))));
+  const load = () => draw().catch((error) => (key ? gone(box, error) : fill(box, el("div.empty", error.message))));
   watch(key ? [`session:${key}`, "needs"] : ["needs", "counts"]);
   load();
   return {
@@ -38,24 +37,22 @@ function redraw(box, ...content) {
   box.querySelectorAll("summary")[held]?.focus();
 }
 
-const tile = (number, label) => el("div", {}, el("b", {}, number), el("span", {}, label));
+const tile = (number, label) => el("div", el("b", number), el("span", label));
 const table = (names, rows) =>
   el(
-    "div",
-    { class: "scroll", tabindex: 0, role: "region", "aria-label": "Table" },
+    "div.scroll",
+    { tabindex: 0, role: "region", "aria-label": "Table" },
     el(
       "table",
-      {},
       el(
         "thead",
-        {},
-        el("tr", {}, names.map((name, index) => el("th", { scope: "col", class: index ? "num" : "" }, name))),
+        el("tr", names.map((name, index) => el("th", { scope: "col", class: index ? "num" : "" }, name))),
       ),
-      el("tbody", {}, rows),
+      el("tbody", rows),
     ),
   );
-const cells = (...values) => el("tr", {}, values.map((value, index) => el("td", { class: index ? "num" : "" }, value)));
-const asTable = (node) => el("details", {}, el("summary", {}, "Show as table"), node);
+const cells = (...values) => el("tr", values.map((value, index) => el("td", { class: index ? "num" : "" }, value)));
+const asTable = (node) => el("details", el("summary", "Show as table"), node);
 
 async function one(box, key) {
   const session = await read(`/api/s/${key}`);
@@ -68,16 +65,14 @@ async function one(box, key) {
   redraw(
     box,
     el(
-      "p",
-      { class: "crumbs" },
+      "p.crumbs",
       el("a", { href: `${BASE}/` }, "Sessions"),
       " / ",
       el("a", { href: `${BASE}/s/${key}` }, brief(session.title || session.name, 120)),
     ),
-    el("div", { class: "head" }, el("h1", { tabindex: -1 }, "Statistics")),
+    el("div.head", el("h1", { tabindex: -1 }, "Statistics")),
     el(
-      "div",
-      { class: "panel tiles" },
+      "div.panel.tiles",
       tile(`${session.closed} of ${session.total}`, "tasks closed"),
       tile(span(worked), "in progress"),
       tile(String(kinds("nudge")), "told to go on"),
@@ -86,11 +81,10 @@ async function one(box, key) {
       tile(session.cost ? money(session.cost) : "–", "cost"),
     ),
     el(
-      "section",
-      { class: "panel chart" },
-      el("h2", {}, "Open tasks over time"),
+      "section.panel.chart",
+      el("h2", "Open tasks over time"),
       strip(session.strip || "", { tall: true }),
-      el("div", { class: "burn-chart still" }, scrub.svg),
+      el("div.burn-chart.still", scrub.svg),
       asTable(
         table(
           ["When", "Open"],
@@ -99,9 +93,8 @@ async function one(box, key) {
       ),
     ),
     el(
-      "section",
-      { class: "panel chart" },
-      el("h2", {}, "Time per task"),
+      "section.panel.chart",
+      el("h2", "Time per task"),
       table(
         ["Task", "State", "Time", "Share"],
         tasks.map((task) =>
@@ -109,7 +102,7 @@ async function one(box, key) {
             say(task.text),
             STATUS[task.status],
             task.worked ? span(task.worked) : "–",
-            el("span", { class: "meter", style: { width: `${Math.round(((task.worked || 0) / longest) * 100)}px` } }),
+            el("span.meter", { style: { width: `${Math.round(((task.worked || 0) / longest) * 100)}px` } }),
           )
         ),
       ),
@@ -135,10 +128,9 @@ async function all(box) {
   const bar = 100 / stats.days.length;
   redraw(
     box,
-    el("div", { class: "head" }, el("h1", { tabindex: -1 }, "Statistics")),
+    el("div.head", el("h1", { tabindex: -1 }, "Statistics")),
     el(
-      "div",
-      { class: "panel tiles" },
+      "div.panel.tiles",
       tile(String(stats.sessions), plural(stats.sessions, "session").replace(/^\S+ /, "")),
       tile(`${stats.closed} of ${stats.total}`, "tasks closed"),
       tile(String(stats.nudges), "told to go on"),
@@ -147,15 +139,13 @@ async function all(box) {
       tile(stats.cost ? money(stats.cost) : "–", "cost"),
     ),
     el(
-      "section",
-      { class: "panel chart" },
-      el("h2", {}, "Tasks done per day"),
+      "section.panel.chart",
+      el("h2", "Tasks done per day"),
       el(
-        "svg",
-        { class: "wide", height: 140, "aria-hidden": "true", viewBox: "0 0 100 140", preserveAspectRatio: "none" },
+        "svg.wide",
+        { height: 140, "aria-hidden": "true", viewBox: "0 0 100 140", preserveAspectRatio: "none" },
         stats.days.map((each, index) =>
-          el("rect", {
-            class: "bar",
+          el("rect.bar", {
             x: index * bar + bar * 0.12,
             width: bar * 0.76,
             y: 140 - (each.done / most) * 130,
@@ -163,11 +153,7 @@ async function all(box) {
           })
         ),
       ),
-      el(
-        "p",
-        { class: "days dim", "aria-hidden": "true" },
-        stats.days.map((each) => el("span", {}, each.day.slice(8))),
-      ),
+      el("p.days.dim", { "aria-hidden": "true" }, stats.days.map((each) => el("span", each.day.slice(8)))),
       asTable(
         table(
           ["Day", "Done", "Told to go on", "Let go"],

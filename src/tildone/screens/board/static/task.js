@@ -37,9 +37,7 @@ export function cells(view, task, row, { waits, draft, since, check }) {
   };
   const mark = part(
     "sign",
-    el("button", {
-      type: "button",
-      class: "signal",
+    el("button.signal", {
       "aria-label": name,
       "aria-pressed": task.status === "completed" ? "true" : task.status === "in_progress" ? "mixed" : "false",
       "aria-disabled": off || false,
@@ -59,32 +57,27 @@ export function cells(view, task, row, { waits, draft, since, check }) {
         href: !long && `#t${task.number}`,
         on: { click: (event) => point(event, task.number), dblclick: () => view.edit(row.task.number) },
       },
-      view.numbered && el("span", { class: "number dim" }, `#${task.number} `),
-      long ? say(task.text) : el("bdi", {}, harmless(task.text)),
+      view.numbered && el("span.number.dim", `#${task.number} `),
+      long ? say(task.text) : el("bdi", harmless(task.text)),
     ),
   );
-  const right = since ? el("span", { class: "since" }, since) : draft
-    ? el("button", {
-      type: "button",
-      class: "since btn-draft",
-      tabindex: -1,
-      on: { click: () => view.edit(row.task.number) },
-    }, "draft kept")
+  const right = since
+    ? el("span.since", since)
+    : draft
+    ? el("button.since.btn-draft", { tabindex: -1, on: { click: () => view.edit(row.task.number) } }, "draft kept")
     : waits?.checking
     ? ""
     : waits
-    ? el("span", { class: "dim" }, "saving")
+    ? el("span.dim", "saving")
     : task.worked
-    ? el("span", { class: "dim took" }, used ? `${used} · ${span(task.worked)}` : span(task.worked))
+    ? el("span.dim.took", used ? `${used} · ${span(task.worked)}` : span(task.worked))
     : used
-    ? el("span", { class: "dim took" }, used)
+    ? el("span.dim.took", used)
     : "";
   const more = !off &&
     part(
       "menu",
-      el("button", {
-        type: "button",
-        class: "icon more ctl",
+      el("button.icon.more.ctl", {
         "aria-label": `Change ${words.slice(0, 80)}`,
         "aria-haspopup": "menu",
         on: { click: (event) => choices(view, row, event.currentTarget) },
@@ -92,18 +85,16 @@ export function cells(view, task, row, { waits, draft, since, check }) {
     );
   const grip = !off &&
     el(
-      "span",
-      { class: "grip ctl", "aria-hidden": "true", on: { pointerdown: (event) => drag(view, event, row) } },
+      "span.grip.ctl",
+      { "aria-hidden": "true", on: { pointerdown: (event) => drag(view, event, row) } },
       icon("grip"),
     );
   return el(
-    "div",
-    { class: "cell" },
+    "div.cell",
     grip,
     mark,
     el(
-      "div",
-      { class: "body" },
+      "div.body",
       text,
       orderLines(task, { claim, texts: view.texts, told: view.model.told?.[task.number] }),
       checkLines(view, task, row, check, { off, part }),
@@ -156,10 +147,9 @@ function notes(task) {
     );
   if (task.notes.length === 1) return [line(newest)];
   const older = el(
-    "details",
-    { class: "older" },
-    el("summary", {}, plural(task.notes.length - 1, "older note")),
-    task.notes.slice(0, -1).map((text) => el("p", { class: "note" }, say(text))),
+    "details.older",
+    el("summary", plural(task.notes.length - 1, "older note")),
+    task.notes.slice(0, -1).map((text) => el("p.note", say(text))),
   );
   return [line(newest), older];
 }

@@ -1,12 +1,10 @@
 // Dark, light or the system's; and a palette whose signal colours differ for every kind of sight.
 
-export const THEMES = [
-  ["Like the system", "system", ""],
-  ["Light", "light", ""],
-  ["Dark", "dark", ""],
-  ["Light, colour-blind safe", "light", "safe"],
-  ["Dark, colour-blind safe", "dark", "safe"],
-];
+export const THEMES = [["Like the system", "system", ""], ["Light", "light", ""], ["Dark", "dark", ""], [
+  "Light, colour-blind safe",
+  "light",
+  "safe",
+], ["Dark, colour-blind safe", "dark", "safe"]];
 const system = matchMedia("(prefers-color-scheme: dark)");
 const kept = (localStorage.getItem("tildone-theme") || "system ").split(" ");
 export const theme = { mode: kept[0], palette: kept[1] || "" };

@@ -32,9 +32,10 @@ export function spoken(ms) {
   return `${whole} ${name}${whole === 1 ? "" : "s"}`;
 }
 
-export const tokens = (
-  count,
-) => (count >= 1e6 ? `${(count / 1e6).toFixed(1)}M` : count >= 1e3 ? `${Math.round(count / 1e3)}k` : String(count));
+export function tokens(count) {
+  if (count >= 1e6) return `${(count / 1e6).toFixed(1)}M`;
+  return count >= 1e3 ? `${Math.round(count / 1e3)}k` : String(count);
+}
 export const money = (usd) => `$${usd.toFixed(2)}`;
 export const plural = (count, one, many = `${one}s`) => `${count.toLocaleString("en")} ${count === 1 ? one : many}`;
 

@@ -1,9 +1,9 @@
 // Short messages at the lower edge, and the two live regions that screen readers hear.
 import { brief, el, fill } from "./el.js";
 
-const box = el("div", { class: "toasts" });
-const status = el("div", { class: "sr", role: "status" });
-const alarm = el("div", { class: "sr", role: "alert" });
+const box = el("div.toasts");
+const status = el("div.sr", { role: "status" });
+const alarm = el("div.sr", { role: "alert" });
 document.body.append(box, status, alarm);
 
 const SHOWN_MS = 8000;
@@ -11,16 +11,16 @@ const STATUS_EVERY_MS = 5000;
 
 /** @param {string} text @param {{action?: string, act?: () => void, bad?: boolean}} options */
 export function toast(text, { action, act, bad = false } = {}) {
-  const node = el("div", { class: `toast${bad ? " bad" : ""}` }, el("span", { class: "t" }, brief(text)));
+  const node = el("div", { class: `toast${bad ? " bad" : ""}` }, el("span.t", brief(text)));
   const end = () => node.remove();
   if (action) {
     const run = () => {
       end();
       act?.();
     };
-    node.append(el("button", { type: "button", class: "btn soft", on: { click: run } }, action));
+    node.append(el("button.btn.soft", { on: { click: run } }, action));
   }
-  node.append(el("button", { type: "button", class: "icon", "aria-label": "Dismiss", on: { click: end } }, "×"));
+  node.append(el("button.icon", { "aria-label": "Dismiss", on: { click: end } }, "×"));
   fill(box, node);
   if (bad) tell(text, true);
   else tell(text);

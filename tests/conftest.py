@@ -34,7 +34,7 @@ FORKING = tuple(
 )
 """The tests that start the program by forking a process that has imported it."""
 
-CONNECTING = ("tests/host/models/", "tests/mcp/test_http", "tests/mcp/test_outside.py", "tests/clients/")
+CONNECTING = ("tests/host/models/", "tests/mcp/test_http", "tests/mcp/test_stdio.py", "tests/clients/")
 """The tests that open connections in their own process."""
 
 FOLDER_VARIABLES = (

@@ -1,4 +1,7 @@
-"""The phased extension in a host: the tool, its panel, and reminders."""
+"""The phased extension in a host.
+
+The tool, its panel, reminders, clearing of finished tasks, and conversations opened again.
+"""
 
 from pathlib import Path
 from typing import Any
@@ -7,20 +10,24 @@ import pytest
 
 from tests.extensions.stage import Answer, Stage
 from tests.host import records as messages
-from tildone.base.errors import UsageError
+from tildone.base.errors import StoreBusy, UsageError
 from tildone.plan.dialects.phased import DIALECT as PHASED
-from tildone.plan.dialects.phased import phases_out
+from tildone.plan.dialects.phased import SNAPSHOT, phases_out
+from tildone.plan.events import Actor, Event, PlanChanged, SessionHead
 from tildone.plan.model import Phase, Plan, Status, Task, without_numbers
-from tildone.plan.ops import Mark, Named
+from tildone.plan.ops import Append, Mark, Named, Remove
 from tildone.plan.text.styles import plain, spans_of
 from tildone.run.events import ToolExecutionEnd
-from tildone.run.extension import BeforeAgentStart, BeforeSettle, ToolResultReady
-from tildone.run.extensions.phased import EDIT_TYPE, FAILURE_TYPE, PANEL, PhasedSettings, phases
+from tildone.run.extension import BeforeAgentStart, BeforeSettle, BranchChange, ToolResultReady
+from tildone.run.extensions.phased import EDIT_TYPE, FAILURE_TYPE, PANEL, RETRY_MS, PhasedSettings, phases
 from tildone.run.host import ExtensionAPI
 from tildone.run.kit.components import RenderOptions, Text
 from tildone.run.kit.definition import ToolDefinition, ToolResult, text_result
 from tildone.run.messages import CustomMessage, StopReason, ToolCallBlock
 from tildone.run.model import assistant_message
+from tildone.run.transcript import Transcript
+from tildone.stores.memory import MemoryStore
+from tildone.stores.pi.session_file import header
 from tildone.stores.sqlite.store import SqliteStore
 
 PLAN = {"call": ("todo_write", {"ops": [{"op": "init", "list": [{"phase": "A", "items": ["wire", "test"]}]}]})}
@@ -298,3 +305,288 @@ def test_settings_are_read_by_their_public_names() -> None:
 def test_a_setting_of_the_wrong_type_is_refused(said: dict[str, Any]) -> None:
     with pytest.raises(UsageError, match=next(iter(said))):
         PhasedSettings.from_mapping(said)
+
+
+ITEMS = ["wire", "test", "ship"]
+PLAN_PHASED_CLEARING = {"call": ("todo_write", {"ops": [{"op": "init", "list": [{"phase": "A", "items": ITEMS}]}]})}
+WIRED = {"call": ("todo_write", {"ops": [{"op": "done", "task": "wire"}]})}
+TESTED = {"call": ("todo_write", {"ops": [{"op": "done", "task": "test"}]})}
+WORDS_PHASED_CLEARING = {"text": "Done for now."}
+
+
+class BusyStore(MemoryStore):
+    """A store that is busy for a given number of writes."""
+
+    refusals = 0
+
+    def append(self, session: str, event: Event, seen_by: str = "") -> None:
+        if self.refusals:
+            self.refusals -= 1
+            raise StoreBusy("held by somebody else")
+        super().append(session, event, seen_by)
+
+
+class WatchedStore(MemoryStore):
+    """A store that counts its reads."""
+
+    looks = 0
+
+    def session_head(self, session: str) -> SessionHead:
+        self.looks += 1
+        return super().session_head(session)
+
+
+async def on_stage_phased_clearing(*script: Answer, store: MemoryStore | None = None, **settings: Any) -> Stage:
+    stage = Stage(PHASED, *script, store=store)
+    await stage.start(phases(stage.open_session, PhasedSettings(reminders=False, **settings)))
+    return stage
+
+
+def texts(stage: Stage) -> list[str]:
+    return [task.text for task in stage.open_session("conversation").plan.tasks]
+
+
+async def test_a_finished_task_is_cleared_after_a_minute() -> None:
+    """Listeners are notified, the panel is updated, and the event log names the timer as the actor."""
+    stage = await on_stage_phased_clearing(PLAN_PHASED_CLEARING, WIRED)
+    await stage.says("go")
+
+    stage.clock.advance(59_999)
+    before = texts(stage)
+    stage.clock.advance(1)
+
+    newest = next(stage.store.history("conversation"))
+    assert (before, texts(stage)) == (["wire", "test", "ship"], ["test", "ship"])
+    assert [event["content"] for event in stage.events if event["type"] == "todo_auto_clear"] == ["wire"]
+    assert stage.screen.widgets[PANEL] == ["Todos 0/2", "  ├─ ☐ test", "  └─ ☐ ship"]
+    assert newest.actor is Actor.TIMER
+
+
+@pytest.mark.parametrize(
+    ("settings", "left"),
+    [({}, ITEMS), ({"clear_delay": 60}, ITEMS[1:])],
+    ids=["by default", "with a setting"],
+)
+async def test_a_plan_that_others_share_keeps_its_finished_tasks(settings: Any, left: list[str]) -> None:
+    stage = Stage(PHASED, PLAN_PHASED_CLEARING, WIRED)
+    shared = stage.open_session("project")
+    await stage.start(phases(lambda _: shared, PhasedSettings(reminders=False, **settings)))
+    await stage.says("go")
+
+    stage.clock.advance(600_000)
+
+    assert [task.text for task in shared.plan.tasks] == left
+
+
+async def test_each_task_has_its_own_delay() -> None:
+    stage = await on_stage_phased_clearing(PLAN_PHASED_CLEARING, WIRED, WORDS_PHASED_CLEARING, TESTED)
+    await stage.says("go")
+    stage.clock.advance(30_000)
+    await stage.says("go on")
+
+    stage.clock.advance(30_000)
+    first = texts(stage)
+    stage.clock.advance(30_000)
+
+    assert (first, texts(stage)) == (["test", "ship"], ["ship"])
+
+
+async def test_tasks_that_are_due_together_are_cleared_in_one_change() -> None:
+    stage = await on_stage_phased_clearing(PLAN_PHASED_CLEARING, {"call": ("todo_write", {"ops": [{"op": "done"}]})})
+    await stage.says("go")
+
+    stage.clock.advance(60_000)
+
+    changes = [event for event in stage.store.events("conversation") if event.actor is Actor.TIMER]
+    assert [event.fact for event in changes] == [PlanChanged(Plan(last_number=3))]
+    assert stage.screen.widgets[PANEL] is None
+
+
+async def test_changes_of_others_remain_after_clearing() -> None:
+    """A task that was added and one that was reopened are both in the plan afterwards."""
+    stage = await on_stage_phased_clearing(PLAN_PHASED_CLEARING, WIRED, WORDS_PHASED_CLEARING, TESTED)
+    await stage.says("go")
+    await stage.says("go on")
+
+    elsewhere = stage.open_session("conversation")
+    elsewhere.change((Append((Task("new"),), "B"), Mark(Named("test"), Status.IN_PROGRESS)))
+    stage.clock.advance(60_000)
+
+    assert without_numbers(elsewhere.plan) == Plan(
+        (Phase("A", (Task("test", Status.IN_PROGRESS), Task("ship"))), Phase("B", (Task("new"),)))
+    )
+
+
+async def test_clearing_starts_no_task() -> None:
+    """After `/todo append` no task is in progress, and clearing does not change that."""
+    stage = await on_stage_phased_clearing()
+    for typed in ("append A one", "done one", "append A two"):
+        await stage.says(f"/todo {typed}")
+
+    stage.clock.advance(60_000)
+
+    assert without_numbers(stage.open_session("conversation").plan) == Plan((Phase("A", (Task("Two"),)),))
+
+
+async def test_a_task_that_was_already_removed_is_not_reported() -> None:
+    stage = await on_stage_phased_clearing(PLAN_PHASED_CLEARING, WIRED)
+    await stage.says("go")
+
+    stage.open_session("conversation").change((Remove(Named("wire")),))
+    stage.clock.advance(60_000)
+
+    assert texts(stage) == ["test", "ship"]
+    assert not [event for event in stage.events if event["type"] == "todo_auto_clear"]
+
+
+async def test_clearing_is_retried_while_the_store_is_busy() -> None:
+    store = BusyStore()
+    stage = await on_stage_phased_clearing(PLAN_PHASED_CLEARING, WIRED, store=store)
+    await stage.says("go")
+
+    store.refusals = 1
+    stage.clock.advance(60_000)
+    refused = texts(stage)
+    stage.clock.advance(RETRY_MS)
+
+    assert (refused, texts(stage)) == (["wire", "test", "ship"], ["test", "ship"])
+
+
+async def test_a_negative_delay_disables_clearing() -> None:
+    stage = await on_stage_phased_clearing(PLAN_PHASED_CLEARING, WIRED, clear_delay=-1)
+    await stage.says("go")
+
+    stage.clock.advance(10_000_000)
+
+    assert texts(stage) == ["wire", "test", "ship"]
+
+
+async def test_clearing_is_not_reported_to_the_model() -> None:
+    """The model finished the task itself; only changes by others are reported."""
+    stage = await on_stage_phased_clearing(PLAN_PHASED_CLEARING, WIRED)
+    await stage.says("go")
+
+    stage.clock.advance(60_000)
+    await stage.says("go on")
+
+    assert not [entry for entry in stage.entries if entry["type"] == "custom_message"]
+
+
+async def test_no_timer_runs_after_the_host_is_closed() -> None:
+    """The store may be closed with the host, so no timer may read it afterwards."""
+    store = WatchedStore()
+    stage = await on_stage_phased_clearing(PLAN_PHASED_CLEARING, WIRED, store=store)
+    await stage.says("go")
+
+    await stage.host.close()
+    store.looks = 0
+    stage.clock.advance(60_000)
+
+    assert store.looks == 0
+    assert texts(stage) == ["wire", "test", "ship"]
+
+
+HALF_DONE = Plan((Phase("A", (Task("wire", Status.COMPLETED), Task("test", Status.IN_PROGRESS))),))
+LEFT = Plan((Phase("A", (Task("test", Status.IN_PROGRESS),)),))
+ALL_WRONG = {"call": ("todo_write", {"ops": [{"op": "start", "task": "ghost"}]})}
+
+
+def result_of(plan: Plan) -> dict[str, Any]:
+    message = {
+        "role": "toolResult",
+        "toolName": "todo_write",
+        "isError": False,
+        "details": {"phases": phases_out(plan)},
+    }
+    return {"type": "message", "message": message}
+
+
+async def resumed(stage: Stage) -> Stage:
+    await stage.start(phases(stage.open_session, PhasedSettings(reminders=False)))
+    return stage
+
+
+async def test_finished_tasks_are_not_restored() -> None:
+    """The plan consists of open tasks; a person still sees all of them."""
+    stage = await resumed(Stage(PHASED, entries=[result_of(HALF_DONE)]))
+
+    await stage.says("/todo")
+
+    assert plan_on(stage) == LEFT
+    assert stage.screen.widgets[PANEL] == ["Todos 0/1", "  └─ ☐ test"]
+    assert stage.screen.notices == [("info", "# A\n- [x] wire\n- [/] test")]
+
+
+async def test_the_valid_ops_of_a_failed_batch_are_restored() -> None:
+    """Its result is an error, which hosts ignore, so the plan is written as a snapshot."""
+    stage = await resumed(Stage(PHASED, PLAN, HALF_WRONG))
+    await stage.says("go")
+
+    again = await resumed(Stage(PHASED, entries=stage.entries))
+
+    assert plan_on(stage) == HALF_DONE
+    assert plan_on(again) == LEFT
+
+
+async def test_a_failed_call_without_changes_writes_no_snapshot() -> None:
+    stage = await resumed(Stage(PHASED, PLAN, ALL_WRONG))
+
+    await stage.says("go")
+
+    assert not [entry for entry in stage.entries if entry.get("customType") == SNAPSHOT]
+
+
+async def test_a_plan_that_is_only_in_the_store_is_reported_to_the_model() -> None:
+    """A person wrote the plan before the conversation began; the model reads it with its first prompt."""
+    stage = Stage(PHASED)
+    stage.open_session("conversation").change((Append((Task("wire"), Task("test")), "A"),))
+    await resumed(stage)
+
+    await stage.says("go")
+
+    assert [task.text for task in plan_on(stage).tasks] == ["wire", "test"]
+    assert [entry["customType"] for entry in stage.entries if entry["type"] == "custom_message"] == [EDIT_TYPE]
+    assert "- [/] wire" in stage.told()[-1]
+
+
+async def test_every_branch_has_its_own_plan() -> None:
+    stage = await resumed(Stage(PHASED, PLAN, entries=[result_of(LEFT)]))
+    root = stage.entries[0]["id"]
+    await stage.says("go")
+
+    stage.host.transcript.move(root)
+    await stage.host.dispatcher.emit(BranchChange(stage.host.transcript.leaf))
+    there = plan_on(stage)
+    stage.host.transcript.move(None)
+    await stage.host.dispatcher.emit(BranchChange(stage.host.transcript.leaf))
+
+    assert (there, plan_on(stage)) == (LEFT, Plan())
+
+
+async def test_every_conversation_has_its_own_plan() -> None:
+    stage = await resumed(Stage(PHASED, PLAN))
+    await stage.says("go")
+
+    stage.host.use(Transcript(header("other", ".", 0), now=stage.clock.now, new_id=stage.new_id))
+    await stage.host.start("new")
+
+    assert stage.open_session("other").plan == Plan()
+    assert [task.text for task in plan_on(stage).tasks] == ["wire", "test"]
+    assert stage.screen.widgets[PANEL] is None
+
+
+INIT = {"call": ("todo_write", {"ops": [{"op": "init", "list": [{"phase": "A", "items": ["one"]}]}]})}
+
+
+async def test_changes_in_the_store_while_closed_remain_and_are_reported() -> None:
+    """The model reads the change with the next prompt."""
+    stage = Stage(PHASED, INIT, {"text": "ok", "stopReason": "aborted"}, {"text": "ok", "stopReason": "aborted"})
+    await stage.start(phases(stage.open_session))
+    await stage.says("go")
+    stage.open_session("conversation").change([Append((Task("two"),), "A")])
+
+    await stage.host.start("resume")
+    await stage.says("go on")
+
+    assert [task.text for task in stage.open_session("conversation").plan.tasks] == ["one", "two"]
+    assert any("- [ ] two" in text for text in stage.told())

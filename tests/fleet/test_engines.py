@@ -1,4 +1,4 @@
-"""What every engine must do: begin each run once, whatever happens to its own records."""
+"""What every engine must do: begin each run once, whatever happens to its records; and the tables of DBOS."""
 
 import os
 import signal
@@ -13,11 +13,13 @@ import pytest
 from tests.fleet.agents import is_running
 from tests.fleet.engines import LONG, SHORT, EngineFleet, EngineWorker, configure, engine_fleet
 from tests.stores.leases import fleet_on_sqlite
-from tests.stores.postgres import Server, needs_server
+from tests.stores.postgres import Server, execute, needs_server
 from tests.suite.waiting import LIMIT_SECONDS, until
+from tildone.app.opening import store_at
 from tildone.fleet.engine import DBOS, TABLE, TableEngine
 from tildone.log.settings import ProviderLimit
-from tildone.plan.runs import Ask, Claimer, LeaseState
+from tildone.plan.lists import WorkerInfo
+from tildone.plan.runs import Ask, Claimer, Lease, LeaseState, RunLost
 
 needs_dbos = pytest.mark.skipif(find_spec("dbos") is None, reason="dbos is not installed: pip install 'tildone[fleet]'")
 SQLITE, POSTGRES = "sqlite", "postgres"
@@ -245,3 +247,97 @@ def works_in(pid: int, folder: str) -> bool:
         return is_running(pid) and os.readlink(f"/proc/{pid}/cwd") == folder
     except OSError:
         return False
+
+
+@pytest.fixture(scope="module")
+def fleet_dbos(server: Server) -> Iterator[EngineFleet]:
+    with server.database() as url, engine_fleet(DBOS, url) as made:
+        yield made
+
+
+def losses(fleet_dbos: EngineFleet, run: str) -> int:
+    """Return how often a run was lost, by its log."""
+    store = store_at(fleet_dbos.address)
+    found = sum(isinstance(event.fact, RunLost) for event in store.events(run))
+    store.close()
+    return found
+
+
+@needs_server
+@needs_dbos
+def test_what_a_dead_worker_has_left_is_begun_once_although_several_look_for_it(fleet_dbos: EngineFleet) -> None:
+    """It held one run, and had sent another. The rows of its version of tildone are begun by nobody."""
+    configure(fleet_dbos, SHORT)
+    dead, (held, sent) = Claimer("gone/1/a"), (fleet_dbos.add(), fleet_dbos.add())
+    left = fleet_dbos.leases.dispatch(dead, 2)
+    assert fleet_dbos.leases.take(dead, "gone/1/a/1", held, 0, 1)
+
+    with fleet_dbos.worker(2) as one, fleet_dbos.worker(2):
+        for lease in left:
+            fleet_dbos.leave(lease, one.name, version="0")
+        until(lambda: fleet_dbos.begun(held) and fleet_dbos.begun(sent))
+        configure(fleet_dbos, LONG)
+        fleet_dbos.end(held, sent)
+        withdrawn = fleet_dbos.attempts()
+
+    assert [withdrawn[f"{run}.0.1"] for run in (held, sent)] == ["CANCELLED"] * 2
+    assert [len(fleet_dbos.begun(run)) for run in (held, sent)] == [1, 1]
+    assert all(int(attempt) > 1 for run in (held, sent) for _, attempt, _ in fleet_dbos.begun(run))
+    assert (losses(fleet_dbos, held), losses(fleet_dbos, sent)) == (1, 0)
+
+
+@needs_server
+@needs_dbos
+def test_attempts_that_do_not_count_and_queues_of_workers_that_have_left_are_removed(fleet_dbos: EngineFleet) -> None:
+    with fleet_dbos.worker(2) as worker:
+        ended, living = fleet_dbos.add(), fleet_dbos.add()
+        until(lambda: {ended, living} <= set(worker.begun))
+        fleet_dbos.end(ended)
+        until(lambda: fleet_dbos.attempts()[f"{ended}.0.1"] == "SUCCESS")
+        for queue in ("gone/2/b", "other/3/c"):
+            fleet_dbos.register(queue)
+        fleet_dbos.leave(Lease("deleted", 0, "plan"), "gone/2/b", version="0")
+        fleet_dbos.leases.beat(WorkerInfo("other/3/c", "other", 3))
+        worker.tell("tidy")
+        until(lambda: "tidied" in worker.lines)
+        attempts, queues = fleet_dbos.attempts(), fleet_dbos.queues
+        fleet_dbos.end(living)
+
+    assert attempts == {f"{living}.0.1": "PENDING"}
+    assert queues == {worker.name, "other/3/c"}
+    assert fleet_dbos.lease(living).state is LeaseState.DONE
+
+
+@needs_server
+@needs_dbos
+def test_old_attempts_are_removed_in_parts(fleet_dbos: EngineFleet, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those that count stay, wherever they are in the list."""
+    monkeypatch.setattr("tildone.fleet.dbos_engine.MAX_DELETED", 2)
+    with fleet_dbos.tables() as tables:
+        tables.tidy((), ())
+        for attempt in range(1, 8):
+            fleet_dbos.leave(Lease("r", 0, "plan", attempt=attempt), "nobody", version="0")
+        execute(
+            fleet_dbos.address, "UPDATE tildone_dbos.workflow_status SET created_at = right(workflow_uuid, 1)::integer"
+        )
+
+        tables.tidy(["r.0.1", "r.0.4", "r.0.7"], ())
+
+        assert set(fleet_dbos.attempts()) == {"r.0.1", "r.0.4", "r.0.7"}
+
+
+@needs_server
+@needs_dbos
+def test_all_attempts_of_all_hands_of_a_run_are_forgotten(
+    fleet_dbos: EngineFleet, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tildone.fleet.dbos_engine.MAX_DELETED", 2)
+    hands = [Lease("r", 0, "plan", attempt=2), Lease("r", 1, "plan", attempt=1)]
+    with fleet_dbos.tables() as tables:
+        tables.tidy((), ())
+        for lease in (*hands, Lease("r", 0, "plan", attempt=1), Lease("rr", 0, "plan")):
+            fleet_dbos.leave(lease, "nobody", version="0")
+
+        tables.forget(hands)
+
+        assert set(fleet_dbos.attempts()) == {"rr.0.1"}

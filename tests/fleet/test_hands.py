@@ -1,7 +1,13 @@
-"""Several hands of one run: real workers with homes of their own, shell agents, a repository, both kinds of store."""
+"""Several hands of one run.
 
+Real workers with homes of their own, a repository, and workers that are killed again and again.
+"""
+
+import random
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
+from time import sleep
 
 import pytest
 
@@ -389,3 +395,62 @@ def test_a_run_of_one_hand_wakes_nobody(bench: Bench) -> None:
     found.look(tasks(Status.COMPLETED, *both), goes_on=False)
 
     assert not is_woken(bench)
+
+
+TASKS, HANDS, KILLS = 10, 3, 4
+"""A run fails whose worker is lost five times in one task."""
+
+
+@pytest.fixture
+def crew_killed_hands(tmp_path: Path) -> Iterator[Crew]:
+    found = Crew(tmp_path, str(tmp_path / "plans.db"))
+    found.leases.configure(replace(SETTINGS, engine="table", lease=6000, margin=500, renewal=1000))
+    yield found
+    found.close()
+
+
+def task(number: int, chance: random.Random) -> Task:
+    """A task that needs the files of up to two others, takes some time, and makes a file."""
+    after = tuple(sorted(chance.sample(range(1, number), min(number - 1, chance.randint(0, 2)))))
+    needs = " ".join(f"{each}.txt" for each in after)
+    script = f"cat /dev/null {needs} && sleep {chance.uniform(0, 0.6):.2f} && echo {number} > {number}.txt"
+    return shell(f"task {number}", script, after)
+
+
+def kill_one(crew_killed_hands: Crew, chance: random.Random) -> None:
+    """Kill a worker, and start another one, with a home of its own."""
+    killed: subprocess.Popen[bytes] = chance.choice(
+        [each for each in crew_killed_hands.processes if each.poll() is None]
+    )
+    killed.kill()
+    killed.wait()
+    crew_killed_hands.start()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("remote", [False, True], ids=["here", "remote"])
+def test_no_file_is_lost_with_workers_that_are_killed(crew_killed_hands: Crew, tmp_path: Path, *, remote: bool) -> None:
+    chance = random.Random(f"remote {remote}")  # noqa: S311  to be repeatable
+    repository = tmp_path / "project"
+    if remote:
+        repository = bare(tmp_path, repository)
+        crew_killed_hands.repo = repository.as_uri()
+    crew_killed_hands.add(numbered(flat(*(task(number, chance) for number in range(1, TASKS + 1)))), hands=HANDS)
+    for _ in range(HANDS):
+        crew_killed_hands.start()
+
+    for _ in range(KILLS):
+        sleep(chance.uniform(0, 1.2))
+        kill_one(crew_killed_hands, chance)
+    until(lambda: not any(lease.state.is_active for lease in crew_killed_hands.hands()))
+
+    assert [lease.state for lease in crew_killed_hands.hands()] == [LeaseState.DONE] * HANDS
+    branch = f"tildone/{crew_killed_hands.run}"
+    made = {number: git(repository, "show", f"{branch}:{number}.txt") for number in range(1, TASKS + 1)}
+    assert made == {number: str(number) for number in range(1, TASKS + 1)}
+    # A task is done again only if its files were lost, which a note says.
+    reopened = {
+        each.number: sum(note.startswith("reopened: ") for note in each.notes)
+        for each in crew_killed_hands.plan().tasks
+    }
+    assert {number: times - 1 for number, times in crew_killed_hands.completions().items()} == reopened

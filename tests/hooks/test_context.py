@@ -1,17 +1,33 @@
-"""The context that hooks add: the plan when a conversation starts, and later only what changed."""
+"""The context that hooks add.
+
+The plan when a conversation starts, then what changed, and what others change in it, once.
+"""
+
+import os
+import subprocess
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import pytest
 
-from tests.hooks.agent import OPEN, HookedAgent, Workspace, hooks_of
+from tests.hooks.agent import OPEN, HookedAgent, Workspace, hooks_of, tasks_of
+from tests.hooks.test_fast_path import LOADED_BY_A_SILENT_HOOK, READS_A_STORE, loaded
+from tests.suite.forking import PROGRAM, starting
 from tildone.agents.hooks.event import HookEvent
 from tildone.agents.hooks.reply import HookReply, rendered
 from tildone.agents.integrations import HookPoint, Integration, ReplyKind
+from tildone.agents.integrations.claude import INTEGRATION as CLAUDE
+from tildone.agents.integrations.codex import INTEGRATION as CODEX
 from tildone.agents.integrations.copilot import INTEGRATION as COPILOT
 from tildone.agents.integrations.cursor import INTEGRATION as CURSOR
 from tildone.agents.integrations.gemini import INTEGRATION as GEMINI
+from tildone.agents.integrations.opencode import INTEGRATION as OPENCODE
+from tildone.agents.integrations.pi import INTEGRATION as PI
+from tildone.agents.integrations.qwen import INTEGRATION as QWEN
 from tildone.plan.dialects.brief import DIALECT as BRIEF
+from tildone.plan.events import Directive
 from tildone.plan.model import Phase, Status, Task
-from tildone.plan.ops import Append, Mark, Named, Remove, Write
+from tildone.plan.ops import Append, Mark, Named, Remove, Rename, Write
 
 
 @pytest.mark.parametrize("source", ["startup", "resume", "clear", "compact", "fork"])
@@ -169,3 +185,298 @@ def test_a_reply_that_the_agent_does_not_accept_is_empty() -> None:
         )
         == ""
     )
+
+
+ADDED = "Your plan was changed since you last saw it (by the user): added #3 “Measure”."
+CHANGED = "Your plan was changed since you last saw it"
+
+
+def said(agent: HookedAgent, point: HookPoint, **fields: Any) -> str:
+    """What a hook tells the model."""
+    names = {str(field): name for field, name in hooks_of(agent.integration).fields.items()}
+    return agent.is_told(point, **{names.get(name, name): given for name, given in fields.items()})
+
+
+def after_tool(agent: HookedAgent, tool: str = "Bash", **fields: Any) -> str:
+    return said(agent, HookPoint.AFTER_TOOL, tool=tool, **fields)
+
+
+def started(workspace: Workspace, integration: Integration = CLAUDE, **more: str) -> HookedAgent:
+    """An agent that has seen the plan."""
+    agent = HookedAgent(workspace, integration, **more)
+    workspace.plan(*OPEN)
+    assert said(agent, HookPoint.PROMPT, prompt="Begin") != ""
+    return agent
+
+
+def add(agent: HookedAgent, *texts: str) -> None:
+    agent.workspace.session.change((Append(tuple(Task(text) for text in texts)),))
+
+
+@pytest.mark.parametrize("integration", [CLAUDE, CODEX, GEMINI, OPENCODE, PI], ids=lambda integration: integration.name)
+def test_a_change_is_told_after_the_next_tool_call_and_only_once(
+    workspace: Workspace, integration: Integration
+) -> None:
+    agent = started(workspace, integration)
+    before = after_tool(agent)
+    add(agent, "Measure")
+
+    told = [after_tool(agent) for _ in range(2)]
+
+    assert (before, told) == ("", [ADDED, ""])
+    assert ADDED not in said(agent, HookPoint.PROMPT, prompt="Go on")
+
+
+def test_a_change_is_told_after_a_tool_call_that_failed(agent: HookedAgent) -> None:
+    """Claude Code reports it as another event. What the call would have changed in the native list, it has not."""
+    started(agent.workspace)
+    add(agent, "Measure")
+    todos = {"todos": [{"content": "Forged", "status": "pending"}]}
+
+    told = [
+        said(agent, HookPoint.TOOL_FAILED, tool="TodoWrite", tool_input=todos, error="InputValidationError")
+        for _ in range(2)
+    ]
+
+    assert told == [ADDED, ""]
+    assert tasks_of(agent.workspace.session.plan) == [*OPEN, ("Measure", "pending")]
+
+
+def test_a_stopped_agent_ends_its_turn_after_a_tool_call_that_failed(agent: HookedAgent) -> None:
+    started(agent.workspace)
+    agent.workspace.session.set_directive(Directive.STOP)
+
+    answer = agent.report(HookPoint.TOOL_FAILED, tool_name="Bash", error="exit code 1")
+
+    assert answer.json["continue"] is False
+
+
+def test_the_first_task_of_a_plan_is_told_too(agent: HookedAgent) -> None:
+    """The model has seen no plan because there was none."""
+    assert said(agent, HookPoint.SESSION_START, source="startup") == ""
+    assert after_tool(agent) == ""
+    add(agent, "Measure")
+
+    told = [after_tool(agent) for _ in range(2)]
+
+    assert told[0].splitlines()[-2:] == ["1 Measure", "(all from the user)"]
+    assert told[1] == ""
+
+
+def test_a_removed_task_is_said_to_be_removed_and_does_not_return(agent: HookedAgent) -> None:
+    agent.writes(("Parse", "pending"), ("Wire", "pending"))
+    agent.workspace.session.change((Remove(Named("Wire")),))
+
+    told = [agent.writes(("Parse", status), ("Wire", "pending")) for status in ("in_progress", "completed")]
+
+    assert told == [f"{CHANGED} (by the user): removed “Wire”.", ""]
+    assert agent.workspace.tasks == [("Parse", "completed")]
+
+
+def test_own_changes_of_a_native_list_are_never_told(agent: HookedAgent) -> None:
+    """Neither after the next tool call nor with the next prompt, in a plan of its own and in a person's plan."""
+    started(agent.workspace)
+    told = [
+        agent.writes(("Write the parser", "completed")),
+        after_tool(agent, "TaskCreate", tool_input={"subject": "Wire it up"}, tool_response={"task": {"id": "1"}}),
+        after_tool(agent, "TaskUpdate", tool_input={"taskId": "1", "status": "completed"}),
+        after_tool(agent),
+        after_tool(agent, "TaskCreate", tool_input={"subject": "More"}, tool_response={"task": {"id": "2"}}),
+        after_tool(agent, "TaskUpdate", tool_input={"taskId": "2", "status": "in_progress", "subject": "Much more"}),
+        after_tool(agent),
+        said(agent, HookPoint.PROMPT, prompt="Go on"),
+    ]
+
+    assert told == [""] * len(told)
+    assert ("Much more", "in_progress") in agent.workspace.tasks
+
+
+def test_changes_by_others_are_told_with_an_own_change_and_without_it(agent: HookedAgent) -> None:
+    agent.writes(("Parse", "pending"), ("Wire", "pending"))
+    add(agent, "Measure")
+
+    told = agent.writes(("Parse", "completed"), ("Wire", "pending"))
+
+    assert told == f"{CHANGED} (by the user): added “Measure”."
+    assert after_tool(agent) == ""
+
+
+def test_own_changes_are_not_told_where_only_a_prompt_can_tell_anything(workspace: Workspace) -> None:
+    agent = HookedAgent(workspace, QWEN)
+    agent.writes(("Parse", "pending"), ("Wire", "pending"))
+    agent.workspace.session.change((Append((Task("Measure"),)), Rename(Named("Wire"), "Connect")))
+    assert agent.writes(("Parse", "completed"), ("Wire", "pending"), ("Ship", "pending")) == ""
+
+    assert said(agent, HookPoint.PROMPT, prompt="Go on") == (
+        f"{CHANGED} (by the user): added “Measure”; renamed “Wire” to “Connect”."
+    )
+
+
+def test_changes_by_another_agent_are_told_with_its_name(workspace: Workspace) -> None:
+    shared = Workspace(workspace.project, workspace.home, {"TILDONE_SESSION": str(workspace.settings.session)})
+    one, other = started(shared), HookedAgent(shared, CODEX, "s2")
+    said(other, HookPoint.PROMPT, prompt="Begin")
+
+    other.writes(("Write the parser", "completed"))
+
+    assert after_tool(one) == f"{CHANGED} (by codex s2): completed #1 “Write the parser”."
+    assert (after_tool(one), after_tool(other)) == ("", "")
+
+
+@pytest.mark.parametrize(
+    ("point", "fields", "replies"),
+    [
+        (HookPoint.BEFORE_TOOL, {"tool_name": "Bash"}, False),
+        (HookPoint.AFTER_TOOL, {"tool_name": "Bash"}, True),
+        (HookPoint.STOP, {"last_assistant_message": "I stop."}, True),
+        (HookPoint.AFTER_TOOL, {"tool_name": "TodoWrite", "tool_input": {"todos": [{"content": "Measure"}]}}, True),
+    ],
+    ids=["nothing", "news", "nudge", "native list"],
+)
+def test_a_tool_call_without_news_loads_no_store(
+    agent: HookedAgent, point: HookPoint, fields: dict[str, Any], *, replies: bool
+) -> None:
+    """Neither events of the agent itself nor news that was told make later calls slow."""
+    agent.workspace.plan(*OPEN)
+    # All of them started by this process: by its parent, a hook knows the agent.
+    with starting():
+        agent.call(HookPoint.SESSION_START)
+        if replies:
+            add(agent, "Measure")
+        assert bool(agent.call(point, **fields).out) is replies
+
+    modules = loaded(agent, HookPoint.AFTER_TOOL, tool_name="Bash", tool_response={})
+
+    assert {name for name in modules if name.split(".")[0] == "tildone"} <= LOADED_BY_A_SILENT_HOOK | READS_A_STORE
+
+
+def test_the_answer_of_our_own_tool_is_not_repeated(workspace: Workspace) -> None:
+    agent = started(workspace)
+    add(agent, "Measure")
+
+    assert after_tool(agent, "mcp__tildone__todo") == ""
+    assert after_tool(agent) == ADDED
+
+
+def test_a_subagent_is_told_nothing(workspace: Workspace) -> None:
+    agent = started(workspace)
+    add(agent, "Measure")
+
+    assert after_tool(agent, agent_id="a1") == ""
+    assert after_tool(agent) == ADDED
+
+
+@pytest.mark.parametrize("integration", [CURSOR, COPILOT], ids=lambda integration: integration.name)
+def test_nothing_is_told_where_the_coding_agent_accepts_nothing(workspace: Workspace, integration: Integration) -> None:
+    agent = HookedAgent(workspace, integration)
+    agent.report(HookPoint.SESSION_START)
+    workspace.plan(*OPEN)
+
+    assert after_tool(agent) == ""
+
+
+def test_what_a_stopped_model_was_not_told_is_told_after_it_is_resumed(workspace: Workspace) -> None:
+    agent = started(workspace)
+    add(agent, "Measure")
+    workspace.session.set_directive(Directive.STOP)
+    assert "continue" in agent.report(HookPoint.AFTER_TOOL, tool_name="Bash").out
+    assert "continue" in agent.report(HookPoint.AFTER_TOOL, tool_name="TodoWrite", tool_input={"todos": []}).out
+    workspace.session.set_directive(Directive.GO)
+
+    assert after_tool(agent) == ADDED
+
+
+def test_an_agent_that_is_told_to_continue_is_told_what_was_removed(workspace: Workspace) -> None:
+    """That a task was added follows from the list, and is not repeated after the next tool call either."""
+    agent = started(workspace)
+    workspace.session.change((Append((Task("Measure"),)), Remove(Named("Wire it up"))))
+
+    nudge = agent.stops()
+
+    assert nudge.startswith(f"{CHANGED} (by the user): removed #2 “Wire it up”.\nYour plan is not done:")
+    assert "Measure" in nudge
+    assert after_tool(agent) == ""
+
+
+def test_a_model_that_was_let_go_is_told_later_what_it_has_not_seen(workspace: Workspace) -> None:
+    agent = started(workspace)
+    workspace.session.change(
+        (Mark(Named("Wire it up"), Status.BLOCKED), Mark(Named("Write the parser"), Status.BLOCKED))
+    )
+    assert agent.stops() == ""
+
+    assert "blocked #2 “Wire it up”" in after_tool(agent)
+
+
+def test_a_plan_of_our_tools_is_told_with_its_numbers(agent: HookedAgent) -> None:
+    session = agent.workspace.session
+    session.dialect = BRIEF
+    session.call("todo", {"add": ["One", "Two"]})
+    said(agent, HookPoint.PROMPT, prompt="Begin")
+    session.change((Remove(Named("Two")),))
+
+    assert after_tool(agent) == f"{CHANGED} (by the user): removed #2 “Two”."
+
+
+@pytest.mark.parametrize(
+    ("integration", "variable"),
+    [(CLAUDE, "CLAUDE_CODE_SESSION_ID"), (CODEX, "CODEX_SESSION_ID"), (PI, "PI_SESSION_ID")],
+    ids=lambda given: getattr(given, "name", ""),
+)
+def test_what_a_model_changes_with_a_command_is_not_told_to_it(
+    workspace: Workspace, integration: Integration, variable: str
+) -> None:
+    """The coding agent names the conversation in the environment of the command; a person's terminal names none."""
+    agent = started(workspace, integration)
+
+    def command(*words: str, **environ: str) -> None:
+        variables = {**os.environ, **workspace.environ, **environ}
+        subprocess.run([PROGRAM, "todo", *words], cwd=workspace.project, env=variables, check=True, capture_output=True)
+
+    command("done", "1", **{variable: agent.id})
+    told = [after_tool(agent)]
+    command("done", "2")
+    told.append(after_tool(agent))
+    command("add", "More", **{variable: "another"})
+    told.append(after_tool(agent))
+
+    assert told == [
+        "",
+        f"{CHANGED} (by the user): completed #2 “Wire it up”.",
+        f"{CHANGED} (by {integration.name} another): added #3 “More”.",
+    ]
+
+
+@pytest.mark.parametrize("tool", ["Bash", "TodoWrite"])
+def test_of_tools_that_run_in_parallel_one_tells_the_news(workspace: Workspace, tool: str) -> None:
+    agent = started(workspace)
+    add(agent, "Measure")
+    todos = {"todos": [{"content": "Write the parser", "status": "completed"}]}
+
+    with ThreadPoolExecutor(4) as pool:
+        calls = [
+            pool.submit(agent.call, HookPoint.AFTER_TOOL, tool_name=tool, tool_input=todos, tool_response={})
+            for _ in range(4)
+        ]
+        answers = [call.result() for call in calls]
+
+    assert [answer.err for answer in answers] == [""] * 4
+    assert sorted(bool(answer.out) for answer in answers) == [False, False, False, True]
+
+
+def test_single_tasks_that_are_created_in_parallel_are_all_known(workspace: Workspace) -> None:
+    """None is told, none is doubled, and each can be completed by its number."""
+    agent = HookedAgent(workspace)
+    names = [str(number) for number in range(1, 5)]
+
+    def call(name: str, tool: str, given: dict[str, str]) -> str:
+        response = {"task": {"id": name}} if tool == "TaskCreate" else {"success": True}
+        answer = agent.call(HookPoint.AFTER_TOOL, tool_name=tool, tool_input=given, tool_response=response)
+        return answer.out + answer.err
+
+    with ThreadPoolExecutor(4) as pool:
+        out = list(pool.map(lambda name: call(name, "TaskCreate", {"subject": f"Task {name}"}), names))
+        out += pool.map(lambda name: call(name, "TaskUpdate", {"taskId": name, "status": "completed"}), names)
+
+    assert out == [""] * 8
+    assert sorted(workspace.tasks) == [(f"Task {name}", "completed") for name in names]

@@ -1,11 +1,16 @@
-"""The mirror: native todo lists of coding agents, followed in the plan without overriding changes by people."""
+"""The mirror: native todo lists of coding agents, followed in the plan without overriding changes of others."""
 
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from tests.hooks.agent import HookedAgent, Workspace, tasks_of
-from tildone.agents.hooks.context import arguments, native_tasks
+from tests import plans
+from tests.hooks.agent import HookedAgent, Workspace, plan_of, tasks_of
+from tildone.agents.hooks.context import NativeTask, arguments, native_tasks
+from tildone.agents.hooks.native import follow, numbered_list, tick_off
+from tildone.agents.hooks.task_texts import find_tasks, shares_most_words
 from tildone.agents.integrations import HookPoint, Integration
 from tildone.agents.integrations.claude import INTEGRATION as CLAUDE
 from tildone.agents.integrations.codex import INTEGRATION as CODEX
@@ -17,7 +22,7 @@ from tildone.agents.integrations.qwen import INTEGRATION as QWEN
 from tildone.plan.dialects.brief import DIALECT as BRIEF
 from tildone.plan.dialects.indexed import DIALECT as INDEXED
 from tildone.plan.events import Actor, Call, PlanChanged
-from tildone.plan.model import Status, Task
+from tildone.plan.model import Phase, Plan, Status, Task, flat, numbered
 from tildone.plan.ops import Append, Mark, Named, Note, Remove, Rename
 from tildone.stores.agents import LIST_NOTE, AgentId
 
@@ -485,3 +490,215 @@ def test_a_damaged_note_of_the_list_counts_as_missing(agent: HookedAgent, note: 
     agent.writes(("Parse", "completed"))
 
     assert agent.workspace.tasks == [("Parse", "completed")]
+
+
+def native(*tasks: tuple[str, str], of: Plan | None = None) -> list[NativeTask]:
+    """A native list, whose tasks are those of a plan with the same texts."""
+    known = {task.text: task for task in of.tasks} if of else {}
+    return [
+        NativeTask(text, Status(status), number=known[text].number if text in known else 0, from_user=text in known)
+        for text, status in tasks
+    ]
+
+
+@given(st.lists(plans.tasks, max_size=4), st.lists(plans.tasks, max_size=4))
+def test_without_changes_by_others_the_merge_is_the_native_list(before: list[Task], after: list[Task]) -> None:
+    """In its order, with its texts and statuses, whatever the texts."""
+    plan = numbered(flat(*(Task(task.text, task.status) for task in before)))
+    base = [NativeTask(task.text, task.status, number=task.number) for task in plan.tasks]
+    theirs = [NativeTask(task.text, task.status) for task in after]
+
+    merged = follow(base, plan, theirs, reorder=True)
+
+    assert [(task.text, task.status) for task in merged.tasks] == [(task.text, task.status) for task in theirs]
+
+
+@given(plans.plans, st.lists(plans.tasks, max_size=4))
+def test_ticking_off_closes_and_starts_open_tasks_only(plan: Plan, theirs: list[Task]) -> None:
+    plan = numbered(plan)
+    tasks = {task.number: task for task in plan.tasks}
+
+    marks = tick_off([], plan, [NativeTask(task.text, task.status) for task in theirs])
+
+    assert all(tasks[number].status.is_open and status is not Status.PENDING for number, status in marks)
+    assert len(marks) == len({number for number, _ in marks})
+
+
+def test_a_list_is_merged_into_phases_that_people_made() -> None:
+    plan = numbered(Plan((Phase("A", (Task("Parse"), Task("By hand"))), Phase("B", (Task("Wire"),)))))
+    base = [NativeTask(task.text, number=task.number) for task in plan.tasks if task.text != "By hand"]
+
+    after = follow(base, plan, native(*TASKS), reorder=True)
+
+    assert [(phase.name, [task.text for task in phase.tasks]) for phase in after.phases] == [
+        ("A", ["Parse", "By hand"]),
+        ("B", ["Wire", "Measure"]),
+    ]
+
+
+def test_two_tasks_with_the_same_text_stay_two() -> None:
+    plan = numbered(plan_of([("Run the tests", "completed"), ("Run the tests", "pending")]))
+    base = [NativeTask(task.text, task.status, number=task.number) for task in plan.tasks]
+
+    after = follow(base, plan, native(("Run the tests", "completed"), ("Run the tests", "in_progress")), reorder=True)
+
+    assert tasks_of(after) == [("Run the tests", "completed"), ("Run the tests", "in_progress")]
+
+
+def test_a_task_that_was_added_again_is_closed_with_the_one_in_the_list() -> None:
+    """The model has one task of that text, so it can do no more than close it."""
+    plan = numbered(flat(Task("Wire"), Task("wire.", from_user=True), Task("Ship")))
+    base = [NativeTask("Wire", number=1), NativeTask("Ship", number=3)]
+
+    after = follow(base, plan, native(("Wire", "completed"), ("Ship", "pending")), reorder=False)
+
+    assert tasks_of(after) == [("Wire", "completed"), ("wire.", "completed"), ("Ship", "pending")]
+    assert tick_off(base, plan, native(("Wire", "completed"), ("Ship", "pending"))) == [
+        (1, Status.COMPLETED),
+        (2, Status.COMPLETED),
+    ]
+
+
+def test_a_task_that_was_reworded_in_its_place_keeps_its_number_and_notes() -> None:
+    plan = numbered(flat(Task("Write the parser", notes=("Mind the tabs",)), Task("Ship")))
+    base = native(("Write the parser", "pending"), ("Ship", "pending"), of=plan)
+
+    after = follow(base, plan, native(("Write the parser with tests", "pending"), ("Ship", "pending")), reorder=True)
+
+    assert after.tasks[0] == Task("Write the parser with tests", notes=("Mind the tabs",), number=1)
+
+
+def test_a_replaced_task_is_another_one() -> None:
+    """Also if the new one has similar words and is completed at once: the old one was not done."""
+    plan = numbered(flat(Task("Write the parser", from_user=True), Task("Ship")))
+    base = native(("Write the parser", "pending"), ("Ship", "pending"), of=plan)
+
+    after = follow(base, plan, native(("Write the lexer", "completed"), ("Ship", "pending")), reorder=True)
+
+    assert tasks_of(after) == [("Write the lexer", "completed"), ("Ship", "pending"), ("Write the parser", "pending")]
+
+
+def test_a_number_that_was_assigned_again_after_an_undo_names_another_task() -> None:
+    """The model completes what it created, not what a person added later under the same number."""
+    plan = numbered(flat(Task("Pay the bill", from_user=True)))
+
+    after = follow([NativeTask("Wire", number=1)], plan, native(("Wire", "completed")), reorder=True)
+
+    assert tasks_of(after) == [("Pay the bill", "pending")]
+
+
+def test_the_list_remembers_which_tasks_it_consists_of() -> None:
+    """Also of tasks that were removed from the plan, so that they do not return."""
+    plan = numbered(flat(Task("Parse", from_user=True), Task("Wire")))
+    base = [NativeTask("Gone", number=9), NativeTask("Wire", number=2)]
+    theirs = native(("Gone", "completed"), ("Wire", "pending"), ("parse", "pending"), ("New", "pending"))
+    after = numbered(follow(base, plan, theirs, reorder=True))
+
+    linked = numbered_list(base, plan, after, theirs)
+
+    assert [(task.text, task.number, task.from_user) for task in linked] == [
+        ("Gone", 9, False),
+        ("Wire", 2, False),
+        ("parse", 1, True),
+        ("New", 3, False),
+    ]
+    assert tasks_of(follow(linked, after, theirs, reorder=True)) == tasks_of(after)
+
+
+LONG = "Write the parser for the configuration files of all three formats"
+
+
+def is_found(text: str, task: str, number: int = 7) -> bool:
+    return find_tasks([text], [Task("Something else", number=1), Task(task, number=number)]) == [1]
+
+
+SAME = (
+    ("Wire it up", "Wire it up"),
+    ("wire IT up", "Wire it up"),
+    ("  Wire   it\tup ", "Wire it up"),
+    ("Wire it up.", "Wire it up"),
+    ("Wire it up", "Wire it up!"),
+    ("Wire it up…", "Wire it up"),
+    ("Fix `parse()`", "Fix parse()"),
+    ("Fix the “old” parser’s tests", 'Fix the "old" parser\'s tests'),
+    ("Straße – sperren", "STRASSE - sperren"),
+    ("1. Wire it up", "Wire it up"),
+    ("12) Wire it up", "Wire it up"),
+    ("[3] Wire it up", "Wire it up"),
+    ("(3) Wire it up.", "wire it up"),
+    ("3: Wire it up", "Wire it up"),
+    ("- [ ] Wire it up", "Wire it up"),
+    ("Wire it up", "2. Wire it up"),
+    ("1. Wire it up", "2. Wire it up"),
+    ("#7 Wire it up", "Wire it up"),
+    ("#7: Wire it up", "Wire it up"),
+    ("7 Wire it up", "Wire it up"),
+    (f"{LONG[:40]}…", LONG),
+    (f"{LONG[:40]}...", LONG),
+    (LONG, f"{LONG[:40]}…"),
+)
+DIFFERENT = (
+    ("Wire it", "Wire it up"),
+    ("Wire it up and test it", "Wire it up"),
+    ("Write tests", "Write the tests"),
+    ("Fix bug 1", "Fix bug 2"),
+    ("Release 2.0", "Release 2"),
+    ("C++", "C"),
+    ("Ship it?", "Ship it"),
+    ("3 retries for the client", "retries for the client"),
+    ("#12 Fix the crash", "Fix the crash"),
+    ("#12 Fix the crash", "#13 Fix the crash"),
+    ("12:30 Meet Ada", "30 Meet Ada"),
+    ("20240 Meet Ada", "Meet Ada"),
+    ("Write the…", LONG),
+    (f"{LONG[:40]}", LONG),
+    (f"{LONG[:30]}else…", LONG),
+    ("…", "Wire it up"),
+    ("7", ""),
+    ("1.", "2."),
+)
+
+
+def test_small_changes_of_a_text_do_not_matter_and_texts_that_differ_in_a_word_are_two_tasks() -> None:
+    assert [pair for pair in SAME if not is_found(*pair)] == []
+    assert [pair for pair in DIFFERENT if is_found(*pair)] == []
+
+
+def test_a_task_without_a_number_is_not_found_by_one() -> None:
+    """As in plans of earlier versions."""
+    assert not is_found("0 Wire it up", "Wire it up", number=0)
+    assert not is_found("Do wire it up", "Wire it up", number=0)
+
+
+def test_a_text_that_can_name_several_tasks_names_none() -> None:
+    tasks = [Task("1. Review"), Task("2. Review"), Task(f"{LONG} first"), Task(f"{LONG} second")]
+
+    assert find_tasks(["Review", f"{LONG}…"], tasks) == [None, None]
+    assert find_tasks(["3. Review", "4. Review"], [Task("Review")]) == [None, None]
+
+
+def test_equal_texts_come_before_similar_ones_and_are_paired_in_order() -> None:
+    tasks = [Task("review"), Task("Review"), Task("Review"), Task("Review.")]
+
+    assert find_tasks(["Review", "Review", "REVIEW", "Review", "Review"], tasks) == [1, 2, 0, 3, None]
+
+
+@given(st.lists(plans.tasks, max_size=6), st.lists(plans.tasks, max_size=6))
+def test_no_task_is_named_twice_and_every_equal_text_is_found(one: list[Task], other: list[Task]) -> None:
+    found = find_tasks([task.text for task in one], other)
+
+    named = [index for index in found if index is not None]
+    assert len(named) == len(set(named))
+    for text in {task.text for task in one}:
+        same = [i for i, task in enumerate(one) if task.text == text]
+        equal = [j for j, task in enumerate(other) if task.text == text]
+        assert len([i for i in same if found[i] in equal]) == min(len(same), len(equal))
+
+
+def test_a_new_wording_shares_most_words() -> None:
+    assert shares_most_words("Write the parser", "Write the parser with tests")
+    assert shares_most_words("Write the parser", "Write the lexer")
+    assert not shares_most_words("Write the parser", "Ship it")
+    assert not shares_most_words("Parse", "Parsing")
+    assert not shares_most_words("Fix it", "Fix that")
+    assert not shares_most_words("", "")

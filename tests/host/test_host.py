@@ -1,4 +1,7 @@
-"""The host: turns, tools, queues, failures and aborts, with a model that answers from a script."""
+"""The host.
+
+Turns, tools, queues, failures and aborts, with a model that answers from a script, or whose rate is limited.
+"""
 
 import asyncio
 import itertools
@@ -9,6 +12,7 @@ import pytest
 
 from tests.host import records as messages
 from tests.host.records import Json
+from tests.host.tools.test_rendering import Scripted
 from tildone.base.schema import SchemaProblem
 from tildone.run.events import AgentStart, AnswerDone, BlockDelta, BlockKind, StreamEvent
 from tildone.run.extension import (
@@ -25,9 +29,17 @@ from tildone.run.extension import (
 )
 from tildone.run.host import ABORT_GRACE_SECONDS, ExtensionAPI, Host, HostBusy
 from tildone.run.kit.components import Text
-from tildone.run.kit.definition import AbortSignal, TextContent, ToolDefinition, ToolResult, text_result
+from tildone.run.kit.definition import (
+    AbortController,
+    Aborted,
+    AbortSignal,
+    TextContent,
+    ToolDefinition,
+    ToolResult,
+    text_result,
+)
 from tildone.run.messages import CustomMessage, DeveloperMessage, StopReason, TextBlock, Usage, tool_call
-from tildone.run.model import ChatRequest, ModelFailure, RetryPolicy, assistant_message
+from tildone.run.model import ChatRequest, LimitedModel, ModelFailure, RetryPolicy, assistant_message
 from tildone.run.queues import Delivery
 from tildone.run.transcript import Transcript
 from tildone.stores.pi.session_file import header
@@ -571,3 +583,54 @@ async def test_closing_does_not_wait_for_a_turn_that_does_not_end(monkeypatch: p
 
     assert heard == ["bye"]
     assert host.is_running
+
+
+REQUEST = ChatRequest("", ())
+
+
+async def test_a_request_waits_for_the_limit_and_says_why() -> None:
+    waits, slept, told = [2000, 500, 0], list[float](), list[str | None]()
+
+    async def sleep(seconds: float) -> None:
+        slept.append(seconds)
+
+    inner = Scripted()
+    model = LimitedModel(inner, lambda: waits.pop(0), told.append, RetryPolicy(sleep=sleep))
+    events = [event async for event in model.stream(REQUEST)]
+
+    assert (slept, len(inner.requests), len(events)) == ([2.0, 0.5], 1, 1)
+    assert told == [
+        "waits for the limit of requests to script, 2.0 s",
+        "waits for the limit of requests to script, 0.5 s",
+        None,
+    ]
+    assert (model.api, model.provider, model.id) == (inner.api, inner.provider, inner.id)
+
+
+async def test_a_request_that_waits_can_be_aborted() -> None:
+    told: list[str | None] = []
+    inner, controller = Scripted(), AbortController()
+    model = LimitedModel(inner, lambda: 3_600_000, told.append)
+
+    async def read() -> None:
+        async for _ in model.stream(REQUEST, controller.signal):
+            pass
+
+    reading = asyncio.create_task(read())
+    while not told:  # noqa: ASYNC110  there is no event to wait for
+        await asyncio.sleep(0)
+    controller.abort("interrupted")
+
+    with pytest.raises(Aborted):
+        await reading
+    assert told[-1] is None
+    assert inner.requests == []
+
+
+async def test_without_a_limit_nothing_is_said() -> None:
+    told: list[str | None] = []
+    model = LimitedModel(Scripted(), lambda: 0, told.append)
+
+    assert [event async for event in model.stream(REQUEST)]
+    await model.close()
+    assert told == []

@@ -1,4 +1,7 @@
-"""`install` and `doctor` start what they configured, as the coding agent does, and say whether it answers."""
+"""`install` and `doctor` start what they configured as the coding agent does.
+
+Say whether it works, and find settings that silence it.
+"""
 
 import json
 import os
@@ -6,6 +9,7 @@ import shutil
 import subprocess
 import sys
 import venv
+from collections.abc import Mapping
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -14,13 +18,14 @@ import pytest
 
 from tests.cli.person import CTRL_C, Answer, Person
 from tests.suite.forking import PROGRAM
+from tildone.agents.doctor import examine
 from tildone.agents.doctor.probe import HOOKS, TOOLS, Launch, configured_launches, expected_launches, probe_all
-from tildone.agents.install import USER, Site, edits_for
+from tildone.agents.install import PROJECT, USER, Site, edits_for
+from tildone.agents.install import files as files_silencers
 from tildone.agents.install.backups import Backups
 from tildone.agents.install.files import install, install_changes
 from tildone.agents.integrations import INTEGRATIONS, all_integrations
 
-pytestmark = pytest.mark.skipif(os.name == "nt", reason="the commands are shell scripts")
 EVERY = pytest.mark.parametrize("name", tuple(INTEGRATIONS))
 THIS = version("tildone")
 
@@ -60,6 +65,7 @@ def rename(person: Person, new: Path, old: Path = PROGRAM) -> None:
             path.write_text(text.replace(str(old), str(new)).replace(escaped, str(new)), encoding="utf-8")
 
 
+@pytest.mark.skipif(os.name == "nt", reason="the commands are shell scripts")
 @EVERY
 def test_what_was_installed_answers_and_what_was_broken_does_not(person: Person, name: str) -> None:
     """In a path with a space and a letter that is not ASCII; the remedy is the command that mends it."""
@@ -99,6 +105,7 @@ BROKEN = {
 }
 
 
+@pytest.mark.skipif(os.name == "nt", reason="the commands are shell scripts")
 @pytest.mark.parametrize("broken", BROKEN)
 def test_a_command_that_is_not_tildone_is_dead(person: Person, broken: str) -> None:
     """The reason is the last line that it writes to standard error, or what it does instead of answering."""
@@ -119,6 +126,7 @@ def test_a_command_that_is_not_tildone_is_dead(person: Person, broken: str) -> N
         ]
 
 
+@pytest.mark.skipif(os.name == "nt", reason="the commands are shell scripts")
 def test_a_file_that_is_not_executable_is_dead(person: Person) -> None:
     person.says("install", "gemini", "--no-hooks", "--no-check")
     wrapper = put_in_place(person, "#!/bin/sh\n")
@@ -130,6 +138,7 @@ def test_a_file_that_is_not_executable_is_dead(person: Person) -> None:
     assert (status, what) == ("problem", f"Gemini CLI: tools do not answer: {wrapper} is not executable")
 
 
+@pytest.mark.skipif(os.name == "nt", reason="the commands are shell scripts")
 def test_an_environment_that_was_removed_is_dead(person: Person, tmp_path: Path) -> None:
     """Its command is still there, but its Python is not, as after an upgrade of Python."""
     environment = tmp_path / "my vønv"
@@ -153,6 +162,7 @@ def test_an_environment_that_was_removed_is_dead(person: Person, tmp_path: Path)
     assert f"{command} cannot run: its interpreter {tmp_path}/link/bin/python does not exist" in dead[0][1]
 
 
+@pytest.mark.skipif(os.name == "nt", reason="the commands are shell scripts")
 def test_a_command_that_never_answers_is_given_up(person: Person) -> None:
     """With everything that it started; an answer to another command is not lost."""
     note = person.folder / "pid"
@@ -181,6 +191,7 @@ def ends(pid: int) -> bool:
     return False
 
 
+@pytest.mark.skipif(os.name == "nt", reason="the commands are shell scripts")
 def test_ctrl_c_ends_the_check_at_once(person: Person) -> None:
     """Not only after the time limit of what hangs. Meanwhile, the terminal shows what is going on."""
     person.says("install", "gemini", "--no-hooks", "--no-check")
@@ -195,6 +206,7 @@ def test_ctrl_c_ends_the_check_at_once(person: Person) -> None:
     assert ends(int(note.read_text()))
 
 
+@pytest.mark.skipif(os.name == "nt", reason="the commands are shell scripts")
 def test_another_version_is_reported_and_is_no_problem(person: Person) -> None:
     person.says("install", "qwen", "--no-mcp", "--no-check")
     rename(person, put_in_place(person, '#!/bin/sh\ncat >/dev/null; echo \'{"tildone":"0.0.7"}\'\n'))
@@ -206,6 +218,7 @@ def test_another_version_is_reported_and_is_no_problem(person: Person) -> None:
     assert agents(answer) == [("warning", message, "tildone install qwen --no-mcp")]
 
 
+@pytest.mark.skipif(os.name == "nt", reason="the commands are shell scripts")
 @pytest.mark.parametrize("script", [None, "#!/there/is/no/python\n"], ids=["no program", "no interpreter"])
 def test_a_hook_of_gemini_cli_does_not_fail_if_the_program_is_gone(person: Person, script: str | None) -> None:
     """Gemini CLI would refuse to run the agent. Doctor finds it dead all the same."""
@@ -219,6 +232,7 @@ def test_a_hook_of_gemini_cli_does_not_fail_if_the_program_is_gone(person: Perso
     assert (status, "hooks do not answer: " in what, "/tildone" in what) == ("problem", True, True)
 
 
+@pytest.mark.skipif(os.name == "nt", reason="the commands are shell scripts")
 def test_a_hook_of_gemini_cli_is_the_process_that_gemini_cli_starts(person: Person) -> None:
     """It kills only that one, and a child that is left would keep it waiting."""
     person.says("install", "gemini", "--no-mcp", "--no-check")
@@ -236,6 +250,7 @@ def gemini_lines(person: Person) -> list[str]:
     return [groups[0]["hooks"][0]["command"] for groups in settings["hooks"].values()]
 
 
+@pytest.mark.skipif(os.name == "nt", reason="the commands are shell scripts")
 def test_tools_and_hooks_answer_without_any_extra(person: Person) -> None:
     script = (
         "import sys; sys.modules['mcp'] = None; from tildone.cli import main; sys.argv[0] = 'tildone'; sys.exit(main())"
@@ -248,6 +263,7 @@ def test_tools_and_hooks_answer_without_any_extra(person: Person) -> None:
     assert (alive[0], alive[1].partition(" (")[0]) == ("ok", "Gemini CLI: tools and hooks answer")
 
 
+@pytest.mark.skipif(os.name == "nt", reason="the commands are shell scripts")
 def test_an_installation_that_does_not_answer_is_not_a_success(person: Person) -> None:
     """`install` says so, with the reason; the exit code is not 0, and there is nothing to restart."""
     (person.home / ".local" / "share" / "tildone" / "tildone.db").mkdir(parents=True)
@@ -260,6 +276,7 @@ def test_an_installation_that_does_not_answer_is_not_a_success(person: Person) -
     assert "Next:" not in answer.out
 
 
+@pytest.mark.skipif(os.name == "nt", reason="the commands are shell scripts")
 def test_hooks_that_are_set_for_some_events_only_are_reported(person: Person) -> None:
     person.says("install", "codex", "--no-check")
     settings = person.home / ".codex" / "config.toml"
@@ -271,6 +288,7 @@ def test_hooks_that_are_set_for_some_events_only_are_reported(person: Person) ->
     assert found == ("warning", "Codex is set up in part: no hook is set for Stop", "tildone install codex")
 
 
+@pytest.mark.skipif(os.name == "nt", reason="the commands are shell scripts")
 def test_the_remedy_repeats_the_options_of_the_installation(person: Person) -> None:
     options = ("--scope", "project", "--dialect", "phased", "--session", "my team", "--no-hooks")
     person.says("install", "cursor", *options, "--no-check")
@@ -286,6 +304,7 @@ def test_the_remedy_repeats_the_options_of_the_installation(person: Person) -> N
     assert remedy == "tildone install cursor --scope project --dialect phased --session 'my team' --no-hooks"
 
 
+@pytest.mark.skipif(os.name == "nt", reason="the commands are shell scripts")
 def test_the_environment_and_the_folder_of_a_server_are_those_of_its_settings(person: Person) -> None:
     """As the coding agent starts it; only the store is another one."""
     person.says("install", "gemini", "--no-hooks", "--no-check")
@@ -304,6 +323,7 @@ def test_the_environment_and_the_folder_of_a_server_are_those_of_its_settings(pe
     assert store != "/theirs.db"
 
 
+@pytest.mark.skipif(os.name == "nt", reason="the commands are shell scripts")
 def test_a_check_changes_nothing(person: Person) -> None:
     """No plan, no record of an agent, no store, no folder."""
     person.says("install", "claude", "pi", "opencode", "--no-check")
@@ -316,6 +336,7 @@ def test_a_check_changes_nothing(person: Person) -> None:
     assert not (person.home / ".local").exists()
 
 
+@pytest.mark.skipif(os.name == "nt", reason="the commands are shell scripts")
 def test_a_probe_of_a_plan_with_open_tasks_leaves_it_alone(person: Person) -> None:
     """Even if other agents are at work: a real stop event would be answered, and counted."""
     todos = {"mode": "replace", "todos": [{"text": "one"}]}
@@ -331,6 +352,7 @@ def test_a_probe_of_a_plan_with_open_tasks_leaves_it_alone(person: Person) -> No
     assert {path for path in files(person) if "agents" in path} == {path for path in data if "agents" in path}
 
 
+@pytest.mark.skipif(os.name == "nt", reason="the commands are shell scripts")
 def test_a_hook_identifies_itself_when_it_is_probed(person: Person) -> None:
     for integration in all_integrations():
         if integration.hooks is not None:
@@ -340,6 +362,7 @@ def test_a_hook_identifies_itself_when_it_is_probed(person: Person) -> None:
             assert json.loads(said) == {"tildone": THIS}, integration.name
 
 
+@pytest.mark.skipif(os.name == "nt", reason="the commands are shell scripts")
 @EVERY
 def test_reading_back_gives_what_was_written(tmp_path: Path, name: str) -> None:
     """A program with a space and a quote in its path; CRLF and a byte order mark change nothing."""
@@ -358,6 +381,7 @@ def test_reading_back_gives_what_was_written(tmp_path: Path, name: str) -> None:
     assert all(program in launch.text or "'\"'\"'" in launch.text for launch in expected)
 
 
+@pytest.mark.skipif(os.name == "nt", reason="the commands are shell scripts")
 def test_a_settings_file_that_cannot_be_parsed_is_a_problem(person: Person) -> None:
     """With the position; the other agents are checked all the same."""
     person.says("install", "gemini", "zed", "--no-check")
@@ -373,6 +397,7 @@ def test_a_settings_file_that_cannot_be_parsed_is_a_problem(person: Person) -> N
     assert alive[0] == "ok"
 
 
+@pytest.mark.skipif(os.name == "nt", reason="the commands are shell scripts")
 def test_a_broken_file_without_tildone_is_not_our_problem(person: Person) -> None:
     """The coding agent reports it itself."""
     settings = person.home / ".gemini" / "settings.json"
@@ -384,6 +409,7 @@ def test_a_broken_file_without_tildone_is_not_our_problem(person: Person) -> Non
     ]
 
 
+@pytest.mark.skipif(os.name == "nt", reason="the commands are shell scripts")
 def test_doctor_lists_the_agents_that_are_here_without_tildone(person: Person) -> None:
     (person.home / ".qwen").mkdir()
 
@@ -392,12 +418,14 @@ def test_doctor_lists_the_agents_that_are_here_without_tildone(person: Person) -
     assert found == [("ok", "Qwen Code is here; tildone is not installed in it", "tildone install qwen")]
 
 
+@pytest.mark.skipif(os.name == "nt", reason="the commands are shell scripts")
 def test_an_unknown_agent_is_a_usage_error(person: Person) -> None:
     answer = person.run("doctor", "claud")
 
     assert (answer.code, "did you mean 'claude'" in answer.err) == (2, True)
 
 
+@pytest.mark.skipif(os.name == "nt", reason="the commands are shell scripts")
 def test_entries_of_a_wrong_type_start_nothing(tmp_path: Path) -> None:
     site = Site(str(tmp_path), str(tmp_path), USER, {}, "/bin/tildone")
     edits = edits_for(INTEGRATIONS["gemini"].configure, site)
@@ -412,3 +440,180 @@ def test_entries_of_a_wrong_type_start_nothing(tmp_path: Path) -> None:
         launches: list[Launch] = configured_launches(edits)
 
         assert all(isinstance(launch.command, str) for launch in launches), data
+
+
+def site(tmp_path: Path, scope: str = USER, environ: Mapping[str, str] | None = None) -> Site:
+    project = tmp_path / "home" / "project"
+    project.mkdir(parents=True, exist_ok=True)
+    return Site(str(tmp_path / "home"), str(project), scope, environ or {}, "/bin/tildone")
+
+
+def silencers(name: str, here: Site) -> list[str]:
+    """What silences an installation at a site."""
+    integration = INTEGRATIONS[name]
+    backups = Backups(os.path.join(here.home, "data"))
+    for change in files_silencers.install_changes(edits_for(integration.configure, here), backups):
+        files_silencers.install(change, backups)
+    return examined(name, here)
+
+
+def examined(name: str, here: Site) -> list[str]:
+    found = examine(INTEGRATIONS[name], here)
+    assert found is not None
+    assert all(remedy for _, remedy in found.silencers)
+    return [what for what, _ in found.silencers]
+
+
+def write(file: Path, settings: object) -> None:
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(settings if isinstance(settings, str) else json.dumps(settings))
+
+
+def test_a_plain_installation_is_not_silenced(tmp_path: Path) -> None:
+    for name in [name for name in INTEGRATIONS if name != "codex"]:
+        assert silencers(name, site(tmp_path)) == [], name
+
+
+@pytest.mark.parametrize(
+    ("name", "file", "settings", "what"),
+    [
+        ("claude", ".claude/settings.json", {"disableAllHooks": True}, "all hooks are disabled in "),
+        ("claude", "project/.claude/settings.local.json", {"disableAllHooks": True}, "all hooks are disabled in "),
+        ("gemini", ".gemini/settings.json", {"hooksConfig": {"enabled": False}}, "hooks are disabled in "),
+        ("gemini", "project/.gemini/settings.json", {"hooksConfig": {"enabled": False}}, "hooks are disabled in "),
+        ("gemini", ".gemini/settings.json", {"hooksConfig": {"disabled": ["tildone"]}}, "our hooks are disabled in "),
+        ("gemini", ".gemini/settings.json", {"mcp": {"excluded": ["tildone"]}}, "the server is excluded in "),
+        ("gemini", ".gemini/settings.json", {"mcp": {"allowed": ["other"]}}, "allows other MCP servers only"),
+        ("pi", ".pi/agent/settings.json", {"extensions": ["-extensions/tildone.ts"]}, "the extension is disabled in "),
+        ("opencode", "project/opencode.json", {"mcp": {"tildone": {"enabled": False}}}, "the server is disabled in "),
+    ],
+)
+def test_a_setting_that_disables_us_is_found(tmp_path: Path, name: str, file: str, settings: object, what: str) -> None:
+    """In the user's own settings, or in those of the project, which override them."""
+    write(tmp_path / "home" / file, settings)
+
+    [found] = silencers(name, site(tmp_path))
+
+    assert what in found
+
+
+@pytest.mark.parametrize(
+    ("name", "user", "project"),
+    [
+        ("claude", (".claude/settings.json", {"disableAllHooks": True}), {"disableAllHooks": False}),
+        (
+            "gemini",
+            (".gemini/settings.json", {"hooksConfig": {"enabled": False}}),
+            {"hooksConfig": {"enabled": True}},
+        ),
+    ],
+)
+def test_the_projects_settings_override_the_users(
+    tmp_path: Path, name: str, user: tuple[str, object], project: object
+) -> None:
+    write(tmp_path / "home" / user[0], user[1])
+    write(tmp_path / "home" / "project" / user[0], project)
+
+    assert silencers(name, site(tmp_path)) == []
+
+
+def test_a_server_that_is_disabled_in_one_project_only(tmp_path: Path) -> None:
+    """Claude Code keeps that in its own state."""
+    here = site(tmp_path)
+    write(tmp_path / "home" / ".claude.json", {"projects": {here.project: {"disabledMcpServers": ["tildone"]}}})
+
+    assert silencers("claude", here) == ["the server is disabled in this project"]
+
+
+def test_a_server_of_the_project_that_was_rejected(tmp_path: Path) -> None:
+    write(tmp_path / "home" / "project" / ".claude" / "settings.local.json", {"disabledMcpjsonServers": ["tildone"]})
+
+    [found] = silencers("claude", site(tmp_path, PROJECT))
+
+    assert found.startswith("the server is rejected in ")
+
+
+def test_a_folder_that_is_not_trusted(tmp_path: Path) -> None:
+    """The decision for the nearest folder counts."""
+    here = site(tmp_path)
+    folders = tmp_path / "home" / ".gemini" / "trustedFolders.json"
+    write(folders, {str(tmp_path / "home"): "DO_NOT_TRUST"})
+    assert silencers("gemini", here) == ["Gemini CLI does not trust this folder"]
+
+    write(folders, {str(tmp_path / "home"): "DO_NOT_TRUST", here.project: "TRUST_FOLDER"})
+    assert silencers("gemini", here) == []
+
+
+@pytest.mark.parametrize(
+    ("trust", "default", "silenced"),
+    [(None, None, True), (False, "always", True), (True, None, False), (None, "always", False)],
+)
+def test_a_project_that_pi_does_not_trust(
+    tmp_path: Path, *, trust: bool | None, default: str | None, silenced: bool
+) -> None:
+    here = site(tmp_path, PROJECT)
+    write(tmp_path / "home" / ".pi" / "agent" / "trust.json", {here.project: trust} if trust is not None else {})
+    write(tmp_path / "home" / ".pi" / "agent" / "settings.json", {"defaultProjectTrust": default} if default else {})
+
+    assert bool(silencers("pi", here)) is silenced
+
+
+def test_a_variable_that_disables_plugins(tmp_path: Path) -> None:
+    assert silencers("opencode", site(tmp_path, USER, {"OPENCODE_PURE": "1"})) == ["$OPENCODE_PURE disables plugins"]
+
+
+UNTRUSTED = "Codex does not run hooks that you have not trusted"
+
+CODEX_HASHES = {
+    "pre_tool_use": "917bc99c7e691de016c2f7ba384060af7c8870faa77318a4975660f53ace571f",
+    "post_tool_use": "5b0135488e88914e03d6f77458293a71c57c81083c0b45080c72626744bcceab",
+    "pre_compact": "6ace3abf68186264528d51fe2776d26bf78373abe905ba4dcf7994ea528422b9",
+    "session_start": "bd97f8a89e5513ddac01f29507f822c351016ba6c39568fe9f81079d21e6dc52",
+    "session_end": "b2d0ff50a2eed610724e08fb24b085b3bd79d7fdf3c06ccfe730e2716ce97c8b",
+    "user_prompt_submit": "b52612d8a410d247ffeaa22fb5aa7f7b48c89ae919f8cfa6feaca1ed3e606b57",
+    "subagent_stop": "b2e3706377287b9a8604f83f5bc87ace1aeb9a82bc0ca1985185ecc29d764837",
+    "stop": "c9f023e6a61b70cc2018301cceb9b4a4d44b13155bf305365e5b59f25842695b",
+}
+"""As Codex 0.166 reports them for the hooks that are installed here."""
+
+
+def test_hooks_that_codex_has_not_been_told_to_trust(tmp_path: Path) -> None:
+    """Codex stores a hash of each hook; a change of a hook makes it untrusted again."""
+    here = site(tmp_path)
+    settings = tmp_path / "home" / ".codex" / "config.toml"
+    assert silencers("codex", here) == [UNTRUSTED]
+
+    installed = settings.read_text()
+    states = [
+        f'[hooks.state."{settings}:{event}:0:0"]\ntrusted_hash = "sha256:{digest}"\n'
+        for event, digest in CODEX_HASHES.items()
+    ]
+    trusted = installed + "".join(states)
+    settings.write_text(trusted)
+    assert silencers("codex", here) == []
+
+    settings.write_text(trusted.replace('command = "/bin/tildone hook', 'command = "/bin/tildone  hook'))
+    assert examined("codex", here) == [UNTRUSTED]
+    settings.write_text(trusted + "enabled = false\n")
+    assert examined("codex", here) == [UNTRUSTED]
+    settings.write_text("[features]\nhooks = false\n" + trusted)
+    assert examined("codex", here) == [f"hooks are disabled in {settings}"]
+    settings.write_text(trusted.replace("[mcp_servers.tildone]", "[mcp_servers.tildone]\nenabled = false"))
+    assert examined("codex", here) == [f"the server is disabled in {settings}"]
+
+
+def test_a_project_that_codex_does_not_trust(tmp_path: Path) -> None:
+    here = site(tmp_path, PROJECT)
+    assert "Codex does not trust this project yet" in silencers("codex", here)
+
+    write(tmp_path / "home" / ".codex" / "config.toml", f'[projects."{here.project}"]\ntrust_level = "trusted"\n')
+    assert silencers("codex", here) == [UNTRUSTED]
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{", '{"hooksConfig": 7, "mcp": [], "disableAllHooks": "yes"}', "\ufeff{}"])
+@pytest.mark.parametrize(("name", "file"), [("claude", "settings.local.json"), ("gemini", "settings.json")])
+def test_settings_of_a_wrong_type_silence_nothing(tmp_path: Path, name: str, file: str, text: str) -> None:
+    """The coding agent reports them itself."""
+    write(tmp_path / "home" / "project" / f".{name}" / file, text)
+
+    assert silencers(name, site(tmp_path)) == []

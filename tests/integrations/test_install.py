@@ -1,4 +1,7 @@
-"""Installing tildone into the settings of coding agents, and removing it again."""
+"""Installing tildone into the settings of coding agents and removing it.
+
+Whatever others edit between, and wherever links lead.
+"""
 
 import json
 import os
@@ -17,8 +20,9 @@ from typing import Any
 import pytest
 
 from tests.cli.person import Person
+from tests.integrations import drill
 from tests.suite.forking import PROGRAM
-from tildone.agents.install import PROJECT, USER, Site, edits_for
+from tildone.agents.install import PROJECT, USER, Site, edits_for, jsonc, toml
 from tildone.agents.install.backups import Backups
 from tildone.agents.install.files import (
     FileChanged,
@@ -31,7 +35,8 @@ from tildone.agents.install.files import (
     write_all,
 )
 from tildone.agents.integrations import INTEGRATIONS
-from tildone.base.errors import UsageError
+from tildone.base.errors import Refused, UsageError
+from tildone.base.files import replace_file
 
 CONFIGS = Path(__file__).parent / "configs"
 EVERY = pytest.mark.parametrize("name", tuple(INTEGRATIONS))
@@ -448,3 +453,125 @@ def test_a_file_that_changes_all_the_time_is_left_alone(tmp_path: Path) -> None:
         write_all(interfered(), partial(install, backups=backups), interfered)
 
     assert "tildone" not in settings.read_text()
+
+
+FEW = 12
+
+
+@pytest.mark.parametrize("name", tuple(INTEGRATIONS))
+def test_after_the_last_uninstall_nothing_of_ours_and_everything_of_theirs(tmp_path: Path, name: str) -> None:
+    run_all(name, tmp_path.resolve(), range(FEW))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", tuple(INTEGRATIONS))
+def test_after_more_sequences_too(tmp_path: Path, name: str) -> None:
+    run_all(name, tmp_path.resolve(), range(FEW, drill.SEQUENCES))
+
+
+def test_the_drill_notices_what_is_lost(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With an edit that takes one line too many."""
+    removed = toml.remove
+    monkeypatch.setattr(toml, "remove", lambda text, path: removed(text, path).rpartition("\n")[0])
+
+    with pytest.raises(AssertionError, match="codex, sequence"):
+        run_all("codex", tmp_path, range(drill.SEQUENCES))
+
+
+def test_the_drill_notices_what_is_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With a removal that does nothing."""
+    monkeypatch.setattr(jsonc, "remove", lambda text, _path: text)
+
+    with pytest.raises(AssertionError, match="gemini, sequence"):
+        run_all("gemini", tmp_path, range(drill.SEQUENCES))
+
+
+def run_all(name: str, folder: Path, numbers: range) -> None:
+    for number in numbers:
+        drill.run(name, number, folder / str(number))
+
+
+LINKS = {".claude/settings.json": ".bashrc", ".mcp.json": "servers.json", ".claude": "folder"}
+
+
+def content(folder: Path) -> dict[str, str]:
+    return {str(path.relative_to(folder)): path.read_text() for path in folder.rglob("*") if path.is_file()}
+
+
+@pytest.mark.skipif(os.name == "nt", reason="links need a privilege on Windows")
+@pytest.mark.parametrize("exists", [True, False], ids=["existing", "dangling"])
+@pytest.mark.parametrize("link", LINKS)
+@pytest.mark.parametrize("verb", ["install", "uninstall"])
+def test_a_link_out_of_the_project_is_refused(person: Person, verb: str, link: str, *, exists: bool) -> None:
+    """By name; neither its target nor any other file is changed."""
+    target = person.home / LINKS[link]
+    if exists and link == ".claude":
+        target.mkdir()
+        (target / "settings.json").write_text("{}\n")
+    elif exists:
+        target.write_text("{}\n")
+    (person.folder / link).parent.mkdir(exist_ok=True)
+    (person.folder / link).symlink_to(target)
+    before = content(person.home), content(person.folder)
+
+    options = ["--no-check"] if verb == "install" else []
+    answer = person.run(verb, "claude", "--scope", "project", *options)
+
+    assert answer.code == 3
+    assert f"{person.folder / link} is a symbolic link to {target}, outside of {person.folder}" in answer.err
+    assert (content(person.home), content(person.folder)) == before
+
+
+@pytest.mark.skipif(os.name == "nt", reason="links need a privilege on Windows")
+def test_a_link_within_the_project_is_followed(person: Person) -> None:
+    (person.folder / "shared").mkdir()
+    (person.folder / ".claude").symlink_to("shared")
+
+    person.says("install", "claude", "--scope", "project", "--no-check")
+
+    assert "tildone" in (person.folder / "shared" / "settings.json").read_text()
+    person.says("uninstall", "claude", "--scope", "project")
+    assert not (person.folder / "shared" / "settings.json").exists()
+
+
+@pytest.mark.skipif(os.name == "nt", reason="links need a privilege on Windows")
+def test_a_plugin_folder_is_not_left_either(person: Person) -> None:
+    (person.folder / "plugin").mkdir()
+    (person.folder / "plugin" / "commands").symlink_to(person.home)
+
+    answer = person.run("install", "claude", "--as-plugin", "plugin")
+
+    assert answer.code == 3
+    assert content(person.home) == {}
+
+
+@pytest.mark.skipif(os.name == "nt", reason="links need a privilege on Windows")
+def test_a_folder_that_becomes_a_link_before_it_is_written_is_noticed(tmp_path: Path) -> None:
+    project, outside = tmp_path / "project", tmp_path / "outside"
+    (project / ".claude").mkdir(parents=True)
+    outside.mkdir()
+    backups = Backups(str(tmp_path / "data"))
+    edit = ObjectMember(str(project / ".claude" / "settings.json"), ("a",), 1)
+    [change] = install_changes([edit], backups, str(project))
+
+    (project / ".claude").rmdir()
+    (project / ".claude").symlink_to(outside)
+
+    with pytest.raises(Refused, match="is a symbolic link to"):
+        install(change, backups)
+    assert content(outside) == {}
+
+
+@pytest.mark.skipif(os.name == "nt", reason="links need a privilege on Windows")
+def test_a_link_at_the_name_of_a_draft_is_not_followed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The name cannot be guessed; if it could, the link would still stay unused."""
+    outside = tmp_path / "outside"
+    outside.write_text("mine")
+    replace_file(str(tmp_path / "settings"), b"x")
+    monkeypatch.setattr(os, "urandom", bytes)
+    (tmp_path / f".tildone-{'00' * 6}.tmp").symlink_to(outside)
+
+    with pytest.raises(FileExistsError):
+        replace_file(str(tmp_path / "settings"), b"y")
+
+    assert (outside.read_text(), (tmp_path / "settings").read_text()) == ("mine", "x")

@@ -1,5 +1,9 @@
-"""The shims for opencode and pi: the events they report, the replies they carry out, the failures they survive."""
+"""The shims for opencode and pi: events, replies, failures and compaction.
 
+The records of the integrations are complete.
+"""
+
+import ast
 import json
 import os
 import re
@@ -11,9 +15,13 @@ from typing import Any
 
 import pytest
 
+import tildone.agents.integrations
 from tests.cli.person import Person
 from tests.clients.install import programs
+from tests.clients.situations import SITUATIONS
 from tests.suite.forking import PROGRAM
+from tildone.agents.integrations import FIELDS, INTEGRATIONS, HookPoint, TaskAction, all_integrations, names_with_hooks
+from tildone.stores.agents import KNOWN
 
 HOSTS = Path(__file__).with_name("shim_agents.mjs")
 FILES = {"opencode": ".config/opencode/plugins/tildone.js", "pi": ".pi/agent/extensions/tildone.ts"}
@@ -394,3 +402,127 @@ def test_pi_has_the_parts_that_were_installed(person: Person, without: str, resu
     [_, *others], _ = shim.run(start, {"hook": "tool_call", "given": {}}, {"tool": "todo", "given": {}})
 
     assert ["thrown" not in (one or {}) for one in others] == results
+
+
+SESSION = {"sessionID": "main"}
+PLAN = "Your plan:\n1 Write the parser"
+
+
+def compacting() -> dict[str, Any]:
+    return {"hook": "experimental.session.compacting", "given": [SESSION, {"context": []}]}
+
+
+def completed(text: str) -> dict[str, Any]:
+    return {"hook": "experimental.text.complete", "given": [SESSION, {"text": text}]}
+
+
+def test_a_summary_of_opencode_contains_the_plan(person: Person) -> None:
+    """The model that writes the summary knows the plan; if it leaves the plan out, it is added. Other texts stay."""
+    shim = installed(person, "opencode")
+    shim.set_reply("session.created", {"context": PLAN})
+    kept = f"A summary. {PLAN}"
+
+    [told, added, *others], _ = shim.run(
+        compacting(), completed("A summary."), completed("I work."), compacting(), completed(kept)
+    )
+
+    assert told == {"context": [PLAN]}
+    assert added == {"text": f"A summary.\n\n{PLAN}"}
+    assert others == [{"text": "I work."}, {"context": [PLAN]}, {"text": kept}]
+
+
+def test_a_failed_compaction_of_opencode_adds_nothing_to_a_later_text(person: Person) -> None:
+    shim = installed(person, "opencode")
+    shim.set_reply("session.created", {"context": PLAN})
+    idle = {"hook": "event", "given": [{"event": {"type": "session.idle", "properties": SESSION}}]}
+
+    [*_, later], _ = shim.run(compacting(), idle, completed("I work."))
+
+    assert later == {"text": "I work."}
+
+
+def test_the_first_request_of_pi_after_a_compaction_contains_the_plan(person: Person) -> None:
+    """In a request only, not in the conversation: the hook forgets that the model has seen it, and adds it later."""
+    shim = installed(person, "pi")
+    shim.set_reply("session_start", {"context": PLAN})
+    request = {"hook": "context", "given": {"messages": ["a summary"]}}
+
+    [before, _, after, later], _ = shim.run(request, {"hook": "session_compact", "given": {}}, request, request)
+
+    assert (before, later) == (None, None)
+    [summary, plan] = after["messages"]
+    assert summary == "a summary"
+    assert (plan["role"], plan["content"], plan["display"]) == ("custom", PLAN, False)
+    assert [words.split()[-1] for words, _ in shim.calls] == ["session_start", "session_compact"]
+
+
+def test_a_prompt_in_pi_after_a_compaction_contains_the_plan_once(person: Person) -> None:
+    shim = installed(person, "pi")
+    shim.set_reply("session_start", {"context": PLAN})
+    prompt = {"hook": "before_agent_start", "given": {"prompt": "Go on."}}
+
+    [*_, request], _ = shim.run(
+        {"hook": "session_compact", "given": {}}, prompt, {"hook": "context", "given": {"messages": []}}
+    )
+
+    assert request is None
+
+
+FOLDER = Path(tildone.agents.integrations.__file__).parent
+
+
+def test_every_module_of_a_coding_agent_is_registered() -> None:
+    modules = {path.stem for path in FOLDER.glob("*.py") if "INTEGRATION = " in path.read_text(encoding="utf-8")}
+
+    assert {name.replace("-", "_") for name in INTEGRATIONS} == modules
+
+
+def test_a_record_agrees_with_its_line_in_the_registry() -> None:
+    for each in all_integrations():
+        assert INTEGRATIONS[each.name] is each
+        assert (each.name in names_with_hooks()) == (each.hooks is not None), each.name
+
+
+def test_no_two_coding_agents_have_the_same_name_title_or_client_name() -> None:
+    for names in (
+        [each.name for each in all_integrations()],
+        [each.title for each in all_integrations()],
+        [name for known in KNOWN.values() if known.mcp for name in known.mcp.names],
+    ):
+        assert len(set(names)) == len(names)
+
+
+def test_notes_belong_to_situations_of_the_reference_page_and_minimum_versions_to_features() -> None:
+    """Versions are compared part by part."""
+    for each in all_integrations():
+        assert each.notes.keys() <= SITUATIONS.keys(), each.name
+        assert each.min_versions.keys() <= {"gate", "tools"}, each.name
+        parts = [part for version in each.min_versions.values() for part in version.split(".")]
+        assert all(part.isdecimal() for part in parts), each.name
+
+
+def test_hooks_have_a_stop_event_and_every_field() -> None:
+    """Without the one there is no gate; without the others a hook would fail with a KeyError."""
+    for name in names_with_hooks():
+        hooks = INTEGRATIONS[name].hooks
+
+        assert hooks is not None, name
+        assert HookPoint.STOP in hooks.points.values(), name
+        assert hooks.fields.keys() == FIELDS.keys(), name
+        assert hooks.time_limits.keys() <= hooks.points.keys(), name
+
+
+def test_events_about_single_tasks_come_with_the_tools_that_the_mirror_records_them_as() -> None:
+    for each in all_integrations():
+        points = set(each.hooks.points.values()) if each.hooks else set()
+
+        if points & {HookPoint.TASK_CREATED, HookPoint.TASK_COMPLETED}:
+            assert {TaskAction.CREATE, TaskAction.UPDATE} <= each.task_tools.keys(), each.name
+
+
+def test_what_a_hook_loads_of_an_integration_imports_nothing_that_edits_settings() -> None:
+    """Settings are described by functions that are given what they need; only type checkers see the import."""
+    for path in FOLDER.glob("*.py"):
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        imported = [node.module or "" for node in tree.body if isinstance(node, ast.ImportFrom)]
+        assert not [module for module in imported if "settings" in module], path.name

@@ -1,32 +1,60 @@
-"""The HTTP server as a process: access, sessions, and how it ends."""
+"""The HTTP server: the same tools, resources and prompt as on stdio.
+
+Its access, sessions, limits on clients, and its end.
+"""
 
 import asyncio
+import json
 import os
+import re
 import signal
 import socket
 import stat
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import ExitStack
+from functools import partial
+from urllib.parse import urlsplit
 
 import httpx2
 import pytest
-from mcp.shared.exceptions import MCPError
-from mcp_types import ResourceTemplateReference
+from mcp.shared.exceptions import MCPDeprecationWarning, MCPError
+from mcp_types import INTERNAL_ERROR, INVALID_PARAMS, ResourceTemplateReference
 
-from tests.mcp.project import MODES, Inbox, Project, meta, read, subscribed, text_of
+from tests.mcp.project import (
+    DIALECTS,
+    MODES,
+    TIMEOUT_SECONDS,
+    Inbox,
+    Project,
+    connected,
+    meta,
+    read,
+    subscribed,
+    text_of,
+)
+from tests.mcp.test_access import BAD_HOSTS
 from tests.mcp.web import Served, serving
 from tests.mcp.wire import INITIALIZED, MODERN, Record, initialize, request
+from tests.suite.waiting import until
+from tests.views.test_limits import FORBIDDEN
+from tildone.agents.mcp import subscriptions
 from tildone.agents.mcp.http import run
 from tildone.agents.mcp.json_rpc import MAX_MESSAGE_BYTES, MODERN_VERSIONS
+from tildone.agents.mcp.protocol import CURRENT_JSON
 from tildone.agents.mcp.resources import session_uri
 from tildone.base.errors import UsageError
-from tildone.base.serving import PortInUse
+from tildone.base.serving import MAX_WAITING, PortInUse
+from tildone.plan.dialects import dialect_named
 from tildone.stores.agents import AgentId
 
-pytestmark = pytest.mark.skipif(os.name == "nt", reason="a server and all it started can be ended for certain on Unix")
 every_mode = pytest.mark.parametrize("mode", MODES)
 EVERYWHERE = "0.0.0.0"  # noqa: S104  to be refused
 TOKEN = "a-token-that-is-long-enough"  # noqa: S105  of a server that is gone in a moment
 
 
+@pytest.mark.skipif(os.name == "nt", reason="a server and all it started can be ended for certain on Unix")
 @every_mode
 async def test_a_client_sees_the_session_that_it_names_and_no_other(served: Served, place: Project, mode: str) -> None:
     mine, other = f"mine {mode}", f"other {mode}"
@@ -46,6 +74,7 @@ async def test_a_client_sees_the_session_that_it_names_and_no_other(served: Serv
     assert (place.texts(mine), place.texts(other)) == (["One"], ["Two"])
 
 
+@pytest.mark.skipif(os.name == "nt", reason="a server and all it started can be ended for certain on Unix")
 @every_mode
 async def test_clients_that_name_the_same_session_are_told_of_each_others_changes(served: Served, mode: str) -> None:
     async with served.client(mode, f"ours {mode}") as one, served.client(mode, f"ours {mode}") as two:
@@ -60,6 +89,7 @@ async def test_clients_that_name_the_same_session_are_told_of_each_others_change
     assert (fourth == "ok") is (mode == "legacy")
 
 
+@pytest.mark.skipif(os.name == "nt", reason="a server and all it started can be ended for certain on Unix")
 @every_mode
 async def test_a_session_may_be_named_in_the_url_and_in_any_script(served: Served, place: Project, mode: str) -> None:
     async with served.client(mode, query="?session=gr%C3%BCn") as client:
@@ -71,6 +101,7 @@ async def test_a_session_may_be_named_in_the_url_and_in_any_script(served: Serve
     assert place.texts("grün")[0] == "One"
 
 
+@pytest.mark.skipif(os.name == "nt", reason="a server and all it started can be ended for certain on Unix")
 @every_mode
 async def test_a_conversation_of_codex_is_identified_by_its_requests(served: Served, place: Project, mode: str) -> None:
     async with served.client(mode) as client:
@@ -82,6 +113,7 @@ async def test_a_conversation_of_codex_is_identified_by_its_requests(served: Ser
     assert place.texts(known.session) == ["One"]
 
 
+@pytest.mark.skipif(os.name == "nt", reason="a server and all it started can be ended for certain on Unix")
 @every_mode
 async def test_a_change_is_reported(served: Served, place: Project, mode: str) -> None:
     inbox = Inbox()
@@ -96,6 +128,7 @@ async def test_a_change_is_reported(served: Served, place: Project, mode: str) -
     assert plan == "- [ ] By hand\n"
 
 
+@pytest.mark.skipif(os.name == "nt", reason="a server and all it started can be ended for certain on Unix")
 def test_a_request_without_the_token_is_refused(served: Served) -> None:
     headers = ["", served.token, f"Basic {served.token}", f"Bearer {served.token}x", f"Bearer {served.token[:-1]}"]
 
@@ -106,18 +139,21 @@ def test_a_request_without_the_token_is_refused(served: Served) -> None:
     assert served.token not in "".join(answer.text for answer in answers)
 
 
+@pytest.mark.skipif(os.name == "nt", reason="a server and all it started can be ended for certain on Unix")
 def test_the_token_is_readable_by_its_owner_only_and_never_printed(served: Served) -> None:
     assert stat.S_IMODE(served.token_file.stat().st_mode) == 0o600
     assert served.token not in " ".join(served.notice)
     assert served.url.startswith("http://127.0.0.1:")
 
 
+@pytest.mark.skipif(os.name == "nt", reason="a server and all it started can be ended for certain on Unix")
 def test_a_request_from_this_machine_is_accepted(served: Served) -> None:
     port = served.url.rpartition(":")[2].removesuffix("/mcp")
 
     assert served.post(initialize(), origin=f"http://localhost:{port}", host="localhost:1").status_code == 200
 
 
+@pytest.mark.skipif(os.name == "nt", reason="a server and all it started can be ended for certain on Unix")
 def test_other_paths_are_not_found(served: Served) -> None:
     """Clients look there for an OAuth server; there is none."""
     elsewhere = served.url.replace("/mcp", "/.well-known/oauth-protected-resource")
@@ -125,6 +161,7 @@ def test_other_paths_are_not_found(served: Served) -> None:
     assert served.post(path=elsewhere, authorization="").status_code == 404
 
 
+@pytest.mark.skipif(os.name == "nt", reason="a server and all it started can be ended for certain on Unix")
 def test_a_body_that_is_too_large_is_refused(served: Served) -> None:
     assert served.post(request(1, "ping", text="x" * MAX_MESSAGE_BYTES)).status_code == 413
 
@@ -132,6 +169,7 @@ def test_a_body_that_is_too_large_is_refused(served: Served) -> None:
 INVALID = [[], 7, "x", {"jsonrpc": "2.0"}]
 
 
+@pytest.mark.skipif(os.name == "nt", reason="a server and all it started can be ended for certain on Unix")
 def test_an_invalid_message_is_refused(served: Served) -> None:
     assert [served.post([body]).status_code for body in INVALID] == [400] * len(INVALID)
 
@@ -139,6 +177,7 @@ def test_an_invalid_message_is_refused(served: Served) -> None:
 ACCEPT = "application/json, text/event-stream"
 
 
+@pytest.mark.skipif(os.name == "nt", reason="a server and all it started can be ended for certain on Unix")
 @pytest.mark.parametrize(
     ("method", "headers", "status"),
     [
@@ -168,6 +207,7 @@ def in_newest(served: Served, record: Record, **headers: str) -> httpx2.Response
     return served.post(record, **{name: header for name, header in own.items() if header})
 
 
+@pytest.mark.skipif(os.name == "nt", reason="a server and all it started can be ended for certain on Unix")
 def test_in_the_newest_revision_headers_and_message_agree_and_the_status_tells_the_error(served: Served) -> None:
     listing = request(1, "tools/list", _meta=MODERN)
     answers = {
@@ -191,6 +231,7 @@ def test_in_the_newest_revision_headers_and_message_agree_and_the_status_tells_t
     assert answers[200][0].json()["result"]["resultType"] == "complete"
 
 
+@pytest.mark.skipif(os.name == "nt", reason="a server and all it started can be ended for certain on Unix")
 def test_a_session_that_its_client_deletes_is_gone(served: Served) -> None:
     session = served.post(initialize()).headers["mcp-session-id"]
     headers = {"authorization": f"Bearer {served.token}", "mcp-session-id": session}
@@ -199,11 +240,13 @@ def test_a_session_that_its_client_deletes_is_gone(served: Served) -> None:
     assert served.post(INITIALIZED, mcp_session_id=session).status_code == 404
 
 
+@pytest.mark.skipif(os.name == "nt", reason="a server and all it started can be ended for certain on Unix")
 def test_an_unknown_mcp_session_id_is_not_found(served: Served) -> None:
     """A client cannot invent the id of a connection."""
     assert served.post(INITIALIZED, mcp_session_id="made-up").status_code == 404
 
 
+@pytest.mark.skipif(os.name == "nt", reason="a server and all it started can be ended for certain on Unix")
 async def test_clients_that_name_no_session_share_the_default_one(served: Served, place: Project) -> None:
     """It is the project's, also after a restart."""
     async with served.client("legacy") as client:
@@ -217,6 +260,7 @@ async def test_clients_that_name_no_session_share_the_default_one(served: Served
     assert place.texts(known.session) == ["One"]
 
 
+@pytest.mark.skipif(os.name == "nt", reason="a server and all it started can be ended for certain on Unix")
 async def test_a_signal_ends_it_although_a_client_is_subscribed(project: Project) -> None:
     """Without output, with the exit code that a shell expects."""
     inbox = Inbox()
@@ -231,6 +275,7 @@ async def test_a_signal_ends_it_although_a_client_is_subscribed(project: Project
     assert server.notice[1] == "clients need the token in $TILDONE_TOKEN"
 
 
+@pytest.mark.skipif(os.name == "nt", reason="a server and all it started can be ended for certain on Unix")
 def test_without_a_token_requests_from_this_machine_are_accepted(project: Project) -> None:
     with serving(project, "--no-token") as server:
         answer = server.post(initialize(), authorization="")
@@ -242,6 +287,7 @@ def test_without_a_token_requests_from_this_machine_are_accepted(project: Projec
     assert server.notice[1] == "every user of this machine has access"
 
 
+@pytest.mark.skipif(os.name == "nt", reason="a server and all it started can be ended for certain on Unix")
 def test_a_port_in_use_is_reported(project: Project) -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
@@ -255,6 +301,7 @@ def test_a_port_in_use_is_reported(project: Project) -> None:
     )
 
 
+@pytest.mark.skipif(os.name == "nt", reason="a server and all it started can be ended for certain on Unix")
 @pytest.mark.parametrize(
     ("host", "guarded", "complaint"),
     [
@@ -272,3 +319,366 @@ def test_an_unsafe_or_unknown_address_is_refused(project: Project, host: str, *,
         run(project.settings(), host, 0, token_file=None, guarded=guarded)
 
     assert str(refused.value).startswith(complaint)
+
+
+HALF_OPEN = 300
+SHORT_LIMITS = (
+    "import sys, tildone.base.serving as connections, tildone.agents.mcp.http as server, tildone.cli as cli\n"
+    "connections.HEADER_SECONDS = connections.BODY_SECONDS = 1\n"
+    # Long enough for the three requests of a client on a busy machine.
+    "server.SESSION_IDLE_SECONDS = 5\n"
+    "sys.exit(cli.main(sys.argv[1:]))"
+)
+HEAD = b"POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+
+
+@pytest.fixture(scope="module")
+def impatient(place: Project) -> Iterator[Served]:
+    """A server whose time limits are one second, and five for a session that is idle."""
+    with serving(place, program=(sys.executable, "-c", SHORT_LIMITS)) as server:
+        yield server
+
+
+def connect(served: Served) -> socket.socket:
+    address = urlsplit(served.url)
+    return socket.create_connection((address.hostname, address.port), TIMEOUT_SECONDS)
+
+
+def received(connection: socket.socket) -> bytes:
+    """All that the server sends until it closes the connection."""
+    parts = []
+    try:
+        while part := connection.recv(65536):
+            parts.append(part)
+    except ConnectionResetError:
+        pass
+    return b"".join(parts)
+
+
+def cannot_send(connection: socket.socket, more: bytes) -> bool:
+    try:
+        connection.sendall(more)
+    except (BrokenPipeError, ConnectionResetError):
+        return True
+    return False
+
+
+def is_closed(connection: socket.socket) -> bool:
+    connection.setblocking(False)  # noqa: FBT003  positional in the standard library
+    try:
+        while connection.recv(65536):
+            pass
+    except BlockingIOError:
+        return False
+    except ConnectionResetError:
+        pass
+    return True
+
+
+@pytest.mark.skipif(os.name == "nt", reason="a server and all it started can be ended for certain on Unix")
+@pytest.mark.parametrize("sent", [b"", HEAD, HEAD + b"Content-Length: 100\r\n\r\n{"], ids=["nothing", "head", "body"])
+async def test_connections_that_are_held_open_keep_no_client_out(served: Served, sent: bytes) -> None:
+    """However far their requests got: without the token, none is let in."""
+    with ExitStack() as stack:
+        held = []
+        for _ in range(HALF_OPEN):
+            held.append(stack.enter_context(connect(served)))
+            held[-1].sendall(sent)
+        async with served.client("legacy", f"through {len(sent)}") as client:
+            told = text_of(await client.call_tool("todo", {"add": ["One"]}))
+        still_open = [connection for connection in held if not is_closed(connection)]
+
+        assert told == "1"
+        assert len(still_open) <= MAX_WAITING
+        # The oldest were closed first.
+        assert still_open == held[HALF_OPEN - len(still_open) :]
+
+
+PARTS = [b"", b"POST /mcp HT", HEAD, HEAD + b"Content-Length: 9\r\n\r\n{}"]
+
+
+@pytest.mark.skipif(os.name == "nt", reason="a server and all it started can be ended for certain on Unix")
+def test_a_request_that_does_not_arrive_ends_with_its_connection(impatient: Served) -> None:
+    """Within the time limit, although a part of it keeps arriving."""
+    token = b"Authorization: Bearer " + impatient.token.encode() + b"\r\n"
+    with ExitStack() as stack:
+        connections = [stack.enter_context(connect(impatient)) for _ in PARTS]
+        for connection, sent in zip(connections, PARTS, strict=True):
+            connection.sendall(sent.replace(HEAD, HEAD + token))
+        answers = [received(connection) for connection in connections]
+
+    assert [answer for answer in answers if b" 200 " in answer] == []
+
+
+@pytest.mark.skipif(os.name == "nt", reason="a server and all it started can be ended for certain on Unix")
+def test_bytes_that_trickle_in_extend_no_time_limit(impatient: Served) -> None:
+    token = b"Authorization: Bearer " + impatient.token.encode() + b"\r\n"
+    for begin, more in ((HEAD, b"X-A: b\r\n"), (HEAD + token + b"Content-Length: 99999\r\n\r\n", b" ")):
+        with connect(impatient) as connection:
+            connection.sendall(begin)
+            until(partial(cannot_send, connection, more))
+
+
+@pytest.mark.skipif(os.name == "nt", reason="a server and all it started can be ended for certain on Unix")
+def test_a_second_request_on_a_connection_has_the_same_limits(impatient: Served) -> None:
+    body = json.dumps(initialize()).encode()
+    token = (
+        b"Authorization: Bearer " + impatient.token.encode() + b"\r\nAccept: application/json, text/event-stream\r\n"
+    )
+    with connect(impatient) as connection:
+        connection.sendall(HEAD + token + f"Content-Length: {len(body)}\r\n\r\n".encode() + body)
+        assert b" 200 " in connection.recv(100)
+        connection.sendall(b"POST /mcp HT")
+        rest = received(connection)
+
+    assert b"HTTP/1.1 200" not in rest
+
+
+OTHER_HOSTS = [*BAD_HOSTS, "localhost\r\nHost: localhost", "evil.example"]
+
+
+@pytest.mark.skipif(os.name == "nt", reason="a server and all it started can be ended for certain on Unix")
+def test_another_host_is_refused(served: Served) -> None:
+    """On the wire, before the token is looked at."""
+    answers = {}
+    for host in OTHER_HOSTS:
+        with connect(served) as connection:
+            connection.sendall(f"POST /mcp HTTP/1.1\r\nHost: {host}\r\nContent-Length: 2\r\n\r\n{{}}".encode())
+            answers[host] = received(connection).split()[1]
+
+    assert [host for host, answer in answers.items() if answer not in (b"421", b"400")] == []
+
+
+OTHER_ORIGINS = ["http://localhost:1", "http://localhost", "https://evil.example", "null"]
+
+
+@pytest.mark.skipif(os.name == "nt", reason="a server and all it started can be ended for certain on Unix")
+def test_another_origin_is_refused_and_its_port_counts(served: Served) -> None:
+    own = f"http://{urlsplit(served.url).netloc}"
+
+    assert [served.post(initialize(), origin=origin).status_code for origin in (*OTHER_ORIGINS, own)] == [403] * 4 + [
+        200
+    ]
+
+
+@pytest.mark.skipif(os.name == "nt", reason="a server and all it started can be ended for certain on Unix")
+@pytest.mark.skipif(not os.path.isdir("/proc/self/task"), reason="the threads of a process are listed on Linux")
+async def test_what_a_session_held_is_released_when_its_client_disconnects(served: Served) -> None:
+    """Each session has a thread of its own while it lasts."""
+    async with served.client("legacy", "first") as client:
+        await client.call_tool("todo", {})
+        before = threads(served)
+        for number in range(5):
+            async with served.client("legacy", f"more {number}") as other:
+                await other.call_tool("todo", {"add": ["x"]})
+                assert threads(served) > before
+        until(lambda: threads(served) <= before)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="a server and all it started can be ended for certain on Unix")
+@pytest.mark.skipif(not os.path.isdir("/proc/self/task"), reason="the threads of a process are listed on Linux")
+def test_a_session_whose_client_is_gone_without_a_word_is_released(impatient: Served) -> None:
+    """It is idle from then on."""
+    before, session = threads(impatient), ""
+    asked = request(1, "tools/call", name="todo", arguments={})
+    for _ in range(2):
+        opened = impatient.post(initialize(), tildone_session="gone")
+        session = opened.headers["mcp-session-id"]
+        impatient.post(INITIALIZED, mcp_session_id=session)
+        assert impatient.post(asked, mcp_session_id=session, tildone_session="gone").status_code == 200
+    until(lambda: threads(impatient) <= before)
+
+    assert impatient.post(asked, mcp_session_id=session).status_code == 404
+
+
+def threads(served: Served) -> int:
+    return len(os.listdir(f"/proc/{served.pid}/task"))
+
+
+@pytest.mark.skipif(os.name == "nt", reason="a server and all it started can be ended for certain on Unix")
+def test_no_byte_of_a_response_hides_anything(served: Served) -> None:
+    """Structured content keeps its value; a character that hides is escaped in it."""
+    hidden = "a\u202e\u200b\x9b\U000e0041</system-reminder>"
+    opened = served.post(initialize(), tildone_session="hidden")
+    session = opened.headers["mcp-session-id"]
+    served.post(INITIALIZED, mcp_session_id=session)
+    call = request(1, "tools/call", name="todo", arguments={"add": [hidden], "done": hidden})
+    read_ = request(2, "resources/read", uri=CURRENT_JSON)
+    missing = request(3, "resources/read", uri=f"plan://{hidden}")
+    bodies = [
+        served.post(record, mcp_session_id=session, tildone_session="hidden").content.decode()
+        for record in (call, read_, missing)
+    ]
+
+    assert not any(map(FORBIDDEN.search, bodies))
+    assert "\\\\u202e" in bodies[1]
+
+
+@pytest.mark.skipif(os.name == "nt", reason="a server and all it started can be ended for certain on Unix")
+async def test_a_plan_is_read_in_the_json_that_was_written(served: Served) -> None:
+    async with served.client("auto", "exact") as client:
+        await client.call_tool("todo", {"add": ["a\u202e</todo>"]})
+        plan = json.loads(await read(client, CURRENT_JSON))
+
+    assert plan["phases"][0]["tasks"][0]["text"] == "a\u202e</todo>"
+
+
+INSIDE = b"GET /in HTTP/1.1\r\nHost: localhost\r\n\r\n"
+"""A request that is the body of another one, or the next one, depending on where the first one ends."""
+
+AMBIGUOUS = (
+    b"Content-Length: %d\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n" % (len(INSIDE) + 5) + INSIDE,
+    b"Transfer-Encoding: chunked\r\nContent-Length: 5\r\n\r\n0\r\n\r\n" + INSIDE,
+    b"Content-Length: 0\r\nContent-Length: %d\r\n\r\n" % len(INSIDE) + INSIDE,
+    b"Content-Length: 0, %d\r\n\r\n" % len(INSIDE) + INSIDE,
+)
+
+
+def answers_to_ambiguous_requests(port: int, head: bytes) -> list[list[bytes]]:
+    """Send requests that end at two places, and return the status lines that come until the connection is closed."""
+    found = []
+    for rest in AMBIGUOUS:
+        with socket.create_connection(("127.0.0.1", port), TIMEOUT_SECONDS) as connection:
+            connection.sendall(head + rest)
+            # A status line follows the body of the answer before, which has no line end.
+            found.append(re.findall(rb"HTTP/1\.1 [0-9]{3} [A-Za-z ]+", received(connection)))
+    return found
+
+
+@pytest.mark.skipif(os.name == "nt", reason="a server and all it started can be ended for certain on Unix")
+def test_a_request_that_ends_at_two_places_has_one_answer_and_is_the_last(served: Served) -> None:
+    port = urlsplit(served.url).port or 0
+
+    assert answers_to_ambiguous_requests(port, HEAD) == [[b"HTTP/1.1 400 Bad Request"]] * len(AMBIGUOUS)
+
+
+CURRENT = "plan://current"
+
+
+@every_mode
+async def test_both_servers_answer_alike(project: Project, mode: str) -> None:
+    """Listings, a call, a resource and the prompt, as the client of each sees them."""
+    seen = []
+    for connect in (project.client, project.http_client):
+        async with connect(mode) as client:
+            called = await client.call_tool("todo", {"add": ["One"]})
+            seen.append(
+                (
+                    await client.list_tools(),
+                    await client.list_resources(),
+                    await client.list_prompts(),
+                    await client.get_prompt("plan", {"task": "Fly"}),
+                    (text_of(called).split()[0] in {"1", "2"}, called.is_error, await read(client) != ""),
+                    client.instructions,
+                )
+            )
+
+    assert seen[0] == seen[1]
+
+
+@every_mode
+async def test_a_refusal_of_indexed_is_a_normal_result_on_both_servers(project: Project, mode: str) -> None:
+    """As in a library and in a host: `details.error` says what was refused. Invalid arguments are an error."""
+    invalid = {"action": "start", "indices": "0"}
+    for connect in (project.client, project.http_client):
+        async with connect(mode, dialect="indexed") as client:
+            refused = await client.call_tool("edit_todos", {"action": "start", "indices": [7]})
+            wrong = await client.call_tool("edit_todos", invalid)
+
+        assert (text_of(refused), refused.is_error) == ("Error: no todos exist", False)
+        assert refused.structured_content == {"action": "edit", "todos": [], "error": "no todos exist"}
+        assert wrong.is_error
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+async def test_input_schemas_are_listed_as_written(project: Project, dialect: str) -> None:
+    """Models read schemas, in the order of their fields."""
+    async with project.http_client(dialect=dialect) as client:
+        listed = (await client.list_tools()).tools
+
+    schemas = [json.dumps(tool.input_schema) for tool in listed]
+    assert schemas == [json.dumps(tool.parameters) for tool in dialect_named(dialect).tools]
+
+
+@every_mode
+async def test_errors_are_protocol_errors(project: Project, mode: str) -> None:
+    async with project.http_client(mode) as client:
+        with pytest.raises(MCPError, match="Unknown tool 'rm'; known are todo") as tool:
+            await client.call_tool("rm", {})
+        with pytest.raises(MCPError, match="Unknown prompt 'poem'"):
+            await client.get_prompt("poem", {})
+        with pytest.raises(MCPError, match="Resource not found: plan://another"):
+            await client.read_resource("plan://another")
+
+    assert tool.value.code == INVALID_PARAMS
+
+
+@every_mode
+async def test_only_the_callers_session_is_offered(project: Project, mode: str) -> None:
+    """On HTTP, callers are strangers to each other."""
+    project.add("Elsewhere", session="another")
+    async with project.http_client(mode) as client:
+        templates = (await client.list_resource_templates()).resource_templates
+        template = ResourceTemplateReference(uri="plan://{session}")
+        names = (await client.complete(template, {"name": "session", "value": "a"})).completion.values
+
+    assert (templates, names) == ([], [])
+
+
+async def test_a_lone_surrogate_is_replaced(project: Project) -> None:
+    """It cannot be encoded; the text says which one it is."""
+    project.add("a\ud800b")
+    async with project.http_client() as client:
+        called = await client.call_tool("todo", {})
+
+    assert (text_of(called), called.structured_content) == ("1 a<U+D800>b", {"say": "1 a<U+D800>b"})
+
+
+@every_mode
+async def test_a_change_is_reported_until_the_client_disconnects(project: Project, mode: str) -> None:
+    """The server keeps running, and its watch ends."""
+    inbox = Inbox()
+    async with project.http_server() as server:
+        async with (
+            connected(server, mode, message_handler=inbox) as client,
+            subscribed(client, inbox, CURRENT) as next_change,
+        ):
+            await asyncio.to_thread(project.add, "By hand")
+            changed = await next_change()
+            watched = watching()
+        for thread in watched:
+            await asyncio.to_thread(thread.join, TIMEOUT_SECONDS)
+
+        assert (changed, len(watched), watching()) == (CURRENT, 1, [])
+
+
+@pytest.mark.filterwarnings(f"ignore::{MCPDeprecationWarning.__module__}.MCPDeprecationWarning")
+async def test_after_unsubscribing_nothing_is_watched(project: Project) -> None:
+    async with project.http_client("legacy", message_handler=Inbox()) as client:
+        await client.subscribe_resource(CURRENT)
+        await client.subscribe_resource(CURRENT)
+        watched = watching()
+        await client.unsubscribe_resource(CURRENT)
+        for thread in watched:
+            await asyncio.to_thread(thread.join, TIMEOUT_SECONDS)
+
+        assert (len(watched), watching()) == (1, [])
+
+
+@every_mode
+async def test_the_number_of_subscriptions_is_limited(
+    project: Project, mode: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(subscriptions, "MAX_SUBSCRIPTIONS", 1)
+    inbox = Inbox()
+    async with project.http_client(mode, message_handler=inbox) as client, subscribed(client, inbox, CURRENT):
+        with pytest.raises(MCPError, match="1 subscriptions are open") as refused:
+            async with subscribed(client, inbox, f"{CURRENT}.json"):
+                pass
+
+    assert refused.value.code == INTERNAL_ERROR
+
+
+def watching() -> list[threading.Thread]:
+    """The threads that watch a session."""
+    return [thread for thread in threading.enumerate() if thread.name == "mcp watch" and thread.is_alive()]

@@ -1,21 +1,43 @@
-"""Which session a call works on: each agent has its own, and shares one only if it names it."""
+"""Which session a call works on and who calls.
+
+Agents, subagents and several agents of one process; presence, and the plan's changes.
+"""
 
 import asyncio
 import dataclasses
 import json
 import os
+import queue
 import threading
+import time
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from mcp import Client
 
 from tests.mcp.project import CLAUDE, MODES, TIMEOUT_SECONDS, Project, meta, read, text_of, until_saved
-from tests.mcp.test_registry_stamp import aged
-from tildone.agents.mcp.connections import COARSE_NS
+from tests.plans import session_on
+from tests.stores.overridden import overridden, raising
+from tildone.agents.mcp import connections as presence
+from tildone.agents.mcp.connections import (
+    AT_MOST_EVERY_MS,
+    COARSE_NS,
+    FINE_NS,
+    CallerPresence,
+    registry_stamp,
+    subagent_in_call,
+)
+from tildone.agents.mcp.subscriptions import PlanWatcher, SessionSnapshot
+from tildone.base.errors import StoreError
 from tildone.base.ids import now
-from tildone.stores.agents import CALLER_NOTE, MODEL_NOTE, Agent, AgentId, digest
-from tildone.stores.assignment import assign_session
+from tildone.log.presence import Presence
+from tildone.log.session import Session
+from tildone.plan.events import Author, latest_state
+from tildone.stores.agents import CALLER_NOTE, MODEL_NOTE, USAGE_NOTE, Agent, AgentId, AgentRegistry, digest
+from tildone.stores.assignment import CallingSubagent, announce_call, assign_session, call_key
+from tildone.stores.memory import MemoryStore
 
 every_mode = pytest.mark.parametrize("mode", MODES)
 OURS, ANOTHER = os.getpid(), os.getppid()
@@ -359,3 +381,323 @@ def blocked_registry(project: Project) -> Path:
 async def gathered(client: Client, count: int) -> list[str]:
     calls = [client.call_tool("todo", {"add": [f"Task {number}"]}) for number in range(count)]
     return [text_of(result) for result in await asyncio.gather(*calls)]
+
+
+CLAUDE_SUBAGENT_CALLS, CODEX = AgentId("claude", "s1"), AgentId("codex", "s1")
+OPENCODE = AgentId("opencode", pid=7)
+ARGUMENTS = {"add": ["One"]}
+
+
+@pytest.fixture
+def agents(tmp_path: Path) -> AgentRegistry:
+    return AgentRegistry(str(tmp_path), "/project")
+
+
+def call(**meta: object) -> dict[str, object]:
+    return {"name": "todo", "arguments": ARGUMENTS, "_meta": meta}
+
+
+def test_a_call_of_claude_code_is_the_subagents_whose_hook_announced_it_once(agents: AgentRegistry) -> None:
+    """The conversation may be another than the server knows: the person may have cleared it."""
+    announce_call(agents, "claude", "toolu_1", AgentId("claude", "s2"), "a1")
+
+    first, again = (
+        subagent_in_call(agents, CLAUDE_SUBAGENT_CALLS, call(**{"claudecode/toolUseId": "toolu_1"})) for _ in range(2)
+    )
+
+    assert (first, again) == (CallingSubagent(AgentId("claude", "s2"), "a1"), None)
+
+
+def test_a_call_of_codex_names_the_subagent(agents: AgentRegistry) -> None:
+    subagents = call(threadId="t2", **{"x-codex-turn-metadata": {"parent_thread_id": "s1"}})
+    forked = call(threadId="t3", **{"x-codex-turn-metadata": {"thread_source": "user"}})
+
+    assert subagent_in_call(agents, CODEX, subagents) == CallingSubagent(CODEX, "t2")
+    assert subagent_in_call(agents, CODEX, forked) is None
+
+
+def test_a_call_of_opencode_is_recognised_by_its_arguments(agents: AgentRegistry) -> None:
+    parent = AgentId("opencode", "ses_1")
+    announce_call(agents, "opencode", call_key("", 7, ARGUMENTS), parent, "ses_2")
+
+    others = {"name": "todo", "arguments": {"add": ["Two"]}}
+    assert subagent_in_call(agents, OPENCODE, others) is None
+    assert subagent_in_call(agents, OPENCODE, call()) == CallingSubagent(parent, "ses_2")
+    assert subagent_in_call(agents, OPENCODE, call()) is None
+
+
+@pytest.mark.parametrize("meta", [None, [], {"claudecode/toolUseId": 1}, {"claudecode": {"toolUseId": "x"}}])
+def test_odd_metadata_names_nobody(agents: AgentRegistry, meta: object) -> None:
+    for agent in (CLAUDE_SUBAGENT_CALLS, CODEX, OPENCODE, AgentId(pid=1)):
+        assert subagent_in_call(agents, agent, {"name": "todo", "arguments": None, "_meta": meta}) is None
+
+
+@pytest.mark.parametrize("note", ["claude:s1", "claude:s1\n", "\na1"])
+def test_a_note_that_names_no_agent_or_no_subagent_counts_for_nobody(agents: AgentRegistry, note: str) -> None:
+    agents.set_note(AgentId("claude", "toolu_1"), "call", note)
+
+    assert subagent_in_call(agents, CLAUDE_SUBAGENT_CALLS, call(**{"claudecode/toolUseId": "toolu_1"})) is None
+
+
+OURS_SHARED_PROCESS = os.getpid()
+PROCESS = AgentId("opencode", pid=OURS_SHARED_PROCESS)
+
+
+def in_opencode(project: Project) -> Project:
+    return replace(project, environ={"OPENCODE_PID": str(OURS_SHARED_PROCESS)})
+
+
+async def test_a_call_belongs_to_the_agent_that_hooks_have_noted(project: Project) -> None:
+    """Each works on its own session, in any order of calls."""
+    for session in ("A", "B"):
+        assign_session(project.agents, AgentId.parse(f"opencode:{session}"), OURS_SHARED_PROCESS, now())
+    async with in_opencode(project).client() as client:
+        replies = []
+        for session, text in (("A", "One"), ("B", "Two"), ("A", "Three")):
+            project.agents.set_note(PROCESS, CALLER_NOTE, f"opencode:{session}")
+            replies.append(text_of(await client.call_tool("todo", {"add": [text]})))
+
+    assert replies == ["1", "1", "2"]
+    assert (project.texts(), project.texts(f"{project.folder}#opencode:B")) == (["One", "Three"], ["Two"])
+
+
+async def test_a_noted_agent_without_a_record_gets_the_project_session(project: Project) -> None:
+    """Hooks on the fast path note the caller without registering it."""
+    project.agents.set_note(PROCESS, CALLER_NOTE, "opencode:A")
+
+    async with in_opencode(project).client() as client:
+        await client.call_tool("todo", {"add": ["One"]})
+
+    assert [str(known.id) for known in project.agents.all()] == ["opencode:A"]
+    assert project.texts() == ["One"]
+
+
+async def test_a_note_from_an_earlier_process_with_the_same_id_is_ignored(project: Project) -> None:
+    """Process ids are reused."""
+    assign_session(project.agents, AgentId.parse("opencode:old"), 1, now())
+    project.agents.set_note(PROCESS, CALLER_NOTE, "opencode:old")
+
+    async with in_opencode(project).client() as client:
+        await client.call_tool("todo", {"add": ["One"]})
+
+    assert project.texts() == []
+    assert project.texts(f"{project.folder}#{PROCESS}") == ["One"]
+
+
+AGENT = Agent(AgentId.parse("claude:s1"), "s")
+
+
+def presences(project: Project) -> list[Presence]:
+    store = project.store
+    try:
+        return store.records.presences()
+    finally:
+        store.close()
+
+
+@pytest.mark.parametrize("mode", MODES)
+async def test_a_call_tells_that_its_agent_is_at_work_and_leaves_at_the_end(project: Project, mode: str) -> None:
+    ours = in_claude(project, "s1")
+    ours.agents.set_note(AgentId.parse("claude:s1"), USAGE_NOTE, '{"cost":1.5}')
+    async with ours.client(mode=mode) as client:
+        await client.call_tool("todo", {"op": "add", "text": "One"})
+        [present] = presences(ours)
+
+    assert (present.agent, present.host, present.session) == ("claude:s1", "claude", str(project.folder))
+    assert (present.doing[:5], present.why, present.cost) == ("todo:", "", 1.5)
+    assert present.machine == os.uname().nodename
+    assert presences(ours) == []
+
+
+def test_the_store_is_told_at_most_every_fifteen_seconds(monkeypatch: pytest.MonkeyPatch) -> None:
+    store, teller, at = MemoryStore(), CallerPresence(lambda _agent: 0.0), 1_000_000
+    beats = []
+    for later in (0, AT_MOST_EVERY_MS - 1, AT_MOST_EVERY_MS):
+        monkeypatch.setattr(presence, "now", lambda later=later: at + later)
+        teller.tell(store, AGENT, Author(), "todo: list")
+        beats.append(store.records.presences()[0].beat - at)
+    teller.tell(store, Agent(AGENT.id, "t"), Author(), "todo: list")
+
+    assert beats == [0, 0, AT_MOST_EVERY_MS]
+    assert [each.session for each in store.records.presences()] == ["t"]
+
+
+def test_a_store_that_cannot_be_written_changes_nothing() -> None:
+    store, teller = MemoryStore(), CallerPresence(lambda _agent: 0.0)
+    full = raising(StoreError("the disk is full"))
+    store.records = overridden(store.records, beat=full, leave=full)
+
+    teller.tell(store, AGENT, Author(), "todo: list")
+    teller.leave(lambda: store)
+    told = CallerPresence(lambda _agent: 0.0)
+    told.tell(MemoryStore(), AGENT, Author(), "todo: list")
+    told.leave(lambda: store)
+
+    assert list(store.records.presences()) == []
+
+
+ID = AgentId("claude", "1")
+
+
+def aged(folder: str, age: int, offset: int = 1) -> None:
+    """Set the time of the folder's last change: `age` nanoseconds ago, in whole milliseconds if `offset` is 0."""
+    changed = (time.time_ns() - age) // 1_000_000 * 1_000_000 + offset
+    os.utime(folder, ns=(changed, changed))
+
+
+@pytest.fixture
+def agents_registry_stamp(tmp_path: Path) -> AgentRegistry:
+    registry = AgentRegistry(str(tmp_path), "/project")
+    registry.save(Agent(ID, "/project"))
+    return registry
+
+
+@pytest.mark.skipif(os.name == "nt", reason="on Windows, the files are read for every call")
+def test_a_recent_change_has_no_stamp(agents_registry_stamp: AgentRegistry) -> None:
+    """Another one could follow within the resolution of the file system's times."""
+    aged(agents_registry_stamp.folder, 0)
+
+    assert registry_stamp(agents_registry_stamp.folder) is None
+
+
+@pytest.mark.skipif(os.name == "nt", reason="on Windows, the files are read for every call")
+def test_an_old_change_has_the_same_stamp_until_something_changes(agents_registry_stamp: AgentRegistry) -> None:
+    aged(agents_registry_stamp.folder, 2 * FINE_NS)
+    first, second = registry_stamp(agents_registry_stamp.folder), registry_stamp(agents_registry_stamp.folder)
+    agents_registry_stamp.set_note(ID, "model", "opus")
+    noted = registry_stamp(agents_registry_stamp.folder)
+    aged(agents_registry_stamp.folder, 2 * FINE_NS, offset=2)
+
+    assert first is not None
+    assert (second, noted) == (first, None)
+    assert registry_stamp(agents_registry_stamp.folder) not in (None, first)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="on Windows, the files are read for every call")
+def test_times_in_whole_units_must_be_older(agents_registry_stamp: AgentRegistry) -> None:
+    """A file system that counts in seconds gives two changes within one the same time."""
+    aged(agents_registry_stamp.folder, 2 * FINE_NS, offset=0)
+    recent = registry_stamp(agents_registry_stamp.folder)
+    aged(agents_registry_stamp.folder, 2 * COARSE_NS, offset=0)
+
+    assert recent is None
+    assert registry_stamp(agents_registry_stamp.folder) is not None
+
+
+@pytest.mark.skipif(os.name == "nt", reason="on Windows, the files are read for every call")
+def test_a_missing_folder_has_no_stamp(tmp_path: Path) -> None:
+    assert registry_stamp(str(tmp_path / "none")) is None
+
+
+ONE = {"mode": "append", "todos": [{"text": "One"}]}
+
+
+class RecordingStore(MemoryStore):
+    """A store that records from which head its watchers wait for a change."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.waits: queue.SimpleQueue[str | None] = queue.SimpleQueue()
+
+    def wait(self, session: str, head: str | None, timeout: float) -> bool:
+        self.waits.put(head)
+        return super().wait(session, head, timeout)
+
+    def until_waited(self, head: str | None) -> None:
+        """Block until a watcher waits for a change of this head."""
+        while self.waits.get(timeout=TIMEOUT_SECONDS) != head:
+            pass
+
+
+def snapshot(session: Session) -> SessionSnapshot:
+    return SessionSnapshot(session.name, latest_state(session.store.history(session.name)))
+
+
+def test_a_nudge_is_not_a_plan_change() -> None:
+    """It moves the head of the session and leaves the plan as it was."""
+    store = RecordingStore()
+    session = session_on(store)
+    session.call("write_todos", ONE)
+    notifications: queue.SimpleQueue[str] = queue.SimpleQueue()
+    watcher = PlanWatcher(lambda: store)
+    watcher.watch(snapshot(session), lambda: notifications.put("changed"))
+
+    assert session.turn_ended().prompt
+    store.until_waited(session.state.head)
+    silent = notifications.empty()
+    session.call("write_todos", ONE)
+    notifications.get(timeout=TIMEOUT_SECONDS)
+    store.until_waited(session.state.head)
+
+    watcher.close()
+    assert (silent, notifications.empty()) == (True, True)
+
+
+def test_a_change_between_snapshot_and_watch_is_reported() -> None:
+    """The second watcher took its snapshot before the change that the first was notified of."""
+    store = RecordingStore()
+    session = session_on(store)
+    early = snapshot(session)
+    notifications: queue.SimpleQueue[str] = queue.SimpleQueue()
+    watcher = PlanWatcher(lambda: store)
+    watcher.watch(early, lambda: notifications.put("first"))
+    session.call("write_todos", ONE)
+    first = notifications.get(timeout=TIMEOUT_SECONDS)
+
+    watcher.watch(early, lambda: notifications.put("second"))
+
+    second = notifications.get(timeout=TIMEOUT_SECONDS)
+    watcher.close()
+    assert (first, second) == ("first", "second")
+
+
+def test_one_thread_serves_all_watchers_of_a_session() -> None:
+    store = RecordingStore()
+    session = session_on(store)
+    watcher = PlanWatcher(lambda: store)
+    before = threading.active_count()
+    ends = [watcher.watch(snapshot(session), lambda: None) for _ in range(5)]
+    during = threading.active_count()
+
+    for end in (*ends, *ends):
+        end()
+    watcher.watch(snapshot(session), lambda: None)
+    watcher.close()
+
+    assert (during, [thread for thread in threading.enumerate() if thread.name == "mcp watch"]) == (before + 1, [])
+
+
+def test_an_ended_watch_is_not_called() -> None:
+    store = RecordingStore()
+    session = session_on(store)
+    notifications: queue.SimpleQueue[str] = queue.SimpleQueue()
+    watcher = PlanWatcher(lambda: store)
+    end = watcher.watch(snapshot(session), lambda: notifications.put("gone"))
+    watcher.watch(snapshot(session), lambda: notifications.put("here"))
+
+    end()
+    session.call("write_todos", ONE)
+
+    assert notifications.get(timeout=TIMEOUT_SECONDS) == "here"
+    watcher.close()
+    assert notifications.empty()
+
+
+def test_a_callback_removed_by_an_earlier_one_is_not_called() -> None:
+    store = RecordingStore()
+    session = session_on(store)
+    called: queue.SimpleQueue[str] = queue.SimpleQueue()
+    watcher = PlanWatcher(lambda: store)
+    ends: list[Callable[[], None]] = []
+
+    def first() -> None:
+        ends[1]()
+        called.put("first")
+
+    ends += [watcher.watch(snapshot(session), first), watcher.watch(snapshot(session), lambda: called.put("second"))]
+    session.call("write_todos", ONE)
+
+    assert called.get(timeout=TIMEOUT_SECONDS) == "first"
+    store.until_waited(session.state.head)
+    watcher.close()
+    assert called.empty()

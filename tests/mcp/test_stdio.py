@@ -1,35 +1,36 @@
-"""The stdio server as a process, as agents start it: the official client, several agents, and how it ends."""
+"""The stdio server as a process, as agents start it.
+
+With the official client, the protocol authors' programs, and every store.
+"""
 
 import asyncio
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
 from contextlib import AsyncExitStack, ExitStack
 from dataclasses import replace
-from typing import IO
+from pathlib import Path
+from typing import IO, Any
 
 import pytest
 from mcp import Client, StdioServerParameters
 from mcp_types import INTERNAL_ERROR, TextContent
 
 from tests.cli.person import CTRL_C, Person
-from tests.mcp.project import (
-    CLAUDE,
-    MODES,
-    TIMEOUT_SECONDS,
-    Inbox,
-    Project,
-    client_info,
-    read,
-    subscribed,
-    text_of,
-)
+from tests.clients.agents import Sandbox, environment
+from tests.clients.supervisor import supervised
+from tests.mcp.project import CLAUDE, MODES, TIMEOUT_SECONDS, Inbox, Project, client_info, read, subscribed, text_of
+from tests.mcp.web import serving
 from tests.mcp.wire import INITIALIZED, call, initialize, line, process, request
+from tests.stores.postgres import needs_server, running_server
 from tests.suite.forking import PROGRAM
 from tests.trusted import write_trusted
+from tildone.app.opening import session_in
 from tildone.base.distribution import install_extra
+from tildone.plan.dialects import dialect_named
 
 unix_only = pytest.mark.skipif(os.name == "nt", reason="Windows has other signals")
 
@@ -331,3 +332,143 @@ def test_on_a_terminal_it_says_what_it_waits_for(project: Project) -> None:
     terminal.type(CTRL_C)
 
     assert terminal.end().code == 130
+
+
+SLOW = ("asyncio", "typing", "dataclasses", "inspect", "logging", "pydantic", "mcp", "anyio", "socket", "subprocess")
+NEVER = (
+    "tildone.agents.integrations.claude",
+    "tildone.cli.fleet",
+    "tildone.cli.plan",
+    "tildone.plan.formats",
+    "tildone.plan.history",
+)
+FOR_CALLS = ("apsw", "tildone.agents.mcp.server", "tildone.stores.sqlite.store", "urllib.parse")
+"""Modules that only requests need that work on the store."""
+
+PROGRAM_STARTUP = """
+import json, sys
+from tildone.cli import main
+code = main(["mcp", "--session", "s"])
+json.dump([name for name in sys.argv[1:] if name in sys.modules], sys.stderr)
+"""
+
+
+def imported(project: Project, *asked: object) -> set[str]:
+    """Those of the modules above that a server has imported after these requests."""
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM_STARTUP, *SLOW, *NEVER, *FOR_CALLS],
+        cwd=project.folder,
+        env=project.environment(),
+        input=b"".join(map(line, asked)),
+        capture_output=True,
+        check=True,
+    )
+    assert len(done.stdout.splitlines()) == sum("id" in json.loads(line(record)) for record in asked)
+    return set(json.loads(done.stderr))
+
+
+def test_the_first_answers_import_nothing_that_they_do_not_need(project: Project) -> None:
+    assert imported(project, initialize(), INITIALIZED, request(1, "tools/list"), request(2, "prompts/list")) == set()
+
+
+def test_a_call_imports_the_store_and_nothing_slow(project: Project) -> None:
+    used = imported(project, initialize(), INITIALIZED, call(1, "todo", {"add": ["One"]}))
+
+    assert "apsw" in used
+    assert used.isdisjoint((*SLOW, *NEVER))
+
+
+def test_nothing_is_written_before_the_first_call(project: Project) -> None:
+    """Not even a store: an agent may have the server and never use it."""
+    imported(project, initialize(), INITIALIZED, request(1, "tools/list"))
+
+    assert [path for path in project.home.rglob("*") if path.is_file()] == []
+
+
+GENERAL_SCENARIOS = {
+    "server-initialize",
+    "ping",
+    "completion-complete",
+    "tools-list",
+    "resources-list",
+    "prompts-list",
+    "server-sse-multiple-streams",
+    "dns-rebinding-protection",
+}
+"""Scenarios that need only the protocol; all others use tools and resources of a server made for these tests."""
+
+
+@pytest.fixture
+def sandbox(project: Project) -> Sandbox:
+    return Sandbox(project.home, project.folder, "")
+
+
+@pytest.mark.slow
+def test_the_inspector_lists_and_calls_the_tool(project: Project, sandbox: Sandbox) -> None:
+    """It is an independent implementation, and checks results against the listed schema."""
+    [tool] = dialect_named("brief").tools
+
+    [listed] = inspected(sandbox, "tools/list")["tools"]
+    called = inspected(sandbox, "tools/call", "--tool-name", "todo", "--tool-arg", 'add=["One","Two"]')
+
+    assert (listed["name"], listed["inputSchema"]) == (tool.name, tool.parameters)
+    assert called["structuredContent"] == {"say": "1-2"}
+    assert project.texts() == ["One", "Two"]
+
+
+@pytest.mark.slow
+def test_the_general_conformance_scenarios_pass(project: Project, sandbox: Sandbox) -> None:
+    with serving(project, "--no-token") as server:
+        output = run(sandbox, "conformance", "conformance", "server", "--url", server.url)
+
+    assert GENERAL_SCENARIOS - set(re.findall(r"✓ ([\w-]+): [1-9]\d* passed, 0 failed", output)) == set()
+
+
+def inspected(sandbox: Sandbox, method: str, *words: str) -> dict[str, Any]:
+    """The inspector's output for a server that it has started."""
+    output: dict[str, Any] = json.loads(
+        run(sandbox, "inspector", "mcp-inspector", "--cli", str(PROGRAM), "mcp", "--method", method, *words)
+    )
+    return output
+
+
+def run(sandbox: Sandbox, package: str, *command: str) -> str:
+    """The output of a program; skips the test if it is not installed."""
+    env = environment(package, sandbox) | {"XDG_DATA_HOME": str(sandbox.home), "XDG_CONFIG_HOME": str(sandbox.home)}
+    pipe, null = subprocess.PIPE, subprocess.DEVNULL
+    with supervised(
+        command, seconds=TIMEOUT_SECONDS, cwd=Path(sandbox.work), env=env, stdin=null, stdout=pipe
+    ) as process:
+        out, _ = process.communicate(timeout=TIMEOUT_SECONDS)
+    return out.decode()
+
+
+@needs_server
+@pytest.mark.slow
+async def test_agents_share_a_session_and_are_notified_of_changes(project: Project) -> None:
+    with running_server() as server, server.database() as url:
+        project = replace(project, environ={"TILDONE_STORE": url})
+        for mode in MODES:
+            await shared(project, url, mode)
+
+
+async def shared(project: Project, url: str, mode: str) -> None:
+    # The driver may be missing if there is no server.
+    from tildone.stores.postgres.store import PostgresStore  # noqa: PLC0415  see above
+
+    inbox = Inbox()
+    store = PostgresStore(url)
+    other = session_in(store, mode, dialect_named("brief"))
+    async with project.client(mode, inbox=inbox, session=mode) as client:
+        async with subscribed(client, inbox, "plan://current") as next_change:
+            first = text_of(await client.call_tool("todo", {"add": ["One"]}))
+            own = await next_change()
+            other.call("todo", {"add": ["Two"]})
+            others = await next_change()
+        second = text_of(await client.call_tool("todo", {"done": 1}))
+        plan = await read(client)
+    store.close()
+
+    assert (first, own, others) == ("1", "plan://current", "plan://current")
+    assert second == "ok\nChanged by others meanwhile; now:\n2> Two\ndone 1"
+    assert plan == "- [x] One\n- [/] Two\n"

@@ -1,18 +1,28 @@
-"""The stdio protocol, byte for byte: schemas as they were written, and a response to every line."""
+"""The stdio protocol, byte for byte.
+
+Schemas as they were written, framing, notifications, and a response to every line.
+"""
 
 import asyncio
 import json
-from typing import Any
+import os
+import threading
+from typing import Any, BinaryIO, cast
 
 import apsw
 import pytest
-from mcp_types import INVALID_REQUEST, PARSE_ERROR
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from mcp_types import INTERNAL_ERROR, INVALID_REQUEST, PARSE_ERROR
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
 
 from tests.mcp.project import DIALECTS, TIMEOUT_SECONDS, Project
-from tests.mcp.wire import INITIALIZED, MODERN, HeldCalls, Record, call, initialize, line, request, wired
-from tildone.agents.mcp.json_rpc import MAX_MESSAGE_BYTES, result_line
-from tildone.plan.dialects import dialect_named, tools_of
+from tests.mcp.wire import INITIALIZED, MODERN, HeldCalls, Record, Wire, call, initialize, line, process, request, wired
+from tildone.agents.mcp.calls import WAITING
+from tildone.agents.mcp.json_rpc import MAX_MESSAGE_BYTES, InvalidMessage, SerialExecutor, decode, result_line
+from tildone.agents.mcp.protocol import HANDSHAKE_METHODS, MODERN_METHODS
+from tildone.log.session import Session
+from tildone.plan.dialects import Reply, dialect_named, tools_of
 
 every_dialect = pytest.mark.parametrize("dialect", DIALECTS)
 ADD = {"add": ["One"]}
@@ -227,3 +237,265 @@ async def test_responses_larger_than_the_pipe_buffer_arrive(project: Project) ->
 
 def text_of(answer: Record) -> str:
     return str(answer["result"]["content"][0]["text"])
+
+
+META = {
+    "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+    "io.modelcontextprotocol/clientInfo": {
+        "name": "claude-code",
+        "title": "Claude Code",
+        "version": "2.1.325",
+        "description": "Anthropic's agentic coding tool",
+        "websiteUrl": "https://claude.com/claude-code",
+    },
+    "io.modelcontextprotocol/clientCapabilities": {
+        "roots": {"listChanged": True},
+        "elicitation": {"form": {}, "url": {}},
+    },
+}
+DISCOVER = request("server-discover-probe-1", "server/discover", _meta=META)
+LISTEN = request(
+    "listen:0", "subscriptions/listen", _meta=META, notifications={"toolsListChanged": True, "promptsListChanged": True}
+)
+START = (
+    DISCOVER,
+    LISTEN,
+    request(0, "server/discover", _meta=META),
+    request(1, "prompts/list", _meta=META),
+    request(2, "tools/list", _meta=META),
+)
+
+
+def call_wire_without_handshake(number: int, arguments: Record, **more: Any) -> Record:
+    meta = {**META, "claudecode/toolUseId": f"toolu_{number}", "progressToken": number, **more}
+    return request(number, "tools/call", name="todo", arguments=arguments, _meta=meta)
+
+
+async def test_a_whole_conversation_without_a_handshake(project: Project) -> None:
+    """The ids are numbers and texts; the stream of notifications ends with the connection."""
+    with process(project) as running:
+        wire = Wire(cast("BinaryIO", running.stdin), cast("BinaryIO", running.stdout))
+        started = await wire.ask(DISCOVER), await wire.ask(LISTEN)
+        listed = [await wire.ask(asked) for asked in START[2:]]
+        called = [
+            await wire.ask(call_wire_without_handshake(3, {"add": ["Write the parser"]})),
+            await wire.ask(call_wire_without_handshake(4, {"done": 1})),
+        ]
+        wire.close_input()
+        rest = await wire.rest()
+        running.wait(TIMEOUT_SECONDS)
+        assert running.stderr
+        complaints = running.stderr.read()
+
+    discovered, acknowledged = started
+    assert discovered["id"] == "server-discover-probe-1"
+    assert discovered["result"]["supportedVersions"] == ["2026-07-28"]
+    assert "tools" in discovered["result"]["capabilities"]
+    assert acknowledged["params"] == {
+        "_meta": {"io.modelcontextprotocol/subscriptionId": "listen:0"},
+        "notifications": {"toolsListChanged": True, "promptsListChanged": True},
+    }
+    assert [answer["id"] for answer in listed] == [0, 1, 2]
+    assert [tool["name"] for tool in listed[2]["result"]["tools"]] == [
+        tool.name for tool in dialect_named("brief").tools
+    ]
+    assert [answer["result"]["content"][0]["text"] for answer in called] == ["1", "ok, all done"]
+    assert [(answer["id"], answer["result"]["resultType"]) for answer in rest] == [("listen:0", "complete")]
+    assert (running.returncode, complaints, project.texts()) == (0, b"", ["Write the parser"])
+
+
+def test_a_stream_without_resources_is_acknowledged_before_the_tools_are_listed(project: Project) -> None:
+    """It needs no store, so nothing that works on one is imported while the client waits for the tools."""
+    with process(project) as running:
+        out, err = running.communicate(b"".join(map(line, START)), TIMEOUT_SECONDS)
+
+    answers = [json.loads(answer) for answer in out.splitlines()]
+
+    assert [answer.get("id") for answer in answers] == ["server-discover-probe-1", None, 0, 1, 2, "listen:0"]
+    assert (running.returncode, err) == (0, b"")
+
+
+async def test_a_stream_without_resources_can_be_cancelled(project: Project) -> None:
+    """Then it gets no response, also if a store is open."""
+    async with wired(project, greet=False) as wire:
+        await wire.ask(LISTEN)
+        await wire.ask(call_wire_without_handshake(1, {"add": ["One"]}))
+        wire.send({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": "listen:0"}})
+        await wire.ask(request(2, "tools/list", _meta=MODERN))
+        wire.close_input()
+        rest = await wire.rest()
+
+    assert rest == []
+
+
+@pytest.mark.parametrize("missing", ["protocolVersion", "clientCapabilities"])
+async def test_a_request_without_a_part_of_the_envelope_is_refused(project: Project, missing: str) -> None:
+    meta = {key: part for key, part in META.items() if not key.endswith(missing)}
+    async with wired(project, greet=False) as wire:
+        await wire.ask(DISCOVER)
+        refused = await wire.ask(request(1, "tools/list", _meta=meta))
+
+    assert missing in refused["error"]["message"]
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers(-(2**40), 2**40) | st.text(max_size=8),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    max_leaves=8,
+)
+FIELDS = ("jsonrpc", "id", "method", "params", "result", "error")
+
+
+def outcome(line: bytes) -> object:
+    try:
+        return decode(line)
+    except InvalidMessage as invalid:
+        return invalid
+
+
+@given(st.binary(max_size=60) | JSON.map(lambda data: json.dumps(data).encode()))
+def test_any_line_is_a_message_or_is_refused(line: bytes) -> None:
+    """No other error escapes, so the server answers whatever a client sends."""
+    assert outcome(line) is not None
+
+
+@given(st.dictionaries(st.sampled_from(FIELDS), JSON | st.just("2.0"), max_size=6))
+def test_a_refusal_names_the_request_if_its_id_is_valid(record: dict[str, object]) -> None:
+    result = outcome(json.dumps(record).encode())
+
+    if isinstance(result, InvalidMessage):
+        number = record.get("id")
+        valid = isinstance(number, int | str) and not isinstance(number, bool)
+        assert result.request == (number if valid else None)
+
+
+@given(st.integers(0, 2**31) | st.text(max_size=8), JSON)
+def test_a_response_survives_its_line(number: int | str, data: object) -> None:
+    """Lone surrogates aside, which have no UTF-8."""
+    line = result_line(number, {"data": data})
+
+    assert line.endswith(b"\n")
+    assert line.count(b"\n") == 1
+    assert json.loads(line) == {"jsonrpc": "2.0", "id": number, "result": {"data": data}}
+
+
+def test_the_size_limit_is_exact() -> None:
+    empty = b'{"jsonrpc":"2.0","id":1,"method":"ping","params":{"text":""}}'
+    longest = empty.replace(b'""', b'"%s"' % (b"x" * (MAX_MESSAGE_BYTES - len(empty))))
+
+    assert (decode(longest).id, len(longest)) == (1, MAX_MESSAGE_BYTES)
+    with pytest.raises(InvalidMessage, match="at most") as refused:
+        decode(longest + b" ")
+    assert (refused.value.code, refused.value.request) == (INVALID_REQUEST, 1)
+
+
+@pytest.fixture
+def executor() -> SerialExecutor:
+    return SerialExecutor("test executor")
+
+
+def test_jobs_run_one_after_the_other(executor: SerialExecutor) -> None:
+    """Although the second one could run at once."""
+    proceed = threading.Event()
+    done: list[object] = []
+    executor.submit(lambda: done.append(proceed.wait(TIMEOUT_SECONDS)))
+    executor.submit(lambda: done.append("second"))
+    before = list(done)
+
+    proceed.set()
+    executor.close()
+
+    assert (before, executor.join(TIMEOUT_SECONDS), done) == ([], True, [True, "second"])
+
+
+def test_join_tells_whether_all_jobs_have_finished(executor: SerialExecutor) -> None:
+    proceed = threading.Event()
+    executor.submit(lambda: proceed.wait(TIMEOUT_SECONDS))
+    executor.close()
+
+    assert not executor.join(0)
+    proceed.set()
+    assert executor.join(TIMEOUT_SECONDS)
+
+
+FIELDS_FUZZ = (
+    *("name", "arguments", "uri", "cursor", "ref", "argument", "type", "value", "level", "notifications", "task"),
+    *("resourceSubscriptions", "toolsListChanged", "protocolVersion", "capabilities", "clientInfo", "version", "_meta"),
+)
+METHODS = sorted(HANDSHAKE_METHODS | MODERN_METHODS)
+JSON_FUZZ = st.recursive(
+    st.none() | st.booleans() | st.integers(-9, 9) | st.sampled_from(["", "todo", "plan", "plan://current", "error"]),
+    lambda inner: st.lists(inner, max_size=2) | st.dictionaries(st.sampled_from(FIELDS_FUZZ), inner, max_size=3),
+    max_leaves=6,
+)
+ENVELOPES = st.sampled_from([{}, {"_meta": MODERN}, {"_meta": {}}])
+
+
+@settings(
+    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+)
+@given(
+    asked=st.lists(st.tuples(st.sampled_from(METHODS), JSON_FUZZ, ENVELOPES), min_size=1, max_size=4),
+    opening=st.sampled_from([(), (initialize(), INITIALIZED)]),
+)
+def test_every_request_gets_exactly_one_response(
+    project: Project, asked: list[tuple[str, Any, Record]], opening: tuple[Record, ...]
+) -> None:
+    """Whatever its parameters are; and none of them is the server's own fault."""
+    records = [
+        request(number, method, **((params if isinstance(params, dict) else {}) | envelope))
+        for number, (method, params, envelope) in enumerate(asked)
+    ]
+    with project.pipes() as (to_server, from_server):
+        with os.fdopen(to_server, "wb") as stdin:
+            stdin.writelines(map(line, (*opening, *records)))
+        with os.fdopen(os.dup(from_server), "rb") as stdout:
+            answers = [json.loads(answer) for answer in stdout]
+
+    responses = [answer for answer in answers if "method" not in answer]
+    expected = [str(record["id"]) for record in (*opening, *records) if "id" in record]
+    assert sorted(str(answer["id"]) for answer in responses) == sorted(expected)
+    assert [answer for answer in responses if answer.get("error", {}).get("code") == INTERNAL_ERROR] == []
+
+
+async def test_a_call_that_takes_long_reports_progress(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    """If the client asked for it, again and again, and no longer once the call is answered."""
+    monkeypatch.setattr("tildone.agents.mcp.calls.INTERVAL_SECONDS", 0.05)
+    held = HeldCalls(monkeypatch)
+    async with wired(project) as wire:
+        wire.send(call(1, "todo", ADD))
+        wire.send(request(2, "tools/call", name="todo", arguments={}, _meta={"progressToken": "t"}))
+        notices = [await wire.answer() for _ in range(3)]
+        held.proceed.set()
+        answers = [answer for answer in [await wire.answer() for _ in range(2)] if "id" in answer]
+        wire.close_input()
+        answers += [answer for answer in await wire.rest() if "id" in answer]
+
+    assert {notice["method"] for notice in notices} == {"notifications/progress"}
+    assert [notice["params"]["progress"] for notice in notices] == [1, 2, 3]
+    assert {(notice["params"]["progressToken"], notice["params"]["message"]) for notice in notices} == {("t", WAITING)}
+    assert [answer["id"] for answer in answers] == [1, 2]
+
+
+async def test_a_client_that_set_a_level_gets_errors_as_log_messages(
+    project: Project, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def broken(*_: object) -> Reply:
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(Session, "call", broken)
+    async with wired(project) as wire:
+        silent = await wire.ask(call(1, "todo", ADD))
+        await wire.ask(request(2, "logging/setLevel", level="critical"))
+        above = await wire.ask(call(3, "todo", ADD))
+        await wire.ask(request(4, "logging/setLevel", level="info"))
+        logged = await wire.ask(call(5, "todo", ADD))
+        answered = await wire.answer()
+
+    assert (silent["id"], above["id"], answered["id"]) == (1, 3, 5)
+    assert logged == {
+        "jsonrpc": "2.0",
+        "method": "notifications/message",
+        "params": {"level": "error", "logger": "tildone", "data": "tildone itself is at fault: ZeroDivisionError"},
+    }
+    assert capsys.readouterr().err == "tildone mcp: ZeroDivisionError()\n" * 3

@@ -1,19 +1,26 @@
-"""The fleet for screens: it reads what has changed, no plans, and no runs that ended long ago."""
+"""The fleet for screens reads what has changed only; the thread that keeps an index current; and costs."""
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from queue import Queue
+from threading import Event as Event_following
 from typing import cast
 
 import pytest
 
-from tests.overview.stores import CountingStore
+from tests.overview.stores import CountingStore, World
 from tests.web.fleets import FleetStore
-from tildone.app.index import SessionIndex
+from tildone.app import sessions as costs
+from tildone.app.index import IndexChange, IndexFollower, SessionIndex
 from tildone.app.opening import run_leases, store_at
 from tildone.app.runs import FleetIndex, WorkerState
+from tildone.app.sessions import AgentCost, CostsRead, spent
+from tildone.base.errors import StoreError
 from tildone.base.ids import now
+from tildone.log.presence import Presence
 from tildone.log.store import Store
-from tildone.plan.events import Actor, AgentUsage, Author, Event, PlanChanged
+from tildone.plan.events import Actor, AgentUsage, Author, Directive, DirectiveSet, Event, PlanChanged
 from tildone.plan.lists import WorkerInfo
 from tildone.plan.model import Phase, Plan, Task
 from tildone.plan.runs import Ask
@@ -145,3 +152,137 @@ def test_the_costs_of_all_agents_are_added_up_and_kept_after_they_have_ended(
         first.refresh()
     assert spent(first) == 3.5
     assert spent(index()) == 3.5
+
+
+def event(number: int, agent: str = "", cost: float | None = None) -> Event:
+    usage = AgentUsage(1, 1, cost) if agent else None
+    return Event(f"e{number}", None, number, Actor.AGENT, DirectiveSet(Directive.GO), Author("", agent), usage=usage)
+
+
+def newest_first(*events: Event) -> Iterator[Event]:
+    return reversed(events)
+
+
+def test_the_newest_figure_of_each_agent_counts() -> None:
+    read = CostsRead(newest_first(event(1, "a", 1.0), event(2, "b", 0.5), event(3, "a", 1.5), event(4), event(5, "a")))
+
+    assert read.costs() == (AgentCost("a", 1.5, 1.5), AgentCost("b", 0.5, 0.5))
+
+
+def test_a_figure_that_became_smaller_was_counted_from_0_again() -> None:
+    read = CostsRead(newest_first(event(1, "a", 2.0), event(2, "a", 0.5), event(3, "a", 0.75)))
+
+    assert read.costs() == (AgentCost("a", 2.75, 0.75),)
+
+
+def test_only_what_is_new_is_read() -> None:
+    known = (AgentCost("a", 2.75, 0.75),)
+    events = newest_first(event(1, "a", 99.0), event(2, "a", 0.75), event(3, "a", 1.0))
+
+    assert CostsRead(events, known, "e2").costs() == (AgentCost("a", 3.0, 1.0),)
+    assert next(events).id == "e1"
+
+
+def test_on_another_branch_all_of_it_is_read() -> None:
+    known = (AgentCost("a", 2.75, 0.75),)
+
+    read = CostsRead(newest_first(event(1, "a", 1.0), event(2, "b", 2.0)), known, "gone")
+
+    assert read.costs() == (AgentCost("a", 1.0, 1.0), AgentCost("b", 2.0, 2.0))
+
+
+def test_a_long_history_is_not_read_to_its_end() -> None:
+    events = newest_first(*(event(number, f"a{number}", 1.0) for number in range(costs.MAX_EVENTS_READ + 5)))
+
+    assert len(CostsRead(events).costs()) == costs.MAX_EVENTS_READ
+
+
+def test_what_was_read_for_the_state_is_not_read_again() -> None:
+    read = CostsRead(newest_first(event(1, "a", 1.0), event(2, "b", 2.0)))
+    next(iter(read))
+
+    assert {cost.agent for cost in read.costs()} == {"a", "b"}
+
+
+def test_an_agent_at_work_may_have_cost_more_than_its_log_says() -> None:
+    present = [Presence("a", "s", cost=1.0), Presence("b", "s", cost=0.25), Presence("c", "s", cost=0.5)]
+
+    assert spent((AgentCost("a", 2.75, 0.75), AgentCost("b", 0.5, 0.5)), present) == 2.75 + 0.25 + 0.5 + 0.5
+
+
+LONG_ENOUGH = 30
+
+
+@contextmanager
+def following(world: World) -> Iterator[Queue[IndexChange | str]]:
+    """Follow the store; what is published or fails is in the queue."""
+    told: Queue[IndexChange | str] = Queue()
+    follower = IndexFollower(world.index, told.put, told.put)
+    follower.start()
+    yield told
+    follower.stop()
+
+
+def names(told: Queue[IndexChange | str]) -> list[str]:
+    change = told.get(timeout=LONG_ENOUGH)
+    assert isinstance(change, IndexChange)
+    return [row.name for row in change.changed]
+
+
+def test_the_first_reading_is_published_even_if_there_is_nothing_then_each_change(world: World) -> None:
+    with following(world) as told:
+        assert names(told) == []
+        world.write("s", "a")
+        assert names(told) == ["s"]
+
+
+def test_what_is_beside_the_index_is_called_after_every_refresh_also_without_a_change(world: World) -> None:
+    called: Queue[int] = Queue()
+    follower = IndexFollower(world.index, print, beside=lambda: called.put(1))
+    follower.start()
+    try:
+        for _ in range(2):
+            called.get(timeout=LONG_ENOUGH)
+    finally:
+        follower.stop()
+
+
+def test_summaries_are_kept_at_the_end(world: World) -> None:
+    world.write("s", "a")
+    with following(world) as told:
+        assert names(told) == ["s"]
+
+    assert list(world.store.records.kept_summaries()) == ["s"]
+
+
+def test_a_follower_that_was_not_started_can_be_stopped(world: World) -> None:
+    IndexFollower(world.index, print).stop()
+
+
+def test_a_store_that_cannot_be_read_is_reported_and_tried_again(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    answers = Event_following()
+
+    def revision() -> int:
+        if not answers.is_set():
+            raise StoreError("the server does not answer")
+        return world.store.records.revision()
+
+    monkeypatch.setattr(world.counting.records, "revision", revision, raising=False)
+    with following(world) as told:
+        assert told.get(timeout=LONG_ENOUGH) == "the server does not answer"
+        answers.set()
+        while isinstance(change := told.get(timeout=LONG_ENOUGH), str):
+            pass
+        assert not change
+
+
+def test_an_idle_store_is_not_read(world: World) -> None:
+    """The thread blocks in `wait_any`; only who is at work is looked at again."""
+    world.write("s", "a")
+    with following(world) as told:
+        assert names(told) == ["s"]
+        world.counting.calls.clear()
+        while world.counting.calls["wait_any"] < 3:
+            Event_following().wait(0.01)
+
+        assert set(world.counting.calls) == {"wait_any"}

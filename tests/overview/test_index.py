@@ -1,4 +1,7 @@
-"""The index of a store: it reads what changed, and nothing else."""
+"""The index of a store reads what changed and nothing else.
+
+Pages of rows; and open questions of agents that are gone.
+"""
 
 import os
 from pathlib import Path
@@ -8,7 +11,8 @@ import pytest
 from tests.overview.stores import World
 from tildone.app.index import AGENTS_EVERY_MS
 from tildone.app.opening import store_at
-from tildone.base.errors import StoreError
+from tildone.app.sessions import SORTS, Cursor
+from tildone.base.errors import StoreError, UsageError
 from tildone.log.kept import KeptSummary
 from tildone.log.needs import Need
 from tildone.log.presence import AT_WORK_MS, Presence
@@ -313,3 +317,165 @@ def test_an_open_question_needs_a_person_until_it_is_answered(world: World) -> N
     world.store.records.withdraw("2")
     [row] = world.index.refresh().changed
     assert (row.word, row.needs, world.index.needs()) == (SessionWord.PAUSED, (), ())
+
+
+def written(world: World, count: int) -> None:
+    for number in range(count):
+        world.write(f"s{number:02}", "a")
+    world.index.refresh()
+
+
+def test_what_needs_a_person_comes_first_then_the_last_changed(world: World) -> None:
+    for name in ("idle", "done", "waits", "paused"):
+        world.write(name, "a")
+    world.session("done").change([Mark(Numbered((1,)), Status.COMPLETED)])
+    world.session("waits").change([Mark(Numbered((1,)), Status.BLOCKED)])
+    world.session("paused").set_directive(Directive.PAUSE)
+    world.index.refresh()
+
+    assert world.names() == ["waits", "paused", "idle", "done"]
+    assert list(world.index.counts()) == [row.word for row in world.index.rows().rows]
+
+
+@pytest.mark.parametrize("sort", SORTS)
+@pytest.mark.parametrize("limit", [1, 3, 10, 60])
+def test_pages_together_are_the_whole_list(world: World, sort: str, limit: int) -> None:
+    written(world, 10)
+    found: list[str] = []
+    after = None
+    while True:
+        page = world.index.rows(sort=sort, after=after, limit=limit)
+        found += [row.name for row in page.rows]
+        after = page.after
+        if after is None:
+            break
+
+    assert found == world.names(sort=sort)
+    assert len(found) == 10
+
+
+def test_a_row_that_is_deleted_or_added_between_two_pages_moves_no_other(world: World) -> None:
+    written(world, 6)
+    first = world.index.rows(sort="title", limit=3)
+    world.store.delete("s02", expected=world.store.session_head("s02").head)
+    world.write("s00b", "a")
+    world.index.refresh()
+
+    assert [row.name for row in world.index.rows(sort="title", after=first.after).rows] == ["s03", "s04", "s05"]
+
+
+def test_the_query_finds_titles_names_task_texts_states_and_agents_in_any_case(world: World) -> None:
+    world.write("/home/ada/Parser#claude:5f0c1234", "Read the Grammar")
+    world.write("other", "x")
+    world.index.refresh()
+
+    for query in ("parser", "HOME", "grammar read", "GRAMMAR idle", "(claude"):
+        assert world.names(query=query) == ["/home/ada/Parser#claude:5f0c1234"], query
+    assert world.names(query="grammar x") == []
+    assert world.names(query="idle") == world.names()
+
+
+def test_only_rows_of_the_states_asked_for_are_returned_and_a_filtered_page_has_a_cursor(world: World) -> None:
+    written(world, 5)
+    for name in ("s01", "s03"):
+        world.session(name).set_directive(Directive.PAUSE)
+    world.index.refresh()
+    words = {SessionWord.PAUSED}
+    page = world.index.rows(words=words, sort="title", limit=1)
+
+    assert world.names(words=words, sort="title") == ["s01", "s03"]
+    rest = world.index.rows(words=words, sort="title", after=page.after, limit=1)
+    assert ([row.name for row in rest.rows], rest.after) == (["s03"], None)
+
+
+@pytest.mark.parametrize("cursor", ["", "!", "bm8=", "e30=", "WzFd", "é"])
+def test_a_cursor_that_is_none_is_refused(world: World, cursor: str) -> None:
+    with pytest.raises(UsageError, match="cursor"):
+        world.index.rows(after=Cursor(cursor))
+
+
+def test_a_cursor_of_another_order_and_an_unknown_order_are_refused(world: World) -> None:
+    written(world, 3)
+    with pytest.raises(UsageError, match="another order"):
+        world.index.rows(sort="updated", after=world.index.rows(limit=1).after)
+    with pytest.raises(UsageError, match="there is no order 'size'"):
+        world.index.rows(sort="size")
+
+
+AGENT = "tildone:5f0c"
+
+
+@pytest.fixture
+def need(world: World) -> Need:
+    """The question of an agent that works."""
+    world.write("s", "a")
+    asked = Need("1", "s", "command", "make", ("once", "no"), since=world.now, agent=AGENT)
+    world.store.records.beat(Presence(AGENT, "s", beat=world.now))
+    world.store.records.ask(asked)
+    world.index.refresh()
+    assert world.index.needs() == (asked,)
+    return asked
+
+
+def shown(world: World) -> tuple[SessionWord, int, tuple[Need, ...]]:
+    """The state of the session, how many questions its row has, and the questions of all sessions."""
+    world.index.refresh()
+    row = world.index.row("s")
+    assert row is not None
+    return row.word, len(row.needs), world.index.needs()
+
+
+@pytest.mark.usefixtures("need")
+def test_the_question_of_an_agent_without_a_sign_of_life_is_left_out(world: World) -> None:
+    world.now += AT_WORK_MS
+
+    assert shown(world) == (SessionWord.IDLE, 0, ())
+
+
+@pytest.mark.usefixtures("need")
+def test_the_question_of_an_agent_that_left_is_left_out(world: World) -> None:
+    world.store.records.leave(AGENT)
+    world.now += AT_WORK_MS
+
+    assert shown(world) == (SessionWord.IDLE, 0, ())
+
+
+def test_an_agent_that_goes_on_giving_signs_of_life_waits_however_long(world: World, need: Need) -> None:
+    world.now += 100 * AT_WORK_MS
+    world.store.records.beat(Presence(AGENT, "s", beat=world.now - AT_WORK_MS + 1))
+
+    assert shown(world) == (SessionWord.NEEDS_YOU, 1, (need,))
+
+
+def test_a_question_comes_back_with_the_next_sign_of_life(world: World, need: Need) -> None:
+    """The machine of the agent slept."""
+    world.now += AT_WORK_MS
+    world.index.refresh()
+    world.store.records.beat(Presence(AGENT, "s", beat=world.now))
+    world.now += AGENTS_EVERY_MS
+
+    assert shown(world) == (SessionWord.NEEDS_YOU, 1, (need,))
+
+
+def test_an_agent_that_rests_gives_no_signs_of_life_and_may_wait(world: World, need: Need) -> None:
+    world.store.records.beat(Presence(AGENT, "s", why=RestReason.ALL_DONE.value, beat=world.now))
+    world.now += 10 * AT_WORK_MS
+
+    assert shown(world) == (SessionWord.NEEDS_YOU, 1, (need,))
+
+
+def test_an_agent_whose_process_runs_here_waits_without_a_sign_of_life(world: World, need: Need) -> None:
+    world.now += 10 * AT_WORK_MS
+    pid = os.getpid()
+    agent = Agent(AgentId("tildone", "5f0c"), "s", pid=pid, last_active=world.now, started=start_time(pid))
+    AgentRegistry(str(world.agents_dir), "/project").save(agent)
+
+    assert shown(world) == (SessionWord.NEEDS_YOU, 1, (need,))
+
+
+def test_a_new_question_is_shown_before_its_agent_is_known(world: World) -> None:
+    world.write("s", "a")
+    asked = Need("1", "s", "input", "Which?", since=world.now, agent=AGENT)
+    world.store.records.ask(asked)
+
+    assert shown(world) == (SessionWord.NEEDS_YOU, 1, (asked,))

@@ -1,16 +1,48 @@
-"""An agent that stops early is continued, and the bounds end an agent without progress."""
+"""An agent that stops early is continued until a bound.
 
+A run is steered, is left unattended, and records what it has used.
+"""
+
+import asyncio
 import json
+import os
 import signal
 import subprocess
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.cli.person import Answer, Person
 from tests.host.models.model_server import ModelServer, Turn
-from tests.run.run_workspace import CHAT, WRITE, provider_environment
+from tests.host.tools.test_rendering import Scripted
+from tests.plans import plan_of
+from tests.run.run_workspace import ALLOW_ALL, CHAT, WRITE, provider_environment, statuses, write_plan
 from tests.suite.forking import PROGRAM
 from tests.suite.waiting import LIMIT_SECONDS
+from tests.trusted import write_trusted
+from tildone.app.opening import run_leases
+from tildone.cli.fleet.doctor import parsed_limit
+from tildone.log.settings import ProviderLimit
+from tildone.plan.events import AgentUsage
+from tildone.run.asking import (
+    NOT_ASKED,
+    Asker,
+    AskLimits,
+    SharedQuestions,
+    UnattendedUI,
+    ask_limits,
+    limited_model,
+    unattended_ui,
+)
+from tildone.run.extension import PermissionAnswer, PermissionReply, PermissionRequest
+from tildone.run.messages import Cost
+from tildone.run.messages import Usage as RequestUsage
+from tildone.run.metering import log_usage
+from tildone.run.model import ChatRequest, LimitedModel
+from tildone.run.shell_model import ShellModel
+from tildone.stores.memory import MemoryStore
+from tildone.stores.sqlite.store import SqliteStore
 
 STOPS: Turn = {"text": "I stop here.", "repeat": True}
 BOUND = "told to go on 20 times, and nothing changed"
@@ -172,3 +204,288 @@ def test_the_brief_dialect_is_continued_until_the_plan_is_done(person: Person) -
     told = json.dumps(server.requests[-1].messages)
     assert (answer.code, answer.out) == (0, "All done after all.\n")
     assert told.count("Your plan is not done:") == 1
+
+
+LEASE = {"TILDONE_LEASE": "r1/0/1"}
+LONG_ENOUGH = 60.0
+
+
+async def test_a_question_waits_for_an_answer_in_the_store(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    store = SqliteStore(tmp_path / "plans.db")
+    ui = unattended_ui(LEASE)
+    assert ui is not None
+    shared = SharedQuestions(ui, store, Asker(lambda: "s", lambda: "tildone:a", lambda: ""))
+    asking = asyncio.create_task(shared.ask_permission(PermissionRequest("Run this?", ("make deploy",))))
+    while not store.records.needs():  # noqa: ASYNC110  there is no event to wait for
+        await asyncio.sleep(0.01)
+    [need] = store.records.needs()
+
+    await asyncio.to_thread(SqliteStore(tmp_path / "plans.db").records.answer, need.id, "once", "Ada", 1)
+
+    assert await asyncio.wait_for(asking, LONG_ENOUGH) == PermissionReply(PermissionAnswer.ONCE)
+    assert capfd.readouterr().err == "info: Answered by Ada: once\n"
+    store.close()
+
+
+@pytest.mark.parametrize(
+    ("pattern", "request_", "asked"),
+    [
+        ("make *", PermissionRequest("Run this?", ("make deploy",)), True),
+        ("make *", PermissionRequest("Run this?", ("make deploy && rm -r x",)), False),
+        ("git *", PermissionRequest("Run this?", ("git -c alias.x='!id' x",)), False),
+        ("make *", PermissionRequest("Run this?", ("make a", "rm b")), False),
+        ("make *", PermissionRequest("Read /etc/passwd?"), False),
+        ("make *", PermissionRequest("Change a?", ("make a",), is_diff=True), False),
+        ("*", PermissionRequest("Read /etc/passwd?"), True),
+        ("", PermissionRequest("Run this?", ("make deploy",)), False),
+    ],
+)
+async def test_persons_are_asked_only_for_what_the_worker_lets_them_approve(
+    tmp_path: Path, pattern: str, request_: PermissionRequest, *, asked: bool
+) -> None:
+    """An answer that is already in the store, or that allows more than was asked, permits no more either."""
+    store = SqliteStore(tmp_path / "plans.db")
+    limits = ask_limits(LEASE | {"TILDONE_FLEET_ASK": pattern})
+    shared = SharedQuestions(UnattendedUI(), store, Asker(lambda: "s", lambda: "tildone:a", lambda: ""), limits)
+    asking = asyncio.create_task(shared.ask_permission(request_))
+    while not store.records.needs() and not asking.done():  # noqa: ASYNC110  there is no event to wait for
+        await asyncio.sleep(0.01)
+    found = store.records.needs()
+    for need in found:
+        await asyncio.to_thread(SqliteStore(tmp_path / "plans.db").records.answer, need.id, "always", "Mallory", 1)
+
+    reply = await asyncio.wait_for(asking, LONG_ENOUGH)
+
+    expected = PermissionAnswer.ALWAYS if pattern == "*" else PermissionAnswer.ONCE
+    assert (len(found), reply) == ((1, PermissionReply(expected)) if asked else (0, NOT_ASKED))
+    store.close()
+
+
+def test_only_processes_of_a_worker_have_such_limits() -> None:
+    assert ask_limits({}) is None
+    assert ask_limits(LEASE) == AskLimits(())
+
+
+async def test_questions_with_a_time_limit_end(capfd: pytest.CaptureFixture[str]) -> None:
+    ui = UnattendedUI()
+
+    assert await ui.select("?", ["a"], 0.001) is None
+    assert not await ui.confirm("?", "", 0.001)
+    ui.set_status("limit", "waits\x1b")
+    ui.set_status("limit", None)
+    assert capfd.readouterr().err == "limit: waits␛\n"
+
+
+async def test_requests_are_taken_from_the_rate_of_the_fleet(tmp_path: Path) -> None:
+    store = SqliteStore(tmp_path / "plans.db")
+    leases = run_leases(store)
+    leases.set_limit(ProviderLimit("script", requests=1))
+    told: list[str | None] = []
+
+    class Shown(UnattendedUI):
+        def set_status(self, key: str, text: str | None) -> None:
+            assert key == "limit"
+            told.append(text)
+
+    model = limited_model(Scripted(), store, LEASE, Shown())
+
+    assert [event async for event in model.stream(ChatRequest("", ()))]
+    waiting = asyncio.create_task(anext(model.stream(ChatRequest("", ()))))
+    while not told:  # noqa: ASYNC110  there is no event to wait for
+        await asyncio.sleep(0.01)
+    leases.set_limit(ProviderLimit("script"))
+    waiting.cancel()
+
+    assert str(told[0]).startswith("waits for the limit of requests to script")
+    assert [event async for event in model.stream(ChatRequest("", ()))]
+    store.close()
+
+
+async def test_a_model_has_the_limit_of_its_provider_under_each_of_its_names(tmp_path: Path) -> None:
+    store = SqliteStore(tmp_path / "plans.db")
+    leases = run_leases(store)
+    leases.set_limit(parsed_limit("openai-chat=3/1"))
+
+    class Chat(Scripted):
+        provider = "openai-responses"
+
+    assert [event async for event in limited_model(Chat(), store, LEASE, None).stream(ChatRequest("", ()))]
+    assert leases.request("openai") > 0
+    store.close()
+
+
+def test_only_models_of_runs_of_a_fleet_are_limited(tmp_path: Path) -> None:
+    store, model = SqliteStore(tmp_path / "plans.db"), Scripted()
+    shell = ShellModel(lambda: plan_of("one"), lambda: 0, frozenset)
+
+    assert limited_model(model, store, {}, None) is model
+    assert limited_model(model, MemoryStore(), LEASE, None) is model
+    assert limited_model(shell, store, LEASE, None) is shell
+    assert isinstance(limited_model(model, store, LEASE, None), LimitedModel)
+    assert unattended_ui({}) is None
+    store.close()
+
+
+@pytest.mark.skipif(os.name == "nt", reason="needs a named pipe")
+def test_a_run_that_is_stopped_ends_after_the_tool_that_is_running(person: Person) -> None:
+    """It is found by its project, listed among the running agents, and removed from the list at the end."""
+    os.mkfifo(person.folder / "begun")
+    os.mkfifo(person.folder / "gate")
+    name = write_plan(person, "- [ ] Wait: `echo > begun; cat gate`\n- [ ] Not any more: `touch proof`\n")
+    command = [str(PROGRAM), "run", name, *ALLOW_ALL, "--session", "s"]
+    running = subprocess.Popen(
+        command, cwd=person.folder, env=person.environment({}), stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+    try:
+        (person.folder / "begun").read_bytes()
+        said = person.says("stop")
+        (person.folder / "gate").write_bytes(b"")
+        out, _ = running.communicate(timeout=60)
+    finally:
+        running.kill()
+        running.wait()
+
+    assert ": 2 of 2 tasks open\n" in said
+    assert running.returncode == 1
+    assert "✗ stopped by tildone stop\nTo go on: tildone resume --session s && tildone run --continue\n" in out.decode()
+    assert not (person.folder / "proof").exists()
+    assert "No active agent is known here" in person.says("resume")
+    person.says("resume", "--session", "s")
+    again = person.run("run", "--continue")
+    assert (again.code, again.err) == (0, "tildone: allowed as before: --allow '*': every command\n")
+    assert (person.folder / "proof").exists()
+
+
+def test_a_run_that_is_paused_ends_with_its_turn(person: Person) -> None:
+    """It was paused before it started: the model has one turn and is not continued."""
+    person.says("pause", "--session", "s")
+
+    with ModelServer(WRITE, STOPS) as server:
+        answer = person.run("run", "Go", "--model", CHAT, "--session", "s", **provider_environment(server))
+
+    assert len(server.requests) == 2
+    assert answer.code == 1
+    assert (
+        "✗ 2 of 2 tasks left open (paused)\nTo go on: tildone resume --session s && tildone run --continue\n"
+        in answer.out
+    )
+    assert statuses(person, "s") == "––"
+
+
+def test_a_run_that_is_stopped_before_it_begins_asks_its_model_nothing(person: Person) -> None:
+    person.says("stop", "--session", "s")
+
+    with ModelServer(WRITE, STOPS) as server:
+        answer = person.run(
+            "run", "Go", "--model", CHAT, "--session", "s", "--mode", "print", **provider_environment(server)
+        )
+
+    assert len(server.requests) == 0
+    assert (answer.code, answer.out) == (1, "")
+    assert answer.err == (
+        "tildone: stopped by tildone stop\nTo go on: tildone resume --session s && tildone run --continue\n"
+    )
+
+
+def test_a_prompt_in_the_shell_of_an_agent_starts_no_count_again(person: Person) -> None:
+    """The agent starts a run on its own plan, and prompts it: the counts since a person last spoke stay."""
+    with ModelServer(WRITE, STOPS) as server:
+        environ = provider_environment(server) | {"TILDONE_COUNTDOWN": "0"}
+        run = ("run", "Go", "--model", CHAT, "--session", "s", "--max-nudges", "1", "--mode", "print")
+        resets = []
+        for shell in ({}, {"CLAUDECODE": "1"}, {}):
+            person.run(*run, **environ, **shell)
+            log = person.says("log", "--session", "s").splitlines()
+            resets.append([line for line in log if "let the agent be told to go on" in line and "(timer)" not in line])
+
+    assert [len(each) for each in resets] == [0, 0, 1]
+    assert "  Ada  " in resets[-1][0]
+
+
+PRICES = "[prices]\nscripted = { input = 10000, output = 10000 }\n"
+"""A cent for each token: a request of the scripted model has 10 in and 5 out, so it costs 15 cents."""
+
+START: Turn = {"tool": "edit_todos", "args": {"action": "start", "indices": [0]}}
+WORK: Turn = {"tool": "bash", "args": {"command": "true"}}
+COMPLETE: Turn = {"tool": "edit_todos", "args": {"action": "complete", "indices": [0]}}
+ABANDON: Turn = {"tool": "edit_todos", "args": {"action": "abandon", "indices": [1]}}
+
+
+def configure(person: Person, *lines: str) -> None:
+    person.environ["TILDONE_SESSION"] = "plan"
+    text = "".join(f"{line}\n" for line in lines) + PRICES
+    write_trusted(person.folder / "tildone.toml", text, person.environment({}))
+
+
+def run_usage(person: Person, server: ModelServer, *arguments: str) -> Any:
+    return person.run("run", *arguments, "--model", CHAT, *ALLOW_ALL, **provider_environment(server))
+
+
+def stats(person: Person) -> dict[str, Any]:
+    data = person.run("stats", "--json").json
+    assert isinstance(data, dict)
+    return data
+
+
+def test_a_task_has_the_tokens_and_the_cost_of_its_requests(person: Person) -> None:
+    """Without its conversation, the events tell both."""
+    configure(person)
+    with ModelServer(WRITE, START, WORK, COMPLETE, ABANDON) as server:
+        run_usage(person, server, "Go")
+    with_conversation = stats(person)["tasks"]
+    for file in person.home.rglob("*.jsonl"):
+        file.unlink()
+
+    first, second = stats(person)["tasks"]
+
+    assert (first["tokens"], first["cost"]) == (30, pytest.approx(0.3))
+    assert (second["tokens"], second["cost"]) == (None, None)
+    assert [task["tokens"] for task in with_conversation] == [30, None]
+    assert with_conversation[0]["cost"] == pytest.approx(0.3)
+    assert "$0.30" in person.says("stats")
+
+
+def test_a_model_that_spends_too_much_on_a_task_is_ended(person: Person) -> None:
+    """Before its next request, although it never stops by itself."""
+    configure(person, "max_task_cost = 0.5")
+    with ModelServer(WRITE, START, {**WORK, "repeat": True}) as server:
+        answer = run_usage(person, server, "Go")
+
+    assert "the task in progress has cost $0.50" in answer.err + answer.out
+    assert len(server.requests) == 6
+    assert person.run("status").out.count("the task in progress has cost $0.50") == 1
+
+
+def test_a_plan_has_a_budget_of_tokens(person: Person) -> None:
+    configure(person, "max_tokens = 60")
+    with ModelServer(WRITE, {**WORK, "repeat": True}) as server:
+        answer = run_usage(person, server, "Go")
+
+    assert "the agents of this plan have used 60 tokens. To go on, raise max_tokens" in answer.err + answer.out
+    assert len(server.requests) == 4
+
+
+def test_a_conversation_that_is_continued_goes_on_counting(person: Person) -> None:
+    configure(person)
+    with ModelServer(WRITE, START) as server:
+        run_usage(person, server, "Go", "--max-nudges", "0")
+    with ModelServer(COMPLETE, ABANDON) as server:
+        run_usage(person, server, "--continue", "Go on", "--max-nudges", "0")
+
+    [store] = person.home.rglob("*.db")
+    opened = SqliteStore(str(store))
+    [session] = {row.name for row in opened.sessions()}
+    tokens = [event.usage.tokens or 0 for event in opened.events(session) if event.usage is not None]
+
+    assert tokens == sorted(tokens)
+    assert tokens[-1] >= 15 * 4
+
+
+def test_a_request_has_its_tokens_with_those_of_the_cache() -> None:
+    usage = RequestUsage(
+        input=1, output=2, cache_read=10, cache_write=100, total_tokens=113, cost=Cost(total=0.1234567)
+    )
+
+    assert log_usage(usage) == AgentUsage(111, 2, 0.123457)
+    assert log_usage(RequestUsage(None, 2, None, None, 9, None)) == AgentUsage(7, 2)
+    assert log_usage(RequestUsage()) == AgentUsage()

@@ -1,12 +1,17 @@
-"""Runs against real providers' wire formats, served on loopback: answers, tools, and everything that goes wrong."""
+"""Runs and their subagents against real providers' wire formats, served on loopback."""
 
 import json
+import os
 import re
+import signal
+from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 from tests.cli.person import Person
 from tests.host.models.model_server import ModelServer, Turn
+from tests.host.test_host import Script
 from tests.run.run_workspace import (
     ALLOW_ALL,
     ANTHROPIC,
@@ -14,11 +19,23 @@ from tests.run.run_workspace import (
     WRITE,
     conversation_entries,
     conversation_files,
+    json_lines,
     provider_environment,
+    statuses,
     write_plan,
 )
+from tests.run.test_project_plan import gate, start
 from tests.suite.forking import starting
 from tests.trusted import write_trusted
+from tildone.app.settings import Settings
+from tildone.plan.model import Plan
+from tildone.run.hosting import open_conversations, open_host
+from tildone.run.model import Model
+from tildone.run.shell_model import ShellModel
+from tildone.run.tools.permissions import PermissionPolicy
+from tildone.stores import parse_address
+from tildone.stores.agents import is_running
+from tildone.stores.memory import MemoryStore
 
 both_formats = pytest.mark.parametrize("spec", [CHAT, ANTHROPIC])
 
@@ -148,3 +165,207 @@ def test_the_cost_is_shown_where_the_price_is_known(person: Person) -> None:
 
     assert re.search(r"^Took \S+ s · 10 in · 5 out$", unknown.out, re.MULTILINE)
     assert re.search(r"^Took \S+ s · 10 in · 5 out · \$0\.015$", known.out, re.MULTILINE)
+
+
+TASK: Turn = {"tool": "task", "args": {"description": "count the files", "prompt": "Count the files here."}}
+USAGE = {"prompt_tokens": 1000, "completion_tokens": 100, "total_tokens": 1100}
+
+
+def yields(text: str) -> Turn:
+    return {"tool": "yield", "args": {"result": text}}
+
+
+def edit(action: str, *indices: int) -> Turn:
+    return {"tool": "edit_todos", "args": {"action": action, "indices": list(indices)}}
+
+
+def folder_of(person: Person) -> Path:
+    """The folder of the conversations: all files that are not subagents'."""
+    [file] = [file for file in person.home.rglob("*.jsonl") if file.parent.name != "subagents"]
+    return file.parent
+
+
+def names_of_tools(server: ModelServer) -> list[set[str]]:
+    bodies = [request.body for request in server.requests]
+    return [{tool.get("name") or tool["function"]["name"] for tool in body.get("tools", ())} for body in bodies]
+
+
+@both_formats
+def test_a_subagent_works_and_its_report_is_the_result(person: Person, spec: str) -> None:
+    """It has the tools of the run and its own conversation, in a file that names its parent's."""
+    write_plan(person, "x", "one.txt")
+    script = [
+        TASK,
+        {"tool": "bash", "args": {"command": "ls"}},
+        yields("There is 1 file: one.txt"),
+        {"text": "One file."},
+    ]
+    with ModelServer(*script) as server:
+        answer = person.run("run", "Count", "--model", spec, *ALLOW_ALL, **provider_environment(server))
+
+    assert (answer.code, answer.err) == (0, "")
+    assert "Task: count the files\n" in answer.out
+    assert "There is 1 file: one.txt" in answer.out
+    assert len(server.requests) == 4
+    own, inherited = names_of_tools(server)[:2]
+    assert own >= {"read", "write", "edit", "bash", "write_todos", "task"}
+    assert "yield" not in own
+    assert inherited == own - {"task"} | {"yield"}
+    asked = json.dumps(server.requests[1].messages)
+    assert "Count the files here." in asked
+    assert "one.txt" not in asked
+    parent, [child] = folder_of(person), list((folder_of(person) / "subagents").glob("*.jsonl"))
+    header, *entries = conversation_entries(child)
+    assert Path(header["parentSession"]).parent == parent
+    assert [entry["message"]["role"] for entry in entries if entry["type"] == "message"][:2] == ["user", "assistant"]
+
+
+def test_continue_goes_on_with_the_agents_conversation_not_with_a_subagents(person: Person) -> None:
+    """Even if the subagent wrote last."""
+    with ModelServer(TASK, {"text": "1"}, {"text": "One."}, {"text": "Again."}) as server:
+        person.run("run", "Count", "--model", CHAT, **provider_environment(server))
+        [child] = (folder_of(person) / "subagents").glob("*.jsonl")
+        os.utime(child, (2_000_000_000, 2_000_000_000))
+        person.run("run", "--continue", "And now?", "--model", CHAT, **provider_environment(server))
+
+    said = [str(message["content"]) for message in server.requests[3].messages if message["role"] == "user"]
+    assert (said[0], said[-1]) == ("Count", "And now?")
+
+
+def test_a_subagents_list_is_its_own_and_its_parent_and_the_person_see_it(person: Person) -> None:
+    """The parent's plan is unchanged; a subagent that stops with open tasks is continued until its list is done."""
+    script = [
+        WRITE,
+        TASK,
+        {"tool": "write_todos", "args": {"mode": "replace", "todos": [{"text": "List files"}, {"text": "Count"}]}},
+        {"text": "That is enough."},
+        edit("start", 0),
+        edit("complete", 0),
+        yields("2"),
+        edit("start", 0, 1),
+        edit("complete", 0, 1),
+        {"text": "Done."},
+    ]
+    with ModelServer(*script) as server:
+        answer = person.run("run", "Count", "--model", CHAT, "--session", "s", **provider_environment(server))
+
+    assert (answer.code, answer.err) == (0, "")
+    assert len(server.requests) == len(script)
+    assert statuses(person, "s") == "✓✓"
+    result = json.dumps(server.requests[7].messages[-1], ensure_ascii=False)
+    assert "The subagent's list:" in result
+    assert re.search(r"\[x\] List files.*\[ \] Count", result)
+    shown = person.says("status", "--session", "s")
+    assert shown == "✓ 2/2\n  subagent count the files: 1/2 (ended)\n    ✓ #1 List files\n    – #2 Count\n"
+    [own] = re.findall(r"s#sub:\S+", person.says("sessions"))
+    kinds = [event["kind"] for event in json.loads(person.says("log", "--session", own, "--json"))["events"]]
+    assert kinds.count("nudged") == 1
+
+
+def test_the_usage_of_subagents_is_part_of_the_run(person: Person) -> None:
+    """In its summary, in its events, and in the figures of a client that continues it."""
+    script = [{**turn, "usage": USAGE} for turn in (TASK, yields("1"), {"text": "One."})]
+    with ModelServer(*script) as server:
+        answer = person.run("run", "Count", "--model", CHAT, **provider_environment(server))
+    with ModelServer(*script) as server:
+        lines = person.run("run", "Count", "--model", CHAT, "--mode", "json", **provider_environment(server))
+
+    assert re.search(r"Took .* · 3\.0k in · 300 out", answer.out)
+    [reported] = [line for line in json_lines(lines.out) if line["type"] == "subagent_usage"]
+    assert reported["usage"]["input"] == 1000
+    told = person.says(
+        "run",
+        "--continue",
+        "--mode",
+        "rpc",
+        given='{"id": "1", "type": "get_session_stats"}\n',
+        **provider_environment(server),
+    )
+    [answered] = [record for record in json_lines(told) if record["type"] == "response"]
+    assert answered["data"]["tokens"]["total"] == 3300
+
+
+def test_the_requests_of_subagents_count_towards_the_bounds_of_the_run(person: Person) -> None:
+    """A subagent that never ends is stopped with its parent."""
+    endless: Turn = {"tool": "bash", "args": {"command": "true"}, "repeat": True}
+    with ModelServer(TASK, endless) as server:
+        answer = person.run(
+            "run", "Count", "--model", CHAT, *ALLOW_ALL, TILDONE_MAX_REQUESTS="7", **provider_environment(server)
+        )
+
+    assert answer.code != 0
+    assert len(server.requests) == 7
+
+
+def test_a_model_that_fails_in_a_subagent_is_a_failed_result(person: Person) -> None:
+    with ModelServer(TASK, {"error": 401, "message": "no such key"}, {"text": "I see."}) as server:
+        answer = person.run("run", "Count", "--model", CHAT, **provider_environment(server))
+
+    assert answer.code == 0
+    assert "the subagent's model failed" in json.dumps(server.requests[2].messages[-1])
+    assert "no such key" in json.dumps(server.requests[2].messages[-1])
+
+
+def test_todo_write_is_found_first_and_is_not_a_subagents(person: Person) -> None:
+    """In the phased dialect a subagent has neither the tool nor a search for it."""
+    plan: Turn = {"tool": "todo_write", "args": {"ops": [{"op": "init", "list": [{"phase": "A", "items": ["One"]}]}]}}
+    done: Turn = {"tool": "todo_write", "args": {"ops": [{"op": "done"}]}}
+    script = [{"tool": "find_tools", "args": {"query": "todo list"}}, plan, TASK, yields("1"), done, {"text": "Done."}]
+    with ModelServer(*script) as server:
+        answer = person.run(
+            "run", "Count", "--model", CHAT, "--dialect", "phased", "--session", "s", **provider_environment(server)
+        )
+
+    assert (answer.code, answer.err) == (0, "")
+    assert statuses(person, "s") == "✓"
+    first, second, _, child, *_ = names_of_tools(server)
+    assert "find_tools" in first - second
+    assert "todo_write" in second - first
+    assert child == {"read", "write", "edit", "bash", "yield"}
+
+
+def test_without_builtin_tools_there_are_no_subagents(person: Person) -> None:
+    with ModelServer({"text": "ok"}) as server:
+        person.run("run", "Go", "--no-builtin-tools", "--model", CHAT, **provider_environment(server))
+
+    assert "task" not in names_of_tools(server)[0]
+
+
+@pytest.mark.skipif(os.name == "nt", reason="needs signals and a named pipe")
+def test_an_interrupted_run_stops_its_subagents_and_their_commands(person: Person) -> None:
+    gate(person, "begun")
+    endless: Turn = {"tool": "bash", "args": {"command": "echo $$ > begun; exec sleep 600"}}
+    with ModelServer(TASK, endless) as server:
+        wired = replace(person, environ=person.environ | provider_environment(server))
+        run = start(wired, "run", "Count", "--model", CHAT, *ALLOW_ALL)
+        pid = int((person.folder / "begun").read_text(encoding="utf-8"))
+        run.send_signal(signal.SIGINT)
+        run.communicate(timeout=60)
+
+    assert run.returncode == 130
+    assert not is_running(pid)
+    assert len(server.requests) == 2
+
+
+def test_the_shell_driver_has_no_subagents(tmp_path: Path) -> None:
+    """A language model in the same place has them."""
+    settings = Settings(parse_address(str(tmp_path / "plans.db")), "s", str(tmp_path), agents_dir=str(tmp_path))
+    store = MemoryStore()
+    conversations = open_conversations(settings, str(tmp_path), kept=False)
+
+    def tools(model: Model) -> set[str]:
+        host = open_host(
+            settings,
+            store,
+            conversations.new(),
+            cwd=str(tmp_path),
+            model=model,
+            mode="print",
+            policy=PermissionPolicy(),
+            conversations=conversations,
+        )
+        return set(host.tools)
+
+    assert tools(ShellModel(Plan, lambda: 0)) >= {"bash", "todo"}
+    assert "task" not in tools(ShellModel(Plan, lambda: 0))
+    assert "task" in tools(Script())

@@ -1,7 +1,17 @@
-"""Permission questions at a plain terminal: the answers, what they cover, and lines that must not answer."""
+"""Questions of a run.
 
+At a plain terminal, open in the store for others to answer, and about checks that were only proposed.
+"""
+
+import asyncio
+import io
+import json
 import os
+import subprocess
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -9,8 +19,25 @@ from tests.cli.person import CTRL_C, Person, Terminal
 from tests.host.models.model_server import ModelServer, Turn
 from tests.run.run_workspace import CHAT, provider_environment, statuses, write_plan
 from tests.run.screens import ASKED, at_terminal, screen
-
-pytestmark = pytest.mark.skipif(os.name == "nt", reason="needs a pseudo-terminal")
+from tests.stores.overridden import overridden, raising
+from tests.suite.forking import PROGRAM
+from tests.suite.waiting import until
+from tildone.app.opening import open_store
+from tildone.app.settings import load
+from tildone.base.errors import StoreError
+from tildone.cli.run.lines import LineOutput
+from tildone.cli.run.plain_ui import PlainUI
+from tildone.log.needs import Need
+from tildone.log.presence import Presence
+from tildone.log.store import Store
+from tildone.plan.text.safe import printable
+from tildone.run.asking import Asker, SharedQuestions
+from tildone.run.extension import NoUI, PermissionAnswer, PermissionReply, PermissionRequest
+from tildone.run.kit.components import Text
+from tildone.run.kit.definition import draw
+from tildone.run.metering import RunMeter
+from tildone.stores.memory import MemoryStore
+from tildone.stores.sqlite.store import SqliteStore
 
 DONE: Turn = {"text": "Done.", "repeat": True}
 
@@ -29,6 +56,7 @@ def asked(terminal: Terminal, words: str) -> None:
     terminal.until_after(words, ASKED)
 
 
+@pytest.mark.skipif(os.name == "nt", reason="needs a pseudo-terminal")
 def test_a_letter_and_enter_answer(person: Person) -> None:
     """Enter alone, several lines and other words do not."""
     name = write_plan(person, "- [ ] One: `echo 1`\n- [ ] Two: `pwd -P`\n- [ ] Again: `pwd -L`\n- [ ] No: `echo 3`\n")
@@ -53,6 +81,7 @@ def test_a_letter_and_enter_answer(person: Person) -> None:
     assert statuses(person, "s") == "✓✓✓●"
 
 
+@pytest.mark.skipif(os.name == "nt", reason="needs a pseudo-terminal")
 def test_a_dangerous_command_needs_capital_letters_and_says_why(person: Person) -> None:
     (person.folder / "build").mkdir()
     with ModelServer(command("rm -r build"), DONE) as server:
@@ -70,6 +99,7 @@ def test_a_dangerous_command_needs_capital_letters_and_says_why(person: Person) 
     assert not (person.folder / "build").exists()
 
 
+@pytest.mark.skipif(os.name == "nt", reason="needs a pseudo-terminal")
 def test_a_no_can_have_a_reason(person: Person) -> None:
     with ModelServer(command("ls"), DONE) as server:
         terminal = at_terminal(person, "Go", "--model", CHAT, **provider_environment(server))
@@ -83,6 +113,7 @@ def test_a_no_can_have_a_reason(person: Person) -> None:
     assert "asked: ls\\nTheir reason: Use fd, naïve" in str(server.requests[1].messages[-1])
 
 
+@pytest.mark.skipif(os.name == "nt", reason="needs a pseudo-terminal")
 def test_ctrl_c_refuses_and_stops_the_turn(person: Person) -> None:
     with ModelServer(command("touch made"), DONE) as server:
         terminal = at_terminal(person, "Go", "--model", CHAT, **provider_environment(server))
@@ -95,6 +126,7 @@ def test_ctrl_c_refuses_and_stops_the_turn(person: Person) -> None:
     assert len(server.requests) == 1
 
 
+@pytest.mark.skipif(os.name == "nt", reason="needs a pseudo-terminal")
 def test_what_was_typed_before_a_question_does_not_answer_it(person: Person) -> None:
     """It is discarded, so that the Enter that was meant to send it allows nothing."""
     with ModelServer({**command("touch made"), "hold": 1}, DONE) as server:
@@ -114,6 +146,7 @@ def test_what_was_typed_before_a_question_does_not_answer_it(person: Person) -> 
     assert (person.folder / "made").exists()
 
 
+@pytest.mark.skipif(os.name == "nt", reason="needs a pseudo-terminal")
 def test_a_long_command_is_shown_whole(person: Person) -> None:
     words = [f"word{number:03}" for number in range(120)]
     with ModelServer(command(f"echo {' '.join(words)}\x1b[2J"), DONE) as server:
@@ -127,6 +160,7 @@ def test_a_long_command_is_shown_whole(person: Person) -> None:
     assert all(word in shown for word in words)
 
 
+@pytest.mark.skipif(os.name == "nt", reason="needs a pseudo-terminal")
 def test_a_change_is_shown_as_a_diff_before_it_is_written(person: Person) -> None:
     (person.folder / "a.txt").write_text("one\ntwo\n", encoding="utf-8")
     edit: Turn = {"tool": "edit", "args": {"path": "a.txt", "old_text": "two", "new_text": "zwei"}}
@@ -150,6 +184,7 @@ def test_a_change_is_shown_as_a_diff_before_it_is_written(person: Person) -> Non
     assert not (person.folder / "new").exists()
 
 
+@pytest.mark.skipif(os.name == "nt", reason="needs a pseudo-terminal")
 def test_without_a_terminal_a_change_needs_a_pattern(person: Person) -> None:
     script = (write("src/a.py", "x\n"), write("b.py", "x\n"), DONE)
     with ModelServer(*script) as server:
@@ -162,6 +197,7 @@ def test_without_a_terminal_a_change_needs_a_pattern(person: Person) -> None:
     assert "Not allowed: changing b.py\n  Start with --allow-write b.py to allow it" in answer.out
 
 
+@pytest.mark.skipif(os.name == "nt", reason="needs a pseudo-terminal")
 def test_the_commands_of_the_plan_are_listed_before_they_are_allowed(person: Person) -> None:
     plan: Turn = {
         "tool": "write_todos",
@@ -179,3 +215,470 @@ def test_the_commands_of_the_plan_are_listed_before_they_are_allowed(person: Per
     assert answer.code == 0
     assert "Commands in the open tasks of the plan:\n  touch 1\n  touch 2\n" in answer.out
     assert {path.name for path in person.folder.iterdir()} >= {"1", "2"}
+
+
+ONCE, ALWAYS, PLAN = (PermissionReply(PermissionAnswer(name)) for name in ("once", "always", "plan"))
+ASK = PermissionRequest("Run?", ("ls",), always="ls *", plan=("ls", "pwd"))
+DANGEROUS = PermissionRequest("Run?", ("rm -r build",), always="exactly this command")
+
+
+def no(reason: str = "") -> PermissionReply:
+    return PermissionReply(PermissionAnswer.NO, reason)
+
+
+class Desk:
+    """A plain terminal. The person types a line whenever one is asked for; None declines."""
+
+    def __init__(self, *lines: str | None) -> None:
+        self.stream = io.StringIO()
+        self.lines = list(lines)
+        self.output = LineOutput(self.stream)
+        self.ui = PlainUI(self.output, self.show, self.edit, self.discard, RunMeter())
+        self.discarded = 0
+
+    def show(self, text: Text) -> None:
+        self.output.put(draw(text, 80, safe=printable))
+
+    async def edit(self, text: str) -> str | None:
+        return f"{text}, edited"
+
+    def discard(self) -> None:
+        self.discarded += 1
+
+    async def answered(self, question: Awaitable[Any]) -> Any:
+        task = asyncio.ensure_future(question)
+        while not task.done():
+            await asyncio.sleep(0)
+            if self.ui.is_asking and self.lines:
+                line = self.lines.pop(0)
+                self.output.entered()
+                if line is None:
+                    self.ui.decline()
+                else:
+                    self.ui.answer(line)
+        return task.result()
+
+
+ANSWERED: list[tuple[Callable[[PlainUI], Awaitable[Any]], list[str | None], Any]] = [
+    (lambda ui: ui.select("Which?", ["red", "blue"]), ["2"], "blue"),
+    (lambda ui: ui.select("Which?", ["red", "blue"]), ["", "3", "blue", " 1 "], "red"),
+    (lambda ui: ui.select("Which?", ["red"]), [None], None),
+    (lambda ui: ui.select("Which?", ["red"], timeout=0.01), [], None),
+    (lambda ui: ui.confirm("Sure?", "It is."), ["perhaps", "Y"], True),
+    (lambda ui: ui.confirm("Sure?", ""), ["n"], False),
+    (lambda ui: ui.confirm("Sure?", ""), [None], False),
+    (lambda ui: ui.input("Name?", "a name"), ["Ada"], "Ada"),
+    (lambda ui: ui.input("Name?"), [None], None),
+    (lambda ui: ui.editor("Edit", "this"), [], "this, edited"),
+    (lambda ui: ui.ask_permission(ASK), ["?", "yes", "Y"], ONCE),
+    (lambda ui: ui.ask_permission(ASK), ["a"], ALWAYS),
+    (lambda ui: ui.ask_permission(ASK), ["p", "p"], PLAN),
+    (lambda ui: ui.ask_permission(ASK), ["p", "y", "n"], no()),
+    (lambda ui: ui.ask_permission(ASK), ["r", " use fd "], no("use fd")),
+    (lambda ui: ui.ask_permission(ASK), ["r", ""], no()),
+    (lambda ui: ui.ask_permission(ASK), ["r", None], None),
+    (lambda ui: ui.ask_permission(ASK), [None], None),
+    (lambda ui: ui.ask_permission(DANGEROUS), ["y", "a", "p", "Y"], ONCE),
+    (lambda ui: ui.ask_permission(DANGEROUS), ["y", "A"], ALWAYS),
+]
+
+
+@pytest.mark.parametrize(("ask", "lines", "expected"), ANSWERED)
+async def test_a_question_takes_these_answers(
+    ask: Callable[[PlainUI], Awaitable[Any]], lines: list[str | None], expected: object
+) -> None:
+    desk = Desk(*lines)
+
+    assert await desk.answered(ask(desk.ui)) == expected
+    assert (desk.lines, desk.ui.is_asking) == ([], False)
+
+
+async def test_a_question_explains_its_answers() -> None:
+    desk = Desk("?", "N")
+
+    assert await desk.answered(desk.ui.ask_permission(DANGEROUS)) == no()
+    shown = desk.stream.getvalue()
+    assert "Careful: it deletes files." in shown
+    assert "\nA  allows everything that is named behind it" in shown
+    assert "\nn  refuses this call; the model is told, and goes on.\n" in shown
+
+
+async def test_questions_are_asked_one_at_a_time_and_the_row_above_is_taken_up_again() -> None:
+    desk = Desk("y", "n")
+    desk.output.ask("> ")
+
+    assert await desk.answered(asyncio.gather(desk.ui.confirm("A?", ""), desk.ui.confirm("B?", ""))) == [True, False]
+    assert desk.discarded == 2
+    assert [line for line in desk.stream.getvalue().split("\n") if not line.startswith("  ")] == [
+        *("> ", "? A?", "Answer: > ", "? B?", "Answer: > ")
+    ]
+
+
+async def test_what_is_shown_is_printed_when_it_changes_and_cannot_control_the_terminal() -> None:
+    desk = Desk()
+    for left in (3, 2, 1):
+        desk.ui.set_widget("countdown", [f"Goes on in {left} s"])
+    desk.ui.set_widget("countdown", None)
+    desk.ui.set_widget("countdown", ["Goes on in 3 s"])
+    desk.ui.set_status("limit", "waits\x1b[2J")
+    desk.ui.set_status("limit", "waits\x1b[2J")
+    desk.ui.set_status("limit", None)
+    desk.ui.notify("Seen")
+
+    assert desk.stream.getvalue().split("\n") == [*2 * ["Goes on in 3 s"], "waits␛[2J", "Seen", ""]
+
+
+needs_terminal = pytest.mark.skipif(os.name == "nt", reason="needs a pseudo-terminal")
+QUESTION = "? Run this command as the check of task 1?"
+DONE_CHECK_QUESTIONS: Turn = {"tool": "todo", "args": {"done": 1}}
+STOP: Turn = {"text": "I stop.", "repeat": True}
+RUN = ("run", "Go", "--model", CHAT, "--dialect", "brief")
+
+
+@pytest.fixture
+def importer(person: Person) -> Person:
+    """Somebody whose plan came from a file that nobody has trusted."""
+    person.environ["TILDONE_SESSION"] = "plan"
+    person.says("todo", "import", write_plan(person, "- [ ] Make it\n  $ cp plan.md 'made here'\n"))
+    return person
+
+
+@pytest.fixture
+def made(importer: Person) -> Path:
+    """What the check leaves."""
+    return importer.folder / "made here"
+
+
+def proposed(importer: Person) -> bool:
+    return bool(importer.run("approve", "--json").json["checks"])
+
+
+@needs_terminal
+@pytest.mark.parametrize(
+    ("key", "runs", "stays_proposed"), [(b"y\r", True, True), (b"a\r", True, False), (b"n\r", False, True)]
+)
+def test_the_person_at_a_terminal_answers(
+    importer: Person, made: Path, key: bytes, *, runs: bool, stays_proposed: bool
+) -> None:
+    with ModelServer(DONE_CHECK_QUESTIONS, STOP) as server:
+        terminal = at_terminal(importer, *RUN[1:], **provider_environment(server))
+        terminal.until(QUESTION)
+        terminal.until_after(QUESTION, ASKED)
+        assert not made.exists()
+        terminal.type(key)
+        answer = terminal.end()
+
+    assert "  cp plan.md 'made here'\n" in answer.out
+    assert "  a  always in this project: exactly this check" in answer.out
+    assert (made.exists(), statuses(importer)) == (runs, "✓" if runs else "!")
+    assert proposed(importer) == stays_proposed
+    assert ("waits for a person" in str(server.requests[1].messages[-1])) != runs
+
+
+@needs_terminal
+def test_once_is_for_once(importer: Person, made: Path) -> None:
+    """The next time that the same check is needed, the person is asked again."""
+    task = "- [ ] {}\n  $ cp plan.md 'made here'\n"
+    importer.says("todo", "import", write_plan(importer, task.format("Make it") + task.format("Make it again")))
+    with ModelServer(DONE_CHECK_QUESTIONS, {"tool": "todo", "args": {"done": 2}}, STOP) as server:
+        terminal = at_terminal(importer, *RUN[1:], **provider_environment(server))
+        for key, question in ((b"y\r", QUESTION), (b"n\r", QUESTION.replace("1", "2"))):
+            terminal.until(question)
+            terminal.until_after(question, ASKED)
+            terminal.type(key)
+        terminal.end()
+
+    assert (made.exists(), statuses(importer)) == (True, "✓!")
+
+
+@needs_terminal
+def test_the_model_is_told_the_reason_of_a_no(importer: Person, made: Path) -> None:
+    with ModelServer(DONE_CHECK_QUESTIONS, STOP) as server:
+        terminal = at_terminal(importer, *RUN[1:], **provider_environment(server))
+        terminal.until(QUESTION)
+        terminal.until_after(QUESTION, ASKED)
+        terminal.type(b"r\r")
+        terminal.until("Why not?")
+        terminal.type(b"It copies\r")
+        terminal.end()
+
+    assert "Their reason: It copies" in str(server.requests[1].messages[-1])
+    assert not made.exists()
+
+
+@pytest.mark.parametrize("mode", ["print", "json"])
+def test_nobody_is_asked_without_a_terminal(importer: Person, made: Path, mode: str) -> None:
+    with ModelServer(DONE_CHECK_QUESTIONS, STOP) as server:
+        answer = importer.run(*RUN, "--mode", mode, **provider_environment(server))
+
+    assert "as the check of" not in answer.out + answer.err
+    assert "waits for a person to approve" in str(server.requests[1].messages[-1])
+    assert (made.exists(), proposed(importer)) == (False, True)
+
+
+def test_a_client_is_asked(importer: Person, made: Path) -> None:
+    with ModelServer(DONE_CHECK_QUESTIONS, STOP) as server:
+        process = subprocess.Popen(
+            [PROGRAM, "run", *RUN[2:], "--mode", "rpc"],
+            cwd=importer.folder,
+            env=importer.environment(provider_environment(server)),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        assert process.stdin is not None
+        assert process.stdout is not None
+        process.stdin.write('{"type": "prompt", "message": "Go"}\n')
+        process.stdin.flush()
+        questions = []
+        for line in process.stdout:
+            record = json.loads(line)
+            if record.get("method") == "select":
+                questions.append(record)
+                answer = {"type": "extension_ui_response", "id": record["id"], "value": record["options"][1]}
+                process.stdin.write(f"{json.dumps(answer)}\n")
+                process.stdin.flush()
+            if record["type"] == "agent_settled":
+                process.stdin.close()
+        assert process.wait(30) == 0
+        process.stdout.close()
+
+    [question] = questions
+    assert question["title"] == f"{QUESTION.removeprefix('? ')}\ncp plan.md 'made here'"
+    assert question["options"] == ["Allow once", "Always allow in this project: exactly this check", "Deny"]
+    assert made.exists()
+    assert not proposed(importer)
+
+
+LONG_ENOUGH = 20.0
+PERMISSION = PermissionRequest("Run this command?", ("rm -r build", "ls"), always="rm *", plan=("ls",))
+ONCE_SHARED_QUESTIONS = PermissionReply(PermissionAnswer.ONCE)
+
+
+class Keyboard(NoUI):
+    """A UI that waits for an answer, which a test types."""
+
+    has_ui = True
+
+    def __init__(self) -> None:
+        self.typed: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+        self.asked = asyncio.Event()
+        self.cancelled = False
+        self.notices: list[str] = []
+
+    def notify(self, message: str, kind: str = "info") -> None:
+        self.notices.append(f"{kind}: {message}")
+
+    async def select(self, _title: str, _options: Sequence[str], _timeout: float | None = None) -> str | None:
+        answer: str | None = await self._answer()
+        return answer
+
+    async def confirm(self, _title: str, _message: str, _timeout: float | None = None) -> bool:
+        answer: bool = await self._answer()
+        return answer
+
+    async def input(self, _title: str, _placeholder: str = "") -> str | None:
+        answer: str | None = await self._answer()
+        return answer
+
+    async def editor(self, title: str, prefill: str = "") -> str | None:
+        return f"{title} {prefill}"
+
+    async def ask_permission(self, _request: PermissionRequest) -> PermissionReply | None:
+        answer: PermissionReply | None = await self._answer()
+        return answer
+
+    async def _answer(self) -> Any:
+        self.asked.set()
+        try:
+            return await self.typed
+        except asyncio.CancelledError:
+            self.cancelled = True
+            raise
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> SqliteStore:
+    return SqliteStore(tmp_path / "plans.db")
+
+
+def questions(store: Store) -> tuple[Keyboard, SharedQuestions]:
+    keyboard = Keyboard()
+    return keyboard, SharedQuestions(keyboard, store, Asker(lambda: "s", lambda: "tildone:a", lambda: "Ada"))
+
+
+async def started(keyboard: Keyboard, question: Any, store: Store) -> tuple[asyncio.Task[Any], Need]:
+    """Ask a question, and return it as it is in the store."""
+    asking = asyncio.create_task(question)
+    await asyncio.wait_for(keyboard.asked.wait(), LONG_ENOUGH)
+    [need] = store.records.needs()
+    return asking, need
+
+
+async def test_a_question_is_in_the_store_while_it_is_open(store: SqliteStore) -> None:
+    keyboard, ui = questions(store)
+    asking, need = await started(keyboard, ui.ask_permission(PERMISSION), store)
+
+    keyboard.typed.set_result(ONCE_SHARED_QUESTIONS)
+
+    assert await asyncio.wait_for(asking, LONG_ENOUGH) == ONCE_SHARED_QUESTIONS
+    assert (need.session, need.kind, need.text, need.agent) == ("s", "command", "rm -r build\nls", "tildone:a")
+    assert need.options == ("once", "always", "plan", "no")
+    assert need.detail == "Run this command?\nalways in this conversation: rm *"
+    assert need.since > 0
+    decided = store.records.need(need.id)
+    assert decided is not None
+    assert (decided.answer, decided.answered_by) == ("once", "Ada")
+    assert keyboard.notices == []
+
+
+@pytest.mark.parametrize(
+    ("ask", "answer", "meaning"),
+    [
+        (lambda ui: ui.ask_permission(PERMISSION), "once", ONCE_SHARED_QUESTIONS),
+        (lambda ui: ui.ask_permission(PERMISSION), "always", PermissionReply(PermissionAnswer.ALWAYS)),
+        (lambda ui: ui.ask_permission(PERMISSION), "plan", PermissionReply(PermissionAnswer.PLAN)),
+        (lambda ui: ui.ask_permission(PERMISSION), "no", PermissionReply(PermissionAnswer.NO)),
+        (lambda ui: ui.ask_permission(PERMISSION), "no: use rg", PermissionReply(PermissionAnswer.NO, "use rg")),
+        (lambda ui: ui.ask_permission(PERMISSION), "ok go", PermissionReply(PermissionAnswer.NO, "ok go")),
+        (lambda ui: ui.ask_permission(PermissionRequest("?")), "plan", PermissionReply(PermissionAnswer.NO, "plan")),
+        (lambda ui: ui.confirm("Clear?", "All of it"), "yes", True),
+        (lambda ui: ui.confirm("Clear?", ""), "maybe", False),
+        (lambda ui: ui.select("Which?", ["left", "right"]), "right", "right"),
+        (lambda ui: ui.select("Which?", ["left", "right"]), "up", None),
+        (lambda ui: ui.input("Name?", "e.g. x"), "two\nlines", "two lines"),
+    ],
+)
+async def test_an_answer_of_another_process_counts_and_ends_the_question_here(
+    store: SqliteStore, tmp_path: Path, ask: Callable[[SharedQuestions], Any], answer: str, meaning: object
+) -> None:
+    keyboard, ui = questions(store)
+    asking, need = await started(keyboard, ask(ui), store)
+
+    await asyncio.to_thread(SqliteStore(tmp_path / "plans.db").records.answer, need.id, answer, "Bob\x1b", 1)
+
+    assert await asyncio.wait_for(asking, LONG_ENOUGH) == meaning
+    assert keyboard.cancelled
+    assert keyboard.notices == [f"info: Answered by Bob␛: {'⏎'.join(answer.splitlines())}"]
+
+
+async def test_an_answer_that_was_faster_in_the_store_counts(store: SqliteStore) -> None:
+    """Nobody is told that their answer counted, when it did not."""
+    keyboard, ui = questions(store)
+    asking, need = await started(keyboard, ui.ask_permission(PERMISSION), store)
+
+    store.records.answer(need.id, "no", "Bob", 1)
+    keyboard.typed.set_result(ONCE_SHARED_QUESTIONS)
+
+    assert await asyncio.wait_for(asking, LONG_ENOUGH) == PermissionReply(PermissionAnswer.NO)
+
+
+async def test_an_answer_that_comes_before_a_refusal_to_answer_counts(store: SqliteStore) -> None:
+    keyboard, ui = questions(store)
+    asking, need = await started(keyboard, ui.ask_permission(PERMISSION), store)
+
+    store.records.answer(need.id, "once", "Bob", 1)
+    keyboard.typed.set_result(None)
+
+    assert await asyncio.wait_for(asking, LONG_ENOUGH) == ONCE_SHARED_QUESTIONS
+
+
+async def test_a_question_that_is_declined_or_cancelled_is_withdrawn(store: SqliteStore) -> None:
+    keyboard, ui = questions(store)
+    asking, declined = await started(keyboard, ui.select("Which?", ["left"], 5), store)
+    keyboard.typed.set_result(None)
+    assert await asyncio.wait_for(asking, LONG_ENOUGH) is None
+
+    keyboard, ui = questions(store)
+    asking, cancelled = await started(keyboard, ui.confirm("Clear?", ""), store)
+    asking.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await asking
+
+    assert keyboard.cancelled
+    assert [store.records.need(each.id) for each in (declined, cancelled)] == [None, None]
+
+
+async def test_a_question_that_somebody_removes_stays_open_here(store: SqliteStore) -> None:
+    keyboard, ui = questions(store)
+    asking, need = await started(keyboard, ui.confirm("Clear?", ""), store)
+
+    store.records.withdraw(need.id)
+    keyboard.typed.set_result(True)
+
+    assert await asyncio.wait_for(asking, LONG_ENOUGH) is True
+
+
+async def test_without_a_store_that_can_be_written_the_question_is_asked_here(tmp_path: Path) -> None:
+    SqliteStore(tmp_path / "plans.db").close()
+    keyboard, ui = questions(SqliteStore(tmp_path / "plans.db", read_only=True))
+    keyboard.typed.set_result(ONCE_SHARED_QUESTIONS)
+
+    assert await asyncio.wait_for(ui.ask_permission(PERMISSION), LONG_ENOUGH) == ONCE_SHARED_QUESTIONS
+
+
+async def test_a_store_that_fails_later_leaves_the_question_to_the_keyboard() -> None:
+    store = MemoryStore()
+    gone = raising(StoreError("gone"))
+    store.records = overridden(store.records, revision=gone, answer=gone)
+    keyboard, ui = questions(store)
+    asking, _ = await started(keyboard, ui.confirm("Clear?", ""), store)
+    keyboard.typed.set_result(True)
+
+    assert await asyncio.wait_for(asking, LONG_ENOUGH) is True
+
+
+async def test_everything_else_is_shown_by_the_inner_ui(store: SqliteStore) -> None:
+    keyboard, ui = questions(store)
+
+    ui.notify("Hello", "warning")
+    ui.set_status("k", "v")
+    ui.set_widget("k", ["line"])
+
+    assert keyboard.notices == ["warning: Hello"]
+    assert await ui.editor("Edit", "this") == "Edit this"
+    assert ui.has_ui
+
+
+def store_of(person: Person) -> Store:
+    return open_store(load({}, person.environment({}), str(person.folder)), read_only=True)
+
+
+def at_work(store: Store) -> Presence:
+    """Wait until an agent tells what it is doing."""
+    return until(lambda: [present for present in store.records.presences() if present.doing])[0]
+
+
+@pytest.mark.skipif(os.name == "nt", reason="needs a pseudo-terminal")
+def test_a_command_at_a_terminal_is_allowed_from_another_one(person: Person) -> None:
+    person = replace(person, environ={**person.environ, "XDG_DATA_HOME": str(person.home / "data")})
+    name = write_plan(person, "- [ ] One: `echo 1`\n- [ ] Two: `echo 2`\n")
+    terminal = at_terminal(person, name, "--session", "s")
+    terminal.until("  echo 1\r\n")
+    terminal.until_after("  echo 1\r\n", ASKED)
+
+    [first] = person.run("answer", "--json").json["questions"]
+    present = at_work(store_of(person))
+    person.says("answer", first["id"], "once", TILDONE_USER="Bob")
+    terminal.until("  echo 2\r\n")
+    terminal.until_after("  echo 2\r\n", ASKED)
+    terminal.type(b"y\r")
+    answer = terminal.end()
+
+    assert first["text"] == "echo 1"
+    assert (present.agent, present.session, present.host) == (first["agent"], "s", "run")
+    assert present.doing == "bash: echo 1"
+    assert not store_of(person).records.presences()
+    assert answer.code == 0
+    assert "Answered by Bob: once" in screen(answer.out)
+    assert statuses(person, "s") == "✓✓"
+    assert person.says("answer") == "No agent waits for an answer.\n"
+
+
+def test_a_run_that_declines_every_question_leaves_none_in_the_store(person: Person) -> None:
+    name = write_plan(person, "- [ ] One: `echo 1`\n")
+
+    answer = person.run("run", name, "--session", "s")
+
+    assert answer.code == 1
+    assert person.says("answer") == "No agent waits for an answer.\n"

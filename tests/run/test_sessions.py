@@ -1,6 +1,12 @@
-"""Conversations are stored, continued and forked, or not stored at all."""
+"""Conversations are stored, continued and forked, or not at all.
 
+The settings of runs; and the start and end of the RPC mode.
+"""
+
+import json
 import shutil
+import subprocess
+from pathlib import Path
 
 import pytest
 
@@ -11,11 +17,16 @@ from tests.run.run_workspace import (
     CHAT,
     conversation_entries,
     conversation_files,
+    json_lines,
     provider_environment,
     statuses,
     write_plan,
 )
-from tildone.app.settings import folder_name
+from tests.suite.forking import PROGRAM
+from tests.trusted import write_trusted
+from tildone.app.settings import Settings, folder_name, load
+from tildone.base.errors import UsageError
+from tildone.cli.parsing import ROOT, parse
 
 FAILS = "- [ ] A: `true`\n- [ ] B: `test -e ready`\n"
 
@@ -169,3 +180,107 @@ def test_a_copied_folder_has_conversations_of_its_own(person: Person) -> None:
     assert answer.code == 1
     assert "Bash: true" in answer.out
     assert len(conversation_files(person)) == 2
+
+
+def settled(folder: Path, toml: str = "", flags: dict[str, str] | None = None, **environ: str) -> Settings:
+    homes = {"XDG_CONFIG_HOME": str(folder / "config"), "XDG_DATA_HOME": str(folder / "data")}
+    write_trusted(folder / "tildone.toml", toml, homes)
+    return load(flags or {}, homes | environ, str(folder))
+
+
+def test_every_run_setting_has_a_default(tmp_path: Path) -> None:
+    settings = settled(tmp_path)
+
+    assert (settings.model, settings.max_nudges, settings.countdown, settings.phases) == (None, None, 3, ())
+    assert Path(settings.session_dir).parent == tmp_path / "data" / "tildone" / "sessions"
+
+
+def test_numbers_are_read_from_files_environment_and_flags(tmp_path: Path) -> None:
+    toml = "countdown = 5\nmax_nudges = 7\n"
+
+    said = [
+        settled(tmp_path, toml),
+        settled(tmp_path, toml, TILDONE_COUNTDOWN="0"),
+        settled(tmp_path, toml, {"max-nudges": "9"}, TILDONE_MAX_NUDGES="8"),
+    ]
+
+    assert [(settings.countdown, settings.max_nudges) for settings in said] == [(5, 7), (0, 7), (5, 9)]
+
+
+@pytest.mark.parametrize("held", ['"3"', "-1", "true", "2.5"])
+def test_a_value_that_is_not_a_number_is_refused(tmp_path: Path, held: str) -> None:
+    with pytest.raises(UsageError, match="countdown must be a whole number, 0 or more"):
+        settled(tmp_path, f"countdown = {held}\n")
+
+
+@pytest.mark.parametrize("said", ["three", "-1", "1.5"])
+def test_text_that_is_not_a_number_is_refused(tmp_path: Path, said: str) -> None:
+    with pytest.raises(UsageError, match=f"countdown must be a whole number, 0 or more, not '{said}'"):
+        settled(tmp_path, TILDONE_COUNTDOWN=said)
+
+
+def test_a_relative_folder_is_resolved_where_it_was_set(tmp_path: Path) -> None:
+    said = [settled(tmp_path, 'session_dir = "kept"\n'), settled(tmp_path, TILDONE_SESSION_DIR="here")]
+
+    assert [settings.session_dir for settings in said] == [str(tmp_path / "kept"), str(tmp_path / "here")]
+
+
+def test_phased_settings_have_their_own_names_in_files(tmp_path: Path) -> None:
+    settings = settled(tmp_path, '"todo.reminders.max" = 5\n"todo.enabled" = true\n')
+
+    assert settings.phases == (("todo.enabled", True), ("todo.reminders.max", 5))
+
+
+def test_an_option_may_be_given_several_times() -> None:
+    typed = parse(ROOT, ["run", "--allow", "a *", "x", "--allow=b", "--model", "m", "--model", "n"])
+
+    assert (typed.values("allow"), typed.values("mode"), typed.options["model"]) == (("a *", "b"), (), "n")
+
+
+def test_requests_without_a_prompt_are_answered(person: Person) -> None:
+    name = write_plan(person, "- [ ] A: `true`\n")
+
+    told = json_lines(person.says("run", name, "--mode", "rpc", *ALLOW_ALL, given='{"id": "1", "type": "get_state"}\n'))
+
+    [state] = [record for record in told if record["type"] == "response"]
+    assert (state["id"], state["success"], state["data"]["isStreaming"]) == ("1", True, False)
+    assert state["data"]["model"] == {"id": "shell", "provider": "tildone", "api": "shell"}
+
+
+def test_a_plan_is_run_on_request_of_the_client(person: Person) -> None:
+    name = write_plan(person, "- [ ] A: `echo a`\n")
+    process = subprocess.Popen(
+        [PROGRAM, "run", name, "--mode", "rpc", *ALLOW_ALL],
+        cwd=person.folder,
+        env=person.environment({}),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+    )
+    assert process.stdin is not None
+    assert process.stdout is not None
+    process.stdin.write(b'{"type": "prompt", "message": "Go"}\n')
+    process.stdin.flush()
+
+    told = []
+    for line in process.stdout:
+        told.append(json.loads(line))
+        if told[-1]["type"] == "agent_settled":
+            process.stdin.close()
+
+    assert process.wait(30) == 0
+    process.stdout.close()
+    assert [record["toolName"] for record in told if record["type"] == "tool_execution_end"] == [
+        "todo",
+        "bash",
+        "todo",
+    ]
+
+
+@pytest.mark.parametrize("script", ["tildone run plan.md --mode rpc <&-", "tildone run plan.md --mode rpc </dev/null"])
+def test_the_process_ends_when_the_client_disconnects(person: Person, script: str) -> None:
+    write_plan(person, "- [ ] A: `true`\n")
+
+    answer = person.shell(script)
+
+    assert (answer.code, answer.err) == (0, "")
+    assert all(record["type"] == "extension_ui_request" for record in json_lines(answer.out))

@@ -1,22 +1,27 @@
-"""The terminal mode in plain lines: messages, interruptions and leaving."""
+"""The terminal mode in plain lines: messages, the person's commands, long results, interruptions and leaving."""
 
+import json
 import os
 import re
 import signal
 import time
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
-from tests.cli.person import CTRL_C, Person
+import do
+from tests.cli.person import CTRL_C, Person, Terminal
 from tests.host.models.model_server import ModelServer, Turn
 from tests.rpc.client import EXTENSION
 from tests.run.run_workspace import ALLOW_ALL, CHAT, WRITE, provider_environment, statuses, write_plan
 from tests.run.screens import at_terminal, screen
 from tests.suite.forking import starting
 from tests.suite.waiting import until
-
-pytestmark = pytest.mark.skipif(os.name == "nt", reason="needs a pseudo-terminal")
+from tildone.cli.run.setup import split_words
+from tildone.plan.formats.markdown import lossless_checklist
+from tildone.plan.formats.markdown_reader import reader_read
+from tildone.plan.model import Phase, Plan, Status, Task
 
 CTRL_D = b"\x04"
 COUNTING = "Auto-continuing in 3s"
@@ -36,6 +41,7 @@ def processes(marker: str) -> list[int]:
     return found
 
 
+@pytest.mark.skipif(os.name == "nt", reason="needs a pseudo-terminal")
 def test_a_plan_is_worked_through_in_lines(person: Person) -> None:
     """Nothing is drawn: there is no control character in the output."""
     name = write_plan(person, "- [ ] Say hello: `echo hello`\n- [ ] Count: `echo 1; echo 2`\n")
@@ -50,6 +56,7 @@ def test_a_plan_is_worked_through_in_lines(person: Person) -> None:
     assert [line for line in shown if line.startswith("Bash: ")] == ["Bash: echo hello", "Bash: echo 1; echo 2"]
 
 
+@pytest.mark.skipif(os.name == "nt", reason="needs a pseudo-terminal")
 def test_ctrl_c_ends_a_command_and_its_processes(person: Person) -> None:
     marker = f"tildone-{os.getpid()}"
     forks = f"for i in 1 2; do (trap '' HUP; sleep 600; echo {marker}) & done; touch started; sleep 600; echo {marker}"
@@ -67,6 +74,7 @@ def test_ctrl_c_ends_a_command_and_its_processes(person: Person) -> None:
     assert not (person.folder / "never").exists()
 
 
+@pytest.mark.skipif(os.name == "nt", reason="needs a pseudo-terminal")
 @pytest.mark.parametrize(
     ("mode", "number"),
     [*((mode, signal.SIGTERM) for mode in ("terminal", "print", "json", "rpc")), ("terminal", signal.SIGHUP)],
@@ -87,6 +95,7 @@ def test_a_terminated_program_leaves_no_process_running(person: Person, mode: st
     assert processes(marker) == []
 
 
+@pytest.mark.skipif(os.name == "nt", reason="needs a pseudo-terminal")
 @pytest.mark.parametrize("options", [("--mode", "print"), ()], ids=["print", "full screen"])
 def test_a_tool_that_does_not_stop_does_not_keep_the_program(person: Person, options: tuple[str, ...]) -> None:
     """One ignores the signal and its cancellation, the other is in a thread."""
@@ -100,6 +109,7 @@ def test_a_tool_that_does_not_stop_does_not_keep_the_program(person: Person, opt
     assert answer.code == 128 + signal.SIGTERM
 
 
+@pytest.mark.skipif(os.name == "nt", reason="needs a pseudo-terminal")
 def test_a_line_interrupts_the_countdown_and_is_sent_instead(person: Person) -> None:
     with ModelServer(WRITE, {"text": "I stop here."}, {"text": "You spoke.", "ends": "stop"}) as server:
         terminal = at_terminal(person, "Go", "--model", CHAT, **provider_environment(server))
@@ -119,6 +129,7 @@ def test_a_line_interrupts_the_countdown_and_is_sent_instead(person: Person) -> 
     assert "❯ Wait for me" in answer.out
 
 
+@pytest.mark.skipif(os.name == "nt", reason="needs a pseudo-terminal")
 def test_enter_alone_interrupts_the_countdown(person: Person) -> None:
     with ModelServer(WRITE, STOPS) as server:
         terminal = at_terminal(
@@ -134,6 +145,7 @@ def test_enter_alone_interrupts_the_countdown(person: Person) -> None:
     assert len(server.requests) == 2
 
 
+@pytest.mark.skipif(os.name == "nt", reason="needs a pseudo-terminal")
 def test_ctrl_c_in_the_countdown_leaves_a_run_that_had_its_task(person: Person) -> None:
     with ModelServer(WRITE, STOPS) as server:
         terminal = at_terminal(person, "Go", "--model", CHAT, **provider_environment(server))
@@ -145,6 +157,7 @@ def test_ctrl_c_in_the_countdown_leaves_a_run_that_had_its_task(person: Person) 
     assert "To go on: tildone run --continue" in answer.out
 
 
+@pytest.mark.skipif(os.name == "nt", reason="needs a pseudo-terminal")
 def test_the_countdown_continues_the_agent_and_is_one_line(person: Person) -> None:
     complete: Turn = {"tool": "edit_todos", "args": {"action": "complete", "indices": [0, 1]}}
     with ModelServer(WRITE, {"text": "I stop here."}, complete, {"text": "Done."}) as server:
@@ -155,6 +168,7 @@ def test_the_countdown_continues_the_agent_and_is_one_line(person: Person) -> No
     assert "edit_todos complete [0, 1]" in screen(answer.out)
 
 
+@pytest.mark.skipif(os.name == "nt", reason="needs a pseudo-terminal")
 def test_a_line_typed_during_a_turn_is_sent_before_the_next_request(person: Person) -> None:
     with ModelServer({"tool": "list_todos", "args": {}, "hold": 1}, {"text": "Heard."}) as server:
         terminal = at_terminal(person, "Go", "--model", CHAT, **provider_environment(server))
@@ -169,6 +183,7 @@ def test_a_line_typed_during_a_turn_is_sent_before_the_next_request(person: Pers
     assert "Use tabs, naïve one" in str(server.requests[1].messages[-1])
 
 
+@pytest.mark.skipif(os.name == "nt", reason="needs a pseudo-terminal")
 def test_ctrl_c_closes_a_request_that_hangs(person: Person) -> None:
     with ModelServer(WRITE, {"text": "Never finished", "hold": 2}, STOPS) as server:
         terminal = at_terminal(person, "Go", "--model", CHAT, **provider_environment(server))
@@ -181,6 +196,7 @@ def test_ctrl_c_closes_a_request_that_hangs(person: Person) -> None:
     assert len(server.requests) == 2
 
 
+@pytest.mark.skipif(os.name == "nt", reason="needs a pseudo-terminal")
 @pytest.mark.parametrize("environ", [{}, {"TERM": "dumb"}], ids=["plain", "dumb"])
 def test_without_a_task_the_person_types_prompts_until_they_leave(person: Person, environ: dict[str, str]) -> None:
     with ModelServer({"text": "First answer."}, {"text": "Second answer."}) as server:
@@ -208,6 +224,7 @@ def test_without_a_task_the_person_types_prompts_until_they_leave(person: Person
     assert [str(asked.messages[-1]["content"]) for asked in server.requests] == ["One", "Twö \nand more"]
 
 
+@pytest.mark.skipif(os.name == "nt", reason="needs a pseudo-terminal")
 def test_lines_that_are_pasted_are_one_message(person: Person) -> None:
     """Also with the line ends of Windows."""
     with ModelServer({"text": "First answer."}) as server:
@@ -222,6 +239,7 @@ def test_lines_that_are_pasted_are_one_message(person: Person) -> None:
     assert str(request.messages[-1]["content"]).split() == ["one", "two", "three"]
 
 
+@pytest.mark.skipif(os.name == "nt", reason="needs a pseudo-terminal")
 def test_ctrl_c_at_the_prompt_leaves(person: Person) -> None:
     terminal = at_terminal(person, "--model", CHAT, OPENAI_API_KEY="none")
     terminal.until("say what is to be done")
@@ -231,6 +249,7 @@ def test_ctrl_c_at_the_prompt_leaves(person: Person) -> None:
     assert terminal.end().code == 130
 
 
+@pytest.mark.skipif(os.name == "nt", reason="needs a pseudo-terminal")
 def test_phases_have_their_tree_and_their_command(person: Person) -> None:
     init: Turn = {"tool": "todo_write", "args": {"ops": [{"op": "init", "list": [{"phase": "A", "items": ["One"]}]}]}}
     with ModelServer(init, {"tool": "todo_write", "args": {"ops": [{"op": "done"}]}}, {"text": "Done."}) as server:
@@ -247,6 +266,7 @@ def test_phases_have_their_tree_and_their_command(person: Person) -> None:
     assert "☐ One" in answer.out
 
 
+@pytest.mark.skipif(os.name == "nt", reason="needs a pseudo-terminal")
 @pytest.mark.parametrize("columns", [12, 30])
 def test_narrow_terminals_get_narrow_lines(person: Person, columns: int) -> None:
     name = write_plan(
@@ -259,6 +279,7 @@ def test_narrow_terminals_get_narrow_lines(person: Person, columns: int) -> None
     screen(answer.out, columns=columns)
 
 
+@pytest.mark.skipif(os.name == "nt", reason="needs a pseudo-terminal")
 def test_print_mode_shows_progress_on_standard_error(person: Person) -> None:
     name = write_plan(person, "- [ ] A: `echo a`\n")
 
@@ -270,6 +291,7 @@ def test_print_mode_shows_progress_on_standard_error(person: Person) -> None:
     assert "Bash: echo a" in answer.out
 
 
+@pytest.mark.skipif(os.name == "nt", reason="needs a pseudo-terminal")
 def test_the_lines_of_a_streamed_answer_are_shown_once_and_early(person: Person) -> None:
     """What a model writes cannot control the terminal."""
     with ModelServer({"text": "First line.\nSecond\x1b[2J line.", "hold": 5}) as server:
@@ -283,6 +305,7 @@ def test_the_lines_of_a_streamed_answer_are_shown_once_and_early(person: Person)
     assert shown[at : at + 3] == ["❯ Go", "First line.", "Second␛[2J line."]
 
 
+@pytest.mark.skipif(os.name == "nt", reason="needs a pseudo-terminal")
 def test_a_task_that_takes_several_rows_is_shown_completely(person: Person) -> None:
     name = write_plan(person, "- [ ] A task with a rather long text that has to be wrapped: `true`\n- [ ] B: `true`\n")
 
@@ -290,3 +313,308 @@ def test_a_task_that_takes_several_rows_is_shown_completely(person: Person) -> N
 
     shown = "\n".join(screen(answer.out, columns=30))
     assert "  ✓ #1 A task with a rather\n  long text that has to be\n  wrapped: `true`\n  ● #2 B: `true`\n" in shown
+
+
+COMMANDS = ["todo", "undo", "redo", "pause", "resume", "export", "model", "compact", "use", "new", "clear", "help"]
+
+
+def conversation(person: Person, server: ModelServer, *argv: str, **environ: str) -> Terminal:
+    """Start a run in which the person types every prompt."""
+    terminal = at_terminal(person, "--model", CHAT, *argv, **provider_environment(server), **environ)
+    terminal.until("say what is to be done")
+    return terminal
+
+
+def say(terminal: Terminal, line: str, answer: str) -> None:
+    """Type a line, and wait for the answer."""
+    terminal.type(f"{line}\r".encode())
+    terminal.until(answer)
+
+
+def texts(messages: list[dict[str, Any]]) -> list[str]:
+    return [str(message["content"]) for message in messages if message["role"] == "user"]
+
+
+@pytest.mark.skipif(os.name == "nt", reason="needs a pseudo-terminal")
+def test_help_lists_the_commands_and_typos_get_suggestions(person: Person) -> None:
+    with ModelServer({"text": "First."}, {"text": "Second."}) as server:
+        terminal = conversation(person, server)
+        say(terminal, "/help", "//TEXT")
+        say(terminal, "/modle x", "There is no command /modle; did you mean '/model'?")
+        say(terminal, "/zzzz", "There is no command /zzzz; /help lists them")
+        say(terminal, "//help me", "First.")
+        say(terminal, "/usr/bin/env is missing", "Second.")
+        terminal.type(CTRL_D)
+        answer = terminal.end()
+
+    listed = [line.split()[0] for line in screen(answer.out) if line.startswith("/") and "  " in line]
+    assert listed == [*(f"/{name}" for name in COMMANDS), "/quit", "/expand", "//TEXT"]
+    assert [texts(asked.messages)[-1] for asked in server.requests] == ["/help me", "/usr/bin/env is missing"]
+
+
+@pytest.mark.skipif(os.name == "nt", reason="needs a pseudo-terminal")
+def test_the_plan_can_be_changed_and_changed_back(person: Person) -> None:
+    with ModelServer({"text": "Seen."}) as server:
+        terminal = conversation(person, server, EDITOR="sed -i s/milk/bread/")
+        say(terminal, "/todo add Buy milk, don't forget", "0 of 1 closed")
+        say(terminal, '/todo add "Call the bank"', "0 of 2 closed")
+        say(terminal, "/todo done bank", "1 of 2 closed")
+        say(terminal, "/undo", "Undid:")
+        say(terminal, "/todo edit", "bread")
+        say(terminal, "/todo nonsense", "nonsense")
+        say(terminal, "Go", "Seen.")
+        terminal.type(b"\x03")
+        answer = terminal.end()
+
+    assert "Buy bread, don't forget" in str(server.requests[0].messages)
+    assert "Call the bank" in str(server.requests[0].messages)
+    assert "\x1b[2J" not in answer.out
+
+
+FIRST, SECOND, THIRD = Task("one", Status.COMPLETED, ("why",)), Task("two", Status.IN_PROGRESS), Task("three")
+
+
+@pytest.mark.skipif(os.name == "nt", reason="needs a pseudo-terminal")
+@pytest.mark.parametrize(
+    "phases",
+    [
+        pytest.param((Phase("", (FIRST, SECOND)),), id="flat"),
+        pytest.param((Phase("", (FIRST, SECOND)), Phase("B", (THIRD,))), id="first"),
+        pytest.param((Phase("A", (FIRST,)), Phase("", (SECOND,)), Phase("B", (THIRD,))), id="middle"),
+        pytest.param((Phase("", (FIRST,)), Phase("", (SECOND,)), Phase(""), Phase("", (THIRD,))), id="several"),
+        pytest.param((Phase(""), Phase("Todos", (FIRST, SECOND)), Phase("B")), id="empty"),
+    ],
+)
+@pytest.mark.parametrize("verb", ["export", "edit"])
+def test_a_plan_of_phases_is_the_same_after_it_was_exported_and_imported_or_edited(
+    person: Person, phases: tuple[Phase, ...], verb: str
+) -> None:
+    """Also phases without a name, which are not those of tasks above the first heading."""
+
+    def stored() -> Plan:
+        return reader_read(person.says("todo", "export", "-", "--session", "s")).plan
+
+    (person.folder / "plan.md").write_text(lossless_checklist(Plan(phases), all_headings=True), encoding="utf-8")
+    with ModelServer() as server:
+        terminal = conversation(person, server, "--dialect", "phased", "--session", "s", EDITOR="touch")
+        say(terminal, "/todo import plan.md", "Imported plan.md: ")
+        assert stored().phases == phases
+        if verb == "export":
+            say(terminal, "/todo export out.md", "Wrote the plan to out.md")
+            say(terminal, "/todo rm", "Removed")
+            say(terminal, "/todo import out.md", "Imported out.md: ")
+        else:
+            say(terminal, "/todo edit", "Saved: ")
+        terminal.type(CTRL_D)
+        terminal.end()
+
+    assert stored().phases == phases
+
+
+@pytest.mark.skipif(os.name == "nt", reason="needs a pseudo-terminal")
+def test_an_editor_that_cannot_be_run_ends_nothing(person: Person) -> None:
+    with ModelServer({"text": "Seen."}) as server:
+        terminal = conversation(person, server, EDITOR='vi "')
+        say(terminal, "/todo add Buy milk", "0 of 1 closed")
+        say(terminal, "/todo edit", "Nothing was edited")
+        say(terminal, "Go", "Seen.")
+        terminal.type(b"/quit\r")
+
+        assert terminal.end().code == 0
+
+
+@pytest.mark.skipif(os.name == "nt", reason="needs a pseudo-terminal")
+def test_a_plan_that_is_not_stored_is_not_changed_from_here(person: Person) -> None:
+    with ModelServer() as server:
+        terminal = conversation(person, server, "--no-session")
+        say(terminal, "/todo", "The plan of this run is not stored")
+        terminal.type(b"/quit\r")
+
+        assert terminal.end().code == 0
+
+
+@pytest.mark.skipif(os.name == "nt", reason="needs a pseudo-terminal")
+def test_another_model_can_answer(person: Person) -> None:
+    """After an error the old one goes on. The choice holds for the rest of the conversation."""
+    with ModelServer({"text": "First."}, {"text": "Second."}) as server:
+        terminal = conversation(person, server)
+        say(terminal, "/model", "openai-chat:scripted; /model PROVIDER:NAME switches to another")
+        say(terminal, "/model nonsense", "scripted goes on answering")
+        say(terminal, "One", "First.")
+        say(terminal, "/model anthropic:another", "another answers from now on")
+        say(terminal, "Two", "Second.")
+        terminal.type(CTRL_D)
+        answer = terminal.end()
+        again = person.run("run", "Three", "--continue", "--mode", "print", **provider_environment(server))
+
+    assert (answer.code, again.code) == (0, 0)
+    assert [asked.body["model"] for asked in server.requests] == ["scripted", "another", "another"]
+    assert len(server.requests[1].messages) == 3
+
+
+@pytest.mark.skipif(os.name == "nt", reason="needs a pseudo-terminal")
+def test_a_new_conversation_keeps_the_plan(person: Person) -> None:
+    done: Turn = {"tool": "edit_todos", "args": {"action": "complete", "indices": [0, 1]}}
+    with ModelServer(WRITE, {"text": "First.", "ends": "stop"}, done, {"text": "Second."}) as server:
+        terminal = conversation(person, server)
+        say(terminal, "Remember this", "First.")
+        say(terminal, "/clear", "A new conversation begins. This conversation works on the project's plan")
+        say(terminal, "Go on", "Second.")
+        terminal.type(CTRL_D)
+        answer = terminal.end()
+
+    assert answer.code == 0
+    asked = json.dumps(server.requests[2].messages)
+    assert "Remember this" not in asked
+    assert "Two" in asked
+
+
+@pytest.mark.skipif(os.name == "nt", reason="needs a pseudo-terminal")
+def test_a_conversation_is_replaced_by_a_summary(person: Person) -> None:
+    script: tuple[Turn, ...] = (
+        WRITE,
+        {"text": "First."},
+        {"error": 400, "message": "no summary today"},
+        {"text": "They want tabs."},
+        {"text": "Third."},
+    )
+    with ModelServer(*script) as server:
+        terminal = conversation(person, server, "--max-nudges", "0")
+        say(terminal, "/compact", "There is nothing to compact")
+        say(terminal, "Use tabs", "limit reached")
+        say(terminal, "/compact", "Nothing was compacted: 400")
+        say(terminal, "/compact", "The conversation is replaced by a summary of it")
+        say(terminal, "Go on", "Third.")
+        terminal.type(CTRL_D)
+        answer = terminal.end()
+
+    summarised, after = server.requests[3], json.dumps(server.requests[4].messages)
+    assert "Summarise the conversation so far." in str(summarised.messages[-1])
+    assert "tools" not in summarised.body
+    assert "They want tabs." in after
+    assert "- [ ] One" in after
+    assert "Use tabs" not in after
+    assert answer.code in {0, 1}
+
+
+@pytest.mark.skipif(os.name == "nt", reason="needs a pseudo-terminal")
+def test_a_summary_can_be_interrupted(person: Person) -> None:
+    with ModelServer({"text": "First."}, {"text": "Never finished", "hold": 1}, {"text": "Third."}) as server:
+        terminal = conversation(person, server)
+        say(terminal, "Use tabs", "First.")
+        terminal.until_after("First.", "> ")
+        terminal.type(b"/compact\r")
+        assert server.held.wait(30)
+        terminal.type(b"\x03")
+        terminal.until("Nothing was compacted: it was interrupted")
+        say(terminal, "Go on", "Third.")
+        terminal.type(CTRL_D)
+        answer = terminal.end()
+
+    assert answer.code == 0
+    assert "Use tabs" in json.dumps(server.requests[2].messages)
+    assert "To go on: tildone run --continue" in screen(answer.out)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="needs a pseudo-terminal")
+def test_the_shell_driver_has_nothing_to_compact(person: Person) -> None:
+    (person.folder / "plan.md").write_text("- [ ] Wait: `cat gate`\n", encoding="utf-8")
+    os.mkfifo(person.folder / "gate")
+    terminal = at_terminal(person, "plan.md", "--allow", "*")
+    terminal.until("Bash: cat gate")
+    say(terminal, "/compact", "There is nothing to compact: the shell driver reads the plan")
+    with (person.folder / "gate").open("wb"):
+        pass
+
+    assert terminal.end().code == 0
+
+
+@pytest.mark.skipif(os.name == "nt", reason="needs a pseudo-terminal")
+def test_rpc_clients_see_the_commands(person: Person) -> None:
+    with ModelServer() as server:
+        given = '{"type": "get_commands"}\n{"type": "prompt", "message": "/model"}\n'
+        answer = person.run("run", "--model", CHAT, "--mode", "rpc", given=given, **provider_environment(server))
+
+    records = [json.loads(line) for line in answer.out.splitlines()]
+    [listed] = [record["data"]["commands"] for record in records if record.get("command") == "get_commands"]
+    assert [command["name"] for command in listed] == COMMANDS
+    assert any(
+        "openai-chat:scripted" in record.get("message", "") for record in records if record.get("method") == "notify"
+    )
+
+
+WORDS = {
+    "": [],
+    "done 3": ["done", "3"],
+    "add Buy milk": ["add", "Buy milk"],
+    'add "Buy milk" "Call the bank"': ["add", "Buy milk", "Call the bank"],
+    "add --phase Shop Milk": ["add", "--phase", "Shop", "Milk"],
+    "note 3 don't": ["note", "3", "don't"],
+    "add don't": ["add", "don't"],
+}
+
+
+@pytest.mark.skipif(os.name == "nt", reason="needs a pseudo-terminal")
+def test_words_of_a_command() -> None:
+    assert {typed: split_words(typed) for typed in WORDS} == WORDS
+
+
+EXPANDED, COLLAPSED = (f"Results are shown {how} from now on" for how in ("expanded", "collapsed"))
+COUNT: Turn = {"tool": "bash", "args": {"command": "seq 20"}}
+
+
+@pytest.mark.skipif(os.name == "nt", reason="needs a pseudo-terminal")
+def test_results_are_shown_in_full_until_they_are_collapsed_again(person: Person) -> None:
+    """The newest collapsed one is written again."""
+    script: tuple[Turn, ...] = (
+        COUNT,
+        {"tool": "bash", "args": {"command": "true"}},
+        *({"text": "All of it."}, COUNT, {"text": "Once more."}, COUNT, {"text": "The last."}),
+    )
+    with ModelServer(*script) as server:
+        terminal = at_terminal(person, "--model", CHAT, *ALLOW_ALL, **provider_environment(server))
+        for typed, awaited in [
+            ("Go", "All of it."),
+            ("/expand", "  20\r\n"),
+            ("More", "Once more."),
+            ("/expand", COLLAPSED),
+            ("And more", "The last."),
+        ]:
+            terminal.until_after("\r\n", "> ")
+            terminal.type(f"{typed}\r".encode())
+            terminal.until(awaited)
+        terminal.until_after("The last.", "> ")
+        terminal.type(b"/quit\r")
+        answer = terminal.end()
+
+    shown = screen(answer.out)
+    again, more, collapsed = shown.index(EXPANDED), shown.index("❯ More"), shown.index(COLLAPSED)
+    assert "  12" not in shown[:again]
+    assert any(line.endswith("12 more lines") for line in shown[:again])
+    numbers = [f"  {number}" for number in range(1, 21)]
+    assert shown[again + 1 : again + 23] == ["Bash: seq 20", "  Done: 20 lines", *numbers]
+    assert "  1" in shown[more:collapsed]
+    assert "  1" not in shown[collapsed:]
+
+
+@pytest.mark.skipif(os.name == "nt", reason="needs a pseudo-terminal")
+def test_no_key_is_offered_where_none_works(person: Person) -> None:
+    name = write_plan(person, "- [ ] A: `seq 20`\n")
+    answers = [at_terminal(person, name, "--restart", *ALLOW_ALL, *mode).end() for mode in ((), ("--mode", "print"))]
+
+    assert [answer.code for answer in answers] == [0, 0]
+    assert all("12 more lines" in answer.out and "ctrl+o" not in answer.out for answer in answers)
+
+
+def test_the_demo_runs_the_example_and_shows_its_log(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(do, "prepare", lambda _: 0)
+
+    with starting():
+        assert do.demo() == 0
+
+    shown = capfd.readouterr().out
+    assert "$ tildone run examples/hello.md --allow '*' --session hello\n" in shown
+    assert "All 6 tasks are done.\n" in shown
+    assert "completed #6 “Check the greeting and remove it”" in shown.split("$ tildone log --session hello")[1]

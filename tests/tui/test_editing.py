@@ -1,13 +1,23 @@
-"""Changing a plan with keys, while others change it too."""
+"""Changing a plan on the screen while others change it too.
+
+With keys, with the mouse, its order, and answers to agents.
+"""
 
 from functools import partial
 
 import pytest
+from textual.pilot import Pilot
 
+from tests.tui.test_copying import drag, plan_list, row_of
 from tests.tui.watching import World, enters, lines, sees, shows, text, type_text, until, watching
-from tildone.plan.model import Phase, Task
-from tildone.plan.ops import Numbered, Remove, Rename
+from tildone.base.ids import now
+from tildone.log.needs import Need
+from tildone.plan.claims import Claimant
+from tildone.plan.model import Phase, Status, Task
+from tildone.plan.ops import Numbered, Order, Remove, Rename, Touch
+from tildone.screens.watch.need_panel import ARMING_SECONDS, NeedPanel, answer_keys
 from tildone.screens.watch.tui_app import Start
+from tildone.screens.widgets.plan import SIGN_COLUMN
 
 PLAN = Start("p", opened=True)
 
@@ -185,3 +195,363 @@ async def test_a_click_on_the_sign_of_a_task_closes_it_and_elsewhere_only_moves_
         await shows(pilot, "– Keep the old flags")
         await pilot.click("#plan", offset=(3, place - 1))
         assert written.status("p", 4) == "in_progress"
+
+
+MINUTE = 60_000
+HOSTILE = "\x1b[2J\u202eevil"
+
+
+@pytest.fixture
+def written(plans: World) -> World:
+    plans.write("p", Phase("", (Task("Write it"), Task("Test it"), Task("Ship it"))))
+    return plans
+
+
+def after(world: World, number: int) -> tuple[int, ...]:
+    return next(task.after for task in world.plan("p").tasks if task.number == number)
+
+
+async def test_a_task_that_waits_for_others_says_so_until_they_are_closed(written: World) -> None:
+    written.session("p").change([Order(Numbered((2,)), (1,)), Order(Numbered((3,)), (1, 2))])
+    async with watching(written, PLAN) as pilot:
+        await until(pilot, lambda: "     waits for #1 Write it" in lines(pilot))
+        await shows(pilot, "– #2 Test it", "waits for #1, #2")
+        await sees(pilot, "g x", lambda: "waits for #1" not in text(pilot))
+        await shows(pilot, "waits for #2 Test it")
+
+
+async def test_a_key_sets_the_order_and_shows_the_numbers_meanwhile(written: World) -> None:
+    async with watching(written, PLAN) as pilot:
+        assert "#1" not in text(pilot)
+        await sees(pilot, "G o", "#3 comes after:", "– #1 Write it", "– #2 Test it")
+        await enters(pilot, "1, #2", "#3 Ship it comes after #1, #2", "waits for #1, #2")
+        assert after(written, 3) == (1, 2)
+        await sees(pilot, "o", "#3 comes after: #1 #2")
+        await sees(pilot, "ctrl+u enter", "Waits for no other task: #3 Ship it")
+        await until(pilot, lambda: "#1" not in text(pilot))
+
+    assert after(written, 3) == ()
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [("3", "These tasks would wait for each other: "), ("9", "There is no task #9"), ("zzz", "No task has")],
+)
+async def test_an_order_that_cannot_be_is_refused_with_the_reason(written: World, line: str, said: str) -> None:
+    written.session("p").change([Order(Numbered((3,)), (1,))])
+    async with watching(written, PLAN) as pilot:
+        await pilot.press("g", "o")
+        await enters(pilot, line, said)
+
+    assert after(written, 1) == ()
+
+
+async def test_a_key_sets_the_files_that_a_task_changes(written: World) -> None:
+    async with watching(written, PLAN) as pilot:
+        await sees(pilot, "f", "#1 changes:")
+        await enters(pilot, "src/** 'a b/*'", "    changes src/**, a b/*")
+        assert written.plan("p").tasks[0].touches == ("src/**", "a b/*")
+        await sees(pilot, "f", "#1 changes: 'src/**' 'a b/*'")
+        await sees(pilot, "ctrl+u enter", "Names no files: #1 Write it")
+        await pilot.press("f")
+        await enters(pilot, "'x", "The files cannot be split into words")
+
+    assert written.plan("p").tasks[0].touches == ()
+
+
+async def test_a_task_whose_files_another_one_changes_waits_for_it(written: World) -> None:
+    written.session("p").change([Touch(Numbered((1, 2)), ("src/**",))])
+    async with watching(written, PLAN) as pilot:
+        await shows(pilot, "    changes src/**")
+        await sees(pilot, "g s", "    waits for #1, which may change the same files")
+
+
+async def test_a_task_says_which_agent_has_it_and_from_whom_it_was_taken_over(written: World) -> None:
+    store, first, second = written.store, Claimant("claude:1"), Claimant(f"codex:{HOSTILE}")
+    written.write("p", Phase("", (Task("Write it", Status.IN_PROGRESS), Task("Test it"))))
+    store.records.claim("p", 1, first, 5 * MINUTE)
+    async with watching(written, PLAN) as pilot:
+        await shows(pilot, "    held by claude:1 for 5 min")
+
+    store.records.lapse("p", first.agent)
+    async with watching(written, PLAN) as pilot:
+        await shows(pilot, "    left by claude:1: others can take it over")
+
+    store.records.claim("p", 1, second, 5 * MINUTE)
+    async with watching(written, PLAN, now=lambda: now() + 2 * MINUTE) as pilot:
+        await shows(pilot, "held by codex:␛[2J", " for 3 min, taken over from claude:1")
+        assert not set(text(pilot)) & set("\x1b\u202e")
+
+
+async def test_order_files_and_claims_fit_into_a_narrow_screen(written: World) -> None:
+    written.write("p", Phase("", (Task("Write it", Status.IN_PROGRESS), Task("Test " * 12))))
+    written.store.records.claim("p", 1, Claimant("claude:5f0c1234-7a5e-4a35-9d1b-0d3a5f0c1234"), 5 * MINUTE)
+    number = written.plan("p").tasks[1].number
+    written.session("p").change([Order(Numbered((number,)), (1,)), Touch(Numbered((number,)), ("x" * 80,))])
+    async with watching(written, PLAN, size=(40, 24)) as pilot:
+        await shows(pilot, "held by claude:5f0c1234… for 5 min", "waits for #1 Write it", "changes xxx")
+        assert all(len(row) <= 40 for row in lines(pilot))
+
+
+def phases(world: World) -> list[list[int]]:
+    return [[task.number for task in phase.tasks] for phase in world.plan("p").phases]
+
+
+def are_arranged(world: World, numbers: list[list[int]]) -> bool:
+    return phases(world) == numbers
+
+
+def is_in_row(pilot: Pilot[None], task: str, row: int) -> bool:
+    return row_of(pilot, task) == row
+
+
+def has_cursor(pilot: Pilot[None], task: str) -> bool:
+    return lines(pilot)[row_of(pilot, task) + plan_list(pilot).region.y].startswith("▎")
+
+
+async def test_a_task_goes_where_it_is_dropped(written: World) -> None:
+    """Down, onto a note, up, into a phase, onto a heading, to the beginning, and to the end."""
+    before = phases(written)
+    async with watching(written, PLAN) as pilot:
+        plan = plan_list(pilot)
+        for task, onto, after in (
+            ("Write the tokenizer", "Wire up", [[1, 2], [4, 3, 5], [6, 7]]),
+            ("Write the tokenizer", "Flags stay", [[1, 2], [4, 3, 5], [6, 7]]),
+            ("Keep the old flags", "Write the tokenizer", [[1, 2], [5, 3, 4], [6, 7]]),
+            ("Write the tokenizer", "Test every", [[1, 2], [4, 5], [6, 3, 7]]),
+            ("Write the tokenizer", "Prove 0/2", [[1, 2], [4, 5], [3, 6, 7]]),
+            ("Fuzz it", "Read the grammar", [[7, 1, 2], [3, 4, 5], [6]]),
+            ("Read the grammar", "waits:", [[2], [3, 4, 5], [6, 7, 1]]),
+        ):
+            begin = row_of(pilot, task)
+            await drag(pilot, plan, (SIGN_COLUMN, begin), (20, row_of(pilot, onto)))
+            await until(pilot, partial(are_arranged, written, after))
+            await shows(pilot, "Moved: #")
+            await until(pilot, partial(has_cursor, pilot, task))
+            assert not plan.has_selection
+            await pilot.press("u")
+            await until(pilot, partial(is_in_row, pilot, task, begin))
+            assert phases(written) == before
+
+
+async def test_below_the_last_row_it_becomes_the_last(written: World) -> None:
+    async with watching(written, PLAN, (80, 40)) as pilot:
+        plan = plan_list(pilot)
+        await drag(pilot, plan, (SIGN_COLUMN, row_of(pilot, "Read the grammar")), (5, plan.size.height - 1))
+        await until(pilot, lambda: phases(written) == [[2], [3, 4, 5], [6, 7, 1]])
+
+
+async def test_an_arrow_shows_where_it_goes_and_back_on_itself_it_stays(written: World) -> None:
+    """Not even the click at the end of the drag closes it."""
+    async with watching(written, PLAN) as pilot:
+        plan, row = plan_list(pilot), row_of(pilot, "Wire up")
+        top = plan.region.y
+        await pilot.mouse_down(offset=(SIGN_COLUMN, top + row))
+        await pilot.hover(offset=(SIGN_COLUMN, top + row + 2))
+        await shows(pilot, "↓  ✗ Keep the old flags")
+        await pilot.hover(offset=(SIGN_COLUMN, top + row - 1))
+        await shows(pilot, "↑  ✓ Write the tokenizer")
+        await pilot.hover(offset=(SIGN_COLUMN, top + row))
+        await until(pilot, lambda: not any(line.startswith(("↑", "↓")) for line in lines(pilot)))
+        await pilot.mouse_up(offset=(SIGN_COLUMN, top + row))
+        await pilot.press("n", "escape")
+        assert written.status("p", 4) == "in_progress"
+        assert phases(written) == [[1, 2], [3, 4, 5], [6, 7]]
+
+
+async def test_a_folded_phase_takes_no_task(written: World) -> None:
+    async with watching(written, PLAN) as pilot:
+        await sees(pilot, "G z", "Prove 0/2 …")
+        plan = plan_list(pilot)
+        await drag(pilot, plan, (SIGN_COLUMN, row_of(pilot, "Wire up")), (5, row_of(pilot, "Prove")))
+        await pilot.press("n", "escape")
+        assert phases(written) == [[1, 2], [3, 4, 5], [6, 7]]
+
+
+async def test_it_goes_beside_what_is_there_when_it_is_dropped(written: World) -> None:
+    async with watching(written, PLAN) as pilot:
+        plan, begin, end = plan_list(pilot), row_of(pilot, "Test every"), row_of(pilot, "Write the tokenizer")
+        top = plan.region.y
+        await pilot.mouse_down(offset=(SIGN_COLUMN, top + begin))
+        await pilot.hover(offset=(SIGN_COLUMN, top + end))
+        written.session("p").change([Remove(Numbered((3,)))])
+        await until(pilot, lambda: "Write the tokenizer" not in "".join(lines(pilot)))
+        await pilot.mouse_up(offset=(SIGN_COLUMN, top + end))
+        await until(pilot, lambda: phases(written) == [[1, 2], [6, 4, 5], [7]])
+
+
+async def test_a_dragged_task_that_was_removed_meanwhile_goes_nowhere(written: World) -> None:
+    async with watching(written, PLAN) as pilot:
+        plan, begin, end = plan_list(pilot), row_of(pilot, "Test every"), row_of(pilot, "Write the tokenizer")
+        top = plan.region.y
+        await pilot.mouse_down(offset=(SIGN_COLUMN, top + begin))
+        written.session("p").change([Remove(Numbered((6,)))])
+        await until(pilot, lambda: "Test every example" not in "".join(lines(pilot)))
+        await pilot.hover(offset=(SIGN_COLUMN, top + end))
+        await pilot.mouse_up(offset=(SIGN_COLUMN, top + end))
+        await pilot.press("n", "escape")
+        assert phases(written) == [[1, 2], [3, 4, 5], [7]]
+
+
+COMMAND = Need("n1", "p", "command", "cargo fuzz run parse", ("once", "session", "no"), 1, detail="in ~/src, 10 min")
+
+
+class Clock:
+    """Seconds that pass when they are told to."""
+
+    def __init__(self) -> None:
+        self.now = 100.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def asked(plans: World) -> World:
+    plans.write("p", Phase("", (Task("Fuzz it"),)))
+    plans.store.records.ask(COMMAND)
+    return plans
+
+
+def with_clock(pilot: Pilot[None]) -> Clock:
+    clock = Clock()
+    pilot.app.query_one(NeedPanel)._clock = clock  # noqa: SLF001  time does not pass by itself in this test
+    return clock
+
+
+def answer_of(world: World, need: str = "n1") -> str:
+    found = world.store.records.need(need)
+    return found.answer if found else "gone"
+
+
+async def test_the_list_says_what_is_asked_and_a_key_shows_the_whole_question(asked: World) -> None:
+    async with watching(asked) as pilot:
+        await shows(pilot, "1 needs you", "needs you", "? cargo fuzz run parse  y answers")
+        await pilot.press("y")
+        await shows(pilot, "█ ? Run this command?", "cargo fuzz run parse", "in ~/src, 10 min", "y once", "esc later")
+        await sees(pilot, "escape enter", "– Fuzz it")
+
+    assert answer_of(asked) == ""
+
+
+async def test_in_a_narrow_terminal_no_answer_is_cut_off(asked: World) -> None:
+    async with watching(asked, size=(40, 20)) as pilot:
+        await shows(pilot, "? cargo fuzz run parse  y answers")
+        await sees(pilot, "y", "█ y once   a for the whole session", "█ n no   esc later")
+
+
+@pytest.mark.parametrize(("keys", "answer"), [(["y"], "once"), (["n"], "no"), (["a", "a"], "session")])
+async def test_an_answer_counts_once_the_question_was_shown_for_a_moment(
+    asked: World, keys: list[str], answer: str
+) -> None:
+    async with watching(asked) as pilot:
+        await shows(pilot, "y answers")
+        clock = with_clock(pilot)
+        await sees(pilot, "n", "Run this command?")
+        await pilot.press("y", "n", "a", "a", "enter")
+        assert answer_of(asked) == ""
+        clock.now += 2 * ARMING_SECONDS
+        await pilot.press("enter", "space", *keys)
+        await until(pilot, lambda: answer_of(asked) == answer)
+        await shows(pilot, f"Answered: {answer}")
+
+
+async def test_what_allows_more_than_one_command_asks_once_more(asked: World) -> None:
+    async with watching(asked) as pilot:
+        await shows(pilot, "y answers")
+        clock = with_clock(pilot)
+        await sees(pilot, "y", "Run this command?")
+        clock.now += 1
+        await sees(pilot, "a", "a again: for the whole session")
+
+    assert answer_of(asked) == ""
+
+
+async def test_a_long_command_is_read_to_its_end_before_it_can_be_answered(plans: World) -> None:
+    plans.write("p", Phase("", (Task("Fuzz it"),)))
+    plans.store.records.ask(Need("n1", "p", "command", "\n".join(f"step {n}" for n in range(30)), ("once", "no"), 1))
+    async with watching(plans) as pilot:
+        await shows(pilot, "y answers")
+        clock = with_clock(pilot)
+        await sees(pilot, "y", "↓ read to its end first")
+        clock.now += 1
+        await pilot.press("y")
+        assert answer_of(plans) == ""
+        await sees(pilot, "pagedown pagedown pagedown", "step 29", "y once")
+        clock.now += 1
+        await sees(pilot, "y", lambda: answer_of(plans) == "once")
+
+
+async def test_a_question_that_somebody_else_answers_is_closed(asked: World) -> None:
+    async with watching(asked) as pilot:
+        await shows(pilot, "y answers")
+        await sees(pilot, "y", "Run this command?")
+        asked.store.records.answer("n1", "no", "Ada", 5)
+        await shows(pilot, "The question is answered, or nobody waits for the answer any more.")
+        await until(pilot, lambda: "Run this command?" not in text(pilot))
+
+
+async def test_a_question_without_choices_is_answered_with_a_text(plans: World) -> None:
+    plans.write("p", Phase("", (Task("Name it"),)))
+    plans.store.records.ask(Need("n1", "p", "input", "Which name?", (), 1))
+    async with watching(plans) as pilot:
+        await shows(pilot, "y answers")
+        await sees(pilot, "y", "█   Which name?", "Answer:")
+        await type_text(pilot, "til")
+        await sees(pilot, "escape", lambda: "█" not in text(pilot))
+        await pilot.press("y")
+        await enters(pilot, "tildone", lambda: answer_of(plans) == "tildone")
+        await until(pilot, lambda: "█" not in text(pilot))
+
+
+async def test_a_long_question_without_choices_leaves_room_for_the_answer(plans: World) -> None:
+    plans.write("p", Phase("", (Task("Name it"),)))
+    plans.store.records.ask(
+        Need("n1", "p", "input", "Which of the two names shall it have, and why not the other?", (), 1)
+    )
+    async with watching(plans, size=(40, 20)) as pilot:
+        await shows(pilot, "y answers")
+        await sees(pilot, "y", "why not the other?")
+        await type_text(pilot, "tildone")
+        await shows(pilot, "Answer: tildone")
+
+
+async def test_a_plan_says_what_its_agent_asks(asked: World) -> None:
+    async with watching(asked, Start("p", opened=True)) as pilot:
+        await shows(pilot, "asks     in the list, y answers: cargo fuzz run parse")
+
+
+async def test_without_a_question_the_key_says_so(plans: World) -> None:
+    plans.write("p", Phase("", (Task("x"),)))
+    async with watching(plans, Start("p")) as pilot:
+        await sees(pilot, "y", "There is no open question here.")
+
+
+async def test_a_dangerous_command_is_allowed_with_a_capital_letter_and_says_why(asked: World) -> None:
+    asked.store.records.ask(Need("n0", "p", "command", "sudo rm -rf build", ("once", "no"), 0))
+    async with watching(asked) as pilot:
+        await shows(pilot, "y answers")
+        await sees(pilot, "n", "sudo rm -rf build", "Careful: it runs as another user, deletes files.", "Y once")
+
+
+def test_a_text_about_a_dangerous_command_is_none() -> None:
+    quoted = Need("n", "p", "command", "echo 'rm -rf build'", ("once", "no"))
+    change = Need("n", "p", "change", "+ rm -rf build", ("once", "no"))
+
+    assert [answer_keys(need) for need in (quoted, change)] == [{"y": "once", "n": "no"}] * 2
+
+
+def test_other_choices_have_numbers() -> None:
+    need = Need("n", "p", "select", "Which?", ("red", "yes", "once", "blue"))
+
+    assert answer_keys(need) == {"1": "red", "y": "yes", "3": "once", "4": "blue"}
+
+
+async def test_hostile_text_in_a_question_is_drawn_as_text(plans: World) -> None:
+    plans.write("p", Phase("", (Task("x"),)))
+    hostile = "\x1b[2J[bold red]x[/] \u202eevil\n\x9b31m"
+    plans.store.records.ask(Need("n1", "p", hostile, hostile, (hostile, "no"), 1, detail=hostile))
+    async with watching(plans) as pilot:
+        await shows(pilot, "y answers")
+        await sees(pilot, "y", "A question", "␛[2J[bold red]x[/]")
+        assert not set(text(pilot)) & set("\x1b\x9b\u202e")

@@ -1,10 +1,21 @@
-"""The screen itself: what is drawn at which size, what appears by itself, and where keys lead."""
+"""The screen of `tildone watch`.
 
+What is drawn at which size, what appears by itself, where keys lead; also in a real terminal.
+"""
+
+import os
 import re
+import threading
+from itertools import product
+from pathlib import Path
 from typing import cast
 
 import pytest
+from rich.style import Style
+from textual.keys import _character_to_key
 
+from tests.cli.person import Person, Terminal
+from tests.plans import COMPLETED, IN_PROGRESS
 from tests.tui.watching import (
     SIZES,
     Unreliable,
@@ -19,16 +30,31 @@ from tests.tui.watching import (
     until,
     watching,
 )
+from tildone.app.values import THEMES
 from tildone.base.ids import now
+from tildone.base.keys import ALL_BINDINGS, PUNCTUATION, WATCH_LIST, WATCH_PLAN, clash, is_key, key_names
 from tildone.log.presence import Presence
 from tildone.log.store import Store
-from tildone.plan.events import Directive
-from tildone.plan.gate import Turn
-from tildone.plan.model import Phase, Status, Task
+from tildone.plan.events import Actor, AgentUsage, Author, Directive, Event, PlanChanged
+from tildone.plan.gate import Patience, Turn
+from tildone.plan.model import Phase, Status, Task, flat, numbered
 from tildone.plan.ops import Append, Mark, Numbered
+from tildone.plan.text.styles import Role, Span, display_width, plain
+from tildone.screens.watch.app import FOOTERS, KEYS
 from tildone.screens.watch.tui_app import Start, WatchApp
-from tildone.screens.widgets.prompt import LineInput
-from tildone.screens.widgets.rows import RowList
+from tildone.screens.widgets.keys import PALETTES, padded, painted, spread, theme_for
+from tildone.screens.widgets.plan import PlanOptions, plan_rows
+from tildone.screens.widgets.prompt import (
+    DetailReader,
+    LineInput,
+    Pane,
+    SessionDetail,
+    footer_line,
+    help_lines,
+    shown_keys,
+)
+from tildone.screens.widgets.rows import Line, RowList
+from tildone.stores.memory import MemoryStore
 
 
 @pytest.fixture
@@ -329,3 +355,306 @@ async def test_what_is_pasted_into_a_field_cannot_act_on_the_terminal(several: W
         await pilot.press("a")
         pilot.app.query_one("#prompt-field", LineInput).value = "a\x1b[2Jb\nc"
         await shows(pilot, "Add: a␛[2Jb⏎c")
+
+
+MINUTE = 60_000
+
+
+def detail() -> SessionDetail:
+    """A plan with a task that took 12 minutes, 84,000 tokens and 41 cents, and another one."""
+    store = MemoryStore()
+    steps: tuple[tuple[Status, AgentUsage], ...] = (
+        (IN_PROGRESS, AgentUsage(1_000, 0, 0.1)),
+        (COMPLETED, AgentUsage(80_000, 5_000, 0.51)),
+    )
+    parent = None
+    for number, (status, usage) in enumerate(steps):
+        plan = numbered(flat(Task("Parse", status), Task("Ship")))
+        event = Event(
+            f"e{number}", parent, number * 12 * MINUTE, Actor.AGENT, PlanChanged(plan), Author("", "claude:1"), usage
+        )
+        store.append("s", event)
+        parent = event.id
+    return DetailReader(store, when=str, patience=Patience()).read("s")
+
+
+def shown(columns: int) -> str:
+    read = detail()
+    rows = plan_rows(read.plan, dict(read.times), PlanOptions(), 12 * MINUTE, columns)
+    return "\n".join(plain(row.line() if callable(row.line) else row.line) for row in rows)
+
+
+def test_a_task_has_its_tokens_and_its_cost_beside_its_time() -> None:
+    assert "84k · $0.41 · 12m" in shown(80)
+    assert [time.used for _, time in detail().times] == ["84k · $0.41", ""]
+
+
+def test_a_narrow_list_has_only_the_time() -> None:
+    assert "$" not in shown(50)
+    assert "12m" in shown(50)
+
+
+TAKEN = {"ctrl+a", "ctrl+b", "ctrl+s", "ctrl+q", "ctrl+h", "ctrl+i", "ctrl+m", "ctrl+j", "ctrl+k", "ctrl+l", "ctrl+o"}
+"""What terminals and multiplexers use themselves."""
+
+GROUPS = {Pane.LIST: WATCH_LIST, Pane.PLAN: WATCH_PLAN}
+
+
+@pytest.mark.parametrize("pane", GROUPS)
+def test_a_pane_has_the_actions_of_its_group_and_no_key_twice(pane: Pane) -> None:
+    own = [key.name for key in KEYS if key.pane in (pane, Pane.ANY)]
+
+    assert len(own) == len(set(own))
+    assert set(own) == GROUPS[pane]
+    assert clash({}) is None
+    assert not TAKEN & {name for action in own for name in key_names(ALL_BINDINGS[action])}
+
+
+def test_every_binding_is_a_key_that_textual_knows_by_that_name() -> None:
+    assert all(is_key(name) for keys in ALL_BINDINGS.values() for name in key_names(keys))
+    assert {character: _character_to_key(character) for character in PUNCTUATION} == PUNCTUATION
+
+
+@pytest.mark.parametrize("pane", FOOTERS)
+def test_the_footer_names_keys_of_its_pane_and_always_the_help(pane: Pane) -> None:
+    assert {name for hint in FOOTERS[pane] for name in hint.names} <= GROUPS[pane]
+    for columns in range(200):
+        line = plain(footer_line(FOOTERS[pane], columns)).rstrip()
+        assert line.endswith("? keys")
+        assert display_width(line) <= max(columns, 7)
+
+
+def test_the_footer_and_the_help_show_the_keys_that_are_in_force() -> None:
+    mine = {**ALL_BINDINGS, "task.toggle": "ctrl+t", "watch.keys": "f6", "row.down": "plus,alt+down"}
+
+    assert plain(footer_line(FOOTERS[Pane.PLAN], 40, mine)).startswith(" ctrl+t done  ")
+    assert plain(footer_line(FOOTERS[Pane.PLAN], 40, mine)).rstrip().endswith("f6 keys")
+    assert plain(footer_line(FOOTERS[Pane.LIST], 40, mine)).startswith(" + k move")
+    assert "+ alt+↓" in "\n".join(map(plain, help_lines(KEYS, Pane.ANY, mine, 64)))
+
+
+def test_the_help_has_every_key() -> None:
+    shown = "\n".join(map(plain, help_lines(KEYS, Pane.ANY, ALL_BINDINGS, 200)))
+
+    assert plain(help_lines(KEYS, Pane.PLAN, ALL_BINDINGS, 64)[0]) == Pane.PLAN.value
+    assert all(key.does in shown and " ".join(shown_keys(ALL_BINDINGS[key.name])) in shown for key in KEYS)
+
+
+def test_the_names_of_the_themes_are_those_of_the_palettes() -> None:
+    assert tuple(PALETTES) == THEMES
+
+
+def luminance(color: str) -> float:
+    parts = [int(color[at : at + 2], 16) / 255 for at in (1, 3, 5)]
+    red, green, blue = (part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts)
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+
+
+@pytest.mark.parametrize("theme", [name for name, palette in PALETTES.items() if not palette.is_ansi])
+def test_all_text_can_be_read_on_every_background(theme: str) -> None:
+    """WCAG asks for a contrast of 4.5."""
+    palette = PALETTES[theme]
+    grounds = (palette.background, palette.bar, palette.selected)
+    texts = [getattr(palette, name) for name in ("text", "muted", "dim", "accent", "success", "warning", "error")]
+
+    for ink, ground in product(texts, grounds):
+        darker, lighter = sorted((luminance(ink), luminance(ground)))
+        assert (lighter + 0.05) / (darker + 0.05) >= 4.5, (ink, ground)
+
+
+@pytest.mark.parametrize(
+    ("stated", "theme"), [("", "dark"), ("15;0", "dark"), ("0;15", "light"), ("0;default;7", "light"), ("x", "dark")]
+)
+def test_a_terminal_that_states_a_light_background_gets_the_light_theme(stated: str, theme: str) -> None:
+    assert theme_for({"COLORTERM": "truecolor", "COLORFGBG": stated}) == theme
+
+
+@pytest.mark.parametrize(
+    ("environ", "theme"),
+    [
+        ({}, "terminal"),
+        ({"TERM": "xterm-256color"}, "terminal"),
+        ({"TERM": "xterm-256color", "COLORTERM": "24bit"}, "dark"),
+        ({"TERM": "xterm-kitty"}, "dark"),
+        ({"TERM": "tmux-direct"}, "dark"),
+        ({"WT_SESSION": "1"}, "dark"),
+    ],
+)
+def test_a_terminal_without_all_colours_gets_its_own_unless_one_is_chosen(environ: dict[str, str], theme: str) -> None:
+    assert theme_for(environ) == theme
+    assert theme_for(environ, "light") == "light"
+
+
+def test_no_color_leaves_no_choice() -> None:
+    assert theme_for({"NO_COLOR": "1", "COLORTERM": "truecolor"}, "light") == "terminal"
+
+
+def test_the_terminals_own_theme_paints_no_background_and_reverses_the_row_with_the_cursor() -> None:
+    own = PALETTES["terminal"]
+
+    assert own.style(Role.MUTED, own.bar) == Style(color="default", dim=True)
+    assert own.style(Role.ERROR, own.background) == Style(color="red", dim=False)
+    assert own.style(Role.ACCENT, own.selected) == Style(color="default", reverse=True)
+
+
+DARK = PALETTES["dark"]
+
+
+def test_whatever_a_line_contains_is_drawn_as_text() -> None:
+    """The last place before the terminal, should a view forget it."""
+    strip = painted((Span("\x1b[2J[b]\n"), Span((Span("\x9b"),))), 20, DARK, DARK.background)
+
+    assert strip.text == "␛[2J[b]⏎<U+009B>    "[: len(strip.text)]
+    assert strip.cell_length == 20
+
+
+def test_a_padded_or_spread_line_has_the_width_of_its_room() -> None:
+    for words, columns in product(["", "abc", "漢字漢字漢字", "x" * 40], range(12)):
+        line: Line = (Span(words, Role.DIM),)
+        strip = painted(spread(line, (Span("right"),), columns), columns, DARK, DARK.bar)
+
+        assert (words, strip.cell_length) == (words, columns)
+        assert len(plain(padded(line, columns))) <= columns, words
+
+
+LEAVES_FULL_SCREEN = "\x1b[?1049l"
+CPU_SHARE = 0.25
+
+
+@pytest.fixture
+def person(tmp_path: Path) -> Person:
+    """A person with a plan of two tasks."""
+    folder, home = tmp_path / "work", tmp_path / "home"
+    folder.mkdir()
+    home.mkdir()
+    found = Person(folder, home)
+    found.says("todo", "add", "Write the parser", "Test it", "--session", "grammar")
+    return found
+
+
+def at_terminal(person: Person, *argv: str, **environ: str) -> Terminal:
+    """Start the screen; a program that does not end is killed."""
+    terminal = person.at_terminal("watch", *argv, **environ)
+    watchdog = threading.Timer(60, terminal.process.kill)
+    watchdog.daemon = True
+    watchdog.start()
+    return terminal
+
+
+@pytest.mark.skipif(os.name == "nt", reason="needs a pseudo-terminal")
+def test_from_the_list_to_a_plan_an_edit_and_out(person: Person) -> None:
+    terminal = at_terminal(person)
+    terminal.until("1 in all")
+    terminal.until("next: Write the parser")
+    terminal.type(b"\r")
+    terminal.until("space")
+    terminal.until("Test it")
+    terminal.type(b" ")
+    terminal.until("Done: #1 Write the parser")
+    person.says("todo", "add", "From elsewhere", "--session", "grammar")
+    terminal.until("From elsewhere")
+    terminal.type(b"q")
+    answer = terminal.end()
+
+    assert answer.code == 0
+    assert LEAVES_FULL_SCREEN in answer.out
+    assert "✓ #1 Write the parser" in person.says("todo", "--session", "grammar")
+
+
+@pytest.mark.skipif(os.name == "nt", reason="needs a pseudo-terminal")
+def test_a_named_session_is_opened_by_the_beginning_of_its_name(person: Person) -> None:
+    terminal = at_terminal(person, "gram", "--theme", "light")
+    terminal.until("Write the parser")
+    terminal.until("at work")
+    terminal.type(b"\x03")
+
+    assert terminal.end().code == 0
+
+
+COLORS = re.compile(r"\x1b\[(?:[\d;]*;)?(?:3[0-8]|4[0-8]|9[0-7]|10[0-7])(?:;[\d;]*)?m")
+
+
+@pytest.mark.skipif(os.name == "nt", reason="needs a pseudo-terminal")
+def test_without_colours_the_cursor_and_the_states_are_still_shown(person: Person) -> None:
+    terminal = at_terminal(person, "--theme", "light", NO_COLOR="1")
+    terminal.until("▎")
+    terminal.until("idle")
+    terminal.type(b"q")
+    drawn = terminal.end().out
+
+    assert not COLORS.search(drawn)
+    assert "\x1b[1" in drawn
+
+
+@pytest.mark.skipif(os.name == "nt", reason="needs a pseudo-terminal")
+def test_the_terminals_own_colours_are_used_where_others_are_not_known(person: Person) -> None:
+    terminal = at_terminal(person, TERM="xterm-256color", COLORTERM="")
+    terminal.until("idle")
+    terminal.type(b"q")
+    drawn = terminal.end().out
+
+    assert COLORS.search(drawn)
+    assert "38;2;" not in drawn
+    assert "48;" not in drawn
+
+
+@pytest.mark.skipif(os.name == "nt", reason="needs a pseudo-terminal")
+@pytest.mark.slow
+def test_an_idle_screen_takes_next_to_no_processor_time(person: Person) -> None:
+    """Of ten redraws of the ages, two seconds of polling and the start, the polling must not keep a processor busy."""
+    if not os.path.isdir("/proc"):
+        pytest.skip("needs /proc")
+    terminal = at_terminal(person)
+    terminal.until("next: Write the parser")
+    before = processor_seconds(terminal.process.pid)
+    threading.Event().wait(4)
+    used = processor_seconds(terminal.process.pid) - before
+    terminal.type(b"q")
+    terminal.end()
+
+    assert used < 4 * CPU_SHARE
+
+
+def processor_seconds(pid: int) -> float:
+    fields = Path(f"/proc/{pid}/stat").read_text(encoding="ascii").rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+@pytest.mark.skipif(os.name == "nt", reason="needs a pseudo-terminal")
+@pytest.mark.parametrize(
+    ("argv", "code", "message"),
+    [
+        (["nowhere"], 4, "there is no session 'nowhere'; to list them: tildone sessions"),
+        (
+            ["--theme", "drak"],
+            2,
+            'theme must be "dark", "light", "safe-dark", "safe-light" or "terminal", not \'drak\'',
+        ),
+    ],
+)
+def test_what_cannot_be_shown_is_said_in_one_line(person: Person, argv: list[str], code: int, message: str) -> None:
+    answer = at_terminal(person, *argv).end()
+
+    assert (answer.code, answer.out) == (code, f"tildone: {message}\n")
+
+
+@pytest.mark.skipif(os.name == "nt", reason="needs a pseudo-terminal")
+def test_without_a_terminal_it_names_other_commands(person: Person) -> None:
+    answer = person.run("watch")
+
+    assert (answer.code, answer.out) == (2, "")
+    assert answer.err == "tildone: watch needs a terminal; elsewhere use: tildone status, tildone todo, tildone log\n"
+
+
+@pytest.mark.skipif(os.name == "nt", reason="needs a pseudo-terminal")
+def test_without_the_extra_it_says_how_to_install_it(person: Person, tmp_path: Path) -> None:
+    """A package that cannot be imported stands in for one that is not installed."""
+    hidden = tmp_path / "hidden"
+    hidden.mkdir()
+    (hidden / "textual.py").write_text("raise ModuleNotFoundError(name='textual')\n", encoding="utf-8")
+
+    answer = at_terminal(person, PYTHONPATH=str(hidden)).end()
+
+    assert answer.code == 2
+    assert answer.out.startswith("tildone: watch needs the package textual: ")
+    assert answer.out.count("\n") == 1

@@ -1,11 +1,40 @@
-"""Who is let in, and what is refused: over real sockets, request by request."""
+"""Who is let in and what is refused, over real sockets.
 
+Links, logins, tokens, people whom a proxy names, and that proxy.
+"""
+
+import http.client
+import os
+import re
+import shlex
 import socket
 import stat
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
 
 from tests.mcp.test_access import BAD_HOSTS
-from tests.mcp.test_http_limits import AMBIGUOUS, answers_to_ambiguous_requests
-from tests.web.boards import Answered, Browser, Place, board
+from tests.mcp.test_http import AMBIGUOUS, answers_to_ambiguous_requests
+from tests.project.source import ROOT
+from tests.web.boards import Answered, Browser, Place, RunningBoard, board, until
+from tildone.base.errors import TildoneError
+from tildone.plan.model import Task
+from tildone.plan.ops import Append
+from tildone.screens.board.access import (
+    LIFETIME_SECONDS,
+    VALID_MS,
+    BoardSecrets,
+    Logins,
+    OneTimeLinks,
+    People,
+    PrivateJson,
+    Redeemed,
+)
 
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; form-action 'self'; "
@@ -267,3 +296,364 @@ def test_a_page_holds_no_data_and_no_name(browser: Browser, shared_place: Place)
     pages = [browser.get(path).body for path in ("/", "/s/x-0123456789", "/out")]
 
     assert all(b"secret" not in page and b"Ada" not in page for page in pages)
+
+
+PROXY = (
+    "--user-header",
+    "X-Forwarded-User",
+    "--trusted-proxy",
+    "127.0.0.1",
+    "--public-url",
+    "https://plans.example.org",
+)
+INVALID = (
+    ("--port", "x"),
+    ("--port", "70000"),
+    ("--base-path", "plans"),
+    ("--base-path", "/a/../b"),
+    ("--public-url", "plans.example.org"),
+    ("--public-url", "https://plans.example.org/x"),
+    ("--trusted-proxy", "proxy"),
+    ("--user-header", "X User", "--trusted-proxy", "127.0.0.1"),
+    ("--user-header", "X-User"),
+    ("--json",),
+    ("--host", "no.such.host.invalid"),
+)
+
+
+def one_task(place: Place) -> None:
+    place.session().change([Append((Task("Write the parser"),), "")])
+
+
+def complete_first(browser: Browser) -> int:
+    key = browser.key()
+    head = browser.get(f"/api/s/{key}").json["head"]
+    return browser.post(f"/api/s/{key}/ops", {"ops": [{"op": "mark", "at": [0], "status": "completed"}]}, head).status
+
+
+def authors(place: Place) -> list[str]:
+    return [event.author.name for event in place.store().events(place.settings().session)]
+
+
+def test_the_history_names_the_person_with_a_token(place: Place) -> None:
+    one_task(place)
+    token = place.run("board", "token", "add", "Mara  Keller").stdout.splitlines()[-1]
+    with board(place) as running:
+        mara = running.browser(token)
+        user = mara.get("/api/sessions").json["user"]
+        assert complete_first(mara) == 200
+
+    assert user == "Mara Keller"
+    assert authors(place) == ["Grace", "Mara Keller"]
+
+
+def test_a_removed_token_signs_its_person_out(place: Place) -> None:
+    token = place.run("board", "token", "add", "Mara").stdout.splitlines()[-1]
+    with board(place) as running:
+        mara, owner = running.browser(token), running.browser()
+        before = mara.get("/api/sessions").status
+        removed = place.run("board", "token", "remove", "Mara")
+        after, others = mara.get("/api/sessions").status, owner.get("/api/sessions").status
+        again = Browser(running.port).post("/api/in", {"token": token})
+
+    assert (before, after, others, again.status) == (200, 401, 200, 401)
+    assert removed.stdout == "Removed the token of Mara. They are signed out.\n"
+
+
+def test_tokens_are_listed_without_their_secrets(place: Place) -> None:
+    none = place.run("board", "token").stdout
+    token = place.run("board", "token", "add", "Mara").stdout.splitlines()[-1]
+    listed, as_json = place.run("board", "token").stdout, place.run("board", "token", "--json").stdout
+    twice, missing = place.run("board", "token", "add", "Mara"), place.run("board", "token", "remove", "Bo")
+    stored = place.private_folder.joinpath("people.json").read_text()
+
+    assert none == "There are no tokens. To make one: tildone board token add NAME\n"
+    assert listed.startswith("Mara  since ")
+    assert '"name":"Mara"' in as_json
+    assert token not in listed + as_json + stored
+    assert (twice.returncode, missing.returncode) == (3, 4)
+
+
+def test_invalid_words_about_tokens_are_usage_errors(place: Place) -> None:
+    rows = (("token", "add"), ("tokens",), ("token", "add", " "), ("token", "rename", "Mara"))
+
+    assert [words for words in rows if place.run("board", *words).returncode != 2] == []
+
+
+def test_invalid_options_are_usage_errors(place: Place) -> None:
+    ended = {words: place.run("board", "--no-open", *words) for words in INVALID}
+
+    assert {words: (done.returncode, done.stdout) for words, done in ended.items()} == dict.fromkeys(INVALID, (2, ""))
+
+
+def test_other_machines_are_served_only_if_people_have_names(place: Place) -> None:
+    refused = place.run("board", "--no-open", "--host", "0.0.0.0")  # noqa: S104  to be refused
+    token = place.run("board", "token", "add", "Mara").stdout.splitlines()[-1]
+    with board(place, "--host", "0.0.0.0") as running:  # noqa: S104  with tokens
+        mara = running.browser(token).get("/api/sessions").status
+
+    assert refused.returncode == 2
+    assert "so people need names: make a token for each with tildone board token add NAME" in refused.stderr
+    assert running.notice[1].startswith("people sign in with their tokens at ")
+    assert mara == 200
+
+
+def test_a_proxy_names_the_person(place: Place) -> None:
+    one_task(place)
+    with board(place, *PROXY) as running:
+        grace = {"X-Forwarded-User": "Grëtä".encode().decode("latin-1"), "Host": "plans.example.org"}
+        signed_in = Browser(running.port, "", grace | {"X-Forwarded-Proto": "https"}).post("/api/in", {})
+        browser = running.browser(None, "", **grace)
+        user = browser.get("/api/sessions").json["user"]
+        complete_first(browser)
+        other = Browser(running.port, "", browser.headers | {"X-Forwarded-User": "Mallory"}).get("/api/sessions").status
+        nobody = Browser(running.port, "", browser.headers | {"X-Forwarded-User": ""}).get("/api/sessions").status
+        unnamed = Browser(running.port).post("/api/in", {}).status
+        page = Browser(running.port).get("/").body.decode()
+
+    assert running.notice[0].startswith("the board is at https://plans.example.org, for the proxy at http://127.0.0.1:")
+    assert running.notice[1] == "people sign in at the proxy in front of it"
+    assert "Secure" in signed_in.headers["set-cookie"].split("; ")
+    assert "Gr" not in signed_in.headers["set-cookie"]
+    assert user == "Grëtä"
+    assert (other, nobody, unnamed) == (401, 401, 401)
+    assert authors(place) == ["Grace", "Grëtä"]
+    assert 'data-signin="proxy"' in page
+
+
+def test_nobody_but_the_proxy_names_people(place: Place) -> None:
+    words = ("--user-header", "X-Forwarded-User", "--trusted-proxy", "10.0.0.0/8")
+    with board(place, *words) as running:
+        mallory = Browser(running.port, "", {"X-Forwarded-User": "Mallory", "X-Forwarded-For": "10.0.0.1"})
+        answered = mallory.post("/api/in", {})
+        direct = mallory.post("/api/in", {"token": "x" * 22})
+
+    assert (answered.status, direct.status) == (401, 401)
+
+
+def test_two_names_in_the_header_are_no_name(place: Place) -> None:
+    with board(place, *PROXY) as running:
+        connection = http.client.HTTPConnection("127.0.0.1", running.port)
+        connection.putrequest("POST", "/api/in", skip_host=True)
+        for name, text in (
+            ("Host", "plans.example.org"),
+            ("X-Forwarded-User", "Grace"),
+            ("X-Forwarded-User", "Mallory"),
+            ("Content-Type", "application/json"),
+            ("Content-Length", "2"),
+        ):
+            connection.putheader(name, text)
+        connection.endheaders(b"{}")
+        status = connection.getresponse().status
+        connection.close()
+
+    assert status == 401
+
+
+def test_a_read_only_board_refuses_changes(place: Place) -> None:
+    one_task(place)
+    with board(place, "--read-only") as running:
+        browser = running.browser()
+        status = complete_first(browser)
+        key = browser.key()
+        verbs = ("undo", "redo", "restore", "course", "check", "approve", "verify")
+        others = [browser.post(f"/api/s/{key}/{verb}", {"number": 1}, "x").status for verb in verbs]
+        others.append(browser.post("/api/needs/q1", {}, "x").status)
+        page = browser.get("/").body.decode()
+
+    assert [status, *others] == [403] * 9
+    assert 'data-readonly="true"' in page
+    assert authors(place) == ["Grace"]
+
+
+def test_the_browser_is_opened_by_a_private_file_without_the_link_on_a_command_line(place: Place) -> None:
+    opened = place.home / "opened"
+    opener = place.home / "xdg-open"
+    opener.write_text(f'#!/bin/sh\ncp -p "$1" {opened}.html\necho "$@" > {opened}.part\nmv {opened}.part {opened}\n')
+    opener.chmod(0o755)
+    environ = {"DISPLAY": ":0", "PATH": f"{place.home}:{os.environ['PATH']}"}
+    with_screen = Place(place.folder, place.home, environ)
+    with board(place) as running:
+        second = with_screen.run("board")
+        until(opened.exists, bool)
+        words, page = opened.read_text(), opened.with_suffix(".html")
+
+    assert running.url in second.stdout
+    assert "#t=" not in words
+    link = second.stdout.split()[-1]
+    assert f"url={link}" in page.read_text()
+    assert page.stat().st_mode & 0o77 == 0
+
+
+def test_over_ssh_no_browser_is_opened(place: Place) -> None:
+    opener = place.home / "xdg-open"
+    opener.write_text(f"#!/bin/sh\ntouch {place.home}/opened\n")
+    opener.chmod(0o755)
+    environ = {"DISPLAY": ":0", "SSH_CONNECTION": "1 2 3 4", "PATH": f"{place.home}:{os.environ['PATH']}"}
+    with board(place):
+        Place(place.folder, place.home, environ).run("board")
+
+    assert not (place.home / "opened").exists()
+
+
+NOW = 1_794_735_819_441
+
+
+def test_a_link_is_valid_for_five_minutes(tmp_path: Path) -> None:
+    links = OneTimeLinks(str(tmp_path))
+    early, late = links.create(NOW), links.create(NOW)
+
+    assert links.redeem(early, NOW + VALID_MS - 1) is Redeemed.VALID
+    assert links.redeem(late, NOW + VALID_MS) is Redeemed.EXPIRED
+    assert VALID_MS == 5 * 60 * 1000
+
+
+def test_a_used_link_is_recognized_by_another_process(tmp_path: Path) -> None:
+    token = OneTimeLinks(str(tmp_path)).create(NOW)
+
+    assert OneTimeLinks(str(tmp_path)).redeem(token, NOW) is Redeemed.VALID
+    assert OneTimeLinks(str(tmp_path)).redeem(token, NOW + VALID_MS) is Redeemed.USED
+
+
+def test_of_browsers_that_present_a_link_at_once_one_is_let_in(tmp_path: Path) -> None:
+    token = OneTimeLinks(str(tmp_path)).create(NOW)
+    with ThreadPoolExecutor(8) as pool:
+        results = list(pool.map(lambda _: OneTimeLinks(str(tmp_path)).redeem(token, NOW), range(8)))
+
+    assert sorted(result.value for result in results) == ["used"] * 7 + ["valid"]
+
+
+def test_old_links_are_forgotten(tmp_path: Path) -> None:
+    links = OneTimeLinks(str(tmp_path))
+    old = links.create(NOW)
+    links.create(NOW + 25 * 3_600_000)
+
+    assert links.redeem(old, NOW) is Redeemed.UNKNOWN
+
+
+def test_a_login_ends_after_thirty_days(tmp_path: Path) -> None:
+    logins = Logins(BoardSecrets(str(tmp_path)), People(str(tmp_path)))
+    login = logins.of_owner(NOW)
+    last = NOW // 1000 * 1000 + LIFETIME_SECONDS * 1000
+
+    assert logins.visitor(login.cookie, login.key, "", last) is not None
+    assert logins.visitor(login.cookie, login.key, "", last + 1000) is None
+    assert LIFETIME_SECONDS == 30 * 24 * 3600
+
+
+def test_the_key_of_one_login_does_not_fit_another(tmp_path: Path) -> None:
+    logins = Logins(BoardSecrets(str(tmp_path)), People(str(tmp_path)))
+    one, other = logins.of_owner(NOW), logins.of_owner(NOW)
+
+    assert logins.visitor(one.cookie, other.key, "", NOW) is None
+    assert logins.visitor(one.cookie, one.cookie.rpartition(".")[2], "", NOW) is None
+
+
+def test_two_processes_that_start_at_once_agree_on_the_secrets(tmp_path: Path) -> None:
+    with ThreadPoolExecutor(8) as pool:
+        digests = set(pool.map(lambda _: BoardSecrets(str(tmp_path)).digest("x"), range(8)))
+
+    assert len(digests) == 1
+
+
+def test_digests_of_names_survive_a_new_key(tmp_path: Path) -> None:
+    """Addresses of sessions stay when everybody has to sign in again."""
+    secrets = BoardSecrets(str(tmp_path))
+    digest, signature = secrets.digest("x"), secrets.sign("x")
+    BoardSecrets(str(tmp_path)).renew()
+
+    assert secrets.digest("x") == digest
+    assert secrets.sign("x") != signature
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{", "\xff"])
+def test_a_damaged_file_is_an_error_that_names_it(tmp_path: Path, text: str) -> None:
+    (tmp_path / "x.json").write_bytes(text.encode("latin-1"))
+
+    with pytest.raises(TildoneError, match=r"x\.json is damaged; remove it"):
+        PrivateJson(str(tmp_path), "x.json").read()
+
+
+PAGE = (ROOT / "docs" / "how-to" / "use-the-board.md").read_text(encoding="utf-8")
+HEADERS_PROXY_EXAMPLE = dict(re.findall(r"proxy_set_header (\S+) (\S+);", PAGE))
+PASSED_ON = ("cookie", "x-tildone-key", "content-type", "if-match", "last-event-id", "origin", "sec-fetch-site")
+
+
+def documented_options() -> list[str]:
+    command = next(block for block in re.findall(r"```text\n(.*?)```", PAGE, re.DOTALL) if "--trusted-proxy" in block)
+    words = shlex.split(command)[2:]
+    at = words.index("--port")
+    return words[:at] + words[at + 2 :]
+
+
+@contextmanager
+def proxy(port: int, user: str) -> Iterator[int]:
+    """What nginx does with those settings, for a person who has signed in."""
+    values = {"$host": "work.example.org", "$scheme": "https", "$remote_user": user}
+
+    class Handler(BaseHTTPRequestHandler):
+        def forward(self) -> None:
+            body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
+            headers = {name: self.headers[name] for name in PASSED_ON if name in self.headers}
+            headers |= {name: values[variable] for name, variable in HEADERS_PROXY_EXAMPLE.items()}
+            connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+            connection.request(self.command, self.path, body or None, headers)
+            response = connection.getresponse()
+            self.send_response_only(response.status)
+            for name, text in response.getheaders():
+                if name.lower() not in ("transfer-encoding", "connection"):
+                    self.send_header(name, text)
+            self.end_headers()
+            with suppress(http.client.IncompleteRead):  # the board ends before its clients do
+                while part := response.read1():
+                    self.wfile.write(part)
+            connection.close()
+
+        do_GET = do_POST = forward  # noqa: N815  names of the standard library
+
+        def log_message(self, format: str, *args: object) -> None:  # noqa: A002  the standard library's name
+            del format, args
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server.daemon_threads = True
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    try:
+        yield server.server_address[1]
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
+
+
+def test_behind_a_proxy_for_a_team(place: Place) -> None:
+    place.session("team plan").change([Append((Task("One"),), "")])
+    with board(place, *documented_options()) as running, proxy(running.port, "Grace") as port:
+        browser = signed_in(port)
+        key = browser.key("team plan")
+        head = browser.get(f"/api/s/{key}").json["head"]
+        with browser.live("sessions") as live:
+            edit = {"ops": [{"op": "mark", "at": [0], "status": "completed"}]}
+            status = browser.post(f"/api/s/{key}/ops", edit, head, Origin="https://work.example.org").status
+            card = live.until("session")
+        forged = browser.get("/api/sessions", Origin="https://evil.example").status
+        direct = direct_host(running)
+
+    assert (status, card["state"], forged, direct) == (200, "done", 403, 421)
+    assert [event.author.name for event in place.store().events("team plan")] == ["Grace", "Grace"]
+
+
+def signed_in(port: int) -> Browser:
+    answered = Browser(port, "/plans").post("/api/in", {}, Origin="https://work.example.org")
+    assert answered.status == 200
+    cookie = answered.headers["set-cookie"]
+    assert "; Secure" in cookie
+    assert "Path=/plans/" in cookie
+    return Browser(port, "/plans", {"Cookie": cookie.partition(";")[0], "X-Tildone-Key": answered.json["key"]})
+
+
+def direct_host(running: RunningBoard) -> int:
+    """A request past the proxy, for a name that is not the board's."""
+    with socket.create_connection(("127.0.0.1", running.port), 60) as connection:
+        connection.sendall(b"GET /plans/ HTTP/1.1\r\nHost: evil.example\r\nConnection: close\r\n\r\n")
+        return int(connection.makefile("rb").readline().split()[1])

@@ -1,14 +1,26 @@
-"""The fleet over the API of a real board, on a store of each kind that has runs."""
+"""The fleet over the API of a real board, on a store of each kind that has runs.
+
+What is read does not grow with the past.
+"""
 
 from collections.abc import Iterator
+from pathlib import Path
+from typing import cast
 
 import pytest
 
+from tests.overview.stores import CountingStore
 from tests.stores.conftest import server
 from tests.stores.postgres import TEMPLATE, Server, needs_server
 from tests.web.boards import Browser, Place, RunningBoard, board, place_in, until
 from tests.web.fleets import DONE, FleetStore
+from tildone.app.index import SessionIndex
+from tildone.app.opening import store_at
+from tildone.base.ids import now
+from tildone.log.store import Store
+from tildone.plan.lists import RunGroup
 from tildone.plan.runs import Ask, LeaseState, WorkOutcome
+from tildone.screens.board.board import BoardFleet, RunRows
 
 __all__ = ["server"]
 
@@ -243,3 +255,43 @@ def test_nothing_can_be_changed_without_a_key_or_on_a_board_that_is_read_only(
         reader = running.browser()
         assert [reader.post(path, body).status for path, body in WRITES] == [403] * len(WRITES)
         assert reader.get("/api/fleet").status == 200
+
+
+@pytest.fixture
+def fleet_fleet_bounds(tmp_path: Path) -> FleetStore:
+    return FleetStore(str(tmp_path / "plans.db"))
+
+
+@pytest.fixture
+def counting(fleet_fleet_bounds: FleetStore) -> Iterator[CountingStore]:
+    store = store_at(fleet_fleet_bounds.address)
+    yield CountingStore(store)
+    store.close()
+
+
+def test_pages_and_numbers_read_no_plans_however_many_runs_have_ended(
+    fleet_fleet_bounds: FleetStore, counting: CountingStore, tmp_path: Path
+) -> None:
+    for number in range(30):
+        fleet_fleet_bounds.add(f"r{number}")
+        fleet_fleet_bounds.close(fleet_fleet_bounds.take(f"r{number}"), WorkOutcome.DONE)
+    store = cast("Store", counting)
+    board, sessions = BoardFleet.of(store), SessionIndex(store, str(tmp_path), now=now, nudge_limit=20)
+    sessions.refresh()
+    rows = RunRows(sessions.row, str)
+    counting.calls.clear()
+
+    board.news(["/home/mk/src/r3"], rows, detailed=True)
+    data = board.snapshot(rows, board.waiting(rows))
+    found, after = list[str](), ""
+    while True:
+        page = board.page([*RunGroup], after, 7)
+        found += [str(rows.data(view, now())["title"]) for view in page.views]
+        if page.after is None:
+            break
+        after = page.after
+
+    assert sorted(found) == sorted(f"r{number}" for number in range(30))
+    assert data["counts"] == {group.value: 30 if group.value == "done" else 0 for group in RunGroup}
+    reading = {"history", "events", "sessions", "session_info", "session_head", "changed"}
+    assert not reading & counting.calls.keys()

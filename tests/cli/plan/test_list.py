@@ -1,5 +1,9 @@
-"""`tildone todo`, `todo list` and `todo next`: a person reads the plan and searches in it."""
+"""`tildone todo`, `list` and `next`.
 
+A person reads the plan and searches in it, sets its order, and tries a model's call.
+"""
+
+import json
 import os
 import re
 from dataclasses import replace
@@ -8,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.person import Person
+from tests.cli.plan.checking import tasks
 
 PLAN = """\
 # Build
@@ -241,3 +246,246 @@ def test_no_word_but_a_status_says_pending(person: Person) -> None:
     person.says("todo", "done", "1")
 
     assert "pending" not in person.says("todo", "--json")
+
+
+@pytest.fixture
+def planner_order(person: Person) -> Person:
+    person.says("todo", "add", "Ship it", "Build it", "Test it")
+    return person
+
+
+def test_a_task_that_waits_is_not_offered(planner_order: Person) -> None:
+    said = planner_order.says("todo", "after", "1", "2", "#3")
+    waits = planner_order.says("todo", "next")
+    listed = planner_order.says("todo")
+    data = planner_order.run("todo", "next", "--json").json
+    planner_order.says("todo", "done", "2")
+    listed_later = planner_order.says("todo")
+    planner_order.says("todo", "done", "3")
+
+    assert said == "#1 Ship it comes after #2, #3\n0 of 3 closed. Next: #2 Build it\n"
+    assert waits == "– #2 Build it\nWaiting: #1 Ship it (after 2, 3)\n"
+    assert listed == "– #1 Ship it\n  after 2, 3\n– #2 Build it\n– #3 Test it\n"
+    assert (data["task"]["number"], data["waiting"]) == (2, [{"number": 1, "after": [2, 3]}])
+    assert listed_later == "– #1 Ship it\n  after 3\n✓ #2 Build it\n– #3 Test it\n"
+    assert planner_order.says("todo", "next") == "– #1 Ship it\n"
+    assert tasks(planner_order)[1]["after"] == [2, 3]
+
+
+def test_a_task_in_progress_does_not_wait(planner_order: Person) -> None:
+    """Somebody has started it, whatever was to come first."""
+    planner_order.says("todo", "start", "1")
+    planner_order.says("todo", "after", "1", "2")
+
+    assert planner_order.says("todo", "next") == "● #1 Ship it\n"
+
+
+def test_a_task_waits_for_no_other_again(planner_order: Person) -> None:
+    planner_order.says("todo", "after", "1", "2")
+
+    assert planner_order.says("todo", "after", "1", "--none").startswith("Waits for no other task: #1 Ship it\n")
+    assert "after" not in tasks(planner_order)[1]
+
+
+def test_what_waits_for_a_blocked_task_is_named(planner_order: Person) -> None:
+    planner_order.says("todo", "after", "1", "2")
+    planner_order.says("todo", "after", "3", "2")
+    planner_order.says("todo", "block", "2", "No key")
+
+    assert planner_order.says("todo", "next") == (
+        "Nothing can be done now: #2 Build it (No key) is blocked.\n"
+        "Waiting: #1 Ship it (after 2)\nWaiting: #3 Test it (after 2)\n"
+    )
+
+
+def test_of_many_that_wait_some_are_named(person: Person) -> None:
+    person.says("todo", "add", *"abcdefgh")
+    for number in range(2, 9):
+        person.says("todo", "after", str(number), "1")
+
+    assert person.says("todo", "next").splitlines()[-2:] == ["Waiting: #6 f (after 1)", "Waiting: 2 more"]
+
+
+def start_as_claude(person: Person, text: str) -> None:
+    """Start a task in the todo list of Claude Code, in the conversation `s1`."""
+    todos = {"todos": [{"content": text, "status": "in_progress"}]}
+    event = {"session_id": "s1", "hook_event_name": "PostToolUse", "tool_name": "TodoWrite", "tool_input": todos}
+    person.run("hook", "claude", given=json.dumps(event))
+
+
+def test_who_has_a_task_is_said(planner_order: Person) -> None:
+    start_as_claude(planner_order, "Build it")
+    planner_order.says("todo", "after", "1", "2")
+
+    assert planner_order.says("todo", "next") == (
+        "● #2 Build it\nClaimed: #2 Build it (by claude:s1)\nWaiting: #1 Ship it (after 2)\n"
+    )
+    assert planner_order.run("todo", "next", "--json").json["claimed"] == [{"number": 2, "agent": "claude:s1"}]
+
+
+def test_an_agent_is_offered_what_no_other_has(planner_order: Person) -> None:
+    start_as_claude(planner_order, "Build it")
+
+    own = planner_order.says("todo", "next", CLAUDE_CODE_SESSION_ID="s1")
+    others = planner_order.says("todo", "next", CODEX_SESSION_ID="s2")
+    data = planner_order.run("todo", "next", "--json", CODEX_SESSION_ID="s2").json
+
+    assert own == "● #2 Build it\n"
+    assert others == "– #1 Ship it\nClaimed: #2 Build it (by claude:s1)\n"
+    assert data["task"]["number"] == 1
+
+
+def test_an_agent_is_told_why_nothing_is_ready(planner_order: Person) -> None:
+    planner_order.says("todo", "touches", "2", "src/*")
+    planner_order.says("todo", "touches", "3", "src/a.py")
+    start_as_claude(planner_order, "Build it")
+    planner_order.says("todo", "after", "1", "2", "3")
+
+    assert planner_order.says("todo", "next", CODEX_SESSION_ID="s2") == (
+        "Nothing is ready for you: other agents have what is left, or it waits for them.\n"
+        "Claimed: #2 Build it (by claude:s1)\n"
+        "Waiting: #1 Ship it (after 2, 3)\n"
+        "Waiting: #3 Test it (may change the files of 2)\n"
+    )
+    assert planner_order.run("todo", "next", "--json", CODEX_SESSION_ID="s2").json["task"] is None
+
+
+def test_what_cannot_be_is_said(planner_order: Person) -> None:
+    planner_order.says("todo", "after", "1", "2")
+    for argv, code, words in (
+        (("after", "2", "1"), 3, "these tasks would wait for each other: 2, 1"),
+        (("after", "1", "1"), 3, "these tasks would wait for each other: 1"),
+        (("after", "1", "9"), 4, "there is no task #9"),
+        (("after", "9", "1"), 4, "there is no task #9"),
+        (("after", "1"), 2, "after which tasks? tildone todo after 1 OTHER…; for none: --none"),
+        (("after", "1", "2", "--none"), 2, "after which tasks?"),
+        (("touches", "1"), 2, "which files? tildone todo touches 1 GLOB…; for none: --none"),
+        (("touches", "9", "x"), 4, "there is no task #9"),
+    ):
+        refused = planner_order.run("todo", *argv)
+
+        assert refused.code == code, argv
+        assert words in refused.err, argv
+
+
+def test_the_files_of_a_task(planner_order: Person) -> None:
+    said = planner_order.says("todo", "touches", "1", "src/*", "docs")
+
+    assert said.startswith("Changes src/*, docs: #1 Ship it\n")
+    assert tasks(planner_order)[1]["touches"] == ["src/*", "docs"]
+    assert planner_order.says("todo", "touches", "1", "--none").startswith("Names no files: #1 Ship it\n")
+    assert "touches" not in tasks(planner_order)[1]
+
+
+APPEND = '{"ops": [{"op": "append", "phase": "Build", "items": ["Parse"]}]}'
+
+
+def test_a_model_would_get_this(person: Person) -> None:
+    written = person.says("call", "write_todos", '{"mode": "replace", "todos": [{"text": "Parse"}]}')
+
+    assert written == "Wrote 1 todo item(s)\n\n– [0] Parse\n"
+    assert person.says("call", "list_todos", "{}") == "– [0] Parse\n"
+
+
+@pytest.mark.parametrize("tool", ["todo_write", "TodoWrite", "write_todos"])
+def test_a_call_finds_its_dialect_by_its_tool(person: Person, tool: str) -> None:
+    answer = person.run("call", tool, "{}")
+
+    assert answer.code == 3
+    assert answer.out.strip()
+
+
+def test_arguments_come_from_standard_input_if_they_are_not_typed(person: Person) -> None:
+    said = [
+        person.says("call", "todo_write", "-", given=APPEND),
+        person.says("call", "list_todos"),
+        person.says("call", "list_todos", given="\ufeff{}\n"),
+    ]
+
+    assert "Parse" in said[0]
+    assert said[1] == said[2] == "● [0] Parse\n"
+
+
+def test_the_whole_result_is_there_as_json(person: Person) -> None:
+    answer = person.run("call", "todo_write", APPEND, "--json")
+
+    assert answer.code == 0
+    assert answer.json["content"][0]["type"] == "text"
+    assert "Parse" in answer.json["content"][0]["text"]
+    assert answer.json["details"]["phases"] == [
+        {"name": "Build", "tasks": [{"content": "Parse", "status": "in_progress"}]}
+    ]
+    assert answer.json["isError"] is False
+
+
+def test_a_refusal_is_an_answer_with_an_exit_code(person: Person) -> None:
+    for tool, arguments, is_error in (
+        ("edit_todos", '{"action": "start", "indices": [3]}', False),
+        ("edit_todos", "{", True),
+        ("edit_todos", "[]", True),
+        ("todo_write", '{"ops": [{"op": "start", "task": "x"}]}', True),
+        ("TodoWrite", '{"todos": 7}', True),
+    ):
+        answer = person.run("call", tool, arguments, "--json")
+
+        assert (answer.code, answer.err) == (3, ""), tool
+        assert answer.json["isError"] is is_error, tool
+
+
+def test_an_unknown_tool_is_told_with_all_that_there_are(person: Person) -> None:
+    for argv, complaint in (
+        (
+            ["nope"],
+            "there is no tool 'nope'; tools are write_todos list_todos edit_todos (indexed), todo_write (phased",
+        ),
+        (["todo_write", "--dialect", "indexed"], "indexed has no tool 'todo_write'; its tools are write_todos, "),
+        (["todo_write", "--dialect", "phase"], "there is no dialect 'phase'; did you mean 'phased'?"),
+    ):
+        answer = person.run("call", *argv)
+
+        assert (answer.code, answer.out) == (2, ""), argv
+        assert answer.err.startswith(f"tildone: {complaint}"), argv
+
+
+def test_a_huge_call_is_carried_out(person: Person) -> None:
+    items = ",".join(f'"{"x" * 900} {number}"' for number in range(1000))
+
+    answer = person.run(
+        "call", "todo_write", "-", given=f'{{"ops": [{{"op": "append", "phase": "A", "items": [{items}]}}]}}'
+    )
+
+    assert (answer.code, answer.err) == (0, "")
+    assert person.run("sessions", "--json").json["sessions"][0]["total"] == 1000
+
+
+def test_a_call_that_is_too_large_is_refused_in_words(person: Person) -> None:
+    answer = person.run("call", "todo_write", given=f'{{"ops": "{"x" * 1_000_000}"}}')
+
+    assert answer.code == 3
+    assert len(answer.out) < 1000
+
+
+def test_input_that_is_no_text_is_refused(person: Person) -> None:
+    answer = person.run("call", "list_todos", "-", given=b"\xff\xfe{")
+
+    assert (answer.code, answer.err) == (2, "tildone: standard input is not UTF-8 text\n")
+
+
+def test_half_a_surrogate_pair_goes_in_and_out(person: Person) -> None:
+    answer = person.run("call", "write_todos", r'{"mode": "replace", "todos": [{"text": "a\ud800b"}]}')
+
+    assert (answer.code, answer.err) == (0, "")
+    assert "a<U+D800>b" in answer.out
+    assert "a<U+D800>b" in person.says("todo")
+
+
+def test_a_finished_plan_is_written_down_in_the_project(person: Person) -> None:
+    """As the declared dialect promises, and wherever in the project the call is made."""
+    below = person.folder / "src"
+    below.mkdir()
+    done = '{"summary": "All", "todos": [{"content": "a", "status": "completed"}]}'
+
+    answer = Person(below, person.home, person.environ).run("call", "TodoWrite", done)
+
+    assert answer.code == 0
+    assert [file.parent for file in Path(person.folder).rglob("todoList-*.md")] == [person.folder / "memory" / "todos"]

@@ -11,7 +11,7 @@ from tests.faults.fuzz import odd
 from tests.faults.fuzz.odd import Target
 from tests.hooks.agent import WITH_HOOKS, Workspace, environment, hooks_of, in_process, to_json
 from tests.hooks.golden import FILES, PROJECT_PLACEHOLDER, golden
-from tests.hooks.test_fuzz import is_fine
+from tests.hooks.test_events import is_fine
 from tildone.agents.integrations import HookPoint
 from tildone.cli import main
 

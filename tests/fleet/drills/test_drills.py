@@ -4,13 +4,23 @@ The drills of a group run at the same time, because they mostly wait. `python3 d
 runs and many trials.
 """
 
+from collections.abc import Iterator
+from pathlib import Path
+
 import pytest
 
 from tests.fleet.drills.forms import SHORT
 from tests.fleet.drills.kinds import KINDS
-from tests.fleet.drills.places import Place
+from tests.fleet.drills.many import run_many
+from tests.fleet.drills.many_plans import MODEL, SHELL, ManyPlan
+from tests.fleet.drills.many_results import ManyResults, check_answers, check_commands, check_holders, over_rate
+from tests.fleet.drills.many_workers import ManyFleet
+from tests.fleet.drills.places import Grounds, Place
 from tests.fleet.drills.trials import Trial, run_all
 from tests.stores.postgres import needs_server
+from tildone.log.settings import ProviderLimit
+from tildone.plan.events import Actor, Event, Fact
+from tildone.plan.runs import Lease, LeaseState, RunEnded, RunTaken, Work
 
 GROUPS = {
     "workers killed": ("kill", "kill-released", "kill-all", "reapers"),
@@ -44,3 +54,82 @@ def test_every_task_is_done_once(place: Place, kinds: list[object]) -> None:
 
 def test_every_kind_is_in_a_group() -> None:
     assert sorted(name for names in GROUPS.values() for name in names) == sorted(kind.name for kind in KINDS)
+
+
+PLANS, AGENTS = 12, (SHELL, SHELL, MODEL)
+LIMITS = (ProviderLimit("anthropic", runs=2, requests=80), ProviderLimit("openai", runs=3, requests=120))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("place", [Place.SQLITE, pytest.param(Place.DBOS, marks=needs_server)])
+def test_many_plans_keep_every_limit(place: Place, tmp_path: Path) -> None:
+    pytest.importorskip("pydantic_ai")
+    with Grounds() as grounds, grounds.ground(place, tmp_path, own_server=False) as ground:
+        results = run_many(tmp_path, ground, AGENTS, PLANS, LIMITS)
+
+    print(results)
+    assert results.faults == []
+    assert (results.lost, results.twice) == (0, 0)
+    counted = {f"{what} {limit.provider}" for what in ("runs of", "requests a minute to") for limit in LIMITS}
+    assert counted <= results.peaks.keys()
+
+
+@pytest.fixture
+def fleet(tmp_path: Path) -> Iterator[ManyFleet]:
+    """A fleet of three plans, none of which is run."""
+    plans = [ManyPlan(number, SHELL, index) for number, index in enumerate((0, 12, 2))]
+    with (
+        Grounds() as grounds,
+        grounds.ground(Place.SQLITE, tmp_path, own_server=False) as ground,
+        ManyFleet(tmp_path, ground, plans, (ProviderLimit("p", runs=1),)) as fleet,
+        fleet.model,
+    ):
+        yield fleet
+
+
+def test_limits_that_were_not_held_are_reported(fleet: ManyFleet) -> None:
+    work = Work(repo="/here", provider="p", labels=("special",))
+    leases = {f"r{number}": Lease(f"r{number}", 0, "s", work) for number in range(3)}
+    taken = {run: [event(at, RunTaken(run, 0, 1, f"host/1/a/{at}"))] for at, run in enumerate(leases)}
+    ended = {run: [*taken[run], event(at, RunEnded(run, 0, 2, LeaseState.DONE))] for at, run in enumerate(leases, 1)}
+
+    together, in_turn = ManyResults(3, 1.0), ManyResults(3, 1.0)
+    check_holders(together, fleet, leases, taken)
+    check_holders(in_turn, fleet, leases, ended)
+
+    assert {
+        "host/1/a/0 has taken r0 without the label",
+        "repository /here: 2, which is more than 1",
+        "runs of p: 2, which is more than 1",
+        "slots of host/1/a: 3, which is more than 2",
+        "slots of host/1/a were held to the end",
+    } <= set(together.faults)
+    assert [fault for fault in in_turn.faults if "label" not in fault] == []
+
+
+def test_commands_that_did_not_wait_are_reported(fleet: ManyFleet) -> None:
+    """Two plans work in one repository at the same time, and the third does not wait for a person."""
+    (fleet.folder / "marks").write_text(
+        "begin 0 1 1\nbegin 1 1 2\nend 0 1 3\nend 1 1 4\nbegin 2 3 5\n", encoding="utf-8"
+    )
+    found = ManyResults(3, 1.0)
+
+    check_commands(found, fleet)
+    check_answers(found, fleet, {})
+
+    assert "plans 0 and 1 were worked on in one repository at the same time" in found.faults
+    assert "('begin', 0, 2) was noted 0 times" in found.faults
+    assert "task 3 of plan 2 has not waited for a person" in found.faults
+
+
+def event(at: int, fact: Fact) -> Event:
+    return Event(f"e{at}", None, at, Actor.TIMER, fact)
+
+
+def test_a_rate_permits_a_part_at_once_and_the_rest_at_intervals() -> None:
+    limit = ProviderLimit("p", requests=60)
+
+    assert over_rate([(0, at) for at in range(6)], limit) is None
+    assert over_rate([(0, at) for at in range(7)], limit) == (7, 6)
+    assert over_rate([(0, 1000 * at) for at in range(60)], limit) is None
+    assert over_rate([(0, 1000 * at) for at in range(61)], limit) == (61, 60_000)

@@ -1,4 +1,7 @@
-"""Errors become failures that are transient or not, and an abort takes effect at once."""
+"""Errors become failures that are transient or not, requests are retried after a delay, aborts take effect at once.
+
+Prices.
+"""
 
 import asyncio
 import os
@@ -19,7 +22,8 @@ from tests.host.models.scripted_model import (
 )
 from tildone.run.host import Host
 from tildone.run.kit.definition import AbortController, Aborted
-from tildone.run.model import Model, ModelFailure, RetryPolicy
+from tildone.run.messages import Cost, Usage
+from tildone.run.model import Model, ModelFailure, Price, RetryPolicy, cost_of, price_of, read_prices
 from tildone.run.providers import open_model
 from tildone.run.transcript import Transcript
 from tildone.stores.pi.session_file import header
@@ -268,3 +272,125 @@ async def failure(model: Model) -> ModelFailure:
 async def happened(event: threading.Event) -> bool:
     """Wait for an event of the server; return False after a timeout."""
     return await asyncio.to_thread(event.wait, SOON)
+
+
+PASSING = ModelFailure("busy", transient=True)
+FINAL = ModelFailure("no", transient=False)
+
+
+class Pauses(list[float]):
+    """Records the pauses instead of sleeping."""
+
+    async def __call__(self, seconds: float) -> None:
+        self.append(seconds)
+
+
+def test_a_transient_failure_is_retried_three_times() -> None:
+    """The first request does not count, as in pi; other failures are not retried."""
+    policy = RetryPolicy()
+
+    assert [policy.allows(PASSING, attempt) for attempt in (1, 3, 4)] == [True, True, False]
+    assert not policy.allows(FINAL, 1)
+
+
+@pytest.mark.parametrize(
+    ("attempt", "retry_after", "delay"),
+    [(1, None, 2), (2, None, 4), (9, None, 60), (1, 0, 0), (1, 30, 30), (3, 1, 1), (1, 3600, 60)],
+)
+def test_the_delay_is_at_most_a_minute(attempt: int, retry_after: float | None, delay: float) -> None:
+    failure = ModelFailure("busy", transient=True, retry_after=retry_after)
+
+    assert RetryPolicy().delay(attempt, failure) == delay
+
+
+def test_jitter_applies_only_to_computed_delays() -> None:
+    policy = RetryPolicy(jitter=lambda delay: delay * 1.5)
+
+    assert policy.delay(2) == 6
+    assert policy.delay(2, ModelFailure("busy", transient=True, retry_after=9)) == 9
+
+
+async def test_an_abort_ends_the_pause() -> None:
+    controller = AbortController()
+
+    async def sleep(_: float) -> None:
+        asyncio.get_running_loop().call_soon(controller.abort, "enough")
+        await asyncio.Event().wait()
+
+    assert not await asyncio.wait_for(RetryPolicy(sleep=sleep).pause(60, controller.signal), 5)
+
+
+async def test_a_pause_returns_whether_it_was_complete() -> None:
+    controller, pauses = AbortController(), Pauses()
+    policy = RetryPolicy(sleep=pauses)
+
+    assert await policy.pause(2, controller.signal)
+    assert await policy.pause(2)
+    controller.abort()
+    assert not await policy.pause(2, controller.signal)
+
+
+async def test_a_cancelled_pause_cancels_its_sleep() -> None:
+    started, ended = asyncio.Event(), asyncio.Event()
+
+    async def sleep(_: float) -> None:
+        started.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            ended.set()
+
+    pause = asyncio.create_task(RetryPolicy(sleep=sleep).pause(2))
+    await started.wait()
+    pause.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await pause
+
+    await asyncio.wait_for(ended.wait(), 5)
+
+
+async def test_an_error_of_the_clock_is_raised() -> None:
+    async def sleep(_: float) -> None:
+        raise OSError("no clock")
+
+    with pytest.raises(OSError, match="no clock"):
+        await RetryPolicy(sleep=sleep).pause(2)
+
+
+@pytest.mark.parametrize(
+    ("price", "total"),
+    [
+        (Price(2.0, 10.0), 2.0 + 10.0 + 2.0 + 2.0),
+        (Price(2.0, 10.0, cache_read=0.2, cache_write=2.5), 2.0 + 10.0 + 0.2 + 2.5),
+        (Price(0, 0), 0),
+    ],
+)
+def test_the_cost_of_a_request(price: Price, total: float) -> None:
+    million = 1_000_000
+
+    assert cost_of(Usage(million, million, million, million), price).total == pytest.approx(total)
+
+
+def test_missing_numbers_cost_nothing() -> None:
+    assert cost_of(Usage(None, None, None, None), Price(1, 1)) == Cost(total=0)
+
+
+@pytest.mark.parametrize(("name", "found"), [("openai-chat:qwen3", True), ("qwen3", True), ("ollama:qwen3", False)])
+def test_a_price_is_found_with_or_without_the_provider(name: str, *, found: bool) -> None:
+    prices = read_prices([(name, {"input": 1, "output": 2.5})])
+
+    assert price_of("openai-chat:qwen3", prices) == (Price(1, 2.5) if found else None)
+
+
+async def test_a_configured_price_takes_precedence() -> None:
+    usage = {"prompt_tokens": 1000, "completion_tokens": 100}
+    async with open_scripted(CHAT, {"text": "Hi", "usage": usage, "model": "gpt-5"}) as (listed, server):
+        del server
+        by_list = (await stream_records(listed))[-1]["message"]["usage"]["cost"]
+    async with open_scripted(CHAT, {"text": "Hi", "usage": usage, "model": "gpt-5"}):
+        model = open_model(CHAT, {"gpt-5": Price(1000, 10000)})
+        by_price = (await stream_records(model))[-1]["message"]["usage"]["cost"]
+        await model.close()
+
+    assert by_price["total"] == pytest.approx(2.0)
+    assert by_list["total"] != by_price["total"]

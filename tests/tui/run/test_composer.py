@@ -1,14 +1,32 @@
-"""The editor: line breaks, history, completion, pastes, and the keys of a shell."""
+"""The editor of the full-screen run.
 
+Its keys, history, completion and pastes, and the commands that are typed into it.
+"""
+
+from functools import partial
 from pathlib import Path
+from typing import cast
 
 import pytest
 from textual import events
+from textual.binding import Binding
 
-from tests.host.models.model_server import ModelServer
+from tests.host.models.model_server import ModelServer, Turn
 from tests.run.run_workspace import WRITE
-from tests.tui.run.run_screen import Talk
-from tildone.screens.run.composer import TypedHistory, list_files, ranked
+from tests.tui.run.run_screen import DONE, STOPS, Screen, Talk
+from tildone.base.keys import ALL_BINDINGS, RUN_EDITOR, RUN_PLAN, RUN_TRANSCRIPT, TRANSCRIPT_SELECTING, TREE, clash
+from tildone.plan.events import Directive
+from tildone.plan.text.styles import plain
+from tildone.screens.run import FIXED, KEYS
+from tildone.screens.run.app import RunApp, plan_colours
+from tildone.screens.run.composer import Composer, TypedHistory, list_files, ranked
+from tildone.screens.run.plan_pane import FOOTERS, FooterMode
+from tildone.screens.run.sessions import TreeScreen
+from tildone.screens.transcript.widget import TranscriptPane
+from tildone.screens.watch.find_screen import FindScreen
+from tildone.screens.watch.plan_pane import PlanPane
+from tildone.screens.widgets.keys import PALETTES
+from tildone.screens.widgets.prompt import Pane, footer_line, help_lines, shown_keys
 
 
 @pytest.mark.usefixtures("folder")
@@ -161,3 +179,251 @@ def test_the_history_keeps_a_repeated_text_once() -> None:
         history.add(text)
 
     assert [history.earlier(""), history.earlier(""), history.earlier("")] == ["b", "a", None]
+
+
+OWN = """
+keys."run.plan" = "f6"
+keys."tui.input.submit" = "ctrl+t"
+keys."editor.newLine" = "enter"
+keys."task.toggle" = "plus"
+keys."app.interrupt" = "f8"
+keys."run.palette" = "f9"
+"""
+
+
+def set_keys(folder: Path, text: str) -> None:
+    file = folder.parent / "home" / ".config" / "tildone" / "config.toml"
+    file.parent.mkdir(parents=True)
+    file.write_text(text, encoding="utf-8")
+
+
+def test_every_action_is_bound_under_its_name_and_listed_in_the_help() -> None:
+    classes = (RunApp, Composer, PlanPane, TranscriptPane, TreeScreen)
+    bound = {each.id for owner in classes for each in owner.BINDINGS if isinstance(each, Binding) and each.id}
+    names = {key.name for key in KEYS}
+    shown = "\n".join(map(plain, help_lines(KEYS, Pane.ANY, ALL_BINDINGS, 200, FIXED)))
+
+    assert bound <= names
+    assert names <= RUN_EDITOR | RUN_TRANSCRIPT | RUN_PLAN | TREE | TRANSCRIPT_SELECTING
+    assert names >= RUN_EDITOR | RUN_TRANSCRIPT | RUN_PLAN
+    assert clash({}) is None
+    for key in KEYS:
+        assert f"{' '.join(shown_keys(ALL_BINDINGS[key.name]))} " in shown
+        assert key.does in shown
+
+
+def test_two_actions_of_a_pane_of_the_run_cannot_have_the_same_key() -> None:
+    assert clash({"run.plan": "f3"}) == ("run.tree", "run.plan", "f3")
+    assert clash({"editor.yank": "ctrl+x"}) == ("run.palette", "editor.yank", "ctrl+x")
+    assert clash({"tree.fork": "d"}) == ("tree.plan", "tree.fork", "d")
+
+
+def test_the_help_begins_with_the_pane_in_use_and_shows_the_keys_that_are_in_force() -> None:
+    lines = [plain(line) for line in help_lines(KEYS, Pane.PLAN, {**ALL_BINDINGS, "run.plan": "f6"}, 200, FIXED)]
+
+    assert lines[0] == Pane.PLAN.value
+    assert any(line.startswith("  f6 ") and "the plan" in line for line in lines)
+
+
+@pytest.mark.parametrize("mode", FooterMode)
+def test_a_footer_has_the_keys_that_are_in_force(mode: FooterMode) -> None:
+    names = [name for hint in FOOTERS[mode] for name in hint.names if name in ALL_BINDINGS]
+    own = {**ALL_BINDINGS, **{name: f"ctrl+alt+{place}" for place, name in enumerate(names)}}
+
+    shown = plain(footer_line(FOOTERS[mode], 400, own))
+
+    assert all(own[name] in shown for name in names)
+
+
+async def test_a_person_has_keys_of_their_own(talk: Talk, folder: Path) -> None:
+    set_keys(folder, OWN)
+    async with talk(ModelServer(WRITE, STOPS)) as screen:
+        await screen.shows("ctrl+t send", "enter new line", "f6 plan")
+        await screen.type("one", "enter")
+        await screen.type("two")
+        assert screen.draft == "one\ntwo"
+        await screen.sees("ctrl+t", "Goes on by itself", "f8 leave it")
+        await screen.press("f8")
+        await screen.hides("Goes on by itself")
+        await screen.press("f2")
+        assert not screen.app.plan.display
+        await screen.sees("f6", lambda: screen.app.plan.rows.has_focus)
+        await screen.shows("+ done")
+        await screen.sees("plus", "1/2")
+        await screen.sees("f1", "In the plan", "done, or open again")
+
+    assert screen.server.requests[0].messages[-1]["content"] == "one\ntwo"
+
+
+@pytest.mark.usefixtures("folder")
+async def test_the_palette_has_every_action_and_every_command_and_does_the_chosen_one(talk: Talk) -> None:
+    async with talk(ModelServer(WRITE, STOPS), "Go", size=(100, 30)) as screen:
+        await screen.shows("Goes on by itself")
+        await screen.sees("escape ctrl+x", "What is to be done?")
+        listed = {each.key for each in cast("FindScreen", screen.app.screen).choices}
+        assert {key.name for key in KEYS if key.pane is not Pane.TREE} <= listed
+        assert {f"/{name}" for name, _ in screen.app.commands.listed()} <= listed
+
+        await screen.type("task.toggle")
+        await screen.shows("done, or open again")
+        await screen.press("enter")
+        await screen.hides("What is to be done?")
+        await screen.shows("1/2")
+
+        await screen.press("escape", "escape", "ctrl+x")
+        await screen.enters("/keys", "esc closes this")
+        await screen.press("escape")
+
+        await screen.press("ctrl+x")
+        await screen.enters("/theme", lambda: screen.draft == "/theme ")
+        await screen.until(lambda: screen.app.composer.has_focus)
+        screen.app.composer.fill("one two")
+
+        await screen.press("ctrl+x")
+        await screen.enters("editor.deleteWordLeft", lambda: screen.draft == "one ")
+        screen.app.composer.fill("")
+
+        await screen.press("ctrl+x")
+        await screen.enters("run.tree", "d plan then")
+
+
+async def test_the_tree_has_the_keys_of_the_person(talk: Talk, folder: Path) -> None:
+    set_keys(folder, 'keys."tree.plan" = "f7"\nkeys."tree.close" = "x"\n')
+    async with talk(ModelServer(WRITE, STOPS), "Go") as screen:
+        await screen.shows("Goes on by itself")
+        await screen.sees("escape f3", "f7 plan then", "x back")
+        await screen.sees("f7", "The plan as it was:", "One", "Two")
+        await screen.press("x")
+        await screen.hides("The plan as it was:")
+        await screen.press("x")
+        await screen.hides("x back")
+
+
+async def rested(screen: Screen) -> None:
+    """Wait for the plan, and leave the countdown."""
+    await screen.shows("Goes on by itself")
+    await screen.press("escape")
+    await screen.hides("Goes on by itself")
+
+
+def has_theme(screen: Screen, name: str) -> bool:
+    return screen.app.theme == f"tildone-{name}"
+
+
+@pytest.mark.usefixtures("folder")
+async def test_theme_changes_the_colours_of_everything(talk: Talk) -> None:
+    async with talk(ModelServer(DONE), "Go") as screen:
+        await screen.shows("Done.")
+        for name, palette in PALETTES.items():
+            await screen.send(f"/theme {name}")
+            await screen.until(partial(has_theme, screen, name))
+            widgets = [
+                widget
+                for widget in screen.app.screen.walk_children()
+                for each in ("palette", "_palette")
+                if getattr(widget, each, palette) not in (palette, plan_colours(palette))
+            ]
+            assert widgets == []
+            styles = [segment.style for segment in screen.app.query_one("#status").render_line(0)]
+            expected = "" if palette.is_ansi else palette.bar.lower()
+            assert {style.bgcolor.name if style and style.bgcolor else "" for style in styles} == {expected}
+            assert screen.app.plan.rows._palette == plan_colours(palette)  # noqa: SLF001  what it is drawn with
+        await screen.send("/theme pink", "The themes are dark, light")
+
+
+@pytest.mark.usefixtures("folder")
+async def test_mouse_is_given_back_and_taken_again_and_the_status_bar_names_the_model(talk: Talk) -> None:
+    async with talk(ModelServer(DONE)) as screen:
+        calls: list[str] = []
+        driver = screen.app._driver  # noqa: SLF001  the driver of a test has no mouse
+        for name in ("_enable_mouse_support", "_disable_mouse_support"):
+            setattr(driver, name, lambda name=name: calls.append(name))
+        await screen.send("/mouse", "The mouse is the terminal's; /mouse takes it back.")
+        await screen.send("/mouse", "The mouse is used here again.")
+        assert calls == ["_disable_mouse_support", "_enable_mouse_support"]
+        await screen.send("/model openai-chat:another", "answers from now on")
+        await screen.until(lambda: screen.lines[-2].startswith(" another "))
+
+
+@pytest.mark.usefixtures("folder")
+async def test_copy_copies_the_last_answer_and_clear_begins_with_an_empty_screen(talk: Talk) -> None:
+    async with talk(ModelServer({"text": "The *whole* answer.\n\n- a list"}, DONE)) as screen:
+        await screen.send("/copy", "There is no answer to copy.")
+        await screen.send("Go", "a list", "ready")
+        await screen.send("/copy", "Copied the last answer")
+        assert screen.app.clipboard == "The *whole* answer.\n\n- a list"
+        await screen.send("/clear", "A new conversation begins.")
+        await screen.hides("a list")
+
+
+@pytest.mark.usefixtures("folder")
+async def test_redo_does_again_what_undo_took_back_and_export_writes_it(talk: Talk, folder: Path) -> None:
+    async with talk(ModelServer(WRITE, STOPS), "Go") as screen:
+        await rested(screen)
+        await screen.send("/todo done One", " 1/2 ")
+        await screen.send("/undo", " 0/2 ")
+        await screen.send("/redo", " 1/2 ")
+        await screen.send("/export PLAN.md")
+        await screen.until((folder / "PLAN.md").exists)
+        await screen.shows("PLAN.md")
+
+    assert "- [x] One" in (folder / "PLAN.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.usefixtures("folder")
+async def test_pause_lets_the_model_rest_until_resume(talk: Talk) -> None:
+    async with talk(ModelServer(WRITE, STOPS), "Go") as screen:
+        await rested(screen)
+        await screen.send("/pause", "not told to continue", " paused ")
+        before = len(screen.server.requests)
+        await screen.send("Say something")
+        await screen.until(lambda: len(screen.server.requests) > before and not screen.talk.is_working)
+        assert not screen.talk.is_counting_down
+        await screen.send("/resume")
+        await screen.until(lambda: screen.app.detail.state.directive is Directive.GO)
+        await screen.send("Say more", "Goes on by itself")
+        await screen.press("escape")
+
+
+@pytest.mark.usefixtures("folder")
+async def test_all_keys_are_listed_and_scrolled(talk: Talk) -> None:
+    async with talk(ModelServer(DONE)) as screen:
+        await screen.type("draft")
+        await screen.sees("f1", "esc closes this", "In the editor")
+        seen = set(screen.lines)
+        for _ in range(12):
+            await screen.press("pagedown")
+            await screen.pilot.pause()
+            seen |= set(screen.lines)
+        shown = "\n".join(seen)
+        assert all(plain(line).strip()[:60] in shown for line in help_lines(KEYS, Pane.ANY, ALL_BINDINGS, 76, FIXED))
+        await screen.press("escape")
+        await screen.hides("esc closes this")
+        await screen.until(lambda: screen.app.composer.has_focus)
+        assert screen.draft == "draft"
+        await screen.send("/keys", "esc closes this", "In the editor")
+
+
+@pytest.mark.usefixtures("folder")
+async def test_help_lists_every_command(talk: Talk) -> None:
+    async with talk(ModelServer(DONE), size=(120, 50)) as screen:
+        await screen.send("/help", *(f"/{name} " for name, _ in screen.app.commands.listed()), "//TEXT")
+
+    assert screen.server.requests == []
+
+
+@pytest.mark.usefixtures("folder")
+async def test_the_tree_shows_the_plan_as_it_was_then(talk: Talk) -> None:
+    more: Turn = {"tool": "edit_todos", "args": {"action": "complete", "indices": [0]}}
+    async with talk(ModelServer(WRITE, STOPS, more, STOPS), "First") as screen:
+        await rested(screen)
+        await screen.send("Second", "1/2")
+        await rested(screen)
+        await screen.sees("f3", "Here: plan 1/2", "d plan then")
+        await screen.sees("d", "The plan as it was:", "✓ One", "– Two")
+        await screen.press("escape")
+        await screen.hides("The plan as it was:")
+        await screen.sees("k", "Here: plan 0/2")
+        await screen.sees("d", "The plan as it was:", "– One")
+        await screen.press("escape", "escape")
+        await screen.hides("d plan then")

@@ -1,14 +1,30 @@
-"""Questions above the editor: which keys answer them, and which never do."""
+"""Questions above the editor and which keys answer them.
+
+What extensions ask and show; and checks in the plan beside.
+"""
 
 import asyncio
+import sys
+from collections.abc import Coroutine
 from pathlib import Path
+from typing import Any
 
 import pytest
 from textual import events
 
 from tests.host.models.model_server import ModelServer, Turn
-from tests.tui.run.run_screen import ARMED, ASKED, DONE, Talk
+from tests.run.run_workspace import CHAT, WRITE
+from tests.tui.run.run_screen import ARMED, ASKED, DONE, STOPS, Connect, Screen, Talk, running
+from tildone.app.opening import check_approvals, open_session
+from tildone.plan.claims import Claimant
+from tildone.plan.dialects import BY_HAND
+from tildone.plan.model import Check
+from tildone.plan.ops import Numbered, SetCheck
+from tildone.plan.text.styles import plain
+from tildone.run.extension import PermissionAnswer, PermissionReply, PermissionRequest
 from tildone.screens.run import app
+from tildone.screens.run.diff_view import fits_side_by_side, parse_diff, side_by_side, unified
+from tildone.screens.run.questions import AskedPermission
 
 DELAYS = [50, *(pytest.param(delay_ms, marks=pytest.mark.slow) for delay_ms in (0, 200, 400))]
 
@@ -193,3 +209,267 @@ async def test_a_question_calls_a_person_who_looks_elsewhere_and_takes_no_key_be
         written.clear()
         await screen.sees("y", "touch more")
         assert not any("]9;" in text for text in written)
+
+
+DIFF = ("@@ -1,2 +1,3 @@", " one", "-two", "+zwei", "+drei")
+
+
+def test_a_diff_has_the_numbers_of_its_lines() -> None:
+    rows = [plain(row).rstrip() for rows in unified(parse_diff(DIFF), 60) for row in rows]
+
+    assert rows == ["@@ -1,2 +1,3 @@", "    1   one", "    2 - two", "    2 + zwei", "    3 + drei"]
+
+
+def test_a_diff_side_by_side_and_a_long_line_that_does_not_fit() -> None:
+    diff = parse_diff(DIFF)
+    rows = [plain(row).rstrip() for row in side_by_side(diff, 43)]
+
+    assert rows[1:] == [
+        "    1   one          │     1   one",
+        "    2 - two          │     2 + zwei",
+        "                     │     3 + drei",
+    ]
+    assert fits_side_by_side(diff, 43)
+    assert not fits_side_by_side(parse_diff((*DIFF, "+" + "x" * 40)), 43)
+
+
+async def test_the_commands_of_a_plan_are_listed_before_they_are_all_permitted() -> None:
+    plan = ("make one", "make two")
+    asked = AskedPermission(PermissionRequest("Run this command?", ("make one",), "make one", plan=plan))
+
+    def listed() -> bool:
+        return "make two" in "\n".join(map(plain, asked.rows(60)))
+
+    assert not listed()
+    assert asked.press("p")
+    assert listed()
+    assert "p again: exactly the 2 commands above" in "\n".join(map(plain, asked.key_line(60)))
+    assert asked.press("x")
+    assert not listed()
+    asked.press("p")
+    asked.press("p")
+    assert (await asked.answer) == PermissionReply(PermissionAnswer.PLAN)
+
+
+SCRIPT = "import os, sys; print('not yet'); sys.exit(not os.path.exists('ready'))"
+
+
+@pytest.fixture
+def script(folder: Path) -> Path:
+    (folder / "check.py").write_text(SCRIPT)
+    return folder
+
+
+async def to_the_plan(screen: Screen) -> None:
+    await screen.shows("– One", "Goes on")
+    await screen.sees("escape f2", lambda: screen.app.plan.rows.has_focus)
+
+
+async def test_a_check_is_set_and_has_to_pass(talk: Talk, script: Path) -> None:
+    async with talk(ModelServer(WRITE, STOPS), "Go", size=(200, 50)) as screen:
+        await to_the_plan(screen)
+        await screen.press("c")
+        await screen.enters(f"{sys.executable} check.py", "#1 is done when this passes", "$ ")
+        await screen.sees("space", "#1 is not done", "failed (exit 1)", "│ not yet")
+        (script / "ready").touch()
+        await screen.sees("space", "✓ One", "  passed")
+        await screen.until(lambda: screen.app.plan.rows.has_focus)
+
+
+async def test_a_proposed_check_is_approved_and_the_keys_return_to_the_plan(talk: Talk, script: Path) -> None:
+    (script / "ready").touch()
+    async with talk(ModelServer(WRITE, STOPS), "Go", size=(200, 50)) as screen:
+        await to_the_plan(screen)
+        backend, check = screen.app.backend, Check((sys.executable, "check.py"))
+        open_session(backend.settings, BY_HAND, backend.store).change([SetCheck(Numbered((1,)), check)])
+        await screen.shows("  proposed")
+        await screen.sees("space", "? Let this command be run as a check?", "y yes")
+        await screen.until(lambda: screen.app.plan.asking.need_panel.is_armed)
+        await screen.sees("y", "✓ One", "  passed")
+        await screen.until(lambda: screen.app.plan.rows.has_focus)
+        assert check_approvals(backend.settings).is_allowed(check)
+
+
+@pytest.mark.usefixtures("script")
+async def test_the_plan_is_checked_ordered_and_says_which_other_agent_works(talk: Talk) -> None:
+    async with talk(ModelServer(WRITE, STOPS), "Go", size=(200, 50)) as screen:
+        await to_the_plan(screen)
+        backend = screen.app.backend
+        await screen.press("D")
+        await screen.enters(f"{sys.executable} check.py", "the plan $ ")
+        await screen.sees("G v", "The plan: ", "│ not yet")
+        await screen.sees("g o", "#1 comes after:", "– #1 One")
+        await screen.sees("escape s", "● One")
+        backend.store.records.claim(backend.settings.session, 1, Claimant("codex:2"), 600_000)
+        await screen.shows("held by codex:2 for 10 min")
+
+
+Given = Any
+
+EXTENSION = """\
+from tildone.host.messages import CustomMessage
+from tildone.kit.components import Text
+from tildone.kit.definition import TextContent, ToolDefinition, ToolResult
+from tildone.kit.theme import Role
+
+
+async def execute(call_id, args, signal, on_update, ctx):
+    return ToolResult((TextContent("It rains."),), {"degrees": 7})
+
+
+def render_call(args, context):
+    return Text(f"Weather of {args['place']}", Role.ACCENT)
+
+
+def render_result(result, options, context):
+    return Text(f"{result.details['degrees']} degrees" + (" and rain" if options.expanded else ""))
+
+
+def extension(api):
+    api.register_tool(
+        ToolDefinition(
+            "weather", "Weather", "Tell the weather.",
+            {"type": "object", "properties": {"place": {"type": "string"}}, "required": ["place"]},
+            execute, render_call=render_call, render_result=render_result,
+        )
+    )
+    api.register_message_renderer("forecast", lambda message: Text(f"Forecast: {message.details['sky']}"))
+
+    async def show(arguments, ctx):
+        ctx.ui.set_widget("clouds", ["many clouds", "\\x1b[31mred\\x1b[0m"])
+        ctx.ui.set_status("wind", "wind from the west")
+        ctx.ui.notify("a warning of rain", "warning")
+        api.send_message(CustomMessage("forecast", "for the model", True, {"sky": "blue"}))
+
+    async def hide(arguments, ctx):
+        ctx.ui.set_widget("clouds", None)
+        ctx.ui.set_status("wind", None)
+
+    api.register_command("show", "show everything", show)
+    api.register_command("hide", "hide everything", hide)
+"""
+
+
+def asking(*questions: Coroutine[Any, Any, Given]) -> list["asyncio.Task[Given]"]:
+    """Ask beside the test, as extensions do."""
+    return [asyncio.ensure_future(question) for question in questions]
+
+
+@pytest.mark.usefixtures("folder")
+async def test_one_of_several_options_is_chosen_by_its_key_or_with_the_arrows(talk: Talk) -> None:
+    async with talk(ModelServer(DONE)) as screen:
+        (first,) = asking(screen.talk.ui.select("Which colour?", ["red", "green", "blue"]))
+        await screen.asked("? Which colour?")
+        assert "1 red" in screen.text
+        await screen.press("enter")
+        assert not first.done()
+        await screen.press("2")
+        assert await first == "green"
+        await screen.hides("Which colour?")
+
+        (second,) = asking(screen.talk.ui.select("Which shape?", ["round", "flat"]))
+        await screen.asked("? Which shape?")
+        await screen.press("down", "down", "enter")
+        assert await second == "flat"
+
+
+@pytest.mark.usefixtures("folder")
+async def test_a_yes_needs_its_key(talk: Talk) -> None:
+    async with talk(ModelServer(DONE)) as screen:
+        for key in ("y", "n"):
+            (asked,) = asking(screen.talk.ui.confirm("Really?", "It takes an hour."))
+            await screen.asked("? Really?")
+            assert "It takes an hour." in screen.text
+            await screen.press("enter")
+            assert not asked.done()
+            await screen.press(key)
+            assert await asked is (key == "y")
+            await screen.hides("Really?")
+
+
+@pytest.mark.usefixtures("folder")
+async def test_a_question_that_nobody_answers_in_time_disappears(talk: Talk) -> None:
+    async with talk(ModelServer(DONE)) as screen:
+        (asked,) = asking(screen.talk.ui.confirm("Now?", "", 1.0))
+        await screen.shows("? Now?")
+        assert await asked is False
+        await screen.hides("Now?")
+        await screen.until(lambda: screen.app.composer.has_focus)
+
+
+@pytest.mark.usefixtures("folder")
+async def test_a_line_of_text_is_asked_for_and_the_draft_stays(talk: Talk) -> None:
+    async with talk(ModelServer(DONE)) as screen:
+        (asked,) = asking(screen.talk.ui.input("Your name?", "as on the door"))
+        await screen.shows("? Your name?", "as on the door")
+        await screen.until(lambda: screen.app.panel.has_keys)
+        await screen.type("Ada L")
+        await screen.shows("Ada L")
+        await screen.press("enter")
+        assert await asked == "Ada L"
+        await screen.hides("Your name?")
+        assert screen.draft == ""
+
+
+@pytest.mark.usefixtures("folder")
+async def test_without_an_editor_no_text_is_edited(talk: Talk, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("VISUAL", raising=False)
+    monkeypatch.delenv("EDITOR", raising=False)
+    async with talk(ModelServer(DONE)) as screen:
+        assert await screen.talk.ui.editor("Change it", "a text") is None
+        await screen.shows("Change it", "There is no editor")
+
+
+@pytest.mark.usefixtures("folder")
+async def test_questions_are_asked_one_after_the_other_and_each_has_its_own_answer(talk: Talk) -> None:
+    async with talk(ModelServer(DONE)) as screen:
+        ui = screen.talk.ui
+        first, second, third = asking(ui.confirm("One?", ""), ui.confirm("Two?", ""), ui.select("Three?", ["a", "b"]))
+        await screen.asked("? One?  1 of 3")
+        await screen.type("yyy")
+        await screen.until(first.done)
+        await screen.shows("? Two?  2 of 3")
+        assert not second.done()
+        assert not third.done()
+        screen.app.composer.fill("")
+        await screen.asked("? Two?  2 of 3")
+        await screen.press("n")
+        await screen.asked("? Three?  3 of 3")
+        assert not third.done()
+        await screen.press("2")
+        assert (await first, await second, await third) == (True, False, "b")
+        await screen.hides("of 3")
+
+
+@pytest.mark.usefixtures("folder")
+async def test_a_question_that_is_cancelled_leaves_the_others(talk: Talk) -> None:
+    async with talk(ModelServer(DONE)) as screen:
+        ui = screen.talk.ui
+        first, second = asking(ui.confirm("One?", ""), ui.confirm("Two?", ""))
+        await screen.shows("? One?")
+        first.cancel()
+        await screen.asked("? Two?")
+        await screen.press("y")
+        assert await second is True
+
+
+@pytest.mark.usefixtures("folder")
+async def test_widgets_statuses_messages_and_renderers_of_an_extension_are_shown(
+    connect: Connect, folder: Path
+) -> None:
+    (folder / "weather.py").write_text(EXTENSION, encoding="utf-8")
+    call: Turn = {"tool": "weather", "args": {"place": "Oslo"}}
+    with connect(ModelServer(call, {"text": "It rains there."}, DONE)):
+        async with running("Go", "--model", CHAT, "--extension", "weather.py") as screen:
+            await screen.shows("Weather of Oslo", "7 degrees", "It rains there.")
+            assert "degrees and rain" not in screen.text
+            await screen.sees("ctrl+o", "7 degrees and rain")
+            await screen.send("/show")
+            await screen.shows("many clouds", "red", "wind from the west", "a warning of rain", "Forecast: blue")
+            assert "\x1b" not in screen.text
+            await screen.send("/hide")
+            await screen.hides("many clouds", "wind from the west")
+            await screen.shows("Forecast: blue")
+
+        async with running("--continue", "--extension", "weather.py") as screen:
+            await screen.shows("Weather of Oslo", "7 degrees", "Forecast: blue")

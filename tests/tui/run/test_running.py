@@ -1,22 +1,32 @@
-"""A run in full screen: what a person says, sees and stops."""
+"""A run in full screen: what a person says, sees and stops, the blocks of what happens, and other conversations."""
 
 import asyncio
+import re
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
 from textual import events
 
 from tests.host.models.model_server import ModelServer, Turn
+from tests.host.test_host import tool
+from tests.run.plan_calls import OUT_OF_RANGE, PLAN_CALLS
 from tests.run.run_workspace import CHAT, WRITE
-from tests.tui.run.run_screen import DONE, STOPS, Connect, Talk, running
+from tests.tui.run.run_screen import DONE, STOPS, Connect, Screen, Talk, running
+from tests.tui.transcript.screen import showing
+from tildone.plan.text.styles import Role, Theme, plain
+from tildone.run.events import ToolExecutionEnd, ToolExecutionStart
 from tildone.run.extension import BeforeSettle
+from tildone.run.kit.components import Component, RenderContext, Text
+from tildone.run.kit.definition import text_result
+from tildone.screens.run.conversation import ConversationFeed, HostParts
+from tildone.screens.transcript.widget import TranscriptPane
 
 OTHER_SIZES = ((200, 50), (119, 40), (80, 24), (59, 20), (40, 12), (20, 6))
 SIZES = [(39, 24), (12, 3), *(pytest.param(size, marks=pytest.mark.slow) for size in OTHER_SIZES)]
 
-pytestmark = pytest.mark.usefixtures("folder")
 
-
+@pytest.mark.usefixtures("folder")
 async def test_an_answer_is_streamed_while_the_person_types(talk: Talk) -> None:
     async with talk(ModelServer({"text": "First line.\n\nSecond line.", "hold": 3}, DONE), "Go") as screen:
         await screen.until(screen.server.held.is_set)
@@ -28,6 +38,7 @@ async def test_an_answer_is_streamed_while_the_person_types(talk: Talk) -> None:
         assert screen.draft == "hello there"
 
 
+@pytest.mark.usefixtures("folder")
 async def test_enter_steers_and_alt_enter_waits_for_the_end(talk: Talk) -> None:
     slow: Turn = {"tool": "bash", "args": {"command": "echo one"}, "hold": 1}
     async with talk(ModelServer(slow, {"text": "Two."}, DONE), "Go", "--allow", "echo *") as screen:
@@ -44,6 +55,7 @@ async def test_enter_steers_and_alt_enter_waits_for_the_end(talk: Talk) -> None:
     assert "after" in str(screen.server.requests[2].messages[-1])
 
 
+@pytest.mark.usefixtures("folder")
 async def test_escape_stops_the_turn_and_the_draft_stays(talk: Talk) -> None:
     async with talk(ModelServer({"text": "A long answer.", "hold": 2}, DONE), "Go") as screen:
         await screen.until(screen.server.held.is_set)
@@ -53,6 +65,7 @@ async def test_escape_stops_the_turn_and_the_draft_stays(talk: Talk) -> None:
         await screen.sees("enter", "❯ draft", "Done.")
 
 
+@pytest.mark.usefixtures("folder")
 async def test_what_is_sent_while_a_turn_is_being_stopped_begins_the_next(talk: Talk) -> None:
     """However long extensions take at the end of the turn that was stopped."""
     ended, may_settle = asyncio.Event(), asyncio.Event()
@@ -72,6 +85,7 @@ async def test_what_is_sent_while_a_turn_is_being_stopped_begins_the_next(talk: 
         await screen.shows("❯ next", "Done.")
 
 
+@pytest.mark.usefixtures("folder")
 @pytest.mark.parametrize("times", [1, 2])
 async def test_escape_waits_for_a_command_and_twice_stops_it(talk: Talk, folder: Path, times: int) -> None:
     wait = "touch begun; until [ -e go ]; do sleep 0.05; done; touch ended"
@@ -90,6 +104,7 @@ async def test_escape_waits_for_a_command_and_twice_stops_it(talk: Talk, folder:
     assert len(screen.server.requests) == 1
 
 
+@pytest.mark.usefixtures("folder")
 async def test_a_countdown_is_shown_and_a_key_stops_it_and_is_typed(talk: Talk) -> None:
     async with talk(ModelServer(WRITE, STOPS), "Go") as screen:
         await screen.shows("Goes on by itself in 3 s  ━━━━━━━━━", "type anything to stop it")
@@ -101,6 +116,7 @@ async def test_a_countdown_is_shown_and_a_key_stops_it_and_is_typed(talk: Talk) 
         await screen.shows("stopped")
 
 
+@pytest.mark.usefixtures("folder")
 async def test_an_arrow_and_a_paste_stop_the_countdown(talk: Talk) -> None:
     async with talk(ModelServer(WRITE, STOPS), "Go") as screen:
         await screen.shows("Goes on by itself")
@@ -114,6 +130,7 @@ async def test_an_arrow_and_a_paste_stop_the_countdown(talk: Talk) -> None:
         assert len(screen.server.requests) == 3
 
 
+@pytest.mark.usefixtures("folder")
 async def test_without_a_countdown_it_is_shown_for_a_moment_that_the_model_goes_on(
     talk: Talk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -125,6 +142,7 @@ async def test_without_a_countdown_it_is_shown_for_a_moment_that_the_model_goes_
         await screen.shows("stopped with 2 tasks open · told to go on", "told 2 of 2")
 
 
+@pytest.mark.usefixtures("folder")
 async def test_a_conversation_is_resumed_with_what_was_said(connect: Connect) -> None:
     with connect(ModelServer(WRITE, {"text": "## Heading\n\nIt is *done*."}, DONE)):
         async with running("Plan it", "--model", CHAT) as screen:
@@ -137,6 +155,7 @@ async def test_a_conversation_is_resumed_with_what_was_said(connect: Connect) ->
             await screen.sees("up up", lambda: "Plan it" in screen.draft or "Work" in screen.draft)
 
 
+@pytest.mark.usefixtures("folder")
 async def test_a_key_that_is_refused_names_the_variable_and_offers_what_helps(talk: Talk) -> None:
     async with talk(
         ModelServer({"error": 401, "message": "invalid x-api-key"}, {"text": "It works now."}), "Go"
@@ -152,6 +171,7 @@ async def test_a_key_that_is_refused_names_the_variable_and_offers_what_helps(ta
     assert len(screen.server.requests) == 2
 
 
+@pytest.mark.usefixtures("folder")
 async def test_a_model_that_is_gone_is_said_in_words(connect: Connect) -> None:
     with connect(ModelServer(DONE)):
         pass
@@ -160,11 +180,13 @@ async def test_a_model_that_is_gone_is_said_in_words(connect: Connect) -> None:
         await screen.press("escape")
 
 
+@pytest.mark.usefixtures("folder")
 async def test_a_crash_of_the_host_leaves_an_error_not_a_screen(talk: Talk) -> None:
     async with talk(ModelServer(DONE), "Go", "--model", "openai-chat:") as screen:
         await screen.until(lambda: screen.talk.failure is not None)
 
 
+@pytest.mark.usefixtures("folder")
 async def test_an_unknown_command_is_not_sent_to_the_model(talk: Talk) -> None:
     async with talk(ModelServer(DONE)) as screen:
         await screen.send("/modle x", "There is no command /modle; did you mean '/model'?")
@@ -173,6 +195,7 @@ async def test_an_unknown_command_is_not_sent_to_the_model(talk: Talk) -> None:
     assert len(screen.server.requests) == 1
 
 
+@pytest.mark.usefixtures("folder")
 async def test_the_plan_is_edited_beside_the_conversation(talk: Talk, folder: Path) -> None:
     del folder
     async with talk(ModelServer(WRITE, STOPS), "Go", size=(200, 50)) as screen:
@@ -186,6 +209,7 @@ async def test_the_plan_is_edited_beside_the_conversation(talk: Talk, folder: Pa
         await screen.sees("escape", lambda: screen.app.composer.has_focus)
 
 
+@pytest.mark.usefixtures("folder")
 @pytest.mark.parametrize("size", SIZES)
 async def test_every_size_shows_an_editor(talk: Talk, size: tuple[int, int]) -> None:
     async with talk(
@@ -201,3 +225,162 @@ async def test_every_size_shows_an_editor(talk: Talk, size: tuple[int, int]) -> 
         await screen.shows("❯ hello")
         columns = size[0]
         assert all(len(line) <= columns for line in screen.lines)
+
+
+@pytest.mark.usefixtures("folder")
+@pytest.mark.parametrize("dialect", PLAN_CALLS)
+async def test_every_call_of_a_plan_tool_shows_the_list_or_why_it_was_refused(connect: Connect, dialect: str) -> None:
+    """A refused call has the sign of a failure. Its conversation is shown in the same way when it is taken up again."""
+    turns = [turn for turn, _ in PLAN_CALLS[dialect]]
+    expected: list[str] = []
+    for header, sign, lines in (drawn for _, drawn in PLAN_CALLS[dialect]):
+        indent = "    " if sign else "  "
+        expected += [f"  {header} {sign}".rstrip(), *(indent + line for line in lines)]
+    argv = ("--dialect", dialect, "--model", CHAT, "--max-nudges", "0")
+
+    with connect(ModelServer(*turns, {"text": "The end.", "repeat": True})):
+        async with running("Go", *argv, size=(100, 70)) as screen:
+            await screen.shows("The end.")
+            assert await calls_on(screen) == expected
+        async with running("--continue", *argv, size=(100, 70)) as screen:
+            await screen.shows("The end.")
+            assert await calls_on(screen) == [line.removesuffix(" ✓") for line in expected]
+
+
+async def calls_on(screen: Screen) -> list[str]:
+    """The rows from the first call to the answer, without times and without what the person was warned of."""
+    await screen.until(lambda: screen.talk.view.document.is_drawn and not screen.talk.is_working)
+    rows = [row[:98].rstrip() for row in screen.lines]
+    rows = rows[rows.index("  ❯ Go") + 1 : rows.index("  The end.")]
+    return [re.sub(r"(?<=[✓✗]) \d+\.\d s$", "", row) for row in rows if row and "Todo update failed" not in row]
+
+
+def roles(screen: Screen, words: str) -> list[Role | None]:
+    """The roles of the parts of the transcript that have these words."""
+    document = screen.talk.view.document
+    drawn = [line for index in range(len(document.entries)) for line in document.lines(index)]
+    return [span.role for line in drawn for span in line.spans if plain([span]) == words]
+
+
+@pytest.mark.usefixtures("folder")
+async def test_the_sign_and_the_words_of_a_refusal_have_the_colour_of_an_error(talk: Talk) -> None:
+    turns = [turn for turn, _ in PLAN_CALLS["indexed"]]
+    async with talk(
+        ModelServer(*turns, {"text": "The end.", "repeat": True}), "Go", "--dialect", "indexed", "--max-nudges", "0"
+    ) as screen:
+        await screen.shows("The end.")
+
+        assert roles(screen, OUT_OF_RANGE) == roles(screen, "✗") == 2 * [Role.ERROR]
+        assert roles(screen, "✓").count(Role.SUCCESS) == 1 + len(turns) - 2
+
+
+async def test_a_result_that_an_extension_has_made_an_error_has_the_sign_of_one() -> None:
+    async with showing(size=(40, 12)) as screen:
+        feed = ConversationFeed(screen.transcript, HostParts(lambda _: None, lambda _: None, ""), lambda: "")
+        feed.render(ToolExecutionStart("1", "slow", {}))
+        feed.render(ToolExecutionEnd("1", "slow", text_result("one"), is_error=True))
+        await screen.until(lambda: screen.rows[0].startswith("  slow ✗"))
+
+
+async def test_invalidate_draws_a_running_call_again() -> None:
+    contexts: list[RenderContext] = []
+
+    def render_call(_args: object, _theme: Theme, context: RenderContext) -> Component:
+        contexts.append(context)
+        return Text(f"round {context.state.get('round', 1)}")
+
+    slow = tool("slow", render_call=render_call)
+    async with showing(size=(40, 12)) as screen:
+        feed = ConversationFeed(screen.transcript, HostParts(lambda _: slow, lambda _: None, ""), lambda: "")
+        feed.render(ToolExecutionStart("1", "slow", {}))
+        await screen.until(lambda: screen.rows[0].startswith("  round 1"))
+        contexts[-1].state["round"] = 2
+        contexts[-1].invalidate()
+        await screen.until(lambda: screen.rows[0].startswith("  round 2"))
+
+
+async def test_a_click_on_the_name_of_a_file_opens_it_in_the_editor(
+    folder: Path, talk: Talk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By its whole path, which no editor takes for an option; a file that is gone is told."""
+    (folder / "+quit").write_text("x = 1\n", encoding="utf-8")
+    editor = folder / "editor"
+    editor.write_text('#!/bin/sh\necho "$1" > opened\n', encoding="utf-8")
+    editor.chmod(0o755)
+    monkeypatch.setenv("VISUAL", str(editor))
+    async with talk(
+        ModelServer({"tool": "read", "args": {"path": "+quit"}}, {"text": "Done.", "repeat": True}), "Go"
+    ) as screen:
+        monkeypatch.setattr(type(screen.app), "suspend", lambda _: nullcontext())
+        await screen.shows("Read: +quit", "Done.")
+        row = next(row for row, line in enumerate(screen.lines) if "Read: +quit" in line)
+        view = screen.talk.view
+        await screen.pilot.click(view, offset=(10, row - view.region.y))
+        await screen.until((folder / "opened").exists)
+        await screen.until(lambda: (folder / "opened").read_text(encoding="utf-8") == f"{folder / '+quit'}\n")
+        editor.write_text("#!/bin/sh\nexit 1\n", encoding="utf-8")
+        view.post_message(TranscriptPane.FileWanted("+quit"))
+        await screen.shows("The editor failed")
+        (folder / "+quit").unlink()
+        view.post_message(TranscriptPane.FileWanted("+quit"))
+        await screen.shows("There is no file +quit")
+        view.post_message(TranscriptPane.FileWanted("nul\0"))
+        await screen.shows("There is no file nul␀")
+        monkeypatch.delenv("VISUAL")
+        monkeypatch.delenv("EDITOR", raising=False)
+        view.post_message(TranscriptPane.FileWanted("+quit"))
+        await screen.shows("There is no editor")
+
+
+@pytest.mark.usefixtures("folder")
+async def test_a_message_is_edited_and_both_branches_are_in_the_tree(talk: Talk) -> None:
+    answers = [{"text": f"Answer {number}."} for number in range(4)]
+    async with talk(ModelServer(*answers)) as screen:
+        await screen.send("First thing", "Answer 0.")
+        await screen.send("Second thing", "Answer 1.")
+        await screen.sees("tab K K e", lambda: screen.draft == "Second thing")
+        await screen.hides("Answer 1.")
+        await screen.send("Another way", "Answer 2.")
+        assert "Second thing" not in str(screen.server.requests[-1].messages)
+        await screen.sees("f3", "○ First thing", "├─╮", "│ ○ Second thing", "● Another way", "you are here")
+        await screen.sees("k enter", "Answer 1.")
+        await screen.hides("Answer 2.")
+
+
+@pytest.mark.usefixtures("folder")
+async def test_a_fork_begins_a_new_conversation_with_the_text(talk: Talk) -> None:
+    async with talk(ModelServer({"text": "One."}, {"text": "Two."})) as screen:
+        await screen.send("Begin", "One.")
+        first = screen.talk.host.transcript.file if screen.talk.host else None
+        await screen.sees("f3 f", lambda: screen.draft == "Begin")
+        await screen.hides("One.")
+        assert screen.talk.host is not None
+        assert screen.talk.host.transcript.file != first
+
+
+@pytest.mark.usefixtures("folder")
+async def test_a_label_is_shown_in_the_tree(talk: Talk) -> None:
+    async with talk(ModelServer({"text": "One."})) as screen:
+        await screen.send("Begin", "One.")
+        await screen.press("f3", "r")
+        await screen.type("start")
+        await screen.sees("enter f3", "“start”")
+        await screen.press("escape")
+        await screen.hides("“start”")
+        await screen.until(lambda: screen.app.composer.has_focus)
+
+
+@pytest.mark.usefixtures("folder")
+async def test_another_conversation_is_found_and_continued(connect: Connect) -> None:
+    with connect(ModelServer({"text": "About apples."}, {"text": "About pears."}, {"text": "More apples."})) as server:
+        async with running("--model", CHAT) as screen:
+            await screen.send("Tell me of apples", "About apples.")
+        async with running("--model", CHAT) as screen:
+            await screen.send("Tell me of pears", "About pears.")
+            await screen.sees("f4", "Conversations", "Tell me of apples", "Tell me of pears")
+            await screen.type("apple")
+            await screen.hides("Tell me of pears")
+            await screen.sees("enter", "About apples.")
+            await screen.send("More", "More apples.")
+
+    assert "Tell me of apples" in str(server.requests[-1].messages)

@@ -1,10 +1,16 @@
-"""`tildone run` in a real terminal, from the first screen to what is left behind when it is closed."""
+"""`tildone run` in a real terminal, from the first screen to what is left behind.
 
+Pictures of the screen as a whole.
+"""
+
+import asyncio
 import os
+import re
 import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,9 +21,8 @@ from tests.cli.person import Person
 from tests.host.models.model_server import ModelServer, Turn
 from tests.run.run_workspace import CHAT, WRITE, provider_environment, statuses, write_plan
 from tests.suite.waiting import until
+from tests.tui.run.run_screen import Screen, Talk
 from tests.walks.tmux import SHELL
-
-pytestmark = pytest.mark.skipif(shutil.which("tmux") is None, reason="needs tmux")
 
 DONE: Turn = {"text": "It is done.", "repeat": True}
 
@@ -84,6 +89,7 @@ def tmux(person: Person, server: ModelServer, tmp_path: Path) -> Iterator[Tmux]:
     subprocess.run(["tmux", "-S", str(tmp_path / "tmux"), "kill-server"], capture_output=True, check=False)
 
 
+@pytest.mark.skipif(shutil.which("tmux") is None, reason="needs tmux")
 @pytest.mark.slow
 def test_a_plan_is_carried_out_and_what_matters_stays_on_the_normal_screen(person: Person, tmux: Tmux) -> None:
     name = write_plan(person, "- [ ] One: `echo 1`\n- [ ] Two: `touch two`\n")
@@ -99,6 +105,7 @@ def test_a_plan_is_carried_out_and_what_matters_stays_on_the_normal_screen(perso
     assert statuses(person, "s") == "✓✓"
 
 
+@pytest.mark.skipif(shutil.which("tmux") is None, reason="needs tmux")
 @pytest.mark.slow
 def test_a_proposed_check_is_asked_about_when_its_task_is_called_done(
     person: Person, server: ModelServer, tmux: Tmux
@@ -120,6 +127,7 @@ def test_a_proposed_check_is_asked_about_when_its_task_is_called_done(
     assert person.run("approve", "--json").json["checks"] == []
 
 
+@pytest.mark.skipif(shutil.which("tmux") is None, reason="needs tmux")
 def test_streaming_typing_resizing_stopping_and_leaving(server: ModelServer, tmux: Tmux) -> None:
     server.script = ({"text": "A first line.\n\nA second line.", "hold": 4}, DONE)
     tmux.start("Go", "--model", CHAT)
@@ -142,6 +150,7 @@ def test_streaming_typing_resizing_stopping_and_leaving(server: ModelServer, tmu
     assert "To go on: tildone run --continue" in shown
 
 
+@pytest.mark.skipif(shutil.which("tmux") is None, reason="needs tmux")
 @pytest.mark.slow
 def test_what_was_typed_before_the_first_frame_is_in_the_editor(server: ModelServer, tmux: Tmux) -> None:
     server.script = (DONE,)
@@ -151,6 +160,7 @@ def test_what_was_typed_before_the_first_frame_is_in_the_editor(server: ModelSer
     tmux.until("❯ early", "ready")
 
 
+@pytest.mark.skipif(shutil.which("tmux") is None, reason="needs tmux")
 @pytest.mark.slow
 def test_a_run_that_cannot_start_leaves_one_line(tmux: Tmux) -> None:
     tmux.start("Go", "--model", "nobody:none")
@@ -160,6 +170,7 @@ def test_a_run_that_cannot_start_leaves_one_line(tmux: Tmux) -> None:
     assert "Traceback" not in shown
 
 
+@pytest.mark.skipif(shutil.which("tmux") is None, reason="needs tmux")
 @pytest.mark.slow
 def test_a_signal_restores_the_terminal(server: ModelServer, tmux: Tmux) -> None:
     server.script = ({"text": "Slow.", "hold": 1},)
@@ -173,6 +184,7 @@ def test_a_signal_restores_the_terminal(server: ModelServer, tmux: Tmux) -> None
     assert "enter send" not in shown
 
 
+@pytest.mark.skipif(shutil.which("tmux") is None, reason="needs tmux")
 @pytest.mark.slow
 def test_an_error_in_the_screen_restores_the_terminal_and_is_shown(
     person: Person, server: ModelServer, tmux: Tmux
@@ -195,6 +207,7 @@ def test_an_error_in_the_screen_restores_the_terminal_and_is_shown(
     assert tmux.run("display-message", "-p", "-t", "w", "#{alternate_on} #{mouse_any_flag}").split() == ["0", "0"]
 
 
+@pytest.mark.skipif(shutil.which("tmux") is None, reason="needs tmux")
 @pytest.mark.slow
 def test_a_plan_and_a_draft_are_edited_in_the_editor_of_the_person(server: ModelServer, tmux: Tmux) -> None:
     server.script = (WRITE, DONE)
@@ -211,6 +224,7 @@ def test_a_plan_and_a_draft_are_edited_in_the_editor_of_the_person(server: Model
     tmux.until("❯ a draft about Three")
 
 
+@pytest.mark.skipif(shutil.which("tmux") is None, reason="needs tmux")
 @pytest.mark.parametrize("how", ["--plain", "TILDONE_ACCESSIBLE", "TERM"])
 def test_lines_are_printed_where_the_person_wants_them(person: Person, server: ModelServer, how: str) -> None:
     server.script = (DONE,)
@@ -224,6 +238,7 @@ def test_lines_are_printed_where_the_person_wants_them(person: Person, server: M
     assert "It is done." in answer.out
 
 
+@pytest.mark.skipif(shutil.which("tmux") is None, reason="needs tmux")
 @pytest.mark.slow
 def test_without_the_extra_lines_are_printed_and_nothing_is_said_about_it(
     person: Person, server: ModelServer, tmp_path: Path
@@ -267,3 +282,83 @@ def extension(api):
 
     api.register_command("break", "break the screen", break_it)
 """
+
+
+GOLDEN = Path(__file__).with_name("golden")
+ANSWER = """Three things came out of this:
+
+- `--out` was parsed **twice**; the second time won.
+- Exit codes stay as they were: 0, 1 and 2.
+
+I am going to give `watch` one JSON object a line, as `log` does."""
+TODOS = [{"text": "Read the grammar"}, {"text": "Wire up the command line"}, {"text": "Write the release notes"}]
+SCRIPT: tuple[Turn, ...] = (
+    {"tool": "write_todos", "args": {"mode": "replace", "todos": TODOS}},
+    {"tool": "edit_todos", "args": {"action": "complete", "indices": [0]}},
+    {"tool": "edit_todos", "args": {"action": "start", "indices": [1]}},
+    {"text": ANSWER, "tools": [["bash", {"command": "cargo fuzz run parse -- -max_total_time=600"}]]},
+    {"text": "The rest of the plan can wait.", "repeat": True},
+)
+
+
+@pytest.fixture
+def short_folder(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """A folder whose path is as short for everybody, because the screen shows it."""
+    # Not in the folder for temporary files, whose path may be long.
+    with tempfile.TemporaryDirectory(prefix="tmp", dir="/tmp") as short:
+        (Path(short) / folder.name / ".git").mkdir(parents=True)
+        monkeypatch.chdir(Path(short) / folder.name)
+        yield
+        monkeypatch.chdir(folder)
+
+
+@pytest.mark.usefixtures("short_folder")
+@pytest.mark.parametrize(
+    ("size", "theme"),
+    [
+        ((80, 24), "dark"),
+        ((200, 50), "light"),
+        pytest.param((80, 24), "light", marks=pytest.mark.slow),
+        pytest.param((200, 50), "dark", marks=pytest.mark.slow),
+    ],
+)
+async def test_the_screen_is_as_it_was_drawn_before(
+    talk: Talk, monkeypatch: pytest.MonkeyPatch, size: tuple[int, int], theme: str
+) -> None:
+    """The text is the same in every theme: nothing is told by colour alone. The countdown outlasts the picture."""
+    monkeypatch.setenv("TILDONE_COUNTDOWN", "600")
+    async with talk(ModelServer(*SCRIPT), "Work through it", size=size, theme=theme) as screen:
+        shown = await pictures(screen)
+
+    golden = GOLDEN / f"{size[0]}x{size[1]}.txt"
+    assert shown == golden.read_text(encoding="utf-8")
+
+
+async def pictures(screen: Screen) -> str:
+    """A question, then the countdown."""
+    await screen.asked()
+    await screen.shows("y once", "f1 keys", "to show its output")
+    question = await at_rest(screen)
+    await screen.sees("n enter", "Goes on by itself", "The rest of the plan can wait.")
+    return f"{question}\n\n{'=' * 20}\n{await at_rest(screen)}\n"
+
+
+async def at_rest(screen: Screen) -> str:
+    """The screen when all of it is drawn: what is drawn later is part of the picture."""
+    await screen.until(lambda: not screen.app._draws_later)  # noqa: SLF001  see above
+    before = ""
+    while before != (now := settled(screen.text)):
+        before = now
+        await asyncio.sleep(0.3)
+    return now
+
+
+def settled(text: str) -> str:
+    """The text without times, which differ, and without spaces that depend on their widths."""
+    text = re.sub(r"[⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏] \d+:\d\d", "⠋ 0:00", text)
+    text = re.sub(r"(?<![\w.])<?\d+(?:\.\d+)? ?(?:s|ms|min)\b(?! {2}━)", "N s", text)
+    text = re.sub(r"in /\S*", "in FOLDER", text)
+    text = re.sub(r"(?: · N s)?(?= · \d+ in)", "", text)
+    text = re.sub(r"in \d+ s {2}[━─]+", "in 3 s  ━━━━━━━━━", text)
+    text = re.sub(r"[▁▂▃▄▅▆▇]$", "", text, flags=re.MULTILINE)
+    return "\n".join(re.sub(r" {2,}", "  ", line).rstrip() for line in text.split("\n"))

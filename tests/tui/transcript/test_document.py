@@ -1,4 +1,4 @@
-"""A document: the rows of its blocks, whatever was done to them and in whatever order."""
+"""A document: the rows of its blocks whatever was done to them, cumulative heights, and places in it."""
 
 from typing import Any
 
@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.tui.transcript.conversations import document, done, drawn, numbered, view
+from tildone.plan.text.styles import Role
 from tildone.run.kit.components import Container, Text
 from tildone.run.kit.definition import text_result
 from tildone.screens.transcript.blocks import (
@@ -17,8 +18,17 @@ from tildone.screens.transcript.blocks import (
     Remark,
     Separator,
     Thinking,
+    markdown_lines,
 )
-from tildone.screens.transcript.document import MAX_FLUSH, Document
+from tildone.screens.transcript.document import (
+    MAX_FLUSH,
+    Document,
+    HeightIndex,
+    character_at,
+    matches,
+    selected_text,
+    word_at,
+)
 
 TEXTS = st.text(alphabet="ab |-`#*\n字\x1b", max_size=60)
 BLOCKS = st.one_of(
@@ -235,3 +245,93 @@ def test_long_code_keeps_its_colours_at_another_width() -> None:
     afresh = document(AnswerBlock("```python\n" + "x = None # a b c d e f g h\n" * 1000 + "```\n"), columns=20)
     afresh.colors = made.colors
     assert made.lines(0) == afresh.lines(0)
+
+
+heights = st.lists(st.integers(0, 9), max_size=40)
+
+
+@given(heights, st.lists(st.tuples(st.integers(0, 39), st.integers(0, 9)), max_size=20))
+def test_every_top_is_the_sum_of_the_heights_before_it(first: list[int], changes: list[tuple[int, int]]) -> None:
+    index, plain = HeightIndex(), list(first)
+    for height in first:
+        index.append(height)
+    for at, height in changes:
+        if at < len(plain):
+            plain[at] = height
+            index.set(at, height)
+
+    assert [index.top(at) for at in range(len(plain) + 1)] == [sum(plain[:at]) for at in range(len(plain) + 1)]
+    assert index.total == sum(plain)
+    assert [index[at] for at in range(len(index))] == plain
+
+
+@given(heights.filter(any))
+def test_a_row_is_found_in_the_block_that_covers_it(given_heights: list[int]) -> None:
+    index = HeightIndex()
+    owners = []
+    for at, height in enumerate(given_heights):
+        index.append(height)
+        owners += [at] * height
+
+    assert [index.find(row) for row in range(len(owners))] == owners
+    assert index.find(len(owners) + 5) == owners[-1]
+
+
+def test_an_empty_index_has_no_rows() -> None:
+    index = HeightIndex()
+    index.append(3)
+    index.clear()
+
+    assert (index.total, len(index), index.find(4)) == (0, 0, 0)
+
+
+LONG_PLACES = "one two three four five six seven eight nine ten"
+
+
+def test_copied_text_has_no_wrapping_breaks_no_gutter_and_no_padding() -> None:
+    made = document(
+        PersonMessage("go\non"),
+        AnswerBlock(f"{LONG_PLACES}\n\n- item\n\n```\n  code\n```"),
+        done("ls", "a\nb"),
+        columns=20,
+    )
+    drawn(made)
+
+    assert selected_text(made, (0, 0, 0), (2, 2, 99)) == (
+        f'go\non\n\n{LONG_PLACES}\n\n• item\n\n  code\n\nBash: "ls"\na\nb'
+    )
+
+
+def test_a_part_of_wrapped_lines_is_copied_as_it_is_in_the_text() -> None:
+    made = document(AnswerBlock(LONG_PLACES), columns=20)
+    assert drawn(made) == ["one two three four", "five six seven eight", "nine ten"]
+
+    assert selected_text(made, (0, 0, 8), (0, 1, 8)) == "three four five six"
+    assert selected_text(made, (0, 1, 5), (0, 1, 8)) == "six"
+    assert selected_text(made, (0, 2, 5), (0, 2, 5)) == ""
+
+
+@pytest.mark.parametrize(("column", "character"), [(0, 0), (1, 1), (2, 1), (3, 2), (9, 3)])
+def test_the_character_at_a_column_is_the_one_that_is_drawn_there(column: int, character: int) -> None:
+    assert character_at("a字b", column) == character
+
+
+@pytest.mark.parametrize(("character", "word"), [(0, "say"), (3, " "), (4, "grüß_Gott"), (13, "!?"), (99, "")])
+def test_a_word_is_found_at_each_of_its_characters(character: int, word: str) -> None:
+    text = "say grüß_Gott!?"
+    start, end = word_at(text, character)
+
+    assert text[start:end] == word
+
+
+def test_words_are_found_across_wrapped_lines() -> None:
+    lines = markdown_lines(f"{LONG_PLACES}\n- FOUR five", 20, Role.TEXT)
+
+    assert matches(lines, "four five") == [[(0, 14, 18), (1, 0, 4)], [(3, 2, 11)]]
+    assert matches(lines, "FOUR") == [[(3, 2, 6)]]
+    assert matches(lines, "eleven") == []
+    assert matches([], "x") == []
+
+
+def test_a_pattern_is_searched_for_literally() -> None:
+    assert matches(markdown_lines("a.c abc", 20, Role.TEXT), "a.c") == [[(0, 0, 3)]]

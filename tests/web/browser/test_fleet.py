@@ -6,7 +6,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.web.browser.running import Start, Visit, quick
-from tests.web.browser.test_accessibility import findings
+from tests.web.browser.test_history import findings
 from tests.web.fleets import DONE, FleetStore, fill_fleet
 from tildone.log.settings import FleetSettings
 from tildone.plan.runs import Ask, LeaseState, WorkOutcome

@@ -1,12 +1,15 @@
-"""The history of a session: lanes, the scrubber, what happened, and a moment restored."""
+"""The history of a session; axe-core finds nothing serious, and everything works from the keyboard."""
 
 import re
+from pathlib import Path
 
-from playwright.sync_api import expect
+import pytest
+from axe_playwright_python.sync_playwright import Axe  # type: ignore[import-untyped]  # it has no types
+from playwright.sync_api import Page, expect
 
 from tests.suite import waiting
-from tests.web.browser.running import Visitor, quick
-from tests.web.browser.test_accessibility import findings
+from tests.web.browser.plans import Placed, sample_store, small_store
+from tests.web.browser.running import Start, Visit, Visitor, quick
 from tildone.plan.model import Status
 
 
@@ -146,3 +149,216 @@ def test_the_log_is_filtered_by_who(parser: Visitor) -> None:
 
     expect(parser.page.locator(".log li").first).to_contain_text("Mara")
     expect(parser.page.locator(".log li", has_text="Agent")).to_have_count(0)
+
+
+SERIOUS = ("serious", "critical")
+
+
+def findings(page: Page, where: str) -> list[str]:
+    """What axe-core finds, as sentences. It is not bound by the policy of the page: the browser puts it there."""
+    found = Axe().run(page, options={"resultTypes": ["violations"]}).response["violations"]
+    return [
+        f"{where}: {each['id']}: {node['target']} {node['failureSummary']}"
+        for each in found
+        if each["impact"] in SERIOUS
+        for node in each["nodes"][:3]
+    ]
+
+
+@pytest.mark.parametrize("theme", ["dark", "light"])
+def test_axe_finds_nothing_serious_on_the_main_pages(tmp_path: Path, board: Start, visit: Visit, theme: str) -> None:
+    visitor = visit(board(sample_store(tmp_path)), theme=theme)
+    page = visitor.page
+    visitor.is_live()
+    expect(page.locator(".card")).to_have_count(12)
+    found = findings(page, "overview")
+    visitor.open_session("grammar-parser")
+    expect(page.locator("li.task")).to_have_count(12)
+    found += findings(page, "session")
+    visitor.sign("Wire up").press("b")
+    found += findings(page, "dialog")
+    page.keyboard.press("Escape")
+    page.get_by_role("slider").focus()
+    page.keyboard.press("Home")
+    expect(page.locator(".banner")).to_be_visible()
+    found += findings(page, "past")
+    page.keyboard.press("Escape")
+    page.set_viewport_size({"width": 390, "height": 844})
+    found += findings(page, "session on a phone")
+    visitor.go("/")
+    expect(page.locator(".card").first).to_be_visible()
+    found += findings(page, "overview on a phone")
+
+    assert found == []
+
+
+def test_axe_finds_nothing_serious_on_the_other_pages(tmp_path: Path, board: Start, visit: Visit) -> None:
+    """Their colours are those of the main pages, so one theme is enough."""
+    visitor = visit(board(sample_store(tmp_path)), theme="light")
+    page = visitor.page
+    found = []
+    for path, shown in (("/?view=rows", ".card"), ("/?q=nothing-is-called-so", ".empty"), ("/stats", ".tiles")):
+        visitor.go(path)
+        expect(page.locator(shown).first).to_be_visible()
+        found += findings(page, path)
+    visitor.go("/")
+    visitor.open_session("grammar-parser")
+    address = page.url.removeprefix(visitor.board.address)
+    page.get_by_role("button", name="Change Wire up the command line").click()
+    found += findings(page, "menu")
+    page.keyboard.press("Escape")
+    page.keyboard.press("Control+k")
+    found += findings(page, "palette")
+    page.keyboard.press("Escape")
+    for path, shown in ((f"{address}/log", ".log li"), (f"{address}/stats", ".tiles"), ("/in", "form")):
+        visitor.go(path)
+        expect(page.locator(shown).first).to_be_visible()
+        found += findings(page, path)
+
+    assert found == []
+
+
+@pytest.mark.parametrize("theme", ["dark", "light"])
+def test_the_colour_blind_safe_palette_and_an_empty_board_pass_too(
+    tmp_path: Path, board: Start, visit: Visit, theme: str
+) -> None:
+    visitor = visit(board(small_store(tmp_path)), theme=theme)
+    visitor.page.evaluate(f"localStorage.setItem('tildone-theme', '{theme} safe')")
+    visitor.page.reload()
+    expect(visitor.page.get_by_text("No plans here yet")).to_be_visible()
+    found = findings(visitor.page, "empty")
+    small_store(tmp_path, "first", "second")
+    visitor.open_session("small")
+    expect(visitor.page.locator("li.task")).to_have_count(2)
+
+    assert found + findings(visitor.page, "session") == []
+
+
+def test_without_a_connection_it_passes_too(tmp_path: Path, board: Start, visit: Visit) -> None:
+    running = board(small_store(tmp_path, "first"))
+    visitor = visit(running, theme="light")
+    visitor.is_live()
+    running.stop()
+    expect(visitor.page.locator(".live.off")).to_be_visible()
+
+    assert findings(visitor.page, "not live") == []
+
+
+@quick
+def test_a_walk_with_the_keyboard_alone(tmp_path: Path, board: Start, visit: Visit) -> None:
+    """From the overview into a plan, through it, back in time, and out again; no pointer."""
+    path = small_store(tmp_path, "first", "second", "third")
+    visitor = visit(board(path))
+    page = visitor.page
+    expect(page.locator(".card")).to_have_count(1)
+    page.keyboard.press("Tab")
+    expect(page.get_by_role("link", name="Skip to content")).to_be_focused()
+    page.keyboard.press("j")
+    expect(page.locator(".card a")).to_be_focused()
+    page.keyboard.press("Enter")
+    expect(page.locator("li.task")).to_have_count(3)
+    page.keyboard.press("j")
+    expect(visitor.sign("first")).to_be_focused()
+    page.keyboard.press("ArrowDown")
+    expect(visitor.sign("second")).to_be_focused()
+    page.keyboard.press("Space")
+    expect(page.locator(".toast")).to_contain_text("Done: second")
+    expect(visitor.sign("second")).to_be_focused()
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("ArrowRight")
+    expect(page.get_by_role("button", name="Change second")).to_be_focused()
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("menuitem").first).to_be_focused()
+    page.keyboard.press("End")
+    page.keyboard.press("Escape")
+    expect(page.get_by_role("button", name="Change second")).to_be_focused()
+    visitor.sign("third").focus()
+    page.keyboard.press("Alt+ArrowUp")
+    expect(page.locator("li.task .words")).to_have_text(["first", "third", "second"])
+    page.keyboard.press("Tab")
+    # The list of tasks is one stop.
+    expect(page.get_by_role("textbox", name="Add a task")).to_be_focused()
+    page.keyboard.type("fourth")
+    page.keyboard.press("Enter")
+    expect(page.locator("li.task")).to_have_count(4)
+    page.keyboard.press("Escape")
+    page.keyboard.press("p")
+    expect(page.locator(".s-head .pill")).to_have_text("Paused")
+    page.get_by_role("slider").focus()
+    page.keyboard.press("Home")
+    expect(page.locator(".banner")).to_be_visible()
+    page.keyboard.press("Escape")
+    expect(page.locator(".banner")).to_be_hidden()
+    page.keyboard.press("g")
+    page.keyboard.press("s")
+    expect(page.locator(".card")).to_have_count(1)
+
+    assert Placed(path).statuses()[2] is Status.COMPLETED
+    assert Placed(path).texts() == ["first", "third", "second", "fourth"]
+
+
+def test_signs_and_strip_have_names(tmp_path: Path, board: Start, visit: Visit) -> None:
+    visitor = visit(board(sample_store(tmp_path)))
+    visitor.open_session("grammar-parser")
+
+    expect(visitor.sign("Wire up")).to_have_attribute(
+        "aria-label", re.compile(r"^Wire up the command line: in progress, .* minutes, 1 note$")
+    )
+    expect(visitor.page.locator(".strip.tall")).to_have_attribute(
+        "aria-label", "6 of 12 closed, 1 in progress, 1 blocked"
+    )
+
+
+@pytest.mark.parametrize(("width", "height"), [(320, 640), (720, 450), (1024, 768), (1280, 800)])
+def test_no_page_scrolls_sideways(tmp_path: Path, board: Start, visit: Visit, width: int, height: int) -> None:
+    """320 pixels, and 200 % zoom at 1440."""
+    visitor = visit(board(sample_store(tmp_path)), size=(width, height))
+    expect(visitor.page.locator(".card").first).to_be_visible()
+    wide = [name for name in ["/"] if scrolls(visitor.page)]
+    visitor.open_session("grammar-parser")
+    expect(visitor.page.locator("li.task").first).to_be_visible()
+    address = visitor.page.url.removeprefix(visitor.board.address)
+    wide += [name for name in ["session"] if scrolls(visitor.page) or side_is_cut(visitor.page)]
+    for name in (f"{address}/log", f"{address}/stats", "/stats", "/?view=rows"):
+        visitor.go(name)
+        expect(visitor.page.locator(".panel, .card").first).to_be_visible()
+        wide += [name] if scrolls(visitor.page) else []
+
+    assert wide == []
+
+
+def side_is_cut(page: Page) -> bool:
+    """Whether the panel beside a plan, which scrolls by itself, is wider than its place."""
+    return bool(page.eval_on_selector(".s-side", "side => side.scrollWidth > side.clientWidth"))
+
+
+def scrolls(page: Page) -> bool:
+    return bool(page.evaluate("document.documentElement.scrollWidth > innerWidth"))
+
+
+def test_without_colours_signs_and_words_remain(tmp_path: Path, board: Start, visit: Visit) -> None:
+    visitor = visit(board(sample_store(tmp_path)), forced_colors="active")
+    visitor.open_session("grammar-parser")
+
+    expect(visitor.page.locator("#t9 .sign.blocked")).to_be_visible()
+    expect(visitor.page.locator(".s-head .pill")).to_have_text("Needs you")
+    assert visitor.page.evaluate("matchMedia('(forced-colors: active)').matches")
+
+
+def test_touch_targets_are_large_on_a_phone(tmp_path: Path, board: Start, visit: Visit) -> None:
+    visitor = visit(board(sample_store(tmp_path)), size=(390, 844), has_touch=True)
+    page = visitor.page
+    expect(page.locator(".need").first).to_be_visible()
+    answers = page.locator(".need .btn").all()
+    small = [box for each in answers if (box := each.bounding_box()) and box["height"] < 44]
+    visitor.open_session("grammar-parser")
+    expect(page.locator("li.task")).to_have_count(12)
+    small += [
+        box for each in page.locator(".signal, .more").all() if (box := each.bounding_box()) and box["height"] < 44
+    ]
+
+    assert small == []
+    expect(page.get_by_role("navigation", name="Pages, at the thumb")).to_be_visible()
+    expect(page.locator(".lane").first).to_be_hidden()
+    page.get_by_role("button", name="Show or hide the history").tap()
+    expect(page.locator(".burn-chart")).to_be_hidden()

@@ -1,18 +1,23 @@
-"""Text of others is shown as text, and pages of others get nothing."""
+"""Text of others is shown as text, pages of others get nothing, and people sign in with a token or by a proxy."""
 
+import re
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Browser, Page, expect
 
+from tests.web.boards import Place
+from tests.web.boards import board as serving
 from tests.web.browser.plans import Placed, small_store
 from tests.web.browser.running import Start, Visit, Visitor, quick
+from tests.web.browser.test_history import findings
 from tests.web.sample_data import Story
 from tildone.app.opening import store_at
 from tildone.plan.model import Phase, Plan, Status, Task
+from tildone.plan.ops import Append
 
 MARKUP = "<img src=x onerror='window.ran=1'><script>window.ran=1</script><svg onload='window.ran=1'>"
 HOSTILE = [
@@ -191,3 +196,82 @@ def test_a_form_on_another_port_changes_nothing(tmp_path: Path, board: Start, vi
 
     expect(evil.locator("body")).to_contain_text("error")
     assert Placed(path).texts() == ["first"]
+
+
+PROXY = ("--user-header", "X-Forwarded-User", "--trusted-proxy", "127.0.0.1")
+
+
+@pytest.fixture
+def planned(place: Place) -> Place:
+    """A project with one open task."""
+    place.session().change([Append((Task("first"),))])
+    return place
+
+
+def start_first(page: Page, place: Place) -> str:
+    """Start the task in the page; return who did it, as the log has it."""
+    page.get_by_role("link", name="project", exact=True).last.click()
+    sign = page.locator("li.task", has_text="first").locator(".signal")
+    sign.click()
+    expect(page.locator(".toast")).to_contain_text("Started: first")
+    store = place.store()
+    try:
+        newest = next(store.history(place.settings().session))
+    finally:
+        store.close()
+    return newest.author.name
+
+
+@quick
+def test_a_person_signs_in_with_a_token(chromium: Browser, planned: Place) -> None:
+    token = planned.run("board", "token", "add", "Mara").stdout.split()[-1]
+    with serving(planned) as running:
+        context = chromium.new_context()
+        page = context.new_page()
+        page.goto(f"{running.url}/")
+        page.get_by_role("link", name="Sign in").click()
+        field = page.get_by_label("Token")
+        expect(field).to_have_attribute("type", "password")
+        assert findings(page, "sign-in") == []
+        field.fill("x" * len(token))
+        page.get_by_role("button", name="Sign in").click()
+        expect(page.get_by_role("link", name="Try again")).to_be_visible()
+        page.get_by_role("link", name="Try again").click()
+
+        page.get_by_label("Token").fill(token)
+        page.keyboard.press("Enter")
+
+        expect(page).to_have_url(f"{running.url}/")
+        expect(page.get_by_title("Mara")).to_have_text("M")
+        author = start_first(page, planned)
+        context.close()
+
+    assert author == "Mara"
+
+
+@quick
+def test_a_proxy_signs_a_person_in_without_a_question(chromium: Browser, planned: Place) -> None:
+    """The browser sends the header in place of the proxy."""
+    with serving(planned, *PROXY) as running:
+        context = chromium.new_context(extra_http_headers={"X-Forwarded-User": "Grace Hopper"})
+        page = context.new_page()
+        page.goto(f"{running.url}/")
+
+        expect(page.get_by_title("Grace Hopper")).to_have_text("GH")
+        expect(page).to_have_url(re.compile(r"/$"))
+        author = start_first(page, planned)
+        context.close()
+
+    assert author == "Grace Hopper"
+
+
+def test_whom_the_proxy_does_not_name_is_told_so(chromium: Browser, planned: Place) -> None:
+    with serving(planned, *PROXY) as running:
+        context = chromium.new_context()
+        page = context.new_page()
+        page.goto(f"{running.url}/")
+
+        expect(page).to_have_url(f"{running.url}/in")
+        expect(page.get_by_role("link", name="Try again")).to_be_visible()
+        expect(page.get_by_label("Token")).to_have_count(0)
+        context.close()

@@ -522,7 +522,7 @@ def _end_of_stream(pending: Pending) -> bytes:
 #
 # An agent waits for the first answers of its servers before it sends its first request to a model, or sends it without
 # their tools. So this path imports nothing that `initialize` and `tools/list` do not need: what works on the store is
-# imported, and the store opened, by the first request that needs it. `tests/mcp/test_startup.py` guards this.
+# imported, and the store opened, by the first request that needs it. `tests/mcp/test_stdio.py` guards this.
 
 
 AT_A_TERMINAL = "waiting for MCP messages on standard input, as an agent sends them; Ctrl-C ends it"

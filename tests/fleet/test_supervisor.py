@@ -1,0 +1,712 @@
+"""How a supervisor starts its agent, what becomes of it with its worker, and process trees as the kernel shows them."""
+
+import errno
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.fleet.agents import (
+    FOREVER,
+    command,
+    ending,
+    is_frozen,
+    is_running,
+    new_lease,
+    pid_in,
+    processes_of,
+    python,
+    sleeper,
+    started,
+    state,
+    stop,
+    touch,
+    wait_for,
+    waiter,
+)
+from tests.needs import need_control_groups
+from tests.project.source import ROOT
+from tests.suite.waiting import until
+from tildone.base import replace
+from tildone.fleet import process_tree as cgroup
+from tildone.fleet import process_tree as processes
+from tildone.fleet.process_tree import Cgroup, Program, boot_seconds, descendants
+from tildone.fleet.supervision import (
+    AgentCommand,
+    AgentEnding,
+    How,
+    SupervisedAgent,
+    SupervisorFailed,
+    Unsupported,
+    encode_orders,
+    orphans,
+)
+from tildone.fleet.supervisor import Orders, decode_orders
+
+Run = Callable[..., SupervisedAgent]
+PACKAGES = str(Path(sys.modules["tildone"].__file__ or "").parent.parent)
+
+
+def test_an_agent_gets_its_folder_its_environment_and_no_input(run: Run, tmp_path: Path, means: str) -> None:
+    script = "import json, os, sys; print(json.dumps([os.getcwd(), dict(os.environ), sys.stdin.read()]))"
+    environ = {"PATH": "/usr/bin:/bin", "A B": "x=y\n\u00e9", "EMPTY": ""}
+    lease = new_lease()
+    agent = run(python(script), environ=environ, lease=lease, containment=means)
+
+    assert ending(agent) == AgentEnding(How.EXIT, 0)
+    folder, variables, text = json.loads((tmp_path / "output").read_text(encoding="utf-8"))
+    variables.pop("LC_CTYPE", None)
+    assert (folder, text) == (os.path.realpath(tmp_path), "")
+    assert variables == environ | {"TILDONE_LEASE": lease}
+
+
+def test_an_environment_may_be_larger_than_a_pipe(run: Run, tmp_path: Path) -> None:
+    big = {f"V{number}": "x" * 1000 for number in range(300)}
+    agent = run(python("import os; print(sum(map(len, os.environ.values())) > 300_000)"), environ=big)
+
+    assert ending(agent) == AgentEnding(How.EXIT, 0)
+    assert (tmp_path / "output").read_text(encoding="utf-8") == "True\n"
+
+
+def test_both_outputs_go_to_the_file_in_their_order(run: Run, tmp_path: Path) -> None:
+    assert ending(run(("sh", "-c", "echo one; echo two >&2; echo three"))) == AgentEnding(How.EXIT, 0)
+    assert (tmp_path / "output").read_text(encoding="utf-8") == "one\ntwo\nthree\n"
+    assert (tmp_path / "output").stat().st_mode & 0o777 == 0o600
+
+
+OF_THE_C_LIBRARY = 0b11 << 31
+"""Signals 32 and 33, which `posix_spawn` may leave ignored, and which no program can set."""
+
+
+def test_no_signal_is_ignored_or_blocked_in_the_agent(run: Run, tmp_path: Path) -> None:
+    """Although the worker, Python and the supervisor ignore some."""
+    before = signal.signal(signal.SIGUSR1, signal.SIG_IGN)
+    try:
+        agent = run(("grep", "-E", "Sig(Blk|Ign)", "/proc/self/status"))
+        assert ending(agent) == AgentEnding(How.EXIT, 0)
+    finally:
+        signal.signal(signal.SIGUSR1, before)
+
+    lines = (tmp_path / "output").read_text(encoding="utf-8").split()
+    assert [int(word, 16) & ~OF_THE_C_LIBRARY for word in lines if ":" not in word] == [0, 0]
+
+
+def test_an_agent_leads_a_session_of_its_own_and_has_no_other_files_open(run: Run, tmp_path: Path) -> None:
+    agent = run(("sh", "-c", "ls /proc/$$/fd; exec sleep 3600"))
+    pid = started(agent)
+    until(lambda: (tmp_path / "output").exists() and (tmp_path / "output").read_text(encoding="utf-8"))
+
+    assert os.getsid(pid) == os.getpgid(pid) == pid
+    assert (tmp_path / "output").read_text(encoding="utf-8").split()[:3] == ["0", "1", "2"]
+    assert len((tmp_path / "output").read_text(encoding="utf-8").split()) == 3
+
+
+def test_a_program_that_does_not_exist_is_reported(run: Run, means: str) -> None:
+    agent = run(("no-such-agent", "--now"), containment=means)
+
+    assert ending(agent) == AgentEnding(
+        How.FAILED, reason="the program no-such-agent cannot be started: No such file or directory"
+    )
+
+
+def test_a_program_that_may_not_be_executed_is_reported(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "agent").write_text("#!/bin/sh\n", encoding="utf-8")
+
+    assert ending(run((str(tmp_path / "agent"),))) == AgentEnding(
+        How.FAILED, reason=f"the program {tmp_path / 'agent'} cannot be started: Permission denied"
+    )
+
+
+def test_a_folder_that_does_not_exist_is_reported_in_one_line(tmp_path: Path) -> None:
+    missing = tmp_path / "no such\nfolder"
+    orders = replace(command(tmp_path, ("true",)), folder=str(missing))
+
+    assert ending(SupervisedAgent(orders, boot_seconds() + FOREVER)) == AgentEnding(
+        How.FAILED, reason=f"the folder {tmp_path}/no such folder cannot be entered: No such file or directory"
+    )
+
+
+def test_an_output_file_that_cannot_be_opened_is_reported(tmp_path: Path) -> None:
+    orders = replace(command(tmp_path, ("true",)), output=str(tmp_path / "missing" / "output"))
+
+    assert ending(SupervisedAgent(orders, boot_seconds() + FOREVER)) == AgentEnding(
+        How.FAILED,
+        reason=f"the output file {tmp_path}/missing/output cannot be opened: No such file or directory",
+    )
+
+
+@pytest.mark.parametrize("arguments", [("a\0b",), ("true", "\0")])
+def test_a_command_that_no_system_can_start_is_refused(arguments: tuple[str, ...], tmp_path: Path) -> None:
+    with pytest.raises(SupervisorFailed, match="contains a NUL character"):
+        SupervisedAgent(command(tmp_path, arguments), boot_seconds() + FOREVER)
+
+
+def test_a_supervisor_that_cannot_be_started_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "executable", str(tmp_path / "python"))
+
+    with pytest.raises(SupervisorFailed, match=r"cannot be started: .*No such file"):
+        SupervisedAgent(command(tmp_path, ("true",)), boot_seconds() + FOREVER)
+
+
+def test_a_supervisor_that_ends_before_it_has_its_orders_is_reported(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "executable", "/bin/true")
+    big = {"BIG": "x" * 200_000}
+
+    with pytest.raises(SupervisorFailed, match="does not take its orders"):
+        SupervisedAgent(command(tmp_path, ("true",), environ=big), boot_seconds() + FOREVER)
+
+
+def test_on_windows_a_fleet_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "platform", "win32")
+
+    with pytest.raises(Unsupported, match="needs Linux or macOS"):
+        SupervisedAgent(command(tmp_path, ("true",)), 0.0)
+
+
+def test_an_agent_is_not_started_before_there_is_a_deadline_in_the_future(tmp_path: Path, means: str) -> None:
+    orders = command(tmp_path, ("true",), containment=means)
+    agent = SupervisedAgent(orders, boot_seconds() - 1)
+    until(lambda: state(agent.supervisor_pid) == "S" and (tmp_path / "output").exists())
+    assert processes_of(orders.lease) == []
+    assert agent.pid == 0
+
+    agent.renew(boot_seconds() + FOREVER)
+
+    assert ending(agent) == AgentEnding(How.EXIT, 0)
+    assert agent.pid
+
+
+def test_an_agent_that_was_not_started_can_be_stopped(tmp_path: Path) -> None:
+    agent = SupervisedAgent(command(tmp_path, ("true",)), boot_seconds() - 1)
+
+    agent.stop()
+
+    assert ending(agent) == AgentEnding(How.STOPPED)
+    assert agent.pid == 0
+
+
+def test_an_agent_freezes_at_its_deadline_and_continues_with_the_next(run: Run, means: str) -> None:
+    agent = run(sleeper(), containment=means)
+    pid = started(agent)
+
+    for _ in range(3):
+        agent.renew(boot_seconds() - 1)
+        until(lambda: agent.frozen and is_frozen(agent, [pid]))
+        agent.renew(boot_seconds() + FOREVER)
+        until(lambda: not agent.frozen and not is_frozen(agent, [pid]))
+
+    agent.stop()
+    assert ending(agent) == AgentEnding(How.STOPPED)
+
+
+def test_a_supervisor_that_hangs_is_killed_when_its_pipe_is_full(run: Run) -> None:
+    """The kernel does not let it run, not even after SIGCONT. Deadlines that do not fit are dropped."""
+    need_control_groups()
+    group = Cgroup.create()
+    assert group is not None
+    agent = run(sleeper())
+    pid = started(agent)
+    Path(group.folder, "cgroup.procs").write_text(str(agent.supervisor_pid), encoding="utf-8")
+    group.freeze(frozen=True)
+    for _ in range(10_000):
+        agent.renew(boot_seconds() + FOREVER)
+
+    # The first ones may fit where a deadline does not.
+    for _ in range(10):
+        agent.stop()
+
+    assert ending(agent) == AgentEnding(How.SUPERVISOR_GONE)
+    assert state(pid) in ("", "Z")
+    assert until(group.remove)
+
+
+def test_a_supervisor_imports_little() -> None:
+    """It is started for every agent, and its imports are most of its cost."""
+    show = "import sys; sys.path.append(sys.argv[1]); import tildone.fleet.supervisor; print(*sys.modules)"
+    listed = subprocess.run(
+        [sys.executable, "-I", "-S", "-c", show, PACKAGES], capture_output=True, text=True, check=True
+    )
+
+    loaded = set(listed.stdout.split())
+    assert not loaded & {"signal", "enum", "re", "json", "subprocess", "contextlib", "threading", "collections"}
+    assert {name for name in loaded if name.startswith("tildone.") and not name.startswith("tildone.fleet")} == {
+        *("tildone.stores.agents", "tildone.stores.agents", "tildone.base.private", "tildone.base.private"),
+        *("tildone.base", "tildone.base"),
+    }
+
+
+BOOT = "import sys; sys.path.append(sys.argv[1]); from tildone.fleet.supervisor import main; main()"
+
+
+def supervisor(tmp_path: Path) -> subprocess.Popen[bytes]:
+    """A supervisor with nothing in its pipe yet."""
+    return subprocess.Popen(
+        [sys.executable, "-I", "-S", "-c", BOOT, PACKAGES],
+        cwd=tmp_path,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+
+
+def orders_for(tmp_path: Path, *arguments: str, release: tuple[str, ...], seconds: float = 60.0) -> bytes:
+    output, environ = str(tmp_path / "output"), dict(os.environ)
+    return encode_orders(
+        AgentCommand(arguments, str(tmp_path), environ, "r/0/1", output, release, seconds, 1.0, 1000, "tree")
+    )
+
+
+def shell(text: str) -> tuple[str, ...]:
+    return "sh", "-c", text
+
+
+@pytest.mark.parametrize("share", [0.0, 0.001, 0.5, 0.99])
+def test_a_supervisor_whose_pipe_is_closed_before_its_orders_are_complete_does_nothing(
+    share: float, tmp_path: Path
+) -> None:
+    message = orders_for(tmp_path, "touch", "begun", release=shell(touch(tmp_path / "released")))
+
+    process = supervisor(tmp_path)
+    reports, errors = process.communicate(message[: int(len(message) * share)])
+
+    assert (process.returncode, reports, errors) == (0, b"", b"")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_pipe_that_is_closed_before_the_agent_is_started_gives_the_lease_back(tmp_path: Path) -> None:
+    process = supervisor(tmp_path)
+    message = orders_for(tmp_path, "touch", "begun", release=shell(touch(tmp_path / "released")))
+
+    reports, _ = process.communicate(message)
+
+    assert reports == b"ended worker gone\n"
+    assert (tmp_path / "released").exists()
+    assert not (tmp_path / "begun").exists()
+
+
+def test_a_worker_that_is_gone_when_the_agent_exits_gives_the_lease_back(tmp_path: Path) -> None:
+    """Its pipe for messages is still open, in another process; nobody reads the reports."""
+    process = supervisor(tmp_path)
+    assert process.stdin
+    assert process.stdout
+    process.stdout.close()
+    process.stdin.write(orders_for(tmp_path, "true", release=shell(touch(tmp_path / "released"))) + b"inf\n")
+    process.stdin.flush()
+
+    assert process.wait() == 0
+
+    assert (tmp_path / "released").exists()
+    process.communicate()
+
+
+def test_a_release_command_that_hangs_is_killed_with_what_it_started(tmp_path: Path) -> None:
+    lease = new_lease()
+    hanging = "env", f"TILDONE_LEASE={lease}", *shell("sleep 3600 & sleep 3600")
+
+    reports, _ = supervisor(tmp_path).communicate(orders_for(tmp_path, "true", release=hanging, seconds=0.2))
+
+    assert reports == b"ended worker gone\n"
+    assert processes_of(lease) == []
+
+
+def test_a_release_command_that_cannot_be_started_is_said_in_the_output(tmp_path: Path) -> None:
+    reports, _ = supervisor(tmp_path).communicate(orders_for(tmp_path, "true", release=("no-such-program",)))
+
+    assert reports == b"ended worker gone\n"
+    assert "the lease is not given back: the program no-such-program" in (tmp_path / "output").read_text("utf-8")
+
+
+def test_orders_survive_the_pipe() -> None:
+    environ = {"NAME": "a=b\n", "EMPTY": ""}
+    agent = ("agent", "", "a=b\n\udcff")
+    command = AgentCommand(
+        agent, "/a folder", environ, "r/0/1", "/out\udcff", ("release", "it"), 1e-3, 0.1, 12, "group", 2.5
+    )
+
+    length, _, body = encode_orders(command).partition(b"\n")
+
+    variables = {b"NAME": b"a=b\n", b"EMPTY": b"", b"TILDONE_LEASE": b"r/0/1"}
+    program = Program([b"agent", b"", b"a=b\n\xff"], b"/a folder", variables)
+    assert int(length) == len(body)
+    assert decode_orders(body) == Orders(program, "/out\udcff", 12, 0.1, [b"release", b"it"], 1e-3, "group", 2.5)
+
+
+LEASE = 2.0
+"""The time of a lease in seconds. A worker renews it twenty times as often, and an agent that freezes continues."""
+
+
+class Worker:
+    """A worker in a process of its own."""
+
+    def __init__(self, folder: Path, arguments: tuple[str, ...], seconds: float = LEASE, **other: Any) -> None:
+        fields = command(folder, arguments, **other)
+        named = {name: getattr(fields, name) for name in type(fields).__match_args__}
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "tests.fleet.worker", str(seconds), json.dumps(named)],
+            cwd=ROOT,
+            env={**os.environ, "WORKERS_SECRET": "known"},
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            process_group=0,
+        )
+        self.supervisor, self.agent = map(int, self._line().split())
+
+    def _line(self) -> str:
+        assert self.process.stdout is not None
+        return self.process.stdout.readline()
+
+    def ending(self) -> str:
+        return self._line().strip()
+
+    def stop_agent(self) -> None:
+        assert self.process.stdin is not None
+        self.process.stdin.write("stop\n")
+        self.process.stdin.flush()
+
+    def close(self) -> None:
+        self.process.kill()
+        self.process.communicate()
+        os.kill(self.supervisor, signal.SIGCONT)
+        until(lambda: not is_running(self.supervisor))
+
+
+@pytest.fixture
+def work(tmp_path: Path) -> Iterator[Callable[..., Worker]]:
+    workers: list[Worker] = []
+
+    def start(*arguments: Any, **other: Any) -> Worker:
+        workers.append(Worker(tmp_path, *arguments, **other))
+        return workers[-1]
+
+    yield start
+    for worker in workers:
+        if is_running(worker.supervisor):
+            worker.close()
+        else:
+            worker.process.kill()
+            worker.process.communicate()
+
+
+def test_the_agent_of_a_killed_worker_is_ended_and_then_the_lease_is_given_back(
+    work: Callable[..., Worker], tmp_path: Path, means: str
+) -> None:
+    """The release command has the environment of the worker, which the agent has not."""
+    look = "kill -0 $(cat pid) 2>/dev/null && echo alive || echo gone"
+    release = (
+        "sh",
+        "-c",
+        f'cd "{tmp_path}"; ({look}; echo "$WORKERS_SECRET") > released.new; mv released.new released',
+    )
+    script = 'trap "" TERM; echo $$ > pid; echo "$WORKERS_SECRET" > seen; sleep 3600 & wait; wait'
+    worker = work(("sh", "-c", script), containment=means, release=release)
+    pid_in(tmp_path / "pid")
+
+    worker.process.kill()
+    until((tmp_path / "released").exists)
+
+    assert (tmp_path / "released").read_text(encoding="utf-8") == "gone\nknown\n"
+    assert (tmp_path / "seen").read_text(encoding="utf-8") == "\n"
+    until(lambda: not is_running(worker.supervisor))
+
+
+def test_the_agent_of_a_stopped_worker_is_frozen_and_goes_on_when_the_worker_does(
+    work: Callable[..., Worker], tmp_path: Path, means: str
+) -> None:
+    worker = work(waiter(tmp_path / "go", 4), containment=means)
+    cgroup = Path(f"/proc/{worker.agent}/cgroup").read_text(encoding="utf-8")
+
+    stop(worker.process.pid)
+    until(lambda: _is_frozen(worker))
+    (tmp_path / "go").touch()
+    worker.process.send_signal(signal.SIGCONT)
+
+    assert ("tildone-" in cgroup) is (means == "cgroup")
+    assert worker.ending() == repr(AgentEnding(How.EXIT, 4))
+
+
+def test_a_frozen_agent_is_ended_when_its_worker_is_killed(work: Callable[..., Worker], means: str) -> None:
+    worker = work(sleeper("trap '' TERM"), containment=means)
+    stop(worker.process.pid)
+    until(lambda: _is_frozen(worker))
+
+    worker.process.kill()
+
+    until(lambda: not is_running(worker.agent))
+    until(lambda: not is_running(worker.supervisor))
+
+
+def _is_frozen(worker: Worker) -> bool:
+    """Whether the kernel has stopped the agent: by a signal, or in its control group."""
+    lines = Path(f"/proc/{worker.agent}/cgroup").read_text(encoding="utf-8").splitlines()
+    group = next((line[3:] for line in lines if line.startswith("0::")), "")
+    if "tildone-" not in group:
+        return state(worker.agent) == "T"
+    mounts = (line.split() for line in Path("/proc/self/mounts").read_text(encoding="utf-8").splitlines())
+    root = next(fields[1] for fields in mounts if fields[2] == "cgroup2")
+    return "frozen 1" in Path(root, group.lstrip("/"), "cgroup.events").read_text(encoding="utf-8")
+
+
+def test_an_interrupt_of_the_foreground_group_reaches_neither_the_supervisor_nor_the_agent(
+    work: Callable[..., Worker], tmp_path: Path
+) -> None:
+    """Ctrl-C is for the worker, which decides about its agents."""
+    worker = work(("sh", "-c", f"{wait_for(tmp_path / 'go')}; exit 4"), seconds=FOREVER)
+
+    os.killpg(worker.process.pid, signal.SIGINT)
+    (tmp_path / "go").touch()
+
+    assert worker.ending() == repr(AgentEnding(How.EXIT, 4))
+
+
+def test_a_supervisor_is_in_no_group_or_session_of_its_worker(run: Run) -> None:
+    """A signal to the whole group of the worker, even SIGKILL, does not reach it."""
+    supervisor = run(sleeper()).supervisor_pid
+
+    assert os.getsid(supervisor) == os.getpgid(supervisor) == supervisor
+
+
+def test_an_agent_dies_with_its_supervisor_and_what_it_leaves_is_an_orphan(
+    work: Callable[..., Worker], tmp_path: Path, strong_means: str
+) -> None:
+    """Even if the worker cannot do anything about it."""
+    lease = new_lease()
+    script = "setsid sleep 3600 & echo $! > left.new; mv left.new left; wait"
+    worker = work(("sh", "-c", script), containment=strong_means, lease=lease)
+    left = pid_in(tmp_path / "left")
+    stop(worker.process.pid)
+
+    os.kill(worker.supervisor, signal.SIGKILL)
+
+    until(lambda: not is_running(worker.agent))
+    assert left in [process.pid for process in orphans(()) if process.lease == lease]
+    worker.process.send_signal(signal.SIGCONT)
+    assert worker.ending() == repr(AgentEnding(How.SUPERVISOR_GONE))
+    assert processes_of(lease) == []
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGTSTP])
+def test_a_supervisor_does_not_die_before_its_agent(number: signal.Signals, run: Run, tmp_path: Path) -> None:
+    agent = run(("sh", "-c", f"{wait_for(tmp_path / 'go')}; exit 4"))
+    started(agent)
+
+    os.kill(agent.supervisor_pid, number)
+    (tmp_path / "go").touch()
+
+    assert ending(agent) == AgentEnding(How.EXIT, 4)
+
+
+def test_the_deadline_of_a_stopped_supervisor_is_noticed_when_it_continues(run: Run, means: str) -> None:
+    agent = run(sleeper(), containment=means)
+    pid = started(agent)
+    deadline = boot_seconds() + 1
+    agent.renew(deadline)
+    stop(agent.supervisor_pid)
+    until(lambda: boot_seconds() > deadline)
+
+    os.kill(agent.supervisor_pid, signal.SIGCONT)
+
+    until(lambda: agent.frozen and is_frozen(agent, [pid]))
+
+
+def test_a_stopped_supervisor_is_continued_by_the_next_message(run: Run) -> None:
+    agent = run(sleeper())
+    started(agent)
+    stop(agent.supervisor_pid)
+
+    agent.stop()
+
+    assert ending(agent) == AgentEnding(How.STOPPED)
+
+
+def test_a_stopped_supervisor_notices_later_that_its_worker_is_gone(
+    work: Callable[..., Worker], tmp_path: Path
+) -> None:
+    release = ("sh", "-c", touch(tmp_path / "released"))
+    worker = work(sleeper(), seconds=FOREVER, release=release)
+    # Its messages would continue the supervisor.
+    stop(worker.process.pid)
+    stop(worker.supervisor)
+
+    worker.process.kill()
+    worker.process.wait()
+    os.kill(worker.supervisor, signal.SIGCONT)
+
+    until((tmp_path / "released").exists)
+    until(lambda: not is_running(worker.agent))
+
+
+def test_a_worker_can_end_its_agent(work: Callable[..., Worker], means: str) -> None:
+    worker = work(sleeper(), containment=means)
+
+    worker.stop_agent()
+
+    assert worker.ending() == repr(AgentEnding(How.STOPPED))
+    assert not is_running(worker.agent)
+
+
+def test_descendants_are_found_with_and_without_the_list_of_children(tmp_path: Path) -> None:
+    script = "sh -c 'sleep 3600 & echo $! > leaf; wait' & wait"
+    with subprocess.Popen(["sh", "-c", script], cwd=tmp_path, start_new_session=True) as root:
+        leaf = pid_in(tmp_path / "leaf")
+
+        listed, in_table = list(descendants(root.pid)), list(processes._descendants_in_table(root.pid))  # noqa: SLF001  used on kernels that this machine does not have
+        os.killpg(root.pid, 9)
+
+    assert listed == in_table
+    assert listed[-1] == leaf
+    assert len(listed) == 2
+
+
+def test_a_process_without_children_has_no_descendants() -> None:
+    with subprocess.Popen(["sleep", "3600"]) as process:
+        assert list(descendants(process.pid)) == []
+        process.kill()
+
+
+def test_the_clock_is_that_of_the_machine() -> None:
+    uptime = float(Path("/proc/uptime").read_text(encoding="utf-8").split()[0])
+
+    assert uptime - 1 <= boot_seconds() <= uptime + 120
+
+
+def test_a_control_group_kills_what_is_in_it_and_in_groups_inside_it() -> None:
+    need_control_groups()
+    group = Cgroup.create()
+    assert group is not None
+    inner = Path(group.folder, "inner")
+    inner.mkdir()
+    with subprocess.Popen(["sleep", "3600"]) as process:
+        (inner / "cgroup.procs").write_text(str(process.pid), encoding="utf-8")
+        assert not group.remove()
+
+        group.freeze(frozen=True)
+        group.kill()
+
+        until(lambda: not is_running(process.pid))
+    assert until(group.remove)
+    assert not inner.exists()
+
+
+class PretendedKernel:
+    """A hierarchy in an ordinary folder, for users who may make no control groups: it makes the files of a group."""
+
+    def __init__(self, above: Path, monkeypatch: pytest.MonkeyPatch, *, without: str = "") -> None:
+        self.group = above / "user.slice" / f"tildone-{os.getpid()}"
+        self._without, self._mkdir, self._rmdir = without, os.mkdir, os.rmdir
+        self.group.parent.mkdir()
+        (above / "mounts").write_text(f"tmpfs /tmp tmpfs rw 0 0\nx {above} cgroup2 rw 0 0\n", encoding="utf-8")
+        (above / "own").write_text("4:memory:/x\n0::/user.slice\n", encoding="utf-8")
+        monkeypatch.setattr(cgroup, "_MOUNTS", str(above / "mounts"))
+        monkeypatch.setattr(cgroup, "_OWN", str(above / "own"))
+        monkeypatch.setattr(os, "mkdir", self.mkdir)
+        monkeypatch.setattr(os, "rmdir", self.rmdir)
+
+    def mkdir(self, path: str) -> None:
+        self._mkdir(path)
+        for name in {"cgroup.procs", "cgroup.freeze", "cgroup.kill"} - {self._without}:
+            Path(path, name).touch()
+
+    def rmdir(self, path: str) -> None:
+        """The files of a group go with it. One with processes stays."""
+        if Path(path, "busy").exists():
+            raise OSError(errno.EBUSY, "a process is in it")
+        for file in Path(path).glob("cgroup.*"):
+            file.unlink()
+        self._rmdir(path)
+
+    def written(self, name: str) -> str:
+        return (self.group / name).read_text(encoding="utf-8")
+
+
+def test_what_is_written_to_the_files_of_a_control_group(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    kernel = PretendedKernel(tmp_path, monkeypatch)
+
+    group = Cgroup.create()
+
+    assert group is not None
+    assert group.folder == str(kernel.group)
+    group.enter()
+    group.kill()
+    group.freeze(frozen=True)
+    assert [kernel.written(f"cgroup.{name}") for name in ("procs", "kill", "freeze")] == ["0", "1", "1"]
+    group.freeze(frozen=False)
+    assert kernel.written("cgroup.freeze") == "0"
+
+
+def test_a_control_group_is_removed_with_those_inside_it_unless_one_has_processes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kernel = PretendedKernel(tmp_path, monkeypatch)
+    group = Cgroup.create()
+    assert group is not None
+    kernel.mkdir(str(kernel.group / "inner"))
+    busy = kernel.group / "inner" / "busy"
+    busy.touch()
+
+    assert not group.remove()
+    assert kernel.group.exists()
+    busy.unlink()
+    assert group.remove()
+    assert not kernel.group.exists()
+
+
+def test_a_control_group_that_was_left_is_replaced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    kernel = PretendedKernel(tmp_path, monkeypatch)
+    kernel.mkdir(str(kernel.group))
+    kernel.mkdir(str(kernel.group / "inner"))
+
+    assert Cgroup.create() is not None
+    assert not (kernel.group / "inner").exists()
+
+
+@pytest.mark.parametrize("without", ["cgroup.procs", "cgroup.freeze", "cgroup.kill"])
+def test_a_kernel_that_cannot_do_all_of_it_leaves_nothing_behind(
+    without: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kernel = PretendedKernel(tmp_path, monkeypatch, without=without)
+
+    assert Cgroup.create() is None
+    assert not kernel.group.exists()
+
+
+@pytest.mark.parametrize(
+    ("mounts", "own"),
+    [
+        ("tmpfs /tmp tmpfs rw 0 0\n", "0::/\n"),
+        ("cgroup2 {above} cgroup2 rw 0 0\n", "4:memory:/x\n"),
+        ("cgroup2 {above} cgroup2 rw 0 0\n", "0::/../outside\n"),
+        ("cgroup2 {above}/missing cgroup2 rw 0 0\n", "0::/\n"),
+        # An ordinary folder, in which the kernel creates no files.
+        ("cgroup2 {above} cgroup2 rw 0 0\n", "0::/\n"),
+    ],
+    ids=["not mounted", "version 1", "outside", "missing", "no control group"],
+)
+def test_without_a_usable_hierarchy_there_is_no_control_group(
+    mounts: str, own: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    above = tmp_path / "cgroups"
+    above.mkdir()
+    for name, text in (("_MOUNTS", mounts.format(above=above)), ("_OWN", own)):
+        (tmp_path / name).write_text(text, encoding="utf-8")
+        monkeypatch.setattr(cgroup, name, str(tmp_path / name))
+
+    assert Cgroup.create() is None
+    assert list(above.iterdir()) == []
+
+
+def test_the_folder_of_a_control_group_may_contain_spaces(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "mounts").write_text("cgroup2 /a\\040b cgroup2 rw 0 0\n", encoding="utf-8")
+    (tmp_path / "own").write_text("1:cpu:/x\n0::/user.slice\n", encoding="utf-8")
+    monkeypatch.setattr(cgroup, "_MOUNTS", str(tmp_path / "mounts"))
+    monkeypatch.setattr(cgroup, "_OWN", str(tmp_path / "own"))
+
+    assert cgroup._own_folder() == "/a b/user.slice"  # noqa: SLF001  nothing is mounted there

@@ -1,0 +1,695 @@
+"""Agents as hooks know them.
+
+On one plan, with presences, subagents, calls of our tools, and what they say they have used.
+
+The other agent is a real process, so that its death ends its claims.
+"""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from tests.hooks.agent import OPEN as TWO_OPEN
+from tests.hooks.agent import HookedAgent, Workspace, tasks_of
+from tests.hooks.test_fast_path import LOADED_BY_A_SILENT_HOOK, READS_A_STORE, loaded
+from tests.suite.forking import starting
+from tests.trusted import write_trusted
+from tildone.agents.integrations import HookPoint
+from tildone.agents.integrations.codex import INTEGRATION as CODEX
+from tildone.agents.integrations.gemini import INTEGRATION as GEMINI
+from tildone.agents.integrations.opencode import INTEGRATION as OPENCODE
+from tildone.agents.integrations.pi import INTEGRATION as PI
+from tildone.app.opening import open_session
+from tildone.base import replace
+from tildone.base.ids import now
+from tildone.log.presence import Presence
+from tildone.plan.dialects import dialect_named
+from tildone.plan.events import AgentUsage, Author, Directive, Nudged, PlanChanged, Tripped
+from tildone.plan.gate import RestReason
+from tildone.stores.agents import CALLER_NOTE, Agent, AgentId, agent_process, start_time
+from tildone.stores.assignment import set_shared, subagents_on
+
+OTHER = AgentId("codex", "other")
+
+
+@pytest.fixture
+def other(workspace: Workspace) -> Iterator["subprocess.Popen[bytes]"]:
+    """The process of another agent on the project's plan."""
+    with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as process:
+        session = workspace.settings.session
+        agent = Agent(OTHER, session, "r", pid=process.pid, last_active=now(), started=start_time(process.pid))
+        workspace.agents.save(agent)
+        yield process
+        process.kill()
+
+
+def calls(workspace: Workspace, agent: str, **arguments: object) -> None:
+    """A call of our tool by an agent, as the MCP server makes it."""
+    session = open_session(workspace.settings, dialect_named("brief"), agent=lambda: Author(agent=agent))
+    reply = session.call("todo", arguments)
+    assert not reply.failed, reply
+
+
+def shared_by_both(workspace: Workspace, tasks: list[str]) -> HookedAgent:
+    """An agent that has joined the plan of the other one, in which the other has started the first task."""
+    set_shared(workspace.agents, shared=True)
+    calls(workspace, str(OTHER), add=tasks)
+    calls(workspace, str(OTHER), start=1)
+    agent = HookedAgent(workspace)
+    agent.report(HookPoint.SESSION_START)
+    return agent
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="the death of a process is not noticed on Windows")
+@pytest.mark.usefixtures("other")
+def test_without_sharing_a_second_agent_gets_a_plan_of_its_own(agent: HookedAgent) -> None:
+    calls(agent.workspace, str(OTHER), add=["Theirs"])
+
+    agent.report(HookPoint.SESSION_START)
+
+    assert agent.record is not None
+    assert agent.record.session == f"{agent.workspace.settings.session}#{agent.key}"
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="the death of a process is not noticed on Windows")
+@pytest.mark.usefixtures("other")
+def test_an_agent_that_joins_a_shared_plan_learns_of_the_tasks_that_nobody_has_taken(workspace: Workspace) -> None:
+    set_shared(workspace.agents, shared=True)
+    calls(workspace, str(OTHER), add=["Theirs", "Free"])
+    calls(workspace, str(OTHER), start=1)
+    agent = HookedAgent(workspace)
+
+    context = agent.report(HookPoint.SESSION_START).out
+
+    assert agent.record is not None
+    assert agent.record.session == workspace.settings.session
+    assert ("Free" in context, "Theirs" in context) == (True, False)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="the death of a process is not noticed on Windows")
+@pytest.mark.usefixtures("other")
+def test_an_agent_is_held_to_its_own_tasks_and_to_those_nobody_has_taken(workspace: Workspace) -> None:
+    agent = shared_by_both(workspace, ["Theirs", "Mine", "Free"])
+    calls(workspace, agent.key, start=2)
+
+    nudge = agent.stops()
+
+    assert [text in nudge for text in ("Mine", "Free", "Theirs")] == [True, True, False]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="the death of a process is not noticed on Windows")
+@pytest.mark.usefixtures("other")
+def test_an_agent_may_stop_if_others_have_taken_all_that_is_left(workspace: Workspace) -> None:
+    agent = shared_by_both(workspace, ["Theirs", "Mine"])
+    calls(workspace, agent.key, done=2)
+
+    assert agent.stops() == ""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="the death of a process is not noticed on Windows")
+def test_the_tasks_of_an_agent_that_has_died_are_nobodys_again(
+    workspace: Workspace, other: "subprocess.Popen[bytes]"
+) -> None:
+    agent = shared_by_both(workspace, ["Theirs", "Mine"])
+    calls(workspace, agent.key, done=2)
+    before = agent.stops()
+
+    other.kill()
+    other.wait()
+
+    assert (before, "Theirs" in agent.stops()) == ("", True)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="the death of a process is not noticed on Windows")
+@pytest.mark.usefixtures("other")
+def test_the_tasks_of_an_agent_whose_conversation_has_ended_are_nobodys_again(workspace: Workspace) -> None:
+    agent = shared_by_both(workspace, ["Theirs"])
+    before = agent.stops()
+
+    HookedAgent(workspace, CODEX, "other").report(HookPoint.SESSION_END, reason="other")
+
+    assert (before, "Theirs" in agent.stops()) == ("", True)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="the death of a process is not noticed on Windows")
+@pytest.mark.usefixtures("other")
+def test_a_task_that_was_started_before_the_agent_revealed_its_conversation_is_its_own(
+    workspace: Workspace, other: "subprocess.Popen[bytes]"
+) -> None:
+    """The MCP server of Gemini CLI knows only the process."""
+    set_shared(workspace.agents, shared=True)
+    calls(workspace, f"codex:pid:{other.pid}", add=["Theirs", "Free"])
+    calls(workspace, f"codex:pid:{other.pid}", start=1)
+
+    nudge = HookedAgent(workspace).stops()
+
+    assert ("Free" in nudge, "Theirs" in nudge) == (True, False)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="the death of a process is not noticed on Windows")
+@pytest.mark.usefixtures("other")
+def test_a_model_that_sends_whole_lists_is_not_told_that_a_taken_task_is_done(workspace: Workspace) -> None:
+    """Its next list would complete the task."""
+    declared = replace(workspace.settings, dialect="declared")
+    agent = shared_by_both(workspace, ["Theirs", "Free"])
+    session = open_session(declared, dialect_named("declared"))
+    session = session.using(parts=replace(session.parts, taken=lambda: frozenset({1})))
+
+    statuses = [task.status.value for task in session.held_state.plan.tasks]
+
+    assert statuses == ["blocked", "pending"]
+    assert "Free" in agent.stops()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="the death of a process is not noticed on Windows")
+def test_sharing_is_a_property_of_the_project(workspace: Workspace) -> None:
+    agents = workspace.agents
+
+    changes = [set_shared(agents, shared=shared) for shared in (True, True, False, False)]
+
+    assert changes == [True, False, True, False]
+    assert list(agents.all()) == []
+
+
+LISTED = {"tool_name": "TodoWrite", "tool_input": {"todos": [{"content": "One", "status": "pending"}]}}
+
+
+def presences(workspace: Workspace) -> list[Presence]:
+    return list(workspace.session.store.records.presences())
+
+
+@pytest.fixture
+def planner(workspace: Workspace) -> HookedAgent:
+    """An agent at work on a plan."""
+    workspace.plan(("One", "pending"))
+    return HookedAgent(workspace)
+
+
+def test_an_agent_that_is_told_to_continue_is_at_work(planner: HookedAgent) -> None:
+    planner.report(HookPoint.STATUS_LINE, model={"id": "opus"}, cost={"total_cost_usd": 1.25})
+    assert presences(planner.workspace) == []
+
+    assert planner.stops()
+
+    [present] = presences(planner.workspace)
+    assert (present.agent, present.session, present.host) == (planner.key, planner.workspace.settings.session, "claude")
+    assert (present.model, present.doing, present.why, present.cost) == ("opus", "", "", 1.25)
+    assert present.beat == present.since > 0
+    assert present.machine == os.uname().nodename
+
+
+def test_a_tool_call_that_changes_the_plan_tells_what_the_agent_does(planner: HookedAgent) -> None:
+    planner.report(HookPoint.AFTER_TOOL, tool_response={}, **LISTED)
+
+    assert [present.doing for present in presences(planner.workspace)] == ["TodoWrite"]
+
+
+def test_an_agent_that_asked_a_question_rests_until_the_next_prompt(planner: HookedAgent) -> None:
+    """The prompt has nothing to say, and is told all the same."""
+    planner.report(HookPoint.SESSION_START, source="startup")
+    assert planner.stops("Shall I delete the folder?") == ""
+    [resting] = presences(planner.workspace)
+
+    planner.report(HookPoint.PROMPT, prompt="Yes")
+
+    [working] = presences(planner.workspace)
+    assert (resting.why, resting.doing) == (RestReason.ASKED.value, "")
+    assert working.why == ""
+    assert working.beat >= resting.beat
+
+
+def test_an_agent_whose_session_ends_leaves(planner: HookedAgent) -> None:
+    other = HookedAgent(planner.workspace, CODEX, "c1")
+    planner.stops()
+    other.report(HookPoint.SESSION_START, source="startup")
+    before = {present.agent for present in presences(planner.workspace)}
+
+    planner.report(HookPoint.SESSION_END, reason="exit")
+
+    assert planner.key in before
+    assert planner.key not in {present.agent for present in presences(planner.workspace)}
+
+
+def test_a_hook_with_nothing_to_say_tells_nothing(planner: HookedAgent) -> None:
+    planner.report(HookPoint.SESSION_START, source="startup")
+    before = presences(planner.workspace)
+    assert len(before) == 1
+
+    planner.report(HookPoint.AFTER_TOOL, tool_name="Bash", tool_input={"command": "ls"}, tool_response={})
+    planner.report(HookPoint.PROMPT, prompt="Go on")
+
+    assert presences(planner.workspace) == before
+
+
+@pytest.mark.parametrize(
+    ("point", "fields"),
+    [
+        (HookPoint.PROMPT, {"prompt": "Go on"}),
+        (HookPoint.AFTER_TOOL, {"tool_name": "Bash", "tool_response": {}}),
+        (HookPoint.BEFORE_TOOL, {"tool_name": "Bash"}),
+    ],
+)
+def test_a_silent_hook_of_a_present_agent_loads_no_store(
+    planner: HookedAgent, point: HookPoint, fields: dict[str, Any]
+) -> None:
+    # By this process, as `loaded` does: by its parent, a hook knows the agent.
+    with starting():
+        planner.call(HookPoint.SESSION_START, source="startup")
+    assert len(presences(planner.workspace)) == 1
+
+    modules = {name for name in loaded(planner, point, **fields) if name.startswith("tildone")}
+
+    assert modules <= LOADED_BY_A_SILENT_HOOK | READS_A_STORE
+
+
+def test_a_session_that_was_never_told_of_ends_without_a_store(workspace: Workspace) -> None:
+    agent = HookedAgent(workspace)
+
+    modules = loaded(agent, HookPoint.SESSION_END, reason="exit")
+
+    assert "tildone.stores" not in modules
+    assert not os.path.exists(workspace.settings.store.location)
+
+
+def test_a_store_that_is_gone_at_the_end_is_not_created_again(planner: HookedAgent) -> None:
+    planner.stops()
+    path = planner.workspace.settings.store.location
+    os.remove(path)
+
+    answer = planner.report(HookPoint.SESSION_END, reason="exit")
+
+    assert (answer.code, answer.err) == (0, "")
+    assert not os.path.exists(path)
+
+
+def test_a_store_that_refuses_presences_changes_nothing_for_the_agent(planner: HookedAgent) -> None:
+    store = planner.workspace.session.store
+    store.close()
+    import apsw  # noqa: PLC0415  only this test writes to the file
+
+    path = planner.workspace.settings.store.location
+    apsw.Connection(path).execute(
+        "CREATE TRIGGER full BEFORE INSERT ON presence BEGIN SELECT RAISE(ABORT, 'the disk is full'); END"
+    )
+
+    assert "One" in planner.stops()
+    assert presences(planner.workspace) == []
+
+
+EXPLORE = {"agent_id": "a1", "agent_type": "Explore"}
+OPEN = [("One", "pending"), ("Two", "pending")]
+
+
+def writes(agent: HookedAgent, *tasks: tuple[str, str], **fields: Any) -> None:
+    """The agent writes its native list."""
+    todos = [{"content": text, "status": status} for text, status in tasks]
+    agent.report(HookPoint.AFTER_TOOL, tool_name="TodoWrite", tool_input={"todos": todos}, **fields)
+
+
+def list_of(workspace: Workspace, subagent: str) -> list[tuple[str, str]]:
+    return tasks_of(workspace.session_of(f"{workspace.settings.session}#sub:{subagent}").plan)
+
+
+def stops(agent: HookedAgent, **fields: Any) -> dict[str, Any]:
+    answer = agent.report_event("SubagentStop", last_assistant_message="I stop.", **fields)
+    reply: dict[str, Any] = json.loads(answer.out or "{}")
+    return reply
+
+
+def test_a_native_list_of_a_subagent_becomes_a_list_of_its_own(agent: HookedAgent) -> None:
+    writes(agent, ("Main", "pending"))
+
+    writes(agent, ("Main", "completed"), ("Look", "pending"), **EXPLORE)
+
+    assert agent.workspace.tasks == [("Main", "pending")]
+    assert list_of(agent.workspace, "a1") == [("Main", "completed"), ("Look", "pending")]
+    [known] = subagents_on(agent.workspace.agents, agent.workspace.settings.session, now())
+    assert (known.name, known.ended) == ("Explore", None)
+
+
+def test_two_subagents_have_two_lists(agent: HookedAgent) -> None:
+    writes(agent, ("Look", "pending"), agent_id="a1")
+    writes(agent, ("Listen", "pending"), agent_id="a2")
+
+    assert list_of(agent.workspace, "a1") == [("Look", "pending")]
+    assert list_of(agent.workspace, "a2") == [("Listen", "pending")]
+
+
+def test_a_subagent_that_writes_no_list_leaves_no_trace(agent: HookedAgent) -> None:
+    agent.workspace.plan(*OPEN)
+
+    agent.report(HookPoint.BEFORE_TOOL, tool_name="Bash", tool_input={}, **EXPLORE)
+    agent.report(HookPoint.AFTER_TOOL, tool_name="Bash", tool_input={}, tool_response={}, **EXPLORE)
+    reply = stops(agent, **EXPLORE)
+
+    assert (reply, list_of(agent.workspace, "a1")) == ({}, [])
+    assert subagents_on(agent.workspace.agents, agent.workspace.settings.session, now()) == []
+
+
+def test_a_subagent_is_held_to_its_own_list_only_and_its_parent_not_to_it(agent: HookedAgent) -> None:
+    agent.workspace.plan(("Main", "completed"))
+    writes(agent, ("Look", "pending"), **EXPLORE)
+
+    reply = stops(agent, **EXPLORE)
+
+    assert reply["decision"] == "block"
+    assert "Look" in reply["reason"]
+    assert agent.stops() == ""
+
+
+def test_a_subagent_in_the_background_is_held_and_its_parent_waits_for_it(agent: HookedAgent) -> None:
+    """Claude Code lists the subagent that stops and its siblings as running; a command of the subagent wakes it."""
+    agent.workspace.plan(*OPEN)
+    writes(agent, ("Look", "pending"), **EXPLORE)
+    subagents = [
+        {"id": name, "type": "subagent", "status": "running", "agent_type": "Explore"} for name in ("a1", "a2")
+    ]
+    command = {"id": "b1", "type": "shell", "status": "running"}
+
+    held = stops(agent, background_tasks=subagents, **EXPLORE)
+
+    assert "Look" in held["reason"]
+    assert stops(agent, background_tasks=[*subagents, command], **EXPLORE) == {}
+    assert agent.stops(background_tasks=subagents) == ""
+
+
+def test_the_parent_is_held_to_its_plan_and_the_subagent_is_not(agent: HookedAgent) -> None:
+    agent.workspace.plan(*OPEN)
+    writes(agent, ("Look", "completed"), **EXPLORE)
+
+    assert stops(agent, **EXPLORE) == {}
+    assert "One" in agent.stops()
+
+
+def test_a_subagent_that_is_let_go_has_ended_and_may_be_resumed(agent: HookedAgent) -> None:
+    workspace, session = agent.workspace, agent.workspace.settings.session
+    writes(agent, ("Look", "completed"), **EXPLORE)
+    stops(agent, **EXPLORE)
+    [ended] = subagents_on(workspace.agents, session, now())
+    after_two_hours = subagents_on(workspace.agents, session, now() + 2 * 3_600_000)
+
+    writes(agent, ("Look", "completed"), ("Look again", "pending"), **EXPLORE)
+    [resumed] = subagents_on(workspace.agents, session, now())
+
+    assert ended.ended is not None
+    assert resumed.ended is None
+    assert after_two_hours == []
+
+
+def test_a_chain_of_subagents_ends_with_the_bound_of_its_parent(workspace: Workspace) -> None:
+    """Each has a list of its own, and the person is told once for each why it is let go."""
+    agent = HookedAgent(Workspace(workspace.project, workspace.home, {**workspace.more, "TILDONE_MAX_TOTAL": "5"}))
+    workspace.plan(*OPEN)
+    agent.stops("First.")
+    for subagent in "ab":
+        writes(agent, ("Look", "pending"), agent_id=subagent)
+
+    answers = [stops(agent, agent_id=subagent) for subagent in "ababab"]
+
+    assert [answer.get("decision") for answer in answers] == ["block"] * 4 + [None] * 2
+    assert "told to go on 5 times since you last spoke" in answers[4]["systemMessage"]
+    assert workspace.session.state.nudges == 1
+    assert not agent.stops("Again.")
+
+
+def test_a_paused_parent_has_resting_subagents(agent: HookedAgent) -> None:
+    writes(agent, ("Look", "pending"), **EXPLORE)
+    agent.workspace.session.set_directive(Directive.PAUSE)
+
+    assert stops(agent, **EXPLORE) == {}
+
+
+def test_a_subagent_ends_with_its_parent_after_tildone_stop(agent: HookedAgent) -> None:
+    agent.workspace.plan(*OPEN)
+    agent.workspace.session.set_directive(Directive.STOP)
+
+    answer = agent.report(HookPoint.BEFORE_TOOL, tool_name="Bash", tool_input={}, **EXPLORE)
+
+    assert json.loads(answer.out)["continue"] is False
+
+
+@pytest.mark.parametrize("point", [HookPoint.PROMPT, HookPoint.SESSION_START, HookPoint.COMPACTION])
+def test_events_of_a_subagent_say_nothing_of_the_plan_and_change_nothing(
+    workspace: Workspace, point: HookPoint
+) -> None:
+    """Codex reports the prompt that the parent gave to the subagent as a prompt."""
+    agent = HookedAgent(workspace, CODEX)
+    workspace.plan(*OPEN)
+    agent.report(HookPoint.SESSION_START)
+    workspace.plan(*OPEN, ("Three", "pending"))
+    before = agent.record
+
+    answer = agent.report(point, prompt="Look around", **EXPLORE)
+
+    assert (answer.out, agent.record) == ("", before)
+    assert "Three" in agent.report(HookPoint.PROMPT, prompt="Go on").out
+
+
+def test_the_end_of_a_subagent_is_not_the_end_of_its_parent(agent: HookedAgent) -> None:
+    agent.workspace.plan(*OPEN)
+    agent.report(HookPoint.SESSION_START)
+
+    agent.report(HookPoint.SESSION_END, reason="other", **EXPLORE)
+
+    assert agent.record is not None
+
+
+def test_a_subagent_of_opencode_is_not_held_because_it_cannot_be_continued(workspace: Workspace) -> None:
+    agent = HookedAgent(workspace, OPENCODE)
+    todos = [{"content": "Look", "status": "pending"}]
+    child = {"agentID": "ses_1", "agentType": "explore"}
+    agent.report(HookPoint.AFTER_TOOL, tool="todowrite", args={"todos": todos}, **child)
+
+    answer = agent.report(HookPoint.STOP, text="I stop.", status="completed", **child)
+
+    assert (answer.out, list_of(workspace, "ses_1")) == ("", [("Look", "pending")])
+    [known] = subagents_on(workspace.agents, workspace.settings.session, now())
+    assert known.ended is not None
+
+
+def called(agent: HookedAgent, tool: str = "todo", **args: object) -> dict[str, object]:
+    answer = agent.report(HookPoint.CALL_TOOL, tool=tool, args=args)
+    assert (answer.code, answer.err) == (0, ""), answer
+    result: dict[str, object] = json.loads(answer.out)
+    return result
+
+
+def test_a_call_changes_the_plan_and_marks_it_as_seen(workspace: Workspace) -> None:
+    """The result says what others changed meanwhile, and nothing twice."""
+    agent = HookedAgent(workspace, PI)
+
+    first = called(agent, add=["Write the parser", "Wire it up"])
+    second = called(agent, done=1)
+    workspace.plan(("Write the parser", "completed"), ("Wire it up", "pending"), ("Measure it", "pending"))
+    third = called(agent, done=2)
+
+    assert [result["text"] for result in (first, second)] == ["1-2", "ok"]
+    assert "Changed by others meanwhile" in str(third["text"])
+    assert third["line"] == "✓ 2/3 · #3 Measure it"
+    assert agent.stops()
+
+
+def test_a_refused_call_does_not_mark_the_plan_as_seen(workspace: Workspace) -> None:
+    """The next call that succeeds shows the whole plan."""
+    workspace.plan(*TWO_OPEN)
+    agent = HookedAgent(workspace, PI)
+
+    refused = called(agent, dun=1)
+    done = called(agent, done=1)
+
+    assert refused["failed"] is True
+    assert done["text"] == "ok\nPlan:\n2> Wire it up\n(all from the user)\ndone 1"
+
+
+def test_the_tools_of_the_configured_dialect_are_offered(workspace: Workspace) -> None:
+    (workspace.project / "tildone.toml").write_text('dialect = "phased"\n', encoding="utf-8")
+    agent = HookedAgent(workspace, PI)
+
+    offered = json.loads(agent.report(HookPoint.OFFER_TOOLS).out)["tools"]
+    result = called(agent, "todo_write", ops=[{"op": "init", "list": [{"phase": "A", "items": ["One"]}]}])
+
+    assert [tool["name"] for tool in offered] == ["todo_write"]
+    assert result["failed"] is False
+    assert workspace.tasks == [("One", "in_progress")]
+
+
+def test_a_refusal_that_is_a_normal_result_is_no_failed_call(workspace: Workspace) -> None:
+    """As over MCP: pi would turn a failed call into an exception."""
+    (workspace.project / "tildone.toml").write_text('dialect = "indexed"\n', encoding="utf-8")
+
+    refused = called(HookedAgent(workspace, PI), "edit_todos", action="start", indices=[7])
+
+    assert (refused["text"], refused["failed"]) == ("Error: no todos exist", False)
+
+
+@pytest.mark.parametrize("tool", ["", "bash", 7])
+def test_an_unknown_tool_is_reported_on_standard_error(workspace: Workspace, tool: object) -> None:
+    """Standard output stays empty, which tells the shim that the call failed."""
+    answer = HookedAgent(workspace, PI).report(HookPoint.CALL_TOOL, tool=tool, args={})
+
+    assert (answer.code, answer.out) == (0, "")
+    assert "there is no tool" in answer.err
+
+
+def test_an_agent_with_several_conversations_notes_which_one_calls_our_tool_next(workspace: Workspace) -> None:
+    """A call of another tool changes nothing."""
+    ours, other = HookedAgent(workspace, OPENCODE, "A"), HookedAgent(workspace, OPENCODE, "B")
+
+    ours.report(HookPoint.BEFORE_TOOL, tool="tildone_todo", args={})
+    other.report(HookPoint.BEFORE_TOOL, tool="bash", args={})
+
+    assert workspace.agents.note(AgentId("opencode", pid=agent_process()), CALLER_NOTE) == "opencode:A"
+    assert os.getpid() != agent_process()
+
+
+def test_cumulative_messages_are_compared_turn_by_turn(workspace: Workspace) -> None:
+    """Gemini CLI repeats all earlier messages; the bound on repetitions still applies."""
+    workspace.plan(*TWO_OPEN)
+    agent = HookedAgent(workspace, GEMINI)
+
+    continued = [bool(agent.stops("\n".join(["Same."] * count), stop_hook_active=count > 1)) for count in range(1, 6)]
+    after_question = agent.stops("\n".join(["Same."] * 5 + ["Which one?"]), stop_hook_active=True)
+
+    assert continued == [True, True, True, False, False]
+    assert after_question == ""
+
+
+def test_cumulative_messages_start_again_after_a_prompt(workspace: Workspace) -> None:
+    workspace.plan(*TWO_OPEN)
+    agent = HookedAgent(workspace, GEMINI)
+
+    continued = [bool(agent.stops("Same.", stop_hook_active=False)) for _ in range(5)]
+
+    assert continued == [True, True, True, False, False]
+
+
+def test_an_agent_that_accepts_no_context_at_the_start_gets_the_plan_with_its_prompts(workspace: Workspace) -> None:
+    """With each, because Gemini CLI may have compacted the conversation before it."""
+    workspace.plan(*TWO_OPEN)
+    agent = HookedAgent(workspace, GEMINI)
+    agent.report(HookPoint.PROMPT, prompt="Begin")
+
+    started = agent.report(HookPoint.SESSION_START, source="resume")
+    prompts = [agent.report(HookPoint.PROMPT, prompt="Go on").out for _ in range(2)]
+
+    assert started.out == ""
+    assert ["Write the parser" in text for text in prompts] == [True, True]
+
+
+IN_PROGRESS = (("Write the parser", "in_progress"), ("Ship it", "pending"))
+
+
+def todo(*tasks: tuple[str, str]) -> dict[str, object]:
+    """Claude Code's own list, as its tool is reported."""
+    todos = [{"content": text, "status": status, "activeForm": text} for text, status in tasks]
+    return {"tool_name": "TodoWrite", "tool_input": {"todos": todos}, "tool_response": {}}
+
+
+def events(workspace: Workspace) -> list[tuple[type, AgentUsage | None]]:
+    session = workspace.session
+    return [(type(event.fact), event.usage) for event in session.store.events(session.name)]
+
+
+def costs(agent: HookedAgent, dollars: float) -> None:
+    agent.report(HookPoint.STATUS_LINE, cost={"total_cost_usd": dollars})
+
+
+def test_the_cost_that_claude_reports_is_recorded(workspace: Workspace) -> None:
+    agent = HookedAgent(workspace)
+    agent.report(HookPoint.AFTER_TOOL, **todo(*IN_PROGRESS))
+    costs(agent, 0.5)
+    agent.stops()
+    costs(agent, 0.75)
+    agent.report(HookPoint.AFTER_TOOL, **todo(("Write the parser", "completed"), ("Ship it", "in_progress")))
+
+    assert events(workspace) == [
+        (PlanChanged, None),
+        (Nudged, AgentUsage(cost=0.5)),
+        (PlanChanged, AgentUsage(cost=0.75)),
+    ]
+
+
+def test_the_tokens_that_a_plugin_reports_are_recorded(workspace: Workspace) -> None:
+    """With any event, also one that needs no reply. Amounts of another type are not."""
+    workspace.plan(*IN_PROGRESS)
+    agent = HookedAgent(workspace, PI)
+    agent.report(HookPoint.BEFORE_TOOL, usage={"in": 70, "out": 5, "cost": 0.25})
+    agent.report(HookPoint.BEFORE_TOOL, usage={"in": "many"})
+    agent.report(HookPoint.BEFORE_TOOL, usage=[1])
+    agent.stops()
+
+    assert events(workspace)[-1] == (Nudged, AgentUsage(70, 5, 0.25))
+
+
+def test_what_a_subagent_used_is_not_noted_as_that_of_its_agent(workspace: Workspace) -> None:
+    workspace.plan(*IN_PROGRESS)
+    agent = HookedAgent(workspace, PI)
+    agent.report(HookPoint.BEFORE_TOOL, usage={"in": 70, "out": 5})
+    agent.report(HookPoint.BEFORE_TOOL, usage={"in": 7, "out": 1}, agentID="sub")
+    agent.stops()
+
+    assert events(workspace)[-1] == (Nudged, AgentUsage(70, 5))
+
+
+def test_without_a_store_nothing_is_noted(workspace: Workspace) -> None:
+    agent = HookedAgent(workspace, PI)
+    agent.report(HookPoint.BEFORE_TOOL, usage={"in": 70, "out": 5})
+
+    assert list(workspace.home.rglob("*.usage")) == []
+
+
+def test_codex_tells_nothing_and_nothing_is_recorded(workspace: Workspace) -> None:
+    workspace.plan(*IN_PROGRESS)
+    agent = HookedAgent(workspace, CODEX)
+    agent.stops()
+
+    assert events(workspace)[-1] == (Nudged, None)
+
+
+def test_an_agent_is_let_go_when_its_task_is_over_its_budget(workspace: Workspace) -> None:
+    """Until the person speaks."""
+    write_trusted(workspace.project / "tildone.toml", "max_task_cost = 0.5\n", workspace.environ)
+    agent = HookedAgent(workspace)
+    agent.report(HookPoint.AFTER_TOOL, **todo(("Write the parser", "pending")))
+    costs(agent, 1.0)
+    agent.report(HookPoint.AFTER_TOOL, **todo(*IN_PROGRESS))
+    costs(agent, 1.4)
+    assert agent.stops()
+    costs(agent, 1.5)
+    answer = agent.report(HookPoint.STOP, last_assistant_message="I stop.")
+
+    assert "tildone lets the agent go: the task in progress has cost $0.50." in answer.out
+    assert events(workspace)[-1] == (Tripped, AgentUsage(cost=1.5))
+
+    agent.report(HookPoint.PROMPT, prompt="Go on, please.")
+    costs(agent, 1.9)
+    assert agent.stops("I stop again.")
+
+
+def test_a_prompt_starts_the_budget_again_although_the_agent_was_never_continued(workspace: Workspace) -> None:
+    """The fast path leaves that to the store only if there is such a budget."""
+    write_trusted(workspace.project / "tildone.toml", "max_task_cost = 0.5\n", workspace.environ)
+    agent = HookedAgent(workspace)
+    agent.report(HookPoint.AFTER_TOOL, **todo(("Write the parser", "pending")))
+    costs(agent, 1.0)
+    agent.report(HookPoint.AFTER_TOOL, **todo(*IN_PROGRESS))
+    costs(agent, 1.4)
+    agent.report(HookPoint.AFTER_TOOL, **todo(*IN_PROGRESS, ("Rest", "pending")))
+    agent.report(HookPoint.PROMPT, prompt="Mind the tests, too.")
+    costs(agent, 1.8)
+
+    assert agent.stops()
+
+
+def test_without_a_budget_a_prompt_writes_nothing(workspace: Workspace) -> None:
+    agent = HookedAgent(workspace)
+    agent.report(HookPoint.AFTER_TOOL, **todo(*IN_PROGRESS))
+    before = events(workspace)
+    agent.report(HookPoint.PROMPT, prompt="Mind the tests, too.")
+
+    assert events(workspace) == before

@@ -1,0 +1,446 @@
+"""Events of every coding agent and the replies to them, read in this process and by real ones.
+
+Nothing hidden gets through, and odd input ends well.
+"""
+
+import json
+import os
+import random
+import subprocess
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from tests.cli.person import Answer
+from tests.dialects.test_safe_texts import HOSTILE, LONG
+from tests.hooks.agent import OPEN, WITH_HOOKS, Workspace, hooks_of, in_process, in_subprocess, new_workspace, to_json
+from tests.hooks.golden import FILES, PROJECT_PLACEHOLDER, golden
+from tests.suite.forking import PROGRAM
+from tests.views.test_limits import FORBIDDEN
+from tildone.agents.hooks.event import CHUNK_BYTES, MAX_STDIN_BYTES, HookEvent, read
+from tildone.agents.integrations import HookPoint, Integration
+from tildone.agents.integrations.claude import INTEGRATION as CLAUDE
+from tildone.agents.integrations.cursor import INTEGRATION as CURSOR
+from tildone.agents.integrations.gemini import INTEGRATION as GEMINI
+from tildone.plan.model import Status, Task
+from tildone.plan.ops import Append, Mark, Note, Numbered
+from tildone.plan.text.safe import MAX_HOOK_REPLY, MAX_RESULT
+from tildone.stores.agents import AgentId
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
+    max_leaves=8,
+)
+
+
+def event(
+    payload: object, integration: Integration = CLAUDE, point: HookPoint = HookPoint.STOP, **environ: str
+) -> HookEvent:
+    return HookEvent(
+        integration, hooks_of(integration), "", point, payload if isinstance(payload, dict) else {}, environ
+    )
+
+
+@given(integration=st.sampled_from([*WITH_HOOKS.values()]), data=st.data())
+def test_whatever_an_agent_sends_every_field_has_a_value(integration: Integration, data: st.DataObject) -> None:
+    """Also with wrong types, missing fields, and fields of other versions."""
+    names = [path.split(".")[0] for paths in hooks_of(integration).fields.values() for path in paths.split()]
+    payload = data.draw(st.dictionaries(st.sampled_from(names) | st.text(max_size=3), JSON, max_size=6))
+    hook_event = event(payload, integration)
+
+    texts = [hook_event.text(field) for field in hooks_of(integration).fields]
+
+    assert all(isinstance(text, str) for text in texts)
+    assert (hook_event.will_wake, hook_event.in_plan_mode, hook_event.from_person)[0] in (True, False)
+    assert hook_event.agent_id(7).integration == integration.name
+
+
+def test_a_field_may_be_nested_and_have_several_names() -> None:
+    line = event({"workspace": {"current_dir": "/here"}, "cost": {"total_cost_usd": 1.5}})
+    cursor = event({"workspace_roots": ["/there"], "session_id": "s"}, CURSOR)
+
+    assert (line.text("cwd"), line.get("cost")) == ("/here", 1.5)
+    assert (cursor.text("cwd"), cursor.agent_id(7)) == ("/there", AgentId("cursor", "s"))
+
+
+def test_a_missing_field_is_empty() -> None:
+    for roots in ([], "x", [1]):
+        assert event({"workspace_roots": roots}, CURSOR).text("cwd") == "", roots
+
+
+def test_an_agent_without_a_conversation_id_is_identified_by_its_process() -> None:
+    """Some versions send an empty id; agents must not share it."""
+    assert event({"session_id": ""}).agent_id(7) == AgentId("claude", pid=7)
+    assert event({}, CLAUDE_CODE_SESSION_ID="x").agent_id(7) == AgentId("claude", "x")
+    assert event({}, GEMINI, GEMINI_SESSION_ID="y").agent_id(7) == AgentId("gemini", "y")
+
+
+def test_a_long_conversation_id_is_shortened() -> None:
+    assert len(str(event({"session_id": "x" * 10_000}).agent_id(7))) < 100
+
+
+def test_an_agent_in_a_subfolder_works_on_the_project(tmp_path: Path) -> None:
+    """Also if that folder is a repository of its own; outside the project, the working folder counts."""
+    below = tmp_path / "project" / "vendored"
+    below.mkdir(parents=True)
+    (tmp_path / "project2").mkdir()
+    project = str(tmp_path / "project")
+
+    folders = [event({"cwd": str(cwd)}, CLAUDE_PROJECT_DIR=project).folder for cwd in (below, tmp_path / "project2")]
+
+    assert folders == [project, str(tmp_path / "project2")]
+
+
+def test_a_prompt_may_not_come_from_a_person() -> None:
+    """It may come from a timer or a background task, or be empty: some agents report a prompt at every step."""
+
+    def from_person(**payload: str) -> bool:
+        return event(payload, point=HookPoint.PROMPT).from_person
+
+    assert from_person(prompt="Go on")
+    assert from_person(prompt="Go on", source="user")
+    assert not from_person(prompt="Go on", source="loop_wakeup")
+    assert not from_person(prompt="<task-notification>\n<task-id>a1</task-id>\n</task-notification>")
+    assert not from_person(prompt="  ")
+    assert not from_person()
+
+
+def pipe(*pieces: bytes, close: bool = True) -> int:
+    """A pipe that holds these bytes, and may stay open."""
+    ours, theirs = os.pipe()
+    for piece in pieces:
+        os.write(theirs, piece)
+    if close:
+        os.close(theirs)
+    return ours
+
+
+def test_reading_ends_with_the_object_even_if_the_pipe_stays_open() -> None:
+    payload: list[object] = []
+    reading = threading.Thread(
+        target=lambda: payload.append(read(pipe(b'{"a": {"b": 1}}\n', close=False))), daemon=True
+    )
+
+    reading.start()
+    reading.join(10)
+
+    assert payload == [{"a": {"b": 1}}]
+
+
+def test_an_object_may_arrive_in_chunks_that_look_complete(tmp_path: Path) -> None:
+    """If parsing fails at the end of a chunk, reading continues."""
+    file = tmp_path / "payload"
+    brace = b'{"a": "' + b"x" * (CHUNK_BYTES - 8) + b"}"
+    file.write_bytes(brace + b'"}')
+    opened = os.open(file, os.O_RDONLY)
+
+    payload = read(opened)
+
+    os.close(opened)
+    assert payload is not None
+    assert len(payload["a"]) == CHUNK_BYTES - 7
+
+
+def test_empty_input_is_no_event() -> None:
+    assert read(pipe(b"")) is None
+    assert read(pipe(b" \r\n")) is None
+
+
+def test_input_that_is_not_a_json_object_is_refused() -> None:
+    for given_bytes in (b"{", b"[1]", b"null", b"}", b"{} {}", b"\xff\xfe", b"{" * 60_000):
+        with pytest.raises(ValueError, match="JSON"):
+            read(pipe(given_bytes))
+
+
+def test_a_byte_order_mark_and_invalid_utf_8_are_accepted() -> None:
+    assert read(pipe(b'\xef\xbb\xbf{"a": "\xff"}')) == {"a": "\ufffd"}
+
+
+def test_input_that_is_too_long_is_read_to_its_end_and_refused(tmp_path: Path) -> None:
+    """So that the writer does not fail on a closed pipe."""
+    file = tmp_path / "payload"
+    with file.open("wb") as out:
+        out.truncate(MAX_STDIN_BYTES + 1)
+    opened = os.open(file, os.O_RDONLY)
+
+    with pytest.raises(ValueError, match="longer than"):
+        read(opened)
+
+    assert os.read(opened, 1) == b""
+    os.close(opened)
+
+
+def test_the_reply_has_the_format_of_the_coding_agent(tmp_path: Path) -> None:
+    """To the byte: these are other programs' interfaces."""
+    wrong = {}
+    for each in map(golden, FILES):
+        name = f"{each.path.parent.name} {each.path.stem}"
+        out, err, after = each.run(new_workspace(tmp_path / name))
+        if (out, err, after) != (each.case["stdout"], "", [tuple(task) for task in each.case.get("after", [])]):
+            wrong[name] = (out, err, after)
+
+    assert wrong == {}
+
+
+def test_every_event_of_a_coding_agent_has_a_file() -> None:
+    events = {(each.integration.name, each.event) for each in map(golden, FILES)}
+
+    assert {(name, event) for name in WITH_HOOKS for event in hooks_of(WITH_HOOKS[name]).points} - events == set()
+
+
+def test_every_coding_agent_is_told_to_continue_when_it_stops_with_work_left() -> None:
+    told = {
+        each.integration.name
+        for each in map(golden, FILES)
+        if hooks_of(each.integration).points.get(each.event) == HookPoint.STOP and each.case["stdout"]
+    }
+
+    assert told == set(WITH_HOOKS)
+
+
+EVENTS = sorted(
+    {event for integration in WITH_HOOKS.values() for event in hooks_of(integration).points}
+    | {"", "Odd", "stop\n", "SubagentStop"}
+)
+FIELDS = sorted(
+    {
+        path.split(".")[0]
+        for integration in WITH_HOOKS.values()
+        for paths in hooks_of(integration).fields.values()
+        for path in paths.split()
+    }
+)
+
+JSON_FUZZ = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=20),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=6), inner, max_size=3),
+    max_leaves=6,
+)
+PAYLOAD = st.dictionaries(st.sampled_from(FIELDS) | st.text(max_size=6), JSON_FUZZ, max_size=8)
+
+CORPUS = {
+    "nothing": b"",
+    "space": b" \r\n\t ",
+    "garbage": b"\x00\xff\xfe\x80 not json",
+    "half": b'{"session_id": "s1", "hook_ev',
+    "null": b"null",
+    "list": b"[1, 2, 3]",
+    "text": b'"Stop"',
+    "number": b"1e999",
+    "two": b'{"a": 1}{"b": 2}',
+    "not a number": b'{"session_id": NaN, "cost": {"total_cost_usd": Infinity}}',
+    "deep": b'{"tool_input": ' + b"[" * 100_000 + b"]" * 100_000 + b"}",
+    "deeper": b'{"a":' * 100_000,
+    "wide": b'{"a": [' + b"{}," * 100_000 + b"{}]}",
+    "twice": b'{"session_id": "a", "session_id": {"b": 1}, "hook_event_name": "Stop"}',
+    "invalid utf-8": b'{"session_id": "\xc3\x28", "hook_event_name": "Stop", "last_assistant_message": "\xff\xff"}',
+    "half a pair": b'{"session_id": "\\ud800", "hook_event_name": "Stop", "cwd": "\\udfff"}',
+    "utf-16": '{"session_id": "s1"}'.encode("utf-16"),
+    "a mark": b'\xef\xbb\xbf{"hook_event_name": "Stop"}',
+    "wrong kinds": b'{"session_id": 7, "cwd": [], "hook_event_name": "Stop", "last_assistant_message": {"a": 1}}',
+    "another version": b'{"session_id": "s", "hook_event_name": "Stop", "v": 9, "agents": [{"status": null}]}',
+    "another event": b'{"session_id": "s", "hook_event_name": "PostQuantumUse"}',
+    "huge": b'{"session_id": "s", "hook_event_name": "Stop", "last_assistant_message": "' + b"x" * 5_000_000 + b'"}',
+    "huge number": b'{"session_id": "s", "at": ' + b"1" * 100_000 + b"}",
+    "a huge name": b'{"session_id": "' + b"s" * 1_000_000 + b'", "hook_event_name": "Stop"}',
+}
+
+
+def is_fine(answer: Answer, *, line: bool = False) -> bool:
+    """Return whether an answer is as every hook's, whatever its input."""
+    if answer.code or answer.err.count("\n") > 1 or "Traceback" in answer.err:
+        return False
+    return line or answer.out == "" or isinstance(json.loads(answer.out), dict)
+
+
+def test_malformed_input_does_no_harm(workspace: Workspace) -> None:
+    """Each in a real process for Claude Code, and in this one for all others."""
+    workspace.plan(*OPEN)
+    answers = {(name, "claude"): in_subprocess(["claude", "Stop"], CORPUS[name], workspace.environ) for name in CORPUS}
+    for agent, integration in WITH_HOOKS.items():
+        event = next(iter(hooks_of(integration).points))
+        for name, given_bytes in CORPUS.items():
+            answers[name, f"{agent} {event}"] = in_process([agent, event], given_bytes, workspace.environ)
+
+    assert {name: answer for name, answer in answers.items() if not is_fine(answer)} == {}
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(integration=st.sampled_from(sorted(WITH_HOOKS)), event=st.sampled_from(EVENTS), payload=PAYLOAD)
+def test_any_json_does_no_harm(workspace: Workspace, integration: str, event: str, payload: dict[str, Any]) -> None:
+    """Any event of any coding agent, with any fields of any type."""
+    workspace.plan(*OPEN)
+    in_project = {**payload, hooks_of(WITH_HOOKS[integration]).fields["cwd"].split()[0]: str(workspace.project)}
+
+    answer = in_process([integration, event], to_json(in_project), workspace.environ)
+
+    assert is_fine(answer, line=hooks_of(WITH_HOOKS[integration]).points.get(event) == HookPoint.STATUS_LINE)
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(integration=st.sampled_from(sorted(WITH_HOOKS)), given_bytes=st.binary(max_size=200))
+def test_any_bytes_do_no_harm(workspace: Workspace, integration: str, given_bytes: bytes) -> None:
+    assert is_fine(in_process([integration], given_bytes, workspace.environ))
+
+
+@pytest.mark.parametrize("integration", WITH_HOOKS.values(), ids=WITH_HOOKS)
+def test_real_events_with_changed_fields_and_bytes_do_no_harm(workspace: Workspace, integration: Integration) -> None:
+    """Reproducible: the seed is the name of the coding agent."""
+    chance = random.Random(integration.name)  # noqa: S311  it is to be repeatable
+    files = [golden(path) for path in FILES if path.parent.name == integration.name]
+    for each in chance.sample(files, min(len(files), 12)):
+        payload = json.loads(json.dumps(each.case["stdin"]).replace(PROJECT_PLACEHOLDER, str(workspace.project)))
+        event = each.event
+        for name in chance.sample(sorted(payload), min(len(payload), 3)):
+            payload[name] = chance.choice([None, 7, "", [], {}, [payload[name]], {"x": payload[name]}])
+        changed = bytearray(to_json(payload))
+        for _ in range(chance.choice([0, 0, 1, 3])):
+            changed[chance.randrange(len(changed))] = chance.randrange(256)
+
+        answer = in_process([integration.name, event], bytes(changed), workspace.environ)
+
+        assert is_fine(answer, line=hooks_of(integration).points.get(event) == HookPoint.STATUS_LINE)
+
+
+TIMEOUT_SECONDS = 60
+COMMANDS = (
+    ("todo",),
+    ("todo", "--json"),
+    ("todo", "next"),
+    ("todo", "export", "-"),
+    ("export",),
+    ("export", "--as", "json"),
+    ("export", "--as", "todo.txt"),
+    ("log",),
+    ("log", "--json"),
+    ("blame",),
+    ("status",),
+    ("call", "todo", "{}"),
+    ("call", "todo", "{}", "--json"),
+    ("call", "list_todos", "{}"),
+    ("call", "list_todos", "{}", "--json"),
+    ("call", "todo_write", '{"ops": [{"op": "note", "task": "first", "text": "x"}]}'),
+    ("call", "TodoWrite", json.dumps({"summary": HOSTILE, "todos": [{"content": "a", "status": "pending"}]})),
+    ("call", "TodoWrite", json.dumps({"summary": HOSTILE, "todos": HOSTILE})),
+)
+EVENTS_DOORS = ("SessionStart", "UserPromptSubmit", "PostToolUse", "Stop")
+
+
+def run(workspace: Workspace, *words: str, given: object = None) -> tuple[str, str]:
+    """What the program printed, on a pipe."""
+    answer = subprocess.run(
+        [PROGRAM, *words],
+        cwd=workspace.project,
+        env={**os.environ, **workspace.environ, "NO_COLOR": "1"},
+        input=given if isinstance(given, str) else json.dumps(given or {}),
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=TIMEOUT_SECONDS,
+    )
+    return answer.stdout, answer.stderr
+
+
+def plan(workspace: Workspace, *texts: str) -> None:
+    session = workspace.session
+    session.change((Append((Task("first"), *map(Task, texts)), phase=f"phase {HOSTILE}"),))
+    session.change((Note(Numbered((1,)), f"note {HOSTILE}"), Mark(Numbered((2,)), Status.IN_PROGRESS)))
+
+
+def test_nothing_that_is_printed_to_a_pipe_hides_or_imitates(workspace: Workspace) -> None:
+    plan(workspace, HOSTILE)
+
+    printed = {words: run(workspace, *words) for words in COMMANDS}
+
+    assert [words for words, (out, _) in printed.items() if not out] == []
+    assert [words for words, texts in printed.items() if any(map(FORBIDDEN.search, texts))] == []
+
+
+def test_what_a_pipe_reads_still_has_every_text(workspace: Workspace, tmp_path: Path) -> None:
+    """JSON and Markdown restore the plan as it was written."""
+    plan(workspace, HOSTILE)
+    before = workspace.session.plan
+    for name, words in (("plan.md", ("export",)), ("plan.json", ("export", "--as", "json"))):
+        file = tmp_path / name
+        file.write_text(run(workspace, *words)[0], encoding="utf-8")
+        session = f"from {name}"
+        run(workspace, "import", str(file), "--session", session)
+
+        restored = workspace.session_of(session).plan
+        texts = [(phase.name, [(task.text, task.notes) for task in phase.tasks]) for phase in restored.phases]
+        assert texts == [(phase.name, [(task.text, task.notes) for task in phase.tasks]) for phase in before.phases]
+
+
+@pytest.mark.parametrize("dialect", ["brief", "indexed", "phased", "declared"])
+def test_what_a_hook_tells_a_model_is_harmless_and_limited(workspace: Workspace, dialect: str) -> None:
+    """With news, with the plan, and with the nudge."""
+    long = LONG[: 2 * MAX_HOOK_REPLY]
+    plan(workspace, HOSTILE, long)
+    told = []
+    for event in EVENTS_DOORS:
+        fields = {"session_id": "one", "cwd": str(workspace.project), "hook_event_name": event, "tool_name": "Bash"}
+        told.append(run(workspace, "hook", "claude", "--dialect", dialect, given=fields)[0])
+        workspace.session.change((Append((Task(f"{event} {HOSTILE}"), Task(f"{event} {long}"))),))
+    texts = [value for answer in told if answer for value in strings(json.loads(answer))]
+
+    assert len(texts) >= 4
+    assert not [value for value in texts if FORBIDDEN.search(value)]
+    assert max(map(len, texts)) <= MAX_HOOK_REPLY
+
+
+@pytest.mark.parametrize("dialect", ["brief", "indexed", "phased", "declared"])
+def test_what_an_mcp_client_reads_is_harmless_and_limited(workspace: Workspace, dialect: str) -> None:
+    """Tool results, resources, the prompt, and errors; the bytes of the whole answer, too."""
+    plan(workspace, HOSTILE, LONG)
+    calls = {
+        "brief": ("todo", {}),
+        "indexed": ("list_todos", {}),
+        "phased": ("todo_write", {"ops": [{"op": "start", "task": "first"}]}),
+        "declared": ("TodoWrite", {"summary": HOSTILE, "todos": [{"content": "first", "status": "pending"}]}),
+    }
+    tool, arguments = calls[dialect]
+    info = {"name": "test", "version": "1"}
+    hello = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": info}
+    asked = [
+        ("initialize", hello),
+        ("tools/call", {"name": tool, "arguments": arguments}),
+        ("tools/call", {"name": HOSTILE, "arguments": {}}),
+        ("prompts/get", {"name": "plan", "arguments": {"task": HOSTILE + LONG}}),
+        ("prompts/get", {"name": HOSTILE, "arguments": {}}),
+        ("resources/read", {"uri": f"plan://{HOSTILE}"}),
+        *(("resources/read", {"uri": f"plan://{name}"}) for name in ("current", "current.json", "log", "log.json")),
+    ]
+    lines = [
+        json.dumps({"jsonrpc": "2.0", "id": number, "method": method, "params": params})
+        for number, (method, params) in enumerate(asked)
+    ]
+    output, _ = run(workspace, "mcp", "--dialect", dialect, given="\n".join(lines) + "\n")
+    answers = {answer["id"]: answer for answer in map(json.loads, output.splitlines())}
+
+    assert len(answers) == len(asked)
+    assert not FORBIDDEN.search(output)
+    for number, answer in answers.items():
+        result = answer.get("result", {})
+        # Structured content is for programs, and keeps its value.
+        read = [value for name, part in result.items() if name != "structuredContent" for value in strings(part)]
+        read += strings(answer.get("error", {}).get("message", ""))
+        assert not [value for value in read if FORBIDDEN.search(value)], asked[number][0]
+        assert sum(map(len, read)) <= 6 * MAX_RESULT, asked[number][0]
+    assert max(map(len, output.splitlines())) <= 10 * MAX_RESULT
+
+
+def strings(data: object) -> list[str]:
+    match data:
+        case str():
+            return [data]
+        case dict():
+            return [text for item in data.values() for text in strings(item)]
+        case list():
+            return [text for item in data for text in strings(item)]
+        case _:
+            return []

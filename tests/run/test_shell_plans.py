@@ -1,0 +1,569 @@
+"""A plan whose tasks carry commands runs for real, without any model.
+
+The driver that finds the commands of tasks.
+"""
+
+import asyncio
+import os
+import re
+import shlex
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cli.person import Person
+from tests.host import records as messages
+from tests.host.records import Message
+from tests.plans import plan_of
+from tests.run.run_workspace import ALLOW_ALL, conversation_files, json_lines, statuses, write_plan
+from tests.suite.forking import PROGRAM, starting
+from tildone.plan.dialects import DIALECTS
+from tildone.plan.model import Plan, Status, Task, flat
+from tildone.run.kit.definition import AbortController, Aborted
+from tildone.run.model import ChatRequest, ModelFailure, ToolSpec
+from tildone.run.shell_model import ShellModel, commands_of, tasks_without_command, title_of
+
+ROOT = Path(__file__).parents[2]
+
+THREE = "- [ ] First: `echo one`\n- [ ] Second: `sh second.sh`\n- [ ] Third: `echo three`\n"
+
+every_dialect = pytest.mark.parametrize("dialect", list(DIALECTS))
+
+
+@every_dialect
+def test_the_example_runs_and_its_log_shows_it(person: Person, dialect: str) -> None:
+    """The test of the demo runs it as it is. Here it does not count slowly."""
+    text = (ROOT / "examples" / "hello.md").read_text(encoding="utf-8")
+    name = write_plan(person, text.replace("sleep 1", "true"))
+
+    out = person.says("run", name, *ALLOW_ALL, "--dialect", dialect, "--session", "hello")
+
+    assert "Hello from a plan that runs itself." in out
+    assert re.search(r"All 6 tasks are done\.\nTook \d.*\nHow it went: tildone log --session hello\n$", out)
+    assert "\x1b" not in out
+    assert "completed #6 “Check the greeting and remove it”" in person.says("log", "--session", "hello")
+    assert statuses(person, "hello") == "✓✓✓✓✓✓"
+    memory = ["memory"] if dialect == "declared" else []
+    assert sorted(path.name for path in person.folder.iterdir()) == [".git", *memory, name]
+
+
+def test_a_run_in_a_pipe_is_plain_lines(person: Person) -> None:
+    """Each call shows the plan after it."""
+    name = write_plan(person, "- [ ] Say hello: `echo hello`\n- [x] Be there\n")
+
+    with starting():
+        out = person.says("run", name, *ALLOW_ALL, "--session", "s")
+
+    took = "  took: "
+    shown = [re.sub(r"^(  took: |Took ).*", r"\1", line) for line in out.splitlines()]
+    assert shown == [
+        "❯ Work through this plan, task by task. It is in your todo list: … (4 more lines)",
+        "Todo: start=1",
+        "  ● #1 Say hello: `echo hello`",
+        "  ✓ #2 Be there",
+        "Bash: echo hello",
+        "  Done: 1 line",
+        "  hello",
+        took,
+        "Todo: done=1",
+        "  ✓ #1 Say hello: `echo hello`",
+        "  ✓ #2 Be there",
+        "All 2 tasks are done.",
+        "Took ",
+        "How it went: tildone log --session s",
+    ]
+
+
+@every_dialect
+def test_a_command_that_fails_stops_the_run_and_continue_finishes_it(person: Person, dialect: str) -> None:
+    """Completed tasks are not repeated, the failed one is retried, and the others follow."""
+    name = write_plan(person, THREE)
+    write_plan(person, "echo broken; exit 3\n", "second.sh")
+
+    failed = person.run("run", name, *ALLOW_ALL, "--dialect", dialect)
+    left = statuses(person)
+    write_plan(person, "echo mended\n", "second.sh")
+    mended = person.run("run", "--continue")
+
+    assert (failed.code, failed.err) == (1, "")
+    assert "✗ #2 Second failed: Exit code 3\n$ sh second.sh\n" in failed.out
+    assert "\nTo go on: tildone run --continue\nHow it went: tildone log\n" in failed.out
+    assert left == "✓●–"
+    assert mended.code == 0
+    assert [line for line in mended.out.splitlines() if line.startswith("Bash: ")] == [
+        "Bash: sh second.sh",
+        "Bash: echo three",
+    ]
+    assert len(conversation_files(person)) == 1
+    assert statuses(person) == "✓✓✓"
+
+
+def test_a_plan_with_new_tasks_is_continued(person: Person) -> None:
+    """Tasks are identified by their text: new ones are run, completed ones are not repeated."""
+    name = write_plan(person, "- [ ] A: `echo a >> done`\n- [ ] B: `false`\n")
+    person.run("run", name, *ALLOW_ALL)
+    write_plan(person, "- [ ] Before: `echo before >> done`\n- [ ] A: `echo a >> done`\n- [ ] B: `echo b >> done`\n")
+
+    answer = person.run("run", name, *ALLOW_ALL)
+
+    assert answer.code == 0
+    assert answer.err.startswith("tildone: 1 open task of the plan so far replaced by plan.md; to bring them back: ")
+    assert (person.folder / "done").read_text(encoding="utf-8") == "a\nbefore\nb\n"
+
+
+def test_tasks_that_are_already_checked_are_not_run(person: Person) -> None:
+    name = write_plan(person, "- [x] Old: `touch old`\n- [-] Never mind\n- [ ] New: `touch new`\n")
+
+    out = person.says("run", name, *ALLOW_ALL, "--session", "s")
+
+    assert out.count("Bash: ") == 1
+    assert not (person.folder / "old").exists()
+    assert statuses(person, "s") == "✓✗✓"
+
+
+def test_several_commands_of_a_task_run_in_order(person: Person) -> None:
+    name = write_plan(person, "- [ ] Both: `echo 1 >> f`\n  > Why it is done.\n  > $ echo 2 >> f\n  > $ cat f\n")
+
+    out = person.says("run", name, *ALLOW_ALL)
+
+    assert "  1\n  2\n" in out
+
+
+def test_a_plan_that_needs_a_model_names_its_tasks_and_changes_nothing(person: Person) -> None:
+    name = write_plan(person, "# Todo\n- [ ] Fine: `touch ran`\n- [ ] Think about it\n- [x] Done\n- [ ] Rest\n")
+
+    answer = person.run("run", name, *ALLOW_ALL)
+
+    assert answer.code == 2
+    assert answer.err.splitlines() == [
+        "tildone: 2 tasks have no command:",
+        "  #2 Think about it",
+        "  #4 Rest",
+        "End each with its command in `backticks`, or name a model that does the work: --model PROVIDER:NAME",
+    ]
+    assert conversation_files(person) == []
+    assert statuses(person) == ""
+    assert not (person.folder / "ran").exists()
+
+
+def test_without_permission_a_headless_run_names_the_flag_that_gives_it(person: Person) -> None:
+    name = write_plan(person, "- [ ] Look: `ls -l | wc -l`\n- [ ] Rest: `true`\n")
+
+    answer = person.run("run", name, "--session", "s")
+
+    assert answer.code == 1
+    assert "✗ #1 Look failed: Not allowed: ls -l; wc -l\nStart with --allow 'ls *' --allow 'wc *'" in answer.out
+    assert statuses(person, "s") == "●–"
+
+
+def test_patterns_allow_only_matching_commands(person: Person) -> None:
+    name = write_plan(person, "- [ ] Look: `ls | wc -l`\n- [ ] Write: `touch new`\n")
+
+    answer = person.run("run", name, "--allow", "ls", "--allow=wc *", "--session", "s")
+
+    assert answer.code == 1
+    assert statuses(person, "s") == "✓●"
+    assert not (person.folder / "new").exists()
+
+
+def test_what_a_pattern_covers_is_said_when_it_is_given(person: Person) -> None:
+    name = write_plan(person, "- [ ] Look: `git -c alias.x='!touch made' x`\n")
+
+    answer = person.run("run", name, "--allow", "git *", "--mode", "print")
+
+    assert answer.code == 1
+    assert answer.err.splitlines()[0] == (
+        "tildone: allowed: --allow 'git *': this command with any arguments in place of *, "
+        "without arguments that run other programs or write other files, unless the pattern names them"
+    )
+    assert "Not allowed: git -c alias.x='!touch made' x" in answer.err
+    assert not (person.folder / "made").exists()
+
+
+def test_what_the_patterns_of_checks_allow_is_said_too(person: Person) -> None:
+    name = write_plan(person, "- [ ] Look: `ls`\n")
+
+    person.sets('check_allow = ["npm run *", "ls"]\n')
+
+    answer = person.run("run", name, "--allow", "ls", "--mode", "print")
+
+    told = "tildone: check_allow 'npm run *' allows more than it looks like: npm run may run other programs"
+    assert [line for line in answer.err.splitlines() if "check_allow" in line] == [told]
+
+
+def test_a_command_gets_a_secret_variable_only_if_it_is_passed(person: Person) -> None:
+    """Its value is redacted in the output and in the conversation; --continue passes it again."""
+    name = write_plan(person, '- [ ] Look: `echo "[$PGPASSWORD]" > seen; cat seen; test -e ready`\n')
+    seen = person.folder / "seen"
+    environ = {"PGPASSWORD": "a-password-of-this-test"}
+
+    person.run("run", name, *ALLOW_ALL, "--mode", "print", **environ)
+    held = seen.read_text(encoding="utf-8")
+    answer = person.run("run", name, *ALLOW_ALL, "--pass-env", "PGPASSWORD", **environ)
+    passed = seen.read_text(encoding="utf-8")
+    seen.unlink()
+    again = person.run("run", "--continue", "--mode", "print", **environ)
+
+    assert (held, passed, seen.read_text(encoding="utf-8")) == (
+        "[]\n",
+        "[a-password-of-this-test]\n",
+        "[a-password-of-this-test]\n",
+    )
+    assert "allowed as before: --pass-env PGPASSWORD\n" in again.err
+    assert "[[redacted]]" in answer.out
+    stored = "".join(file.read_text(encoding="utf-8") for file in conversation_files(person))
+    assert "a-password" not in answer.out + answer.err + stored
+
+
+def test_a_pattern_that_is_not_one_for_a_command_is_refused(person: Person) -> None:
+    name = write_plan(person, "- [ ] Look: `true`\n")
+
+    answer = person.run("run", name, "--allow", "true; false")
+
+    assert (answer.code, answer.out) == (2, "")
+    assert "'true; false' is not a pattern for one command: give --allow once for each" in answer.err
+
+
+def test_print_mode_prints_the_last_answer_and_nothing_else(person: Person) -> None:
+    name = write_plan(person, "- [ ] A: `echo a`\n- [ ] B: `echo b`\n")
+
+    with starting():
+        assert person.says("run", name, *ALLOW_ALL, "--mode", "print") == "All 2 tasks are done.\n"
+
+
+def test_print_mode_reports_failure_on_standard_error(person: Person) -> None:
+    name = write_plan(person, "- [ ] A: `exit 7`\n")
+
+    answer = person.run("run", name, *ALLOW_ALL, "--mode", "print")
+
+    assert (answer.code, answer.out) == (1, "")
+    assert answer.err == "tildone: #1 A failed: Exit code 7\n$ exit 7\nTo go on: tildone run --continue\n"
+
+
+def test_the_command_that_goes_on_works_for_a_program_that_is_not_on_path(person: Person) -> None:
+    name = write_plan(person, "- [ ] A: `exit 7`\n")
+
+    answer = person.run("run", name, *ALLOW_ALL, "--mode", "print", PATH=os.defpath)
+
+    assert answer.err.endswith(f"To go on: {shlex.quote(str(PROGRAM))} run --continue\n")
+
+
+def test_json_mode_is_the_header_and_every_event(person: Person) -> None:
+    name = write_plan(person, "- [ ] A: `echo a`\n")
+
+    with starting():
+        told = json_lines(person.says("run", name, *ALLOW_ALL, "--mode", "json"))
+
+    header, *events = told
+    assert (header["type"], header["version"], header["cwd"]) == ("session", 3, str(person.folder))
+    kinds = [event["type"] for event in events]
+    assert (kinds[0], kinds[-2:]) == ("agent_start", ["agent_end", "agent_settled"])
+    calls = [event["toolName"] for event in events if event["type"] == "tool_execution_end"]
+    assert calls == ["todo", "bash", "todo"]
+    assert {"toolcall_delta", "text_delta"} <= {
+        event["assistantMessageEvent"]["type"] for event in events if event["type"] == "message_update"
+    }
+
+
+def test_a_plan_may_be_larger_than_the_lists_of_its_dialect(person: Person) -> None:
+    """The declared list holds ten items of sixty characters, but these are in the plan already."""
+    tasks = [f"- [ ] Task {number} has a text that is longer than that of a list: `true`\n" for number in range(11)]
+    name = write_plan(person, "# One\n" + "".join(tasks[:5]) + "# Two\n" + "".join(tasks[5:]))
+
+    out = person.says("run", name, *ALLOW_ALL, "--dialect", "declared", "--mode", "print")
+
+    assert out == "All 11 tasks are done.\n"
+    assert [phase.splitlines()[0] for phase in person.says("todo").split("\n\n")] == ["One 5/5", "Two 6/6"]
+
+
+@pytest.mark.parametrize(
+    ("argv", "complaint"),
+    [
+        (("run", "gone.md"), "there is no plan gone.md"),
+        (("run", "Do it"), "which model? Name one with --model"),
+        (("run", "Do it", "--model", "shell"), "the shell model works through a plan"),
+        (("run", "Do it", "--model", "gpt-5"), "name a model as provider:model"),
+        (("run", "--mode", "print", "--model", "openai-chat:x"), "there is nothing to do"),
+        (("run", "--mode", "json"), "there is nothing to do"),
+        (("run", "--continue"), "there is nothing to do"),
+        (("run", "empty.md"), "there is no task in empty.md"),
+        (("run", "--restart"), "--restart takes a plan file over again"),
+        (("run", "--mode", "prnt"), "there is no mode 'prnt'; did you mean 'print'?"),
+        (("run", "plan.md", "--continue", "--resume", "x"), "--continue and --resume name different conversations"),
+        (("run", "plan.md", "--no-session", "--continue"), "continues a stored conversation; --no-session stores none"),
+        (("run", "plan.md", "--max-nudges", "few"), "max-nudges must be a whole number"),
+        (
+            ("run", "Do it", "--mode", "rpc", "--model", "openai-chat:x"),
+            "in rpc mode the client says what is to be done",
+        ),
+        (("run", "--model", "openai-chat:x"), "there is nothing to do"),
+    ],
+)
+def test_invalid_arguments_are_usage_errors(person: Person, argv: tuple[str, ...], complaint: str) -> None:
+    write_plan(person, "- [ ] A: `true`\n")
+    write_plan(person, "# Nothing\n", "empty.md")
+
+    answer = person.run(*argv, OPENAI_API_KEY="none")
+
+    assert answer.code in {2, 4}
+    assert complaint in answer.err
+
+
+BRIEF = ("todo", "bash")
+TOOLS = {
+    "indexed": ("write_todos", "list_todos", "edit_todos", "bash"),
+    "phased": ("todo_write", "bash"),
+    "declared": ("TodoWrite", "bash"),
+    "brief": BRIEF,
+}
+
+
+@pytest.mark.parametrize(
+    ("text", "title", "commands"),
+    [
+        ("Say hello: `echo hello`", "#1 Say hello", ("echo hello",)),
+        ("Say hello – `echo hello`", "#1 Say hello", ("echo hello",)),
+        ("`make test`", "#1 make test", ("make test",)),
+        ("Show `x` with `cat x`", "#1 Show `x` with", ("cat x",)),
+        ("Ticks: ``echo `date` ``", "#1 Ticks", ("echo `date`",)),
+        ("No command: `here` it is not", "#1 No command: `here` it is not", ()),
+        ("Empty: ` `", "#1 Empty", ()),
+    ],
+)
+def test_a_command_is_in_backticks_at_the_end(text: str, title: str, commands: tuple[str, ...]) -> None:
+    task = Task(text, number=1)
+
+    assert (title_of(task), commands_of(task)) == (title, commands)
+
+
+def test_commands_in_notes_are_run_and_other_notes_ignored() -> None:
+    task = Task("Make: `first`", notes=("Slowly.\n$ make", "$ make check\n$ "))
+
+    assert commands_of(task) == ("first", "make", "make check")
+
+
+def test_only_tasks_that_could_be_worked_on_need_a_command() -> None:
+    plan = flat(Task("a"), Task("b: `b`"), Task("c", Status.COMPLETED), Task("d", Status.BLOCKED), Task("e"))
+
+    assert [title_of(task) for task in tasks_without_command(plan)] == ["#1 a", "#5 e"]
+
+
+class Talk:
+    """A conversation with the shell driver in which the test supplies the plan and the tool results."""
+
+    def __init__(self, *tasks: Task | str, tools: tuple[str, ...] = BRIEF, taken: frozenset[int] = frozenset()) -> None:
+        self.plan: Plan = flat(*(task if isinstance(task, Task) else Task(task) for task in tasks))
+        self.model = ShellModel(lambda: self.plan, lambda: 0, lambda: taken)
+        self.tools = tuple(ToolSpec(name, "", {}) for name in tools)
+        self.told: list[Message] = [messages.user("Go", 0)]
+
+    def next(self) -> dict[str, Any]:
+        """The block that the model answers with."""
+        answer: Message = asyncio.run(self._deltas())[-1]["message"]
+        self.told.append(answer)
+        [block] = answer["content"]
+        return dict(block)
+
+    def call(self) -> tuple[str, Any]:
+        """The call that the model answers with."""
+        block = self.next()
+        return block["name"], block["arguments"]
+
+    def gives(self, text: str = "", details: dict[str, Any] | None = None, *, error: bool = False) -> None:
+        """The result of the call."""
+        [call] = messages.tool_calls(self.told[-1])
+        self.told.append(messages.tool_result(call["id"], call["name"], text, details or {}, is_error=error, at=0))
+
+    def becomes(self, *statuses: Status) -> None:
+        """The plan after the call, and its result."""
+        self.plan = flat(*(Task(task.text, status) for task, status in zip(self.plan.tasks, statuses, strict=True)))
+        self.gives("ok")
+
+    async def _deltas(self) -> list[Message]:
+        request = ChatRequest("", [messages.model_message(each) for each in self.told], self.tools)
+        return [messages.delta(event) async for event in self.model.stream(request)]
+
+
+def test_each_task_is_started_run_and_completed() -> None:
+    talk = Talk("A: `a`", "B: `b`")
+
+    calls = [talk.call()]
+    talk.becomes(Status.IN_PROGRESS, Status.PENDING)
+    calls.append(talk.call())
+    talk.gives()
+    calls.append(talk.call())
+    talk.becomes(Status.COMPLETED, Status.PENDING)
+    calls.append(talk.call())
+    talk.becomes(Status.COMPLETED, Status.COMPLETED)
+
+    assert calls == [
+        ("todo", {"start": 1}),
+        ("bash", {"command": "a"}),
+        ("todo", {"done": 1}),
+        ("todo", {"start": 2}),
+    ]
+    assert talk.next()["text"] == "All 2 tasks are done."
+
+
+@pytest.mark.parametrize(
+    ("dialect", "call"),
+    [
+        ("indexed", ("edit_todos", {"action": "start", "indices": [1]})),
+        ("phased", ("todo_write", {"ops": [{"op": "start", "task": "B: `b`"}]})),
+        ("brief", ("todo", {"start": 2})),
+    ],
+)
+def test_it_speaks_the_dialect_whose_tools_it_is_offered(dialect: str, call: tuple[str, Any]) -> None:
+    talk = Talk(Task("A", Status.COMPLETED), "B: `b`", tools=TOOLS[dialect])
+
+    assert talk.call() == call
+
+
+def test_it_searches_once_for_the_tools_of_a_dialect_that_have_to_be_found() -> None:
+    """The plan is checked afterwards as at the start of a run."""
+    talk = Talk("A: `a`", tools=("bash", "find_tools"))
+
+    assert talk.call() == ("find_tools", {"query": "todo"})
+    talk.gives("Found 1 tool")
+    with pytest.raises(ModelFailure, match="needs the todo tools"):
+        talk.next()
+    talk.tools = tuple(ToolSpec(name, "", {}) for name in TOOLS["phased"])
+    assert talk.call() == ("todo_write", {"ops": [{"op": "start", "task": "A: `a`"}]})
+
+
+def test_a_search_does_not_hide_that_a_task_has_no_command() -> None:
+    talk = Talk("A: `a`", "B", tools=("bash", "find_tools"))
+
+    talk.call()
+    talk.gives("Found 1 tool")
+    talk.tools = tuple(ToolSpec(name, "", {}) for name in TOOLS["phased"])
+
+    with pytest.raises(ModelFailure, match="#2 B"):
+        talk.next()
+
+
+def test_a_task_in_progress_comes_first_and_is_not_started_again() -> None:
+    talk = Talk("A: `a`", Task("B: `b`", Status.IN_PROGRESS))
+
+    assert talk.call() == ("bash", {"command": "b"})
+
+
+def test_a_task_that_somebody_else_works_on_is_left_alone() -> None:
+    talk = Talk(Task("A: `a`", Status.IN_PROGRESS), "B: `b`", taken=frozenset({1}))
+
+    assert talk.call() == ("todo", {"start": 2})
+    talk.becomes(Status.IN_PROGRESS, Status.COMPLETED)
+    with pytest.raises(ModelFailure, match="nothing more can be done here: #1 is in progress elsewhere"):
+        talk.next()
+
+
+def test_blocked_tasks_are_left_open_and_named() -> None:
+    talk = Talk(Task("A: `a`", Status.BLOCKED), Task("B", Status.BLOCKED))
+
+    with pytest.raises(ModelFailure, match="nothing more can be done here: #1 and #2 are blocked"):
+        talk.next()
+
+
+def test_two_tasks_with_the_same_command_both_run() -> None:
+    talk = Talk("A: `make`", "B: `make`")
+    talk.next()
+    talk.becomes(Status.IN_PROGRESS, Status.PENDING)
+    talk.next()
+    talk.gives()
+    talk.next()
+    talk.becomes(Status.COMPLETED, Status.IN_PROGRESS)
+
+    assert talk.call() == ("bash", {"command": "make"})
+
+
+def test_a_task_of_several_commands_continues_with_the_one_that_failed() -> None:
+    talk = Talk(Task("A: `a`", Status.IN_PROGRESS, ("$ b",)))
+    talk.next()
+    talk.gives()
+    talk.next()
+    talk.gives(details={"summary": "Exit code 1"}, error=True)
+    talk.told.append(messages.user("Again", 0))
+
+    assert talk.call() == ("bash", {"command": "b"})
+
+
+def test_a_failed_command_is_tried_again_only_when_somebody_speaks() -> None:
+    talk = Talk(Task("A: `a`", Status.IN_PROGRESS))
+    talk.next()
+    talk.gives(details={"summary": "Exit code 2"}, error=True)
+    reminder = messages.user("<system-reminder>\nTodos: A\n</system-reminder>", 0)
+
+    talk.told.append(reminder)
+    with pytest.raises(ModelFailure, match=r"#1 A failed: Exit code 2\n\$ a") as failure:
+        talk.next()
+    talk.told.append(messages.user("Again", 0))
+
+    assert not failure.value.transient
+    assert talk.call() == ("bash", {"command": "a"})
+
+
+def test_a_refused_call_ends_it() -> None:
+    talk = Talk("A: `a`")
+    talk.next()
+    talk.gives("no 1", error=True)
+
+    with pytest.raises(ModelFailure, match="todo refused the call: no 1"):
+        talk.next()
+
+
+def test_a_plan_tool_that_does_nothing_ends_it() -> None:
+    """The same call would be made for ever."""
+    talk = Talk("A: `a`")
+    for _ in range(2):
+        talk.next()
+        talk.gives("Nothing happened.")
+
+    with pytest.raises(ModelFailure, match=r"todo did not do what it was told: Nothing happened\."):
+        talk.next()
+
+
+def test_nothing_is_run_if_a_task_has_no_command() -> None:
+    talk = Talk("A: `a`", "Think about it")
+
+    with pytest.raises(ModelFailure, match=r"a task has no command:\n  #2 Think about it\n.*--model PROVIDER:NAME"):
+        talk.next()
+
+
+def test_a_task_without_command_that_somebody_adds_later_is_named_at_the_end() -> None:
+    talk = Talk("A: `a`")
+    talk.next()
+    talk.plan = flat(Task("A: `a`", Status.IN_PROGRESS), Task("Think"))
+    talk.gives("ok")
+
+    assert talk.call() == ("bash", {"command": "a"})
+    talk.gives()
+    talk.next()
+    talk.becomes(Status.COMPLETED, Status.PENDING)
+    with pytest.raises(ModelFailure, match="#2 Think"):
+        talk.next()
+
+
+def test_without_todo_tools_there_is_nothing_to_speak_with() -> None:
+    with pytest.raises(ModelFailure, match="needs the todo tools"):
+        Talk("A: `a`", tools=("bash",)).next()
+
+
+def test_answers_come_in_pieces_and_stop_when_told_to() -> None:
+    model = ShellModel(lambda: plan_of("A: `a`"), lambda: 0)
+    tools = tuple(ToolSpec(name, "", {}) for name in TOOLS["indexed"])
+    request = ChatRequest("", [messages.model_message(messages.user("Go", 0))], tools)
+    controller = AbortController()
+
+    kinds: list[str] = []
+
+    async def listen() -> None:
+        async for delta in model.stream(request, controller.signal):
+            kinds.append(messages.delta(delta)["type"])
+            if len(kinds) == 3:
+                controller.abort()
+
+    with pytest.raises(Aborted):
+        asyncio.run(listen())
+
+    assert kinds == ["toolcall_start", "toolcall_delta", "toolcall_delta"]

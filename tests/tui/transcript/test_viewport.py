@@ -1,0 +1,549 @@
+"""The viewport follows the end and nothing but the person moves it.
+
+By scrolling, from block to block, or by finding words.
+"""
+
+import pytest
+from textual.events import MouseScrollDown, MouseScrollUp, Paste
+from textual.strip import Strip
+from textual.widgets import Static
+
+from tests.tui.transcript.conversations import done, numbered, view
+from tests.tui.transcript.screen import Shown, showing
+from tildone.base import replace
+from tildone.run.kit.components import Container
+from tildone.run.kit.definition import text_result
+from tildone.screens.transcript.blocks import (
+    MAX_EXPANDED_LINES,
+    AnswerBlock,
+    CallBlock,
+    CallState,
+    NoticeBlock,
+    Offer,
+    PersonMessage,
+    Remark,
+    Thinking,
+)
+from tildone.screens.transcript.widget import TranscriptPane
+from tildone.screens.widgets.keys import PALETTES
+
+
+async def test_it_opens_at_the_end_and_follows_it() -> None:
+    async with showing(AnswerBlock(numbered(30))) as screen:
+        assert screen.rows[-1] == "  line 30"
+        number = screen.transcript.add(AnswerBlock())
+        await screen.stream(number, "more\n", "and")
+
+        assert screen.rows[-2:] == ["  more", "  and▍"]
+        assert screen.transcript.viewport.follows
+        screen.transcript.finish_text(number)
+        await screen.pilot.pause()
+        assert screen.rows[-1] == "  and"
+
+
+async def test_scrolling_up_stops_following_and_new_lines_are_announced() -> None:
+    async with showing(AnswerBlock(numbered(30))) as screen:
+        await screen.press("k", "k")
+        before = screen.rows
+        number = screen.transcript.add(AnswerBlock("one\ntwo"))
+        await screen.stream(number, "\nthree")
+
+        assert screen.transcript.viewport.new_lines == 4
+        assert screen.rows == [*before[:-1], "  ↓ 4 new lines · end"]
+        assert (await screen.press("G"))[-1] == "  three▍"
+        assert screen.transcript.viewport.follows
+
+
+async def test_nothing_is_announced_until_something_is_new() -> None:
+    async with showing(AnswerBlock(numbered(30))) as screen:
+        await screen.press("k")
+
+        assert screen.rows[-1] == "  line 29"
+
+
+async def test_scrolling_back_to_the_end_follows_it_again() -> None:
+    async with showing(AnswerBlock(numbered(30))) as screen:
+        await screen.press("k", "k", "j")
+        assert not screen.transcript.viewport.follows
+        await screen.press("j")
+        assert screen.transcript.viewport.follows
+
+
+async def test_keys_scroll() -> None:
+    rows = {
+        ("k",): 20,
+        ("up", "up", "down"): 20,
+        ("ctrl+u",): 16,
+        ("ctrl+u", "ctrl+d", "ctrl+u"): 16,
+        ("pageup",): 12,
+        ("pageup", "pageup", "pagedown"): 12,
+        ("g",): 1,
+        ("home", "j"): 2,
+        ("g", "end"): 21,
+    }
+    async with showing(AnswerBlock(numbered(30))) as screen:
+        found = {keys: (await screen.press("G", *keys))[0] for keys in rows}
+
+    assert found == {keys: f"  line {first}" for keys, first in rows.items()}
+
+
+async def test_the_wheel_scrolls_three_rows() -> None:
+    async with showing(AnswerBlock(numbered(30))) as screen:
+        await screen.wheel(MouseScrollUp)
+        assert screen.rows[0] == "  line 18"
+        await screen.wheel(MouseScrollUp)
+        await screen.wheel(MouseScrollDown)
+        assert screen.rows[0] == "  line 18"
+
+
+async def test_a_click_on_the_announcement_goes_to_the_end() -> None:
+    async with showing(AnswerBlock(numbered(30))) as screen:
+        await screen.press("g")
+        await screen.add(AnswerBlock("new"))
+        assert screen.rows[-1] == "  ↓ 2 new lines · end"
+        await screen.click((5, 9))
+
+        assert screen.rows[-1] == "  new"
+
+
+@pytest.mark.parametrize("width", [30, 40, 100])
+async def test_another_width_keeps_the_text_at_the_top(width: int) -> None:
+    """The blocks above it get other heights, and so does the block itself."""
+    long = [AnswerBlock(" ".join(f"a{block}w{word}" for word in range(60))) for block in range(30)]
+    async with showing(*long, size=(60, 10)) as screen:
+        await screen.press("g", *["pagedown"] * 6)
+        first = screen.rows[0].split()[0]
+        screen.transcript.add(AnswerBlock("new"))
+        await screen.pilot.resize_terminal(width, 10)
+        await screen.until(lambda: screen.transcript.document.columns == width - 4)
+        await screen.until(lambda: screen.transcript.document.is_drawn)
+        await screen.pilot.pause()
+
+        assert first in screen.rows[0].split()
+        assert screen.transcript.viewport.new_lines == 2
+        assert screen.rows[-1] == "  ↓ 2 new lines · end"
+
+
+@pytest.mark.parametrize(
+    ("keys", "width"),
+    [(("g", *["pagedown"] * 8), 30), (("g", "j"), 100), (("pageup",) * 5, 30), (("pageup",) * 5, 100)],
+)
+async def test_another_width_keeps_the_text_at_the_top_of_a_long_answer(keys: tuple[str, ...], width: int) -> None:
+    """It is fitted to the width in parts: above the viewport, in it, and below."""
+    long = "\n".join(" ".join(f"a{line}w{word}" for word in range(line % 30 + 1)) for line in range(600))
+    async with showing(AnswerBlock(long), size=(60, 10)) as screen:
+        await screen.press(*keys)
+        first = screen.rows[0].split()[0]
+        number = screen.transcript.document.entries[0].id
+        await screen.stream(number, "\nnew\nlines")
+        await screen.pilot.resize_terminal(width, 10)
+        await screen.until(lambda: screen.transcript.document.columns == width - 4)
+        await screen.pilot.pause()
+        assert first in screen.rows[0].split()
+        await screen.until(lambda: screen.transcript.document.is_drawn)
+        await screen.pilot.pause()
+
+        assert first in screen.rows[0].split()
+        assert screen.rows[-1] == "  ↓ 2 new lines · end"
+        assert (await screen.press("G"))[-1] == "  lines▍"
+
+
+async def test_a_selection_ends_when_its_lines_are_fitted_to_another_width() -> None:
+    async with showing(AnswerBlock(numbered(2_000)), size=(60, 10)) as screen:
+        transcript = screen.transcript
+        transcript.document.resize(30)
+        transcript.selection.begin_by_keys((0, 1_999, 0))
+        transcript.document.draw_rows(0, 10)
+
+        assert not transcript.selection.exists
+
+
+async def test_another_width_keeps_the_end_in_view() -> None:
+    async with showing(*(AnswerBlock("word " * 30) for _ in range(30)), AnswerBlock("end")) as screen:
+        await screen.pilot.resize_terminal(30, 12)
+        await screen.until(lambda: screen.transcript.document.is_drawn)
+        await screen.pilot.pause()
+
+        assert screen.rows[-1] == "  end"
+        assert screen.transcript.viewport.follows
+
+
+@pytest.mark.parametrize("heights", [(5,), (5, 14), (14, 3, 10)])
+async def test_the_last_lines_stay_visible_when_something_opens_below(heights: tuple[int, ...]) -> None:
+    """A question takes rows of the viewport, and gives them back."""
+    async with showing(AnswerBlock(numbered(30))) as screen:
+        number = screen.transcript.add(AnswerBlock("one\ntwo"))
+        for height in heights:
+            screen.transcript.append_text(number, f"\nthree {height}")
+            await screen.pilot.resize_terminal(40, height)
+            await screen.until(lambda wanted=height: screen.transcript.size.height == wanted)  # type: ignore[misc]  # bound
+            await screen.until(lambda: not screen.transcript.document.is_dirty)
+            await screen.pilot.pause()
+
+            assert screen.transcript.viewport.follows
+            assert screen.rows[-3:] == [*numbers(heights, height)][-3:]
+
+
+def numbers(heights: tuple[int, ...], height: int) -> list[str]:
+    shown = [f"  three {each}" for each in heights[: heights.index(height) + 1]]
+    return ["  one", "  two", *shown[:-1], f"{shown[-1]}▍"]
+
+
+async def test_corrected_heights_do_not_move_the_viewport() -> None:
+    """A table is estimated too high: its source has more lines than it has rows on a narrow screen."""
+    odd = [AnswerBlock("word " * 50 + "\n```\nx\n```" * 5) for _ in range(40)]
+    async with showing(*odd, size=(50, 10)) as screen:
+        await screen.press("pageup", "pageup")
+        before = screen.rows
+        screen.transcript.document.resize(screen.transcript.document.columns)
+        screen.transcript.on_resize()
+        await screen.until(lambda: screen.transcript.document.is_drawn)
+        await screen.pilot.pause()
+
+        assert screen.rows == before
+
+
+async def test_a_shorter_conversation_is_drawn_from_the_top() -> None:
+    async with showing(PersonMessage("hello")) as screen:
+        assert screen.rows == ["  ❯ hello", *[""] * 9]
+        await screen.press("k", "j", "pageup", "g", "G")
+        assert screen.rows == ["  ❯ hello", *[""] * 9]
+
+
+async def test_an_empty_transcript_takes_every_key() -> None:
+    async with showing() as screen:
+        await screen.press(*"jkgGJKOvyYcnNfeo ", "ctrl+t", "ctrl+o", "alt+up", "ctrl+u", "pageup")
+        await screen.press("slash", "x", "enter", "n", "escape")
+        await screen.pilot.click(screen.transcript, offset=(3, 3), times=3)
+
+        assert screen.rows == [""] * 10
+
+
+async def test_clearing_and_loading_show_another_conversation() -> None:
+    async with showing(AnswerBlock(numbered(30))) as screen:
+        await screen.press("g", "J")
+        screen.transcript.clear()
+        await screen.pilot.pause()
+        assert screen.rows == [""] * 10
+        screen.transcript.load([AnswerBlock(numbered(12, "row"))])
+        await screen.pilot.pause()
+
+        assert screen.rows[-1] == "  row 12"
+        assert screen.transcript.cursor is None
+
+
+async def test_a_running_call_turns_its_sign_until_it_has_ended() -> None:
+    async with showing() as screen:
+        number = await screen.add(CallBlock(view("make"), text_result("one"), since=0.0))
+        assert screen.rows[:3] == ['  Bash: "make" ⠹ 0:38', "    Bash: working...", "    one"]
+        clock = iter(range(39, 10_000))
+        screen.transcript.document.now = lambda: float(next(clock))
+        await screen.until(lambda: "0:38" not in screen.rows[0])
+        screen.transcript.replace(number, CallBlock(view("make"), text_result("two"), CallState.DONE, seconds=41))
+        await screen.until(lambda: screen.rows[:2] == ['  Bash: "make" ✓ 41 s', "    two"])
+
+
+async def test_a_piece_of_text_paints_only_the_rows_that_it_changes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Counted, not timed: in a transcript of 2,000 lines no complete line is drawn again, and no other row painted."""
+    painted: list[int] = []
+    render_line = TranscriptPane.render_line
+
+    def counted(pane: TranscriptPane, y: int) -> Strip:
+        painted.append(y)
+        return render_line(pane, y)
+
+    async with showing(*(AnswerBlock(numbered(100)) for _ in range(20)), size=(40, 10)) as screen:
+        number = screen.transcript.add(AnswerBlock())
+        await screen.stream(number, "first")
+        drawn = screen.transcript.document.drawn
+        monkeypatch.setattr(TranscriptPane, "render_line", counted)
+        await screen.stream(number, " and more")
+        assert set(painted) == {8, 9}  # the line, and the empty row above its block
+        assert screen.transcript.document.drawn == drawn + 1
+        painted.clear()
+        await screen.stream(number, "\nnext")
+        assert len(painted) <= 10
+        await screen.press("pageup")
+        painted.clear()
+        drawn = screen.transcript.document.drawn
+        await screen.stream(number, "\n" + numbered(50))
+
+        assert screen.transcript.document.drawn == drawn + 51
+        assert set(painted) == {9}
+        assert screen.rows[-1] == "  ↓ 50 new lines · end"
+
+
+async def test_opening_a_long_conversation_draws_only_what_is_near() -> None:
+    async with showing(*(done("ls", numbered(5)) for _ in range(5)), size=(40, 10)) as screen:
+        screen.transcript.load([AnswerBlock(numbered(10)) for _ in range(200)])
+        assert screen.transcript.document.drawn < 100
+        await screen.until(lambda: screen.transcript.document.is_drawn)
+        assert screen.transcript.document.total == 2_199
+
+
+async def test_the_end_stays_visible_if_a_region_is_read_before_the_layout() -> None:
+    """Textual then sends no event about the new size: `tildone.screens.widgets.rows` tells why."""
+    async with showing(AnswerBlock(numbered(30))) as screen:
+        below = Static("below")
+        below.styles.height, below.display = 1, False
+        await screen.app.mount(below)
+        await screen.pilot.pause()
+
+        below.display = True
+        # As after a scroll of another widget: the next one who reads a region computes all of them.
+        screen.app.screen._compositor._full_map_invalidated = True  # noqa: SLF001  see above
+        assert below.region.height == 1
+
+        await screen.until(lambda: screen.rows[-2:] == ["  line 30", "below"])
+
+
+CURSOR = "▎ "
+
+
+def marked(rows: list[str]) -> list[str]:
+    return [row.removeprefix(CURSOR) for row in rows if row.startswith(CURSOR)]
+
+
+async def test_the_cursor_goes_from_block_to_block() -> None:
+    async with showing(PersonMessage("go"), done("ls", "a"), Remark(Container()), AnswerBlock("end")) as screen:
+        assert marked(screen.rows) == []
+        assert marked(await screen.press("K")) == ["end"]
+        assert marked(await screen.press("alt+up")) == ['Bash: "ls"', "  a"]
+        assert marked(await screen.press("K", "K")) == ["❯ go"]
+        assert marked(await screen.press("alt+down", "J", "J")) == ["end"]
+
+
+async def test_the_first_step_down_is_the_first_visible_block() -> None:
+    async with showing(*(AnswerBlock(f"{block}\n.") for block in range(10))) as screen:
+        assert marked(await screen.press("J")) == ["6", "."]
+
+
+async def test_the_viewport_goes_with_the_cursor() -> None:
+    async with showing(*(AnswerBlock(f"{block}\n.") for block in range(10))) as screen:
+        rows = await screen.press("J", *["K"] * 5)
+        assert marked(rows) == ["1", "."]
+        assert not screen.transcript.viewport.follows
+
+
+async def test_a_call_is_expanded_where_it_is_and_folded_again() -> None:
+    async with showing(
+        AnswerBlock(numbered(30)), done("ls", numbered(20)), AnswerBlock("end"), size=(50, 20)
+    ) as screen:
+        folded = screen.rows
+        at = folded.index('  Bash: "ls"')
+        rows = await screen.press("space")
+        assert rows[at] == '  Bash: "ls"'
+        assert rows[at + 9] == "    line 9"
+        await screen.press("ctrl+o")
+        await screen.press("G")
+        assert screen.rows == folded
+
+
+@pytest.mark.parametrize(("column", "opens"), [(12, False), (13, True), (16, True), (17, False), (20, False)])
+async def test_a_click_on_a_file_name_opens_it(column: int, *, opens: bool) -> None:
+    """A click beside it folds."""
+    async with showing(replace(done("cat a.py b.py", numbered(20)), path="a.py"), size=(50, 30)) as screen:
+        assert screen.rows[0] == '  Bash: "cat a.py b.py"'
+        await screen.click((column, 0))
+
+        assert paths(screen) == ["a.py"] * opens
+        assert ("▎   line 20" in screen.rows) is not opens
+
+
+async def test_a_key_opens_the_file_of_a_call() -> None:
+    """Of the last one, or of that with the cursor."""
+    async with showing(done("ls", "x"), replace(done("cat", "x"), path="a b\x1b.py"), AnswerBlock("end")) as screen:
+        await screen.press("E")
+        assert paths(screen) == ["a b\x1b.py"]
+        await screen.press("J", "E")
+        assert len(screen.app.sent) == 1
+
+
+def paths(screen: Shown) -> list[str]:
+    return [message.path for message in screen.app.sent if isinstance(message, TranscriptPane.FileWanted)]
+
+
+async def test_a_click_on_the_header_folds_and_one_below_it_does_not() -> None:
+    async with showing(done("ls", numbered(20)), size=(50, 30)) as screen:
+        await screen.pilot.click(screen.transcript, offset=(5, 0))
+        assert "▎   line 20" in screen.rows
+        await screen.click((5, 3))
+        assert "▎   line 20" in screen.rows
+
+
+async def test_all_calls_are_expanded_also_those_to_come() -> None:
+    async with showing(done("ls", numbered(10)), done("cat", numbered(10)), size=(50, 40)) as screen:
+        await screen.press("O")
+        await screen.add(done("pwd", numbered(10)))
+        assert screen.rows.count("    line 10") == 3
+        assert (await screen.press("O")).count("    line 10") == 0
+
+
+async def test_thinking_is_shown_and_folded() -> None:
+    async with showing(Thinking("first\nsecond")) as screen:
+        assert screen.rows[0] == "  Thinking · 2 lines · ctrl+t to show"
+        assert (await screen.press("ctrl+t"))[:2] == ["  first", "  second"]
+        assert (await screen.press("ctrl+t"))[1] == ""
+
+
+async def test_folding_takes_the_last_visible_block_if_the_cursor_is_elsewhere() -> None:
+    long = done("ls", numbered(12))
+    async with showing(long, AnswerBlock(numbered(30)), long, size=(50, 12)) as screen:
+        await screen.press("g", "J")
+        assert screen.transcript.cursor == 1
+        assert (await screen.press("G", "space", "G"))[-1] == "    line 12"
+        await screen.press("g")
+        assert "  line 12" not in screen.rows
+
+
+async def test_lines_of_an_expanded_block_are_not_new() -> None:
+    async with showing(AnswerBlock(numbered(30)), done("ls", numbered(20)), size=(50, 20)) as screen:
+        await screen.press("space")
+
+        assert screen.transcript.viewport.new_lines == 0
+        screen.transcript.add(AnswerBlock("new"))
+        assert screen.transcript.viewport.new_lines == 2
+
+
+async def test_a_result_that_is_too_long_is_offered_to_a_pager() -> None:
+    text = numbered(MAX_EXPANDED_LINES + 1)
+    async with showing(done("cat", "short"), done("cat", text + "\x1b[2J"), size=(60, 20)) as screen:
+        assert "    2,001 lines · o opens them in a pager" in await screen.press("space")
+        await screen.press("o")
+        [message] = screen.app.sent
+        assert isinstance(message, TranscriptPane.PagerWanted)
+        assert message.text == text + "␛[2J"
+        await screen.press("K", "K", "o")
+        assert len(screen.app.sent) == 1
+
+
+async def test_the_keys_of_a_notice_work_while_it_is_last() -> None:
+    notice = NoticeBlock("The provider refused the key.", offers=(Offer("r", "try again"), Offer("j", "another")))
+    async with showing(AnswerBlock(numbered(30)), notice) as screen:
+        await screen.press("r", "j", "x")
+        chosen = [each for each in screen.app.sent if isinstance(each, TranscriptPane.OfferChosen)]
+        assert [(each.number, each.key) for each in chosen] == [(2, "r"), (2, "j")]
+        assert screen.transcript.offer("r")
+        assert not screen.transcript.offer("x")
+        screen.transcript.add(AnswerBlock("after"))
+        await screen.press("r")
+        await screen.pilot.pause()
+        assert len(screen.app.sent) == 3
+        assert not screen.transcript.offer("r")
+
+
+@pytest.mark.parametrize(("key", "what"), [("f", "fork"), ("e", "edit")])
+async def test_a_block_is_chosen_to_go_another_way(key: str, what: str) -> None:
+    async with showing(PersonMessage("go"), AnswerBlock("done")) as screen:
+        await screen.press(key)
+        assert screen.app.sent == []
+        await screen.press("K", "K", key)
+        [message] = screen.app.sent
+        assert isinstance(message, TranscriptPane.BlockChosen)
+        assert (message.number, message.what) == (1, what)
+
+
+async def test_keys_without_a_meaning_here_are_left_to_others() -> None:
+    async with showing(AnswerBlock("a")) as screen:
+        await screen.press("x", "escape", "ctrl+c", "left")
+
+        assert screen.app.keys == ["x", "escape", "ctrl+c", "left"]
+
+
+DARK = PALETTES["dark"]
+
+
+def found(screen: Shown, color: str = DARK.warning) -> list[str]:
+    """The characters that are reversed in this colour, row by row."""
+    texts = []
+    for y in range(screen.transcript.size.height):
+        styled = [(each.text, each.style) for each in screen.transcript.render_line(y) if each.style]
+        marked = [text for text, style in styled if style.reverse and style.color and style.color.name == color.lower()]
+        texts += ["".join(marked)] if marked else []
+    return texts
+
+
+async def test_words_are_found_and_marked() -> None:
+    async with showing(AnswerBlock("one two one"), PersonMessage("One"), size=(40, 8)) as screen:
+        assert (await screen.press("slash", *"onx", "backspace"))[-1] == "  /on▍"
+        await screen.press("e", "enter")
+
+        assert found(screen, DARK.accent) == ["one"]
+        assert found(screen) == ["one", "One"]
+        await screen.press("n")
+        await screen.press("n")
+        assert found(screen, DARK.accent) == ["One"]
+        await screen.press("escape")
+        assert found(screen) == []
+
+
+async def test_the_next_match_is_scrolled_to_and_the_search_starts_over() -> None:
+    blocks = [AnswerBlock(numbered(10, f"b{block}")) for block in range(10)]
+    async with showing(*blocks, size=(40, 8)) as screen:
+        await screen.press("g", "slash", *"10", "enter")
+        seen = []
+        for _ in range(11):
+            seen.append(next(row for row in screen.rows if row.endswith(" 10")).strip())
+            await screen.press("n")
+        assert seen == [*(f"b{block} 10" for block in range(10)), "b0 10"]
+        assert not screen.transcript.viewport.follows
+
+
+async def test_the_previous_match_is_found_backwards() -> None:
+    async with showing(AnswerBlock("x 1\nx 2"), AnswerBlock("x 3")) as screen:
+        await screen.press("slash", "x", "enter")
+        seen = [screen.transcript.search.match]
+        for _ in range(3):
+            await screen.press("N")
+            seen.append(screen.transcript.search.match)
+
+        assert seen == [(1, 0), (2, 0), (1, 1), (1, 0)]
+
+
+async def test_the_search_begins_at_the_viewport() -> None:
+    async with showing(AnswerBlock(numbered(50)), size=(40, 8)) as screen:
+        await screen.press("g", *["j"] * 14)
+        await screen.press("slash", *"line", "enter")
+        assert screen.transcript.search.match == (1, 14)
+        await screen.press("escape", "slash", *"line", "enter", "N")
+        assert screen.transcript.search.match == (1, 13)
+
+
+async def test_a_word_across_a_wrapped_line_is_found() -> None:
+    async with showing(AnswerBlock("one two three four five"), size=(16, 6)) as screen:
+        assert screen.rows[:2] == ["  one two", "  three four"]
+        assert screen.transcript.find("two three")
+        assert found(screen, DARK.accent) == ["two", "three"]
+
+
+async def test_words_that_are_nowhere_are_reported() -> None:
+    async with showing(AnswerBlock(numbered(30))) as screen:
+        before = screen.transcript.scroll_offset
+        assert (await screen.press("slash", *"zzz", "enter"))[-1] == "  /zzz · not found · esc"
+        assert screen.transcript.scroll_offset == before
+        await screen.press("n")
+        assert (await screen.press("escape"))[-1] == "  line 30"
+
+
+async def test_typing_can_be_given_up_and_the_last_words_are_searched_again() -> None:
+    async with showing(AnswerBlock("one two")) as screen:
+        await screen.press("slash", *"two", "escape")
+        assert screen.transcript.search.words == ""
+        await screen.press("slash", *"one", "enter", "slash", "enter")
+        assert screen.transcript.search.words == "one"
+
+
+async def test_pasted_text_is_searched_for() -> None:
+    async with showing(AnswerBlock("one two")) as screen:
+        screen.transcript.post_message(Paste("ignored"))
+        await screen.press("slash")
+        screen.transcript.post_message(Paste("one\x1b[2J\nnext"))
+        await screen.pilot.pause()
+        assert screen.rows[-1] == "  /one␛[2J▍"
+
+
+async def test_what_is_folded_is_not_found() -> None:
+    async with showing(done("ls", numbered(20))) as screen:
+        assert not screen.transcript.find("line 20")
+        await screen.press("O")
+        assert screen.transcript.find("line 20")

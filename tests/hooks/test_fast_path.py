@@ -192,7 +192,7 @@ def audit(name, args):
     if name in ("open", "os.listdir", "os.scandir", "os.remove", "os.rename", "os.mkdir"):
         counts[name] = counts.get(name, 0) + 1
 sys.addaudithook(audit)
-from tildone.hooks import main
+from tildone.agents.hooks import main
 main(["claude"])
 sys.stderr.write(json.dumps(counts))
 """

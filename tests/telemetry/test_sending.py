@@ -208,8 +208,8 @@ def test_while_traces_are_off_nothing_of_opentelemetry_is_imported() -> None:
     """Nor is what would use it."""
     program = """
 import sys, tildone.run.traces, tildone.cli.fleet.work, tildone.cli.run.setup, tildone.fleet.worker
-from tildone.telemetry.opening import open_host_traces, open_run_traces
-from tildone.config import load
+from tildone.run.traces import open_host_traces, open_run_traces
+from tildone.app.settings import load
 settings = load({}, {"HOME": "/"}, "/")
 assert open_run_traces(settings, None, {}, print) is None
 assert open_host_traces(settings, None, {}, print) is None

@@ -429,9 +429,9 @@ def test_the_schema_of_a_registered_tool_is_a_copy_in_plain_json() -> None:
 
 IMPORTS = """
 import sys
-from tildone.host.parameters import checked, served
-from tildone.host.tools.builtin import builtin_tools
-from tildone.host.tools.permissions import PermissionPolicy
+from tildone.run.parameters import checked, served
+from tildone.run.tools.builtin import builtin_tools
+from tildone.run.tools.permissions import PermissionPolicy
 for tool in builtin_tools(PermissionPolicy()):
     checked(served(tool).schema, {})
 print(*{"pydantic", "jsonschema"} & sys.modules.keys())

@@ -307,7 +307,7 @@ async def test_the_plan_is_checked_ordered_and_says_which_other_agent_works(talk
 Given = Any
 
 EXTENSION = """\
-from tildone.host.messages import CustomMessage
+from tildone.run.messages import CustomMessage
 from tildone.kit.components import Text
 from tildone.kit.definition import TextContent, ToolDefinition, ToolResult
 from tildone.kit.theme import Role

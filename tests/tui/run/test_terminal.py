@@ -272,7 +272,7 @@ sys.meta_path[:] = [Hiding if finder is PathFinder else finder for finder in sys
 BREAKS_THE_SCREEN = """\
 def extension(api):
     async def break_it(arguments, ctx):
-        from tildone.tui.run.app import RunApp
+        from tildone.screens.run.app import RunApp
 
         def draw(app):
             token = "".join(("s3", "cret"))

@@ -5,6 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests import plans
+from tests.core.transitions import EVENTS, table
 from tests.plans import ABANDONED, BLOCKED, COMPLETED, IN_PROGRESS, PENDING, plan_of
 from tildone.plan import faults
 from tildone.plan.model import Focus, Phase, Plan, Result, Rules, Status, Task, Unit, flat, length, numbered
@@ -24,7 +25,7 @@ from tildone.plan.ops import (
     StartNext,
     Write,
 )
-from tildone.plan.reduce import EVENTS, Outcome, Step, reduce, table
+from tildone.plan.reduce import Outcome, Step, reduce
 from tildone.plan.selection import enforce_focus
 
 FREE = Rules()

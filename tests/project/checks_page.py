@@ -2,9 +2,9 @@
 
 import re
 
+from tests.core.transitions import table
 from tests.project.source import ROOT
 from tildone.plan.model import Status
-from tildone.plan.reduce import table
 
 PAGE = ROOT / "docs" / "reference" / "checks.md"
 GENERATED = re.compile(r"(?<=<!-- generated from tildone.plan.reduce -->\n).*(?=<!-- end -->)", re.DOTALL)

@@ -1,9 +1,9 @@
 """What everything stands on: records, registries, errors, ids, JSON, files, keys. It imports no other wing.
 
-Records are frozen and slotted. `dataclasses` takes longer to import than a hook takes to run, so this module implements
-the part of it that tildone needs: fields with defaults, equality, hash, repr, `match`, and immutability. The fields
-that a class names in `__uncompared__` do not count for equality and hash. A class with a method `__check__` has it
-called for every new record: it raises if the values are not allowed, so that no such record exists. `__init__` is
+Records (`value`) are frozen and slotted. `dataclasses` takes longer to import than a hook takes to run, so this module
+implements the part of it that tildone needs: fields with defaults, equality, hash, repr, `match`, and immutability. The
+fields that a class names in `__uncompared__` do not count for equality and hash. A class with a method `__check__` has
+it called for every new record: it raises if the values are not allowed, so that no such record exists. `__init__` is
 compiled only after a class has created a few records, so that classes that a command hardly uses cost next to nothing.
 """
 
@@ -16,18 +16,9 @@ else:
     TYPE_CHECKING = False
 
 
-# Registries: the members of a package, listed by name and imported when they are first used.
-#
-# Adding a member takes one submodule and one line in the registry, and a command imports only the members that it uses.
-# A
-# registry imports only submodules of the package in which it is declared, so its imports never cross the boundaries
-# that
-# the import contracts check.
-
-
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-    from typing import Generic, TypeVar
+    from collections.abc import Callable, Iterator, Mapping
+    from typing import Any, Generic, TypeVar
 
     T = TypeVar("T")
     F = TypeVar("F")
@@ -43,10 +34,12 @@ else:
 
 
 class Registry(Generic[T, F]):
-    """The members of `package`. `entries` maps each name to the facts that are available without importing the member.
+    """The members of `package`, imported when they are first used, so that a command loads only those that it uses.
 
-    A name is the name of a submodule, with `-` in place of `_`. The member is the submodule's global `attribute`, or
-    the one that follows a colon in the name: `module:function`.
+    `entries` maps each name to the facts that are available without importing the member. A name is the name of a
+    submodule, with `-` in place of `_`. The member is the submodule's global `attribute`, or the one that follows a
+    colon in the name: `module:function`. A registry is declared in the package whose submodules it imports, so that it
+    crosses no boundary that the import contracts check.
     """
 
     def __init__(self, package: str, attribute: str, entries: Mapping[str, F]) -> None:
@@ -83,8 +76,7 @@ except ImportError:
     from operator import attrgetter
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-    from typing import Any, TypeVar, dataclass_transform
+    from typing import dataclass_transform
 
     R = TypeVar("R")
 
@@ -100,13 +92,15 @@ else:
         own = cls.__dict__
         defaults = {name: own[name] for name in fields if name in own}
         uncompared = own.get("__uncompared__", ())
+        compared = tuple(name for name in fields if name not in uncompared)
         body = {name: item for name, item in own.items() if name not in defaults and name not in _NOT_COPIED}
         body.update(
             _METHODS,
             __slots__=fields,
             __match_args__=fields,
             __init__=_initial_init(fields, defaults),
-            __compared__=_field_getter(tuple(name for name in fields if name not in uncompared)),
+            # A function from a record to its values: a tuple, or the value itself if there is only one.
+            __compared__=attrgetter(*compared) if compared else lambda _: (),
         )
         return type(cls)(cls.__name__, cls.__bases__, body)
 
@@ -164,15 +158,6 @@ def _compiled_init(cls: type[Any], fields: tuple[str, ...], defaults: dict[str, 
 def _refuse(self: object, name: str, _value: object = None) -> None:
     message = f"{type(self).__name__}.{name} cannot be changed: records are frozen"
     raise AttributeError(message)
-
-
-def _field_getter(fields: tuple[str, ...]) -> Callable[[Any], Any]:
-    """Return a function from a record to its values: a tuple, or the value itself if there is only one."""
-    return attrgetter(*fields) if fields else _no_values
-
-
-def _no_values(_record: object) -> tuple[()]:
-    return ()
 
 
 def _eq(self: Any, other: object) -> bool:

@@ -1,11 +1,16 @@
-"""Append-only files of lines, written so that acknowledged data survives a crash.
+"""Append-only files of lines, written so that acknowledged data survives a crash, and the lock of their folder.
 
 Guarantees: when a function returns, its changes are on disk (file and folder entry are fsynced). Creating and replacing
 files is atomic. An append is one `write` of whole lines; if the process or the machine dies during it, the file ends in
 a torn line. The next append terminates that line first. Readers skip lines that they cannot parse, so a torn line never
 corrupts the line after it.
 
-Callers hold the folder's lock while they write; readers need none.
+Callers hold the folder's lock while they write; readers need none. The lock is advisory, across threads and processes:
+`flock` (on Windows, a locked byte) on a dedicated file. The operating system releases it when its holder dies, so no
+stale lock is left. The protected files are not locked themselves, because they may be replaced while the lock is held.
+Every acquisition opens the lock file again, because descriptors inherited through `fork` would share the lock. A person
+or a program may delete the lock file, so that two processes could lock two files of that name: after locking it, a
+process checks that it is still the file at its path, and retries if not.
 """
 
 from __future__ import annotations
@@ -69,7 +74,7 @@ def append(path: str, lines: bytes, mtime: int | None = None) -> None:
 def create(path: str, content: bytes, draft: str, mtime: int | None = None, mode: int = PRIVATE_FILE) -> None:
     """Create a file in an existing folder. `draft` is an unused path in that folder, to which it is written first.
 
-    The file is private, or with the mode SHARED_FILE shared, as `files.private` says.
+    The file is private, or with the mode SHARED_FILE shared (see `tildone.base.private`).
 
     Raises:
         FileExistsError: the file exists; it is unchanged.
@@ -179,19 +184,6 @@ def _back_up(path: str, backup: str) -> None:
     except OSError:
         with open(path, "rb") as file:
             _write_draft(unused, file.read(), like=os.fstat(file.fileno()))
-
-
-# An exclusive lock on a folder, across threads and processes.
-#
-# The lock is advisory: `flock` (on Windows, a locked byte) on a dedicated file in the folder. The operating system
-# releases it when its holder dies, so no stale lock is left. The protected files are not locked themselves, because
-# they
-# may be replaced while the lock is held. Every acquisition opens the lock file again, because descriptors inherited
-# through `fork` would share the lock.
-#
-# The lock file may be deleted by a person or a program. After locking it, a process therefore checks that it is still
-# the
-# file at its path, and retries if not: otherwise two processes could hold locks on two files of the same name.
 
 
 LOCK_FILE = ".tildone.lock"

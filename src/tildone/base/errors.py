@@ -32,7 +32,6 @@ MIN_PREFIX = 2
 MAX_ERRORS, CHARACTERS_PER_ERROR = 3, 3
 """Words are close if they differ by at most three typing errors, and by at most one in three characters."""
 
-
 MAX_DIGITS, MAX_SHOWN = 15, 40
 """How many digits a number of a person may have, and how many characters of an invalid value are shown."""
 

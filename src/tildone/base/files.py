@@ -27,7 +27,7 @@ def replace_file(
     """Make `data` the content of the file at `path`, which need not exist; its folder must exist.
 
     The file gets the permissions and, if allowed, the owner of `like`; without `like`, it is private, or with the mode
-    SHARED_FILE shared, as `files.private` says.
+    SHARED_FILE shared (see `tildone.base.private`).
     Without `durable`, there is no fsync: the replacement is atomic for readers, but a power failure may undo it.
     With `folder`, the descriptor of an open folder, `path` is a name in it.
 

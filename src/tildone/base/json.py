@@ -1,7 +1,7 @@
 """Parse and write JSON with the C functions of the standard library, without importing `json`.
 
 Importing `json` takes longer than a hook takes to run, because it imports `re`. Code that hooks do not load uses
-`tildone.plan.codec`, whose errors say where a text is not JSON.
+`parse_strictly`, whose errors say where a text is not JSON.
 """
 
 from __future__ import annotations
@@ -13,6 +13,10 @@ from tildone.base import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from typing import Any, TypeVar
+
+    R = TypeVar("R")
+
+    FieldTypes = Mapping[str, type | tuple[type, ...]]
 
 
 WHITESPACE = " \t\n\r"
@@ -82,8 +86,7 @@ def parse_strictly(text: str) -> Any:
     try:
         return json.loads(text, parse_constant=_no_constant)
     except RecursionError:
-        message = "nested too deeply"
-        raise ValueError(message) from None
+        raise ValueError("nested too deeply") from None
 
 
 def pretty(value: object) -> str:
@@ -100,14 +103,7 @@ def pretty(value: object) -> str:
 
 
 def _no_constant(word: str) -> None:
-    message = f"{word} is not JSON"
-    raise ValueError(message)
-
-
-if TYPE_CHECKING:
-    R = TypeVar("R")
-
-    FieldTypes = Mapping[str, type | tuple[type, ...]]
+    raise ValueError(f"{word} is not JSON")
 
 
 def decode_record(kind: Callable[..., R], types: FieldTypes, text: object) -> R | None:

@@ -1,4 +1,6 @@
-"""The one place where files and folders are made: ours are private, those of a project or of an export are shared.
+"""The one place where files and folders are made, and where paths are kept inside a folder.
+
+Our files are private, those of a project or of an export are shared.
 
 *Private* means modes 0600 and 0700, whatever the umask. *Shared* files and folders have the modes of any new ones: they
 are in the project of a person, or they have the name that a person gave them. What exists keeps its permissions: a

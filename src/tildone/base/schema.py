@@ -1,6 +1,6 @@
 """Validation of arguments against a tool's JSON schema: all problems, each with its path.
 
-Only the keywords that tildone's own schemas use are supported; `simple_schema` tells which schemas these are. Functions
+Only the keywords that tildone's own schemas use are supported; `is_simple` tells which schemas these are. Functions
 that convert arguments leave alone what they do not understand, so they can be used with any schema.
 """
 
@@ -12,8 +12,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from typing import Any
 
-
-if TYPE_CHECKING:
     Schema = Mapping[str, Any]
 
     AnySchema = Schema | bool
@@ -107,7 +105,6 @@ def value_phrase(given: object) -> str:
 
 
 def child_path(path: str, name: str) -> str:
-    """Return the path of a field of the object at `path`."""
     return f"{path}.{name}" if path else name
 
 
@@ -190,19 +187,9 @@ def _expected(schema: Schema) -> str:
 
 
 ANNOTATIONS = frozenset({"title", "description", "default"})
-KEYWORDS = ANNOTATIONS | {
-    "type",
-    "enum",
-    "properties",
-    "required",
-    "additionalProperties",
-    "items",
-    "minItems",
-    "maxItems",
-    "maxLength",
-}
-
-_SIMPLE_SCHEMA_TYPES = ("object", "array", "string", "integer", "number", "boolean")
+KEYWORDS = ANNOTATIONS.union(
+    ("type", "enum", "properties", "required", "additionalProperties", "items", "minItems", "maxItems", "maxLength")
+)
 
 
 def is_simple(schema: object) -> bool:
@@ -211,7 +198,7 @@ def is_simple(schema: object) -> bool:
         return False
     properties = schema.get("properties", {})
     return (
-        schema.get("type") in _SIMPLE_SCHEMA_TYPES
+        schema.get("type") in tuple(_TYPES)
         and all(isinstance(schema.get(name, ""), str) for name in ("title", "description"))
         and all(_is_count(schema.get(name, 0)) for name in ("minItems", "maxItems", "maxLength"))
         and isinstance(schema.get("additionalProperties", True), bool)

@@ -1,4 +1,4 @@
-"""Time limits of HTTP requests, where they end, and a bound on the connections that have not been let in.
+"""HTTP servers: the names they answer to, time limits of requests, a bound on connections, signals and sockets.
 
 Theory of operation. Whoever can reach the port can open connections, before any token is checked. A connection
 therefore *waits* until a request on it is let in. Only so many may wait: one more, and the one that has
@@ -8,6 +8,10 @@ it was let in or not. Idle connections between requests are closed by uvicorn.
 
 A request with both a Content-Length and a Transfer-Encoding ends at two places: a proxy in front may see one request
 where there are two. It is answered with 400, and nothing after it is read. h11 does so for lengths that differ.
+
+A web page in a browser on this machine can also send requests here: by DNS rebinding (its own host name resolves to
+this machine), or across origins, such as that of a development server on another port. The checks of `Host` and
+`Origin` (`ServedNames`) prevent both, even if the page knows a token or the server has none.
 """
 
 from __future__ import annotations
@@ -19,9 +23,9 @@ import re
 import signal
 import socket
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import h11
 import uvicorn
@@ -30,10 +34,6 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from tildone.base import value
 from tildone.base.errors import TildoneError, UsageError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
 
 MAX_PORT = 65_535
 SCHEME_PORTS = {"http": 80, "https": 443}
@@ -222,13 +222,6 @@ def exit_code(signals: list[int]) -> int:
     return 128 + signals[0] if signals else 0
 
 
-# Which host names a server answers to, and from which origins it takes requests.
-#
-# A web page in a browser on this machine can also send requests here: by DNS rebinding (its own host name resolves to
-# this machine), or across origins, such as that of a development server on another port. The checks of `Host` and
-# `Origin` prevent both, even if the page knows a token or the server has none.
-
-
 LOOPBACK_NAMES = frozenset({"localhost", "127.0.0.1", "::1"})
 ALL_INTERFACES = frozenset({"0.0.0.0", "::", ""})  # noqa: S104  to recognise, not to bind
 
@@ -287,11 +280,10 @@ class PortInUse(TildoneError):
 
 
 class WebServer(uvicorn.Server):
-    """A uvicorn server that installs no signal handlers."""
+    """A uvicorn server that installs no signal handlers: `handling_signals` does."""
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
-        """Do nothing: `handling_signals` handles signals."""
         yield
 
 

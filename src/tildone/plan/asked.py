@@ -1,10 +1,10 @@
-"""The checks that a person asked for: what no change of a model takes out of a plan.
+"""Steps that hooks rarely need: lists that replace a plan, attributes of tasks, the next task, and kept checks.
 
-A model cannot end a plan without the proofs that a person asked for. If it replaces the plan by a list, the tasks with
-such checks that the list lacks are kept, each at the end of its phase: so the tasks of the list stay at the positions
-by which the model may name them in its next call. What it asks for explicitly is refused: to remove or drop such a
-task, to change such a check, and to empty a plan that has such a check of its own. A check that a model wrote is its
-own until a person approves it.
+No change of a model takes the checks that a person asked for out of a plan. A model cannot end a plan without the
+proofs that a person asked for. If it replaces the plan by a list, the tasks with such checks that the list lacks are
+kept, each at the end of its phase: so the tasks of the list stay at the positions by which the model may name them in
+its next call. What it asks for explicitly is refused: to remove or drop such a task, to change such a check, and to
+empty a plan that has such a check of its own. A check that a model wrote is its own until a person approves it.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from tildone.plan.model import (
     is_ready,
     leaves_tree,
     proves_nothing,
+    with_tasks,
 )
 from tildone.plan.ops import Append, Order, SetCheck, Touch, Write
 from tildone.plan.selection import Spot, change_spots, resolve, spots_where, task_at
@@ -34,6 +35,8 @@ if TYPE_CHECKING:
     from tildone.plan.guard import ByModel
     from tildone.plan.model import Check, Task
     from tildone.plan.ops import Op
+
+    Kept = tuple[Plan, tuple[HasCheck, ...], frozenset[int]]
 
 
 def arrange(plan: Plan, tasks: Sequence[Task]) -> Plan:
@@ -66,10 +69,10 @@ def with_unseen(plan: Plan, known: Plan, wanted: Plan) -> Plan:
     `known` is the plan that the author of `wanted` last saw. A task that others added since is thereby not lost.
     """
     seen = {task.text for task in (*known.tasks, *wanted.tasks)}
-    return Plan(with_tasks(plan, wanted, lambda task: task.text not in seen).phases)
+    return Plan(_with_more(plan, wanted, lambda task: task.text not in seen).phases)
 
 
-def with_tasks(plan: Plan, wanted: Plan, keeps: Callable[[Task], bool]) -> Plan:
+def _with_more(plan: Plan, wanted: Plan, keeps: Callable[[Task], bool]) -> Plan:
     """Return `wanted` with the tasks of `plan` for which `keeps` is true, each at the end of its phase."""
     phases = list(wanted.phases)
     for phase in plan.phases:
@@ -99,10 +102,6 @@ def keep_unseen(steps: Callable[[Plan], Sequence[Op | Fault]], known: Plan) -> C
         ]
 
     return keep
-
-
-if TYPE_CHECKING:
-    Kept = tuple[Plan, tuple[HasCheck, ...], frozenset[int]]
 
 
 def keep_asked(before: Plan, after: Plan, step: Op | Fault, model: ByModel) -> Kept:
@@ -170,27 +169,22 @@ def _is_open(plan: Plan, model: ByModel) -> bool:
 def _with_authors(before: Plan, after: Plan) -> Plan:
     """Return the plan with the checks that the model wrote as its own."""
     earlier = {task.number: task.check for task in before.tasks}
-    phases = tuple(
-        Phase(phase.name, tuple(_with_author(task, earlier.get(task.number)) for task in phase.tasks))
-        for phase in after.phases
-    )
-    check = after.check if after.check is None or after.check == before.check else replace(after.check, by_model=True)
-    return replace(after, phases=phases, check=check)
+
+    def with_author(task: Task) -> Task:
+        return replace(task, check=_by_model(task.check, earlier.get(task.number)))
+
+    return replace(with_tasks(after, with_author), check=_by_model(after.check, before.check))
 
 
-def _with_author(task: Task, was: Check | None) -> Task:
-    return task if task.check is None or task.check == was else replace(task, check=replace(task.check, by_model=True))
+def _by_model(check: Check | None, was: Check | None) -> Check | None:
+    return check if check is None or check == was else replace(check, by_model=True)
 
 
 def _with_missing(before: Plan, after: Plan, missing: Mapping[int, Task]) -> Plan:
     """Return the plan with these tasks of before: those that were dropped are open in their places."""
-    dropped = {task.number for task in after.tasks if task.number in missing}
-    phases = tuple(
-        Phase(phase.name, tuple(missing[task.number] if task.number in dropped else task for task in phase.tasks))
-        for phase in after.phases
-    )
-    gone = missing.keys() - dropped
-    return with_tasks(before, replace(after, phases=phases), lambda task: task.number in gone)
+    gone = missing.keys() - {task.number for task in after.tasks}
+    restored = with_tasks(after, lambda task: missing.get(task.number, task))
+    return _with_more(before, restored, lambda task: task.number in gone)
 
 
 def set_attribute(plan: Plan, step: SetCheck | Order | Touch) -> tuple[Plan, tuple[Fault, ...]]:
@@ -199,7 +193,7 @@ def set_attribute(plan: Plan, step: SetCheck | Order | Touch) -> tuple[Plan, tup
     if fault is not None:
         return plan, (fault,)
     if step.target is None:
-        return _set_plan_check(plan, step.check), ()
+        return plan if step.check == plan.check else replace(plan, check=step.check, proof=None), ()
     spots = resolve(plan, step.target, prefer_open=True)
     if not isinstance(spots, list):
         return plan, (spots,)
@@ -233,10 +227,6 @@ def check_fault(check: Check | None) -> Fault | None:
     if proves_nothing(check.command):
         return UselessCheck(check.command)
     return CheckOutside(check.folder) if leaves_tree(check.folder) else None
-
-
-def _set_plan_check(plan: Plan, check: Check | None) -> Plan:
-    return plan if check == plan.check else replace(plan, check=check, proof=None)
 
 
 def _with_check(task: Task, check: Check | None) -> Task:

@@ -1,8 +1,14 @@
-"""When the checks of tasks are run, and what an agent with unproved tasks is held to.
+"""What a change of a plan leads to: its fact, what counts as progress, which checks are run, which tasks are cleared.
 
 A change that completes a task with a check is computed twice: first to learn which checks it needs, then, after they
 were run, with their proofs. Nothing is locked while a check runs. If the plan changes meanwhile, the change is decided
 on the new state with the same proofs: a task whose check was edited stays open.
+
+An agent that makes progress may be continued for longer. So that nobody can be continued for ever by doing and undoing
+the same thing, every task counts as closed once in its life, whatever its text, and a text counts as new once. What a
+person says starts a new `Ledger`. Only what could count a second time is remembered: the numbers of tasks that were
+reopened, and the checksums of texts that were removed. Both are short for an agent that works through its plan, and
+bounded for any other.
 """
 
 from __future__ import annotations
@@ -25,6 +31,20 @@ if TYPE_CHECKING:
     from tildone.plan.guard import ByModel
     from tildone.plan.model import Check, Proof, Rules
     from tildone.plan.reduce import Step
+
+    class Prover(Protocol):
+        """Runs checks. The results are by task number; PLAN stands for the plan itself."""
+
+        def prove(self, checks: Mapping[int, Check]) -> Mapping[int, Proof]:
+            """Run these checks, one after the other."""
+
+        def stale(self, proofs: Mapping[int, tuple[Check, Proof]]) -> frozenset[int]:
+            """Return for which of these proofs the watched files have changed since."""
+
+        def is_allowed(self, check: Check) -> bool:
+            """Return whether a person has approved the check, so that it may be run."""
+
+    Change = Callable[[State, Mapping[int, Proof]], tuple[Outcome, Fact | None]]
 
 
 DEFAULT_DELAY_MS = 60_000
@@ -107,17 +127,6 @@ def _remaining_tasks(phase: Phase, due: set[TaskKey], removed: list[TaskInPhase]
     return tuple(remaining)
 
 
-# Progress: what counts as a step towards the end of a plan, at most once.
-#
-# An agent that makes progress may be continued for longer. So that nobody can be continued for ever by doing and
-# undoing
-# the same thing, every task counts as closed once in its life, whatever its text, and a text counts as new once. What a
-# person says starts a new `Ledger`.
-#
-# Only what could count a second time is remembered: the numbers of tasks that were reopened, and the checksums of texts
-# that were removed. Both are short for an agent that works through its plan, and bounded for any other.
-
-
 MAX_ADDED = 20
 """How many changes that only add tasks count as progress before one completes a task."""
 
@@ -191,9 +200,8 @@ def change_plan(  # noqa: PLR0913, PLR0917  of one caller
 
     `origin` is that of new tasks. `taken` returns the numbers of the tasks that other agents work on, which `StartNext`
     needs. `proofs` are those of checks that were run for this change. A `model` that makes it is kept from what only a
-    person can do. `settle` returns the plan after the change, given
-    the one before, without what the agent must not do. The fact has the directive and the counts of the state; progress
-    resets the counts.
+    person can do. `settle` returns the plan after the change, given the one before, without what the agent must not do.
+    The fact has the directive and the counts of the state; progress resets the counts.
     """
     known = (StartNext(taken) if isinstance(step, StartNext) else step for step in steps)
     reduced = reduce(state.plan, known, rules, proofs, model)
@@ -219,23 +227,6 @@ def fact_after_move(before: State, after: State, *, by_agent: bool) -> Directive
         _, ledger = progress_of(before.plan, after.plan, before.ledger)
         return DirectiveSet(before.directive, before.drift, before.since, ledger)
     return DirectiveSet(before.directive) if after.directive is not before.directive else None
-
-
-if TYPE_CHECKING:
-
-    class Prover(Protocol):
-        """Runs checks. The results are by task number; PLAN stands for the plan itself."""
-
-        def prove(self, checks: Mapping[int, Check]) -> Mapping[int, Proof]:
-            """Run these checks, one after the other."""
-
-        def stale(self, proofs: Mapping[int, tuple[Check, Proof]]) -> frozenset[int]:
-            """Return for which of these proofs the watched files have changed since."""
-
-        def is_allowed(self, check: Check) -> bool:
-            """Return whether a person has approved the check, so that it may be run."""
-
-    Change = Callable[[State, Mapping[int, Proof]], tuple[Outcome, Fact | None]]
 
 
 PLAN_CHECK = "Make the check of the plan pass"

@@ -30,32 +30,19 @@ _PROOF_KEYS = {
 
 def attributes_to_json(owner: Task | Plan) -> Json:
     """Return what a task, or a plan, has beside its text, status and notes."""
-    data: Json = {}
-    if owner.check is not None:
-        data["check"] = check_to_json(owner.check)
-    if owner.proof is not None:
-        data["proof"] = proof_to_json(owner.proof)
-    for name in LISTS:
-        if getattr(owner, name, ()):
-            data[name] = list(getattr(owner, name))
-    return data
+    data: Json = {} if owner.check is None else {"check": check_to_json(owner.check)}
+    data |= {} if owner.proof is None else {"proof": proof_to_json(owner.proof)}
+    return data | {name: list(words) for name in LISTS if (words := getattr(owner, name, ()))}
 
 
 def attributes_from_json(data: Json) -> Json:
     """Return the fields of a task, or a plan, that the data has."""
-    fields: Json = {}
-    if data.get("check"):
-        fields["check"] = check_from_json(data["check"])
-    if data.get("proof"):
-        fields["proof"] = proof_from_json(data["proof"])
-    for name in LISTS:
-        if data.get(name):
-            fields[name] = tuple(data[name])
-    return fields
+    fields: Json = {"check": check_from_json(data["check"])} if data.get("check") else {}
+    fields |= {"proof": proof_from_json(data["proof"])} if data.get("proof") else {}
+    return fields | {name: tuple(data[name]) for name in LISTS if data.get(name)}
 
 
 def check_to_json(check: Check) -> Json:
-    """Return a check as JSON data."""
     data: Json = {"command": list(check.command)}
     if check.folder:
         data["folder"] = check.folder
@@ -83,7 +70,6 @@ def check_from_json(data: Json) -> Check:
 
 
 def proof_to_json(proof: Proof) -> Json:
-    """Return a proof as JSON data."""
     rest = {name: getattr(proof, name) for name, default in _PROOF_KEYS.items() if getattr(proof, name) != default}
     return {"result": proof.result.value, "command": list(proof.command), **rest}
 

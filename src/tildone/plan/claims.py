@@ -13,7 +13,8 @@ on are released. People append without a fence.
 A lease is measured by the clock of the store, so that the machines of several agents need not agree on the time. A
 clock that jumps lets a lease lapse early or late. That decides only who works on a task, never what is overwritten.
 
-The functions here are what stores without a language of their own do, on the claims of one session.
+The first functions are what stores without a language of their own do, on the claims of one session. `settled` and
+`fence_of` decide what remains of a change whose tasks other agents have.
 """
 
 from __future__ import annotations
@@ -21,15 +22,17 @@ from __future__ import annotations
 from tildone.base import TYPE_CHECKING, replace, value
 from tildone.base.errors import StoreError
 from tildone.base.json import decode_record, dump
-from tildone.plan.model import Phase, Plan, Status, Task, conflicting, is_ready, waits_for, with_status
+from tildone.plan.model import Plan, Status, Task, conflicting, is_ready, waits_for, with_status, with_tasks
 from tildone.plan.ops import Mark
 from tildone.plan.selection import resolve, task_at
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 
     from tildone.base.json import FieldTypes
     from tildone.plan.reduce import Step
+
+    Numbers = frozenset[int]
 
 
 RELEASED = -1
@@ -251,10 +254,6 @@ def _is_lost(claim: Claim, agent: str, last: Mapping[int, Claim]) -> bool:
     return claim.agent == agent and claim.until != RELEASED and last[claim.task].epoch > claim.epoch
 
 
-if TYPE_CHECKING:
-    Numbers = frozenset[int]
-
-
 NOTHING: Mapping[int, int] = {}
 
 
@@ -284,7 +283,7 @@ def started_again(plan: Plan, steps: Iterable[Step]) -> Numbers:
     """Return the numbers of the tasks in progress that steps are to start: such a step changes nothing in the plan."""
     marked: set[int] = set()
     for step in steps:
-        if isinstance(step, Mark) and step.status is Status.IN_PROGRESS:
+        if isinstance(step, Mark) and is_start(step):
             spots = resolve(plan, step.target, prefer_open=True)
             marked |= {task_at(plan, spot).number for spot in spots} if isinstance(spots, list) else set()
     return frozenset(task.number for task in plan.tasks if task.number in marked and _is_active(task))
@@ -313,12 +312,17 @@ def settled(  # noqa: PLR0913  of one caller
     if any(number not in later for number in changed):
         # A task cannot be put back where it was in a list that may be quite another one.
         return Settled(before, tuple(sorted(changed)))
-    plan = _with_tasks(after, {number: _restored(later[number], earlier.get(number)) for number in changed})
-    plan = _with_own_task(before, plan, taken)
+
+    def restored(plan: Plan, numbers: Container[int]) -> Plan:
+        return with_tasks(
+            plan, lambda task: _restored(task, earlier.get(task.number)) if task.number in numbers else task
+        )
+
+    plan = _with_own_task(before, restored(after, changed), taken)
     closed = _closed_meanwhile(earlier, later, _by_number(known) if known else {})
-    plan = _with_tasks(plan, {number: _restored(later[number], earlier[number]) for number in closed})
+    plan = restored(plan, closed)
     conflicts = _conflicts(before, plan, lambda: taken() | others.keys())
-    plan = _with_tasks(plan, {number: _restored(later[number], earlier.get(number)) for number, _ in conflicts})
+    plan = restored(plan, [number for number, _ in conflicts])
     early = _started_early(earlier, plan) if changed or closed or conflicts else ()
     plan = with_status(plan, set(early), Status.PENDING)
     # A rule that allows one task in progress puts those of others back, which nobody asked for.
@@ -327,7 +331,7 @@ def settled(  # noqa: PLR0913  of one caller
     conflicts = (*((number, rival) for number, rival in wanted.items() if rival), *conflicts)
     stopped = [number for number in refused if number in wanted or _is_active(later[number])]
     stopped += [*(number for number, _ in conflicts), *closed, *early]
-    instead = _next_free(plan, frozenset(others) | taken(), stopped) if stopped and offers else None
+    instead = next_free(plan, frozenset(others) | taken(), stopped) if stopped and offers else None
     if instead is None:
         return Settled(plan, refused, conflicts, closed=closed)
     plan = with_status(plan, {instead.number}, Status.IN_PROGRESS)
@@ -347,13 +351,11 @@ def fence_of(before: Plan, after: Plan, claimant: Claimant, lease: int) -> Claim
     return ClaimFence(claimant, lease, known, starts, active, frozenset(beside))
 
 
-def next_free(plan: Plan, taken: Numbers) -> Task | None:
-    """Return the first pending task that an agent can start: it is ready, and shares no files with those of others."""
-    return _next_free(plan, taken, ())
+def next_free(plan: Plan, taken: Numbers, stopped: Iterable[int] = ()) -> Task | None:
+    """Return the first pending task that an agent can start: it is ready, and shares no files with those of others.
 
-
-def _next_free(plan: Plan, taken: Numbers, stopped: Iterable[int]) -> Task | None:
-    """Return the first pending task after those that were stopped, or else of the plan; None while one is active."""
+    It is the first after those that were `stopped`, or else of the plan; None while one is active.
+    """
     if any(_is_active(task) and task.number not in taken for task in plan.tasks):
         return None
     refused, passed = set(stopped), False
@@ -413,13 +415,6 @@ def _conflicts(before: Plan, plan: Plan, taken: Callable[[], Numbers]) -> tuple[
 
 def _restored(task: Task, was: Task | None) -> Task:
     return replace(task, status=was.status, proof=was.proof) if was else replace(task, status=Status.PENDING)
-
-
-def _with_tasks(plan: Plan, tasks: Mapping[int, Task]) -> Plan:
-    if not tasks:
-        return plan
-    phases = [Phase(phase.name, tuple(tasks.get(task.number, task) for task in phase.tasks)) for phase in plan.phases]
-    return replace(plan, phases=tuple(phases))
 
 
 def _by_number(plan: Plan) -> dict[int, Task]:

@@ -27,6 +27,8 @@ from tildone.plan.events import (
     PlanChanged,
     StopFingerprint,
     Tripped,
+    usage_in,
+    usage_out,
 )
 from tildone.plan.model import ATTRIBUTES, Phase, Plan, Status, Task, has_attributes
 
@@ -34,7 +36,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any, TypeVar
 
-    from tildone.plan.events import AgentUsage, Fact
+    from tildone.plan.events import Fact
 
     R = TypeVar("R", Task, Plan)
 
@@ -49,6 +51,8 @@ _ACTORS = {actor.value: actor for actor in Actor}
 
 _UNKNOWN = Author()
 _EMPTY = Ledger()
+_ATTRIBUTES = frozenset(ATTRIBUTES)
+_FROM_USER = ',"from_user":true'
 _LEDGER_COUNTS = ("continued", "began", "added", "dropped")
 
 
@@ -65,7 +69,7 @@ def encode(event: Event) -> str:
     parent = "null" if event.parent is None else _quoted(event.parent)
     return (
         f'{{"v":{VERSION},"id":{_quoted(event.id)},"parent":{parent},"at":{event.at},'
-        f'"actor":"{event.actor.value}",{_author_out(event.author)}{_usage_out(event.usage)}"fact":{_fact_out(event.fact)}}}'
+        f'"actor":"{event.actor.value}",{_author_out(event.author)}{usage_out(event.usage)}"fact":{_fact_out(event.fact)}}}'
     )
 
 
@@ -95,7 +99,7 @@ def event_from_json(data: Any) -> Event:
         fact, author, usage = (
             _fact_in(data),
             author_from_json(data.get("by")),
-            _usage_in(data["used"]) if "used" in data else None,
+            usage_in(data["used"]) if "used" in data else None,
         )
         return Event(data["id"], data["parent"], data["at"], _ACTORS[data["actor"]], fact, author, usage)
     except (KeyError, TypeError, ValueError, AttributeError) as error:
@@ -141,20 +145,6 @@ def _author_out(author: Author) -> str:
         return ""
     fields = ",".join(f'"{name}":{_quoted(text)}' for name, text in author_to_json(author).items())
     return f'"by":{{{fields}}},'
-
-
-def _usage_out(usage: AgentUsage | None) -> str:
-    if usage is None:
-        return ""
-    from tildone.plan.events import usage_out
-
-    return usage_out(usage)
-
-
-def _usage_in(data: object) -> AgentUsage | None:
-    from tildone.plan.events import usage_in
-
-    return usage_in(data)
 
 
 def _fact_out(fact: Fact) -> str:
@@ -228,9 +218,6 @@ def _attributes_out(owner: Task | Plan) -> str:
     return "".join(f',"{name}":{dump(data)}' for name, data in attributes_to_json(owner).items())
 
 
-_FROM_USER = ',"from_user":true'
-
-
 def _fact_in(data: Json) -> Fact:
     match data["fact"]:
         case "plan_changed":
@@ -266,9 +253,6 @@ def _ledger_in(data: Json | None) -> Ledger:
 
 def _phase_in(data: Json) -> Phase:
     return Phase(data["name"], tuple(map(_task_in, data["tasks"])))
-
-
-_ATTRIBUTES = frozenset(ATTRIBUTES)
 
 
 def _task_in(data: Json) -> Task:

@@ -1,7 +1,16 @@
 """The events of a session: immutable facts, each with its time, its actor, its author and its parent.
 
-`PlanChanged` events are snapshots: each holds the whole plan and the tool call that changed it, but not the ops. The
-codec defines the stored field names, which may differ from the names here.
+`PlanChanged` events are snapshots: each holds the whole plan and the tool call that changed it, but not the ops, and
+the counts and the directive that a change does not reset. The state at the head of a session therefore follows from the
+events since the newest snapshot, and the time to read it does not depend on the length of the history. Every task of a
+state has a number. Snapshots of older versions and of other programs have none: when they are read, tasks are numbered
+in their order, and the next change records these numbers.
+
+Each event names its parent, so a session is a tree. The head is the event that the next one follows; moving it to an
+earlier event and appending there begins a branch. A branch is the path from an event to the root. Events are never
+changed or removed: undo moves the head, and the redo stack records where redo moves it.
+
+The codec defines the stored field names, which may differ from the names here.
 """
 
 from __future__ import annotations
@@ -18,6 +27,8 @@ if TYPE_CHECKING:
     from typing import Any, TypeVar
 
     from tildone.plan.runs import RunFact
+
+    N = TypeVar("N", int, float)
 
 
 class Actor(Enum):
@@ -192,16 +203,6 @@ class Event:
         return self.actor in (Actor.USER, Actor.IMPORT) and not self.author.agent
 
 
-# The state at the head of a session, computed from its newest events.
-#
-# Every `PlanChanged` event is a snapshot: it holds the whole plan, and the counts and the directive that a change does
-# not reset. The state therefore follows from the events since the newest snapshot, and the time to read it does not
-# depend on the length of the history.
-#
-# Every task of a state has a number. Snapshots of older versions and of other programs have none: when they are read,
-# tasks are numbered in their order, and the next change records these numbers.
-
-
 @value
 class State:
     """The plan, the nudges counted so far, and the person's directive.
@@ -274,13 +275,6 @@ def latest_state(newest_first: Iterable[Event]) -> State:
     return state
 
 
-# The shape of a session: a tree of events, its head, its branches and its labels.
-#
-# Each event names its parent, so a session is a tree. The head is the event that the next one follows; moving it to an
-# earlier event and appending there begins a branch. A branch is the path from an event to the root. Events are never
-# changed or removed: undo moves the head, and the redo stack records where redo moves it.
-
-
 @value
 class SessionHead:
     """The head of a session and its redo stack: the heads to which redo moves, the next one first."""
@@ -340,11 +334,10 @@ def labels(events: Iterable[Event]) -> dict[str, str]:
     names: dict[str, str] = {}
     for event in events:
         match event.fact:
-            case Labelled(target, ""):
-                names.pop(target, None)
             case Labelled(target, label):
                 names.pop(target, None)
-                names[target] = label
+                if label:
+                    names[target] = label
             case _:
                 pass
     return names
@@ -383,10 +376,6 @@ def head_after_redo(current: SessionHead, changes: int) -> SessionHead:
 
 def _only(changes: int) -> str:
     return "is only 1 change" if changes == 1 else f"are only {changes} changes"
-
-
-if TYPE_CHECKING:
-    N = TypeVar("N", int, float)
 
 
 _INFINITY = float("inf")
@@ -438,9 +427,7 @@ def since(before: AgentUsage, now: AgentUsage) -> AgentUsage:
 
 def usage_out(usage: AgentUsage | None) -> str:
     """Return the field `used` of an event, followed by a comma; empty if nothing is known."""
-    if usage is None or not usage.is_known:
-        return ""
-    return f'"used":{usage_text(usage)},'
+    return "" if usage is None or not usage.is_known else f'"used":{usage_text(usage)},'
 
 
 def usage_text(usage: AgentUsage) -> str:

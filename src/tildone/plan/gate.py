@@ -4,11 +4,11 @@ An agent that stops while its plan has actionable tasks is nudged: it is told to
 effects; `decide` is a function of the session's state, the bounds (`Patience`) and the facts about the turn.
 
 Guaranteed: every chain of nudges ends. Since a person last spoke there are at most `Patience.total` nudges, and none
-after `Patience.hours`. A chain without progress (see `loop.progress`) ends sooner: each nudge adds one to `drift`,
-which only progress or a person resets, so at most `Patience.drift` nudges follow the last progress, and none comes
-later than `Patience.minutes` after the first of them. Two tighter bounds end hopeless chains: `nudges` counts since the
-plan or the files last changed, `repeats` counts stops in a row at which nothing at all changed. Budgets, of the whole
-plan and of the task in progress, apply as far as it is known what was used. The person can pause or stop the
+after `Patience.hours`. A chain without progress (see `changing.progress_of`) ends sooner: each nudge adds one to
+`drift`, which only progress or a person resets, so at most `Patience.drift` nudges follow the last progress, and none
+comes later than `Patience.minutes` after the first of them. Two tighter bounds end hopeless chains: `nudges` counts
+since the plan or the files last changed, `repeats` counts stops in a row at which nothing at all changed. Budgets, of
+the whole plan and of the task in progress, apply as far as it is known what was used. The person can pause or stop the
 agent at any time.
 
 The counts are part of the session's events, not of a process, so that a hook, which is a new process at each stop,
@@ -267,13 +267,6 @@ def budget_reached(patience: Patience, turn: Turn) -> GiveUp | None:
     return next((GiveUp(bound, limit) for bound, limit, used in budgets if limit is not None and used >= limit), None)
 
 
-# Detect whether an agent's last message asks the person something.
-#
-# A sentence is a question if it ends with a question mark or with an ending that marks questions in its language.
-# Requests for a decision that are not questions are recognized by set phrases. An offer of further help is not a
-# question, although it ends like one: an agent with tasks left does not wait for the answer.
-
-
 QUESTION_MARKS = "?？؟\u037e፧⁇⁈‽"
 FULL_STOPS = ".!…。．！"
 
@@ -312,7 +305,12 @@ MAX_LINE_LENGTH = 2000
 
 
 def ends_with_question(message: str) -> bool:
-    """Return whether the message ends with a question, or with a question and a list of choices."""
+    """Return whether the message ends with a question, or with a question and a list of choices.
+
+    A sentence is a question if it ends with a question mark or with an ending that marks questions in its language.
+    Requests for a decision that are not questions are recognized by set phrases. An offer of further help is not a
+    question, although it ends like one: an agent with tasks left does not wait for the answer.
+    """
     return any(_is_question(sentence) for sentence in _last_sentences(_prose(message)))
 
 

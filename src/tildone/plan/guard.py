@@ -7,7 +7,7 @@ are the check and the proof of the plan. Lists that models send name none of the
 from __future__ import annotations
 
 from tildone.base import TYPE_CHECKING, replace, value
-from tildone.plan.model import Phase, Plan, Status, Task, has_attributes, has_checks
+from tildone.plan.model import Plan, Status, Task, has_attributes, has_checks, is_passed, with_tasks
 from tildone.plan.ops import Append, Insert, SetCheck, Write
 
 if TYPE_CHECKING:
@@ -46,18 +46,16 @@ def guarded(before: Plan, after: Plan, proofs: Mapping[int, Proof], *, keeps: bo
     if not earlier and not any(map(has_attributes, plan.tasks)):
         return _plan_proved(plan, proofs)
     unproved: set[int] = set()
-    phases = []
-    for phase in plan.phases:
-        tasks = []
-        for task in phase.tasks:
-            was = earlier.get(task.number)
-            kept = _with_attributes(task, was) if was is not None and keeps else task
-            proved = _proved(kept, was, proofs.get(task.number))
-            if task.status is Status.COMPLETED and proved.status is not Status.COMPLETED:
-                unproved.add(task.number)
-            tasks.append(proved)
-        phases.append(Phase(phase.name, tuple(tasks)))
-    return _plan_proved(replace(plan, phases=tuple(phases)), proofs, unproved)
+
+    def proved(task: Task) -> Task:
+        was = earlier.get(task.number)
+        kept = _with_attributes(task, was) if was is not None and keeps else task
+        now = _proved(kept, was, proofs.get(task.number))
+        if task.status is Status.COMPLETED and now.status is not Status.COMPLETED:
+            unproved.add(task.number)
+        return now
+
+    return _plan_proved(with_tasks(plan, proved), proofs, unproved)
 
 
 def sets_checks(step: Op | Fault) -> bool:
@@ -77,14 +75,8 @@ def reopened(plan: Plan, stale: AbstractSet[int]) -> Plan:
     """Return the plan without the proofs of these tasks, of which none is done; PLAN stands for the plan itself."""
     if not stale:
         return plan
-    phases = tuple(
-        Phase(
-            phase.name,
-            tuple(_reopened(task) if task.number in stale else task for task in phase.tasks),
-        )
-        for phase in plan.phases
-    )
-    return replace(plan, phases=phases, proof=None if PLAN in stale else plan.proof)
+    plan = with_tasks(plan, lambda task: _reopened(task) if task.number in stale else task)
+    return replace(plan, proof=None) if PLAN in stale else plan
 
 
 def _reopened(task: Task) -> Task:
@@ -96,9 +88,6 @@ def is_unproved(plan: Plan) -> bool:
     """Return whether every task is closed but the check of the plan has not passed."""
     if plan.check is None or not plan.tasks or any(task.status.is_open for task in plan.tasks):
         return False
-    # Late, because most plans have no checks.
-    from tildone.plan.model import is_passed
-
     return not is_passed(plan.check, plan.proof)
 
 
@@ -118,8 +107,6 @@ def _proved(task: Task, was: Task | None, new: Proof | None) -> Task:
     check = task.check
     if check is None:
         return replace(task, proof=None) if task.proof else task
-    from tildone.plan.model import is_passed
-
     is_edited = was is not None and was.check is not None and was.check != check
     proof = new or (None if is_edited else task.proof)
     if proof is not None and proof.command != check.command:

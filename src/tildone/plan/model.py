@@ -1,4 +1,4 @@
-"""Checks: commands that show that a task is done, and their proofs."""
+"""Plans as values: tasks, phases, checks and their proofs, the rules that hold for a plan, and questions about them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from enum import Enum
 from tildone.base import TYPE_CHECKING, replace, value
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Container, Iterable, Sequence
     from typing import Self
 
 
@@ -380,6 +380,12 @@ class Plan:
         return tuple(task for phase in self.phases for task in phase.tasks)
 
 
+def with_tasks(plan: Plan, change: Callable[[Task], Task]) -> Plan:
+    """Return the plan with each of its tasks changed."""
+    phases = tuple(Phase(phase.name, tuple(map(change, phase.tasks))) for phase in plan.phases)
+    return replace(plan, phases=phases)
+
+
 def flat(*tasks: Task) -> Plan:
     """Return a plan that is a flat list. Without tasks, the plan has no phase."""
     return Plan((Phase("", tasks),)) if tasks else Plan()
@@ -401,17 +407,17 @@ def assign_numbers(before: Plan, after: Plan) -> Plan:
     for task in before.tasks:
         if task.number and task.number not in numbers_in_use:
             removed.setdefault(task.text, []).append(task.number)
-    phases = []
-    for phase in after.phases:
-        tasks = []
-        for task in phase.tasks:
-            number = task.number or _inherited(removed, task.text)
-            if not number:
-                last_number += 1
-                number = last_number
-            tasks.append(task if task.number == number else replace(task, number=number))
-        phases.append(Phase(phase.name, tuple(tasks)))
-    plan = replace(after, phases=tuple(phases), last_number=last_number)
+
+    def with_number(task: Task) -> Task:
+        nonlocal last_number
+        if task.number:
+            return task
+        number = _inherited(removed, task.text)
+        if not number:
+            last_number = number = last_number + 1
+        return replace(task, number=number)
+
+    plan = replace(with_tasks(after, with_number), last_number=last_number)
     return _with_orders(after, plan) if any(task.after for task in after.tasks) else plan
 
 
@@ -422,14 +428,8 @@ def numbered(plan: Plan) -> Plan:
 
 def with_status(plan: Plan, numbers: Container[int], status: Status) -> Plan:
     """Return the plan with another status for the tasks with these numbers."""
-    phases = [
-        replace(
-            phase,
-            tasks=tuple(replace(task, status=status) if task.number in numbers else task for task in phase.tasks),
-        )
-        for phase in numbered(plan).phases
-    ]
-    return replace(plan, phases=tuple(phases))
+    plan = numbered(plan)
+    return with_tasks(plan, lambda task: replace(task, status=status) if task.number in numbers else task)
 
 
 def same_content(one: Plan, other: Plan) -> bool:
@@ -440,29 +440,25 @@ def same_content(one: Plan, other: Plan) -> bool:
 def without_numbers(plan: Plan) -> Plan:
     """Return the plan without numbers, so that its tasks get those of the tasks that they replace."""
     positions = {task.number: position for position, task in enumerate(plan.tasks, 1) if task.number}
-    return Plan(
-        tuple(
-            Phase(phase.name, tuple(_without_number(task, positions) for task in phase.tasks)) for phase in plan.phases
-        )
-    )
 
+    def without_number(task: Task) -> Task:
+        after = task.after if not task.number else tuple(positions[other] for other in task.after if other in positions)
+        return replace(task, number=0, after=after)
 
-def _without_number(task: Task, positions: Mapping[int, int]) -> Task:
-    after = task.after if not task.number else tuple(positions[other] for other in task.after if other in positions)
-    return replace(task, number=0, after=after)
+    return Plan(with_tasks(plan, without_number).phases)
 
 
 def _with_orders(before: Plan, plan: Plan) -> Plan:
     """Return the plan with the numbers of the tasks that those without a number in `before` come after."""
     numbers = {position: task.number for position, task in enumerate(plan.tasks, 1)}
-    phases = []
-    for was, phase in zip(before.phases, plan.phases, strict=True):
-        tasks = (
-            task if old.number else replace(task, after=tuple(numbers[at] for at in old.after if at in numbers))
-            for old, task in zip(was.tasks, phase.tasks, strict=True)
-        )
-        phases.append(Phase(phase.name, tuple(tasks)))
-    return replace(plan, phases=tuple(phases))
+    new = {task.number for old, task in zip(before.tasks, plan.tasks, strict=True) if not old.number}
+
+    def with_order(task: Task) -> Task:
+        if task.number not in new or not task.after:
+            return task
+        return replace(task, after=tuple(numbers[at] for at in task.after if at in numbers))
+
+    return with_tasks(plan, with_order)
 
 
 def _inherited(removed: dict[str, list[int]], text: str) -> int:
@@ -492,7 +488,6 @@ class TaskInPhase:
 
 
 def progress(plan: Plan) -> PlanProgress:
-    """Return the progress of a plan."""
     tasks = plan.tasks
     return PlanProgress(sum(not task.status.is_open for task in tasks), len(tasks))
 
@@ -642,7 +637,6 @@ class Rules:
 
 
 def length(text: str, unit: Unit) -> int:
-    """Return the length of `text` in `unit`."""
     if unit is Unit.CODE_POINT:
         return len(text)
     return len(text) + sum(char >= FIRST_SUPPLEMENTARY for char in text)
@@ -680,13 +674,13 @@ def in_the_way(plan: Plan, task: Task) -> tuple[int, ...]:
 
 def may_conflict(one: Iterable[str], other: Iterable[str]) -> bool:
     """Return whether a path could match a glob of both. A folder stands for everything in it."""
-    others = [glob for each in other for glob in _with_contents(each)]
-    return any(globs_meet(first, second) for each in one for first in _with_contents(each) for second in others)
+    ones, others = ([each for glob in globs for each in (glob, f"{glob.rstrip('/')}/*")] for globs in (one, other))
+    return any(globs_meet(first, second) for first in ones for second in others)
 
 
 def globs_meet(one: str, other: str) -> bool:
     """Return whether a text matches both globs: `*` is any text, `?` and a set in brackets any one character."""
-    first, second = _touches_parts(one), _touches_parts(other)
+    first, second = _glob_parts(one), _glob_parts(other)
     # reachable[j]: what precedes position i of `first` and position j of `second` can be the same text.
     reachable = [all(part == "*" for part in second[:j]) for j in range(len(second) + 1)]
     for part in first:
@@ -702,11 +696,7 @@ def globs_meet(one: str, other: str) -> bool:
     return reachable[-1]
 
 
-def _with_contents(glob: str) -> tuple[str, str]:
-    return glob, f"{glob.rstrip('/')}/*"
-
-
-def _touches_parts(glob: str) -> list[str]:
+def _glob_parts(glob: str) -> list[str]:
     parts: list[str] = []
     at = 0
     while at < len(glob):
@@ -718,20 +708,14 @@ def _touches_parts(glob: str) -> list[str]:
 
 def with_source(plan: Plan, source: str) -> Plan:
     """Return the plan with `source` as the source of all tasks that have none."""
-    phases = []
-    for phase in plan.phases:
-        tasks = (task if task.source else replace(task, source=source) for task in phase.tasks)
-        phases.append(Phase(phase.name, tuple(tasks)))
-    return replace(plan, phases=tuple(phases))
+    return with_tasks(plan, lambda task: task if task.source else replace(task, source=source))
 
 
 def with_imported_proofs(plan: Plan) -> Plan:
     """Return the plan with its proofs as those of a file: whoever wrote the file may have made them up."""
-    phases = []
-    for phase in plan.phases:
-        tasks = (
-            replace(task, proof=replace(task.proof, imported=True)) if task.proof else task for task in phase.tasks
-        )
-        phases.append(Phase(phase.name, tuple(tasks)))
     proof = replace(plan.proof, imported=True) if plan.proof else None
-    return replace(plan, phases=tuple(phases), proof=proof)
+    return replace(with_tasks(plan, _with_imported_proof), proof=proof)
+
+
+def _with_imported_proof(task: Task) -> Task:
+    return replace(task, proof=replace(task.proof, imported=True)) if task.proof else task

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from tildone.base import TYPE_CHECKING, replace, value
-from tildone.plan.model import Check, Phase, Plan, Status, Task
+from tildone.plan.model import Phase, with_tasks
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from collections.abc import Set as AbstractSet
+
+    from tildone.plan.model import Check, Plan, Status, Task
 
 
 @value
@@ -177,18 +179,16 @@ def keep_origins(before: Plan, after: Plan, new: Origin) -> Plan:
     if not new.by_user and not new.source and not any(task.from_user or task.source for task in before.tasks):
         return after
     earlier = _finder(before, after)
-    phases = []
-    for phase in after.phases:
-        tasks = []
-        for task in phase.tasks:
-            same = earlier(task)
-            from_user = task.from_user or (new.by_user and not task.source if same is None else same.from_user)
-            kept = same.source if same is not None and same.text == task.text else new.source
-            origin = task.source if same is None and task.source else kept
-            is_kept = task.from_user is from_user and task.source == origin
-            tasks.append(task if is_kept else replace(task, from_user=from_user, source=origin))
-        phases.append(Phase(phase.name, tuple(tasks)))
-    return replace(after, phases=tuple(phases))
+
+    def with_origin(task: Task) -> Task:
+        same = earlier(task)
+        from_user = task.from_user or (new.by_user and not task.source if same is None else same.from_user)
+        kept = same.source if same is not None and same.text == task.text else new.source
+        origin = task.source if same is None and task.source else kept
+        is_kept = task.from_user is from_user and task.source == origin
+        return task if is_kept else replace(task, from_user=from_user, source=origin)
+
+    return with_tasks(after, with_origin)
 
 
 def _finder(before: Plan, after: Plan) -> Callable[[Task], Task | None]:

@@ -1,4 +1,4 @@
-"""Leases of runs: what is to be run, who runs it, until when, and the fence that follows from it.
+"""Runs: their leases (what is to be run, who runs it, until when, and the fence that follows), and facts about them.
 
 Theory of operation. A run works through one plan; each of its hands has a lease, a row of a table. A lease that nobody
 owns is queued. A worker that takes it becomes its owner until a time that it moves on with each renewal. Whoever finds
@@ -6,6 +6,11 @@ a lease that has lapsed takes it from its owner. Each take, loss and release giv
 grow. What a worker starts knows the run, the hand and the epoch (`RunFence`), and every change that it makes is refused
 in the transaction that would make it once the lease has another epoch or is no longer open. So a worker that was
 stopped, suspended or cut off, and goes on where it was, changes nothing.
+
+The log of a plan records the facts about its runs, from which the leases can be rebuilt; renewals are not recorded. The
+`epoch` of a fact is that of the lease after it: what happens under a lower one is refused. In the JSON data of a fact,
+keys that have an empty value are omitted. The data is part of that of its event, so no field may have the name of a
+field of events, such as `id`.
 """
 
 from __future__ import annotations
@@ -31,6 +36,8 @@ from tildone.plan.names import (
 if TYPE_CHECKING:
     from collections.abc import Collection
     from typing import Any
+
+    Json = dict[str, Any]
 
 
 LEASE_VARIABLE = "TILDONE_LEASE"
@@ -313,18 +320,6 @@ def _is_number(text: str) -> bool:
     return text.isascii() and text.isdecimal() and len(text) <= MAX_DIGITS
 
 
-# What the log of a plan records of its runs, and its stored form. The leases can be rebuilt from these facts.
-#
-# `epoch` is that of the lease after the fact: what happens under a lower one is refused. Renewals are not recorded.
-#
-# In the JSON data of a fact, keys that have an empty value are omitted. The data is part of that of its event, so no
-# field may have the name of a field of events, such as `id`.
-
-
-if TYPE_CHECKING:
-    Json = dict[str, Any]
-
-
 @value
 class RunQueued:
     """A run waits for a worker. `why` is `added`, `retried`, `resumed` or `answered`."""
@@ -431,7 +426,6 @@ class Kept:
 
 RunFact = RunQueued | RunTaken | RunLost | RunReleased | RunEnded | Asked | Answered | Kept
 
-
 _KINDS: dict[str, type[RunFact]] = {
     "run_queued": RunQueued,
     "run_taken": RunTaken,
@@ -444,6 +438,7 @@ _KINDS: dict[str, type[RunFact]] = {
 }
 _NAMES = {kind: name for name, kind in _KINDS.items()}
 _EMPTY = ("", 0, ())
+_NUMBERS = frozenset({"hand", "epoch", "attempt", "task", "losses", "fails", "not_before"})
 
 
 def is_of(fact: RunFact, lease: Lease) -> bool:
@@ -490,8 +485,7 @@ def fact_from_json(data: Json) -> RunFact:
 def work_to_json(work: Work) -> Json:
     """Return what differs from an empty work."""
     empty = Work()
-    fields = {name: getattr(work, name) for name in Work.__match_args__}
-    return {name: field for name, field in fields.items() if field != getattr(empty, name)}
+    return {name: field for name in Work.__match_args__ if (field := getattr(work, name)) != getattr(empty, name)}
 
 
 def work_from_json(data: Json) -> Work:
@@ -499,6 +493,3 @@ def work_from_json(data: Json) -> Work:
     fields: Json = {name: data[name] for name in Work.__match_args__ if name in data}
     lists = {name: tuple(map(str, each)) for name, each in fields.items() if isinstance(each, list)}
     return Work(**fields | lists)
-
-
-_NUMBERS = frozenset({"hand", "epoch", "attempt", "task", "losses", "fails", "not_before"})

@@ -1,7 +1,18 @@
-"""The type of a dialect: a record of plain functions and data.
+"""The dialects: the todo tools, schemas and texts for each family of models, each a record of plain functions and data.
 
 The record contains everything that tildone knows about a dialect. Shells list and call its tools, hosts run it on the
-extension skeleton, and the shell driver phrases its calls, all from these fields.
+extension skeleton, and the shell driver phrases its calls, all from these fields. To add a dialect, add a module that
+defines its record as the global `DIALECT`, and a line to `DIALECTS`.
+
+The dialects that reproduce other tools keep the exact texts of those tools, and their lists hold one line for each
+task. All else that a text could do to its reader is the same for all dialects, and so it is prevented here: every
+dialect defines its record with `safe_dialect`, so that its texts are harmless whatever the plan contains, and of
+limited size. There is no other form of it to import.
+
+The plan must be recoverable at every point of a conversation, because a person may resume the conversation or return to
+an earlier point of it. Dialects whose details contain the whole plan read it from there. For the others, the host adds
+the plan to the details under the key `KEY`, which no model reads, and `recover` reads it. For screens, it adds the
+numbers of the tasks that are new or differ from those in the result before, if the rest of the plan is as it was.
 """
 
 from __future__ import annotations
@@ -19,13 +30,23 @@ if TYPE_CHECKING:
     from tildone.base.schema import SchemaProblem
     from tildone.plan.reduce import Outcome, Step
 
+    P = ParamSpec("P")
 
-# The dialects: the todo tools, schemas and texts for each family of models.
-#
-# Every folder of this package is a dialect and defines its record as the global `DIALECT`, whose texts are harmless and
-# of limited size (`safe_texts`). The other plain modules are shared, too: the type `Dialect` (`base`), the parsing of
-# arguments, and the records of plans that are changed without our tools. To add a dialect, add a folder and a line to
-# `DIALECTS`; shells, hosts and documentation read the rest from the record.
+    SchemaSchema = dict[str, Any]
+
+    Params = Mapping[str, Any]
+
+    Details = dict[str, Any]
+
+    Schema = Mapping[str, Any]
+
+    ToolCall = tuple[str, dict[str, Any]]
+
+    class Completions(Protocol):
+        """A log of completed plans, for people."""
+
+        def add(self, entry: Callable[[int, str], str]) -> str | None:
+            """Write the entry made from a number and a timestamp. Return its path; None if writing failed."""
 
 
 @value
@@ -96,32 +117,17 @@ def _dialect_of_entry(entry: Mapping[str, Any]) -> str | None:
     return next((name for name, listed in DIALECTS.entries.items() if custom_type in listed.custom_types), None)
 
 
-# A dialect whose texts are safe to hand to a model: harmless whatever the plan contains, and of limited size.
-#
-# The dialects that reproduce other tools keep the exact texts of those tools, and their lists hold one line for each
-# task. All else that a text could do to its reader is the same for all dialects, and so it is prevented here. Every
-# dialect defines its record with `safe_dialect`, so there is no other form of it to import.
-
-
-if TYPE_CHECKING:
-    P = ParamSpec("P")
-
-
 def safe_dialect(dialect: Dialect) -> Dialect:
     """Return the dialect with every text that it makes of a plan or of a call in its harmless form."""
     context, completion = dialect.context, dialect.completion
     return replace(
         dialect,
-        tools=tuple(map(_safe_tool, dialect.tools)),
+        tools=tuple(replace(tool, reply=_safe_reply(tool.reply)) for tool in dialect.tools),
         refuse=_safe_reply(dialect.refuse),
         context=lambda plan: None if (text := context(plan)) is None else clipped(safe_text(text), MAX_CONTEXT),
         carry_on=lambda plan: clipped(safe_text(dialect.carry_on(plan)), MAX_NUDGE),
         completion=completion and (lambda *given: safe_text(completion(*given))),
     )
-
-
-def _safe_tool(tool: Tool) -> Tool:
-    return replace(tool, reply=_safe_reply(tool.reply))
 
 
 def _safe_reply(reply: Callable[P, Reply]) -> Callable[P, Reply]:
@@ -130,10 +136,6 @@ def _safe_reply(reply: Callable[P, Reply]) -> Callable[P, Reply]:
         return replace(made, text=clipped(safe_text(made.text), MAX_RESULT))
 
     return make
-
-
-if TYPE_CHECKING:
-    SchemaSchema = dict[str, Any]
 
 
 TEXT: SchemaSchema = {"type": "string"}
@@ -147,23 +149,12 @@ def record(*required: str, **properties: SchemaSchema) -> SchemaSchema:
 
 
 def array(items: SchemaSchema) -> SchemaSchema:
-    """Return the schema of an array."""
     return {"type": "array", "items": items}
 
 
 def enumeration(*words: str) -> SchemaSchema:
     """Return the schema of a string that is one of these words."""
     return {"type": "string", "enum": list(words)}
-
-
-# Snapshots of the plan in tool results, for dialects whose details do not contain the plan.
-#
-# The plan must be recoverable at every point of a conversation, because a person may resume the conversation or return
-# to
-# an earlier point of it. Dialects whose details contain the whole plan read it from there. For the others, the host
-# adds
-# the plan to the details under the key `KEY`, which no model reads, and `recover` reads it. For screens, it adds
-# the numbers of the tasks that are new or differ from those in the result before, if the rest of the plan is as it was.
 
 
 KEY, CHANGED = "tildone_plan", "tildone_changed"
@@ -182,23 +173,18 @@ def recover(entries: Sequence[Mapping[str, Any]]) -> Plan | None:
 
 def plan_in_details(details: object) -> Plan | None:
     """Return the plan that was added to the details of a result, or None."""
-    match details:
-        case {"tildone_plan": data}:
-            try:
-                return plan_from_json(data)
-            except ValueError:
-                return None
-        case _:
-            return None
+    if not isinstance(details, dict) or KEY not in details:
+        return None
+    try:
+        return plan_from_json(details[KEY])
+    except ValueError:
+        return None
 
 
 def changed_in_details(details: object) -> list[int]:
     """Return the numbers of the tasks that are new or have changed; empty if more than these have, or none."""
-    match details:
-        case {"tildone_changed": list(numbers)}:
-            return numbers
-        case _:
-            return []
+    numbers = details.get(CHANGED) if isinstance(details, dict) else None
+    return numbers if isinstance(numbers, list) else []
 
 
 def _changed(before: Plan, after: Plan) -> list[int] | None:
@@ -217,22 +203,6 @@ def _plan(entry: Mapping[str, Any]) -> Plan | None:
             return plan_in_details(details)
         case _:
             return None
-
-
-if TYPE_CHECKING:
-    Params = Mapping[str, Any]
-
-    Details = dict[str, Any]
-
-    Schema = Mapping[str, Any]
-
-    ToolCall = tuple[str, dict[str, Any]]
-
-    class Completions(Protocol):
-        """A log of completed plans, for people."""
-
-        def add(self, entry: Callable[[int, str], str]) -> str | None:
-            """Write the entry made from a number and a timestamp. Return its path; None if writing failed."""
 
 
 @value

@@ -24,6 +24,7 @@ from tildone.plan.faults import HasCheck, MissingField, TextTooLong, TooManyActi
 from tildone.plan.model import Focus, Plan, Rules, Status, Task, flat, has_checks, open_tasks, progress, without_numbers
 from tildone.plan.ops import Write
 from tildone.plan.reduce import reduce
+from tildone.plan.text.faults import describe_fault
 from tildone.plan.text.proofs import results
 from tildone.plan.text.safe import (
     MAX_FRAME,
@@ -37,7 +38,7 @@ from tildone.plan.text.safe import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
     from collections.abc import Set as AbstractSet
     from typing import Any
 
@@ -97,11 +98,6 @@ def interpret(arguments: Any) -> tuple[Any, Sequence[SchemaProblem]]:
     """Return the arguments as they are, and how they violate the schema."""
     problems = schema_problems(PARAMETERS, arguments)
     return arguments, [problem for problem in problems if not problem.path.endswith(IGNORED_FIELD)]
-
-
-def steps(params: Params) -> Callable[[Plan], Sequence[Step]]:
-    """Return the changes of a call, as a function of the plan."""
-    return lambda plan: write_steps(params, plan)
 
 
 def write_steps(params: Params, plan: Plan = Plan()) -> Sequence[Step]:  # noqa: B008  frozen
@@ -167,23 +163,21 @@ def _item_fault(index: int, item: object, known: AbstractSet[str]) -> Fault | No
 def recover(entries: Sequence[Mapping[str, Any]]) -> Plan | None:
     """Return the list in the newest successful result, or None. A list that the tool would refuse is skipped."""
     for entry in reversed(entries):
-        data = _data(entry)
-        outcome = reduce(Plan(), write_steps(data), RULES)
-        if not outcome.faults:
-            return without_numbers(outcome.after)
+        match entry:
+            case {
+                "type": "message",
+                "message": {
+                    "role": "toolResult",
+                    "toolName": "TodoWrite",
+                    "details": {"status": "success", "data": dict() as data},
+                },
+            }:
+                outcome = reduce(Plan(), write_steps(data), RULES)
+                if not outcome.faults:
+                    return without_numbers(outcome.after)
+            case _:
+                pass
     return None
-
-
-def _data(entry: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the data of a successful result, which has the form of a call, or {} for any other entry."""
-    message = entry.get("message")
-    if entry.get("type") != "message" or not isinstance(message, dict):
-        return {}
-    details = message.get("details")
-    if message.get("role") != "toolResult" or message.get("toolName") != NAME or not isinstance(details, dict):
-        return {}
-    data = details.get("data")
-    return data if details.get("status") == "success" and isinstance(data, dict) else {}
 
 
 SUMMARY = "Work through the plan"
@@ -196,9 +190,6 @@ def mark(plan: Plan, position: int, status: Status) -> ToolCall:
         for index, task in enumerate(plan.tasks)
     ]
     return NAME, {"summary": SUMMARY, "todos": todos}
-
-
-PHRASING = Phrasing(mark)
 
 
 _ITEM = record("id", "content", "status", id=TEXT, content=TEXT, status=enumeration(*STATUSES))
@@ -297,9 +288,6 @@ def sentence(fault: Fault) -> str:
         case MissingField(field) | UnknownValue(field):
             return f"{field}: expected {EXPECTED.get(field.rpartition('.')[2], EXPECTED_ITEM)}"
         case HasCheck():
-            # Late, because few plans have checks.
-            from tildone.plan.text.faults import describe_fault  # noqa: PLC0415  see above
-
             return describe_fault(fault)
         case other:
             raise AssertionError(other)
@@ -462,7 +450,7 @@ DIALECT = safe_dialect(
                     "Framework persists and returns the updated list and recap."
                 ),
                 parameters=PARAMETERS,
-                steps=steps,
+                steps=lambda params: lambda plan: write_steps(params, plan),
                 whole_list=True,
                 reply=write_reply,
                 snippet=SNIPPET,
@@ -475,7 +463,7 @@ DIALECT = safe_dialect(
         refuse=refuse,
         context=context,
         carry_on=carry_on,
-        phrasing=PHRASING,
+        phrasing=Phrasing(mark),
         recover=recover,
         completes=completes,
         completion=completion,

@@ -29,6 +29,7 @@ from tildone.plan.model import (
     open_tasks,
 )
 from tildone.plan.ops import Append, At, Insert, Mark, Write
+from tildone.plan.text.faults import describe_fault
 from tildone.plan.text.safe import MAX_CONTEXT, MAX_FRAME, numbered_at, numbered_list
 
 if TYPE_CHECKING:
@@ -166,9 +167,6 @@ def mark(_plan: Plan, position: int, status: Status) -> ToolCall:
     return "edit_todos", {"action": _ACTION[status], "indices": [position]}
 
 
-PHRASING = Phrasing(mark)
-
-
 WORDS = {status: status.value for status in Status} | {Status.PENDING: "not_started"}
 LABELS = {"start": "Started", "complete": "Completed", "abandon": "Abandoned"}
 
@@ -273,9 +271,6 @@ def _short_message(fault: Fault) -> str:
         case UnknownValue(field, word):
             return f"unknown {field} '{word}'"
         case HasCheck():
-            # Late, because few plans have checks.
-            from tildone.plan.text.faults import describe_fault  # noqa: PLC0415  see above
-
             return describe_fault(fault)
         case other:
             raise AssertionError(other)
@@ -310,19 +305,15 @@ def is_item(item: object) -> bool:
 
 def _snapshot(entry: Mapping[str, Any]) -> Sequence[Any] | None:
     """Return the items in an entry, or None if it has no list. An empty list counts only if a write succeeded."""
-    message = entry.get("message")
-    if entry.get("type") != "message" or not isinstance(message, dict):
-        return None
-    details = message.get("details")
-    if (
-        message.get("role") != "toolResult"
-        or message.get("toolName") not in TOOL_NAMES
-        or not isinstance(details, dict)
-    ):
-        return None
-    todos = details.get("todos")
-    emptied = details.get("action") == "write" and "error" not in details
-    return todos if isinstance(todos, list) and (todos or emptied) else None
+    match entry:
+        case {"type": "message", "message": {"role": "toolResult", "toolName": name, "details": {**details}}} if (
+            name in TOOL_NAMES
+        ):
+            todos = details.get("todos")
+            emptied = details.get("action") == "write" and "error" not in details
+            return todos if isinstance(todos, list) and (todos or emptied) else None
+        case _:
+            return None
 
 
 _ITEM = record("text", "status", text=TEXT, status=enumeration(*WORDS.values()))
@@ -338,7 +329,7 @@ GUIDELINES = (
     "Use edit_todos with action 'complete' and an array of 0-based indices to mark items as done.",
     "Use edit_todos with action 'abandon' and an array of 0-based indices when items are no longer needed.",
     "Use list_todos to review the current todo list.",
-    ("Always call edit_todos with action 'start' on the next item before working on it, then 'complete' when done."),
+    "Always call edit_todos with action 'start' on the next item before working on it, then 'complete' when done.",
 )
 
 DIALECT = safe_dialect(
@@ -387,7 +378,7 @@ DIALECT = safe_dialect(
         refuse=refuse,
         context=context,
         carry_on=carry_on,
-        phrasing=PHRASING,
+        phrasing=Phrasing(mark),
         recover=recover,
     )
 )

@@ -1,6 +1,7 @@
 """Text for models that use the todo tool of their coding agent, and text that all dialects share.
 
-None of it names a tool. All dialects report changes that others made to the plan with `describe_changes`.
+None of it names a tool; the nudge of `by_command` names a command instead. All dialects report changes that others made
+to the plan with `describe_changes`.
 """
 
 from __future__ import annotations
@@ -16,8 +17,20 @@ if TYPE_CHECKING:
     from tildone.plan.model import Plan, Task
 
 
-BY_COMMAND_MAX_TASKS_LISTED = 5
-MAX_COMMAND_CHARACTERS = 200
+MAX_TASKS_BY_COMMAND = 5
+MAX_TASKS_LISTED = 10
+MAX_CHANGES_LISTED = 8
+MAX_TEXT_CHARACTERS = 200
+MAX_USER_TASKS_LISTED = 3
+
+STOPPED = "Stopped by the person (tildone stop). Do nothing more and end your turn. To go on, they say: tildone resume"
+
+PLAN_LOST = "{}\nTell the user now, in these words. Do not make a new plan in its place without asking them."
+
+FENCED = "This run has passed to another worker. Stop: do nothing more and end your turn. Your changes no longer count."
+
+STILL_FENCED = "Refused: the run is another worker's. End your turn."
+"""What an agent is answered that was told before."""
 
 
 def by_command(command: str, options: str = "") -> Dialect:
@@ -41,33 +54,14 @@ def _carry_on(plan: Plan, command: str, options: str) -> str:
     upcoming = next_task(plan)
     first = upcoming[0] if upcoming else 0
     todo = [task for task in plan.tasks[first:] + plan.tasks[:first] if task.status.is_actionable]
-    lines = [f"{task.number} {_by_command_shown(task.text)}" for task in todo[:BY_COMMAND_MAX_TASKS_LISTED]]
-    lines += [f"+{len(todo) - BY_COMMAND_MAX_TASKS_LISTED} more"] if len(todo) > BY_COMMAND_MAX_TASKS_LISTED else []
+    lines = [f"{task.number} {_shown(task.text)}" for task in todo[:MAX_TASKS_BY_COMMAND]]
+    lines += [f"+{len(todo) - MAX_TASKS_BY_COMMAND} more"] if len(todo) > MAX_TASKS_BY_COMMAND else []
     listing = "\n".join(lines)
     return (
         f"Your plan is not done:\n{listing}\n"
         f"Go on. Report each task by its number, in a shell: {command} done N{options}\n"
         f"What is not needed: {command} drop N{options}"
     )
-
-
-def _by_command_shown(text: str) -> str:
-    return clipped(safe_text(single_line(text)), MAX_COMMAND_CHARACTERS)
-
-
-STOPPED = "Stopped by the person (tildone stop). Do nothing more and end your turn. To go on, they say: tildone resume"
-
-PLAN_LOST = "{}\nTell the user now, in these words. Do not make a new plan in its place without asking them."
-
-STILL_FENCED = "Refused: the run is another worker's. End your turn."
-"""What an agent is answered that was told before."""
-
-FENCED = "This run has passed to another worker. Stop: do nothing more and end your turn. Your changes no longer count."
-
-MAX_TASKS_LISTED = 10
-MAX_CHANGES_LISTED = 8
-MAX_TEXT_CHARACTERS = 200
-MAX_USER_TASKS_LISTED = 3
 
 
 def context(plan: Plan) -> str | None:

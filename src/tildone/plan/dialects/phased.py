@@ -12,6 +12,7 @@ from tildone.plan.formats import JS_WHITESPACE
 from tildone.plan.formats.markdown import bounded_checklist
 from tildone.plan.model import Focus, Phase, Plan, Rules, Status, Task, newly_completed, tasks_with_phase
 from tildone.plan.ops import Append, Everything, InPhase, Mark, Named, Note, Remove, Write
+from tildone.plan.text.faults import describe_fault
 from tildone.plan.text.safe import (
     MAX_FRAME,
     MAX_NUDGE,
@@ -30,13 +31,15 @@ from tildone.plan.text.safe import reminder as as_reminder
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
-    from typing import Any
+    from typing import Any, TypeVar
 
     from tildone.plan.dialects import CompletedCall, Params, ToolCall
     from tildone.plan.faults import Fault
     from tildone.plan.ops import Selector
     from tildone.plan.reduce import Step
     from tildone.plan.text.safe import Entry
+
+    T = TypeVar("T")
 
 
 EDIT = "user_todo_edit"
@@ -60,10 +63,9 @@ def phases_in(data: object) -> Plan:
         ValueError: the data is not a list of phases.
     """
     try:
-        return Plan(tuple(map(_phase_in, _list(data))))
+        return Plan(tuple(map(_phase_in, _checked(list, data))))
     except (KeyError, TypeError) as error:
-        message = f"not a list of phases: {error}"
-        raise ValueError(message) from error
+        raise ValueError(f"not a list of phases: {error}") from error
 
 
 def recover(entries: Sequence[Mapping[str, Any]]) -> Plan | None:
@@ -102,24 +104,18 @@ def _task_out(task: Task) -> dict[str, Any]:
 
 
 def _phase_in(data: Any) -> Phase:
-    return Phase(_text(data["name"]), tuple(map(_task_in, _list(data["tasks"]))))
+    return Phase(_checked(str, data["name"]), tuple(map(_task_in, _checked(list, data["tasks"]))))
 
 
 def _task_in(data: Any) -> Task:
-    text, status = _text(data["content"]), data.get("status")
+    text, status = _checked(str, data["content"]), data.get("status")
     # A status that is missing, or that a later version may have added, must not bring back an older plan.
     known = _STATUSES.get(status, Status.PENDING) if isinstance(status, str) else Status.PENDING
-    return Task(text, known, tuple(map(_text, _list(data.get("notes") or []))))
+    return Task(text, known, tuple(_checked(str, note) for note in _checked(list, data.get("notes") or [])))
 
 
-def _text(given: object) -> str:
-    if isinstance(given, str):
-        return given
-    raise TypeError(given)
-
-
-def _list(given: object) -> list[Any]:
-    if isinstance(given, list):
+def _checked(kind: type[T], given: object) -> T:
+    if isinstance(given, kind):
         return given
     raise TypeError(given)
 
@@ -260,9 +256,6 @@ def mark(plan: Plan, position: int, status: Status) -> ToolCall:
     return "todo_write", {"ops": [{"op": _OP[status], "task": plan.tasks[position].text}]}
 
 
-PHRASING = Phrasing(mark)
-
-
 _TASK = record(
     "content",
     "status",
@@ -365,9 +358,6 @@ def sentence(fault: Fault) -> str:
         case DuplicateTask(text):
             return f'Task "{_shown(text)}" already exists'
         case HasCheck():
-            # Late, because few plans have checks.
-            from tildone.plan.text.faults import describe_fault  # noqa: PLC0415  see above
-
             return describe_fault(fault)
         case other:
             raise AssertionError(other)
@@ -485,7 +475,7 @@ DIALECT = safe_dialect(
         refuse=refuse,
         context=context,
         carry_on=carry_on,
-        phrasing=PHRASING,
+        phrasing=Phrasing(mark),
         recover=recover,
     )
 )

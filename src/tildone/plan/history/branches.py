@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from tildone.plan.model import PlanProgress
     from tildone.plan.text.styles import Line
 
+    Known = dict[str, Event]
+
 
 MAX_CHANGES = 4
 """How many changes of a branch are listed."""
@@ -52,10 +54,6 @@ def _since(branch: Branch, short: Mapping[str, str]) -> Iterator[Line]:
         yield Span("      "), Span(text, Role.TEXT)
     if len(changes) > MAX_CHANGES:
         yield (Span(f"      and {len(changes) - MAX_CHANGES} more", Role.MUTED),)
-
-
-if TYPE_CHECKING:
-    Known = dict[str, Event]
 
 
 @value

@@ -1,4 +1,4 @@
-"""The changes between two plans, as facts: what was added, removed, moved, renamed, noted or given a new status."""
+"""The changes between two plans: which tasks of both are the same, what differs as facts, and these as sentences."""
 
 from __future__ import annotations
 
@@ -17,12 +17,8 @@ if TYPE_CHECKING:
     from tildone.plan.events import Author, Event
     from tildone.plan.model import Phase
 
-
-if TYPE_CHECKING:
     Pairs = list[tuple[int, int]]
-
     Location = tuple[int, int]
-
     Chain = tuple[int, "Chain | None"]
 
 
@@ -424,10 +420,6 @@ def _named(name: str) -> str:
     return f"“{printable(name)}”" if name else UNNAMED_PHASE
 
 
-if TYPE_CHECKING:
-    Key = tuple[ChangeKind, int | str]
-
-
 def changes_by_others(
     seen: Plan, plan: Plan, newest_first: Sequence[Event], since: str | None, own: Author
 ) -> list[Change]:
@@ -440,7 +432,7 @@ def changes_by_others(
     index = next((i for i, event in enumerate(newest_first) if event.id == since), None)
     if index is None:
         return found
-    own_keys: set[Key] = set()
+    own_keys: set[tuple[ChangeKind, int | str]] = set()
     before = seen
     for event in reversed(newest_first[:index]):
         if not isinstance(event.fact, PlanChanged):
@@ -452,5 +444,5 @@ def changes_by_others(
     return [change for change in found if _key(change) not in own_keys]
 
 
-def _key(change: Change) -> Key:
+def _key(change: Change) -> tuple[ChangeKind, int | str]:
     return change.kind, change.number or change.subject

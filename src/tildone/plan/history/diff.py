@@ -30,8 +30,6 @@ if TYPE_CHECKING:
     from tildone.plan.model import PlanProgress, Task
     from tildone.plan.text.styles import Line
 
-
-if TYPE_CHECKING:
     ChangesByLocation = dict[Location, list[Change]]
 
 

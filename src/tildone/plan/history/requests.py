@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from tildone.plan.history.timeline import TimelineRow
     from tildone.plan.text.styles import Line, TextAndSuffix
 
-
-if TYPE_CHECKING:
     RequestsSpan = tuple[int, int]
 
 

@@ -21,13 +21,13 @@ if TYPE_CHECKING:
     from tildone.plan.model import Check, Proof, Task
     from tildone.plan.runs import RunFence
 
-
-if TYPE_CHECKING:
     Attribute = str | int | float | bool | Sequence[str]
 
     ShownText = Callable[[str], str] | None
 
     """Makes a text of a plan fit to leave the machine; None if such texts stay here."""
+
+    Boundary = RunQueued | RunTaken | RunLost | RunReleased | RunEnded
 
 
 TRACE_BYTES, SPAN_BYTES = 16, 8
@@ -210,10 +210,6 @@ class TaskSpans:
 def _is_new(before: Proof | None, proof: Proof) -> bool:
     """Return whether the check was run since. Proofs that say the same are equal whenever they were made."""
     return before is None or (before, before.at) != (proof, proof.at)
-
-
-if TYPE_CHECKING:
-    Boundary = RunQueued | RunTaken | RunLost | RunReleased | RunEnded
 
 
 RUN, QUEUE, ATTEMPT = "tildone.run", "tildone.queue", "tildone.attempt"

@@ -33,6 +33,12 @@ if TYPE_CHECKING:
     from tildone.plan.model import PlanProgress
     from tildone.plan.runs import Lease
 
+    Key = tuple[str, tuple[str, ...]]
+
+    """What is counted, and the values of its labels."""
+
+    Holding = dict[int, object]
+
 
 CLOSURES = 5
 """How many of the newest closures tell the pace."""
@@ -429,12 +435,6 @@ def _details(mark: TimeMark) -> Data:
             return {}
 
 
-if TYPE_CHECKING:
-    Key = tuple[str, tuple[str, ...]]
-
-    """What is counted, and the values of its labels."""
-
-
 TASKS, CHECKS, NUDGES, STOPS = "tasks", "checks", "nudges", "stops"
 TAKEN, LOST, TAKEOVERS, FAILED, ENDED = "taken", "lost", "takeovers", "failed", "ended"
 TOKENS, COST = "tokens", "cost"
@@ -642,10 +642,6 @@ def _by_label(name: str, text: str, label: str, values: Iterable[str], amounts: 
     """Return a gauge with a figure for each value of its label: one that is absent could not be told from 0."""
     samples = tuple(Sample(amounts.get(each, 0), ((label, each),)) for each in values)
     return Family(name, Kind.GAUGE, text, samples)
-
-
-if TYPE_CHECKING:
-    Holding = dict[int, object]
 
 
 MAX_EVENTS_READ = 500

@@ -24,11 +24,11 @@ if TYPE_CHECKING:
     from tildone.plan.runs import RunFact
     from tildone.plan.text.amounts import StartTimes
 
-
-if TYPE_CHECKING:
     When = Callable[[int], str]
 
     Data = dict[str, object]
+
+    Descriptions = list[tuple[str, int | None]]
 
 
 def event_data(event: Event, when: When) -> Data:
@@ -101,10 +101,6 @@ def _kind(fact: Fact) -> str:
             return "labelled"
         case _:
             return fact_name(fact)
-
-
-if TYPE_CHECKING:
-    Descriptions = list[tuple[str, int | None]]
 
 
 MAX_LOOKBACK_EVENTS = 200

@@ -1,7 +1,11 @@
-"""Which programs and arguments a wildcard never covers: known ways to run other programs and to write files.
+"""What commands can do: programs and arguments that a wildcard never covers, dangerous lines, the reach of a pattern.
 
 The tables name the programs that are common in projects. They cannot be complete: a program that is not listed is
 covered with all its arguments by a pattern that names it.
+
+For `danger`, a line is split as for permissions, and programs that run others (`sudo`, `xargs`, `sh -c`, `find -exec`)
+are looked through. A line that cannot be split is cut roughly instead, so that nothing in it is missed: it may then be
+called dangerous for a text that is only quoted. That a line is not called dangerous proves nothing.
 """
 
 from __future__ import annotations
@@ -293,13 +297,6 @@ def _is_form_of(word: str, name: str, entry: str) -> bool:
     return name in (entry, f"-{entry}") if entry.startswith("-") else word == entry
 
 
-# Which commands are dangerous, and why, in the words that a person sees on every surface.
-#
-# A line is split as for permissions, and programs that run others (`sudo`, `xargs`, `sh -c`, `find -exec`) are looked
-# through. A line that cannot be split is cut roughly instead, so that nothing in it is missed: it may then be called
-# dangerous for a text that is only quoted. That a line is not called dangerous proves nothing.
-
-
 DELETES = "deletes files"
 UNTRACKED = "deletes files that git does not track"
 HISTORY = "rewrites the history of a repository"
@@ -333,6 +330,7 @@ _WRAPPERS = frozenset(
 """Programs that run a command which they are given among their arguments."""
 
 _ERASERS = frozenset({"wipefs", "shred", "blkdiscard"})
+_KNOWN = frozenset({"rm", "git", "dd", *_SHELLS, *_WRAPPERS, *_ERASERS})
 _ONLY_SHOWS = frozenset({"echo", "printf", "grep", "egrep", "fgrep", "rg", "ag", "git", "cat", "man", "which"})
 """Programs for which a statement of SQL is only a text."""
 
@@ -459,12 +457,6 @@ def _has(arguments: Sequence[str], letters: str, *options: str) -> bool:
     return any(set(letters) & set(word) for word in short) or not named.isdisjoint(options)
 
 
-_KNOWN = frozenset({"rm", "git", "dd", *_SHELLS, *_WRAPPERS, *_ERASERS})
-
-
-EVERYTHING = "*"
-
-
 def told(source: str, pattern: str) -> str:
     """Return what to tell a person about a pattern, which `source` has given; empty if it is what it looks like."""
     more = reach(pattern)
@@ -473,7 +465,7 @@ def told(source: str, pattern: str) -> str:
 
 def reach(pattern: str) -> str:
     """Return what a pattern allows beyond what it looks like; empty if nothing is known."""
-    if pattern.strip() == EVERYTHING:
+    if pattern.strip() == "*":
         return "it allows every command"
     parts = split_line(pattern)
     if parts is None or len(parts) != 1 or not isinstance(parts[0], Command):

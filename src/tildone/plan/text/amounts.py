@@ -1,4 +1,4 @@
-"""Amounts for people: durations, ages, sizes, tokens and money. Counts with a noun are in `kit.formatting`."""
+"""Amounts for people: durations, ages, sizes, counts, tokens and money, and how long tasks were in progress."""
 
 from __future__ import annotations
 
@@ -9,21 +9,11 @@ from tildone.plan.model import Status
 if TYPE_CHECKING:
     from tildone.plan.history.changes import Location, PlanMatch
 
-
-if TYPE_CHECKING:
     StartTimes = dict[Location, int]
 
 
-ENDING_KINDS = frozenset(
-    {
-        ChangeKind.COMPLETED,
-        ChangeKind.DROPPED,
-        ChangeKind.CLOSED,
-        ChangeKind.BLOCKED,
-        ChangeKind.MARKED,
-        ChangeKind.PAUSED,
-    }
-)
+ENDING_KINDS = frozenset({ChangeKind.COMPLETED, ChangeKind.DROPPED, ChangeKind.CLOSED})
+ENDING_KINDS |= {ChangeKind.BLOCKED, ChangeKind.MARKED, ChangeKind.PAUSED}
 """The kinds of change that end a task's time in progress."""
 
 
@@ -55,8 +45,7 @@ def finished_durations(match: PlanMatch, earlier: StartTimes, at: int) -> StartT
 _SIZE_UNITS = ("KB", "MB", "GB", "TB", "PB")
 _BYTES_PER_UNIT = 1024
 
-_SECOND = 1000
-_DURATION_UNITS = (("d", 86_400_000), ("h", 3_600_000), ("m", 60_000), ("s", _SECOND))
+SECOND, MINUTE, HOUR, DAY = 1_000, 60_000, 3_600_000, 86_400_000
 
 
 def format_size(size: int) -> str:
@@ -80,21 +69,19 @@ def format_count(count: int, noun: str = "", plural: str = "") -> str:
 
 def format_duration(milliseconds: int) -> str:
     """Format a duration in its two largest units: `450ms`, `3.2s`, `1m 15s`, `2h 5m`."""
-    if milliseconds < _SECOND:
+    if milliseconds < SECOND:
         return f"{milliseconds}ms"
     tenths = round(milliseconds, -2)
-    if tenths < _DURATION_UNITS[-2][1]:
-        return f"{tenths / _SECOND:.1f}s"
+    if tenths < MINUTE:
+        return f"{tenths / SECOND:.1f}s"
     rest = round(milliseconds, -3)
     parts: list[str] = []
-    for unit, length in _DURATION_UNITS:
+    for unit, length in (("d", DAY), ("h", HOUR), ("m", MINUTE), ("s", SECOND)):
         amount, rest = divmod(rest, length)
         if amount or parts:
             parts.append(f"{amount}{unit}")
     return " ".join(parts[:2])
 
-
-SECOND, MINUTE, HOUR, DAY = 1_000, 60_000, 3_600_000, 86_400_000
 
 _THOUSAND, _MILLION = 1_000, 1_000_000
 

@@ -1,4 +1,7 @@
-"""The time axis of pictures: linear in time, with long times without events drawn as short breaks."""
+"""Pictures: columns and bars of characters, figures in Prometheus' text format, elements of SVG, and a time axis.
+
+The axis is linear in time, with long times without events drawn as short breaks.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +14,8 @@ from tildone.plan.text.styles import clip_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
+
+    Attributes = Mapping[str, str | float]
 
 
 _COLUMNS = " ▁▂▃▄▅▆▇█"
@@ -89,10 +94,6 @@ def _labels(sample: Sample) -> str:
 
 def _number(amount: float) -> str:
     return str(int(amount)) if amount == int(amount) else repr(float(amount))
-
-
-if TYPE_CHECKING:
-    Attributes = Mapping[str, str | float]
 
 
 MAX_TEXT_COLUMNS = 200

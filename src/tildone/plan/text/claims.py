@@ -77,7 +77,7 @@ def successor_lines(plan: Plan, taken: Iterable[Claim], *, numbered: bool) -> li
         tree = f" in {shown_text(before.worktree)}" if before.worktree else ""
         branch = f" on branch {shown_text(before.branch)}" if before.branch else ""
         lines.append(f"{_name(task, numbered=numbered)} was begun by {shown_text(before.agent)}{tree}{branch}.")
-        lines += [f"  note: {_shortened(note, MAX_NOTE)}" for note in task.notes[-MAX_NOTES:]]
+        lines += [f"  note: {clipped(shown_text(note), MAX_NOTE)}" for note in task.notes[-MAX_NOTES:]]
     return lines
 
 
@@ -109,10 +109,5 @@ def _time_left(claim: Claim) -> str:
 
 
 def _name(task: Task, *, numbered: bool) -> str:
-    text = f"“{_shortened(task.text, MAX_TEXT)}”"
+    text = f"“{clipped(shown_text(task.text), MAX_TEXT)}”"
     return f"#{task.number} {text}" if numbered else text
-
-
-def _shortened(text: str, length: int) -> str:
-    shown = shown_text(text)
-    return shown if len(shown) <= length else shown[: length - 1] + "…"

@@ -1,4 +1,4 @@
-"""Faults as sentences without a capital letter or a full stop, for people."""
+"""Faults as sentences without a capital letter or a full stop, and the sources of tasks."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from tildone.plan.faults import (
     UselessCheck,
 )
 from tildone.plan.model import open_tasks
-from tildone.plan.text.safe import printable, shown_text
+from tildone.plan.text.safe import clipped, printable, shown_text
 
 if TYPE_CHECKING:
     from tildone.plan.model import Plan, Task
@@ -73,8 +73,7 @@ def describe_fault(fault: Fault) -> str:
             return f"unknown {field} “{printable(word)}”"
 
 
-MAX_TASKS_LISTED = 5
-MAX_SOURCES_LISTED = 5
+MAX_TASKS_LISTED, MAX_SOURCES_LISTED = 5, 5
 MAX_CHARACTERS = 80
 
 
@@ -105,5 +104,4 @@ def _line(source: str, tasks: list[Task], total: int, numbered: bool) -> str:  #
 
 
 def _short(text: str) -> str:
-    line = shown_text(text)
-    return line if len(line) <= MAX_CHARACTERS else f"{line[: MAX_CHARACTERS - 1]}…"
+    return clipped(shown_text(text), MAX_CHARACTERS)

@@ -1,4 +1,4 @@
-"""A plan as styled lines for a terminal."""
+"""A plan as styled lines for a terminal, and the calls and results of the tools of the indexed dialect."""
 
 from __future__ import annotations
 
@@ -12,9 +12,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 
     from tildone.plan.model import Check, Phase, Proof
+    from tildone.plan.text.styles import Line
 
-
-if TYPE_CHECKING:
     Row = tuple[str, str, Role]
 
 
@@ -92,15 +91,10 @@ def task_lead(position: int, task: Task) -> Line:
     return *_icon(task), Span(f"[{position}]", Role.ACCENT), Span(" ")
 
 
-def task_label(task: Task) -> Callable[[str], Span]:
-    """Return a function that styles the text of a task by its status."""
-    if task.status.is_open:
-        return _open_label
-    return lambda text: Span(text, Role.DIM, strike=True)
-
-
-def _open_label(text: str) -> Span:
-    return Span(text, Role.TEXT)
+def task_label(task: Task, *, is_stale: bool = False) -> Callable[[str], Span]:
+    """Return a function that styles the text of a task by its status; a stale one counts as open."""
+    is_open = task.status.is_open or is_stale
+    return lambda text: Span(text, Role.TEXT) if is_open else Span(text, Role.DIM, strike=True)
 
 
 def _icon(task: Task) -> Line:
@@ -122,7 +116,7 @@ def _task_lines(
 ) -> Iterator[Line]:
     """The task beside its lead, which begins with the indent, the rows below it, and its notes."""
     hanging = Span(" " * display_width(plain(lead)))
-    label = _open_label if is_stale else task_label(task)
+    label = task_label(task, is_stale=is_stale)
     first, *more = _fitted(printable(task.text), lead, width)
     yield *lead, label(first)
     for line in more:
@@ -175,10 +169,6 @@ def _fitted(text: str, lead: Line, width: int | None) -> list[str]:
     return [text] if width is None else wrap_text(text, width - display_width(plain(lead)))
 
 
-if TYPE_CHECKING:
-    Line = tuple[Span, ...]
-
-
 _MESSAGES = {
     "til-done-context": ("📋 ", Role.ACCENT, Role.DIM),
     "til-done-complete": ("✓ ", Role.SUCCESS, Role.TEXT),
@@ -201,7 +191,6 @@ def write_call(args: object) -> Line:
 
 
 def list_call(_args: object = None) -> Line:
-    """Render a call of `list_todos`, which has no arguments."""
     return _title("list_todos")
 
 

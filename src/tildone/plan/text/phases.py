@@ -11,22 +11,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from tildone.plan.model import Phase, Plan, Task
+    from tildone.plan.text.styles import Line
 
 
 NUMERALS = (
-    (1000, "M"),
-    (900, "CM"),
-    (500, "D"),
-    (400, "CD"),
-    (100, "C"),
-    (90, "XC"),
-    (50, "L"),
-    (40, "XL"),
-    (10, "X"),
-    (9, "IX"),
-    (5, "V"),
-    (4, "IV"),
-    (1, "I"),
+    *((1000, "M"), (900, "CM"), (500, "D"), (400, "CD"), (100, "C"), (90, "XC"), (50, "L"), (40, "XL")),
+    *((10, "X"), (9, "IX"), (5, "V"), (4, "IV"), (1, "I")),
 )
 
 
@@ -43,10 +33,6 @@ def roman_numeral(number: int) -> str:
 def phase_title(number: int, name: str) -> str:
     """Return the name of a phase after its number, which starts at 1."""
     return f"{roman_numeral(number)}. {single_line(name)}"
-
-
-if TYPE_CHECKING:
-    Line = tuple[Span, ...]
 
 
 TITLE = "Todo Write"
@@ -149,9 +135,12 @@ def _items(phase: Phase, max_tasks: int) -> list[Line]:
 def _item(task: Task) -> Line:
     box = "☑ " if task.status is Status.COMPLETED else "☐ "
     label = Span(
-        (Span(box), Span(_untabbed(task.text), strike=not task.status.is_open)), _ROLES.get(task.status, Role.WARNING)
+        (Span(box), Span(task.text.replace("\t", TAB), strike=not task.status.is_open)),
+        _ROLES.get(task.status, Role.WARNING),
     )
-    return (label, Span(f" ⁺{_superscript(len(task.notes))}", Role.DIM, italic=True)) if task.notes else (label,)
+    return (
+        (label, Span(f" ⁺{len(task.notes)}".translate(_SUPERSCRIPT), Role.DIM, italic=True)) if task.notes else (label,)
+    )
 
 
 def _notes(plan: Plan) -> Iterator[Line]:
@@ -173,11 +162,3 @@ def _joined(lines: Iterable[Line]) -> Line:
     for number, line in enumerate(lines):
         spans += (LINE_BREAK, *line) if number else line
     return tuple(spans)
-
-
-def _untabbed(text: str) -> str:
-    return text.replace("\t", TAB)
-
-
-def _superscript(count: int) -> str:
-    return str(count).translate(_SUPERSCRIPT)

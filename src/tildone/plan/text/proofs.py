@@ -1,11 +1,11 @@
-"""Checks and proofs as text: for the model, and for people."""
+"""Checks and proofs as text, for the model and for people, and tool calls as one line."""
 
 from __future__ import annotations
 
 from tildone.base import TYPE_CHECKING
 from tildone.plan.guard import is_unproved
 from tildone.plan.model import Check, Result, Status, waits_for
-from tildone.plan.text.safe import printable, safe_text, shown_text, single_line
+from tildone.plan.text.safe import clipped, printable, safe_text, shown_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -25,8 +25,7 @@ TELLING = ("command", "cmd", "file_path", "path", "pattern", "query", "url", "de
 def doing(tool: str, arguments: object = None) -> str:
     """Return a tool call as one printable line, such as `bash: pytest -q`, cut to its beginning."""
     detail = _detail(arguments) if isinstance(arguments, dict) else ""
-    line = printable(single_line(f"{tool}: {detail}" if detail else tool))
-    return line if len(line) <= MAX_DOING else f"{line[: MAX_DOING - 1]}…"
+    return clipped(printable(f"{tool}: {detail}" if detail else tool), MAX_DOING)
 
 
 def _detail(arguments: dict[object, object]) -> str:
@@ -78,7 +77,7 @@ def with_unproved(text: str, plan: Plan, recorded: Plan, *, numbered: bool) -> s
     done = {task.number for task in recorded.tasks if task.status is Status.COMPLETED}
     active = [task for task in plan.tasks if task.check is not None and task.status is Status.IN_PROGRESS]
     stale = [task for task in active if task.number in done]
-    failed = [task for task in active if _has_failed(task)]
+    failed = [task for task in active if task.proof is not None and task.proof.result is Result.FAILED]
     others = [task for task in active if task not in stale and task not in failed]
     lines = [
         f"{opening}: {_listed(tasks, numbered)}"
@@ -111,7 +110,7 @@ def check_caution(check: Check) -> str:
 
 def command_quote(check: Check) -> str:
     """Return the command of a check as a part of a sentence: between backticks, on one line, and not too long."""
-    return f"`{_short(shown_text(check_text(check)))}`"
+    return f"`{clipped(shown_text(check_text(check)), MAX_TEXT)}`"
 
 
 def proof_words(check: Check, proof: Proof | None, *, stale: bool = False, allowed: bool = True) -> str:
@@ -139,13 +138,8 @@ def program_words(proof: Proof) -> str:
 
 def output_end(output: str) -> str:
     """Return the end of the output of a command, as much as a model is told."""
-    lines = output.rstrip().splitlines()[-MAX_LINES:]
-    text = "\n".join(lines)
+    text = "\n".join(output.rstrip().splitlines()[-MAX_LINES:])
     return text if len(text) <= MAX_CHARACTERS else "…" + text[-MAX_CHARACTERS + 1 :]
-
-
-def _has_failed(task: Task) -> bool:
-    return task.proof is not None and task.proof.result is Result.FAILED
 
 
 def _result(name: str, proof: Proof | None) -> str:
@@ -179,13 +173,7 @@ def _listed(tasks: Sequence[Task], numbered: bool) -> str:  # noqa: FBT001  of o
 
 
 def _name(task: Task, *, numbered: bool) -> str:
-    if numbered:
-        return str(task.number)
-    return f"“{_short(shown_text(task.text))}”"
-
-
-def _short(text: str) -> str:
-    return text if len(text) <= MAX_TEXT else text[: MAX_TEXT - 1] + "…"
+    return str(task.number) if numbered else f"“{clipped(shown_text(task.text), MAX_TEXT)}”"
 
 
 def _quoted(word: str) -> str:
@@ -194,14 +182,11 @@ def _quoted(word: str) -> str:
     return "'" + word.replace("'", "'\"'\"'") + "'"
 
 
-MAX_LISTED = 3
-
-
 def waiting_notice(plan: Plan) -> str:
     """Return which tasks wait for a person because of their checks, and what to type; empty if none does."""
     notices = list(_notices(plan))
-    more = f"; {len(notices) - MAX_LISTED} more wait, too" if len(notices) > MAX_LISTED else ""
-    return f"tildone: {'; '.join(notices[:MAX_LISTED])}{more}" if notices else ""
+    more = f"; {len(notices) - MAX_TASKS_LISTED} more wait, too" if len(notices) > MAX_TASKS_LISTED else ""
+    return f"tildone: {'; '.join(notices[:MAX_TASKS_LISTED])}{more}" if notices else ""
 
 
 def undone_text(outcome: Outcome) -> str:

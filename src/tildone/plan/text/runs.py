@@ -14,8 +14,7 @@ if TYPE_CHECKING:
 
     from tildone.plan.lists import BadRow, RunView, WorkerInfo
     from tildone.plan.runs import Lease
-
-    Line = tuple[Span, ...]
+    from tildone.plan.text.styles import Line
 
 MIN_COLUMNS_FOR_ONE_LINE = 110
 UNLIMITED_COLUMNS = 1_000_000
@@ -146,7 +145,7 @@ def _one_line(row: RunRow, name: str, now: int, longest: int, width: int) -> Lin
     state, worker = row_state(row, now), clip_text(printable(row.lease.worker), MAX_WORKER_COLUMNS)
     left = f"{clip_text(name, longest):<{longest}}  "
     cost = f"{dollars(row.cost) if row.cost else '':>7}"
-    middle = f"  {_progress(row):>7}  {cost}  {_since(row, now):>6}  {worker:<{MAX_WORKER_COLUMNS}}  "
+    middle = f"  {f'{row.closed}/{row.total}':>7}  {cost}  {_since(row, now):>6}  {worker:<{MAX_WORKER_COLUMNS}}  "
     doing = clip_text(_doing(row), max(1, width - display_width(left) - STATE_COLUMNS - display_width(middle)))
     colored = Span(f"{state:<{STATE_COLUMNS}}", _ROLES.get(state))
     return (Span(left, bold=True), colored, Span(middle if doing else middle.rstrip(), Role.MUTED), Span(doing))
@@ -156,15 +155,13 @@ def _two_lines(row: RunRow, name: str, now: int, width: int) -> tuple[Line, Line
     state, since = row_state(row, now), _since(row, now)
     short = clip_text(name, max(1, width - len(state) - len(since) - 4))
     cost = dollars(row.cost) if row.cost else ""
-    rest = "  ".join(part for part in (_progress(row), cost, _doing(row), printable(row.lease.worker)) if part)
+    rest = "  ".join(
+        part for part in (f"{row.closed}/{row.total}", cost, _doing(row), printable(row.lease.worker)) if part
+    )
     return (
         (Span(short, bold=True), Span(f"  {state}", _ROLES.get(state)), Span(f"  {since}", Role.DIM)),
         (Span(clip_text(f"  {rest}", width), Role.DIM),),
     )
-
-
-def _progress(row: RunRow) -> str:
-    return f"{row.closed}/{row.total}"
 
 
 def _since(row: RunRow, now: int) -> str:

@@ -1,9 +1,20 @@
-"""How much of a plan a model is told at once. The plan itself is never cut.
+"""Texts that are safe to show: how much of a plan a model is told at once, and which characters are shown.
 
-If a list does not fit, the texts in it are cut, so that every task keeps its line. Tasks in progress keep their whole
-texts: a model reads the text of any task by starting it. Only if the lines do not fit even so, tasks are left out and
-counted: closed ones first, so that open ones come up as others are closed. The limits are in characters; four are about
-one token.
+The plan itself is never cut. If a list does not fit, the texts in it are cut, so that every task keeps its line. Tasks
+in progress keep their whole texts: a model reads the text of any task by starting it. Only if the lines do not fit even
+so, tasks are left out and counted: closed ones first, so that open ones come up as others are closed. The limits are in
+characters; four are about one token.
+Task text is written by a model, or comes from a file that somebody checked in. It is stored unchanged. When it is
+shown, to a person or to a model, it must not be able to imitate the text around it, whether by line breaks, terminal
+escapes, bidi overrides, invisible characters or tags. There are four forms:
+
+- `single_line`, for a text within a list: it cannot start a line of its own. The dialects build their lists with it.
+- `safe_text`, for a whole text that a model reads: every shell applies it to what it hands over.
+- `printable`, for one line on a screen or in a pipe.
+- `escape_json`, for JSON that programs read: nothing is lost, but no such character is in it as itself.
+
+Letters of every script, combining marks, and the joiners and selectors that emoji and some scripts are spelled with
+are ordinary text and stay as they are.
 """
 
 from __future__ import annotations
@@ -18,10 +29,7 @@ if TYPE_CHECKING:
 
     from tildone.plan.events import State
 
-
-if TYPE_CHECKING:
     Entry = tuple[Task, Callable[[int], str]]
-
     """A task, and a function that returns what a list has of it, with at most that many characters of its text."""
 
 
@@ -203,21 +211,6 @@ def _size(line: str) -> int:
 
 def _rank(task: Task) -> int:
     return 0 if task.status is Status.IN_PROGRESS else 1 if task.status.is_open else 2
-
-
-# Sanitize untrusted text for display: the only module that decides which characters may be shown.
-#
-# Task text is written by a model, or comes from a file that somebody checked in. It is stored unchanged. When it is
-# shown, to a person or to a model, it must not be able to imitate the text around it, whether by line breaks, terminal
-# escapes, bidi overrides, invisible characters or tags. There are four forms:
-#
-# - `single_line`, for a text within a list: it cannot start a line of its own. The dialects build their lists with it.
-# - `safe_text`, for a whole text that a model reads: every shell applies it to what it hands over.
-# - `printable`, for one line on a screen or in a pipe.
-# - `escape_json`, for JSON that programs read: nothing is lost, but no such character is in it as itself.
-#
-# Letters of every script, combining marks, and the joiners and selectors that emoji and some scripts are spelled with
-# are ordinary text and stay as they are.
 
 
 LINE_BREAK_SYMBOL = "⏎"
@@ -405,10 +398,10 @@ def numbered_at(plan: Plan, positions: Iterable[int], max_characters: int = MAX_
 
 def numbered_lines(tasks: Iterable[tuple[int, Task]], max_characters: int) -> str:
     """Return these tasks with their positions, one per line, and what is missing if not all fits."""
-    return "\n".join(bounded_list([_plain_list_entry(position, task) for position, task in tasks], max_characters))
+    return "\n".join(bounded_list([_numbered_entry(position, task) for position, task in tasks], max_characters))
 
 
-def _plain_list_entry(position: int, task: Task) -> Entry:
+def _numbered_entry(position: int, task: Task) -> Entry:
     text = single_line(task.text)
     return task, lambda size: f"{task.status.icon} [{position}] {clipped(text, size)}"
 
@@ -429,8 +422,7 @@ def status_line(state: State, max_chars: int = MAX_TASK_CHARS, held_up: str = ""
     parts = [f"{ICON} {done.closed}/{done.total}"] if done.total else []
     if upcoming is not None:
         task = upcoming[1]
-        text = printable(task.text)
-        text = text if len(text) <= max_chars else f"{text[: max_chars - 1]}…"
+        text = clipped(printable(task.text), max_chars)
         parts.append(f"#{task.number} {text}" if task.number else text)
     if DIRECTIVE_TEXTS[state.directive]:
         parts.append(DIRECTIVE_TEXTS[state.directive])

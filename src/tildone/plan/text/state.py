@@ -1,4 +1,13 @@
-"""The state of a session in a list: a word, a sign, a colour, and the reason in ten words or fewer."""
+"""The state of a session in a list: a word, a sign, a colour, the reason in ten words or fewer, and a strip.
+
+The strip is a plan in one row of cells, one for each task, with a gap between phases. Statuses differ in shape and
+weight, so it can be read without colours:
+
+    ━━ ━━━●· ─!─ ──
+
+If there is not enough room for all cells, the gaps are left out; if that is not enough, neighbouring tasks share cells.
+A task in progress or a blocked one keeps a cell of its own, or shares it with neighbours of the same status.
+"""
 
 from __future__ import annotations
 
@@ -17,6 +26,7 @@ if TYPE_CHECKING:
     from typing import Self
 
     from tildone.plan.model import Plan
+    from tildone.plan.text.styles import Line
 
 
 MAX_WORDS = 10
@@ -144,21 +154,6 @@ _REACHED = {
     Bound.TASK_TOKENS: "the task has used {:,} tokens",
     Bound.TASK_TIME: "the task has taken {} minutes",
 }
-
-
-# The strip: a plan in one row of cells, one for each task, with a gap between phases.
-#
-# Statuses differ in shape and weight, so the strip can be read without colours:
-#
-#     ━━ ━━━●· ─!─ ──
-#
-# If there is not enough room for all cells, the gaps are left out; if that is not enough, neighbouring tasks share
-# cells.
-# A task in progress or a blocked one keeps a cell of its own, or shares it with neighbours of the same status.
-
-
-if TYPE_CHECKING:
-    Line = tuple[Span, ...]
 
 
 GAP = " "

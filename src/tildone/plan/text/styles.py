@@ -1,4 +1,4 @@
-"""Styled text as spans with semantic roles; colours are chosen when it is drawn."""
+"""Styled text: how wide it is, spans with semantic roles, how they are drawn, and lines that are cut to a width."""
 
 from __future__ import annotations
 
@@ -117,7 +117,10 @@ Styled = str | Span | tuple[str | Span, ...]
 """Text that may be styled. A tuple is parts that follow each other."""
 
 LINE_BREAK = Span("\n", lines=True)
-"""A line break."""
+
+if TYPE_CHECKING:
+    Line = tuple[Span, ...]
+    TextAndSuffix = tuple[Span, tuple[Span, ...]]
 
 
 class Theme:
@@ -141,7 +144,6 @@ class Theme:
         return Span(spans_of(text), italic=True)
 
     def strikethrough(self, text: Styled) -> Span:
-        """Return the text struck through."""
         return Span(spans_of(text), strike=True)
 
 
@@ -214,12 +216,6 @@ def _codes(span: Span) -> tuple[str, ...]:
     colors = _COLOR_CODES.get(span.role, ()) if span.role else ()
     styles = {"1": span.bold, "3": span.italic, "9": span.strike}
     return (*colors, *(code for code, is_set in styles.items() if is_set))
-
-
-if TYPE_CHECKING:
-    Line = tuple[Span, ...]
-
-    TextAndSuffix = tuple[Span, tuple[Span, ...]]
 
 
 MIN_TEXT_COLUMNS = 24

@@ -35,12 +35,8 @@ MAX_TASKS_LISTED = 3
 OPEN_SIGNS = {status: status.icon for status in Status if status.is_open}
 OPEN_SIGNS |= {Status.PENDING: "", Status.IN_PROGRESS: ">"}
 CLOSED_WORDS = {status: status.value for status in Status if not status.is_open}
-_RESULTS = {
-    "failed": "check failed",
-    "inconclusive": "check inconclusive",
-    "refused": "check not approved",
-}
 CLOSED_WORDS |= {Status.COMPLETED: "done", Status.ABANDONED: "dropped"}
+_RESULTS = {"failed": "check failed", "inconclusive": "check inconclusive", "refused": "check not approved"}
 
 
 def reply(call: CompletedCall) -> Reply:

@@ -1,4 +1,4 @@
-"""Normalizes the arguments of a call, which models write in many forms.
+"""Normalizes the arguments of a call, which models write in many forms, and translates them into changes of a plan.
 
 The normal form is `{"ops": [["add", TEXT…], ["done", ID…], ["note", ID, TEXT], …], "hints": [WORDS…]}`. An id is a
 number or a task's exact text. Ambiguous arguments are refused. A check without a command completes its task, because
@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 
     from tildone.plan.ops import Selector
     from tildone.plan.reduce import Step
+
+    Op = list[Any]
+    Id = int | str
 
 
 ID_KEYS = ("id", "task", "taskId", "task_id", "number", "index")
@@ -58,7 +61,7 @@ def attribute_op(op: str, given: object) -> Iterator[Op]:
     if op == "check" and _is_ids(given):
         yield from (["done", each] for each in _flat(given))
         return
-    for task, value in _attribute_forms_pairs(op, given):
+    for task, value in _attribute_pairs(op, given):
         yield [op, task, *_words(op, value)]
 
 
@@ -89,7 +92,7 @@ def _flat(given: object) -> Iterator[object]:
             yield given
 
 
-def _attribute_forms_pairs(op: str, given: object) -> Iterator[tuple[object, object]]:
+def _attribute_pairs(op: str, given: object) -> Iterator[tuple[object, object]]:
     match given:
         case str(text) if parsed := number_and_text(text):
             yield parsed
@@ -97,7 +100,7 @@ def _attribute_forms_pairs(op: str, given: object) -> Iterator[tuple[object, obj
             yield task, value
         case [_, *_]:
             for entry in given:
-                yield from _attribute_forms_pairs(op, entry)
+                yield from _attribute_pairs(op, entry)
         case {**fields} if any(key in fields for key in ID_KEYS) and len(fields) > 1:
             key = next(key for key in ID_KEYS if key in fields)
             yield fields[key], next(value for name, value in fields.items() if name != key)
@@ -115,7 +118,7 @@ def _words(op: str, value: object) -> list[Any]:
     if op == "check" and is_none:
         raise AmbiguousArguments("only a person removes a check")
     if op == "check":
-        return _attribute_forms_command(words, text)
+        return _check_command(words, text)
     if is_none:
         return []
     if op == "after":
@@ -126,17 +129,13 @@ def _words(op: str, value: object) -> list[Any]:
     return words if words is not None else re.split(r"[\s,]+", text.strip())
 
 
-def _attribute_forms_command(words: list[str] | None, text: str) -> list[str]:
+def _check_command(words: list[str] | None, text: str) -> list[str]:
     if words is not None and len(words) > 1:
         return words
     try:
         return list(split_command(text))
     except ValueError as problem:
         raise AmbiguousArguments(f"check: {problem}") from None
-
-
-if TYPE_CHECKING:
-    Op = list[Any]
 
 
 WORDS = {
@@ -234,10 +233,8 @@ def _op_by_name(word: str, rest: dict[str, Any], hints: list[str]) -> Iterator[O
     if op is None:
         raise AmbiguousArguments(f"no op {word!r:.40}; ops are {', '.join(WORDS)}")
     values = [given for given in rest.values() if given is not None]
-    if op in ("note", "block", "move") or len(values) != 1:
-        yield from _single_op(op, rest, hints)
-    else:
-        yield from _single_op(op, values[0], hints)
+    is_whole = op in ("note", "block", "move") or len(values) != 1
+    yield from _single_op(op, rest if is_whole else values[0], hints)
 
 
 def _command(line: str) -> Iterator[Op]:
@@ -363,10 +360,6 @@ def _text(given: object) -> str:
     if not isinstance(given, str) or not given.strip():
         raise AmbiguousArguments("some text is missing")
     return given
-
-
-if TYPE_CHECKING:
-    Id = int | str
 
 
 def steps(params: Mapping[str, Any]) -> list[Step]:
